@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sweep.driver import loop, output
-from sweep.driver.request import ask_for
+from sweep.driver.request import ask_for, find_modules
 from sweep.driver.rounds import Rounds
 from sweep.execution import notes, origin, rows
 from sweep.execution.plan import Prepared
 from sweep.grid.config_tree import to_yaml
+from sweep.grid.options import Options
 from sweep.store import mirror
 from sweep.store.cache import Cache
 from sweep.store.folder import CONFIG, DIFF, FINDINGS, OF_REPORT, PROVENANCE, SweepFolder
@@ -72,6 +73,7 @@ def _rebuild(folder: SweepFolder, damaged: Mapping[str, str]) -> None:
 def _from_folder(folder: SweepFolder, damaged: Set[str]) -> None:
     cells, config = rows.read(folder), folder.config()
     if FINDINGS in damaged:
+        find_modules(Options.of(config["config_dirs"]))  # of a study of somebody's own
         folder.replace(FINDINGS, output.find(folder.parts(), config, Cache(folder.results)))
     output.write_report(folder, cells, config, folder.provenance())
     folder.commit()

@@ -22,7 +22,7 @@ def ask(
     find_modules(options)
     asked = request.read(overrides, options, fail_fast=fail_fast)
     if asked.study is not None and asked.experiment is not None:
-        studies.check(asked.study, options.files["experiment"][asked.experiment], options)
+        studies.check(asked.study, options.files["experiment"][asked.experiment])
     mirror.fetch(asked.settings.results)
     return asked
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8
-from sweep.papers.declared import printed
+from sweep.papers.figures import Findings, Row, column, grouped, mean, paired, percent_less, printed
 from sweep.papers.studies import dagps_online
 from sweep.report.findings import Finding, Finished
-
-Row = dict[str, Any]
 
 TEZ = "tez"
 LOCAL = "local tasks, %"
@@ -40,21 +38,20 @@ CLOSE = 1e-6
 """A schedule this close to a bound, relatively, is optimal."""
 
 
-def cluster(finished: Finished) -> list[Finding]:
+def cluster(finished: Finished) -> Findings:
     """Give each scheme's improvement over Tez, %: the median of the runs, seeds (§8.2, §8.5)."""
-    findings = []
     variants = [key for key in finished.config["swept"] if key.startswith("policy.")]
     for (trace, capacity), cells in finished.by("trace", "capacity").items():
         base = {row["seed"]: row for row in cells if row["policy"] == TEZ}
         figure = f"{trace}, capacity {capacity:g}, improvement over {TEZ} %"
         most = [100.0 * (1.0 - row["utilization_makespan"]) for row in base.values()]
-        findings.append(Finding(figure, f"{MOST}, makespan", float(np.median(most))))
+        yield Finding(figure, f"{MOST}, makespan", float(np.median(most)))
         least = [gain for row in base.values() for gain in dagps_online.most(row).values()]
         if least:
-            findings.append(Finding(figure, dagps_online.MOST_MEAN, float(np.median(least))))
+            yield Finding(figure, dagps_online.MOST_MEAN, float(np.median(least)))
         local = [share for row in base.values() for share in _local(row).values()]
         if local:
-            findings.append(Finding(figure, f"{TEZ}, {LOCAL}", float(np.median(local))))
+            yield Finding(figure, f"{TEZ}, {LOCAL}", float(np.median(local)))
         schemes: dict[tuple[str, str], dict[str, list[float]]] = {}
         for row in cells:
             if row["policy"] == TEZ:
@@ -68,8 +65,7 @@ def cluster(finished: Finished) -> list[Finding]:
             for name, values in gains.items():
                 what = f"{policy} {parameters}".strip() + f", {name}"
                 paper = _of_cluster(finished.config["experiment"], trace, policy, name)
-                findings.append(Finding(figure, what, float(np.median(values)), paper=paper))
-    return findings
+                yield Finding(figure, what, float(np.median(values)), paper=paper)
 
 
 def _of_cluster(experiment: str, trace: str, policy: str, name: str) -> str:
@@ -88,13 +84,29 @@ def _local(row: Row) -> dict[str, float]:
     return {LOCAL: 100.0 * share} if math.isfinite(share) else {}
 
 
-def table5(finished: Finished) -> list[Finding]:
+def table4(finished: Finished) -> Findings:
+    """Give what two queues cost each scheme, and how fair it is to them in windows of time."""
+    two_queues, one = "tpcds_two_queues", "tpcds_stream"
+    for policy, cells in grouped(finished.cells, "policy").items():
+        traces = grouped(cells, "trace")
+        cost = paired(traces, (two_queues, one), "jct_p50_s", percent_less)
+        paper = printed("dagps", "table4", policy, "gap")
+        yield from mean(policy, "two queues against one, %", cost, paper=paper)
+        rows = traces.get(two_queues, [])
+        above = column(rows, "gap_lb_mean", 100.0)
+        yield from mean(policy, "mean JCT above its bound, %", above)
+        for window in (10, 60, 240):
+            what, metric = f"Jain's index, windows of {window} s", f"jain_{window}s"
+            paper = printed("dagps", "table4", policy, metric)
+            yield from mean(policy, what, column(rows, metric), paper=paper)
+
+
+def table5(finished: Finished) -> Findings:
     """Give percentiles over DAGs of what is shorter than breadth first's, averaged over seeds.
 
     In parts of breadth first's time, then in parts of the scheme's: the paper's divisor is "the
     runtime of the job with some scheme" (§8.1). Then the medians by number of machines.
     """
-    findings = []
     for (trace,), cells in finished.by("trace").items():
         gains = _gains_of_dags(BREADTH_FIRST, finished, cells)
         for name, of_seed in gains.items():
@@ -103,25 +115,23 @@ def table5(finished: Finished) -> list[Finding]:
                 paper = printed("dagps", "table5", name, f"p{q}") if trace == PRODUCTION else ""
                 paper += ", rounded" if paper else ""  # to whole percents
                 figure = f"{trace}, improvement %"
-                findings.append(Finding.of(figure, f"{name}, p{q}", values, paper=paper))
+                yield Finding.of(figure, f"{name}, p{q}", values, paper=paper)
         for name, of_seed in gains.items():
             for q in PERCENTILES:
                 longer = [100.0 * (1.0 / (1.0 - gain / 100.0) - 1.0) for gain, _ in of_seed]
                 values = [float(np.percentile(of, q)) for of in longer]
                 figure = f"{trace}, breadth first takes longer by, %"
-                findings.append(Finding.of(figure, f"than {name}, p{q}", values))
+                yield Finding.of(figure, f"than {name}, p{q}", values)
         for low, high in BINS:
             where = f"{trace}, machines {low:g} to {high:g} × work / path, median improvement %"
             for name, of_seed in gains.items():
                 inside = [gain[(factor >= low) & (factor < high)] for gain, factor in of_seed]
                 values = [float(np.median(gain)) for gain in inside if len(gain)]
-                findings.append(Finding.of(where, name, values))
-    return findings
+                yield Finding.of(where, name, values)
 
 
-def domains(finished: Finished) -> list[Finding]:
+def domains(finished: Finished) -> Findings:
     """Give quartiles over DAGs, averaged over seeds, of DAGPS over every other policy (Fig. 16)."""
-    findings = []
     as_built = "dagps, as built"  # the paper has one number; Table 5's are of schedules, too
     for (trace,), cells in finished.by("trace").items():
         others = dict.fromkeys(row["policy"] for row in cells if row["policy"] != "dagps")
@@ -133,8 +143,7 @@ def domains(finished: Finished) -> list[Finding]:
                     is_printed = q == 50 and scheme == as_built
                     paper = printed("dagps", "fig16", trace, other) if is_printed else ""
                     figure = f"{trace}, improvement over {other}, %"
-                    findings.append(Finding.of(figure, f"{scheme}, p{q}", values, paper=paper))
-    return findings
+                    yield Finding.of(figure, f"{scheme}, p{q}", values, paper=paper)
 
 
 def _gains_of_dags(
@@ -154,8 +163,8 @@ def _gains_of_dags(
         names = {"built_s": f"{row['policy']}, as built"}
         if row["policy"] not in AS_BUILT_ONLY:
             names["makespan_s"] = row["policy"]
-        for column, name in names.items():
-            seconds = table[column].to_numpy()
+        for key, name in names.items():
+            seconds = table[key].to_numpy()
             if not np.isnan(seconds).all():
                 gains.setdefault(name, []).append((100.0 * (1.0 - seconds / before), factor))
     return gains
@@ -167,31 +176,27 @@ def _seconds(table: Any, policy: str) -> F8:
     return np.asarray(table[column].to_numpy())
 
 
-def fig13(finished: Finished) -> list[Finding]:
+def fig13(finished: Finished) -> Findings:
     """Give the share of DAGs proven optimal and percentiles of the distance to bounds, %."""
-    findings = []
     for (trace,), cells in finished.by("trace").items():
         for bound in ("new_lb", "tight_lb", "best of cp_len and twork"):
             is_published = trace == PRODUCTION and bound == "new_lb"
             for what, of in _above(bound, finished, cells).items():
                 paper = printed("dagps", "fig13", what) if is_published else ""
                 figure = f"{trace}, DAGPS above {bound}, %"
-                findings.append(Finding.of(figure, what, of, paper=paper))
-    return findings
+                yield Finding.of(figure, what, of, paper=paper)
 
 
-def durations(finished: Finished) -> list[Finding]:
+def durations(finished: Finished) -> Findings:
     """Give what Table 5 and Fig. 13 would be with other spreads of durations inside stages."""
-    findings = []
     for (sigma,), cells in finished.by(SPREAD).items():
         for name, of_seed in _gains_of_dags(BREADTH_FIRST, finished, cells).items():
             for q in PERCENTILES:
                 values = [float(np.percentile(gain, q)) for gain, _ in of_seed]
                 figure = f"{SPREAD}={sigma:g}, improvement %"
-                findings.append(Finding.of(figure, f"{name}, p{q}", values))
+                yield Finding.of(figure, f"{name}, p{q}", values)
         for what, of in _above("new_lb", finished, cells).items():
-            findings.append(Finding.of(f"{SPREAD}={sigma:g}, DAGPS above new_lb, %", what, of))
-    return findings
+            yield Finding.of(f"{SPREAD}={sigma:g}, DAGPS above new_lb, %", what, of)
 
 
 def _above(bound: str, finished: Finished, cells: list[Row]) -> dict[str, list[float]]:

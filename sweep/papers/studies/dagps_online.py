@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8
-from sweep.papers.declared import printed
+from sweep.papers.figures import printed
 from sweep.report.findings import Finding, Finished
 
 Row = dict[str, Any]

@@ -15,7 +15,7 @@ from policies.jockey.bound import utility_bound
 from policies.jockey.control import POINTS, utility
 from sim.base.arrays import F8
 from sim.published import numbers
-from sweep.papers.declared import printed
+from sweep.papers.figures import Findings, column, grouped, mean, means, printed, together
 from sweep.report.findings import Finding, Finished
 
 CASES = {
@@ -53,63 +53,66 @@ CROWDED = 160
 """The need, in percent, from which on one way of taking turns is held against the other."""
 
 
-def fig6(finished: Finished) -> list[Finding]:
+def fig6(finished: Finished) -> Findings:
     """Give completion, and the four curves of each run: every five minutes, and as a plot."""
-    findings = []
     for row in finished.cells:
         case = CASES.get(row["trace"], row["trace"])
         percent, paper = 100.0 * row["relative_finish"], printed("jockey", "fig6", row["trace"])
-        findings.append(Finding(case, "completion, % of the deadline", percent, paper=paper))
-        table = finished.table(row)
-        minutes = [round(elapsed_s / 60) for elapsed_s in table["elapsed_s"].to_pylist()]
+        yield Finding(case, "completion, % of the deadline", percent, paper=paper)
+        looks = finished.table(row).to_pylist()
         for curve in CURVES:
-            for minute, value in zip(minutes, table[curve].to_pylist(), strict=True):
-                if math.isnan(value):
-                    continue
-                if minute % STEP_MIN == 0:
-                    findings.append(Finding(f"{case}, {curve}", f"after {minute} min", value))
-                findings.append(Finding(case, "", value, curve=curve, along=ALONG, at=minute))
-    return findings
+            for look in looks:
+                if not math.isnan(look[curve]):
+                    yield from _drawn(case, curve, look["elapsed_s"], look[curve])
 
 
-def fig9(finished: Finished) -> list[Finding]:
+def fig9(finished: Finished) -> Findings:
     """Give progress and the end that it foretells, by indicator, over time, and how long it took.
 
     As `fig6`: every five minutes, and as a plot. The indicators are those that the paper draws.
     """
-    findings = []
     for row in finished.cells:
         case = f"job {row['trace.job']}"
-        looks = [look for look in finished.table(row).to_pylist() if look["indicator"] in DRAWN]
-        for look in looks:
-            minute, name = round(look["elapsed_s"] / 60), look["indicator"]
-            for curve, value in (
-                (f"{name}, progress, %", 100.0 * look["progress"]),
-                (f"{name}, foretold end, min", look["predicted_s"] / 60),
-            ):
-                if minute % STEP_MIN == 0:
-                    findings.append(Finding(f"{case}, {curve}", f"after {minute} min", value))
-                findings.append(Finding(case, "", value, curve=curve, along=ALONG, at=minute))
-    return findings
+        for look in finished.table(row).to_pylist():
+            name, at_s = look["indicator"], look["elapsed_s"]
+            if name in DRAWN:
+                yield from _drawn(case, f"{name}, progress, %", at_s, 100.0 * look["progress"])
+                yield from _drawn(
+                    case, f"{name}, foretold end, min", at_s, look["predicted_s"] / 60
+                )
 
 
-def fig8(finished: Finished) -> list[Finding]:
+def _drawn(case: str, curve: str, elapsed_s: float, value: float) -> Findings:
+    """Give a point of a curve, and every five minutes a row of a table."""
+    minute = round(elapsed_s / 60)
+    if minute % STEP_MIN == 0:
+        yield Finding(f"{case}, {curve}", f"after {minute} min", value)
+    yield Finding(case, "", value, curve=curve, along=ALONG, at=minute)
+
+
+def fig10(finished: Finished) -> Findings:
+    """Give how steadily each indicator foretells the end, in percent of a job's duration."""
+    groups = grouped(finished.cells, "policy.waits", label="waits={}")
+    for key, figure in (("delta_t", "ΔT, %"), ("longest_constant", "longest constant interval, %")):
+        for name in numbers("jockey")["fig10"][key]:
+            paper = printed("jockey", "fig10", key, name)
+            for waits, cells in groups.items():
+                of = column(cells, f"{key}.{name}", 100.0)
+                yield from mean(figure, f"{name}, {waits}", of, paper=paper)
+
+
+def fig8(finished: Finished) -> Findings:
     """Give how far the largest prediction is from the slowest run, by allocation, over jobs.
 
     Each allocation has `OWN` runs of its own, of the seeds in order, or, as the other reading, all
     have the first `OWN`.
     """
-    findings = []
     for policy, model in MODELS.items():
         for own in (True, False):
-            findings += _of_errors(policy, model, _errors(finished, policy, own), own)
-    return findings
+            yield from _of_errors(policy, model, _errors(finished, policy, own), own)
 
 
-def _of_errors(
-    policy: str, model: str, errors: dict[int, dict[str, float]], own: bool
-) -> list[Finding]:
-    findings = []
+def _of_errors(policy: str, model: str, errors: dict[int, dict[str, float]], own: bool) -> Findings:
     if errors:
         title = f"prediction error, {model}, %" if own else f"the same runs at all, {model}, %"
         by_job = defaultdict(list)
@@ -118,12 +121,12 @@ def _of_errors(
                 by_job[job].append(error)
         means = [float(np.mean(of)) for of in by_job.values()]
         paper = printed("jockey", "fig8", policy)
-        findings.append(Finding.of(title, "all jobs and allocations", means, paper=paper))
-        largest = max(error for of in errors.values() for error in of.values())
-        findings.append(Finding(title, "largest", largest))
+        yield Finding.of(title, "all jobs and allocations", means, paper=paper)
+        yield Finding(
+            title, "largest", max(error for of in errors.values() for error in of.values())
+        )
         for tokens, of in sorted(errors.items()):
-            findings.append(Finding.of(title, f"{tokens} tokens", list(of.values())))
-    return findings
+            yield Finding.of(title, f"{tokens} tokens", list(of.values()))
 
 
 def _errors(finished: Finished, policy: str, own: bool) -> dict[int, dict[str, float]]:
@@ -148,7 +151,7 @@ def _errors(finished: Finished, policy: str, own: bool) -> dict[int, dict[str, f
     return errors
 
 
-def variance(finished: Finished) -> list[Finding]:
+def variance(finished: Finished) -> Findings:
     """Give how completion varies over the runs of a job, over jobs, and with spare tokens or not.
 
     By Table 1, and §2.4: how many times the variation without spare tokens that with them is, and
@@ -160,39 +163,26 @@ def variance(finished: Finished) -> list[Finding]:
         over_runs[keys] = float(took.std(ddof=1) / took.mean())
         if keys[0] and keys[1] and keys[2] in SEVEN:
             on_spare += [100.0 * row["spare_share"] for row in cells]
-    findings = []
     rows = numbers("jockey")["table1"]
     for row, like in (("all", False), ("like inputs", True)):
         of_jobs = [of for keys, of in over_runs.items() if keys[:2] == (True, like)]
         for percentile, paper in zip(rows["percentiles"], rows[row], strict=True):
             what, ours = f"P{percentile} of jobs", float(np.percentile(of_jobs, percentile))
-            findings.append(Finding(f"variation over runs, {row}", what, ours, paper=f"{paper:g}"))
+            yield Finding(f"variation over runs, {row}", what, ours, paper=f"{paper:g}")
     ratios = [over_runs[True, True, job] / over_runs[False, True, job] for job in SEVEN]
-    title = "variation with spare tokens over that without"
-    paper = printed("jockey", "section 2.4", "ratio")
-    findings.append(Finding(title, "the most of seven jobs", max(ratios), paper=paper))
-    findings.append(Finding(title, "their median", float(np.median(ratios))))
+    title, paper = "variation with spare tokens over that without", ("jockey", "section 2.4")
+    yield Finding(title, "the most of seven jobs", max(ratios), paper=printed(*paper, "ratio"))
+    yield Finding(title, "their median", float(np.median(ratios)))
+    title = "of a job's vertices on spare tokens, %"
     for percentile, what in ((5, "least"), (95, "most")):
-        share, paper = (
-            float(np.percentile(on_spare, percentile)),
-            printed("jockey", "section 2.4", what),
-        )
-        findings.append(
-            Finding(
-                "of a job's vertices on spare tokens, %",
-                f"P{percentile} of runs",
-                share,
-                paper=paper,
-            )
-        )
-    return findings
+        share = float(np.percentile(on_spare, percentile))
+        yield Finding(title, f"P{percentile} of runs", share, paper=printed(*paper, what))
 
 
-def spark(finished: Finished) -> list[Finding]:
+@together
+def spark(finished: Finished) -> Findings:
     """Give the errors of models by executors trained at and run with (§5.3, on measured tasks)."""
-    findings = []
     for policy, model in MODELS.items():
-        errors, ratios = [], []
         for row in finished.cells:
             if row["policy"] != policy:
                 continue
@@ -200,11 +190,22 @@ def spark(finished: Finished) -> list[Finding]:
             table = finished.table(row)
             ratio = table["predicted_s"].to_numpy() / table["took_s"].to_numpy()
             off = (100.0 * np.abs(ratio - 1)).tolist()
-            errors.append(Finding.of(f"prediction error, {model}, %", between, off))
+            yield Finding.of(f"prediction error, {model}, %", between, off)
             title = f"predicted over measured, {model}, median over queries"
-            ratios.append(Finding(title, between, float(np.median(ratio))))
-        findings += errors + ratios
-    return findings
+            yield Finding(title, between, float(np.median(ratio)))
+
+
+def spark_tasks(finished: Finished) -> Findings:
+    """Give how far off recorded tasks of one run are in place of another's (§5.3)."""
+    label = "trained with {}, run with {}"
+    groups = grouped(finished.cells, "trace.trained_at", "trace.executors", label=label)
+    for figure, metric in (
+        ("error of the makespan, median over queries, %", "prediction_error_p50"),
+        ("error of the makespan, 90th percentile over queries, %", "prediction_error_p90"),
+        ("error of a stage's mean task time, median over stages, %", "task_error_p50"),
+        ("distance of a stage's task times, median over stages, %", "task_distance_p50"),
+    ):
+        yield from means(figure, groups, metric, 100.0)
 
 
 def arbiter(finished: Finished) -> list[Finding]:
@@ -234,9 +235,8 @@ def arbiter(finished: Finished) -> list[Finding]:
             drawn: dict[str, Any] = {"curve": policy, "along": "need, % of the tokens", "at": need}
             findings.append(Finding.of("total utility", f"{policy}, {need} %", values, **drawn))
             if policy not in (BOUND, WHOLE):
-                findings.append(
-                    Finding.of("deadlines met", f"{policy}, {need} %", met[need][policy])
-                )
+                in_time = met[need][policy]
+                findings.append(Finding.of("deadlines met", f"{policy}, {need} %", in_time))
         if {FAIR, ALONE, ARBITER} <= of.keys():
             findings += _judged(need, of)
     both = {need: of for need, of in worth.items() if {ARBITER, READY} <= of.keys()}
@@ -247,26 +247,25 @@ def arbiter(finished: Finished) -> list[Finding]:
     return sorted(findings, key=lambda finding: finding.figure)
 
 
-def _judged(need: int, of: Mapping[str, Mapping[int, float]]) -> list[Finding]:
+def _judged(need: int, of: Mapping[str, Mapping[int, float]]) -> Findings:
     """Hold the arbiter against the better of the others, and against the way to the bound."""
     mean = {policy: float(np.mean(list(by_seed.values()))) for policy, by_seed in of.items()}
     other = max((FAIR, ALONE), key=lambda policy: mean[policy])
     more = [of[ARBITER][seed] - of[other][seed] for seed in sorted(of[ARBITER])]
     found = Finding.of("arbiter more than the better other", f"{need} %", more)
     within = 0.0 if math.isnan(found.low) else (found.high - found.low) / 2
-    findings = [dataclasses.replace(found, at_least=-within)]
+    yield dataclasses.replace(found, at_least=-within)
     for bound in (BOUND, WHOLE):
         if mean[bound] - mean[other] > LITTLE:
             way = 100.0 * (mean[ARBITER] - mean[other]) / (mean[bound] - mean[other])
             wanted = WAY if need <= UP_TO else -math.inf
             title = f"way from the better other to the {bound}, %"
-            findings.append(Finding(title, f"{need} %", way, at_least=wanted))
-    return findings
+            yield Finding(title, f"{need} %", way, at_least=wanted)
 
 
-def online(finished: Finished) -> list[Finding]:
+@together
+def online(finished: Finished) -> Findings:
     """Give deadlines met and utility of jobs that come and go, by admission (beyond §1, §4.4)."""
-    findings = []
     for keys, cells in finished.by("trace.every_s", "policy", "policy.admission").items():
         every_s, policy, admission = keys
         what = f"a job every {every_s} s, {policy}, {admission}"
@@ -275,16 +274,15 @@ def online(finished: Finished) -> list[Finding]:
         own = [table["guaranteed"].to_numpy() for table in tables]
         figures = {
             "accepted, %": [of.mean() for of in own],
+            "deadlines met, % of all": [(s <= 0).mean() for s in late_s],
             "deadlines met, % of those accepted": [
                 (s[of] <= 0).mean() for s, of in zip(late_s, own, strict=True) if of.any()
             ],
-            "deadlines met, % of all": [(s <= 0).mean() for s in late_s],
         }
         for figure, parts in figures.items():
-            findings.append(Finding.of(figure, what, [100.0 * float(part) for part in parts]))
+            yield Finding.of(figure, what, [100.0 * float(part) for part in parts])
         worth = [float(utility(POINTS)(s).mean()) for s in late_s]
-        findings.append(Finding.of("utility of a job", what, worth))
-    return sorted(findings, key=lambda finding: finding.figure)
+        yield Finding.of("utility of a job", what, worth)
 
 
 def _late_s(jobs: pa.Table) -> F8:

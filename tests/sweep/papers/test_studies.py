@@ -35,7 +35,7 @@ def user(tmp_path: Path) -> Path:
         "axes:\n  measure.generator: [improved, ideal]\n  seed: [0, 1, 2]\n"
         "overrides: [measure=dag_distances, measure.per_dag=2]\n"
         "gallery: ['seed=0,1']\n"
-        "study:\n  like: alibaba/static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
+        "study:\n  name: alibaba.static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
         "  table: All distances\n"
     )
     return folder
@@ -172,7 +172,7 @@ def test_a_study_that_fails_takes_nothing_with_it(
     words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
     ran = command.bare("experiment=mine", *words)
     assert ran.code == 0
-    assert "study of mine found nothing: KeyError" in ran.err
+    assert "study alibaba.static found nothing: KeyError" in ran.err
     assert not (ran.folder / "findings.parquet").exists()
     assert command.bare("reproduce", "mine", *words).code == 1
 
@@ -183,20 +183,49 @@ def test_a_study_that_fails_takes_nothing_with_it(
         ("study: {name: alibaba.dynamik}", "did you mean 'alibaba.dynamic'"),
         ("study: {name: alibaba.dynamic, surce: x}", "did you mean 'source'"),
         ("study: alibaba.dynamic", "study: give name, source, notes"),
-        ("study: {source: x}", "study: give one of name, like, figures"),
-        ("study: {like: alibaba/statik}", "did you mean 'alibaba/static'"),
-        ("study: {like: alibaba/dynamic}", "experiment=alibaba/dynamic has no figures of its own"),
-        ("study: {figures: [{figur: x}]}", "did you mean 'figure'"),
+        ("study: {name: alibabba.dynamic}", "did you mean 'alibaba.dynamic'"),
+        ("study: {name: 3}", "study: give name, source, notes, table, module, each a text"),
+        ("study: {source: x}", "study: give name"),
+        ("study: {module: own_figures, name: halve}", "did you mean 'halves'? valid: halves"),
+        (
+            "study: {module: own_figurs, name: halves}",
+            "study module 'own_figurs' can't be imported",
+        ),
+        ("study: {module: own_broken, name: halves}", "can't be imported: SyntaxError"),
+        ("study: {module: json, name: halves}", "is that of Python's standard library"),
     ],
 )
 def test_wrong_studies_are_errors(
     command: Command, tmp_path: Path, study: str, message: str
 ) -> None:
-    (tmp_path / "user" / "experiment").mkdir(parents=True)
-    (tmp_path / "user" / "experiment" / "mine.yaml").write_text(f"# Mine.\n{study}\n")
+    write_own(tmp_path / "user", study)
+    (tmp_path / "user" / "own_broken.py").write_text("def halves(finished)\n")
     ran = command("experiment=mine", f"--config-dir={tmp_path / 'user'}")
     assert ran.code == 2
+    assert f"{tmp_path / 'user' / 'experiment' / 'mine.yaml'}: " in ran.err
     assert message in ran.err
+
+
+def write_own(folder: Path, study: str) -> None:
+    """Write an experiment with a study, and a module that has one."""
+    (folder / "experiment").mkdir(parents=True)
+    (folder / "experiment" / "mine.yaml").write_text(f"# Mine.\n{study}\n")
+    (folder / "own_figures.py").write_text(
+        "from sweep.papers.figures import grouped, means\n\n\n"
+        "def halves(finished):\n"
+        "    groups = grouped(finished.cells, 'policy', label='half of {}')\n"
+        "    yield from means('JCT, s', groups, 'jct_mean_s', 0.5)\n"
+    )
+
+
+def test_a_study_of_ones_own(command: Command, tmp_path: Path) -> None:
+    write_own(tmp_path / "user", "study: {module: own_figures, name: halves, source: Mine}")
+    ran = command("experiment=mine", "policy=fifo,sjf", f"--config-dir={tmp_path / 'user'}")
+    assert ran.code == 0, ran.err
+    found = pq.read_table(ran.folder / "findings.parquet").to_pylist()
+    assert [(row["figure"], row["what"], row["ours"]) for row in found] == [
+        ("JCT, s", f"half of {row['policy']}", row["jct_mean_s"] / 2) for row in ran.rows
+    ]
 
 
 def test_knobs_of_a_trace_are_turned(command: Command) -> None:

@@ -58,8 +58,15 @@ baseline: fifo
 study:
   source: nobody
   notes: none
-  figures:
-    - {figure: Fig. 1, by: [policy], what: "{policy}", metric: jct_mean_s}
+  module: figures_of_damage
+  name: fig1
+"""
+OWN = """
+from sweep.papers.figures import grouped, means
+
+
+def fig1(finished):
+    yield from means("Fig. 1", grouped(finished.cells, "policy"), "jct_mean_s")
 """
 
 
@@ -147,6 +154,7 @@ def test_damaged_findings_of_a_study(command: Command, tmp_path: Path) -> None:
     folder = tmp_path / "user" / "experiment"
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(STUDY)
+    (folder.parent / "figures_of_damage.py").write_text(OWN)
     kept = _kept(command, ("experiment=mine", f"--config-dir={folder.parent}"), tmp_path)
     _check_reads(kept, "findings.parquet", _table("findings.parquet"))
     _check_commands(kept, command, "findings.parquet")

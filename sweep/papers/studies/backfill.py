@@ -1,0 +1,22 @@
+"""Backfilling beside what its authors published with their simulator (Gaussier et al., SC 2015)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from sweep.papers.figures import Findings, grouped, mean, means, ratio
+from sweep.report.findings import Finished
+
+WORST_TO_BEST = ("fifo", "conservative", "easy", "backfill/easy_sjf")
+SLOWDOWN = "bounded_slowdown_mean"
+
+
+def kth(finished: Finished) -> Findings:
+    """Give mean bounded slowdown and completion time by policy, and the order of some."""
+    policies, paper = grouped(finished.cells, "policy"), ("backfill", "kth")
+    figure = "mean bounded slowdown"
+    yield from means(figure, policies, SLOWDOWN, paper=(*paper, "bounded_slowdown"))
+    yield from means("mean completion time, s", policies, "jct_mean_s", paper=(*paper, "jct_s"))
+    for pair in pairwise(WORST_TO_BEST):
+        times = ratio(policies, pair, SLOWDOWN)
+        yield from mean(f"{figure}, ratio", " over ".join(pair), times, at_least=1.0)
