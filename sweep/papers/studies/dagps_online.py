@@ -6,15 +6,11 @@ The rule is docs/decisions/0013-what-is-left.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from sim.base.arrays import F8
-from sweep.papers.figures import printed
+from sweep.papers.figures import Findings, Row, jct_s, printed
 from sweep.report.findings import Finding, Finished
-
-Row = dict[str, Any]
 
 TEZ = "tez"
 SLOWER = 16.0
@@ -38,7 +34,7 @@ Setting = tuple[str, str, float]
 
 def gains(finished: Finished, row: Row, base: Row) -> dict[str, float]:
     """Compare a run with Tez's of the same stream, %: jobs one by one, and as a whole."""
-    gain = 100.0 * (1.0 - _jct_s(finished, row) / _jct_s(finished, base))
+    gain = 100.0 * (1.0 - jct_s(finished.table(row)) / jct_s(finished.table(base)))
     return {
         MEDIAN: float(np.median(gain)),
         "JCT, p75": float(np.percentile(gain, 75)),
@@ -63,11 +59,6 @@ def above_bound(row: Row) -> dict[str, float]:
     return {ABOVE: 100.0 * row["gap_lb_mean"]} if "gap_lb_mean" in row else {}
 
 
-def _jct_s(finished: Finished, row: Row) -> F8:
-    jobs = finished.table(row)
-    return np.asarray(jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy())
-
-
 def _of_seeds(finished: Finished) -> Iterator[tuple[Row, dict[str, float]]]:
     """Give each cell that is not Tez's, and what it gains on Tez's of its stream and load."""
     for cells in finished.by("trace", "capacity", "seed").values():
@@ -77,7 +68,7 @@ def _of_seeds(finished: Finished) -> Iterator[tuple[Row, dict[str, float]]]:
                 yield row, gains(finished, row, base)
 
 
-def choice(finished: Finished) -> list[Finding]:
+def choice(finished: Finished) -> Findings:
     """Say of each setting what the rule looks at, and which one it takes."""
     found: dict[Setting, dict[tuple[str, float], list[dict[str, float]]]] = {}
     for row, gain in _of_seeds(finished):
@@ -85,13 +76,11 @@ def choice(finished: Finished) -> list[Finding]:
         stream = (row["trace"], row["capacity"])
         found.setdefault(setting, {}).setdefault(stream, []).append(gain)
     sums = {setting: _looked_at(list(streams.values())) for setting, streams in found.items()}
-    findings = [
-        Finding(_words(setting), what, value)
-        for setting, values in sums.items()
-        for what, value in values.items()
-    ]
+    for setting, values in sums.items():
+        for what, value in values.items():
+            yield Finding(_words(setting), what, value)
     taken = rule(sums)
-    return [*findings, Finding("what the rule takes", _words(taken), sums[taken][TOO_SLOW])]
+    yield Finding("what the rule takes", _words(taken), sums[taken][TOO_SLOW])
 
 
 WORSE = "streams and loads at which the median or the mean is worse than Tez's"
@@ -130,7 +119,7 @@ def _words(setting: Setting) -> str:
     return f"priority={priority}, srpt={srpt}, m={m:g}"
 
 
-def judged(finished: Finished) -> list[Finding]:
+def judged(finished: Finished) -> Findings:
     """Give the improvement over Tez, %, of each stream and load: the mean over its seeds.
 
     What is wanted is asked of the default alone: neither the median nor the mean worse than Tez's,
@@ -145,17 +134,15 @@ def judged(finished: Finished) -> list[Finding]:
     for row in finished.cells:
         if row["policy"] == TEZ:
             bounds.setdefault((row["trace"], row["capacity"]), []).extend(most(row).values())
-    findings = []
     for (trace, capacity), policies in found.items():
         figure = f"{trace}, load {1 / capacity:.2g} times, improvement over {TEZ} %"
         if bounds[trace, capacity]:
-            findings.append(Finding.of(figure, MOST_MEAN, bounds[trace, capacity]))
+            yield Finding.of(figure, MOST_MEAN, bounds[trace, capacity])
         for policy, of_name in policies.items():
             for name, values in of_name.items():
                 paper, wanted = _wanted(trace, capacity, name) if policy == "dagps" else ("", {})
                 what = f"{policy}, {name}"
-                findings.append(Finding.of(figure, what, values, paper=paper, **wanted))
-    return findings
+                yield Finding.of(figure, what, values, paper=paper, **wanted)
 
 
 def _wanted(trace: str, capacity: float, name: str) -> tuple[str, dict[str, float]]:

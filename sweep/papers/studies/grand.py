@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
+from sweep.papers.figures import Findings, Row
 from sweep.papers.studies.ranks import geometric
 from sweep.report.findings import Finding, Finished
 
-Row = dict[str, Any]
 Where = tuple[str, float]
 
 BESTS: tuple[tuple[str, str, Callable[[Iterable[float]], float], float], ...] = (
@@ -27,7 +26,7 @@ BESTS: tuple[tuple[str, str, Callable[[Iterable[float]], float], float], ...] = 
 MOST_NAMED = 4
 
 
-def ranking(finished: Finished) -> list[Finding]:
+def ranking(finished: Finished) -> Findings:
     """Give each policy's speed-up over the baseline on average, and the best of each workload.
 
     The average is the geometric mean over the workloads of mean JCT under the baseline over mean
@@ -37,7 +36,6 @@ def ranking(finished: Finished) -> list[Finding]:
     """
     baseline = finished.config["baseline"]
     means = _means(finished)
-    found = []
     capacities = sorted({capacity for (_, capacity) in means})
     for capacity in capacities:
         title = f"capacity {capacity:g}, speed-up of mean JCT over {baseline}"
@@ -49,7 +47,7 @@ def ranking(finished: Finished) -> list[Finding]:
                 if policy in policies and baseline in policies
             ]
             logs = [log for log in logs if math.isfinite(log)]
-            found.append(geometric(title, policy, logs))
+            yield geometric(title, policy, logs)
     for title, metric, best, scale in BESTS:
         for (trace, capacity), policies in means.items():
             known = {name: row for name, row in policies.items() if row[metric] == row[metric]}
@@ -58,8 +56,7 @@ def ranking(finished: Finished) -> list[Finding]:
                 continue  # it does not apply, or says nothing
             top = best(values.values())
             names = _named([name for name, value in values.items() if value == top])
-            found.append(Finding(f"best {title}", f"{trace}, {capacity:g}: {names}", scale * top))
-    return found
+            yield Finding(f"best {title}", f"{trace}, {capacity:g}: {names}", scale * top)
 
 
 def _named(policies: list[str]) -> str:

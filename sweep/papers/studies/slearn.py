@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8
-from sweep.papers.figures import printed
+from sweep.papers.figures import Findings, column, grouped, jct_s, pairs, printed, together
 from sweep.report.findings import Finding, Finished
-
-Row = dict[str, Any]
 
 PRESETS = {
     "slearn_2sigma": "2Sigma",
@@ -58,42 +56,30 @@ FIRST = {"slearn", "slearn_dag", "threesigma", "las"}
 """Schemes that are to be before what they are compared with, on presets."""
 
 
-def speedups(finished: Finished) -> list[Finding]:
+@together
+def speedups(finished: Finished) -> Findings:
     """Compare each pair of schemes on each trace."""
-    experiment, findings = finished.config["experiment"], []
+    experiment = finished.config["experiment"]
     of = OF[experiment]
     of_trace = [key for key in finished.config["swept"] if key.startswith("trace.")]
     for (trace, *more), cells in finished.by("trace", *of_trace).items():
         where = ", ".join([PRESETS.get(trace, trace), *(f"load {value:g}" for value in more)])
-        schemes: dict[str, dict[int, Row]] = {}
-        for row in cells:
-            schemes.setdefault(row["policy"], {})[row["seed"]] = row
+        schemes = grouped(cells, "policy")
         for scheme, other in _pairs(of, list(schemes)):
-            shared = sorted(schemes[scheme].keys() & schemes[other].keys())
-            rows = [(schemes[scheme][seed], schemes[other][seed]) for seed in shared]
+            rows = pairs(schemes, (scheme, other))
             mean = [far["jct_mean_s"] / near["jct_mean_s"] for near, far in rows]
-            half = [_p50(finished, near, far) for near, far in rows]
+            tables = [(finished.table(near), finished.table(far)) for near, far in rows]
+            half = [float(np.median(jct_s(far) / jct_s(near))) for near, far in tables]
             what = f"{other} over {scheme}"
             paper, paper_p50 = _printed_speedup(experiment, trace, scheme, other)
             wanted = _wanted(trace, scheme, other)
-            findings.append(Finding.of(f"{where}, mean JCT", what, mean, paper=paper, **wanted))
-            findings.append(Finding.of(f"{where}, P50 of jobs", what, half, paper=paper_p50))
-        for scheme, of_seed in schemes.items():
-            off = [100.0 * row["prediction_error_p50"] for row in of_seed.values()]
+            yield Finding.of(f"{where}, mean JCT", what, mean, paper=paper, **wanted)
+            yield Finding.of(f"{where}, P50 of jobs", what, half, paper=paper_p50)
+        for scheme, runs in schemes.items():
+            off = column(runs, "prediction_error_p50", 100.0)
             if not np.isnan(off).all() and experiment in WITH_ERRORS:
                 paper = printed("slearn", experiment.partition("/")[2], trace, "error", scheme)
-                findings.append(Finding.of(f"{where}, P50 error %", scheme, off, paper=paper))
-    figures = [finding.figure for finding in findings]
-    return sorted(findings, key=lambda finding: figures.index(finding.figure))
-
-
-def _p50(finished: Finished, near: Row, far: Row) -> float:
-    """Return the median over jobs of the completion time under one scheme over another's."""
-    jct = [
-        table["finish_s"].to_numpy() - table["submit_s"].to_numpy()
-        for table in (finished.table(far), finished.table(near))
-    ]
-    return float(np.median(jct[0] / jct[1]))
+                yield Finding.of(f"{where}, P50 error %", scheme, off, paper=paper)
 
 
 def _printed_speedup(experiment: str, trace: str, scheme: str, other: str) -> tuple[str, str]:
@@ -257,9 +243,9 @@ TWO: dict[str, Callable[[Jobs, Jobs], Numbers]] = {
 }
 
 
-def jobs(finished: Finished) -> list[Finding]:
+def jobs(finished: Finished) -> Findings:
     """Average what each cell, and each pair of cells, says over seeds."""
-    experiment, findings = finished.config["experiment"], []
+    experiment = finished.config["experiment"]
     for (trace,), cells in finished.by("trace").items():
         where = PRESETS.get(trace, trace)
         numbers: dict[tuple[str, str, str], list[float]] = {}
@@ -279,8 +265,7 @@ def jobs(finished: Finished) -> list[Finding]:
                 note(figure, row["policy"], TWO[experiment](near, far))
         for (figure, policy, name), values in numbers.items():
             paper = _paper(trace, policy.removesuffix("_code"), name)
-            findings.append(Finding.of(figure, name, values, paper=paper))
-    return findings
+            yield Finding.of(figure, name, values, paper=paper)
 
 
 def _paper(trace: str, policy: str, name: str) -> str:

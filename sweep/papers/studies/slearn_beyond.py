@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
+from sweep.papers.figures import Findings, Groups, column, grouped, mean, pairs
 from sweep.papers.studies.slearn import PRESETS
 from sweep.report.findings import Finding, Finished
 
@@ -21,31 +22,28 @@ BOUNDS = (("slearn", "pilots/told"), ("slearn", "pilots/told_by_one"), ("slearn"
 """Pairs of which the second knows more: what better estimates could gain."""
 
 
-def judged(finished: Finished) -> list[Finding]:
+def judged(finished: Finished) -> Findings:
     """Compare `OURS` with every other scheme, and with the better of those of one source."""
     at_least = AT_LEAST.get(finished.config["experiment"])
     of_trace = [key for key in finished.config["swept"] if key.startswith("trace.")]
-    findings = []
     for (trace, *more), cells in finished.by("trace", *of_trace).items():
         told = (
             f"{key.rpartition('.')[2]} {value:g}" for key, value in zip(of_trace, more, strict=True)
         )
         figure = ", ".join([PRESETS.get(trace, trace), *told, "mean JCT"])
-        jct_s: dict[str, dict[int, float]] = {}
-        for row in cells:
-            jct_s.setdefault(row["policy"], {})[row["seed"]] = row["jct_mean_s"]
+        schemes = grouped(cells, "policy")
+        both = [name for name in ALONE if name in schemes]
+        if OURS in schemes and both:
+            better = min(both, key=lambda name: fmean(column(schemes[name], "jct_mean_s")))
+            what, sooner = (
+                f"{better}, the better of both, over {OURS}",
+                _over(schemes, better, OURS),
+            )
+            yield Finding.of(figure, what, sooner, at_least=at_least)
+        others = [(other, OURS) for other in schemes if other != OURS]
+        for far, near in [*others, *BOUNDS]:
+            yield from mean(figure, f"{far} over {near}", _over(schemes, far, near))
 
-        def over(far: str, near: str, of: dict[str, dict[int, float]] = jct_s) -> list[float]:
-            shared = sorted(of.get(far, {}).keys() & of.get(near, {}).keys())
-            return [of[far][seed] / of[near][seed] for seed in shared]
 
-        both = [name for name in ALONE if name in jct_s]
-        if OURS in jct_s and both:
-            better = min(both, key=lambda name: fmean(jct_s[name].values()))
-            what = f"{better}, the better of both, over {OURS}"
-            findings.append(Finding.of(figure, what, over(better, OURS), at_least=at_least))
-        pairs = [(other, OURS) for other in jct_s if other != OURS]
-        for far, near in [*pairs, *BOUNDS]:
-            if values := over(far, near):
-                findings.append(Finding.of(figure, f"{far} over {near}", values))
-    return findings
+def _over(schemes: Groups, far: str, near: str) -> list[float]:
+    return [a["jct_mean_s"] / b["jct_mean_s"] for a, b in pairs(schemes, (far, near))]
