@@ -8,10 +8,15 @@ An experiment names its own::
       notes: why figures differ where they do
       table: what the whole table is of, where that is to be kept beside the page
 
-With ``module: mine`` the name is of a function in somebody's own importable module. A study is
-public, has one argument, ``finished`` (`sweep.report.findings.Finished`), and yields findings;
-`sweep.papers.figures` has what most of them are made of. Studies are not data: what says how to
-group, compare and name cells grows into a language, with an interpreter and a checker.
+With ``module: mine`` the name is of a function in somebody's own importable module, say mine.py::
+
+    def fig1(finished):
+        policies = grouped(finished.cells, "policy")
+        yield from means("Fig. 1, value attained %", policies, "value_attained", 100.0)
+
+A study is public, has one argument, ``finished`` (`sweep.report.findings.Finished`), and yields
+findings; `sweep.papers.figures` has what most of them are made of. Studies are not data: what says
+how to group, compare and name cells grows into a language, with an interpreter and a checker.
 """
 
 from __future__ import annotations

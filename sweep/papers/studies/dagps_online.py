@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sweep.papers.figures import Findings, Row, jct_s, printed
+from sweep.papers.figures import Findings, Row, jct_s, near, printed
 from sweep.report.findings import Finding, Finished
 
 TEZ = "tez"
@@ -151,5 +151,5 @@ def _wanted(trace: str, capacity: float, name: str) -> tuple[str, dict[str, floa
         return "", {"at_most": 5.0}
     paper = printed("dagps", "fig10", trace, "dagps", name) if capacity == 1.0 else ""
     if name == MEDIAN and paper:
-        return paper, {"at_least": 0.75 * float(paper), "at_most": 1.25 * float(paper)}
+        return paper, near(float(paper), 0.25)
     return paper, {"at_least": 0.0} if name in (MEDIAN, MEAN) else {}

@@ -67,14 +67,10 @@ def _named(policies: list[str]) -> str:
 
 def _means(finished: Finished) -> dict[Where, dict[str, Row]]:
     """Average every metric shown over seeds, by workload and capacity, and by policy."""
-    metrics = [metric for _, metric, _, _ in BESTS]
-    groups: dict[tuple[Where, str], list[Row]] = defaultdict(list)
-    for row in finished.cells:
-        groups[(row["trace"], row["capacity"]), row["policy"]].append(row)
     means: dict[Where, dict[str, Row]] = defaultdict(dict)
-    for (where, policy), rows in groups.items():
-        values = {m: [row[m] for row in rows if row.get(m) is not None] for m in metrics}
-        means[where][policy] = {
+    for (trace, capacity, policy), rows in finished.by("trace", "capacity", "policy").items():
+        values = {m: [row[m] for row in rows if row.get(m) is not None] for _, m, _, _ in BESTS}
+        means[trace, capacity][policy] = {
             metric: float(np.mean(of)) if of else math.nan for metric, of in values.items()
         }
     return means

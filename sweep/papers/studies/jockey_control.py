@@ -82,21 +82,11 @@ def fig7(finished: Finished) -> Findings:
 
 
 def fig11(finished: Finished) -> Findings:
-    """Give deadlines met and tokens, by which part of the control loop there is."""
-    return _of_loop(grouped(finished.cells, "policy"))
-
-
-def fig12(finished: Finished) -> Findings:
-    """Do the same by slack."""
-    return _of_loop(grouped(finished.cells, "policy.slack", label="slack {}"))
-
-
-def fig13(finished: Finished) -> Findings:
-    """Do the same by hysteresis."""
-    return _of_loop(grouped(finished.cells, "policy.hysteresis", label="hysteresis {}"))
-
-
-def _of_loop(groups: Groups) -> Findings:
+    """Give deadlines met and tokens by policy, or the constant that is swept (Figs. 11 to 13)."""
+    groups = grouped(finished.cells, "policy")
+    for key in finished.config["swept"]:
+        if key.startswith("policy."):
+            groups = grouped(finished.cells, key, label=key.removeprefix("policy.") + " {}")
     for title, metric, scale, plus in (
         ("deadlines met, %", "deadlines_missed", -100.0, 100.0),
         ("completion against the deadline, %", "relative_finish", 100.0, -100.0),

@@ -243,7 +243,7 @@ def test_constants_are_grouped_by_value() -> None:
         metrics(policy="jockey", **{"policy.slack": slack, "tokens_first": 40 * slack})
         for slack in (1.0, 1.0, 1.5)
     ]
-    found = looked("jockey/fig12", cells)
+    found = looked("jockey/fig12", cells, "policy.slack")
     assert found["first allocation", "slack 1.0"].ours == 40.0
     assert found["first allocation", "slack 1.5"].ours == 60.0
     assert ("deadlines met, %", "jockey") not in found
