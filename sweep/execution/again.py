@@ -13,7 +13,7 @@ from sweep.store.cell import CellResult
 def run_again(prepared: Prepared, planned: Planned) -> CellResult:
     """Run a cell of a plan, cached or not; the cache stays as it is."""
     workload = prepared.inputs.workload(planned.input)
-    built = clusters.build(workload, planned.cell.cluster, planned.cell.capacity)
+    built = clusters.build_for(workload, planned.cell.cluster, planned.cell.capacity)
     return run_cell(workload, planned.spec, built)
 
 

@@ -43,7 +43,7 @@ class Clusters:
         """
         world = canonical(config), capacity
         if world not in self._built:
-            self._built[world] = clusters.build(workload, config, capacity)
+            self._built[world] = clusters.build_for(workload, config, capacity)
         return self._built[world]
 
     def find(self, config: Mapping[str, Any], capacity: float) -> Built | None:

@@ -26,7 +26,7 @@ class Built:
     facts: dict[str, float]  # see `sim.cluster.load.FACTS`
 
 
-def build(workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
+def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
     """Build the cluster for a workload and a capacity, and check that every job fits it."""
     shape = config["shape"]
     bare = cluster_size.at_capacity(config, cluster_size.full_count(workload, config), capacity)
@@ -55,8 +55,8 @@ def with_faults(cluster: Cluster, config: Mapping[str, Any], seed: int) -> Clust
         cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **lost))
     if slow:
         both = slow["speed"] if isinstance(slow["speed"], list) else [slow["speed"]] * 2
-        drawn = faults.draw_slowdowns(seed, **{**slow, "speed": (both[0], both[1])})
-        cluster = cluster.with_slowdowns(drawn)
+        asked = {**slow, "speed": (both[0], both[1])}
+        cluster = cluster.with_slowdowns(faults.draw_slowdowns(seed, **asked))
     return cluster
 
 

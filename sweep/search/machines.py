@@ -39,7 +39,7 @@ def between(config: Mapping[str, Any], low: float, high: float, workload: Worklo
 
     def why_not(n: int) -> str:
         try:
-            clusters.build(workload, config, found.capacity(n))
+            clusters.build_for(workload, config, found.capacity(n))
         except InputError as error:
             return error.message
         return ""

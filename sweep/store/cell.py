@@ -26,7 +26,7 @@ class CellSpec(NamedTuple):
 
     key: str  # SHA-256, hex; see `sweep.execution.keys.key_of`
     policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
-    cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build`, with the capacity
+    cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build_for`, with the capacity
     capacity: float
     # ``name``, ``module`` if it is the user's own, and the options of one of `sim.measures`
     measure: Mapping[str, Any]

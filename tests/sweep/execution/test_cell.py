@@ -37,7 +37,7 @@ def spec(**changes: Any) -> CellSpec:
 
 
 def run(workload: Workload, spec: CellSpec, simulate: Any = None) -> CellResult:
-    built = clusters.build(workload, spec.cluster, spec.capacity)
+    built = clusters.build_for(workload, spec.cluster, spec.capacity)
     return cell.run_cell(workload, spec, built, simulate)
 
 

@@ -90,7 +90,7 @@ def _check(trace: str, words: tuple[str, ...], folder: Path) -> None:
     inputs = Inputs(folder)
     for cell in grid.build(request(asked)).cells:
         workload = inputs.workload(inputs.id_of(cell))
-        built = clusters.build(workload, cell.cluster, cell.capacity)
+        built = clusters.build_for(workload, cell.cluster, cell.capacity)
         offered = built.facts["offered_load"]
         if cell.cluster["count"] is None:
             slots = cell.cluster["shape"] == "slots"

@@ -29,22 +29,23 @@ def workload() -> Workload:
 
 def test_sized_by_load_and_capacity(workload: Workload) -> None:
     # 40 s of work every 5 s, of which 380 s can be done in the first 50: 9.5 slots at a load of 0.8
-    assert clusters.build(workload, config(), 1.0).facts["n_machines"] == 10
-    assert clusters.build(workload, config(), 0.5).facts["n_machines"] == 5
+    assert clusters.build_for(workload, config(), 1.0).facts["n_machines"] == 10
+    assert clusters.build_for(workload, config(), 0.5).facts["n_machines"] == 5
     machines = config(shape={"cpu": 4})
-    assert clusters.build(workload, machines, 1.0).facts["n_machines"] == pytest.approx(4.75)
+    assert clusters.build_for(workload, machines, 1.0).facts["n_machines"] == pytest.approx(4.75)
     # with what can't be done by then 440 s: 11
-    assert clusters.build(workload, config(tails=True), 1.0).facts["n_machines"] == 11
-    assert clusters.build(workload, config(load=None), 1.0).facts["n_machines"] == 10
+    assert clusters.build_for(workload, config(tails=True), 1.0).facts["n_machines"] == 11
+    assert clusters.build_for(workload, config(load=None), 1.0).facts["n_machines"] == 10
     assert (
-        clusters.build(workload, config(load=None, usual_load=0.4), 1.0).facts["n_machines"] == 19
+        clusters.build_for(workload, config(load=None, usual_load=0.4), 1.0).facts["n_machines"]
+        == 19
     )
 
 
 def test_a_count_is_taken_as_it_is(workload: Workload) -> None:
-    assert clusters.build(workload, config(count=20), 1.0).facts["n_machines"] == 20
-    assert clusters.build(workload, config(count=20), 0.33).facts["n_machines"] == 7
-    assert clusters.build(workload, config(count=20), 0.001).facts["n_machines"] == 1
+    assert clusters.build_for(workload, config(count=20), 1.0).facts["n_machines"] == 20
+    assert clusters.build_for(workload, config(count=20), 0.33).facts["n_machines"] == 7
+    assert clusters.build_for(workload, config(count=20), 0.001).facts["n_machines"] == 1
 
 
 def test_arrivals_are_stretched_only_where_a_count_is_asked_to_have_a_load(
@@ -54,13 +55,13 @@ def test_arrivals_are_stretched_only_where_a_count_is_asked_to_have_a_load(
     assert not cluster_size.stretches(config(count=5, load=None))
     assert cluster_size.stretches(config(count=5))
     assert cluster_size.stretched(workload, config(count=5, load=None)) is workload
-    alone = clusters.build(workload, config(count=5, load=None), 1.0).facts
+    alone = clusters.build_for(workload, config(count=5, load=None), 1.0).facts
     assert alone["n_machines"] == 5
     assert alone["arrival_scale"] == 1.0
     assert alone["offered_load"] > 1
 
     stretched = cluster_size.stretched(workload, config(count=5))
-    facts = clusters.build(stretched, config(count=5), 1.0).facts
+    facts = clusters.build_for(stretched, config(count=5), 1.0).facts
     assert facts["offered_load"] == pytest.approx(0.8, abs=1e-5)
     submit, before = (w.columns.job_submit for w in (stretched, workload))
     assert facts["arrival_scale"] > 1.5
@@ -68,16 +69,16 @@ def test_arrivals_are_stretched_only_where_a_count_is_asked_to_have_a_load(
     by_all = cluster_size.stretched(workload, config(count=5, tails=True))
     assert max(by_all.mean_load(Cluster.slots(5)).values()) == pytest.approx(0.8)
     assert by_all.columns.job_submit[-1] == pytest.approx(50 * by_all.meta["arrival_scale"])
-    half = clusters.build(stretched, config(count=5), 0.4).facts
+    half = clusters.build_for(stretched, config(count=5), 0.4).facts
     assert half["n_machines"] == 2
     assert half["offered_load"] == pytest.approx(2.0, rel=0.1)
 
 
 def test_a_cluster_that_nobody_means_is_refused_at_once(workload: Workload) -> None:
     with pytest.raises(InputError, match=r"20,000,000,000 machines.*10,000,000 are the most"):
-        clusters.build(workload, config(shape={"cpu": 2}, count=20), 1e9)
+        clusters.build_for(workload, config(shape={"cpu": 2}, count=20), 1e9)
     with pytest.raises(InputError, match="slots is not simulated, 1,000,000,000 are the most"):
-        clusters.build(workload, config(), 1e9)
+        clusters.build_for(workload, config(), 1e9)
 
 
 def test_a_run_without_the_memory_for_it_is_refused_at_once(
@@ -85,13 +86,13 @@ def test_a_run_without_the_memory_for_it_is_refused_at_once(
 ) -> None:
     monkeypatch.setattr("sim.base.memory.available_bytes", lambda: 2e8)
     with pytest.raises(InputError, match=r"44 tasks on 2,000,000 machines would take about 0.4 GB"):
-        clusters.build(workload, config(shape={"cpu": 2}, count=2_000_000), 1.0)
-    clusters.build(workload, config(shape={"cpu": 2}, count=1000), 1.0)
+        clusters.build_for(workload, config(shape={"cpu": 2}, count=2_000_000), 1.0)
+    clusters.build_for(workload, config(shape={"cpu": 2}, count=1000), 1.0)
 
 
 def test_queues_are_the_clusters(workload: Workload) -> None:
     queues = {"mode": "hard", "shares": {"a": 0.5, "b": 0.5}}
-    cluster = clusters.build(workload, config(shape={"cpu": 4}, queues=queues), 1.0).cluster
+    cluster = clusters.build_for(workload, config(shape={"cpu": 4}, queues=queues), 1.0).cluster
     assert cluster.n_machines == 5
     assert cluster.queue_mode == "hard"
     assert cluster.queue_share == {"a": 0.5, "b": 0.5}
@@ -101,10 +102,10 @@ def test_the_trace_may_say_the_shares(workload: Workload) -> None:
     asked = config(queues={"mode": "hard", "shares": "trace"})
     cluster_checks.check(asked)
     with pytest.raises(InputError, match="the trace states no shares"):
-        clusters.build(workload, asked, 1.0)
+        clusters.build_for(workload, asked, 1.0)
     stated = {"queue_share": {"a": 0.7, "b": 0.3}}
     tables = {name: getattr(workload, name) for name in ("jobs", "stages", "tasks")}
-    built = clusters.build(Workload.from_tables(**tables, meta=stated), asked, 1.0)
+    built = clusters.build_for(Workload.from_tables(**tables, meta=stated), asked, 1.0)
     assert built.cluster.queue_share == {"a": 0.7, "b": 0.3}
     with pytest.raises(InputError, match="or 'trace' or null, not 'tracy'"):
         cluster_checks.check(config(queues={"mode": "hard", "shares": "tracy"}))
@@ -112,9 +113,9 @@ def test_the_trace_may_say_the_shares(workload: Workload) -> None:
 
 def test_what_is_fungible_is_part_of_the_cluster(workload: Workload) -> None:
     shape = {"cpu": 4, "disk": 2}
-    built = clusters.build(workload, config(shape=shape, fungible=["disk"]), 1.0)
+    built = clusters.build_for(workload, config(shape=shape, fungible=["disk"]), 1.0)
     assert built.cluster.fungible == ("disk",)
-    assert clusters.build(workload, config(shape=shape), 1.0).cluster.fungible == ()
+    assert clusters.build_for(workload, config(shape=shape), 1.0).cluster.fungible == ()
     with pytest.raises(InputError, match=r"cluster\.fungible 'dsk'; did you mean 'disk'"):
         cluster_checks.check(config(shape=shape, fungible=["dsk"]))
     with pytest.raises(InputError, match=r"cluster\.fungible must be a list"):
@@ -125,10 +126,10 @@ def test_what_is_fungible_is_part_of_the_cluster(workload: Workload) -> None:
 
 def test_a_job_that_does_not_fit_is_named(workload: Workload) -> None:
     with pytest.raises(InputError, match="job"):
-        clusters.build(workload, config(shape={"cpu": 1}), 1.0)
+        clusters.build_for(workload, config(shape={"cpu": 1}), 1.0)
     queues = {"mode": "hard", "shares": {"a": 0.99, "b": 0.01}}
     with pytest.raises(InputError, match=r"at capacity 0\.5 the cluster is .*: job"):
-        clusters.build(workload, config(queues=queues), 0.5)
+        clusters.build_for(workload, config(queues=queues), 0.5)
 
 
 def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
@@ -138,7 +139,7 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
         slowdowns={"every_s": 50, "last_s": 9.0, "speed": [0.5, 0.75], "until_s": 300},
     )
     cluster_checks.check(asked)
-    bare = clusters.build(workload, asked, 1.0).cluster
+    bare = clusters.build_for(workload, asked, 1.0).cluster
     one, same, other = (clusters.with_faults(bare, asked, seed) for seed in (1, 1, 2))
     assert one.outages.down_s.tolist() == same.outages.down_s.tolist()
     assert one.outages.down_s.tolist() != other.outages.down_s.tolist()
@@ -185,12 +186,12 @@ KINDS = [
 def test_kinds_of_machines_keep_their_shares_at_each_capacity(workload: Workload) -> None:
     mixed = config(shape=KINDS, count=1, load=None)
     cluster_checks.check(mixed)
-    built = clusters.build(workload, mixed, 0.5)
+    built = clusters.build_for(workload, mixed, 0.5)
     assert built.facts["n_machines"] == 4
     cluster = built.cluster
     assert cluster.capacity.tolist() == [[8, 2]] * 3 + [[16, 0]]
     assert (cluster.devices, cluster.classes) == ("gpu", ("T4", ""))
-    twice = clusters.build(workload, {**mixed, "count": 2}, 0.5)
+    twice = clusters.build_for(workload, {**mixed, "count": 2}, 0.5)
     assert twice.facts["n_machines"] == 8
 
 

@@ -43,7 +43,7 @@ def test_too_few_are_told_without_the_workload(shape: Any, demand: Any, least: i
     assert found.last == 12
     for n in range(found.first, 12):
         try:
-            clusters.build(workload, config, found.capacity(n))
+            clusters.build_for(workload, config, found.capacity(n))
         except InputError:
             assert n in found.too_few
         else:

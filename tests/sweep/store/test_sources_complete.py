@@ -44,7 +44,7 @@ from sim.workload.workload import Workload
 # it would import every policy that there is; what a cell needs of them is its own
 policies.registry._discover = lambda: given["home"] and importlib.import_module(given["home"])
 workload, spec = Workload.read(Path(given["folder"])), CellSpec(**given["spec"])
-result = run_cell(workload, spec, clusters.build(workload, spec.cluster, spec.capacity))
+result = run_cell(workload, spec, clusters.build_for(workload, spec.cluster, spec.capacity))
 assert result.error is None, result.error["traceback"]
 """
 A_WORKLOAD = """
