@@ -126,8 +126,17 @@ def _checked(name: str, measured: Any) -> Measured:
             raise MeasureError(
                 f"measure {name} returned a number called {key!r}; a name is UTF-8, and not blank"
             )
-    numbers = {k: v if isinstance(v, int | float) else float(v) for k, v in metrics.items()}
-    return numbers, table
+    return {key: _number(name, key, value) for key, value in metrics.items()}, table
+
+
+def _number(name: str, key: str, value: Any) -> float:
+    """Convert a number that a measure returned, once for all that follows."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MeasureError(
+            f"measure {name} returned {key!r}, which is no float64: {error}"
+        ) from None
 
 
 def _kind(value: object) -> str:

@@ -52,8 +52,7 @@ def rows_of(
         assert result.jobs is not None
         try:
             text = json.dumps(config, ensure_ascii=False)
-            metrics = {name: float(value) for name, value in result.metrics.items()}
-            rows.append(shards.row_of(result.key, text, result.jobs, metrics))
+            rows.append(shards.row_of(result.key, text, result.jobs, result.metrics))
         except (pa.ArrowException, TypeError, ValueError) as error:
             errors[result.key] = error
     return rows, errors

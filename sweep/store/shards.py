@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,7 @@ class Row:
     config: str  # JSON
     schema: bytes  # of its table
     jobs: bytes  # its table, as one record batch
-    metrics: dict[str, float]
+    metrics: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Manifest:
         return np.frombuffer(values, np.float64).reshape(len(self.names), len(self))
 
 
-def row_of(key: str, config: str, jobs: pa.Table, metrics: dict[str, float]) -> Row:
+def row_of(key: str, config: str, jobs: pa.Table, metrics: Mapping[str, float]) -> Row:
     """Turn a result into a row.
 
     Raises pyarrow's errors, TypeError or ValueError where its table can't be kept.

@@ -81,6 +81,7 @@ def test_metrics_of_a_plain_simulation_are_checked_still(fake: Command) -> None:
         ('{"a": 1.0}', "MeasureError", "measure own returned a dict; it must return numbers"),
         ("([1.0], pa.table({}))", "MeasureError", "returned a list for its numbers"),
         ('({"a": "x"}, pa.table({}))', "MeasureError", "returned a str as 'a'; it must"),
+        ('({"a": 10**400}, pa.table({}))', "MeasureError", "returned 'a', which is no float64"),
     ],
 )
 def test_one_that_returns_something_else_fails_its_cells_alone(
