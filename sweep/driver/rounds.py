@@ -7,7 +7,6 @@ journal holds all rounds; a run that was killed goes on with the round in which 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
@@ -109,7 +108,7 @@ class Rounds:
                 break
             prepared = self._prepare(batch.grid)
         if whole.cells is batch.grid.cells:
-            prepared = dataclasses.replace(prepared, grid=whole)
+            prepared.grid = whole
         else:
             prepared = self._prepare(whole)
         return Settled(prepared, self._cached(prepared), answers.errors)
@@ -127,8 +126,7 @@ class Rounds:
         )
 
     def _prepare(self, grid: Grid) -> Prepared:
-        prepared = plan.prepare(grid, self._inputs, self._cache)
-        return dataclasses.replace(prepared, sweep=self.sweep or prepared.sweep)
+        return plan.prepare(grid, self._inputs, self._cache, self.sweep)
 
     def _run(self, batch: Batch, prepared: Prepared, cached: Flags, answers: Answers) -> None:
         rows = prepared.rows_to_do(answers.errors)

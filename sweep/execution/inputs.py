@@ -166,7 +166,7 @@ class Inputs:
         if not isinstance(uri, str) or not remote.is_remote(uri):
             return trace
         if uri not in self._copies:
-            self._copies[uri] = remote.fetch(uri, self._fetched)
+            self._copies[uri] = remote.download(uri, self._fetched)
         return {**trace, "path": str(self._copies[uri])}
 
 

@@ -125,10 +125,13 @@ class Prepared:
         return map(self._row, map(int, rows[np.argsort(first[of], kind="stable")]))
 
 
-def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None) -> Prepared:
+def prepare(
+    grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None, sweep: str = ""
+) -> Prepared:
     """Find every cell's key and look it up in the cache; no workload is made or loaded.
 
-    A `cache` that was opened before looks for what came since.
+    A `cache` that was opened before looks for what came since. The id of the `sweep` is made of its
+    cells unless it is given.
     """
     results = grid.request.settings.results
     opened, cache = cache, cache or Cache(results)
@@ -158,7 +161,7 @@ def prepare(grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None
     kept = cache.are_kept(keys) if opened is None else cache.look_again(keys)
     metrics = Metrics(keys, kept, cache.columns)
     rows = np.frombuffer(of_input, np.int32), [*firsts.values()]
-    return Prepared(grid, sweep_id.end(), inputs, cache, keys, *rows, metrics)
+    return Prepared(grid, sweep or sweep_id.end(), inputs, cache, keys, *rows, metrics)
 
 
 def source_of(cell: Cell) -> str:

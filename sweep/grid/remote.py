@@ -72,7 +72,7 @@ def check(
         )
 
 
-def fetch(uri: str, folder: Path) -> Path:
+def download(uri: str, folder: Path) -> Path:
     """Copy a file, or all files of a folder, unless they are here; return the copy."""
     check(uri)
     try:

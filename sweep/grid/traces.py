@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,8 +100,8 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
     plugins = synth.GENERATORS if "synth" in trace else formats.FORMATS
     name = trace["synth" if "synth" in trace else "format"]
     given = {key: trace[key] for key in sorted(trace) if key not in OWN}
-    check_known(f"option of trace={option}", given, module.options(name), "unknown key")
-    _check_values("trace", given, _hints(plugins.function(name)))
+    known, hints = module.options(name), _hints(plugins.function(name))
+    _check_given(f"trace={option}", "trace", given, known, hints)
 
 
 def _check_knobs(option: str, chosen: Any) -> None:
@@ -110,16 +110,19 @@ def _check_knobs(option: str, chosen: Any) -> None:
     if not isinstance(chosen, Mapping):
         raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")
     for name, options in chosen.items():
-        check_known(f"option of knob {name}", options or {}, knobs.options(name), "unknown key")
-        _check_values(f"trace.knobs.{name}", options or {}, _hints(getattr(knobs, name)))
+        known, hints = knobs.options(name), _hints(getattr(knobs, name))
+        _check_given(f"knob {name}", f"trace.knobs.{name}", options or {}, known, hints)
 
 
 _hints = cache(hints_of)
 
 
-def _check_values(where: str, options: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
-    """Hold options to the annotations of the function that takes them."""
-    for key, value in options.items():
+def _check_given(
+    of: str, where: str, given: Mapping[str, Any], known: Collection[str], hints: Mapping[str, Any]
+) -> None:
+    """Hold options to the names and the annotations of the function that takes them."""
+    check_known(f"option of {of}", given, known, "unknown key")
+    for key, value in given.items():
         if key in hints:
             check_value(f"{where}.{key}", value, hints[key])
 

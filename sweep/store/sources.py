@@ -43,26 +43,28 @@ def table_of_cell(policy: Named, measure: Named) -> Table:
 
 def of_workload(trace: Mapping[str, Any]) -> str:
     """Digest of all that makes the workload which a trace is configured to be."""
-    return sources.digest_of(table_of_workload(trace))
+    return _made_by(trace)[0]
 
 
 def table_of_workload(trace: Mapping[str, Any]) -> Table:
     """Digests of the modules and the data that make the workload."""
-    makes_it = recipe.make.__module__
-    made_by = (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
-    chosen = [made_by, *((KNOBS, name) for name in trace.get("knobs") or ())]
-    roots = {root for registry, name in chosen for root in sources.found_by(registry, name)}
-    return sources.of([makes_it, *roots], told=makes_it)
+    return _made_by(trace)[1]
 
 
 def forget() -> None:
     """Forget what was read and digested in this process."""
     sources.forget()
     _of_cell.cache_clear()
+    _of_workload.cache_clear()
 
 
 def _named(configured: Named) -> tuple[str, str | None]:
     return configured["name"], configured.get("module")
+
+
+def _made_by(trace: Mapping[str, Any]) -> tuple[str, Table]:
+    made_by = (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
+    return _of_workload(*made_by, tuple(trace.get("knobs") or ()), (*sys.path,))
 
 
 @cache
@@ -79,6 +81,18 @@ def _of_cell(
     if policy != NO_POLICY:
         roots |= _of_policy(policy)
     table = sources.of([RUNS_CELLS, *roots], told=RUNS_CELLS)
+    return sources.digest_of(table), table
+
+
+@cache
+def _of_workload(
+    registry: str, name: str, knobs: tuple[str, ...], search_path: tuple[str, ...]
+) -> tuple[str, Table]:
+    makes_it = recipe.make.__module__
+    roots = sources.found_by(registry, name)
+    for knob in knobs:
+        roots = roots | sources.found_by(KNOBS, knob)
+    table = sources.of([makes_it, *roots], told=makes_it)
     return sources.digest_of(table), table
 
 

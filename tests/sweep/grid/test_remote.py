@@ -80,26 +80,26 @@ def test_no_secret_is_written(command: Command, bucket: Bucket) -> None:
 
 def test_a_gzipped_file_of_text(tmp_path: Path, bucket: Bucket) -> None:
     bucket.write("day/log.swf.gz", gzip.compress(b"; a comment\n"))
-    copy = remote.fetch(bucket.uri("day/log.swf.gz"), tmp_path)
+    copy = remote.download(bucket.uri("day/log.swf.gz"), tmp_path)
     assert copy.name == "log.swf.gz"
     assert gzip.decompress(copy.read_bytes()) == b"; a comment\n"
 
 
 def test_is_fetched_once(tmp_path: Path, bucket: Bucket) -> None:
     bucket.write("a", b"one")
-    copy = remote.fetch(bucket.uri("a"), tmp_path)
+    copy = remote.download(bucket.uri("a"), tmp_path)
     copy.write_bytes(b"two")  # as long, so that it would be seen if it were fetched again
-    assert remote.fetch(bucket.uri("a"), tmp_path) == copy
+    assert remote.download(bucket.uri("a"), tmp_path) == copy
     assert copy.read_bytes() == b"two"
     copy.write_bytes(b"o")  # cut short, as by a full disk
-    assert remote.fetch(bucket.uri("a"), tmp_path).read_bytes() == b"one"
+    assert remote.download(bucket.uri("a"), tmp_path).read_bytes() == b"one"
 
 
 def test_what_changed_there_is_fetched_again(tmp_path: Path, bucket: Bucket) -> None:
     bucket.write("a", b"one")
-    first = remote.fetch(bucket.uri("a"), tmp_path)
+    first = remote.download(bucket.uri("a"), tmp_path)
     bucket.write("a", b"two")  # within the second that times of change are given in
-    second = remote.fetch(bucket.uri("a"), tmp_path)
+    second = remote.download(bucket.uri("a"), tmp_path)
     assert (first.read_bytes(), second.read_bytes()) == (b"one", b"two")
 
 
@@ -116,7 +116,7 @@ def test_wrong_addresses(tmp_path: Path, bucket: Bucket, path: str, message: str
     query = bucket.query if path.startswith("s3://") else ""
     uri = path.replace("://", f"://someone:{SECRET}@") + query
     with pytest.raises(InputError, match=message) as caught:
-        remote.fetch(uri, tmp_path)
+        remote.download(uri, tmp_path)
     assert SECRET not in str(caught.value)
     assert path.rpartition("://")[2] in str(caught.value)
 
@@ -146,7 +146,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(remote, "_listing", lambda uri: (system, "b", inside))
     monkeypatch.setattr(remote, "_tag", lambda system, info: "")
     with pytest.raises(InputError, match="no file can be called"):
-        remote.fetch("s3://b/c", tmp_path / "kept")
+        remote.download("s3://b/c", tmp_path / "kept")
     assert not (tmp_path / "evil").exists()
 
 
