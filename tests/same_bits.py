@@ -25,8 +25,7 @@ from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
 from sim.measures import NO_POLICY
 from sweep.execution import plan
-from sweep.execution.cell import run_cell
-from sweep.execution.made import fitted
+from sweep.execution.again import run_again
 from sweep.grid import grid
 from tests.sweep.small import request
 
@@ -159,9 +158,7 @@ def _cell(folder: Path, trace: str, *words: str) -> str:
     more = TRACES.get(trace, (f"trace.path={folder / 'rigid'}", "cluster.count=12"))
     asked = request((*words, f"trace={trace}", *more, f"paths.results={folder}"))
     found = plan.prepare(grid.build(asked))
-    ((_, spec),) = plan.specs(found)
-    workload = found.inputs.workload(found.planned[0].input)
-    result = run_cell(workload, fitted(spec, workload))
+    result = run_again(found, found.planned[0])
     assert result.error is None, result.error["traceback"]
     table = result.jobs.to_pydict() if result.jobs is not None else None
     return digest(sorted(result.metrics.items()), table)

@@ -284,5 +284,5 @@ def same_bits(a: sim.Result, b: sim.Result) -> None:
     if a.task_start is not None and b.task_start is not None:
         np.testing.assert_array_equal(a.task_start, b.task_start)
         np.testing.assert_array_equal(a.task_machine, b.task_machine)
-    assert a.metrics.keys() == b.metrics.keys()
-    np.testing.assert_array_equal(list(a.metrics.values()), list(b.metrics.values()))
+        assert a.metrics.keys() == b.metrics.keys()
+        np.testing.assert_array_equal(list(a.metrics.values()), list(b.metrics.values()))

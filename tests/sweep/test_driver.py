@@ -241,7 +241,8 @@ def test_a_damaged_cell_is_computed_again(
     whole = results_only(fake.results)
     file = next((fake.results / "cache" / "shards").iterdir())
     content = file.read_bytes()
-    file.write_bytes(content[:50] + b"?" + content[51:] if damage is None else damage)
+    flipped = content[:50] + bytes([content[50] ^ 1]) + content[51:]
+    file.write_bytes(flipped if damage is None else damage)
     again = fake(*GRID)
     assert again.code == 0
     assert "1 to run" in again.err
