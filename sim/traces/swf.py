@@ -108,122 +108,87 @@ def read(
         rows = RowsOnly(path, raw)
         layout = Layout(FIELDS, delimiter=" ", lines=rows.line_of)
         log = read_columns(path, rows, layout, fields, on_bad_row, bad)
-    return _Log(path, log, bad, rows.header).workload(status, processors, gang, memory)
+    report: dict[str, Any] = {"rows": len(log["status"]) + sum(bad.values()), "jobs": 0}
+    report |= {"dropped": {}, "filled": {}, "noticed": {}, "bad_rows": bad}
+    kept = _judge(log, status == "completed", report["dropped"])
+    if not kept.any():
+        raise nothing_left(path, {**bad, **report["dropped"]})
+    submit = log["submit_time"]
+    late = kept & (submit < np.maximum.accumulate(np.where(kept, submit, -np.inf)))
+    count_rule(report["noticed"], "submitted before the line above", late)
+    taken = np.flatnonzero(kept)
+    taken = taken[np.argsort(submit[taken], kind="stable")]
+    log = {name: column[taken] for name, column in log.items()}
+    report["jobs"] = len(taken)
+    count_rule(report["noticed"], "preceding job ignored", log["preceding_job"] >= 0)
+    filled, submit = report["filled"], log["submit_time"]
+    n_tasks = _processors(log, processors, filled).astype(np.int32)
+    jobs = {
+        "job_id": _text(log["job_number"]),
+        "submit_s": submit - submit[0],
+        "template": _names(log, "executable", "", filled),
+        "user": _names(log, "user_id", "", filled),
+        "queue": _names(log, "queue", "default", filled),
+        "min_tasks": n_tasks if gang else np.zeros_like(n_tasks),
+        "requested_s": pa.array(_known(log["requested_time"]), from_pandas=True),
+    }
+    zero = log["run_time"] == 0
+    count_rule(filled, f"0 s becomes {ZERO_BECOMES_S} s", zero)
+    stages: dict[str, Any] = {
+        "job": np.arange(len(taken), dtype=np.int32),
+        "n_tasks": n_tasks,
+        "duration_s": np.where(zero, ZERO_BECOMES_S, log["run_time"]),
+        "demand_cpu": np.ones(len(taken)),
+    }
+    quantum = {"cpu": 1.0}
+    if memory != "none":
+        known = _known(log[f"{memory}_memory"])
+        count_rule(filled, f"{memory} memory unknown: 0", np.isnan(known))
+        stages["demand_mem"] = np.nan_to_num(known) / _KIB_PER_GIB
+        quantum["mem"] = 1e-6
+    meta = {
+        "name": "swf",
+        "quantum": quantum,
+        "offset_s": float(submit[0]),
+        "header": rows.header,
+        "report": report,
+    }
+    return Workload.from_tables(jobs=jobs, stages=stages, meta=meta)
 
 
-class _Log:
-    """The columns of a log, and what was noticed about its rows."""
+def _judge(log: dict[str, F8], completed: bool, dropped: dict[str, int]) -> Mask:
+    """Tell which lines become jobs, and count why others do not."""
+    processors = np.fmax(log["allocated_processors"], log["requested_processors"])
+    rules = {
+        "partial execution": np.isin(log["status"], _PARTIAL),
+        "submission unknown": ~(log["submit_time"] >= 0),
+        "run time unknown": ~(log["run_time"] >= 0),
+        "processors unknown": ~(processors >= 1),
+    }
+    if completed:
+        rules["not completed"] = log["status"] != _COMPLETED
+    kept = rows_left(rules, dropped)
+    rows = np.flatnonzero(kept)
+    again = np.ones(len(rows), dtype=bool)
+    again[np.unique(log["job_number"][rows], return_index=True)[1]] = False
+    count_rule(dropped, "job number of an earlier line", again)
+    kept[rows[again]] = False
+    return kept
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        log: dict[str, F8],
-        bad: dict[str, int],
-        header: dict[str, str],
-    ) -> None:
-        self.path = path
-        self.log = log
-        self.bad = bad
-        self.header = header
-        self.dropped: dict[str, int] = {}
-        self.filled: dict[str, int] = {}
-        self.noticed: dict[str, int] = {}
 
-    def workload(self, status: str, processors: str, gang: bool, memory: str) -> Workload:
-        n_lines = len(self.log["submit_time"])
-        kept = self._judge(status)
-        if not kept.any():
-            raise nothing_left(self.path, {**self.bad, **self.dropped})
-        submit = self.log["submit_time"]
-        late = kept & (submit < np.maximum.accumulate(np.where(kept, submit, -np.inf)))
-        count_rule(self.noticed, "submitted before the line above", late)
-        rows = np.flatnonzero(kept)
-        rows = rows[np.argsort(submit[rows], kind="stable")]
-        self.log = {name: column[rows] for name, column in self.log.items()}
-        count_rule(self.noticed, "preceding job ignored", self.log["preceding_job"] >= 0)
-        n_tasks = self._processors(processors).astype(np.int32)
-        submit = self.log["submit_time"]
-        jobs = {
-            "job_id": _text(self.log["job_number"]),
-            "submit_s": submit - submit[0],
-            "template": self._name("executable", ""),
-            "user": self._name("user_id", ""),
-            "queue": self._name("queue", "default"),
-            "min_tasks": n_tasks if gang else np.zeros_like(n_tasks),
-            "requested_s": pa.array(_known(self.log["requested_time"]), from_pandas=True),
-        }
-        stages: dict[str, Any] = {
-            "job": np.arange(len(rows), dtype=np.int32),
-            "n_tasks": n_tasks,
-            "duration_s": self._run_time(),
-            "demand_cpu": np.ones(len(rows)),
-        }
-        quantum = {"cpu": 1.0}
-        if memory != "none":
-            stages["demand_mem"] = self._memory(f"{memory}_memory")
-            quantum["mem"] = 1e-6
-        meta = {
-            "name": "swf",
-            "quantum": quantum,
-            "offset_s": float(submit[0]),
-            "header": self.header,
-            "report": {
-                "rows": n_lines + sum(self.bad.values()),
-                "jobs": len(rows),
-                "dropped": self.dropped,
-                "filled": self.filled,
-                "noticed": self.noticed,
-                "bad_rows": self.bad,
-            },
-        }
-        return Workload.from_tables(jobs=jobs, stages=stages, meta=meta)
+def _processors(log: dict[str, F8], which: str, filled: dict[str, int]) -> F8:
+    other = "requested" if which == "allocated" else "allocated"
+    first = log[f"{which}_processors"]
+    missing = ~(first >= 1)
+    count_rule(filled, f"{which} processors unknown: {other}", missing)
+    return np.where(missing, log[f"{other}_processors"], first)
 
-    def _judge(self, status: str) -> Mask:
-        log = self.log
-        rules = {
-            "partial execution": np.isin(log["status"], _PARTIAL),
-            "submission unknown": ~(log["submit_time"] >= 0),
-            "run time unknown": ~(log["run_time"] >= 0),
-            "processors unknown": ~(
-                np.fmax(log["allocated_processors"], log["requested_processors"]) >= 1
-            ),
-        }
-        if status == "completed":
-            rules["not completed"] = log["status"] != _COMPLETED
-        kept = rows_left(rules, self.dropped)
-        rows = np.flatnonzero(kept)
-        again = np.ones(len(rows), dtype=bool)
-        again[np.unique(log["job_number"][rows], return_index=True)[1]] = False
-        count_rule(self.dropped, "job number of an earlier line", again)
-        kept[rows[again]] = False
-        return kept
 
-    def _processors(self, which: str) -> F8:
-        other = "requested" if which == "allocated" else "allocated"
-        first = self.log[f"{which}_processors"]
-        missing = ~(first >= 1)
-        count_rule(self.filled, f"{which} processors unknown: {other}", missing)
-        return np.where(missing, self.log[f"{other}_processors"], first)
-
-    def _run_time(self) -> F8:
-        zero = self.log["run_time"] == 0
-        count_rule(self.filled, f"0 s becomes {ZERO_BECOMES_S} s", zero)
-        return np.where(zero, ZERO_BECOMES_S, self.log["run_time"])
-
-    def _memory(self, name: str) -> F8:
-        known = _known(self.log[name])
-        count_rule(self.filled, f"{name.replace('_', ' ')} unknown: 0", np.isnan(known))
-        return np.nan_to_num(known) / _KIB_PER_GIB
-
-    def _name(self, name: str, unknown: str) -> pa.Array:
-        column = self.log[name]
-        missing = ~(column >= 0)
-        word = name.removesuffix("_id")
-        count_rule(self.filled, f"{word} unknown: {unknown!r}", missing)
-        texts = _text(np.where(missing, -1, column))
-        return pa.array(
-            np.where(missing, unknown, texts.to_numpy(zero_copy_only=False)), pa.string()
-        )
+def _names(log: dict[str, F8], name: str, unknown: str, filled: dict[str, int]) -> pa.Array:
+    missing = ~(log[name] >= 0)
+    count_rule(filled, f"{name.removesuffix('_id')} unknown: {unknown!r}", missing)
+    texts = _text(np.where(missing, -1, log[name])).to_numpy(zero_copy_only=False)
+    return pa.array(np.where(missing, unknown, texts), pa.string())
 
 
 def _known(column: F8) -> F8:
