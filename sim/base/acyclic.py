@@ -1,4 +1,4 @@
-"""Whether edges between rows form a cycle."""
+"""Edges between rows: whether they form a cycle, and the rows in an order that follows them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import I4, I8, Mask
+
+
+def in_order(n_nodes: int, tail: I4, head: I4) -> list[int]:
+    """Return all rows so that each edge leads to a later one; the least row first of what may."""
+    import networkx as nx
+
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(n_nodes))
+    graph.add_edges_from(zip(tail.tolist(), head.tolist(), strict=True))
+    return list(nx.lexicographical_topological_sort(graph))
 
 
 def find_cycle(tail: I4, head: I4, n_nodes: int) -> list[int]:

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import maths
-from sim.base.arrays import F8, I4, I8, Mask, inverse, ranges
+from sim.base.acyclic import in_order
+from sim.base.arrays import F8, I8, Mask, inverse, ranges
 from sim.base.parameters import checked
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, nothing_left
@@ -274,7 +275,7 @@ def run_tables(tables: TableJobs, inside: Mode, across: Mode, seed: int) -> Runs
         there = run >= 0
         reads.append((start0[p] + run[there], start0[c] + np.flatnonzero(there)))
 
-    for c in _in_order(len(times), up[waits], down[waits]):
+    for c in in_order(len(times), up[waits], down[waits]):
         for p in up[waits & (down == c)].tolist():
             run = np.searchsorted(times[p], times[c], "right") - 1
             keep(p, c, run)
@@ -287,27 +288,12 @@ def run_tables(tables: TableJobs, inside: Mode, across: Mode, seed: int) -> Runs
     submit_s = np.concatenate(submit)
     order = np.argsort(submit_s, kind="stable")
     row = inverse(order)
-    pairs = (
-        np.concatenate([np.stack(r) for r in reads], axis=1)
-        if reads
-        else np.empty((2, 0), np.int64)
-    )
-    ends = row[pairs]
+    ends = row[np.concatenate([np.stack(r) for r in reads], axis=1)]
     ends = ends[:, np.lexsort((ends[0], ends[1]))]
     return Runs(
         table[order], np.concatenate(times)[order], submit_s[order], np.concatenate(took)[order],
         ends[0], ends[1], np.isin(table[order], polled),
     )  # fmt: skip
-
-
-def _in_order(n: int, up: I4, down: I4) -> list[int]:
-    """Return all jobs so that none comes before one that it polls for."""
-    import networkx as nx
-
-    graph = nx.DiGraph()
-    graph.add_nodes_from(range(n))
-    graph.add_edges_from(zip(up.tolist(), down.tolist(), strict=True))
-    return list(nx.lexicographical_topological_sort(graph))
 
 
 def last_made(finish_s: F8, at_s: F8) -> I8:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sim.base.acyclic import find_cycle
+from sim.base.acyclic import find_cycle, in_order
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.reading import json_of, whole_text
@@ -51,17 +51,7 @@ class Instance:
 
     def order(self) -> list[int]:
         """Return the tasks so that each comes after those that it waits for."""
-        left = np.bincount(self.down, minlength=self.n)
-        children: list[list[int]] = [[] for _ in range(self.n)]
-        for u, d in zip(self.up.tolist(), self.down.tolist(), strict=True):
-            children[u].append(d)
-        done = np.flatnonzero(left == 0).tolist()
-        for task in done:  # which grows meanwhile
-            for child in children[task]:
-                left[child] -= 1
-                if left[child] == 0:
-                    done.append(child)
-        return done
+        return in_order(self.n, self.up, self.down)
 
 
 def read_instances(path: str | os.PathLike[str]) -> list[Instance]:
