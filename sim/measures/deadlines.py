@@ -6,6 +6,7 @@ the allocation over time.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,6 @@ from sim.metrics.tokens import above_oracle, cpu_s
 from sim.workload.columns import final_deadline_s
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sim.measures import Measured, Simulate
     from sim.result import Result
 
@@ -62,14 +61,17 @@ def measure(
     took_s = result.job_finish - columns.job_submit
     deadline_s = final_deadline_s(columns, took_s)
     needed_s = cpu_s(result.workload)
-    rows = [_Allocation.of(result, int(j), float(deadline_s[j]), needed_s[j]) for j in jobs]
+    oracle = np.ceil(needed_s / deadline_s)
+    rows = [_limit_of(result, int(j), float(oracle[j])) for j in jobs]
     limited = [row for row in rows if row is not None]
+    change_s = columns.job_submit + columns.job_new_deadline_at
+    numbers = [_numbers(row, deadline_s[row.job], change_s[row.job]) for row in limited]
     metrics = {name: float(value) for name, value in result.metrics.items()}
     metrics["relative_finish"] = _mean(took_s[jobs] / deadline_s[jobs])
     for name in ("first", "p50", "max", "last", "changed", "above_oracle", "over_minimum"):
-        metrics[f"tokens_{name}"] = _mean([getattr(row, name) for row in limited])
+        metrics[f"tokens_{name}"] = _mean([each[name] for each in numbers])
     metrics["tokens_above_held"] = above_oracle(result, columns.job_work)
-    metrics["token_hours"] = _mean([row.hours for row in limited])
+    metrics["token_hours"] = _mean([each["hours"] for each in numbers])
     parts = [_over_time(result, row, watched.raw, step_s) for row in limited]
     metrics["spare_share"] = _mean([_spare_share(part) for part in parts])
     return metrics, pa.concat_tables([_empty(), *parts])
@@ -98,80 +100,57 @@ class Watched:
                 self.raw.setdefault(job, []).append((batch.now, float(tokens)))
 
 
-class _Allocation:
+@dataclass(frozen=True, eq=False)
+class _Limit:
     """The limit of one job from its submission to its end."""
 
-    def __init__(self, job: int, submit_s: float, time_s: F8, tokens: F8) -> None:
-        self.job, self.submit_s = job, submit_s
-        self.time_s, self.tokens = time_s, tokens  # one more time than numbers of tokens
-        self.oracle, self.deadline_s, self.change_s = 0.0, np.nan, np.nan
+    job: int
+    submit_s: float
+    time_s: F8  # from when on each number of tokens held, and the end
+    tokens: F8
+    oracle: float  # the tokens that would have done
 
-    @classmethod
-    def of(cls, result: Result, job: int, deadline_s: float, needed_s: float) -> _Allocation | None:
-        """Return that of a job, None if it had no limit at some time."""
-        limits = result.limits
-        mine = limits["job"].to_numpy() == job
-        tokens = limits["tokens"].to_numpy()[mine]
-        if not len(tokens) or (tokens == NO_LIMIT).any():
-            return None
-        columns = result.workload.columns
-        submit_s, end_s = float(result.job_submit[job]), float(result.job_finish[job])
-        time_s = np.append(limits["time_s"].to_numpy()[mine], end_s)
-        made = cls(job, submit_s, time_s, tokens.astype(np.float64))
-        made.oracle, made.deadline_s = float(np.ceil(needed_s / deadline_s)), deadline_s
-        made.change_s = submit_s + float(columns.job_new_deadline_at[job])
-        return made
 
-    @property
-    def lasts_s(self) -> F8:
-        return np.diff(self.time_s)
+def _limit_of(result: Result, job: int, oracle: float) -> _Limit | None:
+    """Return the limit of a job, None if it had none at some time."""
+    limits = result.limits
+    mine = limits["job"].to_numpy() == job
+    tokens = limits["tokens"].to_numpy()[mine]
+    if not len(tokens) or (tokens == NO_LIMIT).any():
+        return None
+    time_s = np.append(limits["time_s"].to_numpy()[mine], result.job_finish[job])
+    submit_s = float(result.job_submit[job])
+    return _Limit(job, submit_s, time_s, tokens.astype(np.float64), oracle)
 
-    @property
-    def first(self) -> float:
-        """The limit set first that let anything run."""
-        return float(self.tokens[self.tokens > 0][0]) if (self.tokens > 0).any() else 0.0
 
-    @property
-    def last(self) -> float:
-        return float(self.tokens[-1])
-
-    @property
-    def max(self) -> float:
-        return float(self.tokens.max())
-
-    @property
-    def p50(self) -> float:
-        order = np.argsort(self.tokens, kind="stable")
-        reached = np.cumsum(self.lasts_s[order])
-        return float(self.tokens[order][np.searchsorted(reached, reached[-1] / 2)])
-
-    @property
-    def hours(self) -> float:
-        return float(maths.dot(self.tokens, self.lasts_s)) / 3600
-
-    @property
-    def above_oracle(self) -> float:
-        given = maths.dot(self.tokens, self.lasts_s)
-        above = maths.dot(np.maximum(self.tokens - self.oracle, 0.0), self.lasts_s)
-        return float(above / given) if given > 0 else float("nan")
-
-    @property
-    def over_minimum(self) -> float:
-        least = self.oracle * self.deadline_s
-        return float(maths.dot(self.tokens, self.lasts_s) / least - 1) if least > 0 else np.nan
-
-    @property
-    def changed(self) -> float:
-        if not self.time_s[0] < self.change_s < self.time_s[-1]:
-            return float("nan")
-        before = self.tokens[np.searchsorted(self.time_s, self.change_s) - 1]
-        later = np.maximum(self.time_s, self.change_s)
-        after = maths.dot(self.tokens, np.diff(later)) / (self.time_s[-1] - self.change_s)
-        return float(after / before - 1)
+def _numbers(of: _Limit, deadline_s: float, change_s: float) -> dict[str, float]:
+    """Return what is told of a limit; see `measure`."""
+    time_s, tokens = of.time_s, of.tokens
+    lasts_s = np.diff(time_s)
+    given = maths.dot(tokens, lasts_s)
+    above = maths.dot(np.maximum(tokens - of.oracle, 0.0), lasts_s)
+    least = of.oracle * deadline_s
+    order = np.argsort(tokens, kind="stable")
+    reached = np.cumsum(lasts_s[order])
+    changed = np.nan
+    if time_s[0] < change_s < time_s[-1]:
+        before = tokens[np.searchsorted(time_s, change_s) - 1]
+        later_s = np.diff(np.maximum(time_s, change_s))
+        changed = maths.dot(tokens, later_s) / (time_s[-1] - change_s) / before - 1
+    return {
+        "first": tokens[tokens > 0][0] if (tokens > 0).any() else 0.0,  # that let anything run
+        "p50": tokens[order][np.searchsorted(reached, reached[-1] / 2)],
+        "max": tokens.max(),
+        "last": tokens[-1],
+        "hours": given / 3600,
+        "above_oracle": above / given if given > 0 else np.nan,
+        "over_minimum": given / least - 1 if least > 0 else np.nan,
+        "changed": changed,
+    }
 
 
 def _over_time(
-    result: Result, row: _Allocation, raw: dict[int, list[tuple[float, float]]], step_s: float
+    result: Result, row: _Limit, raw: dict[int, list[tuple[float, float]]], step_s: float
 ) -> pa.Table:
     at = np.arange(row.submit_s, row.time_s[-1], step_s)
     columns = result.workload.columns
