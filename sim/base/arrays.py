@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,15 @@ I1 = NDArray[np.int8]
 U8 = NDArray[np.uint64]
 U1 = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
+
+
+A = TypeVar("A", bound=NDArray[Any])
+
+
+def frozen(array: A) -> A:
+    """Make an array read-only, and return it."""
+    array.setflags(write=False)
+    return array
 
 
 def offsets(counts: NDArray[Any]) -> I8:

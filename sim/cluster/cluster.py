@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeGuard, TypeVar
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
-from sim.base.arrays import F8, I4
+from sim.base.arrays import F8, I4, frozen
 from sim.base.errors import InputError
 from sim.base.plugins import check_known
 from sim.cluster.classes import kinds_of, share_of_kinds
@@ -18,7 +18,6 @@ QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
 MOST_MACHINES, MOST_SLOTS = 10_000_000, 1_000_000_000
 """Larger clusters are taken for a slip of the hand, and refused before any of them is built."""
-A = TypeVar("A", F8, I4)
 _HAIR = 1e-9
 """A part of a machine smaller than this is rounding, not a machine."""
 
@@ -88,7 +87,7 @@ class Cluster:
         if not _is_whole(n) or n < 1:
             raise InputError(f"a cluster needs a whole number of slots >= 1, not {n!r}")
         check_most(n, "slots")
-        return cls(("slot",), _frozen(np.full((1, 1), float(n))), unit=True)
+        return cls(("slot",), frozen(np.full((1, 1), float(n))), unit=True)
 
     @classmethod
     def machines(cls, count: float, *, fungible: Sequence[str] = (), **resources: float) -> Cluster:
@@ -123,7 +122,7 @@ class Cluster:
         whole = int(count + _HAIR)
         part = count - whole
         rows = [np.repeat(row, whole, axis=0)] + ([row * part] if part > _HAIR else [])
-        capacity = _frozen(np.concatenate(rows))
+        capacity = frozen(np.concatenate(rows))
         kept = tuple(name for name in resources if name in fungible)
         return cls(tuple(resources), capacity, fungible=kept)
 
@@ -154,9 +153,9 @@ class Cluster:
         check_known("fungible resource", fungible, known, rule=None)
         return cls(
             kinds.resources,
-            _frozen(kinds.capacity),
+            frozen(kinds.capacity),
             fungible=tuple(name for name in known if name in fungible),
-            machine_class=_frozen(kinds.machine_class),
+            machine_class=frozen(kinds.machine_class),
             classes=kinds.classes,
             devices=kinds.devices,
         )
@@ -174,7 +173,7 @@ class Cluster:
         check_most(fraction * self.n_machines, "machines")
         rows = share_of_kinds(self.capacity, self.machine_class, fraction)
         capacity, classes = self.capacity[rows], self.machine_class[rows]
-        return replace(self, capacity=_frozen(capacity), machine_class=_frozen(classes))
+        return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
 
     def with_queues(self, mode: QueueMode, shares: Mapping[str, float] | None = None) -> Cluster:
         """Return the same cluster, shared between the workload's queues by `mode`.
@@ -279,8 +278,3 @@ def _is_number(n: object) -> TypeGuard[float]:
 
 def _is_whole(n: object) -> bool:
     return _is_number(n) and float(n) == int(n)
-
-
-def _frozen(a: A) -> A:
-    a.setflags(write=False)
-    return a

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I1, I4, I8, offsets
+from sim.base.arrays import F8, I1, I4, I8, frozen, offsets
 from sim.workload.past import Features, Training
 from sim.workload.record import Tables
 from sim.workload.schema import (
@@ -93,12 +93,12 @@ class Columns:
     @cached_property
     def stage_n_tasks(self) -> I8:
         """Number of tasks of each stage, (G,)."""
-        return _frozen(np.diff(self.stage_task0))
+        return frozen(np.diff(self.stage_task0))
 
     @cached_property
     def job_n_tasks(self) -> I8:
         """Number of tasks of each job, (J,)."""
-        return _frozen(np.diff(self.stage_task0[self.job_stage0]))
+        return frozen(np.diff(self.stage_task0[self.job_stage0]))
 
     def task_stage(self) -> I8:
         """Row of each task's stage, (T,); made anew at each call."""
@@ -305,8 +305,3 @@ def task_homes(columns: Columns, n_machines: int) -> I4 | None:
 def has_homes(columns: Columns) -> bool:
     """Tell whether the input of any task lies on some machine."""
     return bool((columns.stage_home >= 0).any())
-
-
-def _frozen(array: I8) -> I8:
-    array.setflags(write=False)
-    return array
