@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
+from sim.dags.properties import distance
 from sim.describe import flow
 from sim.describe.dataset import Dataset
 from sim.workload.columns import job_n_tasks, stage_demand, stage_work_s
@@ -121,15 +122,15 @@ def fidelity(real: Dataset, other: Dataset) -> list[Verdict]:
     held = pairs[0][1]
     head = drawn.take(np.arange(len(drawn.submit_s)) < len(held.submit_s))
     verdicts = []
-    for group, label, measure, distance in _rows(whole):
-        by_chance = [distance(measure(first), measure(second)) for first, second in pairs]
+    for group, label, measure, off in _rows(whole):
+        by_chance = [off(measure(first), measure(second)) for first, second in pairs]
         known = [x for x in by_chance if not np.isnan(x)]
         if not known:
             continue
         # of a longer workload more jobs are runs of what ran before
         a, b = measure(held), measure(head if group == RECURRENCE else drawn)
-        at = distance(a, b)
-        shown = (np.nan, np.nan) if distance is ks else (float(a), float(b))
+        at = off(a, b)
+        shown = (np.nan, np.nan) if off is ks else (float(a), float(b))
         verdicts.append(Verdict(group, label, *shown, at, max(known)))
     return verdicts
 
@@ -175,12 +176,7 @@ def _rows(of: Facts) -> Iterator[tuple[str, str, Measure, Callable[[Any, Any], f
 
 def ks(x: F8, y: F8) -> float:
     """Return the largest difference of two empirical distributions; NaN of nothing."""
-    if not len(x) or not len(y):
-        return np.nan
-    x, y = np.sort(x), np.sort(y)
-    at = np.concatenate([x, y])
-    below = [np.searchsorted(z, at, side="right") / len(z) for z in (x, y)]
-    return float(np.abs(below[0] - below[1]).max())
+    return distance(x, y) if len(x) and len(y) else np.nan
 
 
 def _column(name: str, of: Facts) -> F8:

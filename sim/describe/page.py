@@ -134,15 +134,7 @@ def _fidelity_lines(of: Description) -> Iterator[str]:
     for title, rows in _fidelity(of):
         body = [["  " + label, *texts] for _, label, texts in rows]
         header = [title.ljust(max(len(line[0]) for line in body)), *_HEADS]
-        head, *laid_out = table_lines(header, body, gap=3, numbers=True, narrowest=10)
-        yield head
-        yield "─" * len(head)
-        group = ""
-        for row, line in zip(rows, laid_out, strict=True):
-            if row[0] != group:
-                group = row[0]
-                yield group
-            yield line
+        yield from _grouped_lines(header, body, [group for group, _, _ in rows])
         n = sum(row[2][-1] == "alike" for row in rows)
         yield f"{n} of {len(rows)} rows alike: at most {MOST} times what halves differ by at most"
         yield ""
@@ -187,12 +179,17 @@ def _section_lines(title: str, names: Sequence[str], rows: list[Row]) -> Iterato
         values = (*row.values, row.paper) if has_paper else row.values
         indent = "  " if row.group else ""
         body.append([indent + row.label, *(shown(value, row.kind) for value in values)])
+    yield from _grouped_lines(header, body, [row.group for row in rows])
+
+
+def _grouped_lines(
+    header: Sequence[str], body: Sequence[Sequence[str]], groups: Sequence[str]
+) -> Iterator[str]:
+    """Give the lines of a table, the name of each group of its rows before them."""
     head, *laid_out = table_lines(header, body, gap=3, numbers=True, narrowest=10)
     yield head
     yield "─" * len(head)
-    group = ""
-    for row, line in zip(rows, laid_out, strict=True):
-        if row.group != group:
-            group = row.group
+    for before, group, line in zip(["", *groups], groups, laid_out, strict=False):
+        if group != before:
             yield group
         yield line
