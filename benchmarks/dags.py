@@ -45,7 +45,7 @@ def measured(g: Graphs) -> list[Row]:
         speed("scatter and gather", g, lambda g: (dags.is_scatter(g), dags.is_gather(g))),
         speed("decomposition", g.take(dags.is_complex(g)), dags.decompose),
         speed("density and chains", g, lambda g: (dags.edge_density(g), dags.chain_ratio(g))),
-        speed("degrees", g, lambda g: [dags.ccdf(d(g)) for d in (dags.in_degree, dags.out_degree)]),
+        speed("degrees", g, lambda g: [dags.ccdf(d) for d in (g.n_parents, g.n_children)]),
     ]
     beside: dict[str, tuple[Callable[[Graphs], Any], Callable[[], int]]] = {
         "critical path length": (dags.critical_path_length, of_all(lengths, drawn)),

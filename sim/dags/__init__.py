@@ -14,10 +14,7 @@ from sim.dags.properties import (
     ccdf,
     chain_ratio,
     edge_density,
-    in_degree,
     mean_by_size,
-    out_degree,
-    slope,
     width,
 )
 from sim.dags.random_dags import uniform_dags
@@ -32,16 +29,13 @@ __all__ = [
     "decompose",
     "edge_density",
     "edge_spans",
-    "in_degree",
     "is_complex",
     "is_gather",
     "is_scatter",
     "level_counts",
     "longest_path_levels",
     "mean_by_size",
-    "out_degree",
     "path_lengths",
-    "slope",
     "uniform_dags",
     "width",
 ]

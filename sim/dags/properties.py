@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.base import maths
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError
 from sim.dags.graphs import Graphs
 from sim.dags.levels import critical_path_length, longest_path_levels
 
@@ -20,16 +18,6 @@ PROPERTIES = (
     "out_degree",
 )
 """What is compared: the first four of each DAG, the degrees of each stage."""
-
-
-def in_degree(graphs: Graphs) -> I8:
-    """Count the parents of each stage, (G,) int64."""
-    return graphs.n_parents
-
-
-def out_degree(graphs: Graphs) -> I8:
-    """Count the children of each stage, (G,) int64."""
-    return graphs.n_children
 
 
 def ccdf(values: NDArray[np.number]) -> tuple[F8, F8]:
@@ -85,14 +73,6 @@ def mean_by_size(n_stages: NDArray[np.integer], values: ArrayLike) -> tuple[I8, 
     return sizes.astype(np.int64), total / counts, counts.astype(np.int64)
 
 
-def slope(x: ArrayLike, y: ArrayLike) -> float:
-    """Return the slope of a line by ordinary least squares; InputError without two different x."""
-    across = np.asarray(x, dtype=np.float64)
-    if not len(across) or (across == across[0]).all():
-        raise InputError(f"a slope needs points at two x or more, not at {set(across.tolist())}")
-    return maths.slope(across, y)
-
-
 def properties(graphs: Graphs) -> dict[str, F8]:
     """Measure the six properties."""
     measured: tuple[NDArray[np.number], ...] = (
@@ -100,8 +80,8 @@ def properties(graphs: Graphs) -> dict[str, F8]:
         edge_density(graphs),
         chain_ratio(graphs),
         width(graphs),
-        in_degree(graphs),
-        out_degree(graphs),
+        graphs.n_parents,
+        graphs.n_children,
     )
     return {name: of.astype(np.float64) for name, of in zip(PROPERTIES, measured, strict=True)}
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import yaml
 from numpy.typing import NDArray
 
-from sim import dags
+from sim.base import maths
 from sim.base.errors import InputError
 from sim.base.files import replacing
 
@@ -146,7 +146,7 @@ def quantile(values: NDArray[Any], q: float) -> float:
 
 def slope(x: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the slope of the least-squares line; NaN through points of one x."""
-    return dags.slope(x, y) if len(x) and (x != x[0]).any() else np.nan
+    return maths.slope(x, y) if len(x) and (x != x[0]).any() else np.nan
 
 
 def words_of(file: Path) -> dict[str, dict[str, Any]]:

@@ -52,8 +52,8 @@ def structure(graphs: Graphs, of: Shape) -> list[Statistic]:
         for p in PERCENTILES:
             section.add(f"{key}_p{p:02}", f"percentile {p}", quantile(per_job, p / 100))
     for key, words, degree in (
-        ("in_degree", "parents of a stage", dags.in_degree(graphs)),
-        ("out_degree", "children of a stage", dags.out_degree(graphs)),
+        ("in_degree", "parents of a stage", graphs.n_parents),
+        ("out_degree", "children of a stage", graphs.n_children),
     ):
         section.group = words
         section.add(f"{key}_mean", "mean", mean(degree))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from sim.base import maths
 from sim.base.errors import InputError
-from sim.dags import critical_path_length, edge_density, mean_by_size, slope, uniform_dags
+from sim.dags import critical_path_length, edge_density, mean_by_size, uniform_dags
 from sim.dags.random_dags import EXACT, _ways, count_by_outpoints
 from sim.published import numbers
 from tests.sim.dags.small import every_dag, job_of
@@ -102,7 +103,7 @@ def test_path_lengths_grow_as_in_the_paper():
     sizes = np.repeat(np.arange(6, 61), 20)
     lengths = critical_path_length(uniform_dags(sizes, seed=1))
     x, means, _ = mean_by_size(sizes, lengths)
-    assert slope(x, means) == pytest.approx(
+    assert maths.slope(x, means) == pytest.approx(
         numbers("alibaba")["random"]["structure"]["length_slope"], abs=0.01
     )  # §4.2
 

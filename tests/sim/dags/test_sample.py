@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
+from sim.base import maths
 from sim.dags import (
     chain_ratio,
     classes,
@@ -20,7 +21,6 @@ from sim.dags import (
     is_gather,
     is_scatter,
     mean_by_size,
-    slope,
     uniform_dags,
     width,
 )
@@ -71,15 +71,15 @@ def test_widths_are_those_of_networkx_and_grow_with_size(large):
     rows = range(0, large.n_jobs, 9)
     assert widths[list(rows)].tolist() == [width_by_matching(job_of(large, j)) for j in rows]
     sizes, means, _ = mean_by_size(large.job_n_stages, widths)
-    assert slope(sizes, means) == pytest.approx(0.41, abs=0.005)  # paper, all jobs: 0.491
+    assert maths.slope(sizes, means) == pytest.approx(0.41, abs=0.005)  # paper, all jobs: 0.491
 
 
 def test_paths_stay_short_and_those_of_random_dags_do_not(large):
     sizes, means, _ = mean_by_size(large.job_n_stages, critical_path_length(large))
-    assert slope(sizes, means) < 0.1
+    assert maths.slope(sizes, means) < 0.1
     random = uniform_dags(large.job_n_stages, seed=0)
     sizes, means, _ = mean_by_size(large.job_n_stages, critical_path_length(random))
-    assert slope(sizes, means) == pytest.approx(
+    assert maths.slope(sizes, means) == pytest.approx(
         numbers("alibaba")["random"]["structure"]["length_slope"], abs=0.04
     )  # the paper's
 
