@@ -26,7 +26,7 @@ from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
 from sweep.stats import contrasts
-from sweep.stats.arrange import AXES, NOT_METRICS, about, coded, text
+from sweep.stats.cell_columns import AXES, NOT_METRICS, about, coded, text
 from sweep.stats.summary import Summary, summarise
 from sweep.store import mirror
 from sweep.store.cache import Cache

@@ -17,7 +17,7 @@ from sweep.grid.request import Settings
 from sweep.report import findings, headlines, matter, terminal
 from sweep.report.section import print_section
 from sweep.search import sections
-from sweep.stats.arrange import about, shown_metrics
+from sweep.stats.cell_columns import about, shown_metrics
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 

@@ -22,7 +22,7 @@ from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
 from sweep.execution.again import run_again
 from sweep.execution.plan import Planned, Prepared, kept_config, tables_of
-from sweep.stats.arrange import AXES, Rows
+from sweep.stats.cell_columns import AXES, Rows
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal

@@ -17,7 +17,7 @@ from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.overrides import Assignment
 from sweep.report import compare
-from sweep.stats.arrange import ALL_METRICS, AXES, NOT_METRICS
+from sweep.stats.cell_columns import ALL_METRICS, AXES, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 

@@ -11,7 +11,7 @@ from sweep.execution.plan import Planned, Prepared
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request
 from sweep.search.points import Points
-from sweep.stats.arrange import AXES, text
+from sweep.stats.cell_columns import AXES, text
 
 
 def plan_cell(asked: Request, labels: Mapping[str, Any]) -> tuple[Prepared, Planned]:

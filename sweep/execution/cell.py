@@ -16,7 +16,7 @@ from sim.base.text import printable
 from sim.measures import NO_POLICY, measure
 from sweep.grid import clusters
 from sweep.grid.options import SWEPT_GROUPS
-from sweep.stats.arrange import ABOUT, AXES, ERROR
+from sweep.stats.cell_columns import ABOUT, AXES, ERROR
 from sweep.store.cell import CellError, CellResult, CellSpec
 
 if TYPE_CHECKING:

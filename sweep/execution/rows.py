@@ -28,8 +28,8 @@ from sweep.execution.rebase import AGAINST_BASELINE, against
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
-from sweep.stats.arrange import ABOUT, AXES, ERROR
-from sweep.stats.arrange import text as shortest
+from sweep.stats.cell_columns import ABOUT, AXES, ERROR
+from sweep.stats.cell_columns import text as shortest
 from sweep.store.cell import CellError
 from sweep.store.folder import ROWS_A_GROUP, SweepFolder
 from sweep.store.shards import KEY_BYTES

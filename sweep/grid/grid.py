@@ -20,7 +20,8 @@ from sweep.grid import chance, cluster_checks, config_tree, traces
 from sweep.grid.cells import Lazy
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
-from sweep.stats.arrange import AXES, check_baseline, columns_of
+from sweep.stats.arrange import check_baseline, columns_of
+from sweep.stats.cell_columns import AXES
 
 Config = dict[str, Any]
 _Parts = tuple[Config, Config, Config]

@@ -17,7 +17,7 @@ from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
 from sweep.stats import FIRST_SEEDS
-from sweep.stats.arrange import ALL_METRICS, AXES
+from sweep.stats.cell_columns import ALL_METRICS, AXES
 
 _GRANULARITIES = ("cell", "policy", "sweep")
 _HEADS = ("launcher", "tracking", "paths", "max_failures", "cell_timeout_s")

@@ -20,8 +20,8 @@ from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MOST_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
-from sweep.stats.arrange import about, chosen_metrics, shown_metrics
-from sweep.stats.arrange import text as shortest
+from sweep.stats.cell_columns import about, chosen_metrics, shown_metrics
+from sweep.stats.cell_columns import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
 from sweep.store.cache import Cache

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.columns import values_of
-from sweep.stats.arrange import Arranged, Rows, arrange, by_capacity
+from sweep.stats.arrange import Arranged, arrange, by_capacity
+from sweep.stats.cell_columns import Rows
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
 

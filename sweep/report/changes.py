@@ -12,7 +12,7 @@ import numpy as np
 
 from sweep import stats
 from sweep.report.matching import CHANGED, SAME, Matched, alike
-from sweep.stats.arrange import Rows as Numbers
+from sweep.stats.cell_columns import Rows as Numbers
 from sweep.stats.metric_format import format_contrast, format_value
 
 SEED = "seed"

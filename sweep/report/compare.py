@@ -20,8 +20,8 @@ from sweep.grid import config_tree
 from sweep.report import changes, sheet
 from sweep.report.changes import Change
 from sweep.report.matching import CHANGED, SAME, VERDICTS, Matched, Metric, match
-from sweep.stats.arrange import AXES
-from sweep.stats.arrange import Rows as Numbers
+from sweep.stats.cell_columns import AXES
+from sweep.stats.cell_columns import Rows as Numbers
 from sweep.stats.metric_format import format_contrast, format_value
 from sweep.store.folder import SweepFolder
 

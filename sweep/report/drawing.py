@@ -13,7 +13,7 @@ from sim.base import files
 from sim.base.errors import InputError, unknown
 from sim.base.text import printable
 from sweep.report import plots
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 

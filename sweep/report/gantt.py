@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sim.metrics.usage import MAX_TASKS_DRAWN
 from sweep.report.cells import metadata
 from sweep.report.plots import layout
-from sweep.stats.arrange import coded, key_of
+from sweep.stats.cell_columns import coded, key_of
 from sweep.store.cache import Cache
 
 N_COLOURS = 10

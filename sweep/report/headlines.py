@@ -15,7 +15,7 @@ from sweep.report.console import say
 from sweep.report.sheet import Cell, Group, Sheet, escaped, print_sheet
 from sweep.report.sheet import to_markdown as written
 from sweep.stats import ALPHA, MIN_PAIRS
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 from sweep.stats.contrasts import ALL_TRACES
 from sweep.stats.inference import EXACT, FEW, STUDENT
 from sweep.stats.metric_format import format_contrast, style

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.base.columns import numbers, values_of
 from sim.base.errors import InputError
-from sweep.stats.arrange import NOT_METRICS, Rows, coded, numbers_of, text
+from sweep.stats.cell_columns import NOT_METRICS, Rows, coded, numbers_of, text
 from sweep.stats.metric_format import in_order
 from sweep.store.folder import SweepFolder
 

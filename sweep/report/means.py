@@ -7,7 +7,7 @@ from typing import Any
 
 from sim.base.errors import InputError, unknown
 from sweep.report.table import columns_of
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
 

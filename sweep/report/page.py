@@ -15,7 +15,7 @@ from sweep.report import gantt as report_gantt
 from sweep.report import overview, table
 from sweep.report import plots as report_plots
 from sweep.report.section import Section
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 from sweep.store.cache import Cache

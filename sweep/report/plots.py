@@ -14,7 +14,8 @@ from sim.base import html
 from sim.base.arrays import F8
 from sweep.report.cells import Jobs, Sample
 from sweep.report.table import columns_of
-from sweep.stats.arrange import Column, text
+from sweep.stats.arrange import Column
+from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
 

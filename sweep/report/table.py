@@ -9,7 +9,8 @@ import numpy as np
 from sweep.report.sheet import BEST, Cell, Group, Sheet, escaped
 from sweep.report.sheet import to_markdown as written
 from sweep.stats import MIN_PAIRS
-from sweep.stats.arrange import Column, text
+from sweep.stats.arrange import Column
+from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
 

@@ -13,7 +13,7 @@ from sweep.execution import rows
 from sweep.execution.plan import Prepared
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 from sweep.store.cell import CellError
 
 

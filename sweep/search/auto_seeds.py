@@ -22,7 +22,7 @@ from sweep.grid import grid
 from sweep.grid.request import Request
 from sweep.search.question import Batch, Batches
 from sweep.stats import contrasts
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import style
 from sweep.stats.summary import summarise
 

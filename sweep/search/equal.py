@@ -28,7 +28,8 @@ from sim.metrics import METRICS
 from sweep.report.section import Section
 from sweep.search.worded import Part, Row, section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
-from sweep.stats.arrange import Arranged, Rows, arrange, by_capacity, text
+from sweep.stats.arrange import Arranged, arrange, by_capacity
+from sweep.stats.cell_columns import Rows, text
 from sweep.stats.metric_format import is_fraction, style
 
 USUAL = ("jct_mean_s", "jct_p99_s", "deadlines_missed", "value_attained")

@@ -10,7 +10,7 @@ from sweep.grid import grid
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Resolver
 from sweep.grid.request import Request
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 
 
 class Points:

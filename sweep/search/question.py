@@ -18,7 +18,7 @@ from sweep.execution.notes import count
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.request import Request
 from sweep.search.answers import Answers
-from sweep.stats.arrange import AXES
+from sweep.stats.cell_columns import AXES
 
 
 class Batch(NamedTuple):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sweep.report.section import Section
 from sweep.search import equal, settings_section, target_section
-from sweep.stats.arrange import key_of
+from sweep.stats.cell_columns import key_of
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
 
 N_SHOWN = 5

@@ -16,7 +16,7 @@ from sweep.search.proposals import Case
 from sweep.search.scores import Scores, gain
 from sweep.search.space import Values
 from sweep.stats import Paired
-from sweep.stats.arrange import AXES, text
+from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import IMPORTANCE, SETTINGS
 
 _ABOUT = {"policy": pa.string(), "trace": pa.string(), "settings": pa.string()}

@@ -27,7 +27,7 @@ from sweep.search.machines import Machines, between
 from sweep.search.points import Points, place, settings_of
 from sweep.search.question import Batches, Search, side_by_side
 from sweep.stats import interval
-from sweep.stats.arrange import AXES, text
+from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import TARGETS
 
 FIRST = 5, 33

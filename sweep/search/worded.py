@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sweep.report.section import Plot, Section, Table
-from sweep.stats.arrange import text
+from sweep.stats.cell_columns import text
 
 Row = Mapping[str, Any]
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 from sim.base import columns
 from sim.metrics import METRICS
 from sweep import stats
-from sweep.stats.arrange import Arranged, Rows, Settings, arrange
+from sweep.stats.arrange import Arranged, Settings, arrange
+from sweep.stats.cell_columns import Rows
 from sweep.stats.inference import EXACT
 from sweep.stats.metric_format import is_fraction, style
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sweep.stats.arrange import Settings, text
+from sweep.stats.arrange import Settings
+from sweep.stats.cell_columns import text
 from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
 from sweep.stats.metric_format import format_contrast, format_value, style
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sweep.stats import contrasts, intervals
-from sweep.stats.arrange import Arranged, Column, Rows, arrange, by_capacity, machines, text
+from sweep.stats.arrange import Arranged, Column, arrange, by_capacity, machines
 from sweep.stats.best import best_of
+from sweep.stats.cell_columns import Rows, text
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
 

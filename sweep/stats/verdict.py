@@ -19,15 +19,14 @@ from sweep.stats import contrasts
 from sweep.stats.arrange import (
     Arranged,
     AtCapacity,
-    Rows,
     Settings,
     arrange,
     by_capacity,
     is_counted,
     machines,
-    numbers_of,
 )
 from sweep.stats.best import Best, against, best_of, next_told
+from sweep.stats.cell_columns import Rows, numbers_of
 from sweep.stats.inference import Paired, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 from sweep.stats.sentence import Facts, sentence

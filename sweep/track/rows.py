@@ -22,8 +22,9 @@ import pyarrow as pa
 from sim.base.masking import mask
 from sim.base.text import single_line
 from sweep.stats import intervals
-from sweep.stats.arrange import AXES, ERROR, Arranged, Rows, by_capacity
-from sweep.stats.arrange import text as shortest
+from sweep.stats.arrange import Arranged, by_capacity
+from sweep.stats.cell_columns import AXES, ERROR, Rows
+from sweep.stats.cell_columns import text as shortest
 from sweep.store import checksums
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")

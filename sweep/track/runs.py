@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.masking import mask
 from sim.base.text import label
-from sweep.stats.arrange import AXES
+from sweep.stats.cell_columns import AXES
 from sweep.store.folder import SweepFolder
 from sweep.track.connection import Place, is_http
 from sweep.track.rows import MAX_TAG, MOST_METRICS, Row, digest_of_files, identity
