@@ -25,6 +25,7 @@ from sweep.execution.inputs import Convert
 from sweep.execution.made import Clusters, Recipe, few_of
 from sweep.execution.parts import Keeping, Part, pack
 from sweep.execution.plan import Planned, Prepared
+from sweep.execution.progress import Line, Progress, console
 from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
 from sweep.store import place
@@ -88,7 +89,7 @@ class Runner(Protocol):
         there are at most.
         With `keep` workers keep what they compute, and hand over no tables.
         When none came for a while, a text: what is going on, empty if cells are simply running.
-        A `notes.Line` is said as it is.
+        A `Line` is said as it is.
         May be called again once all have come; `close` it first if they have not.
         """
         ...
@@ -223,7 +224,7 @@ def run(
 
     try:
         with (
-            notes.Progress(notes.console(), n_cells, left.seconds) as progress,
+            Progress(console(), n_cells, left.seconds) as progress,
             ExitStack() as stack,
         ):
             try:
@@ -236,7 +237,7 @@ def run(
                         at = said.node or platform.node()
                         came += [(result, by_key.pop(result.key), at) for result in said.results]
                         written += said.kept
-                    elif isinstance(said, notes.Line):
+                    elif isinstance(said, Line):
                         progress.say(said)
                         journal.append("said", text=mask(said))
                     else:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.masking import mask_tree
-from sweep.execution.notes import LINE_EVERY_S
+from sweep.execution.progress import LINE_EVERY_S
 from sweep.grid.config_tree import in_short, to_yaml
 from sweep.grid.request import Settings
 from sweep.stats.arrange import arrange

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sim.base.errors import InputError, in_a_line
-from sweep.execution.notes import Line
 from sweep.execution.on_ray import check
 from sweep.execution.on_ray.strikes import Strikes
+from sweep.execution.progress import Line
 
 if TYPE_CHECKING:
     from sweep.store.cell import CellResult, CellSpec

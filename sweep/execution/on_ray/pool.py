@@ -10,7 +10,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, in_a_line
-from sweep.execution import notes, task
+from sweep.execution import task
 from sweep.execution.cell import error_of
 from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Workloads
 from sweep.execution.made import Recipe
@@ -23,6 +23,7 @@ from sweep.execution.on_ray.shared import Shared
 from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
 from sweep.execution.parts import Chunk, Part
 from sweep.execution.plan import Planned
+from sweep.execution.progress import Line
 from sweep.execution.watch import GRACE_S, Watched, too_long
 from sweep.store.cell import CellError, CellResult
 
@@ -220,9 +221,7 @@ class RayRunner:
                 with self._connection.guarded():
                     ray.cancel(ref)
 
-    def _collect(
-        self, ref: Any, batches: Batches, workloads: Workloads
-    ) -> Iterator[Part | notes.Line]:
+    def _collect(self, ref: Any, batches: Batches, workloads: Workloads) -> Iterator[Part | Line]:
         """Take in the next part of a task, or that it is over."""
         import ray
 
@@ -262,7 +261,7 @@ class RayRunner:
         self._heard_s.pop(ref)
         return self._tasks.pop(ref)
 
-    def _lose(self, ref: Any, error: Exception, batches: Batches) -> Iterator[Part | notes.Line]:
+    def _lose(self, ref: Any, error: Exception, batches: Batches) -> Iterator[Part | Line]:
         verdict = judge(error)
         if verdict in ("lost", "broken"):
             self._connection.look(at_once=True)  # it may have joined just now
@@ -288,7 +287,7 @@ class RayRunner:
         given_up = batches.lost(batch, verdict)
         if verdict == "lost" and (many or batches.n_lost(one) == 1):
             what = f"{len(batch.work)} cells" if many else one.name
-            yield notes.Line(f"a worker died while it ran {what}; trying again, {MAX_LOST} times")
+            yield Line(f"a worker died while it ran {what}; trying again, {MAX_LOST} times")
         for cell in given_up:
             about = _as_error(error)
             if verdict == "lost":

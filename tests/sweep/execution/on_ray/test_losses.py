@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 from ray import exceptions as ray_errors
 
-from sweep.execution import notes
 from sweep.execution.on_ray import nodes
 from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches, Loss
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part
+from sweep.execution.progress import Line
 from sweep.store.cell import CellResult
 from tests.sweep.execution.on_ray.fake_ray import (
     WORK,
@@ -132,7 +132,7 @@ def test_a_lost_task_costs_what_has_not_come_back_and_nothing_else(
     # once more: those that it began, and whose results did not come
     again = dict.fromkeys(first[n_came : STATES[state].begun], 2)
     assert ray.runs == dict.fromkeys(keys, 1) | again
-    lines = [one for one in said if isinstance(one, notes.Line)]
+    lines = [one for one in said if isinstance(one, Line)]
     is_told = loss == "lost" and n_came < N
     assert lines == [f"a worker died while it ran {N - n_came} cells; trying again, 5 times"] * (
         is_told
@@ -151,7 +151,7 @@ def test_a_task_of_one_cell_is_lost(
     (result,) = came(said)
     is_given_up = loss == "broken" and STATES[state].came == 0
     assert (result.error is not None) == is_given_up
-    lines = [one for one in said if isinstance(one, notes.Line)]
+    lines = [one for one in said if isinstance(one, Line)]
     assert len(lines) == (loss == "lost" and STATES[state].came == 0)
 
 
@@ -164,7 +164,7 @@ def test_tasks_that_are_lost_again_and_again_after_all_was_handed_over(
     said = [*runner_of().run(WORK, WORKLOADS)]
     assert sorted(one.key for one in came(said)) == sorted(cell.key for cell in WORK)
     assert {one.error for one in came(said)} == {None}
-    assert not any(isinstance(one, notes.Line) for one in said)
+    assert not any(isinstance(one, Line) for one in said)
 
 
 @pytest.mark.parametrize("n_cells", [1, 40])
@@ -177,7 +177,7 @@ def test_a_cancelled_task_is_counted_against_no_cell(
     said = [*runner_of().run(WORK[:n_cells], WORKLOADS)]
     assert sorted(one.key for one in came(said)) == sorted(cell.key for cell in WORK[:n_cells])
     assert {one.error for one in came(said)} == {None}
-    assert not any(isinstance(one, notes.Line) for one in said)
+    assert not any(isinstance(one, Line) for one in said)
 
 
 def test_a_part_that_does_not_arrive_in_time_is_computed_again(

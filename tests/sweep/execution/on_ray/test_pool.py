@@ -12,11 +12,11 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.execution import notes
 from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.batches import Batch
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Part
+from sweep.execution.progress import Line
 from tests.sweep.execution.on_ray.fake_ray import (
     WORK,
     WORKLOADS,
@@ -232,7 +232,7 @@ def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
     assert error["message"].startswith("ran for longer than 5 s and was ended")
     assert {one.error for one in found.values()} == {None}
     assert runs.count("cell7") == 1
-    assert not any(isinstance(one, notes.Line) for one in said)
+    assert not any(isinstance(one, Line) for one in said)
 
 
 def test_one_that_can_say_nothing_is_told_by_its_time(
@@ -250,7 +250,7 @@ def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[st
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
     work = [planned("cell0", policy="las", capacity=0.7), *WORK[1:3]]
     said = [*runner_of().run(work, WORKLOADS)]
-    lines = [one for one in said if isinstance(one, notes.Line)]
+    lines = [one for one in said if isinstance(one, Line)]
     assert lines[0] == "a worker died while it ran las t capacity=0.7 seed=0; trying again, 5 times"
     assert len(lines) <= 3  # one for each cell that lost one
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
