@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from sweep import stats
-from sweep.report.matching import CHANGED, SAME, Matched, alike
+from sweep.report.matching import CHANGED, SAME, Matched
+from sweep.stats.arrange import alike, groups
 from sweep.stats.cell_columns import Rows as Numbers
 from sweep.stats.metric_format import format_contrast, format_value
 
@@ -71,9 +72,7 @@ def _groups(matched: Matched) -> list[Numbers]:
             if name != SEED
         ]
     )
-    order = np.argsort(number, kind="stable")
-    found = np.split(there[order], np.flatnonzero(np.diff(number[order])) + 1)
-    return sorted((members for members in found if len(members)), key=itemgetter(0))
+    return [there[rows] for rows in groups(number)]
 
 
 def _labels(matched: Matched, at: int) -> dict[str, str]:

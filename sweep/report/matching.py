@@ -13,6 +13,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.base.columns import numbers, values_of
 from sim.base.errors import InputError
+from sweep.stats.arrange import alike
 from sweep.stats.cell_columns import NOT_METRICS, Rows, coded, numbers_of, text
 from sweep.stats.metric_format import in_order
 from sweep.store.folder import SweepFolder
@@ -129,14 +130,6 @@ def _joined(sides: Sequence[tuple[list[str], Rows]]) -> tuple[list[str], Rows]:
         for values, which in sides
     ]
     return list(known), np.concatenate(codes)
-
-
-def alike(columns: Sequence[tuple[int, Rows]]) -> Rows:
-    """Give rows that are alike in all columns one number."""
-    number = np.zeros(len(columns[0][1]), np.int64)
-    for size, codes in columns:
-        _, number = np.unique(number * size + codes, return_inverse=True)
-    return number
 
 
 def _repeated(number: Rows) -> int | None:

@@ -43,9 +43,6 @@ class Column:
         return " ".join(self.words)
 
 
-_FEW = 65_536
-
-
 @dataclass(frozen=True)
 class Arranged:
     """The rows of ``cells.parquet`` in columns, and where each stands."""
@@ -84,15 +81,13 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
     of_policy = [key for key in swept if key.startswith(_OF_COLUMN)]
     of_block = [key for key in swept if not key.startswith(_OF_COLUMN)]
-    heads, number = _alike(cells, ["policy", *of_policy])
+    heads, number = _heads(cells, ["policy", *of_policy])
     columns, placed = columns_of(heads, of_policy, baseline)
-    worlds, world = _alike(cells, ["trace", *of_block])
-    order = np.argsort(world, kind="stable")
-    ends = np.searchsorted(world[order], np.arange(len(worlds) + 1))
+    worlds, world = _heads(cells, ["trace", *of_block])
     blocks: dict[tuple[str, Settings], Rows] = {}
-    for at, head in enumerate(worlds):
+    for head, rows in zip(worlds, groups(world), strict=True):
         settings = tuple((key, text(head[key])) for key in of_block if head[key] is not None)
-        blocks[str(head["trace"]), settings] = order[ends[at] : ends[at + 1]]
+        blocks[str(head["trace"]), settings] = rows
     traces, of_trace = coded(cells.column("trace"))
     rank = np.empty(len(traces), np.int64)
     rank[sorted(range(len(traces)), key=lambda k: str(traces[k]))] = np.arange(len(traces))
@@ -112,25 +107,31 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     )
 
 
-def _alike(cells: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Rows]:
+def _heads(cells: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Rows]:
     """Give what rows have in some columns, by first appearance, and of each row which it is."""
-    n = cells.num_rows
-    number, size = np.zeros(n, np.int64), 1
-    for name in names:
-        values, which = coded(cells.column(name))
-        number *= len(values)
-        number += which
-        size *= len(values)
-        if size > _FEW:
-            known, number = np.unique(number, return_inverse=True)
-            size = len(known)
-    first = np.full(size, n)
-    first[number[::-1]] = np.arange(n - 1, -1, -1)  # what is written last stays: the first row
-    order = np.argsort(first, kind="stable")
-    rank = np.empty(size, np.int64)
-    rank[order] = np.arange(size)
-    rows = first[order][: np.count_nonzero(first < n)].tolist()
-    return [{n: cells.column(n)[at].as_py() for n in names} for at in rows], rank[number]
+    codes = (coded(cells.column(name)) for name in names)
+    number = alike([(len(values), which) for values, which in codes])
+    first = np.unique(number, return_index=True)[1].tolist()
+    return [{n: cells.column(n)[at].as_py() for n in names} for at in first], number
+
+
+def alike(columns: Sequence[tuple[int, Rows]]) -> Rows:
+    """Give rows that are alike in all columns one number, by first appearance.
+
+    A column is how many values it has, and which of these each row has.
+    """
+    number = np.zeros(len(columns[0][1]), np.int64)
+    for size, codes in columns:
+        # numbered anew after each column, so that no product is too large
+        found = pa.array(number * size + codes).dictionary_encode()
+        number = values_of(found.indices).astype(np.int64)
+    return number
+
+
+def groups(number: Rows) -> list[Rows]:
+    """Part rows by their number, ascending."""
+    order = np.argsort(number, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(number[order])) + 1) if len(number) else []
 
 
 @dataclass(frozen=True)

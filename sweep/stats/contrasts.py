@@ -14,7 +14,7 @@ import pyarrow as pa
 from sim.base import columns
 from sim.metrics import METRICS
 from sweep import stats
-from sweep.stats.arrange import Arranged, Settings, arrange
+from sweep.stats.arrange import Arranged, Settings, arrange, by_capacity
 from sweep.stats.cell_columns import Rows
 from sweep.stats.inference import EXACT
 from sweep.stats.metric_format import is_fraction, style
@@ -22,6 +22,7 @@ from sweep.stats.metric_format import is_fraction, style
 Statistic = Literal["ratio", "difference"]
 Contrast = tuple[str, Statistic]
 
+NOWHERE = -1
 ALL_TRACES = ""
 """In place of a trace's name where the pairs of all traces are taken together."""
 
@@ -133,22 +134,18 @@ def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], Rows]]:
 
 def pairs(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
     """Pairs with the baseline by capacity, ascending, and column: of the same trace and seed."""
-    for capacity in np.unique(them.capacity[members]).tolist():
-        here = members[them.capacity[members] == capacity]
-        seeds, seed = np.unique(them.seed[here], return_inverse=True)
-        pair = them.trace[here] * len(seeds) + seed
-        at: dict[int, tuple[Rows, Rows]] = {}
-        for column in np.unique(them.column[here]).tolist():
-            rows = np.flatnonzero(them.column[here] == column)
-            which, last = np.unique(pair[rows][::-1], return_index=True)
-            at[column] = which, here[rows[::-1][last]]
-        for column, (which, rows) in at.items():
-            base = them.bases[column]
-            if base is None or base not in at:
-                continue
-            theirs, others = at[base]
-            _, own, other = np.intersect1d(which, theirs, assume_unique=True, return_indices=True)
-            yield capacity, column, Pairs(rows[own], others[other], them.trace[rows[own]])
+    for world in by_capacity(them, members):
+        column = them.column[world.rows]
+        trace_and_seed = them.trace[world.rows] * world.n_seeds + world.place
+        known, pair = np.unique(trace_and_seed, return_inverse=True)
+        rows = np.full((len(them.columns), len(known)), NOWHERE)
+        rows[column, pair] = world.rows
+        for at in np.unique(column).tolist():
+            base = them.bases[at]
+            if base is not None and (rows[base] != NOWHERE).any():
+                both = rows[[at, base]]
+                own, other = both[:, (both != NOWHERE).all(axis=0)]
+                yield world.capacity, at, Pairs(own, other, them.trace[own])
 
 
 def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
