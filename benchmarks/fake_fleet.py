@@ -20,7 +20,7 @@ from unittest import mock
 
 import pyarrow as pa
 
-from sweep.execution import plan, together
+from sweep.execution import compute, plan
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.parts import Chunk, Part
@@ -234,7 +234,7 @@ def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> 
         launcher = {"kind": "ray", "address": "auto"}
         runner = RayRunner(launcher, simulate=lambda *_, **__: None)  # type: ignore[arg-type,return-value]
         fleet.begin()
-        errors = together.run(prepared, prepared.in_order(rows), len(rows), journal, runner)
+        errors = compute.run(prepared, prepared.in_order(rows), len(rows), journal, runner)
     if errors or len(prepared.rows_to_do()):
         left = len(prepared.rows_to_do())
         raise RuntimeError(f"{left} of {len(rows)} cells did not come back")

@@ -16,7 +16,7 @@ import numpy as np
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.execution import compute, notes, origin, plan, together
+from sweep.execution import compute, notes, origin, plan
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.known import Flags
@@ -151,8 +151,11 @@ class Rounds:
             notes.traces(prepared)
         self.begin(prepared, cached, len(rows))
         self._before_cells()
+        if self.journal.has_company():  # who goes another way through like cells meets few of them
+            chance = np.random.default_rng(list(self.sweep.encode()))
+            rows = chance.permutation(rows)
         in_order = prepared.in_order(rows)
-        errors = together.run(prepared, in_order, len(rows), self.journal, self._runner)
+        errors = compute.run(prepared, in_order, len(rows), self.journal, self._runner)
         self.n_run += len(rows)
         self._must_close = bool(errors)
         answers.errors |= errors

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
 
 
+LOOK_EVERY_S, LOOK_PART = 2.0, 0.05
+"""How often to look for what other sweeps have kept, and what part of the time that may take."""
 FIRST = 25_000
 """Cells that are looked at before the first runs: whether they fit, and which kernels they need."""
 KEEP_EVERY_S = 0.5
@@ -47,6 +49,8 @@ KEEP_EVERY_S = 0.5
 
 Keep = Callable[[Sequence[Planned]], Keeping]
 """Says how cells are kept by whoever runs them."""
+Wanted = Callable[[Sequence[Planned]], Sequence[Planned]]
+"""Leaves out cells that another sweep has kept meanwhile."""
 Came = tuple[CellResult, Planned, str]
 """What came of a cell, and where it ran."""
 
@@ -81,12 +85,16 @@ class Runner(Protocol):
         ...
 
     def run(
-        self, work: Iterable[Planned], workloads: Workloads, keep: Keep | None = None
+        self,
+        work: Iterable[Planned],
+        workloads: Workloads,
+        keep: Keep | None = None,
+        wanted: Wanted = list,
     ) -> Iterator[Part | str]:
         """Yield the outcome of each cell once, in parts as they come.
 
         Cells are drawn from `work` as they are needed; its iterator's length hint says how many
-        there are at most.
+        there are at most. Of those that are about to run only the `wanted` ones do.
         With `keep` workers keep what they compute, and hand over no tables.
         When none came for a while, a text: what is going on, empty if cells are simply running.
         A `Line` is said as it is.
@@ -110,7 +118,11 @@ class InlineRunner:
         self._timeout_s = timeout_s
 
     def run(
-        self, work: Iterable[Planned], workloads: Workloads, keep: Keep | None = None
+        self,
+        work: Iterable[Planned],
+        workloads: Workloads,
+        keep: Keep | None = None,
+        wanted: Wanted = list,
     ) -> Iterator[Part | str]:
         """Yield each cell's outcome in the order of the work."""
         left = iter(work)
@@ -123,7 +135,8 @@ class InlineRunner:
                 compiles = few_jobs is not None and task.missing((), few_jobs, kinds)
             if compiles:
                 yield task.COMPILING
-        for name, cells in itertools.groupby(itertools.chain(first, left), lambda cell: cell.input):
+        to_run = (cell for each in itertools.chain(first, left) for cell in wanted([each]))
+        for name, cells in itertools.groupby(to_run, lambda cell: cell.input):
             workload, built = workloads.workload(name), Clusters()
             for cell in cells:
                 cluster = built.of(workload, cell.cell.cluster, cell.cell.capacity)
@@ -155,15 +168,18 @@ def read_traces(prepared: Prepared) -> None:
             prepared.inputs.describe(cell.input)
 
 
-class _Drawn:
-    """Cells to run, each noted by its key as it is drawn."""
+class _Work:
+    """Cells to run, each noted by its key as it is drawn, and those that others have kept since."""
 
-    def __init__(self, cells: Iterator[Planned], n_cells: int) -> None:
+    def __init__(self, prepared: Prepared, cells: Iterator[Planned], n_cells: int) -> None:
+        self._prepared = prepared
         self._cells = cells
         self._n_left = n_cells
         self.by_key: dict[str, Planned] = {}  # those that have not come back
+        self._kept: set[str] = set()
+        self._look_s = time.monotonic() + LOOK_EVERY_S
 
-    def __iter__(self) -> _Drawn:
+    def __iter__(self) -> _Work:
         return self
 
     def __next__(self) -> Planned:
@@ -179,6 +195,27 @@ class _Drawn:
     def __length_hint__(self) -> int:
         return self._n_left
 
+    def kept(self, some: Sequence[Planned]) -> list[Planned]:
+        """Give up those cells that another sweep has kept, as far as the last look tells."""
+        if time.monotonic() >= self._look_s:
+            self._look()
+        kept = [cell for cell in some if cell.key in self._kept]
+        for cell in kept:
+            del self.by_key[cell.key]
+        return kept
+
+    def _look(self) -> None:
+        """Take over the metrics of what has not come back and is kept."""
+        begin_s, names = time.monotonic(), [*self.by_key]
+        keys = as_keys(bytes.fromhex("".join(names)))
+        are_kept = self._prepared.cache.look_again(keys)
+        if are_kept.any():
+            columns = self._prepared.cache.columns(keys[are_kept])
+            self._prepared.metrics.take(keys[are_kept], columns)
+        self._kept = set(itertools.compress(names, are_kept))
+        took_s = time.monotonic() - begin_s
+        self._look_s = begin_s + took_s + max(LOOK_EVERY_S, took_s / LOOK_PART)
+
 
 def run(
     prepared: Prepared,
@@ -186,15 +223,14 @@ def run(
     n_cells: int,
     journal: Journal,
     runner: Runner,
-    over: Callable[[Planned], object] = lambda _: None,
 ) -> dict[str, CellError]:
     """Run cells until there are none or too many failed, and keep what comes of them.
 
-    There are `n_cells` at most. What is `over`, kept or failed, is told of. Return the errors of
-    those that failed, by key.
+    There are `n_cells` at most. Those that another sweep keeps before they are handed out are not
+    run. Return the errors of those that failed, by key.
     """
     errors: dict[str, CellError] = {}
-    work = _Drawn(cells, n_cells)
+    work = _Work(prepared, cells, n_cells)
     by_key = work.by_key
     limit = prepared.grid.request.settings.max_failures
     unknown = [name for name in _inputs(prepared) if prepared.inputs.known(name) is None]
@@ -211,14 +247,20 @@ def run(
     shape = len(axes["seed"]), len(axes["capacity"])
     left = TimeLeft(prepared.rows_to_do(), *shape, lambda: runner.slots)
 
+    def wanted(some: Sequence[Planned]) -> Sequence[Planned]:
+        kept = {cell.key: cell.row for cell in work.kept(some)}
+        if not kept:
+            return some
+        left.done([*kept.values()], [0.0] * len(kept))
+        progress.cells(len(kept), 0)
+        return [cell for cell in some if cell.key not in kept]
+
     def count() -> None:
         with interrupt.held_back():
             n_failed = _take_in(came, written, prepared, journal, errors)
             took = [0.0 if result.error else result.seconds for result, *_ in came]
             left.done([cell.row for _, cell, _ in came], took)
             progress.cells(len(came), n_failed)
-            for _, cell, _ in came:
-                over(cell)
             came.clear()
             written.clear()
 
@@ -228,7 +270,7 @@ def run(
             ExitStack() as stack,
         ):
             try:
-                for said in runner.run(work, prepared.inputs, keep):
+                for said in runner.run(work, prepared.inputs, keep, wanted):
                     journal.confirm()
                     if isinstance(said, Part):
                         if not has_begun:  # before, nothing has come that could be kept
@@ -254,7 +296,7 @@ def run(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(notes.interrupted(prepared, n_cells)) from None
     notes.traces(prepared, {name for name in unknown if prepared.inputs.known(name) is not None})
-    return errors | skipped(by_key, limit)
+    return errors | skipped([*by_key, *(cell.key for cell in work)], limit)
 
 
 def _inputs(prepared: Prepared) -> set[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sweep.store import mirror, place
-from sweep.store.lease import Lease
+from sweep.store.lease import EXPIRES_S, Lease
 
 Event = dict[str, Any]
 
@@ -168,6 +168,18 @@ class Journal:
         finally:
             del _HELD[self.file]
             lease.release()
+
+    def has_company(self) -> bool:
+        """Tell whether another sweep runs in this place, as far as can be seen at once."""
+        there = place.of(self._results)
+        beats = {
+            name.partition(".lease/")[0]: at_s
+            for name, at_s in there.times_s("journal/").items()
+            if ".lease/" in name
+        }
+        mine_s = beats.pop(f"journal/{self._sweep}", 0.0)
+        recent = [name for name, at_s in beats.items() if at_s > mine_s - EXPIRES_S]
+        return any(Lease(there, name).may_be_taken() for name in recent)
 
     def is_running(self) -> bool:
         """Tell whether a process holds the sweep."""

@@ -108,6 +108,11 @@ class Lease:
         self.place.put(self._file(self.token), self._content(self._n_beats))
         self._beaten_s = now_s
 
+    def may_be_taken(self) -> bool:
+        """Tell whether some process has it, if its heart still beats."""
+        token, content = self._latest()
+        return bool(token) and not _is_free(content)
+
     def is_taken(self) -> bool:
         """Tell whether some process has it, as far as can be seen at once."""
         token, content = self._latest()

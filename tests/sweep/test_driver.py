@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sweep.execution import compute, together
+from sweep.execution import compute
 from sweep.store import keep
 from sweep.store.journal import Journal
 from tests.sweep.small import (
@@ -37,7 +37,7 @@ def broken_las(policy: Any, seed: int) -> bool:
     return bool(policy.name == "las" and seed == 1)
 
 
-PARTS = ("shards", "manifests", "claims")
+PARTS = ("shards", "manifests")
 
 
 def results_only(folder: Path) -> dict[str, bytes]:
@@ -169,7 +169,6 @@ def test_many_cells_are_drawn_as_they_are_needed(
     fake_engine(monkeypatch)
     whole = command(*grid)
     monkeypatch.setattr(compute, "FIRST", 2)
-    monkeypatch.setattr(together, "AT_ONCE", 5)
     other = f"paths.results={tmp_path / 'other'}"
     drawn = command.bare(*command.words(*grid), other)
     assert every_file(drawn.folder)["cells.parquet"] == every_file(whole.folder)["cells.parquet"]

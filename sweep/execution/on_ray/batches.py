@@ -24,6 +24,8 @@ MOST_CELLS = 2048
 """Of a chunk."""
 LEAST_S, MOST_S = 1.0, 20.0
 """For how long a task begins cells."""
+SHARED_S = 3.0
+"""The same where another sweep is at some of them: what it keeps meanwhile is not handed out."""
 PARTS_S = 400.0
 """How many parts of chunks may come in a second, of all slots together."""
 AHEAD, DRAWN = 2 * MOST_CELLS, 1024
@@ -68,6 +70,7 @@ class Batches:
     work: Iterable[Planned]
     slots: int  # how many tasks run at once
     drawn: Callable[[Sequence[Planned]], object] = lambda _: None  # is told of those that wait now
+    wanted: Callable[[Sequence[Planned]], Sequence[Planned]] = list  # leaves out what others did
     _waiting: dict[str, deque[Planned]] = field(init=False, default_factory=dict)
     _again: deque[Batch] = field(init=False, default_factory=deque)
     _seconds: dict[str, float] = field(init=False, default_factory=dict)
@@ -75,6 +78,7 @@ class Batches:
     _settled: set[str] = field(init=False, default_factory=set)  # workloads of which none is left
     _n_waiting: int = field(init=False, default=0)
     _n_first: int = field(init=False, default=0)
+    _most_s: float = field(init=False, default=MOST_S)
     _last: str = field(init=False, default="")  # the workload of which more may come
     _trials: dict[str, _Trials] = field(init=False, default_factory=dict)
 
@@ -98,15 +102,21 @@ class Batches:
         """Take the next batch; None if nothing waits."""
         if self._again:
             return self._again.popleft()
-        while self._n_waiting < AHEAD and self.draw():
-            pass
-        for name, queue in self._waiting.items():
-            if queue:
-                spread = self._spread(name)
-                n_cells = min(self._size(name, spread), len(queue))
-                self._n_waiting -= n_cells
-                return Batch(name, [queue.popleft() for _ in range(n_cells)], spread=spread)
-        return None
+        while True:
+            while self._n_waiting < AHEAD and self.draw():
+                pass
+            name = next((name for name, queue in self._waiting.items() if queue), None)
+            if name is None:
+                return None
+            queue, spread = self._waiting[name], self._spread(name)
+            n_cells = min(self._size(name, spread), len(queue))
+            self._n_waiting -= n_cells
+            work = self.wanted([queue.popleft() for _ in range(n_cells)])
+            if len(work) < n_cells:
+                self._count(name, len(work) - n_cells)
+                self._most_s = SHARED_S
+            if work:
+                return Batch(name, work, spread=spread)
 
     def _spread(self, name: str) -> float:
         """Let the first tasks be of any length up to that of the later ones, where slots are many.
@@ -128,7 +138,8 @@ class Batches:
         fair = self._n_rest() / (2 * self.slots)
         least_s = self._part_s() - LEAST_S
         each = max(self._seconds.get(name, LEAST_S if least_s else 0.0), 1e-6)
-        return min(math.ceil(max(min(fair, MOST_S / each), least_s / each) * spread), MOST_CELLS)
+        n_cells = max(min(fair, self._most_s / each), least_s / each) * spread
+        return min(math.ceil(n_cells), MOST_CELLS)
 
     def _n_rest(self) -> int:
         return self._n_waiting + length_hint(self.work)
@@ -144,7 +155,7 @@ class Batches:
         """
         left_s = self._seconds.get(batch.input, 0.0) * self._n_rest() / (2 * self.slots)
         part_s = self._part_s() * batch.spread
-        return Pace(0.0 if batch.careful else part_s, max(part_s, min(left_s, MOST_S)))
+        return Pace(0.0 if batch.careful else part_s, max(part_s, min(left_s, self._most_s)))
 
     def put_back(self, batch: Batch) -> None:
         """Let a batch wait again that could not be handed out."""

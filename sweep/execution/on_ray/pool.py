@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError, in_a_line
 from sweep.execution import task
 from sweep.execution.cell import error_of
-from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Workloads
+from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Wanted, Workloads
 from sweep.execution.made import Recipe
 from sweep.execution.memory import collecting_seldom
 from sweep.execution.on_ray import board
@@ -79,18 +79,20 @@ class RayRunner:
         return convert(self._connection, recipe, self._python_path)
 
     def run(
-        self, work: Iterable[Planned], workloads: Workloads, keep: Keep | None = None
+        self,
+        work: Iterable[Planned],
+        workloads: Workloads,
+        keep: Keep | None = None,
+        wanted: Wanted = list,
     ) -> Iterator[Part | str]:
         """Yield each cell's outcome once, in parts as they come; a text every second without one.
 
         Ray stays up afterwards, for more work, until `close`.
         """
         self._keep = keep
-        batches = Batches(work, slots=1, drawn=self._shared.expect)
-        first = batches.draw(FIRST)
+        batches = Batches(work, slots=1, drawn=self._shared.expect, wanted=wanted)
         if not self._is_ready:
-            yield from self._open(first, workloads)
-        del first
+            yield from self._open(batches.draw(FIRST), workloads)
         n_in_vain = 0
         while True:
             try:
@@ -212,12 +214,10 @@ class RayRunner:
         """Cancel tasks that ask for more memory than any node has, or for a node that is gone."""
         import ray
 
-        for ref, memory in self._memory.items():
-            if memory > self._connection.largest_memory:
-                with self._connection.guarded():
-                    ray.cancel(ref)
+        largest, nodes = self._connection.largest_memory, self._connection.nodes
         for ref, batch in self._tasks.items():
-            if batch.but and not self._connection.nodes.has(batch.but):
+            is_too_large = self._memory.get(ref, 0) > largest
+            if is_too_large or (batch.but and not nodes.has(batch.but)):
                 with self._connection.guarded():
                     ray.cancel(ref)
 

@@ -1,4 +1,4 @@
-"""Leases and claims: two processes, or as many as threads here stand for."""
+"""Leases: two processes, or as many as threads here stand for."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from sim.base import process
 from sim.base.errors import InputError
-from sweep.store import lease as lease_module
-from sweep.store.claims import CLAIMS, Claims
 from sweep.store.lease import Lease, LeaseLostError
 from sweep.store.place import Folder
 
@@ -140,61 +136,3 @@ def test_a_folder_without_links_still_creates_once(
     assert not there.put_new("a/b", b"two")
     assert there.get("a/b") == b"one"
     assert [*there.list("a/")] == ["a/b"]
-
-
-def keys(*numbers: int) -> np.ndarray:
-    return np.array([bytes([n] * 32) for n in numbers], "S32")
-
-
-def claims(folder: Path, expires_s: float = 60.0) -> Claims:
-    return Claims(Folder(folder), beat_s=0.02, expires_s=expires_s)
-
-
-def test_a_key_is_claimed_by_one(tmp_path: Path) -> None:
-    one, other = claims(tmp_path), claims(tmp_path)
-    assert one.take(keys(1, 2, 3)).tolist() == [True] * 3
-    assert other.take(keys(2, 3, 4)).tolist() == [False, False, True]
-    assert one.take(keys(3, 4), keys(1)).tolist() == [True, False]
-    assert other.take(keys(1, 2, 3), keys(4)).tolist() == [False, True, False]  # 2 was given up
-    one.close()
-    assert other.take(keys(2, 3)).tolist() == [True, True]
-    other.close()
-    left = Folder(tmp_path).list(CLAIMS)
-    assert [name for name in left if ".lease/" not in name] == []
-
-
-def test_a_claim_is_live_where_the_store_was_away(tmp_path: Path) -> None:
-    class Away(Folder):
-        away_s = 0.0
-
-        def list(self, prefix: str) -> dict[str, int]:
-            time.sleep(self.away_s)
-            return super().list(prefix)
-
-    one, place = claims(tmp_path), Away(tmp_path)
-    other = Claims(place, beat_s=0.02, expires_s=0.4)
-    one.take(keys(1))
-    one._over.set()
-    beat = json.dumps({"process": ["0" * 16, 1, 1], "beat": 5}).encode()
-    Folder(tmp_path).put(f"{one._name}.beat", beat)
-    assert other.take(keys(1)).tolist() == [False]
-    place.away_s = 0.5
-    assert other.take(keys(1)).tolist() == [False]  # it may beat now
-    place.away_s = 0.0
-    time.sleep(0.4)
-    assert other.take(keys(1)).tolist() == [True]
-    other.close()
-
-
-def test_a_claim_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = claims(tmp_path), claims(tmp_path, expires_s=0.2)
-    one.take(keys(1))
-    one._over.set()  # its heart stops, as with its machine
-    real = process.this()
-    beat = json.dumps({"process": ["0" * 16, real.pid, real.start], "beat": 5}).encode()
-    Folder(tmp_path).put(f"{one._name}.beat", beat)
-    assert other.take(keys(1)).tolist() == [False]
-    time.sleep(0.25)
-    assert other.take(keys(1)).tolist() == [True]
-    other.close()
-    assert lease_module.EXPIRES_S >= 5 * lease_module.BEAT_S

@@ -1,4 +1,4 @@
-"""A store that is away for a while: heartbeats, claims, the sweep itself, and its credentials."""
+"""A store that is away for a while: heartbeats, the sweep itself, and its credentials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sim.base.errors import InputError
@@ -18,7 +17,6 @@ from sweep.grid import elsewhere
 from sweep.store import bucket as bucket_module
 from sweep.store import journal, lease, mirror, place, signed
 from sweep.store.bucket import Bucket, waiting
-from sweep.store.claims import CLAIMS, Claims
 from sweep.store.lease import Lease
 from tests.sweep import s3
 from tests.sweep.s3 import RESET, SECRET, Asked, Front
@@ -77,19 +75,14 @@ def fails_again(front: Front, n: int = 3) -> None:
 def test_a_heartbeat_outlives_an_outage(front: Front, there: Bucket, status: int) -> None:
     mine = Lease(there, "journal/x", beat_s=0.02)
     mine.take()
-    claims = Claims(there, beat_s=0.02)
-    claims.take(np.array([b"k" * 32]))
     front.refuse = lambda _: status
     fails_again(front)
     front.refuse = Front().refuse
     until(changes(there, "journal/x.lease/00000001"), "the lease's heart beats")
-    until(changes(there, f"{claims._name}.beat"), "the claim's heart beats")
     mine.confirm()
     assert mine.is_held()
-    claims.close()
     mine.release()
     assert not Lease(there, "journal/x").is_taken()
-    assert [name for name in there.list(CLAIMS) if ".lease/" not in name] == []
 
 
 def test_who_was_silent_for_long_asks_before_going_on(front: Front, there: Bucket) -> None:
@@ -325,7 +318,7 @@ def test_a_sweep_that_was_taken_over_stops_writing(
     written: list[dict[str, bytes | None]] = []
 
     def everything() -> dict[str, bytes | None]:
-        return {name: there.get(name) for name in there.list("") if CLAIMS not in name}
+        return {name: there.get(name) for name in there.list("")}
 
     def taken_over() -> None:
         (held,) = journal._HELD.values()
@@ -343,7 +336,6 @@ def test_a_sweep_that_was_taken_over_stops_writing(
     assert "was taken over by another process" in line
     assert "Traceback" not in ran.err
     assert [everything()] == written
-    assert [name for name in there.list(CLAIMS) if ".lease/" not in name] == []
 
 
 @pytest.mark.long
