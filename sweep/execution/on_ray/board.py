@@ -1,4 +1,8 @@
-"""Where workers say which cell has run for long, and the driver reads it: Ray's key-value store."""
+"""Where workers say which cell has run for long, and the driver reads it: Ray's key-value store.
+
+It is an inside of Ray's. What is public, a queue or an actor of one's own, is a process more for
+each sweep, and gone with its node (decision 18).
+"""
 
 from __future__ import annotations
 

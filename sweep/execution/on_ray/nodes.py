@@ -259,7 +259,10 @@ def name_of(listed: Mapping[str, Any]) -> str:
 
 
 def going() -> list[str]:
-    """Name the nodes that were announced to be taken away."""
+    """Name the nodes that were announced to be taken away.
+
+    `ray.nodes` does not say so, and `ray.util.state` needs a dashboard.
+    """
     with contextlib.suppress(Exception):  # an inside of Ray's: without it they go unannounced
         from ray._private.state import state
 

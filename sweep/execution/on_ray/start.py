@@ -72,7 +72,8 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
 def _without_helpers() -> Iterator[None]:
     """Let Ray start nothing for a dashboard, an autoscaler or logs on a terminal.
 
-    It does even where there are none, and waits for it: half of its time to start.
+    It does even where there are none, and waits for it: half of its time to start. `ray.init` has
+    no option for them; ``ray start`` has, and leaves processes that outlive this one.
     """
     from unittest import mock  # with Ray, which has loaded what it is made of
 
@@ -163,7 +164,8 @@ def _init(what: str, way_out: str, **options: Any) -> None:
     ours = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(**options, **_QUIET)
-        # Ray prints half a page on standard output for each worker that dies; the runner says it
+        # Ray prints half a page on standard output for each worker that dies; the runner says it.
+        # log_to_driver=False is of workers' own lines alone, and nothing else turns it off
         vars(ray._private.worker)["print_to_stdstream"] = lambda *_, **__: None
     except Exception as error:
         if _is_late(error):
