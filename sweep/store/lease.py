@@ -80,7 +80,10 @@ class Lease:
             self._thread.join()
         with waiting(None), contextlib.suppress(OSError, InputError):
             if not self._is_lost and self.is_held():
-                self.place.put(self._file(self.token), self._content(0, released=True))
+                try:
+                    self.place.put(self._file(self.token), self._content(0, released=True))
+                except OSError:  # a full disk: a file less needs no room
+                    self.place.delete(self._file(self.token))
 
     def is_held(self) -> bool:
         """Tell whether this process still has it."""
