@@ -29,6 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from benchmarks.common import NAP, ROOT, row, scratch, show, write_own, write_tiny
 from sim.base.kernel_cache import cache_dir
 from tests.e2e import odd
@@ -95,8 +97,8 @@ class Soak:
                 if time.monotonic() > end:
                     raise RuntimeError(f"not over after {self.limit_s:g} s; killed {self.killed}")
                 n_done = len(self._cells())
-                if n_done == n_before:
-                    continue  # a kill at a time, and something done between
+                if n_done == n_before or self._events("end"):
+                    continue  # a kill at a time, something done between, and none of what is over
                 n_before = n_done
                 if kind == "driver":
                     driver.kill()
@@ -219,10 +221,13 @@ class Soak:
 
     def _cells(self) -> list[dict[str, Any]]:
         """Give what the journal says of cells."""
+        return self._events("cell")
+
+    def _events(self, kind: str) -> list[dict[str, Any]]:
         files = (self._results / "journal").glob("*.jsonl")
         lines = [line for file in files for line in file.read_text().splitlines()]
         events = [json.loads(line) for line in lines if line.endswith("}")]
-        return [event for event in events if event["event"] == "cell"]
+        return [event for event in events if event["event"] == kind]
 
     def _check(self) -> None:
         assert "Traceback" not in self.said, self.said
@@ -244,8 +249,19 @@ class Soak:
         )
         inline = Path(done.stdout.splitlines()[-1])
         (found,) = (self._results / "sweeps").glob("*/cells.parquet")
-        ours, theirs = found.read_bytes(), (inline / "cells.parquet").read_bytes()
-        assert ours == theirs, "the disturbed sweep has other bytes"
+        other = inline / "cells.parquet"
+        differ = found.read_bytes() != other.read_bytes()
+        assert not differ, f"the disturbed sweep has other bytes: {_columns_apart(found, other)}"
+
+
+def _columns_apart(ours: Path, theirs: Path) -> str:
+    """Name the columns of two tables that differ, with a value of each."""
+    a, b = pq.read_table(ours), pq.read_table(theirs)
+    if not a.schema.equals(b.schema):
+        return f"columns {a.column_names} and {b.column_names}"
+    lists = ((name, a[name].to_pylist(), b[name].to_pylist()) for name in a.column_names)
+    apart = [(name, *pair) for name, *both in lists for pair in zip(*both, strict=True)]
+    return str({name: (x, y) for name, x, y in apart if repr(x) != repr(y)})
 
 
 def main(argv: list[str]) -> int:
