@@ -38,7 +38,7 @@ T = TypeVar("T")
 Reader = Callable[[Any], Any]
 
 WIDTH = 100
-"""What is longer is written as several lines."""
+"""Maximum line length, in characters; longer values are broken into several lines."""
 EXACT = 2**53
 """Whole numbers below this are exact as float64."""
 
@@ -117,12 +117,12 @@ def encode(value: Any) -> Any:
     if is_dataclass(value):
         entries: dict[str, Any] = {}
         for field in fields(value):
-            of = getattr(value, field.name)
+            content = getattr(value, field.name)
             prefix = field.metadata.get("prefix")
             if prefix is not None:
-                entries |= {prefix + key: encode(each) for key, each in of.items()}
-            elif of is not None or field.default is not None:
-                entries[field.name] = encode(of)
+                entries |= {prefix + key: encode(item) for key, item in content.items()}
+            elif content is not None or field.default is not None:
+                entries[field.name] = encode(content)
         return entries.popitem()[1] if _is_transparent(type(value)) else entries
     if isinstance(value, Mapping):
         return {str(key): encode(each) for key, each in value.items()}

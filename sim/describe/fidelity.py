@@ -129,9 +129,9 @@ def fidelity(real: Dataset, other: Dataset) -> list[Verdict]:
             continue
         # of a longer workload more jobs are runs of what ran before
         a, b = measure(held), measure(head if group == RECURRENCE else drawn)
-        at = off(a, b)
+        distance = off(a, b)
         shown = (np.nan, np.nan) if off is ks else (float(a), float(b))
-        verdicts.append(Verdict(group, label, *shown, at, max(known)))
+        verdicts.append(Verdict(group, label, *shown, distance, max(known)))
     return verdicts
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 LOOK_EVERY_S, LOOK_PART = 2.0, 0.05
-"""How often to look for what other sweeps have kept, and what part of the time that may take."""
+"""Interval between looks at cells that other sweeps have kept, s; maximum share of time."""
 FIRST = 25_000
 """Cells that are looked at before the first runs: whether they fit, and which kernels they need."""
 KEEP_EVERY_S = 0.5

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class _Wanted(NamedTuple):
-    """What a workload is made from, by its name."""
+    """Recipe parts of a workload, by its name."""
 
     trace: Mapping[str, Any]
     cluster: Mapping[str, Any]
@@ -61,7 +61,6 @@ class Inputs:
         self._ids: dict[tuple[int, int], tuple[str, Cell]] = {}
         self._wanted: dict[str, _Wanted] = {}
         self._known: dict[str, dict[str, Any]] = {}
-        self._unknown: set[str] = set()  # looked for, and not there
         self._loaded: OrderedDict[str, Workload] = OrderedDict()
 
     def id_of(self, cell: Cell) -> str:
@@ -102,12 +101,10 @@ class Inputs:
 
     def known(self, name: str) -> dict[str, Any] | None:
         """Describe a workload, as `describe` does; None if it would have to be made or loaded."""
-        if name not in self._known and name not in self._unknown:
+        if name not in self._known:
             about = files.read_checked_json(self._folder / f"{name}.json")
             if about is not None:
                 self._known[name] = about
-            else:
-                self._unknown.add(name)
         return self._known.get(name)
 
     def is_read(self, name: str) -> bool:

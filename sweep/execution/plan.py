@@ -60,7 +60,7 @@ class Planned(NamedTuple):
 
     @property
     def spec(self) -> CellSpec:
-        """What a worker needs to know of it."""
+        """Task payload of the cell."""
         cell = self.cell
         world = cell.cluster, cell.capacity
         return CellSpec(self.key, cell.policy, *world, cell.measure, cell.seed, source_of(cell))

@@ -46,7 +46,7 @@ class AutoSeeds:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether no seed changes anything, so that one is enough."""
+        """Tell whether no seed changes anything, so that one is enough."""
         return self._grid.is_fixed
 
     def batches(self, inputs: Inputs) -> Batches:

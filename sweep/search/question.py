@@ -39,12 +39,12 @@ class Question(Protocol):
 
     @property
     def request(self) -> Request:
-        """What was asked for."""
+        """Request that the question comes from."""
         ...
 
     @property
     def asks(self) -> object:
-        """What a sweep is named by besides its first cells; None for these alone."""
+        """Part of the sweep's id besides its first cells; None for these alone."""
         ...
 
     def batches(self, inputs: Inputs) -> Batches:
@@ -65,7 +65,7 @@ class WholeGrid:
 
     @property
     def request(self) -> Request:
-        """What was asked for."""
+        """Request that the question comes from."""
         return self.grid.request
 
     def batches(self, inputs: Inputs) -> Batches:

@@ -16,7 +16,7 @@ from sim.cluster.load import FACTS
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 ABOUT = ("is_pool", "is_counted")
-"""Whether a cell's cluster is a pool of slots; whether its configuration states a count."""
+"""Columns of flags: the cluster is a pool of slots; its configuration states a count."""
 NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key", *ABOUT))
 ALL_METRICS = "all"
 """In place of the names of metrics to show."""

@@ -35,7 +35,7 @@ class CellSpec(NamedTuple):
 
 
 class CellResult(NamedTuple):
-    """What a cell gives back: metrics and the table they were computed from, or an error.
+    """Result of a cell: metrics and the table they were computed from, or an error.
 
     Both are left out once they are kept; see `sweep.execution.parts`.
     """

@@ -80,7 +80,7 @@ def _of_cell(
         roots |= sources.found_by(MEASURES, measure)
     if policy != NO_POLICY:
         roots |= _of_policy(policy)
-    table = sources.of([RUNS_CELLS, *roots], told=RUNS_CELLS)
+    table = sources.closure([RUNS_CELLS, *roots], told=RUNS_CELLS)
     return sources.digest_of(table), table
 
 
@@ -92,7 +92,7 @@ def _of_workload(
     roots = sources.found_by(registry, name)
     for knob in knobs:
         roots = roots | sources.found_by(KNOBS, knob)
-    table = sources.of([makes_it, *roots], told=makes_it)
+    table = sources.closure([makes_it, *roots], told=makes_it)
     return sources.digest_of(table), table
 
 

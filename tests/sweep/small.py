@@ -164,6 +164,19 @@ def fake_engine(
     monkeypatch.setattr(chance, "may_draw", lambda policy: draws)
 
 
+def interrupted_after(simulate: Any, n: int) -> Any:
+    """Stand in for a simulator that is interrupted (Ctrl-C) after `n` cells."""
+    left = [n]
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return simulate(*args, **options)
+
+    return interrupted
+
+
 def keys_kept(results: Path) -> list[str]:
     """Keys of all cells whose manifests are whole, sorted; their shards are not looked at."""
     keys = set()

@@ -1,4 +1,4 @@
-"""What numbers come from: digests of all modules that a module imports, to the end, and their data.
+"""Digest of sources: a module, all modules that it imports, transitively, and their data files.
 
 An import counts wherever it stands, and a name of a lazy package as the module where it is found.
 What is found by name counts as imported by who finds it: ``policies.build("fifo")`` means the
@@ -43,7 +43,7 @@ def digest(module: str) -> str:
     ModuleNotFoundError
         If it has no file, or belongs to an installed library: no change in it would be seen.
     """
-    table = of([module], packages=False)
+    table = closure([module], packages=False)
     if module not in table:
         raise ModuleNotFoundError(f"the sources of {module} are not found")
     return digest_of(table)
@@ -55,7 +55,7 @@ def digest_of(table: Mapping[str, str]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def of(roots: Iterable[str], told: str | None = None, packages: bool = True) -> Table:
+def closure(roots: Iterable[str], told: str | None = None, packages: bool = True) -> Table:
     """Digest the modules reached from `roots`, and the data that their packages carry.
 
     Parameters
@@ -69,25 +69,25 @@ def of(roots: Iterable[str], told: str | None = None, packages: bool = True) -> 
     """
     _keep_up()
     waiting = [_Ask(root) for root in roots]
-    seen, found = set(waiting), Table()
+    seen, table = set(waiting), Table()
     while waiting:
-        for ask in _answer(waiting.pop(), found, told, packages):
+        for ask in _answer(waiting.pop(), table, told, packages):
             if ask not in seen:
                 seen.add(ask)
                 waiting.append(ask)
-    return found
+    return table
 
 
-def _answer(ask: _Ask, found: Table, told: str | None, packages: bool) -> Iterator[_Ask]:
+def _answer(ask: _Ask, table: Table, told: str | None, packages: bool) -> Iterator[_Ask]:
     """Enter the modules on the way of a dotted name; give what they and the name ask for."""
     way, rest = _split(ask.name)
     if not way:
         return
     module = way[-1]
     for entered in way if packages else (module,):
-        if entered.name not in found:
+        if entered.name not in table:
             digests, asks = _entered(entered)
-            found.update(digests)
+            table.update(digests)
             yield from asks
     means = known(module)
     if not rest:

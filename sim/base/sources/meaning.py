@@ -1,4 +1,4 @@
-"""What matters of a module's text: a digest without comments, and what it asks of other modules.
+"""Parsed meaning of a module: a digest without comments, and the names it asks of other modules.
 
 Parsing takes longer than all else: meanings that were found out lie in the user's cache by content,
 a small file each, and serve every run, sweep and worker of the machine.
@@ -48,7 +48,7 @@ Bound = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Meaning:
-    """What matters of a module."""
+    """Digest of a module's code, and the names that it imports, binds and uses."""
 
     digest: str  # SHA-256 of the code without comments, docstrings and imports for type checkers
     imports: list[str] = field(default_factory=list)  # modules, or names in them, loaded anywhere
@@ -59,7 +59,7 @@ class Meaning:
     by_name: bool = False  # whether anything imports by name and nothing says of which
 
 
-def of(module: Module, content: bytes) -> Meaning:
+def parse(module: Module, content: bytes) -> Meaning:
     """Find out what the content of a module's file means."""
     tree = ast.parse(content, filename=str(module.file))
     keeps_texts = b"__doc__" in content or b"getdoc" in content
@@ -214,16 +214,16 @@ def _finders(by_statement: Sequence[tuple[ast.stmt, list[Use]]]) -> list[str]:
         if any(map(_is_by_name, uses))
         for name in _defined(node)
     }
-    found: set[str] = set()
+    finders: set[str] = set()
     while more:
-        found |= more
+        finders |= more
         more = {
             name
             for node, _ in by_statement
-            if any(isinstance(one, ast.Name) and one.id in found for one in ast.walk(node))
+            if any(isinstance(one, ast.Name) and one.id in finders for one in ast.walk(node))
             for name in _defined(node)
-        } - found
-    return sorted(found)
+        } - finders
+    return sorted(finders)
 
 
 def known(module: Module, content: bytes) -> Meaning:
@@ -232,7 +232,7 @@ def known(module: Module, content: bytes) -> Meaning:
     record = files.read_checked_json(file)
     if record is not None:
         return Meaning(**{**record, "uses": [tuple(use) for use in record["uses"]]})
-    meaning = of(module, content)
+    meaning = parse(module, content)
     with contextlib.suppress(OSError):  # whoever can't keep it finds it out again
         files.write_checked_json(file, dataclasses.asdict(meaning))
     return meaning

@@ -24,7 +24,7 @@ NotNegatives = Annotated[F8, Between(0)]
 
 @dataclass(frozen=True)
 class Histogram:
-    """How often each value was counted."""
+    """Counts of values: a histogram."""
 
     values: NotNegatives
     counts: Annotated[I8, Between(1)]

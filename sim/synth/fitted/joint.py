@@ -28,7 +28,7 @@ def _check_edges(edges: F8) -> None:
 
 @dataclass(frozen=True)
 class Ranks:
-    """How the ranks of one metric's values spread, in each role."""
+    """Spread of the ranks of one metric's values, in each role."""
 
     edges: F8  # ranks, from 0 to 1, at which bins of values begin and end
     # stages in each bin, (R, B); R is 1 if roles are not told apart, else `ROLES`
@@ -55,7 +55,7 @@ class Ranks:
 
 @dataclass(frozen=True, kw_only=True)
 class Joint:
-    """What attributes have to do with each other; M metrics."""
+    """Joint distribution of attributes; M metrics."""
 
     # JSON-able: where the numbers come from
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Cells:
-    """What the attributes of jobs of one stage have to do with each other: which ranks meet."""
+    """Joint ranks of the attributes of jobs of one stage."""
 
     # by metric, as in `Joint`: ranks, from 0 to 1, at which bins of values begin and end
     edges: Mapping[str, F8]
@@ -113,7 +113,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class OfSize:
-    """What stages have in jobs of some numbers of stages, and how that goes together."""
+    """Attributes of stages in jobs of a range of stage counts, and their correlations."""
 
     tables: Mapping[str, Histogram]  # by metric, as `Tables.attributes`
     cells: Cells | None = None  # of jobs of one stage
@@ -133,6 +133,6 @@ class OfSize:
 
 @dataclass(frozen=True)
 class BySize(Ranges):
-    """What stages have, given how many their job has."""
+    """Attributes of stages, conditional on the number of stages of their job."""
 
     by_first: Mapping[int, OfSize]

@@ -146,7 +146,7 @@ class Tables:
 
     @property
     def tell_joint(self) -> bool:
-        """Whether they tell what attributes have to do with each other."""
+        """Tell whether they hold the joint distribution of attributes."""
         return self.joint is not None or self.by_size is not None
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether synthesized dependencies are as good as real ones (SoCC 2019, §7.3)."""
+"""Quality of synthesized dependencies beside real ones (SoCC 2019, §7.3)."""
 
 from __future__ import annotations
 

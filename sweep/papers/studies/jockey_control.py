@@ -37,7 +37,7 @@ ORDERS = (
     ("impact", IMPACT, ("max_allocation", "jockey_static"), 1.0),
     ("impact", IMPACT, ("max_allocation", "jockey"), 1.0),
 )
-"""How many times as much one policy has as another, at least; three times is much more."""
+"""Least ratio of one policy to another; three times is much more."""
 
 
 def fig4(finished: Finished) -> Findings:

@@ -34,7 +34,7 @@ fitted to the paper's own number."""
 AS_CODE = {"fifo": 0.01, "oracle_code": 0.01, "slearn_code": 0.04, "las_code": 0.03}
 AS_CODE |= {"threesigma_code": 0.05, "point_code": 0.05}
 AS_PAPER = {"oracle": 0.01, "slearn": 0.04, "las": 0.03, "threesigma": None, "point": None}
-"""How near to a policy of the authors' simulator ours is wanted, as a part of it."""
+"""Tolerance beside a policy of the authors' simulator, as a fraction of it."""
 
 BEST_TO_WORST = ("oracle_code", "slearn_code", "las_code", "threesigma_code", "point_code", "fifo")
 BUT = "code_but/"

@@ -1,4 +1,4 @@
-"""What studies of groups, seeds and policies compared find: numbers worked out by hand."""
+"""Findings of studies that compare groups, seeds and policies: numbers worked out by hand."""
 
 from __future__ import annotations
 

@@ -11,7 +11,14 @@ from sweep.grid.request import Request
 from sweep.search import auto_seeds as seeds
 from sweep.store.folder import SweepFolder
 from tests.sweep import frames
-from tests.sweep.small import Command, FakeResult, every_file, fake_engine, fake_simulate
+from tests.sweep.small import (
+    Command,
+    FakeResult,
+    every_file,
+    fake_engine,
+    fake_simulate,
+    interrupted_after,
+)
 
 GRID = ("policy=fifo,sjf", "capacity=0.5,1", "baseline=fifo", "seeds=auto")
 
@@ -117,15 +124,7 @@ def test_an_interrupted_sweep_ends_with_the_same_bytes(
     others = [word for word in command.words(*words) if not word.startswith("paths")]
     whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
     for n in (3, 25):
-        left = [n]
-
-        def interrupted(*args: Any, left: list[int] = left, **options: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise KeyboardInterrupt
-            return noisy_simulate(0.06)(*args, **options)
-
-        fake_engine(monkeypatch, interrupted)
+        fake_engine(monkeypatch, interrupted_after(noisy_simulate(0.06), n))
         assert command(*words).code == 130
     fake_engine(monkeypatch, noisy_simulate(0.06))
     assert every_file(command(*words).folder) == every_file(whole.folder)

@@ -13,7 +13,15 @@ from sim.base import interrupt
 from sweep.cli import main
 from sweep.search import settings_section
 from sweep.track import log_sweep
-from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
+from tests.sweep.small import (
+    Command,
+    FakeResult,
+    Ran,
+    every_file,
+    fake_engine,
+    fake_simulate,
+    interrupted_after,
+)
 
 SEARCH = (
     "policy=dagps",
@@ -244,15 +252,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
     others = [word for word in command.words(*words) if not word.startswith("paths")]
     whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
     for n in (7, 40):
-        left = [n]
-
-        def interrupted(*args: Any, left: list[int] = left, **options: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise KeyboardInterrupt
-            return bowl()(*args, **options)
-
-        fake_engine(monkeypatch, interrupted)
+        fake_engine(monkeypatch, interrupted_after(bowl(), n))
         assert command(*words).code == interrupt.INTERRUPTED
     fake_engine(monkeypatch, bowl())
     assert every_file(command(*words).folder) == every_file(whole.folder)

@@ -21,7 +21,15 @@ from sweep.execution.inputs import Inputs
 from sweep.execution.made import ANSWER, convert
 from sweep.search import target_section
 from sweep.search.targets import Targets
-from tests.sweep.small import Command, FakeResult, Ran, every_file, fake_engine, fake_simulate
+from tests.sweep.small import (
+    Command,
+    FakeResult,
+    Ran,
+    every_file,
+    fake_engine,
+    fake_simulate,
+    interrupted_after,
+)
 
 METRIC = "jct_mean_s"
 NEEDS = {"fifo": 50.0, "srpt": 31.0, "sjf": 40.0}
@@ -192,15 +200,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
     others = [word for word in command.words(*words) if not word.startswith("paths")]
     whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
     for n in (3, 80):
-        left = [n]
-
-        def interrupted(*args: Any, left: list[int] = left, **options: Any) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
-                raise KeyboardInterrupt
-            return whole_simulate(*args, **options)
-
-        fake_engine(monkeypatch, interrupted)
+        fake_engine(monkeypatch, interrupted_after(whole_simulate, n))
         assert command(*words).code == interrupt.INTERRUPTED
     fake_engine(monkeypatch, whole_simulate)
     assert every_file(command(*words).folder) == every_file(whole.folder)

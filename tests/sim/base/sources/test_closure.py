@@ -31,7 +31,7 @@ def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached
             file = tmp_path / f"{name}.py"
             file.parent.mkdir(exist_ok=True, parents=True)
             file.write_text(text)
-        return {*sources.of(["closure_mine"])}
+        return {*sources.closure(["closure_mine"])}
 
     yield write
     sources.forget()
@@ -52,7 +52,7 @@ def test_whoever_imports_by_name_says_of_which_package() -> None:
 def test_every_import_that_grimp_finds_counts() -> None:
     graph = grimp.build_graph(*modules.PROJECT, exclude_type_checking_imports=True, cache_dir=None)
     for name in graph.modules:
-        found = sources.of([name], packages=False)
+        found = sources.closure([name], packages=False)
         assert graph.find_upstream_modules(name) <= {*found}, name
 
 
@@ -215,14 +215,14 @@ def test_reading_versions_imports_nothing(reached: Reached) -> None:
 
 
 def test_data_counts_with_its_package_and_pages_do_not() -> None:
-    table = sources.of(["sim.synth.alibaba2018", "sim.base.html"])
+    table = sources.closure(["sim.synth.alibaba2018", "sim.base.html"])
     assert "sim.synth.alibaba2018/tables.json" in table
     assert not any("page." in name for name in table)
 
 
 class TestMeaning:
     def digest(self, text: str) -> str:
-        return meaning.of(modules.Module("m", Path("m.py")), text.encode()).digest
+        return meaning.parse(modules.Module("m", Path("m.py")), text.encode()).digest
 
     @pytest.mark.parametrize(
         "other",

@@ -19,7 +19,7 @@ import pytest
 
 from sim.base import sources
 module = "policies.dagps.build_schedule"
-closure = {*sources.of([module], packages=False)}  # before any of it is loaded
+closure = {*sources.closure([module], packages=False)}  # before any of it is loaded
 assert "policies.dagps.online" not in closure
 import sim
 from policies.dagps import build_schedule
@@ -27,7 +27,7 @@ job = {"submit_s": 0.0, "stages": [{"name": "a", "durations_s": [1.0]},
        {"name": "b", "durations_s": [2.0, 3.0], "parents": ["a"]}, {"durations_s": [1.0]}]}
 build_schedule.build_schedule(sim.Workload.from_jobs([job]), sim.Cluster.slots(2))
 ran = {m for m in sys.modules if ".kernels." in m and not m.startswith("sim.base.maths")}
-print(sorted(ran - closure), {*sources.of([module], packages=False)} == closure)
+print(sorted(ran - closure), {*sources.closure([module], packages=False)} == closure)
 """
 
 
@@ -67,7 +67,7 @@ def test_all_ways_to_import_count(tmp_path: Path, monkeypatch) -> None:  # type:
 
 
 def closure(module: str) -> set[str]:
-    return {*sources.of([module], packages=False)}
+    return {*sources.closure([module], packages=False)}
 
 
 def fresh(module: str) -> str:

@@ -18,13 +18,13 @@ CONTENT = b"import sim\n\nX = sim.simulate\n"
 def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Module]:
     """What is parsed, as it is parsed."""
     found: list[Module] = []
-    of = meaning.of
+    of = meaning.parse
 
     def counted(module: Module, content: bytes) -> Meaning:
         found.append(module)
         return of(module, content)
 
-    monkeypatch.setattr(meaning, "of", counted)
+    monkeypatch.setattr(meaning, "parse", counted)
     monkeypatch.setattr(meaning, "folder", lambda: tmp_path / "meanings")
     return found
 
