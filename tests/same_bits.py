@@ -19,7 +19,7 @@ import numpy as np
 
 import policies
 import sim
-from sim import knobs
+from sim import transforms
 from sim.base import maths
 from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
@@ -122,7 +122,7 @@ def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, s
     for name in names:
         if name == "programs":  # they are of a fit alone
             past = sim.synthesize("recurring", seed=0, **GENERATORS["recurring"])
-            yield name, knobs.turn(past, "anew", **GENERATORS[name]).digest[:16]
+            yield name, transforms.apply(past, "anew", **GENERATORS[name]).digest[:16]
             continue
         chosen = GENERATORS[name]
         yield name, sim.synthesize(name.partition(" ")[0], seed=0, **chosen).digest[:16]

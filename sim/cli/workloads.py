@@ -22,7 +22,7 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
         help="only these jobs, by the hash of their ids: fit on the first, see describe --half",
     )  # fmt: skip
     what = "what changes it before it is written, e.g. give_dags:seed=1"
-    add_many(parser, "--knob", "NAME[:KEY=VALUE,...]", what)
+    add_many(parser, "--transform", "NAME[:KEY=VALUE,...]", what)
 
 
 def _convert(args: argparse.Namespace) -> None:
@@ -35,12 +35,12 @@ def _convert(args: argparse.Namespace) -> None:
         from sim.describe.fidelity import second_half  # as above
 
         workload = workload.take(second_half(workload) == (args.half == "second"))
-    for knob in args.knob:
-        from sim import knobs  # as above
+    for transform in args.transform:
+        from sim import transforms  # as above
 
-        name, _, chosen = knob.partition(":")
+        name, _, chosen = transform.partition(":")
         pairs = chosen.split(",") if chosen else []
-        workload = knobs.turn(workload, name, **parse_pairs(pairs, "--knob"))
+        workload = transforms.apply(workload, name, **parse_pairs(pairs, "--transform"))
     workload.write(args.out)
     print(f"read {args.source} as {args.format}")
     print_workload(workload)
@@ -208,7 +208,7 @@ CONVERT = Verb(
     "Read a trace in a known format and write it as a workload: a folder of Parquet files.",
     """example:
   python -m sim convert alibaba2018 batch_task.csv.gz work/alibaba --option on_bad_row=skip
-  python -m sim convert swf log.swf.gz work/dags --knob give_dags:seed=1""",
+  python -m sim convert swf log.swf.gz work/dags --transform give_dags:seed=1""",
     _add_convert,
     _convert,
 )

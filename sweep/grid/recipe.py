@@ -1,4 +1,4 @@
-"""How a workload is made: drawn or read, cut to a window, its knobs turned, stretched to a cluster.
+"""How a workload is made: drawn or read, cut to a window, its transforms applied, stretched to a cluster.
 
 What is imported here is part of every recipe: what only checks or fetches traces stays outside.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import sim
-from sim import knobs
+from sim import transforms
 from sim.base.errors import InputError
 from sweep.grid import cluster_size
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 WINDOW = ("begin_s", "end_s")
-OWN = ("format", "synth", "path", "knobs", *WINDOW)
+OWN = ("format", "synth", "path", "transforms", *WINDOW)
 """Keys of a trace that are not its generator's or reader's."""
 
 
@@ -35,6 +35,6 @@ def make(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     begin, end = (trace.get(key) for key in WINDOW)
     if begin is not None or end is not None:
         workload = workload.slice_time(begin or 0.0, math.inf if end is None else end)
-    for name, chosen in (trace.get("knobs") or {}).items():
-        workload = knobs.turn(workload, name, **(chosen or {}))
+    for name, chosen in (trace.get("transforms") or {}).items():
+        workload = transforms.apply(workload, name, **(chosen or {}))
     return cluster_size.stretched(workload, cluster)

@@ -38,7 +38,7 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"trace.begin_s ({begin}) must be before trace.end_s ({end})")
     _check_options(option, trace)
-    _check_knobs(option, trace.get("knobs") or {})
+    _check_transforms(option, trace.get("transforms") or {})
     if "format" in trace:
         _check_path(option, trace.get("path"))
 
@@ -71,7 +71,7 @@ def identity(
 
 
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
-    """Load or draw the workload, cut it to its window, turn its knobs, stretch its arrivals."""
+    """Load or draw the workload, cut it to its window, apply its transforms, stretch its arrivals."""
     if "path" in trace:
         trace = {**trace, "path": str(remote.here(trace["path"]))}
     return recipe.make(trace, cluster)
@@ -104,14 +104,14 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
     _check_given(f"trace={option}", "trace", given, known, hints)
 
 
-def _check_knobs(option: str, chosen: Any) -> None:
-    from sim import knobs  # they load Arrow, too
+def _check_transforms(option: str, chosen: Any) -> None:
+    from sim import transforms  # they load Arrow, too
 
     if not isinstance(chosen, Mapping):
-        raise InputError(f"trace.knobs of {option} must be {{name: {{option: value}}}}")
+        raise InputError(f"trace.transforms of {option} must be {{name: {{option: value}}}}")
     for name, options in chosen.items():
-        known, hints = knobs.options(name), _hints(getattr(knobs, name))
-        _check_given(f"knob {name}", f"trace.knobs.{name}", options or {}, known, hints)
+        known, hints = transforms.options(name), _hints(getattr(transforms, name))
+        _check_given(f"transform {name}", f"trace.transforms.{name}", options or {}, known, hints)
 
 
 _hints = cache(hints_of)

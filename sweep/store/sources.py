@@ -24,7 +24,12 @@ RUNS_CELLS = "sweep.execution.cell"
 """By name: the room of what runs stands above this one."""
 
 POLICIES = policies.spec.__module__
-KNOBS, MEASURES, GENERATORS, READERS = "sim.knobs", "sim.measures", "sim.synth", "sim.traces"
+TRANSFORMS, MEASURES, GENERATORS, READERS = (
+    "sim.transforms",
+    "sim.measures",
+    "sim.synth",
+    "sim.traces",
+)
 """By name, too: they load Arrow."""
 
 Named = Mapping[str, Any]
@@ -64,7 +69,7 @@ def _named(configured: Named) -> tuple[str, str | None]:
 
 def _made_by(trace: Mapping[str, Any]) -> tuple[str, Table]:
     made_by = (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
-    return _of_workload(*made_by, tuple(trace.get("knobs") or ()), (*sys.path,))
+    return _of_workload(*made_by, tuple(trace.get("transforms") or ()), (*sys.path,))
 
 
 @cache
@@ -86,12 +91,12 @@ def _of_cell(
 
 @cache
 def _of_workload(
-    registry: str, name: str, knobs: tuple[str, ...], search_path: tuple[str, ...]
+    registry: str, name: str, transforms: tuple[str, ...], search_path: tuple[str, ...]
 ) -> tuple[str, Table]:
     makes_it = recipe.make.__module__
     roots = sources.found_by(registry, name)
-    for knob in knobs:
-        roots = roots | sources.found_by(KNOBS, knob)
+    for transform in transforms:
+        roots = roots | sources.found_by(TRANSFORMS, transform)
     table = sources.closure([makes_it, *roots], told=makes_it)
     return sources.digest_of(table), table
 

@@ -20,11 +20,11 @@ from sim.base.parameters import checked
 from sim.base.random import Stream, stream
 from sim.dags import Graphs
 from sim.dags.levels import longest_path_levels
-from sim.knobs.parts import rebuilt
 from sim.synth.alibaba2018.shipped import tables_of
 from sim.synth.fitted.jobs import draw_attributes
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
+from sim.transforms.parts import rebuilt
 from sim.workload.columns import job_n_tasks, job_stage0
 from sim.workload.tables import replaced, take_rows, values
 from sim.workload.workload import Workload
@@ -72,12 +72,12 @@ def give_dags(
     Raises
     ------
     InputError
-        If stages depend on each other already (the knob ``rewire`` replaces dependencies), or the
+        If stages depend on each other already (the transform ``rewire`` replaces dependencies), or the
         tables can't be read.
     """
     if workload.stage_edges.num_rows:
         raise InputError(
-            "the workload has dependencies between stages; the knob rewire replaces them, "
+            "the workload has dependencies between stages; the transform rewire replaces them, "
             "give_dags is for workloads without",
             rule="dependencies already",
         )
@@ -93,13 +93,13 @@ def give_dags(
         rng = stream(seed, "give_dags", "time" if timed else "tasks")
         dealt = deal(need[jobs], n_tasks[jobs], rng)
         shape[jobs] = np.where(dealt >= 0, jobs[dealt], -1)
-    knob = {
+    transform = {
         "give_dags": int((shape >= 0).sum()),
         "as they were": int((shape < 0).sum()),
         "cut by time": int((by_time & (shape >= 0)).sum()),
         "seed": int(seed),
     }
-    return _cut(workload, dags, shape, by_time, knob)
+    return _cut(workload, dags, shape, by_time, transform)
 
 
 def deal(need: I8, room: I8, rng: Stream) -> I8:
@@ -174,7 +174,7 @@ def _like_stages(workload: Workload) -> Mask:
 
 
 def _cut(
-    workload: Workload, dags: _Dags, shape: I8, by_time: Mask, knob: dict[str, int]
+    workload: Workload, dags: _Dags, shape: I8, by_time: Mask, transform: dict[str, int]
 ) -> Workload:
     """Cut the jobs that have a shape into its stages."""
     old0 = job_stage0(workload)
@@ -212,7 +212,7 @@ def _cut(
     names = [f"S{k + 1}" if m else old[s] for k, m, s in zip(place, mine, source, strict=True)]
     where = np.flatnonzero(mine)
     return rebuilt(
-        workload, knob, _one_duration(workload, source, factor), True,
+        workload, transform, _one_duration(workload, source, factor), True,
         stages=replaced(stages, "name", names),
         tasks=None if _is_plain(workload) else _tasks(workload, begin, n_tasks, factor),
         stage_edges={"parent": where[graphs.edge_parent], "child": where[graphs.edge_child]},

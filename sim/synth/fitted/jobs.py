@@ -20,11 +20,11 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, check
 from sim.dags import Graphs
-from sim.knobs.parts import between, sample_jobs
 from sim.synth.fitted.arrivals import draw_arrivals
 from sim.synth.fitted.draw_joint import draw_by_size, draw_jointly, spread_tasks
 from sim.synth.fitted.tables import DEMAND, Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
+from sim.transforms.parts import between, sample_jobs
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.workload import Workload
 

@@ -11,13 +11,13 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.base.random import stream
 from sim.describe.flow import job_work_s
-from sim.knobs.parts import rebuilt, repeat_jobs
 from sim.synth.fitted.arrivals import draw_rows
 from sim.synth.fitted.jobs import draw_jobs
 from sim.synth.programs import past
 from sim.synth.programs.cards import LABELS, Card, attributes
 from sim.synth.programs.draw import Runs, contents, draw_runs, drawn, of_kinds, program_of
 from sim.synth.programs.file import Fitted
+from sim.transforms.parts import rebuilt, repeat_jobs
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import replaced, values
@@ -69,7 +69,7 @@ def make(
         "deadline": deadline, "source": fitted.source, "programs": len(card_of),
         "of": made.meta["synth"],
     }  # fmt: skip
-    return made.with_meta({"name": "synth-programs", "synth": synth, "knobs": []})
+    return made.with_meta({"name": "synth-programs", "synth": synth, "transforms": []})
 
 
 def _labelled(workload: Workload, cards: tuple[Card, ...], runs: Runs) -> Workload:

@@ -10,12 +10,12 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.knobs.parts import history_of, rebuilt
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.predict import first_uses, reader_columns
 from sim.lineage.worth import Past
 from sim.synth.programs.cards import Card, names_of
 from sim.synth.programs.draw import Runs
+from sim.transforms.parts import history_of, rebuilt
 from sim.workload.columns import stage_durations
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX

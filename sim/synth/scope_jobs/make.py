@@ -17,7 +17,6 @@ from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.random import Stream, stream
-from sim.knobs.faults import fail_tasks
 from sim.synth.scope_jobs.templates import (
     NAN,
     JobRun,
@@ -29,6 +28,7 @@ from sim.synth.scope_jobs.templates import (
     template,
     training_of,
 )
+from sim.transforms.faults import fail_tasks
 from sim.workload.workload import Workload
 
 WARM_UP_S = 900.0

@@ -17,7 +17,6 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, inverse, offsets
 from sim.base.random import Stream, stream
 from sim.engine.recording import alone, record, together
-from sim.knobs.faults import fail_tasks, straggling
 from sim.published import numbers
 from sim.synth.scope_jobs.structure import (
     TABLE_2,
@@ -28,6 +27,7 @@ from sim.synth.scope_jobs.structure import (
     draw_structure,
     fit_law,
 )
+from sim.transforms.faults import fail_tasks, straggling
 from sim.workload.workload import Workload
 
 STAGES, VERTICES = (10, 60), (700, 8500)

@@ -96,12 +96,12 @@ def test_programs_are_fitted_and_synthesized(tmp_path, capsys):
     assert set(made.jobs["template"].to_pylist()) == {"t0", "t1", "t2", "t3"}
 
 
-def test_convert_turns_knobs(tmp_path, folder, capsys):
+def test_convert_turns_transforms(tmp_path, folder, capsys):
     out = str(tmp_path / "out")
-    knob = ["--knob", "amplify:ratio=2", "--knob", "rewire:seed=3,variant=paper"]
-    assert main(["convert", "parquet", folder, out, *knob]) == 0
+    transform = ["--transform", "amplify:ratio=2", "--transform", "rewire:seed=3,variant=paper"]
+    assert main(["convert", "parquet", folder, out, *transform]) == 0
     made = sim.Workload.read(out).meta
-    assert made["knobs"][-1]["heterogeneity"] == 2.0
+    assert made["transforms"][-1]["heterogeneity"] == 2.0
     assert made["rewired"] == {"seed": 3, "variant": "paper"}
 
 

@@ -10,7 +10,7 @@ from tests.examples import examples
 from tests.sim.engine.strategies import AnyPlan, clusters, failures, workloads
 from tests.sim.engine.test_kernel import FITS, assert_same
 
-KNOBS = {
+SETTINGS = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow],
     "derandomize": True,
@@ -19,7 +19,7 @@ KNOBS = {
 
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
-@settings(max_examples=examples(40), **KNOBS)
+@settings(max_examples=examples(40), **SETTINGS)
 def test_same_bits_with_outages_and_slow_periods(fit, data, plan_seed, callbacks):
     w = data.draw(workloads(gangs=False, inputs=True))
     cluster = data.draw(clusters(w, outages=True))
@@ -28,7 +28,7 @@ def test_same_bits_with_outages_and_slow_periods(fit, data, plan_seed, callbacks
 
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
-@settings(max_examples=examples(30), **KNOBS)
+@settings(max_examples=examples(30), **SETTINGS)
 def test_same_bits_with_failures(fit, data, plan_seed, callbacks):
     w = data.draw(workloads(gangs=False))
     w = data.draw(failures(w))
@@ -37,7 +37,7 @@ def test_same_bits_with_failures(fit, data, plan_seed, callbacks):
 
 
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), callbacks=st.booleans())
-@settings(max_examples=examples(40), **KNOBS)
+@settings(max_examples=examples(40), **SETTINGS)
 def test_same_bits_with_evictions(data, plan_seed, callbacks):
     w = data.draw(workloads(gangs=False))
     w = data.draw(failures(w)) if data.draw(st.booleans()) else w

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import policies
 import sim
-from sim import knobs
+from sim import transforms
 from sim.workload.columns import task_homes
 from tests.sim.engine.strategies import AnyPlan, clusters, workloads
 from tests.sim.engine.test_kernel import FITS, assert_same
@@ -17,7 +17,7 @@ from tests.sim.engine.test_kernel import FITS, assert_same
 
 def placed(workload, home, factor=1.0):
     """Let the inputs of every stage begin on machine `home`."""
-    made = knobs.place_inputs(workload, remote_factor=factor)
+    made = transforms.place_inputs(workload, remote_factor=factor)
     at = made.stages.column_names.index("input_home")
     column = np.full(made.n_stages, home, dtype=np.int32)
     stages = made.stages.set_column(at, "input_home", [column])
@@ -35,16 +35,16 @@ def run(workload, policy, n=3, **chosen):
 
 
 def test_inputs_lie_side_by_side_from_a_drawn_machine_on():
-    made = knobs.place_inputs(one_stage([1.0] * 5), seed=3)
+    made = transforms.place_inputs(one_stage([1.0] * 5), seed=3)
     home = made.columns.stage_home[0]
     np.testing.assert_array_equal(task_homes(made.columns, 4), (home + np.arange(5)) % 4)
     assert task_homes(one_stage([1.0]).columns, 4) is None
-    assert knobs.place_inputs(made, seed=4).columns.stage_home[0] != home
+    assert transforms.place_inputs(made, seed=4).columns.stage_home[0] != home
 
 
 def test_only_stages_without_parents_read_from_somewhere():
     stages = [{"name": "a", "durations_s": [1.0]}, {"durations_s": [1.0], "parents": ["a"]}]
-    made = knobs.place_inputs(sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}]))
+    made = transforms.place_inputs(sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}]))
     assert (made.columns.stage_home >= 0).tolist() == [True, False]
 
 
@@ -69,7 +69,7 @@ def test_a_local_task_goes_first_unless_a_remote_one_is_worth_that_much_more(rp,
         {"durations_s": [1.0], "demand": {"cpu": 0.5, "mem": 0.01}},
     ]
     jobs = [{"submit_s": 0.0, "stages": [stage]} for stage in stages]
-    made = knobs.place_inputs(sim.Workload.from_jobs(jobs))
+    made = transforms.place_inputs(sim.Workload.from_jobs(jobs))
     at = made.stages.column_names.index("input_home")
     stages = made.stages.set_column(at, "input_home", [np.array([1, 0], dtype=np.int32)])
     workload = sim.Workload.from_tables(jobs=made.jobs, stages=stages, tasks=made.tasks)
@@ -82,7 +82,7 @@ def test_a_local_task_goes_first_unless_a_remote_one_is_worth_that_much_more(rp,
 @pytest.mark.parametrize("factor", [0.5, np.nan, np.inf])
 def test_a_factor_out_of_its_range_is_an_error(factor):
     with pytest.raises(sim.InputError, match="remote_factor must be a number of at least 1"):
-        knobs.place_inputs(one_stage([1.0]), remote_factor=factor)
+        transforms.place_inputs(one_stage([1.0]), remote_factor=factor)
 
 
 @pytest.mark.parametrize("fit", FITS)
@@ -91,6 +91,6 @@ def test_a_factor_out_of_its_range_is_an_error(factor):
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 def test_same_bits_as_the_naive_simulator(fit, data, plan_seed, factor):
-    w = knobs.place_inputs(data.draw(workloads()), remote_factor=factor, seed=plan_seed)
+    w = transforms.place_inputs(data.draw(workloads()), remote_factor=factor, seed=plan_seed)
     cluster = data.draw(clusters(w))
     assert_same(w, cluster, AnyPlan(fit=fit, plan_seed=plan_seed, callbacks=False))

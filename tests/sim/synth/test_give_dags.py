@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sim
-from sim import knobs
+from sim import transforms
 from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags import Graphs
@@ -43,19 +43,19 @@ def work_of(w: sim.Workload) -> np.ndarray:
 
 def test_every_task_stays_as_it_is_and_belongs_to_a_stage():
     plain = flat()
-    made = knobs.turn(plain, "give_dags", seed=4)
+    made = transforms.apply(plain, "give_dags", seed=4)
     assert made.jobs.equals(plain.jobs)
     assert np.array_equal(made.columns.task_duration, plain.columns.task_duration)
     assert np.array_equal(job_n_tasks(made), job_n_tasks(plain))
     assert made.columns.stage_n_tasks.min() >= 1
     job = made.columns.stage_job
     assert np.array_equal(made.columns.stage_demand, plain.columns.stage_demand[job])
-    assert made.digest == knobs.turn(plain, "give_dags", seed=4).digest
-    assert made.digest != knobs.turn(plain, "give_dags", seed=5).digest
+    assert made.digest == transforms.apply(plain, "give_dags", seed=4).digest
+    assert made.digest != transforms.apply(plain, "give_dags", seed=5).digest
 
 
 def test_shapes_are_as_fitted_where_jobs_have_tasks_enough():
-    made = knobs.turn(flat(3000), "give_dags", seed=1)
+    made = transforms.apply(flat(3000), "give_dags", seed=1)
     fitted = read_tables(SHIPPED).n_stages
     got = Graphs.of(made).job_n_stages
     for most in (1, 2, 3, 6):
@@ -67,8 +67,8 @@ def test_shapes_are_as_fitted_where_jobs_have_tasks_enough():
 
 def test_gangs_are_cut_by_time_and_are_as_wide_and_take_as_long_as_before():
     plain = flat(gang=True)
-    made = knobs.turn(plain, "give_dags", seed=4)
-    assert made.meta["knobs"][-1]["cut by time"] == 400
+    made = transforms.apply(plain, "give_dags", seed=4)
+    assert made.meta["transforms"][-1]["cut by time"] == 400
     assert made.n_stages > 1.5 * plain.n_stages
     assert made.jobs.equals(plain.jobs)
     assert work_of(made) == pytest.approx(work_of(plain), rel=1e-12)
@@ -88,7 +88,7 @@ def test_a_duration_for_each_stage_is_as_good_as_a_table_of_tasks():
     stages = table.stages.append_column("duration_s", pa.array(np.full(60, 7.0)))
     short = sim.Workload.from_tables(jobs=table.jobs, stages=stages)
     assert short.stage_duration_s is not None
-    one, other = (knobs.turn(w, "give_dags", seed=3) for w in (table, short))
+    one, other = (transforms.apply(w, "give_dags", seed=3) for w in (table, short))
     assert other.stage_duration_s is not None
     assert one.stages.equals(other.stages)
     assert one.stage_edges.equals(other.stage_edges)
@@ -97,12 +97,12 @@ def test_a_duration_for_each_stage_is_as_good_as_a_table_of_tasks():
 
 def test_cut_may_be_said():
     plain = flat(50)
-    made = knobs.turn(plain, "give_dags", cut="time")
+    made = transforms.apply(plain, "give_dags", cut="time")
     assert work_of(made) == pytest.approx(work_of(plain), rel=1e-12)
     assert made.n_tasks > plain.n_tasks
-    assert made.meta["knobs"][-1]["cut by time"] == 50
-    gangs = knobs.turn(flat(50, gang=True), "give_dags", cut="tasks")
-    assert gangs.meta["knobs"][-1]["cut by time"] == 0
+    assert made.meta["transforms"][-1]["cut by time"] == 50
+    gangs = transforms.apply(flat(50, gang=True), "give_dags", cut="tasks")
+    assert gangs.meta["transforms"][-1]["cut by time"] == 0
 
 
 def test_stages_of_one_job_become_one_only_if_they_demand_the_same():
@@ -110,19 +110,19 @@ def test_stages_of_one_job_become_one_only_if_they_demand_the_same():
     other = [pair[0], {"durations_s": [5.0], "demand": {"cpu": 2}}]
     jobs = [{"submit_s": float(at), "stages": other if at % 2 else pair} for at in range(200)]
     plain = sim.Workload.from_jobs(jobs)
-    made = knobs.turn(plain, "give_dags", seed=2)
+    made = transforms.apply(plain, "give_dags", seed=2)
     stages = Graphs.of(made).job_n_stages
     assert set(stages[1::2]) == {2}
     assert set(stages[::2]) >= {1, 2, 3, 4}
     assert stages.max() == 4
     assert Graphs.of(made).job_n_edges[1::2].sum() == 0
     assert np.array_equal(made.columns.task_duration, plain.columns.task_duration)
-    assert made.meta["knobs"][-1]["as they were"] == 100
+    assert made.meta["transforms"][-1]["as they were"] == 100
 
 
 def test_dependencies_are_not_given_twice():
     with pytest.raises(InputError, match="rewire"):
-        knobs.turn(knobs.turn(flat(), "give_dags"), "give_dags")
+        transforms.apply(transforms.apply(flat(), "give_dags"), "give_dags")
 
 
 def test_what_needs_most_is_dealt_to_those_that_have_it():

@@ -8,7 +8,7 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sim.dags import Graphs
-from sim.synth.alibaba2018.knobs import change_load
+from sim.synth.alibaba2018.transforms import change_load
 
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 
@@ -25,7 +25,7 @@ def test_a_lower_load_keeps_a_sample_of_the_jobs(plain):
     kept = [ids.index(name) for name in made.jobs["job_id"].to_pylist()]
     assert kept == sorted(kept)
     assert made.digest == plain.take(kept).digest
-    assert made.meta["knobs"] == [{"load": 0.25}]
+    assert made.meta["transforms"] == [{"load": 0.25}]
     other = change_load(plain, 0.25, seed=2).jobs["job_id"].to_pylist()
     assert other != made.jobs["job_id"].to_pylist()
 

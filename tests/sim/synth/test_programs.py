@@ -10,7 +10,7 @@ import pytest
 
 import policies
 import sim
-from sim import knobs
+from sim import transforms
 from sim.base.dataclass_json import encode
 from sim.base.errors import InputError
 from sim.dags import Graphs
@@ -174,8 +174,8 @@ def test_deadlines_may_be_assumed(tmp_path):
             for at in range(60)
         ]
     )
-    assert np.isnan(knobs.turn(flat, "anew").columns.job_deadline).all()
-    due = knobs.turn(flat, "anew", deadline=2.0)
+    assert np.isnan(transforms.apply(flat, "anew").columns.job_deadline).all()
+    due = transforms.apply(flat, "anew", deadline=2.0)
     assert due.jobs.num_rows == 60
     known = np.array(of(due, "template"))
     first = [int(np.flatnonzero(known == name)[0]) for name in set(known)]
@@ -194,7 +194,7 @@ def test_longer_workloads_go_on_with_the_same_programs(fitted):
             for at in range(20)
         ]
     )
-    made = knobs.turn(once, "anew", jobs=50)
+    made = transforms.apply(once, "anew", jobs=50)
     assert len(set(of(made, "template"))) == 50
 
 
@@ -239,7 +239,7 @@ def test_kinds_of_one_name_are_one_program_and_due():
          "stages": [{"durations_s": [20.0 + at % 7] * (1 + at % 4)}]}
         for at in range(120)
     ]  # fmt: skip
-    made = knobs.turn(sim.Workload.from_jobs(jobs), "anew", seed=3, jobs=300, deadline=2.0)
+    made = transforms.apply(sim.Workload.from_jobs(jobs), "anew", seed=3, jobs=300, deadline=2.0)
     assert set(of(made, "template")) == {"t0", "t1", "t2"}  # not t0~1: kinds came again
     assert (~np.isnan(made.columns.job_deadline)).sum() > 200
 
@@ -251,21 +251,21 @@ def test_tasks_of_a_stage_differ_about_as_much_as_they_did():
          "stages": [{"durations_s": np.exp(0.7 * rng.normal(size=30) + at % 5).tolist()}]}
         for at in range(100)
     ]  # fmt: skip
-    made = knobs.turn(sim.Workload.from_jobs(jobs), "anew", seed=3)
+    made = transforms.apply(sim.Workload.from_jobs(jobs), "anew", seed=3)
     spread = [card.spread for card in fit_cards(made)]
     assert 0.4 < np.mean(spread) < 0.8
 
 
 def test_halves_and_what_is_made_of_the_first(real):
     ids = {
-        which: set(knobs.turn(real, "half", which=which, split=3).jobs["job_id"].to_pylist())
+        which: set(transforms.apply(real, "half", which=which, split=3).jobs["job_id"].to_pylist())
         for which in ("first", "second")
     }
     assert not ids["first"] & ids["second"]
     assert len(ids["second"]) == second_half(real, 3).sum()
-    made = knobs.turn(real, "half", which="made", split=3, seed=1)
+    made = transforms.apply(real, "half", which="made", split=3, seed=1)
     assert made.n_jobs == len(ids["first"])
-    assert made.digest != knobs.turn(real, "half", which="made", split=4, seed=1).digest
+    assert made.digest != transforms.apply(real, "half", which="made", split=4, seed=1).digest
 
 
 def test_what_is_no_file_of_programs_is_refused(tmp_path):

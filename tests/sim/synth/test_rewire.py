@@ -6,8 +6,8 @@ import numpy as np
 
 import sim
 from sim.dags import Graphs
-from sim.synth.alibaba2018.knobs import rewire, synthesized_edges
 from sim.synth.alibaba2018.shipped import SHIPPED
+from sim.synth.alibaba2018.transforms import rewire, synthesized_edges
 from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 

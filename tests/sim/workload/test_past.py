@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sim
-from sim.knobs import amplify
-from sim.synth.alibaba2018.knobs import change_load
+from sim.synth.alibaba2018.transforms import change_load
+from sim.transforms import amplify
 from sim.workload import past as features
 from sim.workload import schema
 from tests.sim.workload.tables import build

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.knobs import scale_tasks
+from sim.transforms import scale_tasks
 from sim.workload import schema
 from tests.sim.workload.tables import build
 

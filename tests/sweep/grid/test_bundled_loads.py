@@ -33,8 +33,8 @@ OPEN = {
     "slo_jobs": (),
 }
 OF_FILES = {
-    "alibaba_hour": ("trace.knobs.hour_of.jobs=3000",),
-    "alibaba_hour_rewired": ("trace.knobs.hour_of.jobs=3000",),
+    "alibaba_hour": ("trace.transforms.hour_of.jobs=3000",),
+    "alibaba_hour_rewired": ("trace.transforms.hour_of.jobs=3000",),
     "alibaba_small_hour": (),
     "bqetl": (),
     "slearn_authors": (),

@@ -55,8 +55,8 @@ def trace(tmp_path: Path) -> list[str]:
         (["policy=fifo,random"], False),
         (["policy=fifo", "cluster.count=3"], True),
         (["policy=fifo", "cluster.outages={mtbf_s:9,repair_s:1,until_s:9}"], False),
-        (["policy=fifo", "+trace.knobs={straggle:{rate:0.1,seed:3}}"], True),
-        (["policy=fifo", "+trace.knobs={straggle:{rate:0.1,seed:'${seed}'}}"], False),
+        (["policy=fifo", "+trace.transforms={straggle:{rate:0.1,seed:3}}"], True),
+        (["policy=fifo", "+trace.transforms={straggle:{rate:0.1,seed:'${seed}'}}"], False),
         (["policy=fifo", "measure=due"], False),
     ],
 )

@@ -117,7 +117,7 @@ def test_an_experiments_parameters_may_be_for_a_policy_that_was_left_out(
 def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
     (tmp_path / "conf" / "policy").mkdir(parents=True)
     (tmp_path / "conf" / "policy" / "grid_test.yaml").write_text(
-        "name: grid_test\nmodule: grid_test_policy\nknob: 2.0\n"
+        "name: grid_test\nmodule: grid_test_policy\ntransform: 2.0\n"
     )
     (tmp_path / "grid_test_policy.py").write_text(
         "from dataclasses import dataclass\n"
@@ -125,14 +125,14 @@ def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
         "@register('grid_test')\n"
         "@dataclass(frozen=True)\n"
         "class GridTest(Policy):\n"
-        "    knob: float = 1.0\n"
+        "    transform: float = 1.0\n"
     )
     folder = str(tmp_path / "conf")
-    built = build("policy=grid_test", "policy.knob=3", *trace, config_dirs=(folder,))
+    built = build("policy=grid_test", "policy.transform=3", *trace, config_dirs=(folder,))
     assert built.cells[0].policy == {
         "name": "grid_test",
         "module": "grid_test_policy",
-        "params": {"fit": "strict", "fit_resources": [], "knob": 3.0},
+        "params": {"fit": "strict", "fit_resources": [], "transform": 3.0},
     }
 
 
@@ -202,12 +202,20 @@ def test_says_what_is_wrong(word: str, message: str, trace: list[str]) -> None:
         ("trace.jobs=-5", r"trace\.jobs must be a whole number of at least 1, not -5"),
         ("trace.jobs=10,2.5", r"trace\.jobs must be a whole number of at least 1, not 2\.5"),
         ("trace.max_tasks_per_stage=0.5", r"trace\.max_tasks_per_stage must be"),
-        ("+trace.knobs.amplify.ratio=-1", r"trace\.knobs\.amplify\.ratio must be .* above 0"),
-        ("+trace.knobs.amplify.ratio=${capacity}", r"^$"),
-        ("+trace.knobs.amplify.ratio=x", r"trace\.knobs\.amplify\.ratio must be a number"),
+        (
+            "+trace.transforms.amplify.ratio=-1",
+            r"trace\.transforms\.amplify\.ratio must be .* above 0",
+        ),
+        ("+trace.transforms.amplify.ratio=${capacity}", r"^$"),
+        (
+            "+trace.transforms.amplify.ratio=x",
+            r"trace\.transforms\.amplify\.ratio must be a number",
+        ),
     ],
 )
-def test_what_no_generator_or_knob_takes_is_refused_with_the_grid(word: str, message: str) -> None:
+def test_what_no_generator_or_transform_takes_is_refused_with_the_grid(
+    word: str, message: str
+) -> None:
     if message == "^$":
         assert build("policy=fifo", "trace=alibaba_synth", word).cells
         return

@@ -228,15 +228,17 @@ def test_a_study_of_ones_own(command: Command, tmp_path: Path) -> None:
     ]
 
 
-def test_knobs_of_a_trace_are_turned(command: Command) -> None:
+def test_transforms_of_a_trace_are_turned(command: Command) -> None:
     Workload.from_jobs(
         [{"submit_s": 100.0 * at, "stages": [{"durations_s": [5.0]}]} for at in range(20)]
     ).write(command.trace)
-    ran = command("policy=fifo", "+trace.knobs.hour_of.jobs=7")
+    ran = command("policy=fifo", "+trace.transforms.hour_of.jobs=7")
     assert ran.code == 0, ran.err
     cached = Cache(command.results).get(ran.rows[0]["key"])
     assert cached is not None
     assert cached.jobs is not None
     assert cached.jobs.num_rows == 7
-    assert "did you mean 'hour_of'" in command("policy=fifo", "+trace.knobs.hours_of.jobs=7").err
-    assert "did you mean 'jobs'" in command("policy=fifo", "+trace.knobs.hour_of.job=7").err
+    assert (
+        "did you mean 'hour_of'" in command("policy=fifo", "+trace.transforms.hours_of.jobs=7").err
+    )
+    assert "did you mean 'jobs'" in command("policy=fifo", "+trace.transforms.hour_of.job=7").err

@@ -27,7 +27,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "alibaba_synth": {"synth": "alibaba2018"},
     "scope_jobs": {"synth": "scope_jobs"},
     "swf": {"format": "swf"},
-    "amplified": {"format": "parquet", "knobs": {"amplify": {"ratio": 2}}},
+    "amplified": {"format": "parquet", "transforms": {"amplify": {"ratio": 2}}},
 }
 EVERY_CELL, EVERY_WORKLOAD = {*CELLS}, {*WORKLOADS}
 RUNS = {*EVERY_CELL, "scope_jobs"}  # whose history of runs is simulated
@@ -48,8 +48,8 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ("another policy", "policies.sharing", {"added": STATEMENT}, set()),
     ("a generator", "sim.synth.cosmos.month", {"added": STATEMENT}, {"cosmos"}),
     ("a loader", "sim.traces.swf", {"added": STATEMENT}, {"swf"}),
-    ("a knob", "sim.knobs.tasks", {"added": STATEMENT}, set()),
-    ("a knob that is turned", "sim.knobs.demands", {"added": STATEMENT}, AMPLIFIERS),
+    ("a transform", "sim.transforms.tasks", {"added": STATEMENT}, set()),
+    ("a transform that is turned", "sim.transforms.demands", {"added": STATEMENT}, AMPLIFIERS),
     ("a policy", "policies.orders", {"added": STATEMENT}, {"fifo"}),
     (
         "a policy's helper",

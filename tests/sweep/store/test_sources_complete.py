@@ -56,7 +56,7 @@ TRACES = {
     "alibaba_synth": ("trace.jobs=20", "trace.max_tasks_per_stage=5"),
     "build_dags": ("trace.jobs=5",),
     "cosmos": ("trace.scale=0.02",),
-    "parquet": ("+trace.knobs={amplify: {ratio: 2}, squeeze: {span_s: 3}}",),
+    "parquet": ("+trace.transforms={amplify: {ratio: 2}, squeeze: {span_s: 3}}",),
     "production_dags": ("trace.jobs=5",),
     "scope_jobs": ("trace.job=A", "trace.deadline=short"),
     "slearn_2sigma": ("trace.jobs=50", "trace.history=60"),

@@ -10,10 +10,10 @@ import grimp
 import pytest
 
 import policies
-import sim.knobs
 import sim.measures
 import sim.synth
 import sim.traces
+import sim.transforms
 from sim.base import sources
 from sim.base.sources import meaning, modules
 
@@ -182,9 +182,9 @@ def test_a_policys_module_that_is_told_counts(reached: Reached) -> None:
     assert "closure_other" in reached(text, closure_other="")
 
 
-def test_a_knob_is_where_its_table_says(reached: Reached) -> None:
-    (home,) = sources.found_by("sim.knobs", "rewire")
-    assert home == sim.knobs.turn.__globals__["_MODULES"]["rewire"] + ".rewire"
+def test_a_transform_is_where_its_table_says(reached: Reached) -> None:
+    (home,) = sources.found_by("sim.transforms", "rewire")
+    assert home == sim.transforms.apply.__globals__["_MODULES"]["rewire"] + ".rewire"
 
 
 @pytest.mark.parametrize(

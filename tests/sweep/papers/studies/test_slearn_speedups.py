@@ -63,7 +63,7 @@ def test_each_ratio_stands_beside_the_papers() -> None:
 
 
 def test_loads_of_one_trace_are_kept_apart() -> None:
-    key = "trace.knobs.history_and_trace.load"
+    key = "trace.transforms.history_and_trace.load"
     rows = [
         cell(policy, 0, jct_s, **{key: load, "trace": "slearn_google2011_real"})
         for policy, jct_s, load in (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sim
-from sim import knobs
+from sim import transforms
 from sim.base.errors import InputError
-from sim.knobs import arrive, deal_queues, hour_of, scale_tasks, squeeze
+from sim.transforms import arrive, deal_queues, hour_of, scale_tasks, squeeze
 
 
 def day_of_jobs(n: int = 40) -> sim.Workload:
@@ -68,17 +68,17 @@ def test_jobs_that_depend_on_each_other_are_an_error():
         hour_of(linked)
 
 
-def test_knobs_are_turned_by_name():
+def test_transforms_are_turned_by_name():
     plain = day_of_jobs()
-    assert knobs.turn(plain, "hour_of", jobs=9).digest == hour_of(plain, jobs=9).digest
-    assert {"amplify", "change_load", "fit_machines", "hour_of", "rewire"} <= {*knobs.names()}
-    assert {"seed", "variant"} <= knobs.options("rewire").keys()
+    assert transforms.apply(plain, "hour_of", jobs=9).digest == hour_of(plain, jobs=9).digest
+    assert {"amplify", "change_load", "fit_machines", "hour_of", "rewire"} <= {*transforms.names()}
+    assert {"seed", "variant"} <= transforms.options("rewire").keys()
     with pytest.raises(InputError, match="did you mean 'rewire'"):
-        knobs.turn(plain, "rewires")
+        transforms.apply(plain, "rewires")
     with pytest.raises(InputError, match="did you mean 'jobs'"):
-        knobs.turn(plain, "hour_of", job=9)
+        transforms.apply(plain, "hour_of", job=9)
     with pytest.raises(InputError, match="needs seconds; to leave it out: ~trace"):
-        knobs.turn(plain, "stay")
+        transforms.apply(plain, "stay")
 
 
 def lengths(workload: sim.Workload) -> np.ndarray:

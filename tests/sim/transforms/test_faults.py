@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.knobs import faults, turn
+from sim.transforms import apply, faults
 
 
 def workload(n: int = 20_000, deadline_s: float | None = 60.0) -> sim.Workload:
@@ -81,7 +81,7 @@ def test_certain_failures_and_none():
 
 def test_stragglers_come_at_the_rate_and_in_the_range_asked_for():
     w = workload()
-    slow = turn(w, "straggle", rate=0.05, slower=(2.0, 4.0), seed=3)
+    slow = apply(w, "straggle", rate=0.05, slower=(2.0, 4.0), seed=3)
     factor = slow.columns.task_duration / w.columns.task_duration
     straggling = factor > 1
     assert within(w.n_tasks, 0.05, int(straggling.sum()))
@@ -89,11 +89,11 @@ def test_stragglers_come_at_the_rate_and_in_the_range_asked_for():
     assert factor[straggling].max() <= 4.0
     # even in the logarithm: half lie below the geometric mean
     assert within(int(straggling.sum()), 0.5, int((factor[straggling] < np.sqrt(8.0)).sum()))
-    assert slow.meta["knobs"] == [{"straggle": int(straggling.sum()), "seed": 3}]
+    assert slow.meta["transforms"] == [{"straggle": int(straggling.sum()), "seed": 3}]
     assert slow.columns.job_deadline[0] == 60.0
 
 
-def test_knobs_take_workloads_of_either_kind_and_keep_what_lies_beside():
+def test_transforms_take_workloads_of_either_kind_and_keep_what_lies_beside():
     runs = {"template": ["t"], "run": [0], "stage": [0], "task": [0]}
     times = {"ready_s": [0.0], "start_s": [0.0], "finish_s": [1.0]}
     alike = sim.Workload.from_tables(
@@ -102,16 +102,16 @@ def test_knobs_take_workloads_of_either_kind_and_keep_what_lies_beside():
         training=runs | times,
     )
     assert alike.stage_duration_s is not None
-    failing = turn(alike, "fail_tasks", single=0.5)
+    failing = apply(alike, "fail_tasks", single=0.5)
     assert failing.stage_duration_s is not None
     assert failing.training.num_rows == 1
-    slow = turn(alike, "straggle", rate=0.5)
+    slow = apply(alike, "straggle", rate=0.5)
     assert slow.stage_duration_s is None
     assert slow.training.num_rows == 1
 
 
 @pytest.mark.parametrize(
-    ("knob", "options", "text"),
+    ("transform", "options", "text"),
     [
         ("fail_tasks", {"single": 1.5}, "single must be a number from 0 to 1"),
         ("fail_tasks", {"multiple": 1.0}, "multiple must be a number from 0 to 1"),
@@ -122,9 +122,9 @@ def test_knobs_take_workloads_of_either_kind_and_keep_what_lies_beside():
         ("straggle", {"slower": (3.0, 2.0)}, "slower must be two rising numbers"),
     ],
 )
-def test_numbers_out_of_range_are_named(knob, options, text):
+def test_numbers_out_of_range_are_named(transform, options, text):
     with pytest.raises(sim.InputError, match=text):
-        turn(workload(2), knob, **options)
+        apply(workload(2), transform, **options)
 
 
 def test_failures_are_drawn_once_and_last():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sim
-from sim.knobs import stay
+from sim.transforms import stay
 
 
 def test_every_task_lasts_as_long():

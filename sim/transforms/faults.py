@@ -14,7 +14,7 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Factor, Share, checked
 from sim.base.random import Stream, stream
-from sim.knobs.parts import rebuilt
+from sim.transforms.parts import rebuilt
 from sim.workload.columns import Columns
 from sim.workload.tables import replaced
 from sim.workload.workload import Workload

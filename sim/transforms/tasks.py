@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
-from sim.knobs.parts import rebuilt
+from sim.transforms.parts import rebuilt
 from sim.workload.tables import replaced, take_rows, values
 from sim.workload.workload import Workload
 
@@ -67,8 +67,8 @@ def scale_tasks(
         picked = take_rows(workload.tasks, rows)["duration_s"]
         tasks = {"stage": stage.astype(np.int32), "duration_s": picked}
     stages = replaced(workload.stages, "n_tasks", new.astype(np.int32))
-    knob = {"scale_tasks": high, "load": load, "machines": machines}
-    return rebuilt(workload, knob, stages=stages, tasks=tasks)
+    transform = {"scale_tasks": high, "load": load, "machines": machines}
+    return rebuilt(workload, transform, stages=stages, tasks=tasks)
 
 
 @checked

@@ -7,7 +7,7 @@ import numpy as np
 from sim.base.errors import InputError
 from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.random import stream
-from sim.knobs.parts import rebuilt, repeat_jobs, sample_jobs
+from sim.transforms.parts import rebuilt, repeat_jobs, sample_jobs
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import replaced, values
 from sim.workload.workload import Workload
@@ -46,8 +46,8 @@ def arrive(
     copy = np.zeros(jobs, dtype=bool)
     for at, row in enumerate(rows.tolist()):
         copy[at], seen[row] = seen[row], True
-    knob: dict[str, object] = {"arrive": jobs, "interval_s": interval_s, "seed": int(seed)}
-    return repeat_jobs(workload, rows, copy, between.cumsum(), knob)
+    transform: dict[str, object] = {"arrive": jobs, "interval_s": interval_s, "seed": int(seed)}
+    return repeat_jobs(workload, rows, copy, between.cumsum(), transform)
 
 
 @checked
@@ -118,5 +118,5 @@ def hour_of(
     at = values(kept.jobs, "submit_s")[rows] % HOUR_S
     at[copy] = HOUR_S * stream(seed, "hour").random(int(copy.sum()))
     order = at.argsort(kind="stable")
-    knob: dict[str, object] = {"hour of": kept.n_jobs, "jobs": len(rows), "seed": int(seed)}
-    return repeat_jobs(kept, rows[order], copy[order], at[order], knob)
+    transform: dict[str, object] = {"hour of": kept.n_jobs, "jobs": len(rows), "seed": int(seed)}
+    return repeat_jobs(kept, rows[order], copy[order], at[order], transform)

@@ -8,7 +8,7 @@ from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.parameters import Count, checked
 from sim.base.random import Stream, stream
-from sim.knobs.parts import rebuilt
+from sim.transforms.parts import rebuilt
 from sim.workload.schema import FEATURES
 from sim.workload.tables import names, replaced, take_rows, values
 from sim.workload.transform import tasks_of
@@ -71,10 +71,10 @@ def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload
             own = take_rows(workload.jobs.select([feature.name]), rows)[feature.name]
             stages = stages.append_column(feature.name, own)
     taken = take_rows(workload.jobs, rows[begin[np.flatnonzero(place == 0)]])
-    knob = {"named_dags": jobs, "of": len(rows), "seed": int(seed)}
+    transform = {"named_dags": jobs, "of": len(rows), "seed": int(seed)}
     edges = {"parent": parent, "child": child}
     return rebuilt(
-        workload, knob, duration_s, True, jobs=taken, stages=stages, tasks=tasks,
+        workload, transform, duration_s, True, jobs=taken, stages=stages, tasks=tasks,
         stage_edges=edges, downloads=None,
     )  # fmt: skip
 

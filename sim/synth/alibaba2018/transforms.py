@@ -10,10 +10,10 @@ import pyarrow as pa
 from sim.base.arrays import I8, Mask
 from sim.base.parameters import Positive, checked
 from sim.dags import Graphs
-from sim.knobs.parts import between, rebuilt, repeat_jobs, sample_jobs
 from sim.synth.alibaba2018.shipped import tables_of
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
+from sim.transforms.parts import between, rebuilt, repeat_jobs, sample_jobs
 from sim.workload.tables import take_rows, values
 from sim.workload.workload import Workload
 
@@ -99,8 +99,8 @@ def change_load(
     submit = between(values(workload.jobs, "submit_s"), rows, copy, seed)
     order = np.lexsort((np.arange(len(rows)), submit))
     rows, copy = rows[order], copy[order]
-    knob: dict[str, object] = {"load": float(load), "seed": int(seed)}
-    many = repeat_jobs(workload, rows, copy, submit[order], knob)
+    transform: dict[str, object] = {"load": float(load), "seed": int(seed)}
+    many = repeat_jobs(workload, rows, copy, submit[order], transform)
     return _with_fresh_edges(many, copy, seed, tables)
 
 

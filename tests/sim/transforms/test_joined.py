@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.knobs import named_dags
+from sim.transforms import named_dags
 
 
 def named(n: int = 200) -> sim.Workload:

@@ -13,7 +13,7 @@ from sim.base.parameters import Count, Positive, checked
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
-from sim.knobs.parts import history_of, rebuilt
+from sim.transforms.parts import history_of, rebuilt
 from sim.workload.columns import job_n_tasks
 from sim.workload.past import NAMES
 from sim.workload.paths import critical_path_s
@@ -70,7 +70,7 @@ def history_and_trace(
     Returns
     -------
     Workload
-        ``meta["knobs"]`` notes sizes, and load in windows (`sim.describe.slearn`).
+        ``meta["transforms"]`` notes sizes, and load in windows (`sim.describe.slearn`).
 
     Raises
     ------
@@ -109,7 +109,7 @@ def history_and_trace(
         drawn = drawn.scale_load(load, cluster)
     columns = drawn.columns
     got = load_statistics(window_loads(columns.job_submit, columns.job_work, slots))
-    knob = {
+    transform = {
         "history_and_trace": int(seed),
         "jobs": [jobs, drawn.n_jobs],
         "history": len(past),
@@ -120,7 +120,7 @@ def history_and_trace(
     }
     ended_s = np.maximum(finish_s, submit_s)[past]
     history = history_of(narrow, past, ended_s, first_s, SHARED)
-    return rebuilt(drawn, knob, jobs=_without_end(drawn.jobs), history=history)
+    return rebuilt(drawn, transform, jobs=_without_end(drawn.jobs), history=history)
 
 
 def _finish_s(workload: Workload) -> F8:

@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sim.knobs import amplify, fit_machines
+from sim.transforms import amplify, fit_machines
 
 
 def workload(*stages):
@@ -31,7 +31,7 @@ def test_extremes_are_the_ratio_further_from_the_average():
     assert after.min() == before.min() / 1.5
     assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).all()
     assert made.stages["demand_mem"].equals(plain.stages["demand_mem"])
-    assert made.meta["knobs"] == [{"heterogeneity": 1.5, "of": ["duration_s"]}]
+    assert made.meta["transforms"] == [{"heterogeneity": 1.5, "of": ["duration_s"]}]
 
 
 def test_tasks_of_one_stage_are_told_apart():
@@ -84,14 +84,14 @@ def test_without_a_source_the_largest_demand_is_made_to_fit_and_small_ones_stay(
     assert demands(made) == [10, 6, 2.5, 2]
 
 
-def test_all_else_stays_and_the_knob_is_noted():
+def test_all_else_stays_and_the_transform_is_noted():
     before = sim.synthesize("alibaba2018", jobs=40)
     after = fit_machines(before, {"mem": 50}, {"mem": 100})
     assert after.jobs.equals(before.jobs)
     assert after.stage_edges.equals(before.stage_edges)
     assert (after.stage_duration_s == before.stage_duration_s).all()
     assert after.stages["demand_cpu"].equals(before.stages["demand_cpu"])
-    assert after.meta["knobs"] == [{"machine": {"mem": 50}}]
+    assert after.meta["transforms"] == [{"machine": {"mem": 50}}]
     assert after.meta["synth"] == before.meta["synth"]
 
 

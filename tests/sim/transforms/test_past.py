@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sim
-from sim import knobs
+from sim import transforms
 from sim.describe.slearn import load_statistics, window_loads
-from sim.knobs import history_and_trace
+from sim.transforms import history_and_trace
 
 
 def trace(n: int = 40, **others) -> sim.Workload:
@@ -50,7 +50,7 @@ def test_load_is_as_wanted_and_order_is_kept():
     assert max(w.mean_load(sim.Cluster.slots(3)).values()) == pytest.approx(0.7)
     drawn = [int(name[1:]) for name in w.jobs["job_id"].to_pylist()]
     assert drawn == sorted(drawn)
-    noted = w.meta["knobs"][-1]
+    noted = w.meta["transforms"][-1]
     assert noted["load"] == [0.7, pytest.approx(0.7)]
     figures = load_statistics(window_loads(w.columns.job_submit, w.columns.job_work, 3))
     assert {key: noted[key] for key in figures} == figures
@@ -119,10 +119,10 @@ def test_a_trace_that_was_cut_is_not_cut_again():
 
 def test_the_real_trace_at_the_papers_size(shared_traces):
     plain = sim.read_trace("google2011", shared_traces / "google2011")
-    w = knobs.turn(plain, "history_and_trace")
+    w = transforms.apply(plain, "history_and_trace")
     assert w.n_jobs == 1250
     assert w.stages["n_tasks"].to_numpy().max() <= 150
-    noted = w.meta["knobs"][-1]
+    noted = w.meta["transforms"][-1]
     assert noted["load_average"] == pytest.approx(1.0, abs=0.1)
     assert noted["too wide"] == 347
     assert 3000 < w.history.num_rows < 6000

@@ -1,4 +1,4 @@
-"""What knobs are made of: jobs chosen and repeated, workloads rebuilt, and a note of it."""
+"""What transforms are made of: jobs chosen and repeated, workloads rebuilt, and a note of it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sim.workload.workload import Workload
 
 def rebuilt(
     workload: Workload,
-    knob: Mapping[str, object] | None,
+    transform: Mapping[str, object] | None,
     duration_s: F8 | None = None,
     validate: bool = False,
     **changed: Any,
 ) -> Workload:
-    """Build the workload again with some tables, or durations, changed, and note the knob."""
+    """Build the workload again with some tables, or durations, changed, and note the transform."""
     if workload.failures.num_rows and "failures" not in changed:
         raise InputError("failures are drawn of tasks as they are; draw them after all else")
     names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
@@ -36,8 +36,8 @@ def rebuilt(
     elif tables.get("tasks") is None:
         tables["stages"] = tables["stages"].append_column("duration_s", pa.array(uniform))
     meta = {**workload.meta}
-    if knob is not None:
-        meta["knobs"] = [*meta.get("knobs", []), dict(knob)]
+    if transform is not None:
+        meta["transforms"] = [*meta.get("transforms", []), dict(transform)]
     return Workload.from_tables(**tables, meta=meta, validate=validate)
 
 
@@ -77,7 +77,7 @@ def history_of(
 
 
 def repeat_jobs(
-    workload: Workload, rows: I8, copy: Mask, submit_s: F8, knob: dict[str, object]
+    workload: Workload, rows: I8, copy: Mask, submit_s: F8, transform: dict[str, object]
 ) -> Workload:
     """Return jobs, some of them several times, at new times."""
     graphs = Graphs.of(workload)
@@ -94,7 +94,7 @@ def repeat_jobs(
         job_edges = replaced(job_edges, key, new_row[values(job_edges, key)])
     kind = take_rows(workload.stage_edges, edge)["kind"]
     return rebuilt(
-        workload, knob, duration_s,
+        workload, transform, duration_s,
         jobs=replaced(jobs, "job_id", _named(jobs["job_id"].to_pylist(), copy)),
         stages=replaced(take_rows(workload.stages, stage), "job", many.stage_job),
         tasks=tasks,

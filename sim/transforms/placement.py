@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sim.base.parameters import Between, Factor, checked
 from sim.base.random import stream
-from sim.knobs.parts import rebuilt
+from sim.transforms.parts import rebuilt
 from sim.workload.schema import INPUT_HOME, REMOTE_FACTOR
 from sim.workload.tables import replaced
 from sim.workload.workload import Workload
@@ -47,8 +47,8 @@ def place_inputs(workload: Workload, remote_factor: Factor = 1.0, seed: int = 0)
         if column.name in stages.column_names:
             stages = stages.drop_columns([column.name])
         stages = stages.append_column(column.name, pa.array(numbers, column.type))
-    knob = {"place_inputs": float(remote_factor), "seed": int(seed)}
-    return rebuilt(workload, knob, stages=stages)
+    transform = {"place_inputs": float(remote_factor), "seed": int(seed)}
+    return rebuilt(workload, transform, stages=stages)
 
 
 @checked

@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sim.base.parameters import Positive, checked
 from sim.base.plugins import check_known
-from sim.knobs.parts import rebuilt
+from sim.transforms.parts import rebuilt
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import replaced, values
 from sim.workload.workload import Workload
@@ -50,8 +50,8 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
             tasks = replaced(tasks, "duration_s", _apart(values(tasks, "duration_s"), ratio))
         else:
             uniform = _apart(uniform, ratio)
-    knob = {"heterogeneity": float(ratio), "of": list(wanted)}
-    return rebuilt(workload, knob, uniform, stages=stages, tasks=tasks)
+    transform = {"heterogeneity": float(ratio), "of": list(wanted)}
+    return rebuilt(workload, transform, uniform, stages=stages, tasks=tasks)
 
 
 def _apart(numbers: F8, ratio: float) -> F8:

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from sim.base.parameters import Between, Count, Positive, Whole, checked
 from sim.describe.fidelity import second_half
-from sim.knobs.parts import rebuilt
 from sim.synth.programs.file import fit
 from sim.synth.programs.make import make
+from sim.transforms.parts import rebuilt
 from sim.workload.workload import Workload
 
 

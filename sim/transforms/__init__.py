@@ -1,0 +1,120 @@
+"""Transforms of a workload into another one: more load, other machines, other dependencies.
+
+The three transforms of Tian et al. (SoCC 2019, §7.4) are machines, load and heterogeneity; where the
+paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI 2022,
+§4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs of one name. All work
+on any workload, real or synthesized. A trace's configuration names those it wants
+(``transforms: {amplify: {ratio: 2}}``). Each is loaded on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from inspect import Parameter
+from typing import TYPE_CHECKING, Any
+
+from sim.base.errors import InputError, unknown
+from sim.base.plugins import Plugins, check_known
+from sim.base.plugins import options as options_of
+
+if TYPE_CHECKING:
+    from sim.transforms.arrivals import arrive, hour_of, squeeze
+    from sim.transforms.demands import amplify, fit_machines
+    from sim.transforms.faults import fail_tasks, straggle
+    from sim.transforms.joined import named_dags
+    from sim.transforms.past import history_and_trace
+    from sim.transforms.placement import deal_queues, place_inputs
+    from sim.transforms.tasks import scale_tasks, stay
+    from sim.workload.workload import Workload
+
+__all__ = [
+    "amplify",
+    "apply",
+    "arrive",
+    "deal_queues",
+    "fail_tasks",
+    "fit_machines",
+    "history_and_trace",
+    "hour_of",
+    "named_dags",
+    "names",
+    "options",
+    "place_inputs",
+    "scale_tasks",
+    "squeeze",
+    "stay",
+    "straggle",
+]
+
+MODULES_FOUND = ("sim.transforms",)  # so that sim.base.sources knows
+TRANSFORMS = Plugins("transform", __name__, "", helpers=("parts",))
+"""A transform is a function in a module of its name; those that share a module are listed."""
+
+_MODULES = {
+    "amplify": "sim.transforms.demands",
+    "anew": "sim.synth.programs.transforms",
+    "arrive": "sim.transforms.arrivals",
+    "change_load": "sim.synth.alibaba2018.transforms",
+    "deal_queues": "sim.transforms.placement",
+    "fail_tasks": "sim.transforms.faults",
+    "fit_machines": "sim.transforms.demands",
+    "give_dags": "sim.synth.alibaba2018.give_dags",
+    "half": "sim.synth.programs.transforms",
+    "history_and_trace": "sim.transforms.past",
+    "hour_of": "sim.transforms.arrivals",
+    "named_dags": "sim.transforms.joined",
+    "place_inputs": "sim.transforms.placement",
+    "scale_tasks": "sim.transforms.tasks",
+    "squeeze": "sim.transforms.arrivals",
+    "stay": "sim.transforms.tasks",
+    "straggle": "sim.transforms.faults",
+    "rewire": "sim.synth.alibaba2018.transforms",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in names():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _function(name)
+
+
+def names() -> list[str]:
+    """Names of every transform, sorted."""
+    shared = {f"{__name__}.{name}" for name in TRANSFORMS.names()} & {*_MODULES.values()}
+    return sorted({*_MODULES, *TRANSFORMS.names()} - {home.rpartition(".")[2] for home in shared})
+
+
+def options(name: str) -> dict[str, Any]:
+    """Return the options of a transform with their defaults.
+
+    Raises
+    ------
+    InputError
+        If there is no such transform, naming the nearest.
+    """
+    return options_of(_function(name), n_given=1)
+
+
+def apply(workload: Workload, name: str, **chosen: Any) -> Workload:
+    """Apply a transform, by name.
+
+    Raises
+    ------
+    InputError
+        On an unknown transform or option, naming the nearest, on one that is missing, and whatever the
+        transform refuses.
+    """
+    known = options(name)
+    check_known(f"option of {name}", chosen, known)
+    missing = [key for key in known if known[key] is Parameter.empty and key not in chosen]
+    if missing:
+        what = f"transform {name} needs {', '.join(missing)}; to leave it out: ~trace.transforms.{name}"
+        raise InputError(what, rule="option missing")
+    changed: Workload = _function(name)(workload, **chosen)
+    return changed
+
+
+def _function(name: str) -> Any:
+    if name not in names():
+        raise InputError(unknown("transform", name, names()), rule="unknown transform")
+    return getattr(importlib.import_module(_MODULES.get(name, f"{__name__}.{name}")), name)
