@@ -61,7 +61,7 @@ def means(cpu_mem: float, times: float) -> dict[str, float]:
 
 
 def makespans(workload: sim.Workload, seed: int, policy: str, fit: tuple[str, ...]) -> F8:
-    """Run each DAG alone, as `sim.measures.alone` does, and measure how long it takes, s."""
+    """Run each DAG alone, as `sim.evaluators.alone` does, and measure how long it takes, s."""
     scheme = policies.build(policy, fit="skip", fit_resources=fit)
     counts = machines_per_job(workload, MACHINE, seed)
     seconds = np.empty(len(counts))

@@ -44,7 +44,7 @@ NOTHING = """
 import pyarrow as pa
 
 
-def measure(run, workload, cluster, policy, seed):
+def evaluate(run, workload, cluster, policy, seed):
     return {"none": float(seed)}, pa.table({"none": [0.0]})
 """
 
@@ -114,7 +114,7 @@ def main(argv: list[str]) -> int:
             with scratch() as folder:
                 write_tiny(Path(folder) / "tiny")
                 write_own(Path(folder) / "own", {"nap": NAP})
-                write_own(Path(folder) / "own", {"nothing": NOTHING}, "measure")
+                write_own(Path(folder) / "own", {"nothing": NOTHING}, "evaluator")
                 rows += part(Path(folder))
     return show("scale" if args.only is None else f"scale_{args.only}", rows)
 
@@ -123,7 +123,7 @@ def _tiny(folder: Path, n_cells: int) -> list[str]:
     """Ask for so many cells that do nothing."""
     return [
         *("trace=parquet", f"trace.path={folder / 'tiny'}", "cluster.count=2"),
-        *(f"policy={POLICIES}", f"capacity={CAPACITIES}", "baseline=fifo", "measure=nothing"),
+        *(f"policy={POLICIES}", f"capacity={CAPACITIES}", "baseline=fifo", "evaluator=nothing"),
         *(f"seed=range(0,{n_cells // N_SETTINGS})", "tracking=none"),
         f"--config-dir={folder / 'own'}",
     ]

@@ -91,11 +91,11 @@ BURN = (
 STATE = """
 import json, tracemalloc
 import policies, sim
-from sim.measures import measure
+from sim.evaluators import evaluate
 w = sim.Workload.read({folder!r})
 w.columns
 def run():
-    measure("simulation", sim.simulate, w, sim.Cluster.slots(2), policies.build("random"), 0)
+    evaluate("simulation", sim.simulate, w, sim.Cluster.slots(2), policies.build("random"), 0)
 run()  # compiles, or loads what is compiled
 tracemalloc.start()
 run()

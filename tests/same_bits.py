@@ -23,7 +23,7 @@ from sim import transforms
 from sim.base import maths
 from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
-from sim.measures import NO_POLICY
+from sim.evaluators import NO_POLICY
 from sweep.execution import plan
 from sweep.execution.again import run_again
 from sweep.grid import grid
@@ -51,14 +51,14 @@ HOME = {
     "backfill": "parquet", "jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma",
 }  # fmt: skip
 """The workload of the policies of a room; all are so crowded that policies differ."""
-MEASURES = {
+EVALUATORS = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
     "deadlines": "jockey",
     "progress": "jockey", "predictions": "jockey", "due": "jockey_online", "described": NO_POLICY,
     "dag_distances": NO_POLICY, "published": NO_POLICY, "readers": NO_POLICY, "worth": NO_POLICY,
     "trained": NO_POLICY, "variation": NO_POLICY, "two_jobs": NO_POLICY,
 }  # fmt: skip
-OF_MEASURE = {
+OF_EVALUATOR = {
     "sized": "slearn_2sigma", "kinds": "cosmos", "deadlines": "scope_jobs",
     "progress": "scope_jobs", "predictions": "scope_jobs", "due": "scope_jobs",
     "published": "scope_jobs", "readers": "cosmos", "worth": "cosmos", "trained": "scope_jobs",
@@ -129,14 +129,17 @@ def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, s
 
 
 def cells(folder: Path) -> Iterator[tuple[str, str]]:
-    """Give the metrics and tables of every policy, and of every measure."""
+    """Give the metrics and tables of every policy, and of every evaluator."""
     rigid_jobs(folder / "rigid")
     for name in policies.names():
         room = policies.spec(name).__module__.split(".")[1]
         yield f"policy {name}", _cell(folder, HOME.get(room, "alibaba_synth"), f"policy={name}")
-    for measure, policy in MEASURES.items():
-        words = [f"measure={measure}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
-        yield f"measure {measure}", _cell(folder, OF_MEASURE.get(measure, "alibaba_synth"), *words)
+    for evaluator, policy in EVALUATORS.items():
+        words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
+        yield (
+            f"evaluator {evaluator}",
+            _cell(folder, OF_EVALUATOR.get(evaluator, "alibaba_synth"), *words),
+        )
 
 
 def rigid_jobs(folder: Path) -> None:

@@ -28,7 +28,7 @@ FOLDERS = {"docs": "", "results/reproductions": "reproductions/"}
 INDEX = {"docs/decisions": "decisions/index.md", "results/reproductions": "reproductions/README.md"}
 MADE_OF = {
     "sim/metrics": "reference/metrics.md",
-    "sim/measures": "reference/measures.md",
+    "sim/evaluators": "reference/evaluators.md",
     "sim/engine/plan": "reference/writing_policies.md",
     "sim/result.py": "reference/python.md#sim.Result",
     "sim/workload/schema.py": "reference/python.md#tables-of-a-workload",

@@ -10,7 +10,7 @@ from typing import Any
 os.environ.update(COLUMNS="96", NO_COLOR="1")  # what help texts are wrapped to
 import policies
 import sim.cli.main
-import sim.measures
+import sim.evaluators
 import sim.metrics
 import sim.synth
 import sim.traces
@@ -134,10 +134,10 @@ def _metrics() -> str:
 
 
 def _measures() -> str:
-    parts = ["# Measures", "", "What a cell does, and what is kept of it. The default simulates."]
-    parts += ["", *_options("measure"), "", "## Each of them"]
-    for name in sim.measures.names():
-        parts += ["", *_named(name, f"sim.measures.{name}.measure")]
+    parts = ["# Evaluators", "", "What a cell does, and what is kept of it. The default simulates."]
+    parts += ["", *_options("evaluator"), "", "## Each of them"]
+    for name in sim.evaluators.names():
+        parts += ["", *_named(name, f"sim.evaluators.{name}.evaluator")]
     return _page(parts)
 
 
@@ -233,7 +233,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/policies.md": _policies,
     "reference/traces.md": _traces,
     "reference/metrics.md": _metrics,
-    "reference/measures.md": _measures,
+    "reference/evaluators.md": _measures,
     "reference/experiments.md": _experiments,
     "reference/python.md": _python,
     "reference/writing_policies.md": _writing,

@@ -84,8 +84,8 @@ class PolicyError(SimError):
     """A policy gave the kernel nonsense (a NaN key, an unknown queue, a negative limit)."""
 
 
-class MeasureError(SimError):
-    """A measure returned what is no result."""
+class EvaluatorError(SimError):
+    """An evaluator returned what is no result."""
 
 
 class DeadlockError(SimError):

@@ -28,7 +28,7 @@ class Plugins:
     they share; so are those in `helpers`.
     """
 
-    kind: str  # what one of them is, for messages: trace, generator, measure
+    kind: str  # what one of them is, for messages: trace, generator, evaluator
     package: str
     entry: str
     helpers: tuple[str, ...] = ()

@@ -74,7 +74,7 @@ def _boxes(of: Description) -> Iterable[Figure]:
     for measure in ("edge density", "chain ratio"):
         boxes = []
         for number, name, table in _by_dataset(of, "quantiles"):
-            rows = table.filter(pc.equal(table["measure"], measure))
+            rows = table.filter(pc.equal(table["evaluator"], measure))
             low, q1, median, q3, high = rows["value"].to_pylist()
             if math.isnan(median):
                 continue

@@ -80,7 +80,7 @@ def quantiles(of: Shape) -> pa.Table:
     parts = {"edge density": of.density, "chain ratio": of.chain_ratio}
     return pa.table(
         {
-            "measure": np.repeat(list(parts), len(PERCENTILES)).tolist(),
+            "evaluator": np.repeat(list(parts), len(PERCENTILES)).tolist(),
             "percentile": list(PERCENTILES) * len(parts),
             "value": np.concatenate(
                 [

@@ -61,7 +61,7 @@ OF_JOBS_ALONE: dict[str, Metric] = {
     "gap_tight_lb_p50": Metric("1", "lower", "median of makespan over the tighter bound - 1"),
     "gap_tight_lb_p90": Metric("1", "lower", "90th percentile of makespan over that bound - 1"),
 }
-"""What `sim.measures.alone` adds."""
+"""What `sim.evaluators.alone` adds."""
 
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Transforms of a workload into another one: more load, other machines, other dependencies.
 
-The three transforms of Tian et al. (SoCC 2019, §7.4) are machines, load and heterogeneity; where the
+The three knobs of Tian et al. (SoCC 2019, §7.4) are machines, load and heterogeneity; where the
 paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI 2022,
 §4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs of one name. All work
 on any workload, real or synthesized. A trace's configuration names those it wants
@@ -101,14 +101,15 @@ def apply(workload: Workload, name: str, **chosen: Any) -> Workload:
     Raises
     ------
     InputError
-        On an unknown transform or option, naming the nearest, on one that is missing, and whatever the
-        transform refuses.
+        On an unknown transform or option, naming the nearest, on one that is missing, and
+        whatever the transform refuses.
     """
     known = options(name)
     check_known(f"option of {name}", chosen, known)
     missing = [key for key in known if known[key] is Parameter.empty and key not in chosen]
     if missing:
-        what = f"transform {name} needs {', '.join(missing)}; to leave it out: ~trace.transforms.{name}"
+        needed = ", ".join(missing)
+        what = f"transform {name} needs {needed}; to leave it out: ~trace.transforms.{name}"
         raise InputError(what, rule="option missing")
     changed: Workload = _function(name)(workload, **chosen)
     return changed

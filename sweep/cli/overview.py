@@ -73,7 +73,7 @@ _TITLES = {
     "policy": "policy=",
     "trace": "trace=",
     "cluster": "cluster= (the simulated one; each trace names its own)",
-    "measure": "measure= (what a cell does)",
+    "evaluator": "evaluator= (what a cell does)",
     "experiment": "experiment=",
     "launcher": "launcher= (where cells run)",
     "tracking": "tracking=",
@@ -82,7 +82,7 @@ _GROUPS = {
     "policies": ("policy",),
     "traces": ("trace",),
     "clusters": ("cluster",),
-    "measures": ("measure",),
+    "evaluators": ("evaluator",),
     "experiments": ("experiment",),
     "all": tuple(_TITLES),
 }

@@ -130,7 +130,7 @@ def _lines(prepared: Prepared, kept: Sequence[bool], *, show_all: bool) -> str:
 
 def _sources_changed(prepared: Prepared) -> Callable[[Any, str], list[str]]:
     """Return what names the modules that differ, given the sources of a cached and a new cell."""
-    kinds = {(id(p.cell.policy), id(p.cell.measure), p.input): p for p in prepared.first}.values()
+    kinds = {(id(p.cell.policy), id(p.cell.evaluator), p.input): p for p in prepared.first}.values()
     tables = dict(item for planned in kinds for item in tables_of(prepared, planned).items())
     return lambda old, new: prepared.cache.sources.changes(old, tables[new])
 

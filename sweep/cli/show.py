@@ -24,7 +24,7 @@ from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 LEAST_OF_KEY, KEY_SHOWN = 6, 12
 REPORTS = "reports"
 SIMULATION = "simulation"
-"""The measure that everything is measured by unless another is asked for."""
+"""The evaluator that everything is measured by unless another is asked for."""
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -157,7 +157,7 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
         if line.key == "baseline":
             config["baseline"] = None if line.value is None else str(line.value)
         else:
-            config["metrics"] = list(request.metrics_of(line, _measure_of(config)))
+            config["metrics"] = list(request.metrics_of(line, _evaluator_of(config)))
             for name in config["metrics"]:
                 if name not in (ALL_METRICS, *folder.schema().names):
                     raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
@@ -171,9 +171,9 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
     return _said(other)
 
 
-def _measure_of(config: Mapping[str, Any]) -> str | None:
-    """Return a measure that has metrics of its own; None for what everything is measured by."""
-    others = [name for name in config.get("measure", {}) if name != SIMULATION]
+def _evaluator_of(config: Mapping[str, Any]) -> str | None:
+    """Return an evaluator that has metrics of its own; None for what everything is measured by."""
+    others = [name for name in config.get("evaluator", {}) if name != SIMULATION]
     return others[0] if others else None
 
 

@@ -44,7 +44,7 @@ WITH_VALUE = ("--config-dir", "--gantt", "--cells", "--seed")
 OF_SWEEPS = ("status", "show", "report", "retry", "verify", "track")
 """Verbs that take the name of a sweep."""
 
-TOPICS = ("policies", "traces", "clusters", "measures", "experiments", "all")
+TOPICS = ("policies", "traces", "clusters", "evaluators", "experiments", "all")
 """What ``--help`` has more to say of."""
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import policies
 import sim
-from sim.base.errors import InputError, MeasureError
+from sim.base.errors import EvaluatorError, InputError
 from sim.base.text import printable
-from sim.measures import NO_POLICY, measure
+from sim.evaluators import NO_POLICY, evaluate
 from sweep.grid import clusters
 from sweep.grid.options import SWEPT_GROUPS
 from sweep.stats.cell_columns import ABOUT, AXES, ERROR
@@ -42,7 +42,7 @@ def run_cell(
     except (Exception, SystemExit) as error:
         at = _line_of_policy(error, spec)
         found = error_of(stage[0] if at is None else "policy", error)
-        at = at or _last_line_in(error, spec.measure.get("module"))
+        at = at or _last_line_in(error, spec.evaluator.get("module"))
         if at is not None and not isinstance(error, InputError):
             found["message"] += f" ({at})"
         return CellResult(spec.key, error=found, seconds=time.perf_counter() - begin)
@@ -76,25 +76,25 @@ def _run(
             spec.policy["name"], module=spec.policy["module"], **spec.policy["params"]
         )
     stage[0] = "simulate"
-    options = dict(spec.measure)
+    options = dict(spec.evaluator)
     name, run = options.pop("name"), simulate or sim.simulate
-    metrics, jobs = measure(name, run, workload, cluster, policy, spec.seed, **options)
+    metrics, jobs = evaluate(name, run, workload, cluster, policy, spec.seed, **options)
     _check_names(name, metrics)
     return metrics, jobs
 
 
-def _check_names(measure: str, metrics: Iterable[str]) -> None:
+def _check_names(evaluator: str, metrics: Iterable[str]) -> None:
     """Refuse metrics that would take the place of a column about the cell itself."""
     for name in metrics:
         if name in _COLUMNS or name.startswith(_SWEPT):
-            raise MeasureError(
-                f"measure {measure} returned a number called {name!r}, which is a column of "
+            raise EvaluatorError(
+                f"evaluator {evaluator} returned a number called {name!r}, which is a column of "
                 f"cells.parquet; call it something else: {name.rpartition('.')[2]}_value"
             )
 
 
 _COLUMNS = frozenset((*AXES, *ERROR, *ABOUT, "status", "reproduce", "config", "key", "row"))
-_SWEPT = tuple(f"{group}." for group in (*SWEPT_GROUPS, "measure"))
+_SWEPT = tuple(f"{group}." for group in (*SWEPT_GROUPS, "evaluator"))
 
 
 def _line_of_policy(error: BaseException, spec: CellSpec) -> str | None:

@@ -350,7 +350,7 @@ def _take_in(
 def _keep_sources(prepared: Prepared, done: Iterable[Planned]) -> None:
     """Keep the digests of modules that these cells and their workloads come from."""
     kept = prepared.cache.sources
-    for cell in {(id(c.cell.policy), id(c.cell.measure), c.input): c for c in done}.values():
+    for cell in {(id(c.cell.policy), id(c.cell.evaluator), c.input): c for c in done}.values():
         for digest, table in plan.tables_of(prepared, cell).items():
             kept.keep(digest, table)
 

@@ -15,7 +15,7 @@ def policy_text(policy: Mapping[str, Any]) -> str:
 
 
 def key_of(
-    policy: str, cluster: str, measure: str, capacity: str, seed: str, workload: str, sources: str
+    policy: str, cluster: str, evaluator: str, capacity: str, seed: str, workload: str, sources: str
 ) -> bytes:
     """SHA-256 of all that a cell's numbers follow from: its configuration and two digests.
 
@@ -23,7 +23,7 @@ def key_of(
     recipe (`sweep.execution.inputs`), `sources` the digest of what runs the cell.
     """
     content = (
-        f'{{"capacity":{capacity},"cluster":{cluster},"measure":{measure},'
+        f'{{"capacity":{capacity},"cluster":{cluster},"evaluator":{evaluator},'
         f'"policy":{policy},"seed":{seed},"sources":"{sources}","workload":"{workload}"}}'
     )
     return hashlib.sha256(content.encode()).digest()

@@ -8,7 +8,7 @@ from typing import Any
 
 import policies
 from sim.base.text import printable
-from sim.measures import NO_POLICY
+from sim.evaluators import NO_POLICY
 from sweep.execution.plan import Planned, Prepared
 
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}

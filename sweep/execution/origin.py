@@ -31,12 +31,12 @@ def provenance_of(prepared: Prepared) -> tuple[dict[str, Any], str]:
 def config_of(prepared: Prepared) -> dict[str, Any]:
     """Describe what was asked for and what it resolved to, for ``config.yaml``."""
     asked = prepared.grid.request
-    options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "measure": {}}
+    options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "evaluator": {}}
     for cell in (planned.cell for planned in prepared.first):
         options["policy"].setdefault(cell.labels["policy"], cell.policy)
         options["trace"].setdefault(cell.labels["trace"], cell.trace)
         options["cluster"].setdefault(cell.labels["trace"], cell.cluster)
-        options["measure"].setdefault(cell.measure["name"], cell.measure)
+        options["evaluator"].setdefault(cell.evaluator["name"], cell.evaluator)
     config: dict[str, Any] = mask_tree(
         {
             "sweep": prepared.sweep,

@@ -67,7 +67,7 @@ def pack(done: Sequence[Done], there: Place | None) -> Part:
     rows, unkept = keep.rows_of((result, config) for result, config in done if not result.error)
     results = []
     for result, _ in done:
-        # a table of the user's measure that no file can hold is the cell's fault alone
+        # a table of the user's evaluator that no file can hold is the cell's fault alone
         found = unkept.get(result.key)
         error = result.error if found is None else error_of("keep", found)
         results.append(result._replace(metrics={}, jobs=None, error=error))

@@ -63,7 +63,7 @@ class Planned(NamedTuple):
         """Task payload of the cell."""
         cell = self.cell
         world = cell.cluster, cell.capacity
-        return CellSpec(self.key, cell.policy, *world, cell.measure, cell.seed, source_of(cell))
+        return CellSpec(self.key, cell.policy, *world, cell.evaluator, cell.seed, source_of(cell))
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Prepared:
             "policy": self.masked(cell.policy),
             "trace": self.masked(cell.trace),
             "cluster": self.masked(cell.cluster),
-            "measure": self.masked(cell.measure),
+            "evaluator": self.masked(cell.evaluator),
             "capacity": cell.capacity,
             "seed": cell.seed,
         }
@@ -136,7 +136,7 @@ def prepare(
     results = grid.request.settings.results
     opened, cache = cache, cache or Cache(results)
     inputs = Inputs(results) if inputs is None else inputs
-    # a policy, a cluster, a measure is one object to all cells that share it
+    # a policy, a cluster, an evaluator is one object to all cells that share it
     policies, texts, numbers = Memo(policy_text), Memo(canonical), lru_cache(canonical)
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
@@ -148,12 +148,12 @@ def prepare(
         workload = inputs.id_of(cell)
         number = number_of.setdefault(workload, len(number_of))
         of_input.append(number)
-        what = cell.labels["policy"], cell.labels["trace"], number, id(cell.measure)
+        what = cell.labels["policy"], cell.labels["trace"], number, id(cell.evaluator)
         firsts.setdefault(what, row)
-        source = digests.get((id(cell.policy), id(cell.measure)), "")
+        source = digests.get((id(cell.policy), id(cell.evaluator)), "")
         if not source:
-            source = digests[id(cell.policy), id(cell.measure)] = source_of(cell)
-        parts = (policies(cell.policy), texts(cell.cluster), texts(cell.measure))
+            source = digests[id(cell.policy), id(cell.evaluator)] = source_of(cell)
+        parts = (policies(cell.policy), texts(cell.cluster), texts(cell.evaluator))
         key = key_of(*parts, numbers(cell.capacity), str(cell.seed), workload, source)
         content += key
         sweep_id.add(cell.labels, key)
@@ -166,14 +166,14 @@ def prepare(
 
 def source_of(cell: Cell) -> str:
     """Digest of the sources that a cell's numbers come from."""
-    return sources.of_cell(cell.policy, cell.measure)
+    return sources.of_cell(cell.policy, cell.evaluator)
 
 
 def tables_of(prepared: Prepared, planned: Planned) -> dict[str, Table]:
     """Digests of the modules that a cell and its workload come from, by the digests of all."""
     cell, workload = planned.cell, prepared.inputs.made_from(planned.input)
     return {
-        source_of(cell): sources.table_of_cell(cell.policy, cell.measure),
+        source_of(cell): sources.table_of_cell(cell.policy, cell.evaluator),
         workload["sources"]: sources.table_of_workload(cell.trace),
     }
 
@@ -188,7 +188,7 @@ def kept_configs(prepared: Prepared, some: Iterable[Planned]) -> Iterator[dict[s
     shared: dict[tuple[object, ...], dict[str, Any]] = {}
     for planned in some:
         cell = planned.cell
-        which = planned.input, id(cell.policy), id(cell.cluster), id(cell.measure)
+        which = planned.input, id(cell.policy), id(cell.cluster), id(cell.evaluator)
         if which not in shared:
             workload, source = prepared.inputs.made_from(planned.input), source_of(cell)
             shared[which] = {**prepared.shown(cell), "workload": workload, "sources": source}

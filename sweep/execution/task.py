@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import policies
-from sim.measures import NO_POLICY
+from sim.evaluators import NO_POLICY
 from sweep.execution import made as making
 from sweep.execution.cell import run_cell
 from sweep.execution.made import Clusters, Made, Recipe, World
@@ -106,7 +106,7 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
     try:
         if spec.policy["module"] is not None:
             policies.registry.load(spec.policy["module"])
-        if sources.of_cell(spec.policy, spec.measure) == spec.sources:
+        if sources.of_cell(spec.policy, spec.evaluator) == spec.sources:
             return None
     except Exception:
         return None  # the cell itself will say so better

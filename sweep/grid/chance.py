@@ -16,12 +16,12 @@ _DRAWS = frozenset(("rng", "seed", "random", "default_rng", "stream"))
 _ROOM = policies.__name__
 
 
-def is_fixed(world: str, cluster: Mapping[str, Any], measure: Mapping[str, Any]) -> bool:
-    """Tell whether workload, cluster and measure are the same with every seed.
+def is_fixed(world: str, cluster: Mapping[str, Any], evaluator: Mapping[str, Any]) -> bool:
+    """Tell whether workload, cluster and evaluator are the same with every seed.
 
     `world` is the text of what they are made of, its references not resolved.
     """
-    is_plain = measure.get("name") == "simulation" and not measure.get("module")
+    is_plain = evaluator.get("name") == "simulation" and not evaluator.get("module")
     return is_plain and not _OF_SEED.search(world) and not any(map(cluster.get, FAULTS))
 
 

@@ -111,7 +111,7 @@ def _target(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
     ((direction, bound),) = bounds.items()
     check(f"target.{direction}", bound, float)
     check("target.tolerance", asked["tolerance"], Annotated[float, Between(above=0, high=1)] | None)
-    better = None if "measure" in lines else metric(names[0]).better
+    better = None if "evaluator" in lines else metric(names[0]).better
     if better == ("lower" if direction == "at_least" else "higher"):
         other = "at_most" if direction == "at_least" else "at_least"
         raise InputError(
@@ -183,14 +183,14 @@ def _seeds(lines: Lines, n: int) -> None:
 
 
 def _metrics(key: str, names: Sequence[Any], most: int, lines: Lines) -> tuple[str, ...]:
-    """Check the names, as far as they are the simulation's and no measure's own."""
+    """Check the names, as far as they are the simulation's and no evaluator's own."""
     if len(names) > most or len(set(names)) < len(names):
         count = {1: "one metric", 2: "one metric, or two"}[most]
         raise InputError(f"{key} takes {count}, not {', '.join(map(str, names))}", rule="range")
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"{key} must be a metric's name, not {name!r}", rule="wrong type")
-        if "measure" not in lines and metric(name).against_baseline:
+        if "evaluator" not in lines and metric(name).against_baseline:
             raise InputError(
                 f"{key}={name} compares with a baseline's cells, which a search has none of; "
                 "take what it compares, such as jct_mean_s",

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import policies
-from sim import measures
+from sim import evaluators
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_known
-from sim.measures import NO_POLICY
+from sim.evaluators import NO_POLICY
 from sweep.grid import chance, cluster_checks, config_tree, traces
 from sweep.grid.cells import Lazy
 from sweep.grid.overrides import Assignment
@@ -46,12 +46,12 @@ class WorldVariant:
     swept: dict[str, Any]
     trace: Config
     cluster: Config
-    measure: Config
+    evaluator: Config
 
     @property
     def raw(self) -> Config:
         """All of them."""
-        return {"trace": self.trace, "cluster": self.cluster, "measure": self.measure}
+        return {"trace": self.trace, "cluster": self.cluster, "evaluator": self.evaluator}
 
 
 def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
@@ -110,9 +110,9 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
 
 
 def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
-    """Set the keys of a trace, its cluster and its measure: a variant for each combination."""
+    """Set the keys of a trace, its cluster and its evaluator: a variant for each combination."""
     fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
-    chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "measure")}
+    chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "evaluator")}
     plain = [line for line in fixed if line.key not in chosen]
     worlds = []
     composed: dict[str, Config] = {}
@@ -122,7 +122,7 @@ def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldV
         choice = choices.get("cluster", "")
         if choice not in composed:
             composed[choice] = request.options.compose(trace=option, **choices)
-        parts = {key: composed[choice][key] for key in ("trace", "cluster", "measure")}
+        parts = {key: composed[choice][key] for key in ("trace", "cluster", "evaluator")}
         for line in plain:
             parts = _set(parts, line, whole=True)
         for key, value in labels.items():
@@ -143,16 +143,16 @@ def _inner(key: str) -> str:
     return key.partition(".")[2]
 
 
-def of_measure(request: Request) -> list[PolicyVariant]:
-    """Give what stands in for a policy where the measure needs none; empty where it needs one."""
-    chosen = [line.value for line in request.fixed if line.key == "measure"]
-    option = chosen[-1] if chosen else request.options.default("measure")
-    config = request.options.plain("measure", option)
-    if measures.uses_policy(config["name"], config.get("module")):
+def of_evaluator(request: Request) -> list[PolicyVariant]:
+    """Give what stands in for a policy where the evaluator needs none; empty where it needs one."""
+    chosen = [line.value for line in request.fixed if line.key == "evaluator"]
+    option = chosen[-1] if chosen else request.options.default("evaluator")
+    config = request.options.plain("evaluator", option)
+    if evaluators.uses_policy(config["name"], config.get("module")):
         return []
     asked = [key for key in request.named if key.partition(".")[0] in ("policy", "baseline")]
     if asked:
-        raise InputError(f"measure={option} looks at the trace alone; leave {asked[0]}= out")
+        raise InputError(f"evaluator={option} looks at the trace alone; leave {asked[0]}= out")
     none: Config = {"name": NO_POLICY, "module": None, "params": {}}
     return [PolicyVariant(NO_POLICY, {}, none, frozenset())]
 
@@ -182,8 +182,8 @@ class Resolver:
             parts = config_tree.resolved({**world.raw, **context})
             traces.check(world.option, parts["trace"])
             cluster_checks.check(parts["cluster"])
-            _check_measure(parts["measure"])
-            self._worlds[key] = (parts["trace"], parts["cluster"], parts["measure"])
+            _check_evaluator(parts["evaluator"])
+            self._worlds[key] = (parts["trace"], parts["cluster"], parts["evaluator"])
         return self._worlds[key]
 
     def name(
@@ -215,10 +215,10 @@ def _referred_to(text: str) -> tuple[str, ...]:
     return tuple(key for key in ("capacity", "seed") if key in names)
 
 
-def _check_measure(config: Mapping[str, Any]) -> None:
-    known = measures.options(config["name"], config.get("module"))
+def _check_evaluator(config: Mapping[str, Any]) -> None:
+    known = evaluators.options(config["name"], config.get("module"))
     given = config.keys() - {"name", "module"}
-    check_known(f"option of measure={config['name']}", sorted(given), known, "unknown key")
+    check_known(f"option of evaluator={config['name']}", sorted(given), known, "unknown key")
 
 
 def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
@@ -246,7 +246,7 @@ class Cell(NamedTuple):
     policy: Config
     trace: Config
     cluster: Config
-    measure: Config
+    evaluator: Config
 
     @property
     def capacity(self) -> float:
@@ -278,7 +278,7 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
     swept = tuple(key for key in request.axes if key not in AXES)
     policy_keys = [key for key in swept if key.startswith("policy.")]
     world_keys = [key for key in swept if not key.startswith("policy.")]
-    chosen = of_measure(request)
+    chosen = of_evaluator(request)
     if not chosen:
         chosen = [
             policy
@@ -340,7 +340,7 @@ def _check(
 
 
 def _is_fixed(chosen: Sequence[PolicyVariant], worlds: Sequence[WorldVariant]) -> bool:
-    texts = {id(w): json.dumps([w.trace, w.cluster, w.measure], default=str) for w in worlds}
-    if not all(chance.is_fixed(texts[id(w)], w.cluster, w.measure) for w in worlds):
+    texts = {id(w): json.dumps([w.trace, w.cluster, w.evaluator], default=str) for w in worlds}
+    if not all(chance.is_fixed(texts[id(w)], w.cluster, w.evaluator) for w in worlds):
         return False
     return not any(chance.may_draw(policies.spec(n)) for n in {p.raw["name"] for p in chosen})

@@ -16,7 +16,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.text import is_utf8
 from sweep.grid.aliases import check_aliases
 
-GROUPS = ("policy", "trace", "cluster", "measure", "experiment", "launcher", "tracking")
+GROUPS = ("policy", "trace", "cluster", "evaluator", "experiment", "launcher", "tracking")
 SWEPT_GROUPS = ("policy", "trace", "cluster")
 
 

@@ -1,4 +1,4 @@
-"""How a workload is made: drawn or read, cut to a window, its transforms applied, stretched to a cluster.
+"""Make a workload: draw or read it, cut it to a window, apply transforms, stretch its arrivals.
 
 What is imported here is part of every recipe: what only checks or fetches traces stays outside.
 """

@@ -86,8 +86,8 @@ SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 
 _SINGLE = ("experiment", "launcher", "tracking")
 VERDICT_METRIC = "verdict.metric"
-_NOT_SWEPT = ("baseline", "measure", "name", VERDICT_METRIC, *SEEDS_AUTO)
-_PARTS = (*SWEPT_GROUPS, "measure")
+_NOT_SWEPT = ("baseline", "evaluator", "name", VERDICT_METRIC, *SEEDS_AUTO)
+_PARTS = (*SWEPT_GROUPS, "evaluator")
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Request:
 
     # policies, traces, capacities and seeds, then whatever else is swept, in the order given
     axes: dict[str, tuple[Any, ...]]
-    # what holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``measure.``,
-    # and the choice of ``cluster`` and of ``measure``
+    # what holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``evaluator.``,
+    # and the choice of ``cluster`` and of ``evaluator``
     fixed: tuple[Assignment, ...]
     baseline: str | None  # one of the policies
     metrics: tuple[str, ...]  # what the tables show; empty for what matters; `ALL_METRICS`
@@ -160,7 +160,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         axes=_axes(lines, defaults, options),
         fixed=tuple(line for line in lines.values() if not line.swept and line.key not in AXES),
         baseline=_baseline(baseline),
-        metrics=metrics_of(metrics, lines.get("measure")),
+        metrics=metrics_of(metrics, lines.get("evaluator")),
         experiment=name,
         study=None if name is None else defaults["experiment"].get("study"),
         options=options,
@@ -207,8 +207,8 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
 
 
 def _check_seeds_metric(name: str, lines: Mapping[str, Assignment]) -> None:
-    """Refuse what no cell will have, before any runs; a measure has metrics of its own."""
-    if "measure" in lines:
+    """Refuse what no cell will have, before any runs; an evaluator has metrics of its own."""
+    if "evaluator" in lines:
         return
     try:
         known = metric(name)
@@ -286,7 +286,7 @@ def _baseline(line: Assignment | None) -> str | None:
     return None if line is None or line.value is None else str(line.value)
 
 
-def metrics_of(line: Assignment | None, measure: object | None) -> tuple[str, ...]:
+def metrics_of(line: Assignment | None, evaluator: object | None) -> tuple[str, ...]:
     """Read ``metrics=``: those that the tables show, all if there are none."""
     if line is None or line.values == (None,):
         return ()
@@ -294,7 +294,7 @@ def metrics_of(line: Assignment | None, measure: object | None) -> tuple[str, ..
     names = [values] if isinstance(values, str) else list(values)
     if ALL_METRICS in names:
         return (ALL_METRICS,)
-    for name in names if measure is None else ():  # a measure has metrics of its own
+    for name in names if evaluator is None else ():  # an evaluator has metrics of its own
         metric(str(name))
     return tuple(map(str, names))
 

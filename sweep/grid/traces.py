@@ -71,7 +71,7 @@ def identity(
 
 
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
-    """Load or draw the workload, cut it to its window, apply its transforms, stretch its arrivals."""
+    """Load or draw the workload, cut it to its window, apply transforms, stretch its arrivals."""
     if "path" in trace:
         trace = {**trace, "path": str(remote.here(trace["path"]))}
     return recipe.make(trace, cluster)

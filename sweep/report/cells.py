@@ -164,6 +164,6 @@ class _Reader:
 
 
 def metadata(table: pa.Table, name: str) -> Any | None:
-    """Read what a measure kept beside its table; None where there is no such thing."""
+    """Read what an evaluator kept beside its table; None where there is no such thing."""
     text = (table.schema.metadata or {}).get(name.encode())
     return None if text is None else json.loads(text)

@@ -13,11 +13,11 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.base.columns import values_of
 from sim.base.errors import InputError, unknown
-from sim.measures import NO_POLICY
+from sim.evaluators import NO_POLICY
 from sweep.stats import metric_format
 from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows, coded, key_of, numbers_of, text
 
-_OF_COLUMN = ("policy.", "measure.")
+_OF_COLUMN = ("policy.", "evaluator.")
 
 Settings = tuple[tuple[str, str], ...]
 Identity = tuple[str, ...]

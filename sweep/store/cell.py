@@ -28,8 +28,8 @@ class CellSpec(NamedTuple):
     policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
     cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build_for`, with the capacity
     capacity: float
-    # ``name``, ``module`` if it is the user's own, and the options of one of `sim.measures`
-    measure: Mapping[str, Any]
+    # ``name``, ``module`` if it is the user's own, and the options of one of `sim.evaluators`
+    evaluator: Mapping[str, Any]
     seed: int
     sources: str = ""  # digest of the sources that the numbers shall come from; empty for any
 
@@ -50,7 +50,7 @@ class CellResult(NamedTuple):
     node: str = ""  # Ray's id of the node where it ran; empty: on this machine
 
     def jct_s(self) -> F8 | None:
-        """Time that each job took, NaN of the failed; None where a measure keeps no jobs."""
+        """Time that each job took, NaN of the failed; None where an evaluator keeps no jobs."""
         jobs = self.jobs
         if jobs is None or not {"submit_s", "finish_s", "failed"} <= set(jobs.column_names):
             return None

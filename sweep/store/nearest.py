@@ -10,7 +10,7 @@ from sweep.grid import config_tree
 from sweep.grid.config_tree import canonical
 
 Config = Mapping[str, Any]
-_THINGS = ("policy", "trace", "cluster", "measure", "capacity", "seed", "sources")
+_THINGS = ("policy", "trace", "cluster", "evaluator", "capacity", "seed", "sources")
 _NEEDED = {*_THINGS, "workload"}
 _NUMBERS = ("capacity", "seed")
 _MOST = 16
@@ -64,7 +64,7 @@ class Nearest:
     def _changes(self, old: Config, new: Config, thing: str) -> list[str]:
         if thing == "sources" and old[thing] != new[thing]:
             return self._sources_changed(old[thing], new[thing])
-        if thing == "measure" and old["sources"] != new["sources"] and _is_same(old, new, thing):
+        if thing == "evaluator" and old["sources"] != new["sources"] and _is_same(old, new, thing):
             return []  # not for its own sake
         changes = [
             change
@@ -107,8 +107,8 @@ def _others(parts: Sequence[int]) -> dict[str, int]:
     others = {}
     for at, thing in enumerate(_THINGS):
         rest = [*parts[:at], *parts[at + 1 :]]
-        others[thing] = hash(tuple(rest[:-1] if thing == "measure" else rest))
-    return others  # a measure has sources of its own, which stand last
+        others[thing] = hash(tuple(rest[:-1] if thing == "evaluator" else rest))
+    return others  # an evaluator has sources of its own, which stand last
 
 
 def _is_same(old: Config, new: Config, thing: str) -> bool:

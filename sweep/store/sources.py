@@ -1,6 +1,6 @@
 """Digests of the sources that numbers come from: a cell's, and those that make a workload.
 
-A cell's are all that its measure, its policy and what runs it import (`sim.base.sources`); where
+A cell's are all that its evaluator, its policy and what runs it import (`sim.base.sources`); where
 its workload comes from is not among them, as its content stands in the key itself. A comment
 changes no digest, and nothing that a cell does not import changes its own.
 """
@@ -17,33 +17,33 @@ import policies
 from sim.base import files, sources
 from sim.base.errors import InputError
 from sim.base.sources import Table
-from sim.measures import NO_POLICY
+from sim.evaluators import NO_POLICY
 from sweep.grid import recipe
 
 RUNS_CELLS = "sweep.execution.cell"
 """By name: the room of what runs stands above this one."""
 
 POLICIES = policies.spec.__module__
-TRANSFORMS, MEASURES, GENERATORS, READERS = (
+TRANSFORMS, EVALUATORS, GENERATORS, READERS = (
     "sim.transforms",
-    "sim.measures",
+    "sim.evaluators",
     "sim.synth",
     "sim.traces",
 )
 """By name, too: they load Arrow."""
 
 Named = Mapping[str, Any]
-"""A policy or a measure as configured: its ``name``, and the ``module`` if it is the user's own."""
+"""A policy or evaluator as configured: its ``name``, and the ``module`` if it is a user's own."""
 
 
-def of_cell(policy: Named, measure: Named) -> str:
+def of_cell(policy: Named, evaluator: Named) -> str:
     """Digest of all that the numbers of a cell under a policy come from."""
-    return _of_cell(*_named(policy), *_named(measure), (*sys.path,))[0]
+    return _of_cell(*_named(policy), *_named(evaluator), (*sys.path,))[0]
 
 
-def table_of_cell(policy: Named, measure: Named) -> Table:
+def table_of_cell(policy: Named, evaluator: Named) -> Table:
     """Digests of the modules and the data that a cell's numbers come from."""
-    return _of_cell(*_named(policy), *_named(measure), (*sys.path,))[1]
+    return _of_cell(*_named(policy), *_named(evaluator), (*sys.path,))[1]
 
 
 def of_workload(trace: Mapping[str, Any]) -> str:
@@ -76,13 +76,13 @@ def _made_by(trace: Mapping[str, Any]) -> tuple[str, Table]:
 def _of_cell(
     policy: str,
     policy_module: str | None,
-    measure: str,
-    measure_module: str | None,
+    evaluator: str,
+    evaluator_module: str | None,
     search_path: tuple[str, ...],  # where a user's modules lie
 ) -> tuple[str, Table]:
-    roots = {module for module in (policy_module, measure_module) if module is not None}
-    if measure_module is None:
-        roots |= sources.found_by(MEASURES, measure)
+    roots = {module for module in (policy_module, evaluator_module) if module is not None}
+    if evaluator_module is None:
+        roots |= sources.found_by(EVALUATORS, evaluator)
     if policy != NO_POLICY:
         roots |= _of_policy(policy)
     table = sources.closure([RUNS_CELLS, *roots], told=RUNS_CELLS)

@@ -18,7 +18,7 @@ import pytest
 from numpy._core._multiarray_umath import __cpu_features__
 
 import policies
-from sim import measures, synth
+from sim import evaluators, synth
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPECTED: dict[str, str] = json.loads((Path(__file__).parent / "expected_bits.json").read_text())
@@ -69,10 +69,10 @@ def test_the_digests_are_those_written_down(tmp_path: Path, name: str) -> None:
     assert not other, f"{name}: {sorted(other)} have other bits than were written down"
 
 
-def test_every_policy_measure_and_generator_is_there() -> None:
-    for kind, names in (("policy", policies.names()), ("measure", measures.names())):
+def test_every_policy_evaluator_and_generator_is_there() -> None:
+    for kind, names in (("policy", policies.names()), ("evaluator", evaluators.names())):
         missing = {f"cells: {kind} {name}" for name in names} - EXPECTED.keys()
-        assert not missing - {"cells: measure simulation"}, "and policies are simulated"
+        assert not missing - {"cells: evaluator simulation"}, "and policies are simulated"
     assert {f"generators: {name}" for name in synth.names()} <= EXPECTED.keys()
 
 

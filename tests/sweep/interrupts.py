@@ -50,7 +50,7 @@ _MEASURE = """
 import pyarrow as pa
 
 
-def measure(run, workload, cluster, policy, seed):
+def evaluate(run, workload, cluster, policy, seed):
     finish_s = [float(seed + at + len(policy.name)) for at in range(workload.n_jobs)]
     failed = [False] * len(finish_s)
     table = {"submit_s": [0.0] * len(finish_s), "finish_s": finish_s, "failed": failed}
@@ -71,18 +71,18 @@ class Ended:
         return [line for line in self.err.splitlines() if line.startswith("interrupted")]
 
 
-def own_measure(folder: Path) -> Path:
-    """Write a small trace, and a measure that needs no kernel to be compiled."""
+def own_evaluator(folder: Path) -> Path:
+    """Write a small trace, and an evaluator that needs no kernel to be compiled."""
     write_workload(folder / "trace")
-    (folder / "mine" / "measure").mkdir(parents=True)
-    (folder / "mine" / "measure" / "sums.yaml").write_text("name: sums\nmodule: sums\n")
+    (folder / "mine" / "evaluator").mkdir(parents=True)
+    (folder / "mine" / "evaluator" / "sums.yaml").write_text("name: sums\nmodule: sums\n")
     (folder / "mine" / "sums.py").write_text(_MEASURE)
     return folder
 
 
 def words(folder: Path, results: str, *more: str) -> list[str]:
     """Give the words of a sweep of six cells."""
-    given = ["policy=fifo,sjf", "seed=range(0,3)", "baseline=fifo", "measure=sums"]
+    given = ["policy=fifo,sjf", "seed=range(0,3)", "baseline=fifo", "evaluator=sums"]
     where = ["trace=parquet", f"trace.path={folder / 'trace'}", f"--config-dir={folder / 'mine'}"]
     return [*given, *where, f"paths.results={folder / results}", *(more or ["launcher=inline"])]
 

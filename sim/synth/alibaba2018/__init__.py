@@ -36,7 +36,7 @@ def synthesize(
 
     All edges are barriers, and all tasks of a stage last the same, unless they did not where the
     tables are from: then the longest is drawn too, and the others are spread below it. The first
-    `k` jobs are the same whatever `jobs` is, with the transforms `load` and `heterogeneity` at 1 and
+    `k` jobs are the same whatever `jobs` is, with `load` and `heterogeneity` at 1 and
     tasks of a stage alike.
 
     Parameters
@@ -64,7 +64,7 @@ def synthesize(
         distribution keeps its tail: of the shipped tables a stage has 43 tasks on average, a few
         have 47,000.
     machine : dict of str to float, optional
-        What one machine has that the demands are to fit (the transform *cluster configuration*, §7.4):
+        What one machine has that the demands are to fit (*cluster configuration*, §7.4):
         `sim.transforms.fit_machines`, from the machine that the tables tell of, if they do.
     load : float
         How many times as often jobs come (§7.4): as `load.change_load` does it, but every job is

@@ -72,7 +72,7 @@ def give_dags(
     Raises
     ------
     InputError
-        If stages depend on each other already (the transform ``rewire`` replaces dependencies), or the
+        If stages depend on each other already (``rewire`` replaces dependencies), or the
         tables can't be read.
     """
     if workload.stage_edges.num_rows:

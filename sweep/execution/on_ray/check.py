@@ -28,7 +28,7 @@ ROOM_MIB = 16
 MOST_NAMED = 3
 
 _Named = tuple[str, str | None]
-"""A policy or a measure: its name, and the module if it is the user's own."""
+"""A policy or an evaluator: its name, and the module if it is the user's own."""
 
 Wanted = dict[str, Any]
 """What the driver has: ``python``, ``packages``, ``python_path``, ``cells`` and their ``table``."""
@@ -40,7 +40,7 @@ def wanted(cells: Iterable[Any], python_path: Sequence[str]) -> Wanted:
     Whoever asks adds whether that was ``sent``, and whether it is asked ``again``.
     """
     named = (
-        (each.get("name"), each.get("module")) for s in cells for each in (s.policy, s.measure)
+        (each.get("name"), each.get("module")) for s in cells for each in (s.policy, s.evaluator)
     )
     known = sorted(set(zip(named, named, strict=True)), key=str)
     return {
@@ -134,11 +134,11 @@ def _table(cells: Iterable[tuple[_Named, _Named]]) -> dict[str, str]:
 
     found = {name: modules.find(name) for name in RUN_TASKS}
     table = {name: known(module).digest for name, module in found.items() if module}
-    for (policy, policy_module), (measure, measure_module) in cells:
+    for (policy, policy_module), (evaluator, evaluator_module) in cells:
         if policy_module is not None:
             policies.registry.load(policy_module)
         ours = {"name": policy, "module": policy_module}
-        table.update(sources.table_of_cell(ours, {"name": measure, "module": measure_module}))
+        table.update(sources.table_of_cell(ours, {"name": evaluator, "module": evaluator_module}))
     return table
 
 

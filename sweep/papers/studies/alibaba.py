@@ -23,7 +23,7 @@ PROPERTIES = (
 
 def static(finished: Finished) -> Findings:
     """Give the distance of each property of DAGs by generator, and of the default to the ideal."""
-    generators = grouped(finished.cells, "measure.generator")
+    generators = grouped(finished.cells, "evaluator.generator")
     for generator, cells in generators.items():
         for name in PROPERTIES:
             figure, what = f"KS distance, {generator}", name.replace("_", " ")

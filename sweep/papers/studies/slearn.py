@@ -3,7 +3,7 @@
 A speed-up is the mean completion time under the other scheme over that under this one; each seed
 draws a workload that all schemes meet, and the interval is over the seeds' own ratios. Which
 schemes an experiment compares is in `OF`. Figures of single jobs (§4.3, §5.2: errors, queues,
-waiting, bins, load) are of cells of the measure ``sized``: an experiment's come from the function
+waiting, bins, load) are of cells of the evaluator ``sized``: an experiment's come from the function
 of its name; each gives numbers of one cell, or of a pair of one workload, averaged over seeds.
 """
 

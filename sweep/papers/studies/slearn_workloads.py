@@ -54,7 +54,10 @@ def table4(finished: Finished) -> Findings:
 
 def analysis(finished: Finished) -> Findings:
     """Give errors of estimates beside the variances by formula, and wrong orders (§4.1)."""
-    estimators, keys = ("history", "samples", "posterior"), ("measure.sd_tasks", "measure.samples")
+    estimators, keys = (
+        ("history", "samples", "posterior"),
+        ("evaluator.sd_tasks", "evaluator.samples"),
+    )
     for figure, cells in grouped(finished.cells, *keys, label="σ₁ {:g}, {} samples").items():
         for name in estimators:
             variance = float(cells[0][f"variance_{name}"])

@@ -1,4 +1,4 @@
-"""Numbers that a measure itself puts beside the paper's."""
+"""Numbers that an evaluator itself puts beside the paper's."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.measures.readers import SHOWN
+from sim.evaluators.readers import SHOWN
 from sweep.papers.figures import (
     Findings,
     Groups,

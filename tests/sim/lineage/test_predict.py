@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sim
-from sim import measures
+from sim import evaluators
 from sim.base.errors import InputError
 from sim.lineage.dependencies import plain_edges
 from sim.lineage.predict import (
@@ -212,7 +212,7 @@ def test_what_comes_is_foretold_from_the_week_before():
     }  # fmt: skip
     tables = {n: getattr(plain, n) for n in ("stages", "tasks")}
     workload = sim.Workload.from_tables(jobs=jobs, history=history, **tables)
-    found, table = measures.measure("readers", None, workload, None, None, 0)
+    found, table = evaluators.evaluate("readers", None, workload, None, None, 0)
     # p's runs of a week ago: q used both (median 115 s), s one; r used an older one only.
     # Now q uses the first and r the second: 4 things said, 1 of them true, 2 came.
     assert (found["precision_20"], found["recall_20"]) == (0.25, 0.5)
@@ -229,4 +229,4 @@ def test_a_workload_that_does_not_say_who_read_what_is_refused():
         [{"job_id": "a", "submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
     )
     with pytest.raises(InputError, match="who read what"):
-        measures.measure("readers", None, plain, None, None, 0)
+        evaluators.evaluate("readers", None, plain, None, None, 0)

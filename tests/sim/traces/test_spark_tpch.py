@@ -10,7 +10,7 @@ import pytest
 
 import sim
 from sim.dags.properties import distance
-from sim.measures import measure
+from sim.evaluators import evaluate
 
 TIMES = {
     "first_wave": {"2": [4000, 2000], "4": [1000]},
@@ -130,7 +130,7 @@ def test_options_out_of_range_are_named(tmp_path, options, text):
 
 def test_the_earlier_run_is_held_against_the_job_by_hand(tmp_path):
     w = load(write(tmp_path / "q.json"), sizes=["2g"])
-    metrics, table = measure("trained", sim.simulate, w, sim.Cluster.slots(4), None, 0)
+    metrics, table = evaluate("trained", sim.simulate, w, sim.Cluster.slots(4), None, 0)
     # query 1: 1 + 2.5 s now, 4 + 3 s by the earlier times; query 2: 2.5 and 3 s
     assert table["makespan_s"].to_pylist() == [3.5, 2.5]
     assert table["earlier_s"].to_pylist() == [7.0, 3.0]
@@ -144,7 +144,7 @@ def test_the_earlier_run_is_held_against_the_job_by_hand(tmp_path):
 
 def test_jobs_without_an_earlier_run_are_left_out(tmp_path):
     w = load(write(tmp_path / "q.json"), trained_at=None)
-    metrics, table = measure("trained", sim.simulate, w, sim.Cluster.slots(4), None, 0)
+    metrics, table = evaluate("trained", sim.simulate, w, sim.Cluster.slots(4), None, 0)
     assert table.num_rows == 0
     assert all(np.isnan(value) for value in metrics.values())
 
@@ -165,9 +165,9 @@ def test_real_runs(shared_traces):
     assert w.meta["report"]["dropped"] == {"not measured with 50 executors": 1}
     assert len(w.columns.training) == pytest.approx(w.n_tasks, rel=0.01)
     cluster = sim.Cluster.slots(50)
-    metrics, _ = measure("trained", sim.simulate, w, cluster, None, 0)
+    metrics, _ = evaluate("trained", sim.simulate, w, cluster, None, 0)
     assert 0.01 < metrics["prediction_error_p50"] < 0.5
     same = load(path, executors=50, trained_at=50, sizes=["100g"])
-    metrics, _ = measure("trained", sim.simulate, same, cluster, None, 0)
+    metrics, _ = evaluate("trained", sim.simulate, same, cluster, None, 0)
     assert metrics["prediction_error_p90"] == 0.0
     assert metrics["task_distance_p50"] == 0.0

@@ -12,7 +12,7 @@ from tests.sweep.interrupts import N_CELLS, check, logged, run, words
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return interrupts.own_measure(tmp_path)
+    return interrupts.own_evaluator(tmp_path)
 
 
 def cells(folder: Path, results: str) -> bytes:

@@ -112,7 +112,9 @@ class TestPlan:
         assert re.search(r"to run +sources\n", fake("plan", "policy=fifo").out)
 
     def test_says_that_another_thing_is_measured(self, fake: Command, ran: Ran) -> None:
-        assert 'measure.name: "simulation" → "kinds"' in fake("plan", *GRID, "measure=kinds").out
+        assert (
+            'evaluator.name: "simulation" → "kinds"' in fake("plan", *GRID, "evaluator=kinds").out
+        )
 
     def test_a_long_plan_is_cut(self, fake: Command) -> None:
         planned = fake("plan", "policy=fifo", "seed=range(100)")

@@ -22,7 +22,7 @@ SPEC = CellSpec(
     policy={"name": "fifo", "module": None, "params": {"fit": "strict"}},
     cluster={"shape": "slots", "count": 2, "load": None},
     capacity=1.0,
-    measure={"name": "simulation"},
+    evaluator={"name": "simulation"},
     seed=0,
 )
 
@@ -195,7 +195,7 @@ def test_an_error_of_a_cell_is_fit_for_a_terminal(workload: Workload) -> None:
 PARTS: dict[str, Any] = {
     "policy": {"name": "las", "module": None, "params": {"queues": 10}},
     "cluster": {"shape": "slots", "load": 0.8},
-    "measure": {"name": "simulation"},
+    "evaluator": {"name": "simulation"},
     "capacity": 0.5,
     "seed": 0,
     "workload": "w",
@@ -205,14 +205,14 @@ PARTS: dict[str, Any] = {
 
 def key(**parts: Any) -> bytes:
     """Return the key of a cell of these parts."""
-    names = ("cluster", "measure", "capacity", "seed")
+    names = ("cluster", "evaluator", "capacity", "seed")
     written = {name: canonical(parts[name]) for name in names}
     return key_of(**{**parts, **written, "policy": policy_text(parts["policy"])})
 
 
 def test_a_key_is_the_sha256_of_canonical_json() -> None:
     text = (
-        '{"capacity":0.5,"cluster":{"load":0.8,"shape":"slots"},"measure":{"name":"simulation"},'
+        '{"capacity":0.5,"cluster":{"load":0.8,"shape":"slots"},"evaluator":{"name":"simulation"},'
         '"policy":{"name":"las","params":{"queues":10}},"seed":0,"sources":"s","workload":"w"}'
     )
     assert key(**PARTS) == hashlib.sha256(text.encode()).digest()
@@ -224,7 +224,7 @@ def test_a_key_is_the_sha256_of_canonical_json() -> None:
         {"policy": {"name": "las", "module": None, "params": {"queues": 5}}},
         {"policy": {"name": "fifo", "module": None, "params": {"queues": 10}}},
         {"cluster": {"shape": "slots", "load": 0.9}},
-        {"measure": {"name": "another"}},
+        {"evaluator": {"name": "another"}},
         {"capacity": 0.6},
         {"seed": 1},
         {"workload": "x"},

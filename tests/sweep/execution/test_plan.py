@@ -28,7 +28,7 @@ def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
         content = {
             "policy": {"name": cell.policy["name"], "params": cell.policy["params"]},
             "cluster": cell.cluster,
-            "measure": cell.measure,
+            "evaluator": cell.evaluator,
             "capacity": cell.capacity,
             "seed": cell.seed,
             "workload": found.inputs.id_of(cell),

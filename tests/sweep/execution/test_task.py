@@ -26,14 +26,14 @@ SPEC = CellSpec(
     policy={"name": "fifo", "module": None, "params": {}},
     cluster={"shape": "slots", "count": 1, "load": None},
     capacity=1.0,
-    measure={"name": "simulation"},
+    evaluator={"name": "simulation"},
     seed=0,
 )
 
 
 @pytest.fixture
 def spec() -> CellSpec:
-    return SPEC._replace(sources=sources.of_cell(SPEC.policy, SPEC.measure))
+    return SPEC._replace(sources=sources.of_cell(SPEC.policy, SPEC.evaluator))
 
 
 @pytest.fixture

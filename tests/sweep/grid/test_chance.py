@@ -57,7 +57,7 @@ def trace(tmp_path: Path) -> list[str]:
         (["policy=fifo", "cluster.outages={mtbf_s:9,repair_s:1,until_s:9}"], False),
         (["policy=fifo", "+trace.transforms={straggle:{rate:0.1,seed:3}}"], True),
         (["policy=fifo", "+trace.transforms={straggle:{rate:0.1,seed:'${seed}'}}"], False),
-        (["policy=fifo", "measure=due"], False),
+        (["policy=fifo", "evaluator=due"], False),
     ],
 )
 def test_what_changes_nothing(trace: list[str], words: list[str], expected: bool) -> None:

@@ -72,15 +72,15 @@ def test_a_users_folder_must_be_there(tmp_path: Path) -> None:
 
 def test_yaml_that_does_not_parse_is_an_input_error(tmp_path: Path) -> None:
     user_option(tmp_path, "policy", "broken", "name: fifo\n  x: [1\n")
-    user_option(tmp_path, "measure", "broken", "name: [slow\n")
+    user_option(tmp_path, "evaluator", "broken", "name: [slow\n")
     options = Options.of([str(tmp_path)])
     with pytest.raises(InputError) as caught:
         options.compose(policy="broken")
     where = f"{tmp_path}/policy/broken.yaml:2: policy=broken does not compose: "
     assert str(caught.value) == where + "mapping values are not allowed here"
     with pytest.raises(InputError) as caught:
-        options.plain("measure", "broken")
-    where = f"{tmp_path}/measure/broken.yaml:2: measure=broken does not compose: "
+        options.plain("evaluator", "broken")
+    where = f"{tmp_path}/evaluator/broken.yaml:2: evaluator=broken does not compose: "
     assert str(caught.value).startswith(where)
 
 

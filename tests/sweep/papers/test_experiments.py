@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sim.measures.readers import SHOWN
+from sim.evaluators.readers import SHOWN
 from sim.published import numbers
 from sweep.grid.options import Options
 from sweep.papers import studies
@@ -135,8 +135,8 @@ def test_table4_compares_two_queues_with_one() -> None:
 def test_drawn_errors_stand_beside_the_formulas() -> None:
     rows = [
         {
-            "measure.sd_tasks": 3.0,
-            "measure.samples": 3,
+            "evaluator.sd_tasks": 3.0,
+            "evaluator.samples": 3,
             "seed": seed,
             **{f"mse_{name}": mse for name in ("history", "samples", "posterior")},
             **{f"variance_{name}": 3.0 for name in ("history", "samples", "posterior")},
@@ -144,7 +144,7 @@ def test_drawn_errors_stand_beside_the_formulas() -> None:
         }
         for seed, mse in enumerate((2.9, 3.1))
     ]
-    of = looked("slearn/analysis", rows, "measure.sd_tasks", "measure.samples")
+    of = looked("slearn/analysis", rows, "evaluator.sd_tasks", "evaluator.samples")
     error = of["σ₁ 3, 3 samples", "samples, mean squared error, s²"]
     assert (error.ours, error.paper, error.is_met) == (pytest.approx(3.0), "3", True)
     assert of["σ₁ 3, 3 samples", "posterior, wrong order %"].ours == 25.0

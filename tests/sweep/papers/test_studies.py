@@ -1,4 +1,4 @@
-"""Measures that need no policy, studies, and the pages that are kept."""
+"""Evaluators that need no policy, studies, and the pages that are kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from sim import Workload, measures, synthesize
+from sim import Workload, evaluators, synthesize
 from sim.base.errors import InputError
 from sweep.grid import grid
 from sweep.papers import studies
@@ -32,8 +32,8 @@ def user(tmp_path: Path) -> Path:
     (folder / "experiment").mkdir(parents=True)
     (folder / "experiment" / "mine.yaml").write_text(
         "# Four generators.\n"
-        "axes:\n  measure.generator: [improved, ideal]\n  seed: [0, 1, 2]\n"
-        "overrides: [measure=dag_distances, measure.per_dag=2]\n"
+        "axes:\n  evaluator.generator: [improved, ideal]\n  seed: [0, 1, 2]\n"
+        "overrides: [evaluator=dag_distances, evaluator.per_dag=2]\n"
         "gallery: ['seed=0,1']\n"
         "study:\n  name: alibaba.static\n  source: A paper, Fig. 1\n  notes: As it should be.\n"
         "  table: All distances\n"
@@ -73,12 +73,12 @@ def test_findings_as_text() -> None:
     )
 
 
-def test_a_measure_without_policy_has_cells_without_one(dags: Path) -> None:
-    words = ["measure=dag_distances", "trace=parquet", f"trace.path={dags}", "seed=0,1"]
-    cells = grid.build(request([*words, "measure.generator=paper,ideal"])).cells
+def test_an_evaluator_without_policy_has_cells_without_one(dags: Path) -> None:
+    words = ["evaluator=dag_distances", "trace=parquet", f"trace.path={dags}", "seed=0,1"]
+    cells = grid.build(request([*words, "evaluator.generator=paper,ideal"])).cells
     assert [cell.labels["policy"] for cell in cells] == ["none"] * 4
-    assert [cell.measure["generator"] for cell in cells] == ["paper", "paper", "ideal", "ideal"]
-    assert cells[0].measure["name"] == "dag_distances"
+    assert [cell.evaluator["generator"] for cell in cells] == ["paper", "paper", "ideal", "ideal"]
+    assert cells[0].evaluator["name"] == "dag_distances"
     with pytest.raises(InputError, match="looks at the trace alone; leave policy= out"):
         grid.build(request([*words, "policy=fifo"]))
 
@@ -86,10 +86,10 @@ def test_a_measure_without_policy_has_cells_without_one(dags: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("measure=simulated", "did you mean 'simulation'"),
-        ("measure=simulation,dag_distances", "give measure=VALUE"),
-        ("measure.generator=paper", "measure.generator"),
-        ("+measure.generator=paper", "option of measure=simulation"),
+        ("evaluator=simulated", "did you mean 'simulation'"),
+        ("evaluator=simulation,dag_distances", "give evaluator=VALUE"),
+        ("evaluator.generator=paper", "evaluator.generator"),
+        ("+evaluator.generator=paper", "option of evaluator=simulation"),
     ],
 )
 def test_wrong_measures_are_errors(command: Command, word: str, message: str) -> None:
@@ -98,11 +98,11 @@ def test_wrong_measures_are_errors(command: Command, word: str, message: str) ->
     assert message in ran.err
 
 
-def test_unknown_options_of_a_measure_are_errors() -> None:
+def test_unknown_options_of_an_evaluator_are_errors() -> None:
     with pytest.raises(InputError, match="did you mean 'per_dag'"):
-        measures.measure("dag_distances", None, None, None, None, 0, perdag=1)  # type: ignore[arg-type]
-    assert measures.options("simulation") == {}
-    assert measures.uses_policy("simulation")
+        evaluators.evaluate("dag_distances", None, None, None, None, 0, perdag=1)  # type: ignore[arg-type]
+    assert evaluators.options("simulation") == {}
+    assert evaluators.uses_policy("simulation")
 
 
 def test_an_experiment_and_its_study(command: Command, dags: Path, user: Path) -> None:
@@ -116,7 +116,7 @@ def test_an_experiment_and_its_study(command: Command, dags: Path, user: Path) -
     found = {(row["figure"], row["what"]): row for row in table}
     for row in ran.rows:
         assert row["policy"] == "none"
-    ours = [row["ks_in_degree"] for row in ran.rows if row["measure.generator"] == "ideal"]
+    ours = [row["ks_in_degree"] for row in ran.rows if row["evaluator.generator"] == "ideal"]
     assert found["KS distance, ideal", "in degree"]["ours"] == pytest.approx(sum(ours) / 3)
     report = (ran.folder / "report.md").read_text()
     assert "Beside A paper, Fig. 1." in report

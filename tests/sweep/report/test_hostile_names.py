@@ -50,7 +50,7 @@ NAMES = (
 )
 PLAIN = tuple(f"name{at:02}" + "\n" * ("\n" in name) + "x" for at, name in enumerate(NAMES))
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-MEASURE = '''"""A measure of which the names of the metrics are odd."""
+EVALUATOR = '''"""An evaluator of which the names of the metrics are odd."""
 
 import json
 import pathlib
@@ -60,7 +60,7 @@ import pyarrow as pa
 NAMES = json.loads((pathlib.Path(__file__).parent / "names.json").read_text())
 
 
-def measure(run, workload, cluster, policy, seed, label=""):
+def evaluate(run, workload, cluster, policy, seed, label=""):
     result = run(workload, cluster, policy, seed=seed)
     if label == "fail" + NAMES[2]:
         raise ValueError(NAMES[2] + chr(27) + "[2J")
@@ -103,10 +103,10 @@ def quoted(text: str) -> str:
 def run(root: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, n: int) -> Ran:
     """Sweep a parameter over the names, which are also those of metrics, users, queues and jobs."""
     mine, module = root / "mine", f"odd_names_{n}"
-    (mine / "measure").mkdir(parents=True)
-    (mine / f"{module}.py").write_text(MEASURE)
+    (mine / "evaluator").mkdir(parents=True)
+    (mine / f"{module}.py").write_text(EVALUATOR)
     (mine / "names.json").write_text(json.dumps(names))
-    (mine / "measure" / "odd.yaml").write_text(f"# Odd.\nname: odd\nmodule: {module}\nlabel: ''\n")
+    (mine / "evaluator/odd.yaml").write_text(f"# Odd.\nname: odd\nmodule: {module}\nlabel: ''\n")
     monkeypatch.syspath_prepend(mine)
     trace = root / names[0].replace("/", "_")
     jobs = [
@@ -117,7 +117,7 @@ def run(root: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, n: 
     Workload.from_jobs(jobs).write(trace)
     labels = ",".join(map(quoted, [*names, f"fail{names[2]}"]))
     words = [
-        *("measure=odd", f"measure.label={labels}", "policy=fifo,srpt"),
+        *("evaluator=odd", f"evaluator.label={labels}", "policy=fifo,srpt"),
         "baseline=fifo",
         *("seed=0", "capacity=0.5,1", "trace=parquet", f"trace.path={quoted(str(trace))}"),
         *("launcher=inline", f"paths.results={quoted(str(root / 'results'))}"),
@@ -189,12 +189,12 @@ def test_the_command_of_a_failed_cell_is_what_a_shell_reads(
     both: tuple[Ran, Ran],
 ) -> None:
     rows = pq.read_table(both[1].folder / "cells.parquet").to_pylist()
-    said = [row["reproduce"] for row in rows if row["measure.label"].startswith("esc")]
+    said = [row["reproduce"] for row in rows if row["evaluator.label"].startswith("esc")]
     assert CONTROL.search("".join(said)) is None
     words = said[0].removeprefix("python -m sweep ")
     read = ["bash", "-c", f"printf '%s\\0' {words}"]
     given = subprocess.run(read, capture_output=True, check=True).stdout.decode().split("\0")
-    assert "measure.label='esc\x1b[31m\x1b]0;title\x07'" in given
+    assert "evaluator.label='esc\x1b[31m\x1b]0;title\x07'" in given
 
 
 def test_mlflow_has_every_run_and_metric(both: tuple[Ran, Ran]) -> None:
@@ -277,10 +277,10 @@ def test_a_figure_for_a_paper_takes_names_as_they_are(
 
     loaded = sweep.load(both[1].folder)
     few = loaded.cells[
-        loaded.cells["measure.label"].isin(["$x^2$", "<b>b</b>", "esc\x1b[31m\x1b]0;title\x07"])
+        loaded.cells["evaluator.label"].isin(["$x^2$", "<b>b</b>", "esc\x1b[31m\x1b]0;title\x07"])
     ]
     assert len(few) > 6
-    summary = summarise(pa.Table.from_pandas(few, preserve_index=False), swept=["measure.label"])
+    summary = summarise(pa.Table.from_pandas(few, preserve_index=False), swept=["evaluator.label"])
     for metric in ("jct_mean_s", "$x^2$"):
         drawing.write(summary, metric, tmp_path / "figure.svg")
         drawn = "".join(ET.parse(tmp_path / "figure.svg").getroot().itertext())
@@ -309,23 +309,23 @@ def test_figures_within_a_script_are_only_data() -> None:
 
 
 @pytest.mark.parametrize("name", ["policy", "trace", "capacity", "seed", "status", "key",
-                                  "config", "measure.label", "\ud800", "", " "])  # fmt: skip
+                                  "config", "evaluator.label", "\ud800", "", " "])  # fmt: skip
 def test_a_metric_takes_no_other_column_s_place(
     fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    (tmp_path / "mine" / "measure").mkdir(parents=True)
+    (tmp_path / "mine" / "evaluator").mkdir(parents=True)
     module = f"own_{abs(hash(name))}"
     (tmp_path / "mine" / f"{module}.py").write_text(
         f'''"""M."""
 import pyarrow as pa
-def measure(run, workload, cluster, policy, seed, label=""):
+def evaluate(run, workload, cluster, policy, seed, label=""):
     return {{{name!r}: 7.0}}, pa.table({{"x": [1.0]}})
 '''
     )
     option = f"# M.\nname: own\nmodule: {module}\nlabel: ''\n"
-    (tmp_path / "mine" / "measure" / "own.yaml").write_text(option)
+    (tmp_path / "mine" / "evaluator" / "own.yaml").write_text(option)
     monkeypatch.syspath_prepend(tmp_path / "mine")
-    ran = fake("measure=own", "policy=fifo,las", "--config-dir", str(tmp_path / "mine"))
+    ran = fake("evaluator=own", "policy=fifo,las", "--config-dir", str(tmp_path / "mine"))
     assert ran.code == 1
     assert [(row["policy"], row["capacity"], row["status"]) for row in ran.rows] == [
         ("fifo", 1.0, "failed"), ("las", 1.0, "failed")
@@ -348,19 +348,21 @@ def test_an_option_that_is_no_utf8_is_refused(fake: Command, tmp_path: Path) -> 
     assert "half of a surrogate pair" in ran.err
 
 
-def test_a_measure_s_source_may_hold_half_of_a_surrogate_pair(
+def test_a_evaluators_source_may_hold_half_of_a_surrogate_pair(
     fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mine" / "measure").mkdir(parents=True)
+    (tmp_path / "mine" / "evaluator").mkdir(parents=True)
     (tmp_path / "mine" / "half_pair.py").write_text(
         '''"""M."""
 import pyarrow as pa
-def measure(run, workload, cluster, policy, seed):
+def evaluate(run, workload, cluster, policy, seed):
     return {"n": float(len("\\ud800"))}, pa.table({"x": [1.0]})
 '''
     )
-    (tmp_path / "mine" / "measure" / "own.yaml").write_text("# M.\nname: own\nmodule: half_pair\n")
+    (tmp_path / "mine" / "evaluator" / "own.yaml").write_text(
+        "# M.\nname: own\nmodule: half_pair\n"
+    )
     monkeypatch.syspath_prepend(tmp_path / "mine")
-    ran = fake("measure=own", "policy=fifo", "--config-dir", str(tmp_path / "mine"))
+    ran = fake("evaluator=own", "policy=fifo", "--config-dir", str(tmp_path / "mine"))
     assert ran.code == 0
     assert ran.rows[0]["n"] == 1.0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import policies
-from sim import measures
+from sim import evaluators
 from sweep.store import sources
 from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 
@@ -44,7 +44,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ("a docstring of a policy", "policies.orders", DOCSTRING, set()),
     ("the look of pages", "sim.base.html/page.css", {"added": COMMENT}, set()),
     ("what only talks to people", "sim.cli.main", {"added": STATEMENT}, set()),
-    ("another measure", "sim.measures.kinds", {"added": STATEMENT}, set()),
+    ("another evaluator", "sim.evaluators.kinds", {"added": STATEMENT}, set()),
     ("another policy", "policies.sharing", {"added": STATEMENT}, set()),
     ("a generator", "sim.synth.cosmos.month", {"added": STATEMENT}, {"cosmos"}),
     ("a loader", "sim.traces.swf", {"added": STATEMENT}, {"swf"}),
@@ -82,8 +82,8 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
 
 def digests() -> dict[str, str]:
     cells = {
-        name: sources.of_cell({"name": policy}, {"name": measure})
-        for name, (policy, measure) in CELLS.items()
+        name: sources.of_cell({"name": policy}, {"name": evaluator})
+        for name, (policy, evaluator) in CELLS.items()
     }
     return cells | {name: sources.of_workload(trace) for name, trace in WORKLOADS.items()}
 
@@ -102,8 +102,8 @@ def test_an_edit_makes_stale_what_it_touches_and_no_more(
 
 @pytest.mark.parametrize("cell", ["fifo", "jockey"])
 def test_every_module_of_a_cell_counts(edited: Sources, cell: str) -> None:
-    policy, measure = CELLS[cell]
-    asked = ({"name": policy}, {"name": measure})
+    policy, evaluator = CELLS[cell]
+    asked = ({"name": policy}, {"name": evaluator})
     before, table = sources.of_cell(*asked), sources.table_of_cell(*asked)
     unseen = []
     for name in table:
@@ -119,9 +119,9 @@ def test_the_same_sources_are_the_same_digest(edited: Sources) -> None:
     assert digests() == before
 
 
-@pytest.mark.parametrize("name", measures.names())
-def test_a_measure_counts_for_its_own_cells(name: str) -> None:
-    assert f"sim.measures.{name}" in sources.table_of_cell({"name": "none"}, {"name": name})
+@pytest.mark.parametrize("name", evaluators.names())
+def test_an_evaluator_counts_for_its_own_cells(name: str) -> None:
+    assert f"sim.evaluators.{name}" in sources.table_of_cell({"name": "none"}, {"name": name})
 
 
 def test_a_policy_counts_with_all_that_it_is_made_from() -> None:
@@ -153,15 +153,17 @@ class Mine(Policy):
         yield tmp_path
         sources.forget()
 
-    def changes(self, folder: Path, policy: dict[str, Any], measure: dict[str, Any]) -> list[bool]:
+    def changes(
+        self, folder: Path, policy: dict[str, Any], evaluator: dict[str, Any]
+    ) -> list[bool]:
         """Whether its digest changes with a comment and with a number of what it imports."""
         found = []
         for text in ("X = 1  # one\n", "X = 2\n"):
             sources.forget()
-            before = sources.of_cell(policy, measure)
+            before = sources.of_cell(policy, evaluator)
             (folder / "sources_helper.py").write_text(text)
             sources.forget()
-            found.append(sources.of_cell(policy, measure) != before)
+            found.append(sources.of_cell(policy, evaluator) != before)
         return found
 
     def test_policy(self, folder: Path) -> None:
@@ -171,7 +173,7 @@ class Mine(Policy):
         assert self.changes(folder, mine, {"name": "simulation"}) == [False, True]
         assert self.changes(folder, {"name": "fifo"}, {"name": "simulation"}) == [False, False]
 
-    def test_measure(self, folder: Path) -> None:
-        (folder / "sources_measure.py").write_text("from sources_helper import X\n")
-        mine = {"name": "mine", "module": "sources_measure"}
+    def test_evaluator(self, folder: Path) -> None:
+        (folder / "sources_evaluator.py").write_text("from sources_helper import X\n")
+        mine = {"name": "mine", "module": "sources_evaluator"}
         assert self.changes(folder, {"name": "fifo"}, mine) == [False, True]

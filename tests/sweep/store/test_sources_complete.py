@@ -13,7 +13,7 @@ import pytest
 
 import policies
 from sim.base.sources import Table, modules
-from sim.measures import NO_POLICY
+from sim.evaluators import NO_POLICY
 from sweep.execution import plan
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid import grid
@@ -81,8 +81,8 @@ CELLS = [
     ("max_allocation", "due", "scope_jobs"),
     (NO_POLICY, "described", "alibaba_synth"),
     *(
-        pytest.param(NO_POLICY, measure, trace, marks=pytest.mark.long)
-        for measure, trace in (
+        pytest.param(NO_POLICY, evaluator, trace, marks=pytest.mark.long)
+        for evaluator, trace in (
             ("dag_distances", "alibaba_synth"),
             ("published", "scope_jobs"),
             ("readers", "cosmos"),
@@ -135,16 +135,16 @@ def unknown(code: str, given: Mapping[str, Any], table: Table) -> set[str]:
     return (ours - {*table}) | (data - {str(file_of(name)) for name in table})
 
 
-@pytest.mark.parametrize(("policy", "measure", "trace"), CELLS)
-def test_a_cell(tmp_path: Path, policy: str, measure: str, trace: str) -> None:
-    words = [f"measure={measure}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
+@pytest.mark.parametrize(("policy", "evaluator", "trace"), CELLS)
+def test_a_cell(tmp_path: Path, policy: str, evaluator: str, trace: str) -> None:
+    words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
     given = a_cell(tmp_path, trace, *words)
-    table = sources.table_of_cell(given["spec"]["policy"], given["spec"]["measure"])
+    table = sources.table_of_cell(given["spec"]["policy"], given["spec"]["evaluator"])
     assert unknown(A_CELL, given, table) == set()
 
 
 def test_this_test_notices(tmp_path: Path) -> None:
-    given = a_cell(tmp_path, "alibaba_synth", "policy=dagps", "measure=alone")
+    given = a_cell(tmp_path, "alibaba_synth", "policy=dagps", "evaluator=alone")
     table = sources.table_of_cell({"name": "fifo"}, {"name": "alone"})
     assert "policies.dagps.online" in unknown(A_CELL, given, table)
     workload = {"trace": {"synth": "alibaba2018", "jobs": 5}, "cluster": {}}

@@ -10,7 +10,7 @@ import grimp
 import pytest
 
 import policies
-import sim.measures
+import sim.evaluators
 import sim.synth
 import sim.traces
 import sim.transforms
@@ -37,7 +37,7 @@ def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached
     sources.forget()
 
 
-@pytest.mark.parametrize("registry", [sim.measures, sim.synth, sim.traces])
+@pytest.mark.parametrize("registry", [sim.evaluators, sim.synth, sim.traces])
 def test_a_registry_says_what_it_finds(registry: ModuleType) -> None:
     for name in registry.names():
         assert sources.found_by(registry.__name__, name) == {f"{registry.__name__}.{name}"}

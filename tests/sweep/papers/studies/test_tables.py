@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sim
-from sim import measures
+from sim import evaluators
 from tests.sim.describe.workloads import CHAIN, LARGE, SCATTER, job
 from tests.sweep.papers.looked import looked
 
@@ -18,7 +18,7 @@ def described(name: str) -> Any:
     tables = {key: getattr(made, key) for key in ("jobs", "stages", "tasks", "stage_edges")}
     workload = sim.Workload.from_tables(**tables, meta={"name": name})
     cluster = sim.Cluster.slots(1)
-    return measures.measure("described", sim.simulate, workload, cluster, None, 0)
+    return evaluators.evaluate("described", sim.simulate, workload, cluster, None, 0)
 
 
 def test_the_papers_numbers_stand_beside_its_own_trace_alone() -> None:

@@ -1,0 +1,155 @@
+"""Evaluators of a cell: one module each, found by name.
+
+An evaluator is a module of this package with a function ``evaluate(run, workload, cluster, policy,
+seed, **options) -> (metrics, table)``: numbers by name, and a table of whatever they were computed
+from. ``run(workload, cluster, policy, seed=seed)`` simulates (`sim.simulate`). Its other arguments
+are the options, so adding an evaluator is adding a file. An evaluator that looks at the workload
+alone says ``USES_POLICY = False`` and is given None for a policy. A user's own evaluator is any
+importable module with such a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, SupportsFloat
+
+import pyarrow as pa
+
+from sim.base.errors import EvaluatorError, InputError
+from sim.base.plugins import Plugins, check_known, import_own, named_alike
+from sim.base.plugins import options as options_of
+from sim.base.text import is_utf8
+from sim.metrics import METRICS, UTILIZATION
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.engine.plan import Scheduler
+    from sim.result import Result
+    from sim.workload.workload import Workload
+
+NO_POLICY = "none"
+"""In place of a policy's name where what is measured needs none."""
+Simulate = Callable[..., "Result"]
+Evaluation = tuple[dict[str, float], pa.Table]
+
+MODULES_FOUND = ("sim.evaluators",)  # so that sim.base.sources knows
+EVALUATORS = Plugins("evaluator", __name__, "evaluate")
+
+_N_GIVEN = 5
+
+
+def names() -> list[str]:
+    """Names of every evaluator, sorted."""
+    return EVALUATORS.names()
+
+
+def options(name: str, module: str | None = None) -> dict[str, Any]:
+    """Return the options of an evaluator with their defaults."""
+    return options_of(_module(name, module).evaluate, _N_GIVEN)
+
+
+def uses_policy(name: str, module: str | None = None) -> bool:
+    """Tell whether an evaluator needs a policy."""
+    return bool(getattr(_module(name, module), "USES_POLICY", True))
+
+
+def evaluate(
+    name: str,
+    run: Simulate,
+    workload: Workload,
+    cluster: Cluster,
+    policy: Scheduler | None,
+    seed: int,
+    *,
+    module: str | None = None,
+    **chosen: Any,
+) -> Evaluation:
+    """Evaluate a cell by the evaluator of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`, or any with a `module`.
+    run : callable
+        `sim.simulate`, or what stands in for it.
+    workload, cluster, policy, seed
+        Of the run.
+    module : str, optional
+        The importable module that holds an evaluator of somebody's own.
+    **chosen
+        The evaluator's own options.
+
+    Raises
+    ------
+    InputError
+        On an unknown evaluator or option, naming the nearest.
+    EvaluatorError
+        If an evaluator returns something else than numbers by name and a table, or names a number
+        after the share in use of a resource that there is not.
+    """
+    check_known(f"option of {name}", chosen, options(name, module))
+    found = _module(name, module)
+    measured = _checked(name, found.evaluate(run, workload, cluster, policy, seed, **chosen))
+    if module is not None:
+        _check_shares(name, measured[0], (*cluster.resources, *workload.resources))
+    return measured
+
+
+def _check_shares(name: str, metrics: Mapping[str, float], resources: Sequence[str]) -> None:
+    """Refuse ``utilization_users``, which would be shown as the share in use of a resource."""
+    known = [*METRICS, *(UTILIZATION + resource for resource in resources)]
+    there = ", ".join(dict.fromkeys(resources))
+    for key in metrics:
+        if key.startswith(UTILIZATION) and key not in known:
+            raise EvaluatorError(
+                f"evaluator {name} returned {key!r}, which is the share in use of a resource "
+                f"{key.removeprefix(UTILIZATION)!r}; there are {there}: give it another name"
+            )
+
+
+def _checked(name: str, measured: Any) -> Evaluation:
+    """Hold what an evaluator returned to what its caller counts on."""
+    wanted = "it must return numbers by name and a pyarrow.Table of what they were computed from"
+    if not isinstance(measured, tuple) or len(measured) != 2:
+        raise EvaluatorError(f"evaluator {name} returned {_kind(measured)}; {wanted}")
+    metrics, table = measured
+    if not isinstance(metrics, Mapping):
+        raise EvaluatorError(
+            f"evaluator {name} returned {_kind(metrics)} for its numbers; {wanted}"
+        )
+    if not isinstance(table, pa.Table):
+        raise EvaluatorError(f"evaluator {name} returned {_kind(table)} for its table; {wanted}")
+    for key, value in metrics.items():
+        if not isinstance(key, str) or not isinstance(value, SupportsFloat):
+            raise EvaluatorError(
+                f"evaluator {name} returned {_kind(value)} as {key!r}; {wanted}, NaN for none"
+            )
+        if not key.strip() or not is_utf8(key):
+            raise EvaluatorError(
+                f"evaluator {name} returned a number called {key!r}; a name is UTF-8, and not blank"
+            )
+    return {key: _number(name, key, value) for key, value in metrics.items()}, table
+
+
+def _number(name: str, key: str, value: Any) -> float:
+    """Convert a number that an evaluator returned, once for all that follows."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EvaluatorError(
+            f"evaluator {name} returned {key!r}, which is no float64: {error}"
+        ) from None
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _module(name: str, own: str | None) -> Any:
+    if own is None:
+        return EVALUATORS.module(name)
+    module = import_own("evaluator's", own)
+    if not callable(getattr(module, EVALUATORS.entry, None)):
+        what = f"{module.__file__} has no function evaluate(run, workload, cluster, ...)"
+        raise InputError(f"{what}{named_alike(module)}")
+    return module

@@ -1,0 +1,38 @@
+"""What a workload is like: everything that `sim.describe` computes of it, and of random DAGs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from sim.describe import Dataset, describe
+from sim.describe.run import random_beside
+from sim.describe.statistics import to_table
+from sim.evaluators import Evaluation, Simulate
+
+USES_POLICY = False
+
+
+def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
+    """Describe the workload, beside a random DAG, drawn by the seed, for each of its large jobs.
+
+    Returns
+    -------
+    metrics : dict of str to float
+        ``jobs`` and ``stages``, how many there are.
+    table : pyarrow.Table
+        A row a number, see `sim.describe.statistics.to_table`, and ``paper``: what Tian et al.,
+        SoCC 2019, report of it where the workload is of their trace, else NaN.
+    """
+    data = Dataset.of("trace", workload)
+    description = describe(data, [random_beside(data, seed)])
+    rows = [(name, number) for name in description.names for number in description.statistics[name]]
+    paper = [
+        description.paper.get((row.section, row.key), float("nan"))
+        if name == data.name
+        else float("nan")
+        for name, row in rows
+    ]
+    table = to_table(rows).append_column("paper", pa.array(paper, pa.float64()))
+    return {"jobs": float(workload.n_jobs), "stages": float(workload.n_stages)}, table

@@ -1,0 +1,67 @@
+"""A synthesized workload beside what the paper that it is after publishes of its own."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import sim.synth
+from sim.base.errors import InputError, unknown
+from sim.evaluators import Evaluation, Simulate
+
+MODULES_LOADED = ("sim.synth",)  # so that sim.base.sources knows
+USES_POLICY = False
+
+
+def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
+    """Ask the workload's generator: its module ``statistics`` has a function ``beside``.
+
+    Parameters
+    ----------
+    run, workload, cluster, policy, seed
+        As every evaluator is given; the seed draws what is published of more than a workload holds.
+
+    Returns
+    -------
+    metrics : dict of str to float
+        ``distance_p50``, ``distance_max``: over the numbers that are not 0, of |ours / paper - 1|.
+    table : pyarrow.Table
+        A row a number: ``figure`` (where it stands), ``what``, ``paper``, ``ours``.
+
+    Raises
+    ------
+    InputError
+        If nothing is published of the workload.
+    """
+    name = str(workload.meta.get("name", "")).removeprefix("synth-")
+    generators = _generators()
+    if name not in generators:
+        words = unknown("workload of evaluator=published", name, sorted(generators))
+        raise InputError(words, rule="unknown workload")
+    rows = sorted(generators[name].beside(workload, seed), key=lambda row: str(row[0]))
+    columns = dict(zip(("figure", "what", "paper", "ours"), zip(*rows, strict=True), strict=True))
+    paper, ours = np.array(columns["paper"], float), np.array(columns["ours"], float)
+    distance = np.abs(ours[paper != 0] / paper[paper != 0] - 1)
+    metrics = {"distance_p50": float(np.median(distance)), "distance_max": float(distance.max())}
+    return metrics, pa.table({key: list(values) for key, values in columns.items()})
+
+
+def _generators() -> dict[str, ModuleType]:
+    """Find the generators that say how near they come: each one's module ``statistics``."""
+    places = {
+        generator.name: f"sim.synth.{generator.name}.statistics"
+        for generator in pkgutil.iter_modules(sim.synth.__path__)
+        if generator.ispkg
+    }
+    modules = {
+        name: importlib.import_module(place)
+        for name, place in places.items()
+        if importlib.util.find_spec(place) is not None
+    }
+    return {name: module for name, module in modules.items() if hasattr(module, "beside")}

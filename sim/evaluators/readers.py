@@ -1,0 +1,79 @@
+"""Whether, and when, jobs come that read a job's output, foretold from the week before.
+
+Chung et al., OSDI 2020, §3, Figs. 2 and 3, on a workload that says who read what
+(`sim.lineage.predict`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sim.base.errors import InputError
+from sim.evaluators import Evaluation, Simulate
+from sim.lineage import predict
+from sim.workload.tables import names, values
+
+USES_POLICY = False
+
+WEEK_S = 7 * 86_400.0
+"""What is learnt from: the time before the workload begins (§3.2)."""
+SHOWN = (0, 20, 40, 60, 80, 100)
+"""Thresholds tr of which there are metrics, %."""
+
+
+def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
+    """Learn from the history's last week, and hold it against the workload's recurring jobs.
+
+    Returns
+    -------
+    metrics : dict of str to float
+        ``best_tr``, which maximises precision × recall, %; and for each tr of `SHOWN`
+        ``precision_<tr>`` and ``recall_<tr>`` of whether a job of a template will use a job's
+        output (T1), and of when the first one comes (T2) ``rmse_h_<tr>``, ``mae_min_<tr>`` (the
+        *median* absolute error), ``within_20_<tr>`` and ``over_2x_<tr>``, shares by percentage
+        error.
+    table : pyarrow.Table
+        A row a threshold, see `sim.lineage.predict.by_threshold`.
+
+    Raises
+    ------
+    InputError
+        If the workload does not say who read what, or nothing recurs.
+    """
+    tables = (workload.history, workload.jobs)
+    if any(name not in table.column_names for table in tables for name in predict.READERS):
+        raise InputError(
+            "evaluator=readers needs a workload with readers of each output, such as cosmos"
+        )
+    known = {name for table in tables for name in names(table, "template") if name}
+    for table in tables:
+        known |= set(table["readers"].combine_chunks().flatten().unique().to_pylist())
+    codes = {name: code for code, name in enumerate(sorted(known))}
+    of = []
+    for table in tables:
+        lookup = np.array([codes.get(n, -1) for n in names(table, "template")], dtype=np.int32)
+        of.append(lookup[values(table, "template")])
+    past, now = of
+    submit_s = values(workload.history, "submit_s")
+    seen = predict.uses_of(workload.history, codes)
+    model = predict.learn(seen, past, submit_s, (-WEEK_S, 0.0), len(known))
+    then = np.flatnonzero(now >= 0)
+    tested = predict.forecast(model, predict.uses_of(workload.jobs, codes), now, then, len(known))
+    table = predict.by_threshold(tested)
+    metrics = {"best_tr": predict.best_threshold(table)}
+    for row in table.to_pylist():
+        if row["tr"] in SHOWN:
+            metrics |= {
+                f"{name}_{row['tr']:g}": row[column] / unit
+                for name, column, unit in (
+                    ("precision", "precision", 1.0),
+                    ("recall", "recall", 1.0),
+                    ("rmse_h", "rmse_s", 3600.0),
+                    ("mae_min", "mae_s", 60.0),
+                    ("within_20", "within_20", 1.0),
+                    ("over_2x", "over_2x", 1.0),
+                )
+            }
+    return metrics, table

@@ -1,0 +1,51 @@
+"""The workload under the policy on the cluster: what becomes of its jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.evaluators import Evaluation, Simulate
+from sim.metrics.usage import tasks_over_time, utilization_over_time
+from sim.metrics.value import value_over_time
+
+MAX_TASKS_DRAWN = 1_000_000
+"""How much of the cluster larger workloads use over time is not drawn."""
+
+
+def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
+    """Simulate once.
+
+    Returns
+    -------
+    metrics : dict of str to float
+        See `sim.metrics`.
+    jobs : pyarrow.Table
+        A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
+        ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``gap_lb`` and
+        ``prediction_error`` (float32, see `sim.metrics`). Its metadata has, as JSON,
+        ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
+        and ``value`` (`sim.metrics.value`), where it has downloads.
+    """
+    result = run(workload, cluster, policy, seed=seed, record="tasks")
+    drawn = workload.n_tasks <= MAX_TASKS_DRAWN
+    jobs = {
+        "submit_s": result.job_submit,
+        "start_s": result.job_start,
+        "finish_s": result.job_finish,
+        "failed": result.job_failed,
+        "estimate_s": result.estimate_s,
+        "gap_lb": result.gap_lb.astype(np.float32),
+        "prediction_error": result.prediction_error.astype(np.float32),
+    }
+    kept = {
+        "utilization": utilization_over_time(result) if drawn else None,
+        "value": value_over_time(result),
+        "tasks": tasks_over_time(result),
+    }
+    texts = {name: json.dumps(value) for name, value in kept.items() if value is not None}
+    metrics = {name: float(value) for name, value in result.metrics.items()}
+    return metrics, pa.table(jobs).replace_schema_metadata(texts)
