@@ -22,7 +22,7 @@ import sim
 from benchmarks.common import Row, cpu_seconds, rounds, row, run_seconds, show
 from policies.base import Policy
 from policies.dagps.offline_order import offline_order
-from sim.base import kept
+from sim.base import disk_cache
 from sim.engine.plan import Batch, Event, Plan, World
 
 N_JOBS, N_TASKS, MACHINES, TEMPLATES, DEPTH = 200, 1000, 200, 20, 7
@@ -108,7 +108,7 @@ def second_cell(n: int = 1000) -> list[Row]:
     """Measure a cell whose offline schedules were made in another one, beside tez_tetris."""
     w = sim.synthesize("production_dags", jobs=n, seed=0)
     cluster = sim.Cluster.machines(n, fungible=FUNGIBLE, **SHAPE)
-    with kept.nothing():
+    with disk_cache.disabled():
         made = cpu_seconds(lambda: offline_order(w.columns, cluster))
     offline_order(w.columns, cluster)
     found = [cpu_seconds(lambda: offline_order(w.columns, cluster)) for _ in range(3)]
@@ -139,7 +139,7 @@ def main() -> int:
         w = jobs_at(load)
         built = {name: policies.build(name) for name in ("dagps", "tez", "tez_cp", "tez_tetris")}
         if load < 1:
-            with kept.nothing():
+            with disk_cache.disabled():
                 offline = cpu_seconds(lambda w=w: Prepared(policies.build("dagps"), w, cluster))
             rows.append(row(f"offline orders of {TEMPLATES} templates", offline, "s"))
         ready = {name: Prepared(policy, w, cluster) for name, policy in built.items()}

@@ -16,7 +16,7 @@ from policies.dagps.build_schedule import (
     shared_resources,
 )
 from policies.dagps.dag import Dag, demand_quanta, one_job, stage_profile
-from sim.base import kept
+from sim.base import disk_cache
 from sim.base.arrays import F8, I4, I8
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
@@ -63,15 +63,17 @@ def offline_order(
             first.append(job)
         of_job[job] = known[key]
 
-    def build(i: int) -> kept.Arrays:
+    def build(i: int) -> disk_cache.Arrays:
         dag = one_job(columns, demand, first[i], duration)
         built = schedule(dag, capacity, max_candidates, shared)
         rank, inside = _ranked(dag, built.begin_s)
         return {"rank": rank, "task_order": inside, "makespan_s": np.array(built.makespan_s)}
 
-    for_all = kept.digest(capacity, max_candidates, shared)
-    made_from = [kept.digest(for_all, *_made_from(columns, demand, j, duration)) for j in first]
-    built = kept.each(__name__, made_from, build)
+    for_all = disk_cache.digest(capacity, max_candidates, shared)
+    made_from = [
+        disk_cache.digest(for_all, *_made_from(columns, demand, j, duration)) for j in first
+    ]
+    built = disk_cache.get_or_compute(__name__, made_from, build)
     return _order_of(columns, built, of_job)
 
 
@@ -97,7 +99,7 @@ def followed_order(
     demand, capacity = demand_quanta(columns, cluster)
     shared = np.isin(cluster.resources, cluster.fungible if overbook else ())
 
-    def build(_: int) -> kept.Arrays:
+    def build(_: int) -> disk_cache.Arrays:
         dag = one_job(columns, demand, 0, duration)
         place, looks, span_s = followed(dag, capacity, max_candidates, shared)
         rank, inside = _ranked(dag, place)
@@ -105,13 +107,13 @@ def followed_order(
         return {**arrays, "looks": looks}
 
     made_from = _made_from(columns, demand, 0, duration)
-    key = kept.digest("followed", capacity, max_candidates, shared, *made_from)
-    (built,) = kept.each(__name__, [key], build)
+    key = disk_cache.digest("followed", capacity, max_candidates, shared, *made_from)
+    (built,) = disk_cache.get_or_compute(__name__, [key], build)
     looks = tuple(r for r, look in zip(cluster.resources, built["looks"], strict=True) if look)
     return _order_of(columns, [built], np.zeros(1, dtype=np.int64)), looks
 
 
-def _order_of(columns: Columns, built: list[kept.Arrays], of_job: I8) -> OfflineOrder:
+def _order_of(columns: Columns, built: list[disk_cache.Arrays], of_job: I8) -> OfflineOrder:
     n_tasks = int(columns.stage_task0[-1])
     pri_score, task_order = np.empty(n_tasks), np.empty(n_tasks, dtype=np.int32)
     for job, i in enumerate(of_job.tolist()):

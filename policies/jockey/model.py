@@ -19,7 +19,7 @@ from policies.jockey.job_simulator import (
     resample,
 )
 from policies.jockey.profile import Profile
-from sim.base import kept
+from sim.base import disk_cache
 from sim.base.arrays import F8, I8
 
 
@@ -91,12 +91,14 @@ def simulated_model(
     """Return the model by simulation, which is made once: in this process, and for all if kept."""
     key = (profile.digest, name, max_tokens, effort)
     if key not in _MADE:
-        made_from = kept.digest(profile.digest, name, max_tokens, effort.runs, effort.allocations)
+        made_from = disk_cache.digest(
+            profile.digest, name, max_tokens, effort.runs, effort.allocations
+        )
 
-        def make(_: int = 0) -> kept.Arrays:
+        def make(_: int = 0) -> disk_cache.Arrays:
             return _simulated(profile, name, max_tokens, effort)
 
-        found = kept.each(__name__, [made_from], make)[0] if keep else make()
+        found = disk_cache.get_or_compute(__name__, [made_from], make)[0] if keep else make()
         chosen = indicator(name, profile, (found["begin"], found["end"]))
         left = Remaining(found["tokens"], found["left_s"])
         _MADE[key] = (chosen, left, float(found["shortest_s"]))
@@ -107,7 +109,7 @@ def simulated_model(
     return Simulated(profile, chosen, left, quantile, max_tokens, shortest_s)
 
 
-def _simulated(profile: Profile, name: str, max_tokens: int, effort: Effort) -> kept.Arrays:
+def _simulated(profile: Profile, name: str, max_tokens: int, effort: Effort) -> disk_cache.Arrays:
     copies = resample(profile, effort.runs)
     start_s, finish_s = copies.run(copies.duration_s.shape[1])
     begin, end = _typical(copies, start_s, finish_s)

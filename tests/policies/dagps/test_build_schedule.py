@@ -14,7 +14,7 @@ from policies.dagps.build_schedule import (
 )
 from policies.dagps.dag import demand_quanta, one_job, parts, take, upward_rank
 from policies.dagps.offline_order import offline_order
-from sim.base import kept
+from sim.base import disk_cache
 from sim.base.random import stream
 from sim.bounds.optimum import optimum
 from tests.policies.dagps import reference
@@ -303,7 +303,7 @@ def test_what_is_kept_gives_the_same_order_and_no_more_than_what_it_was_kept_for
     monkeypatch, tmp_path
 ):
     """With and without the store, whatever machines, candidates and durations there are."""
-    monkeypatch.setattr(kept, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(disk_cache, "cache_dir", lambda: tmp_path)
     jobs = [fig2(e) | {"template": t} for e, t in ((0.02, "a"), (0.1, "b"), (0.1, "c"))]
     stages = [{**stage, "durations_s": [9.0]} for stage in jobs[0]["stages"]]
     longer = [{**jobs[0], "stages": stages}]
@@ -318,7 +318,7 @@ def test_what_is_kept_gives_the_same_order_and_no_more_than_what_it_was_kept_for
         for some, cluster, most in grids:
             columns = sim.Workload.from_jobs(some).columns
             found = offline_order(columns, cluster, max_candidates=most)
-            with kept.nothing():
+            with disk_cache.disabled():
                 made = offline_order(columns, cluster, max_candidates=most)
             for name, value in vars(made).items():
                 assert np.array_equal(value, getattr(found, name)), name

@@ -8,7 +8,7 @@ import policies
 import sim
 from policies.jockey import model
 from policies.jockey.policy import Jockey
-from sim.base import kept
+from sim.base import disk_cache
 from sim.base.errors import InputError
 from tests.policies.jockey.worlds import trained, world
 
@@ -162,7 +162,7 @@ def test_results_do_not_depend_on_what_was_simulated_before():
     model._MADE.clear()
     found = run("jockey", workload)
     model._MADE.clear()
-    with kept.nothing():
+    with disk_cache.disabled():
         anew = run("jockey", workload)
     for other in (again, found, anew):
         np.testing.assert_array_equal(once.task_finish, other.task_finish)
@@ -174,13 +174,13 @@ def test_models_are_made_once_and_the_oldest_go(monkeypatch, tmp_path):
     monkeypatch.setattr(model, "_MADE", type(model._MADE)())
     real = model.resample
     monkeypatch.setattr(model, "resample", lambda p, n: made.append(p.digest) or real(p, n))
-    monkeypatch.setattr(kept, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(disk_cache, "cache_dir", lambda: tmp_path)
 
     def run_all():
         for seed in (0, 0, 1, 0, 2, 0, 1):
             run("jockey", world(3000.0, seed=seed), runs=5, allocations=3)
 
-    with kept.nothing():
+    with disk_cache.disabled():
         run_all()
     assert len(made) == 4  # of seed 0, 1, 2, and of 1 again
     for _ in range(2):
