@@ -29,7 +29,7 @@ from sweep.grid.request import Request
 from sweep.store import shards
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
-from sweep.store.keep import Written
+from sweep.store.shard_writer import Written
 from sweep.store.shards import Row
 
 TASK_S, PART_S, WAIT_S = 0.4e-3, 0.4e-3, 3e-6

@@ -28,7 +28,7 @@ from sweep.report import drawing, means
 from sweep.stats import contrasts
 from sweep.stats.cell_columns import AXES, NOT_METRICS, about, coded, text
 from sweep.stats.summary import Summary, summarise
-from sweep.store import mirror
+from sweep.store import sync
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
 
@@ -96,7 +96,7 @@ def load(name: str | Path | None = None, *, results: str | Path | None = None) -
         If there is none, or it is not over.
     """
     where = Options().compose()["paths"]["results"] if results is None else results
-    folder = mirror.fetch(elsewhere.folder_of(str(where)))
+    folder = sync.fetch(elsewhere.folder_of(str(where)))
     return Sweep(driver.opened(folder, None if name is None else str(name)))
 
 

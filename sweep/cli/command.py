@@ -15,7 +15,7 @@ from sweep.grid import elsewhere
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment, parse
 from sweep.grid.request import Request, is_about_running
-from sweep.store import mirror
+from sweep.store import sync
 from sweep.store.folder import SweepFolder
 
 NOTHING_ELSE = (
@@ -59,7 +59,7 @@ class Command:
             elif given.key not in also:
                 only = " and ".join(takes) if also else f"{takes[0]} alone"
                 raise InputError(f"{given.text}: this verb takes {only}")
-        return mirror.fetch(elsewhere.folder_of(folder))
+        return sync.fetch(elsewhere.folder_of(folder))
 
     def given(self, *keys: str) -> list[Assignment]:
         """Return the assignments of some keys, the last of each."""

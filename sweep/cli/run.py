@@ -24,9 +24,9 @@ from sweep.execution.again import run_again
 from sweep.execution.plan import Planned, Prepared, kept_config, tables_of
 from sweep.stats.cell_columns import AXES, Rows
 from sweep.store.cache import Cache
+from sweep.store.cache_miss import Nearest
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
-from sweep.store.nearest import Nearest
 from sweep.store.provenance import other_bits
 
 run_arguments = add_grid_flags

@@ -12,10 +12,10 @@ from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.execution import notes
 from sweep.grid import elsewhere
-from sweep.store import known
+from sweep.store import sweep_list
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Event, Journal
-from sweep.store.listed import listed
+from sweep.store.sweep_summaries import listed
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +28,11 @@ def status(command: Command) -> int:
     """Say how far a sweep is: the latest, or one by id or name; also while it runs."""
     results = command.results()
     if command.flags.all:
-        for each in known.sweeps(results):
+        for each in sweep_list.sweeps(results):
             print(_status(results, each.sweep)[0])
         return 0
     word = command.sweep()
-    found = known.find(results, None if word is None else Path(word).name)
+    found = sweep_list.find(results, None if word is None else Path(word).name)
     text, n_failed = _status(results, found.sweep)
     print(text)
     return 1 if n_failed else 0

@@ -25,7 +25,7 @@ from sweep.search.auto_seeds import AutoSeeds, with_seeds
 from sweep.search.parameters import Searches
 from sweep.search.question import Question, WholeGrid
 from sweep.search.targets import Targets
-from sweep.store import mirror, place
+from sweep.store import storage, sync
 from sweep.store.bucket import waiting
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
@@ -117,7 +117,7 @@ def _finish(settled: Settled, folder: SweepFolder, journal: Journal) -> Outcome:
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()
     journal.confirm()
-    mirror.push_all(folder.results, folder.path)
+    sync.push_all(folder.results, folder.path)
     is_tracked = track.is_logged(prepared.grid.request.settings, target)
     return dataclasses.replace(outcome, is_tracked=is_tracked)
 
@@ -137,7 +137,7 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
         target = _track(folder, settings)
         is_tracked = track.is_logged(settings, target)
         journal.append("end", failed=0, tracked=target)
-    mirror.push_all(folder.results, folder.path)
+    sync.push_all(folder.results, folder.path)
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
     return Outcome(folder, cells, folder.config(), 0, is_tracked)
 
@@ -167,7 +167,7 @@ def _say_where(settings: Settings) -> None:
 
 def _check_writable(results: Path) -> None:
     try:
-        place.of(results).put("cache/CACHEDIR.TAG", _TAG)
+        storage.of(results).put("cache/CACHEDIR.TAG", _TAG)
         results.mkdir(parents=True, exist_ok=True)
         files.write_bytes(results / "cache" / "CACHEDIR.TAG", _TAG)
     except OSError as error:

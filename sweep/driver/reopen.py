@@ -17,7 +17,7 @@ from sweep.execution import notes, origin, rows
 from sweep.execution.plan import Prepared
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.options import Options
-from sweep.store import mirror
+from sweep.store import sync
 from sweep.store.cache import Cache
 from sweep.store.folder import CONFIG, DIFF, FINDINGS, OF_REPORT, PROVENANCE, SweepFolder
 from sweep.store.journal import Journal
@@ -40,7 +40,7 @@ def opened(results: Path, name: str | None) -> SweepFolder:
         if damaged:
             _rebuild(folder, damaged)
             notes.note(f"{folder.sweep}: {', '.join(damaged)}: damaged, and written anew")
-            mirror.push_all(folder.results, folder.path)
+            sync.push_all(folder.results, folder.path)
     return folder
 
 

@@ -10,7 +10,7 @@ from sweep.grid import elsewhere, overrides, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
 from sweep.papers import studies
-from sweep.store import mirror
+from sweep.store import sync
 from sweep.store.folder import SweepFolder
 
 
@@ -23,7 +23,7 @@ def ask(
     asked = request.read(overrides, options, fail_fast=fail_fast)
     if asked.study is not None and asked.experiment is not None:
         studies.check(asked.study, options.files["experiment"][asked.experiment])
-    mirror.fetch(asked.settings.results)
+    sync.fetch(asked.settings.results)
     return asked
 
 

@@ -26,7 +26,7 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.search.answers import Answers
 from sweep.search.question import Batch, Question
-from sweep.store import mirror
+from sweep.store import sync
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
@@ -84,7 +84,7 @@ class Rounds:
 
         with self.journal.locked(on_wait):
             if waited:
-                mirror.fetch(self._results)
+                sync.fetch(self._results)
                 self.first = self._prepare(self._batch.grid)
             yield
 

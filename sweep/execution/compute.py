@@ -28,11 +28,11 @@ from sweep.execution.plan import Planned, Prepared
 from sweep.execution.progress import Line, Progress, console
 from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
-from sweep.store import place
+from sweep.store import storage
 from sweep.store.cell import CellError, CellResult
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
-from sweep.store.keep import MOST_CELLS, Written, mark_of
+from sweep.store.shard_writer import MOST_CELLS, Written, mark_of
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -237,7 +237,7 @@ def run(
     mark = cache(lambda: mark_of(prepared.cache.place))
 
     def keep(some: Sequence[Planned]) -> Keeping:
-        where = place.name_of(prepared.cache.results)
+        where = storage.name_of(prepared.cache.results)
         return Keeping(where, mark(), [*plan.kept_configs(prepared, some)])
 
     came: list[Came] = []  # and does not count yet: what came in a moment

@@ -13,7 +13,7 @@ from sim.base import files
 from sweep.execution.made import ANSWER, Recipe, describe, load
 from sweep.grid import remote, traces
 from sweep.grid.config_tree import canonical
-from sweep.store import converted, mirror, sources
+from sweep.store import converted_workloads, sources, sync
 from sweep.store.file_digests import FileDigests, Stamp, stamp
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class Inputs:
         if not self.is_read(name):
             return Recipe(wanted.trace, wanted.cluster, digest=digest)
         is_parquet = wanted.trace["format"] == "parquet"  # which is read as what is kept would be
-        kept = None if is_parquet else converted.folder_of(self._results, name)
+        kept = None if is_parquet else converted_workloads.folder_of(self._results, name)
         if digest and kept is not None and not kept.is_dir():
-            mirror.fetch_part(self._results, f"{kept.relative_to(self._results).as_posix()}/")
+            sync.fetch_part(self._results, f"{kept.relative_to(self._results).as_posix()}/")
         files = wanted.stamps, self._copies
         return Recipe(wanted.trace, wanted.cluster, kept, digest, n_tasks, *files)
 
@@ -130,7 +130,7 @@ class Inputs:
             file = self._folder / f"{name}.json"
             files.write_checked_json(file, about)
             # without what was kept the trace is read again
-            mirror.push(self._results, file, converted.folder_of(self._results, name))
+            sync.push(self._results, file, converted_workloads.folder_of(self._results, name))
             self._known[name] = dict(about)
 
     def workload(self, name: str) -> Workload:

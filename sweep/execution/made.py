@@ -17,7 +17,7 @@ from sim.base.masking import mask
 from sweep.grid import clusters, remote, traces
 from sweep.grid.clusters import Built
 from sweep.grid.config_tree import canonical
-from sweep.store import converted
+from sweep.store import converted_workloads
 from sweep.store.file_digests import Stamp, stamp
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def load(recipe: Recipe) -> Workload:
     Raises InputError where that fails, or its content is another than it was before.
     """
     if recipe.kept is not None and recipe.digest:
-        found = converted.find(recipe.kept, recipe.digest)
+        found = converted_workloads.find(recipe.kept, recipe.digest)
         if found is not None:
             return found
     try:
@@ -136,7 +136,7 @@ def load(recipe: Recipe) -> Workload:
             rule="changed workload",
         )
     if recipe.kept is not None:
-        converted.keep(workload, recipe.kept)
+        converted_workloads.keep(workload, recipe.kept)
     return workload
 
 

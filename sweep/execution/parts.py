@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweep.execution.cell import error_of
-from sweep.store import keep
+from sweep.store import shard_writer
 
 if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
     from sweep.execution.watch import Watched
     from sweep.store.cell import CellResult
-    from sweep.store.keep import Written
-    from sweep.store.place import Place
+    from sweep.store.shard_writer import Written
+    from sweep.store.storage import Place
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,13 @@ Done = tuple["CellResult", Mapping[str, Any]]
 
 def pack(done: Sequence[Done], there: Place | None) -> Part:
     """Put the tables of cells into shards, in their place where it is reached from here."""
-    rows, unkept = keep.rows_of((result, config) for result, config in done if not result.error)
+    rows, unkept = shard_writer.rows_of(
+        (result, config) for result, config in done if not result.error
+    )
     results = []
     for result, _ in done:
         # a table of the user's evaluator that no file can hold is the cell's fault alone
         found = unkept.get(result.key)
         error = result.error if found is None else error_of("keep", found)
         results.append(result._replace(metrics={}, jobs=None, error=error))
-    return Part(results, [*keep.write(rows, there)])
+    return Part(results, [*shard_writer.write(rows, there)])

@@ -24,7 +24,7 @@ from sweep.execution.parts import Done, Part, pack
 from sweep.execution.watch import watching
 from sweep.execution.working_folder import leave_if_gone
 from sweep.grid import clusters
-from sweep.store import keep
+from sweep.store import shard_writer
 from sweep.store.cell import CellError, CellResult, CellSpec
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run_batch(workload: Workload, chunk: Chunk, made: Made | None = None) -> Ite
 def _part(done: Sequence[Done], keeping: Keeping | None) -> Part:
     if keeping is None:
         return Part([result for result, _ in done])
-    return pack(done, keep.reached(keeping.where, keeping.mark))
+    return pack(done, shard_writer.reached(keeping.where, keeping.mark))
 
 
 def make(

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from sim.base import html
 from sweep.store.folder import CELLS, HTML, TABLE
-from sweep.store.listed import listed
+from sweep.store.sweep_summaries import listed
 
 _TEMPLATES = Path(__file__).parent / "templates"
 MAX_SENTENCES = 4

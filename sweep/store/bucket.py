@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sim.base.errors import InputError, in_a_line
 from sim.base.masking import mask
-from sweep.store import signed
+from sweep.store import signed_put
 
 TRIES, PAUSE_S = 6, 0.25
 MOST_PAUSE_S = 4.0
@@ -89,7 +89,7 @@ class Bucket:
         def write() -> None:
             # Arrow cuts it into parts: what a failure leaves of them stays in the store, and an
             # answer that it does not understand is logged on standard error
-            if len(content) >= PART_BYTES and signed.put(self._address, name, content):
+            if len(content) >= PART_BYTES and signed_put.put(self._address, name, content):
                 return
             system, root = self._there
             with system.open_output_stream(f"{root}/{name}") as stream:
@@ -109,7 +109,7 @@ class Bucket:
         def write() -> bool | None:
             nonlocal n_asked
             n_asked += 1
-            return signed.put(self._address, name, content, is_new=True)
+            return signed_put.put(self._address, name, content, is_new=True)
 
         made = self._tried(write)
         if made is False and n_asked > 1:  # the first may have come through, and its answer not

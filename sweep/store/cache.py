@@ -15,10 +15,10 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sweep.store import keep, place, shards
+from sweep.store import shard_writer, shards, storage
 from sweep.store.cell import CellResult
 from sweep.store.index import Index, Keys, Places
-from sweep.store.keep import MOST_BYTES, MOST_CELLS, Written
+from sweep.store.shard_writer import MOST_BYTES, MOST_CELLS, Written
 from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import KeptSources
 
@@ -42,9 +42,9 @@ class Cache:
 
     def __init__(self, results: Path) -> None:
         self.results = results
-        self.place = place.of(results)
+        self.place = storage.of(results)
         self.sources = KeptSources(results)
-        self._is_here = isinstance(self.place, place.Folder)
+        self._is_here = isinstance(self.place, storage.Folder)
         self._made: Index | None = None
         self._open: OrderedDict[str, tuple[Shard, int]] = OrderedDict()
         self._unpacked: OrderedDict[str, dict[str, F8]] = OrderedDict()
@@ -170,8 +170,8 @@ class Cache:
         All of them are kept when it returns, but for those whose table no file can hold: their
         errors are returned by key.
         """
-        rows, errors = keep.rows_of(results)
-        for written in keep.write(rows, None):
+        rows, errors = shard_writer.rows_of(results)
+        for written in shard_writer.write(rows, None):
             self.commit([written])
         return errors
 
@@ -244,7 +244,7 @@ class Cache:
                 assert values is not None
                 for at, (key, config, schema, jobs) in enumerate(shard.rows()):
                     rows[key] = Row(key, config, schema, jobs, _row(each.names, values[:, at]))
-        made = self.commit([*keep.write([rows[key] for key in sorted(rows)], None)])
+        made = self.commit([*shard_writer.write([rows[key] for key in sorted(rows)], None)])
         # what was put together before a kill may be made again: by the same name
         files = {each.name for each in taken} - {each.name for each in made}
         for name in sorted(files):
@@ -300,7 +300,7 @@ class Cache:
     def _is_whole(self, manifest: Manifest) -> bool:
         """Tell whether a shard can be gone by; one elsewhere is looked at when it is read."""
         if self._is_here and manifest.shard not in self._whole:
-            content = place.read(self.place, shards.file_of(manifest.shard))
+            content = storage.read(self.place, shards.file_of(manifest.shard))
             if content is None or shards.name_of(content) != manifest.shard:
                 return False
             self._whole.add(manifest.shard)
@@ -310,7 +310,7 @@ class Cache:
         if manifest.shard in self._open:
             self._open.move_to_end(manifest.shard)
             return self._open[manifest.shard][0]
-        content = place.read(self.place, shards.file_of(manifest.shard))
+        content = storage.read(self.place, shards.file_of(manifest.shard))
         if content is None or shards.name_of(content) != manifest.shard:
             return None
         shard = Shard(content)
@@ -324,7 +324,7 @@ class Cache:
     def _values(self, manifest: Manifest) -> F8 | None:
         """Return the metrics of a manifest's cells, a row a name."""
         if manifest.name not in self._unpacked:
-            content = place.read(self.place, MANIFESTS + manifest.name)
+            content = storage.read(self.place, MANIFESTS + manifest.name)
             found = [] if content is None else shards.read_manifests(manifest.name, content)
             if not found:
                 return None

@@ -18,9 +18,9 @@ from sim.base.arrays import Mask
 from sim.base.columns import values_of
 from sim.base.errors import InputError
 from sweep.grid.config_tree import to_yaml
-from sweep.store import checksums, known
+from sweep.store import checksums, sweep_list
 
-CELLS, CONFIG, PROVENANCE = known.CELLS, "config.yaml", "provenance.json"
+CELLS, CONFIG, PROVENANCE = sweep_list.CELLS, "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
 TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
 SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
@@ -62,9 +62,9 @@ class SweepFolder:
         """Folder of a sweep that is over, by id, name, or path; the latest begun if None."""
         if name is not None and (Path(name) / CELLS).is_file():
             return cls(Path(name).resolve())
-        found = known.find(results, name)
+        found = sweep_list.find(results, name)
         if not found.is_over:
-            over = [each.sweep for each in known.sweeps(results) if each.is_over]
+            over = [each.sweep for each in sweep_list.sweeps(results) if each.is_over]
             others = f"; the latest that is over is {over[-1]}" if over else ""
             raise InputError(
                 f"{found.sweep} is not over: `python -m sweep status` tells how far it is, the "

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sweep.store import shards
-from sweep.store.place import Place, read
 from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
+from sweep.store.storage import Place, read
 
 Keys = np.ndarray[Any, np.dtype[np.bytes_]]
 Places = np.ndarray[Any, np.dtype[np.int32]]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sweep.store import mirror, place
+from sweep.store import storage, sync
 from sweep.store.lease import EXPIRES_S, Lease
 
 Event = dict[str, Any]
@@ -49,7 +49,7 @@ class Journal:
     def append(self, event: str, **fields: Any) -> None:
         """Add an event, with the time of day and the process."""
         self._write(event, [fields])
-        mirror.push(self._results, self.file)
+        sync.push(self._results, self.file)
 
     def append_cells(self, cells: Iterable[Mapping[str, Any]]) -> None:
         """Add what became of cells; it is handed over as the lease's heart beats."""
@@ -152,9 +152,9 @@ class Journal:
     def lease(self) -> Lease:
         """Return what the process holds that runs the sweep."""
         return Lease(
-            place.of(self._results),
+            storage.of(self._results),
             f"journal/{self._sweep}",
-            on_beat=lambda: mirror.push(self._results, self.file, waits=False),
+            on_beat=lambda: sync.push(self._results, self.file, waits=False),
         )
 
     @contextlib.contextmanager
@@ -171,7 +171,7 @@ class Journal:
 
     def has_company(self) -> bool:
         """Tell whether another sweep runs in this place, as far as can be seen at once."""
-        there = place.of(self._results)
+        there = storage.of(self._results)
         beats = {
             name.partition(".lease/")[0]: at_s
             for name, at_s in there.times_s("journal/").items()

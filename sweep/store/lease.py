@@ -20,9 +20,9 @@ from typing import Any
 
 from sim.base import process
 from sim.base.errors import InputError
-from sweep.store import place
+from sweep.store import storage
 from sweep.store.bucket import waiting
-from sweep.store.place import Place
+from sweep.store.storage import Place
 
 BEAT_S, EXPIRES_S = 3.0, 30.0
 
@@ -198,7 +198,7 @@ def _is_free(content: bytes | None) -> bool:
 @contextlib.contextmanager
 def exclusive(file: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[Lease]:
     """Hold what a file of this machine's stands for; wait if another process does."""
-    lease = Lease(place.Folder(file.parent), file.name)
+    lease = Lease(storage.Folder(file.parent), file.name)
     lease.take(on_wait)
     try:
         yield lease

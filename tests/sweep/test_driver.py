@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sweep.execution import compute
-from sweep.store import keep
+from sweep.store import shard_writer
 from sweep.store.journal import Journal
 from tests.sweep.small import (
     Command,
@@ -235,7 +235,7 @@ def test_what_was_cached_before_stays_so_through_a_kill(
 def test_a_damaged_cell_is_computed_again(
     fake: Command, damage: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keep, "MOST_CELLS", 1)
+    monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
     first = fake(*GRID)
     whole = results_only(fake.results)
     file = next((fake.results / "cache" / "shards").iterdir())

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from sweep.execution.parts import Part, pack
-from sweep.store import keep
+from sweep.store import shard_writer
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellResult
-from sweep.store.place import Folder
+from sweep.store.storage import Folder
 
 ERROR: CellError = {"stage": "policy", "type": "E", "message": "m", "traceback": ""}
 A, B, C = (digit * 64 for digit in "abc")
@@ -31,14 +31,14 @@ DONE = [
 
 
 def packed(root: Path, mark: str, what: Any = DONE) -> Part:
-    return pack(what, keep.reached(str(root), mark))
+    return pack(what, shard_writer.reached(str(root), mark))
 
 
 @pytest.mark.parametrize("is_reached", [True, False])
 def test_a_shard_is_put_from_here_or_handed_over_and_counts_with_its_manifest(
     tmp_path: Path, *, is_reached: bool
 ) -> None:
-    mark = keep.mark_of(Folder(tmp_path))
+    mark = shard_writer.mark_of(Folder(tmp_path))
     part = packed(tmp_path, mark if is_reached else "of another folder of this name")
     assert [(one.key, one.error) for one in part.results] == [(A, None), (B, ERROR), (C, None)]
     assert all(one.jobs is None and not one.metrics for one in part.results)
@@ -60,7 +60,7 @@ def test_what_can_not_be_put_is_handed_over(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    mark = keep.mark_of(Folder(tmp_path))
+    mark = shard_writer.mark_of(Folder(tmp_path))
     monkeypatch.setattr(Folder, "put", full)
     (written,) = packed(tmp_path, mark).kept
     monkeypatch.undo()
@@ -84,5 +84,5 @@ def test_of_none_that_is_done_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_place_is_marked_once(tmp_path: Path) -> None:
-    assert keep.mark_of(Folder(tmp_path)) == keep.mark_of(Folder(tmp_path)) != ""
-    assert keep.reached(str(tmp_path / "elsewhere"), "") is None
+    assert shard_writer.mark_of(Folder(tmp_path)) == shard_writer.mark_of(Folder(tmp_path)) != ""
+    assert shard_writer.reached(str(tmp_path / "elsewhere"), "") is None

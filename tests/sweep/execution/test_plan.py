@@ -10,7 +10,7 @@ import pytest
 from sweep.execution import plan
 from sweep.grid import grid
 from sweep.grid.config_tree import canonical
-from sweep.store import keep
+from sweep.store import shard_writer
 from tests.sweep.small import Command
 
 GRID = ("policy=fifo,las", "policy.queues=5,10", "capacity=0.5,1", "seed=range(0,3)")
@@ -50,7 +50,7 @@ def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command)
 def test_what_is_cached_is_found_unless_it_is_damaged(
     fake: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keep, "MOST_CELLS", 1)
+    monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
     fake("policy=fifo", "seed=0,1")
     found = prepared(fake, "policy=fifo", "seed=0,1,2")
     assert [planned.key in found.metrics for planned in found.planned] == [True, True, False]

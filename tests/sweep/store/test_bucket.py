@@ -14,7 +14,7 @@ from sim.base.errors import InputError
 from sweep.cli import main
 from sweep.grid import elsewhere, traces
 from sweep.store import bucket as bucket_module
-from sweep.store import mirror, place, signed
+from sweep.store import signed_put, storage, sync
 from sweep.store.bucket import Bucket
 from sweep.store.lease import Lease
 from tests.sweep import s3
@@ -42,9 +42,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
     def move(name: str) -> Path:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-        for known in (elsewhere._ADDRESSES, mirror._PUSHED):
+        for known in (elsewhere._ADDRESSES, sync._PUSHED):
             known.clear()
-        place._bucket.cache_clear()
+        storage._bucket.cache_clear()
         return tmp_path / name
 
     return move
@@ -85,13 +85,13 @@ def test_contents(address: str) -> None:
 @pytest.mark.parametrize("is_signed", [True, False])
 def test_is_created_once(address: str, is_signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool | None] = []
-    real = signed.put
+    real = signed_put.put
 
     def put(*given: Any, **options: Any) -> bool | None:
         asked.append(real(*given, **options) if is_signed else None)
         return asked[-1]
 
-    monkeypatch.setattr(signed, "put", put)
+    monkeypatch.setattr(signed_put, "put", put)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
     there = Bucket(address)
     assert there.put_new("a b/c", b"one")
@@ -108,7 +108,7 @@ def test_is_created_once(address: str, is_signed: bool, monkeypatch: pytest.Monk
 def test_two_who_look_at_the_same_time_step_back(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signed, "put", lambda *_, **__: None)
+    monkeypatch.setattr(signed_put, "put", lambda *_, **__: None)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
     there = Bucket(address)
     real = there._listed
@@ -133,15 +133,15 @@ def test_credentials_are_found_where_other_tools_find_them(
         monkeypatch.delenv(name, raising=False)
     file = tmp_path / "credentials"
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
-    assert signed._secrets("a%2Fb", "c") == ("a/b", "c", "")
-    assert signed._secrets(None, None) is None
+    assert signed_put._secrets("a%2Fb", "c") == ("a/b", "c", "")
+    assert signed_put._secrets(None, None) is None
     file.write_text("[default]\naws_access_key_id = k\naws_secret_access_key = s%\n")
-    assert signed._secrets(None, None) == ("k", "s%", "")
+    assert signed_put._secrets(None, None) == ("k", "s%", "")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "e")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "f")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "t")
-    assert signed._secrets(None, None) == ("e", "f", "t")
-    assert signed.put("gs://bucket/prefix", "name", b"") is None
+    assert signed_put._secrets(None, None) == ("e", "f", "t")
+    assert signed_put.put("gs://bucket/prefix", "name", b"") is None
 
 
 @pytest.mark.parametrize(

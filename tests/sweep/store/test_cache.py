@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from sweep.store import cache as cache_module
-from sweep.store import keep
+from sweep.store import shard_writer
 from sweep.store.cache import ORPHAN_S, Cache
 from sweep.store.cell import CellResult
-from sweep.store.place import Folder
+from sweep.store.storage import Folder
 from tests.sweep.small import every_file, keys_kept
 
 KEY = "ab" + "0" * 62
@@ -257,7 +257,9 @@ def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
     written = [
         one
         for part in parts
-        for one in keep.write(keep.rows_of((result(k), CONFIG) for k in part)[0], cache.place)
+        for one in shard_writer.write(
+            shard_writer.rows_of((result(k), CONFIG) for k in part)[0], cache.place
+        )
     ]
     cache.commit(written)
     assert len([*(tmp_path / "cache" / "manifests").iterdir()]) == 1

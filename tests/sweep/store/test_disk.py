@@ -19,7 +19,7 @@ import pytest
 from sim.base import files
 from sweep.cli import main
 from sweep.execution import compute
-from sweep.store import keep, shards
+from sweep.store import shard_writer, shards
 from sweep.store.journal import Journal
 from tests.sweep.mounts import remount, tmpfs
 from tests.sweep.small import Command, every_file, keys_kept
@@ -68,7 +68,7 @@ class TestAFullDisk:
     def test_says_so_and_goes_on_from_there_with_room(
         self, fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(keep, "MOST_CELLS", 1)
+        monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
         monkeypatch.setattr(compute, "KEEP_EVERY_S", 0.0)
         undisturbed = fake(*GRID)
         assert undisturbed.code == 0
@@ -210,7 +210,7 @@ class TestADamagedFile:
     def test_of_the_cache_is_computed_anew(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(keep, "MOST_CELLS", 1)
+        monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
         before = fake(*self.GRID)
         expected = results(fake.results)
         shards = sorted((fake.results / "cache" / "shards").iterdir())

@@ -13,7 +13,7 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.store.lease import Lease, LeaseLostError
-from sweep.store.place import Folder
+from sweep.store.storage import Folder
 
 NAME = "journal/sweep-1"
 

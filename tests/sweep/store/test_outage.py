@@ -15,7 +15,7 @@ from sim.base.errors import InputError
 from sweep.cli import main
 from sweep.grid import elsewhere
 from sweep.store import bucket as bucket_module
-from sweep.store import journal, lease, mirror, place, signed
+from sweep.store import journal, lease, signed_put, storage, sync
 from sweep.store.bucket import Bucket, waiting
 from sweep.store.lease import Lease
 from tests.sweep import s3
@@ -169,7 +169,7 @@ def test_what_came_through_and_was_not_answered_is_ours(
 def test_expired_credentials_are_no_store_without_conditions(front: Front, address: str) -> None:
     front.refuse = lambda _: 400
     with pytest.raises(OSError, match="answers 400"):
-        signed.put(address, "a", b"", is_new=True)
+        signed_put.put(address, "a", b"", is_new=True)
 
 
 @pytest.mark.parametrize("kept_in", ["environment", "file"])
@@ -255,9 +255,9 @@ def far(
         return command.bare(*words, *trace, *where)
 
     yield run
-    for known in (elsewhere._ADDRESSES, mirror._PUSHED):
+    for known in (elsewhere._ADDRESSES, sync._PUSHED):
         known.clear()
-    place._bucket.cache_clear()
+    storage._bucket.cache_clear()
 
 
 def at_cell(number: int, happens: Callable[[], object]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweep.store import known
+from sweep.store import sweep_list
 from sweep.store.folder import DamagedError, SweepFolder
 from sweep.store.journal import Journal
 
@@ -26,7 +26,7 @@ class Listed:
 def listed(results: Path) -> list[Listed]:
     """List the sweeps of a folder of results, the latest begun or asked for again first."""
     found = []
-    for each in reversed(known.sweeps(results)):
+    for each in reversed(sweep_list.sweeps(results)):
         begun, asked = map(_at, (each.begun_s, each.asked_s))
         if each.is_over:
             n_cells, state, sentences = _over(SweepFolder.of(results, each.sweep))

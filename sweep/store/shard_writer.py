@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.store import place, shards
+from sweep.store import shards, storage
 from sweep.store.cell import CellResult
-from sweep.store.place import Place
 from sweep.store.shards import Row
+from sweep.store.storage import Place
 
 MOST_CELLS, MOST_BYTES = 4096, 2**24
 """A shard's, at most; one cell may be larger."""
@@ -93,7 +93,7 @@ def reached(where: str, mark: str) -> Place | None:
 
 def _look_for(where: str, mark: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # InputError is one
-        found = place.named(where)
+        found = storage.named(where)
         if found.get(MARK) == mark.encode():
             _REACHED[where, mark] = found
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sim.base import files
-from sweep.store import place
+from sweep.store import storage
 from sweep.store.bucket import Bucket
 
 _PARTS = ("journal/", "sweeps/", "cache/sources/", "cache/workloads/")
@@ -32,7 +32,7 @@ def push(results: Path, *paths: Path, waits: bool = True) -> None:
 
     While another thread hands over files this one `waits`, or leaves its own for later.
     """
-    there = place.of(results)
+    there = storage.of(results)
     if not isinstance(there, Bucket) or not _PUSHING.acquire(blocking=waits):
         return
     try:
@@ -75,7 +75,7 @@ def fetch(results: Path) -> Path:
 
 def fetch_part(results: Path, *parts: str) -> None:
     """Bring what changed in some parts."""
-    there = place.of(results)
+    there = storage.of(results)
     if not isinstance(there, Bucket):
         return
     kept = files.read_json(results / _FETCHED)
