@@ -23,7 +23,7 @@ import pyarrow as pa
 from sweep.execution import compute, plan
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import Chunk, Part
+from sweep.execution.result_batch import Chunk, Part
 from sweep.grid import grid
 from sweep.grid.request import Request
 from sweep.store import shards

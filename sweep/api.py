@@ -20,7 +20,7 @@ import pyarrow as pa
 from sim.base import files
 from sim.base.errors import InputError, unknown
 from sweep import driver
-from sweep.execution import again, notes, rebase, rows
+from sweep.execution import baseline_metrics, cells_table, notes, rerun
 from sweep.grid import elsewhere
 from sweep.grid.options import Options
 from sweep.grid.overrides import quote
@@ -190,7 +190,7 @@ class Sweep:
         means.chosen(self._summary, names)
         cells = self._narrow
         if baseline != own:
-            cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
+            cells = baseline_metrics.against(cells, self.config["swept"], baseline, self._cache)
         asked = {**about(self.config), "baseline": baseline}
         found = contrasts.compare(cells, chosen=names, **asked)
         return _frame(contrasts.SCHEMA.empty_table() if found is None else found)
@@ -265,7 +265,7 @@ class Sweep:
 
     @cached_property
     def _narrow(self) -> pa.Table:
-        return rows.read(self._folder)
+        return cells_table.read(self._folder)
 
     @cached_property
     def _summary(self) -> Summary:
@@ -355,7 +355,7 @@ class Cell:
         folder = self._of._folder
         notes.note(f"{self!r}: not in the cache any more; running it again")
         prepared, planned = driver.plan_cell(driver.ask_again(folder), self.labels)
-        return again.kept_again(prepared, planned, self._row["key"]).jobs
+        return rerun.kept_again(prepared, planned, self._row["key"]).jobs
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

@@ -25,7 +25,7 @@ from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
 from sim.evaluators import NO_POLICY
 from sweep.execution import plan
-from sweep.execution.again import run_again
+from sweep.execution.rerun import run_again
 from sweep.grid import grid
 from tests.sweep.small import request
 

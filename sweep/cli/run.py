@@ -20,8 +20,8 @@ from sweep import track as tracking
 from sweep.cli import outcome
 from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
-from sweep.execution.again import run_again
 from sweep.execution.plan import Planned, Prepared, kept_config, tables_of
+from sweep.execution.rerun import run_again
 from sweep.stats.cell_columns import AXES, Rows
 from sweep.store.cache import Cache
 from sweep.store.cache_miss import Nearest

@@ -12,7 +12,7 @@ from sim.base.errors import InputError
 from sim.base.text import label, printable, table_lines
 from sweep import driver
 from sweep.cli.command import Command
-from sweep.execution import rebase, rows
+from sweep.execution import baseline_metrics, cells_table
 from sweep.grid import request
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.overrides import Assignment
@@ -140,7 +140,7 @@ def report(command: Command) -> int:
             raise InputError("--gantt, baseline= and metrics= go with one sweep")
         return _compare(*(driver.opened(results, name) for name in command.names))
     folder = driver.opened(results, command.sweep())
-    cells, config, gantt = rows.read(folder), folder.config(), command.flags.gantt
+    cells, config, gantt = cells_table.read(folder), folder.config(), command.flags.gantt
     words = command.given("baseline", "metrics")
     if words:
         return _otherwise(folder, words, gantt)
@@ -162,7 +162,9 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
                 if name not in (ALL_METRICS, *folder.schema().names):
                     raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
     cache = Cache(folder.results)
-    cells = rebase.against(rows.read(folder), config["swept"], config["baseline"], cache)
+    cells = baseline_metrics.against(
+        cells_table.read(folder), config["swept"], config["baseline"], cache
+    )
     name = "--".join([folder.sweep, *(line.text for line in words)])
     other = SweepFolder(folder.results / REPORTS / re.sub(r"[^\w.=,-]", "_", name))
     other.replace(FINDINGS, folder.findings())

@@ -13,7 +13,7 @@ from sweep import track
 from sweep.driver.output import Outcome, write_folder
 from sweep.driver.request import python_path
 from sweep.driver.rounds import Rounds, Settled
-from sweep.execution import notes, rows
+from sweep.execution import cells_table, notes
 from sweep.execution.cell import Simulate
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Prepared
@@ -126,10 +126,12 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
     """Answer a sweep that is over and of which every cell is cached: only statuses change."""
     settings = prepared.grid.request.settings
     journal.append("asked")
-    cells = rows.read(folder)
+    cells = cells_table.read(folder)
     if cells["status"].unique().to_pylist() != ["cached"]:
-        cells = rows.with_status(cells, "cached")
-        with folder.replacing_cells(rows.with_status(part, "cached") for part in folder.parts()):
+        cells = cells_table.with_status(cells, "cached")
+        with folder.replacing_cells(
+            cells_table.with_status(part, "cached") for part in folder.parts()
+        ):
             pass
     ends = [event for event in journal.milestones() if event["event"] == "end"]
     is_tracked = track.is_logged(settings, ends[-1].get("tracked"))

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from sweep import report
-from sweep.execution import notes, origin, rows
-from sweep.execution.known import Flags
+from sweep.execution import cells_table, notes, origin
+from sweep.execution.cell_metrics import Flags
 from sweep.execution.memory import give_back
 from sweep.execution.plan import Prepared
 from sweep.papers import studies
@@ -27,7 +27,7 @@ class Outcome:
     """A sweep that is over."""
 
     folder: SweepFolder
-    cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.rows`
+    cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.cells_table`
     config: Mapping[str, Any]  # ``config.yaml``
     n_failed: int
     is_tracked: bool = True  # whether MLflow has it, if it was to be logged there
@@ -45,7 +45,7 @@ def write_folder(
     `confirm` raises where another process has taken over: nothing is written from then on.
     """
     give_back()
-    cells = rows.narrow(prepared, errors, cached)
+    cells = cells_table.narrow(prepared, errors, cached)
     give_back()
     config = origin.config_of(prepared)
     confirm()
@@ -63,9 +63,9 @@ def write_cells(
     confirm: Callable[[], None],
 ) -> None:
     """Write the tables and the report of cells, ``cells.parquet`` last."""
-    with folder.replacing_cells(rows.parts(prepared, cells)):
+    with folder.replacing_cells(cells_table.parts(prepared, cells)):
         give_back()
-        folder.replace(FINDINGS, find(rows.parts(prepared, cells), config, prepared.cache))
+        folder.replace(FINDINGS, find(cells_table.parts(prepared, cells), config, prepared.cache))
         write_report(folder, cells, config, provenance, cache=prepared.cache)
         confirm()
 

@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sweep.driver import loop, output
 from sweep.driver.request import ask_for, find_modules
 from sweep.driver.rounds import Rounds
-from sweep.execution import notes, origin, rows
+from sweep.execution import cells_table, notes, origin
 from sweep.execution.plan import Prepared
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.options import Options
@@ -71,7 +71,7 @@ def _rebuild(folder: SweepFolder, damaged: Mapping[str, str]) -> None:
 
 
 def _from_folder(folder: SweepFolder, damaged: Set[str]) -> None:
-    cells, config = rows.read(folder), folder.config()
+    cells, config = cells_table.read(folder), folder.config()
     if FINDINGS in damaged:
         find_modules(Options.of(config["config_dirs"]))  # of a study of somebody's own
         folder.replace(FINDINGS, output.find(folder.parts(), config, Cache(folder.results)))
@@ -96,7 +96,7 @@ def _from_cache(folder: SweepFolder, damaged: Set[str]) -> None:
     about = folder.replace_origin(config, provenance, diff)
     cached = np.ones(len(prepared.planned), bool)
     confirm = Journal(folder.results, folder.sweep).confirm
-    cells = rows.narrow(prepared, {}, cached)
+    cells = cells_table.narrow(prepared, {}, cached)
     output.write_cells(prepared, folder, cells, config, about, confirm)
 
 

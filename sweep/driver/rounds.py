@@ -17,9 +17,9 @@ import numpy as np
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.execution import compute, notes, origin, plan
+from sweep.execution.cell_metrics import Flags
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
-from sweep.execution.known import Flags
 from sweep.execution.plan import Prepared
 from sweep.execution.sweep_id import name_of
 from sweep.grid.config_tree import canonical

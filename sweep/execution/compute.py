@@ -22,12 +22,12 @@ from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
-from sweep.execution.made import Clusters, Recipe, few_of
-from sweep.execution.parts import Keeping, Part, pack
 from sweep.execution.plan import Planned, Prepared
 from sweep.execution.progress import Line, Progress, console
+from sweep.execution.result_batch import Keeping, Part, pack
 from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
+from sweep.execution.workload_build import Clusters, Recipe, few_of
 from sweep.store import storage
 from sweep.store.cell import CellError, CellResult
 from sweep.store.index import as_keys

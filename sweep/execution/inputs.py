@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sim.base import files
-from sweep.execution.made import ANSWER, Recipe, describe, load
+from sweep.execution.workload_build import ANSWER, Recipe, describe, load
 from sweep.grid import remote, traces
 from sweep.grid.config_tree import canonical
 from sweep.store import converted_workloads, sources, sync

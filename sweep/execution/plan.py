@@ -12,9 +12,9 @@ import numpy as np
 
 from sim.base.masking import mask_tree
 from sim.base.sources import Table
+from sweep.execution.cell_metrics import Flags, Metrics, Rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.keys import key_of, policy_text
-from sweep.execution.known import Flags, Metrics, Rows
 from sweep.execution.sweep_id import SweepId
 from sweep.grid.cells import Lazy
 from sweep.grid.config_tree import canonical

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.evaluators import NO_POLICY
-from sweep.execution import made as making
+from sweep.execution import workload_build as making
 from sweep.execution.cell import run_cell
-from sweep.execution.made import Clusters, Made, Recipe, World
-from sweep.execution.parts import Done, Part, pack
+from sweep.execution.result_batch import Done, Part, pack
 from sweep.execution.watch import watching
 from sweep.execution.working_folder import leave_if_gone
+from sweep.execution.workload_build import Clusters, Made, Recipe, World
 from sweep.grid import clusters
 from sweep.store import shard_writer
 from sweep.store.cell import CellError, CellResult, CellSpec
@@ -30,7 +30,7 @@ from sweep.store.cell import CellError, CellResult, CellSpec
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Workload
-    from sweep.execution.parts import Chunk, Keeping
+    from sweep.execution.result_batch import Chunk, Keeping
 
 
 def run_batch(workload: Workload, chunk: Chunk, made: Made | None = None) -> Iterator[Part]:
@@ -74,14 +74,14 @@ def _part(done: Sequence[Done], keeping: Keeping | None) -> Part:
 def make(
     recipe: Recipe, wanted: Sequence[World], python_path: Sequence[str]
 ) -> tuple[Made, Workload, Workload]:
-    """Make a workload here, see `sweep.execution.made.make`; its few first jobs come beside it."""
+    """Make a workload here; see `workload_build.make`. Return its first few jobs beside it."""
     find_modules_in(python_path)
     made, workload = making.make(recipe, wanted)
     return made, workload, making.few_of(workload)
 
 
 def convert(recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:
-    """Convert a trace here; see `sweep.execution.made.convert`."""
+    """Convert a trace here; see `sweep.execution.workload_build.convert`."""
     find_modules_in(python_path)
     return making.convert(recipe)
 

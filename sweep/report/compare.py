@@ -15,7 +15,7 @@ import numpy as np
 from sim.base import files, html
 from sim.base.masking import mask_tree
 from sim.base.text import table_lines
-from sweep.execution.rebase import AGAINST_BASELINE
+from sweep.execution.baseline_metrics import AGAINST_BASELINE
 from sweep.grid import config_tree
 from sweep.report import changes, sheet
 from sweep.report.changes import Change

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sweep.execution import rows
+from sweep.execution import cells_table
 from sweep.execution.plan import Prepared
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
@@ -34,9 +34,9 @@ class Answers:
         self._last = prepared
 
     def table(self) -> pa.Table:
-        """Return the narrow table of the last batch; see `sweep.execution.rows`."""
+        """Return the narrow table of the last batch; see `sweep.execution.cells_table`."""
         assert self._last is not None
-        return rows.narrow(dataclasses.replace(self._last), self.errors)
+        return cells_table.narrow(dataclasses.replace(self._last), self.errors)
 
     def cells(self) -> list[Cell]:
         """Return every cell, each once, in the order in which they were asked for."""

@@ -37,7 +37,7 @@ class CellSpec(NamedTuple):
 class CellResult(NamedTuple):
     """Result of a cell: metrics and the table they were computed from, or an error.
 
-    Both are left out once they are kept; see `sweep.execution.parts`.
+    Both are left out once they are kept; see `sweep.execution.result_batch`.
     """
 
     key: str

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from sim import Workload
-from sweep.execution.made import Recipe
 from sweep.execution.on_ray.pool import make_runner
-from sweep.execution.on_ray.shared import LARGE
-from sweep.execution.parts import Part
+from sweep.execution.on_ray.shared_workloads import LARGE
 from sweep.execution.plan import Planned
+from sweep.execution.result_batch import Part
+from sweep.execution.workload_build import Recipe
 from sweep.grid.grid import Cell
 
 WHAT = {"name": "simulation"}

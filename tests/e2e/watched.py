@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass
 
 from policies import Policy, register
-from sweep.execution.made import FEW_JOBS
+from sweep.execution.workload_build import FEW_JOBS
 
 
 @register("watched")

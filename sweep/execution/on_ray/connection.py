@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
 from sweep.execution.on_ray import nodes
-from sweep.execution.on_ray.batches import Loss
 from sweep.execution.on_ray.start import environment_of, join, knock, start_local
+from sweep.execution.on_ray.task_queue import Loss
 
 if TYPE_CHECKING:
     from sweep.store.cell import CellSpec

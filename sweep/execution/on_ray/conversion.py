@@ -8,9 +8,9 @@ from typing import Any
 from sim.base.errors import InputError, in_a_line
 from sim.base.masking import mask
 from sweep.execution import task
-from sweep.execution.made import Recipe
 from sweep.execution.notes import note
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, ran_nothing
+from sweep.execution.workload_build import Recipe
 from sweep.grid import remote
 
 LARGE = 2**24

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from sim.base.errors import InputError, in_a_line
-from sweep.execution.on_ray import check
-from sweep.execution.on_ray.strikes import Strikes
+from sweep.execution.on_ray import preflight
+from sweep.execution.on_ray.failures import Strikes
 from sweep.execution.progress import Line
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Nodes:
     """Those that Ray lists, and what is known of each."""
 
     def __init__(self) -> None:
-        self._wanted: check.Wanted | None = None
+        self._wanted: preflight.Wanted | None = None
         self._up: dict[str, Node] = {}
         self._seen: dict[str, Node] = {}  # those that are gone, too
         self._strikes = Strikes()
@@ -71,7 +71,7 @@ class Nodes:
         self, specs: Iterable[CellSpec], python_path: Sequence[str], *, is_sent: bool = True
     ) -> None:
         """Say which cells will be run: nodes that join from now on are checked for them."""
-        self._wanted = {**check.wanted(specs, python_path), "sent": is_sent}
+        self._wanted = {**preflight.wanted(specs, python_path), "sent": is_sent}
 
     @property
     def modules(self) -> list[str]:
@@ -182,14 +182,14 @@ class Nodes:
         """Forget who is up: their answers were of a connection that is no more."""
         self._up.clear()
 
-    def _ask(self, node_id: str, node: Node, wanted: check.Wanted) -> None:
+    def _ask(self, node_id: str, node: Node, wanted: preflight.Wanted) -> None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         # as it stands: the node may not have the module
-        ray.cloudpickle.register_pickle_by_value(check)
+        ray.cloudpickle.register_pickle_by_value(preflight)
         where = NodeAffinitySchedulingStrategy(node_id, soft=False)
-        look = ray.remote(check.look)
+        look = ray.remote(preflight.look)
         options = {"max_retries": 0, "num_cpus": 0, "scheduling_strategy": where}
         node.answer = look.options(**options).remote(wanted)
         node.asked_s, node.n_asked, node.again_s = time.monotonic(), node.n_asked + 1, 0.0

@@ -13,18 +13,18 @@ from sim.base.errors import InputError, in_a_line
 from sweep.execution import task
 from sweep.execution.cell import error_of
 from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Wanted, Workloads
-from sweep.execution.made import Recipe
 from sweep.execution.memory import collecting_seldom
-from sweep.execution.on_ray import board
-from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches
+from sweep.execution.on_ray import heartbeats
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge
 from sweep.execution.on_ray.conversion import blame_input, convert
-from sweep.execution.on_ray.shared import Shared
-from sweep.execution.on_ray.warm import HEARTBEAT_S, warm_up
-from sweep.execution.parts import Chunk, Part
+from sweep.execution.on_ray.shared_workloads import Shared
+from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, Batches
+from sweep.execution.on_ray.warm_up import HEARTBEAT_S, warm_up
 from sweep.execution.plan import Planned
 from sweep.execution.progress import Line
+from sweep.execution.result_batch import Chunk, Part
 from sweep.execution.watch import GRACE_S, Watched, too_long
+from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class RayRunner:
         """Stop Ray if it was started for this runner, else leave the cluster."""
         self._forget_tasks()
         if self._connection.stays_up():
-            board.clear(self._board)
+            heartbeats.clear(self._board)
         self._connection.close()
         self._is_ready = False
 
@@ -198,7 +198,7 @@ class RayRunner:
             with self._connection.guarded():
                 remote = placed(memory, 1 if batch.careful else PARTS_AHEAD, batch.but)
                 name = f"{self._board}{next(self._n_named):09d}"
-                watched = Watched(name, self._timeout_s, board.post)
+                watched = Watched(name, self._timeout_s, heartbeats.post)
                 how = (batches.pace(batch), self._python_path, self._simulate, watched, keeping)
                 ref = remote.remote(workload, Chunk(specs, *how), made)
         except DisconnectedError:
@@ -304,7 +304,7 @@ class RayRunner:
         One that can say nothing, as its cell lets no other thread run, is told by its time.
         """
         name = self._names[ref]
-        entry = board.read(name).get(name) if self._connection.answers() else None
+        entry = heartbeats.read(name).get(name) if self._connection.answers() else None
         if entry is not None and entry["over"]:
             return entry
         seconds, batch = time.monotonic() - self._heard_s[ref], self._tasks[ref]
@@ -318,7 +318,7 @@ class RayRunner:
         if time.monotonic() < self._asked_s + ASK_S:
             return self._long
         self._asked_s = time.monotonic()
-        posted = board.read(self._board) if self._connection.answers() else {}
+        posted = heartbeats.read(self._board) if self._connection.answers() else {}
         keys = {entry["key"] for entry in posted.values()}
         out = (cell for batch in self._tasks.values() for cell in batch.work) if keys else ()
         names = {cell.key: cell.name for cell in out if cell.key in keys}

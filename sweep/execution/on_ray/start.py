@@ -18,7 +18,7 @@ from typing import Any
 from sim.base.errors import InputError, in_a_line
 from sim.base.kernel_cache import cache_dir
 from sweep.execution.notes import note
-from sweep.execution.on_ray import parcel
+from sweep.execution.on_ray import code_archive
 
 KNOCK_S = 5.0
 LOOPBACK = "127.0.0.1"
@@ -128,9 +128,9 @@ def join(address: str, environment: Mapping[str, str], own: Sequence[str] | None
         raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
     with tempfile.TemporaryDirectory(prefix="sweep-code-") as folder:
         goes_along: dict[str, Any] = {"env_vars": dict(environment)}
-        if own is not None and not parcel.travels_already():
+        if own is not None and not code_archive.travels_already():
             archive = Path(folder, "code.zip")
-            parcel.pack(archive, own, environment)
+            code_archive.pack(archive, own, environment)
             goes_along["working_dir"] = str(archive)
         try:
             _init(what, way_out, address=address, runtime_env=goes_along)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import sweep
-from sweep.execution import rows
+from sweep.execution import cells_table
 from sweep.store import folder
 from sweep.store.journal import Journal, summed
 from tests.sweep.small import (
@@ -40,7 +40,7 @@ def ran(fake: Command) -> Ran:
 @pytest.fixture
 def many(fake: Command, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Run a sweep whose table has several parts; return what columns are read of all of them."""
-    for module in (folder, rows):
+    for module in (folder, cells_table):
         monkeypatch.setattr(module, "ROWS_A_GROUP", 3)
     assert fake(*GRID, "seed=0,1").code == 0
     columns: list[Any] = []

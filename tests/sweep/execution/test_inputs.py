@@ -10,7 +10,7 @@ from sim.base import files
 from sim.base.errors import InputError
 from sweep.execution import inputs, plan
 from sweep.execution.inputs import Inputs
-from sweep.execution.made import Recipe
+from sweep.execution.workload_build import Recipe
 from sweep.grid import grid, traces
 from sweep.grid.grid import Cell
 from sweep.store.file_digests import FileDigests

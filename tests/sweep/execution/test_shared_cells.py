@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sweep.execution import compute, plan
-from sweep.execution.again import run_again
-from sweep.execution.on_ray.batches import SHARED_S, Batches
+from sweep.execution.on_ray.task_queue import SHARED_S, Batches
 from sweep.execution.plan import Planned
+from sweep.execution.rerun import run_again
 from sweep.grid import grid
 from sweep.store.journal import Journal
 from sweep.store.lease import EXPIRES_S

@@ -13,9 +13,9 @@ import pytest
 from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
-from sweep.execution.made import FEW_JOBS, Clusters, few_of
-from sweep.execution.parts import Chunk, Pace
+from sweep.execution.result_batch import Chunk, Pace
 from sweep.execution.task import Variant, find_modules_in, run_batch
+from sweep.execution.workload_build import FEW_JOBS, Clusters, few_of
 from sweep.store import sources
 from sweep.store.cell import CellResult, CellSpec
 from tests.sweep.small import fake_simulate

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
-from sweep.execution import rows
+from sweep.execution import cells_table
 from sweep.grid import grid
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
@@ -259,7 +259,7 @@ def test_settings_of_the_baseline_may_each_have_their_own(trace: list[str]) -> N
 @pytest.mark.parametrize("values", ["true,auto", "1.0,auto", "[a,b],[c]", "1,2.5"])
 def test_a_label_reads_the_same_in_the_grid_and_in_the_table(values: str) -> None:
     labels = [{"policy": "p", "policy.x": v} for v in parse([f"x={values}"], _none)[0].values]
-    column = rows._swept_column("policy.x", [label["policy.x"] for label in labels])
+    column = cells_table._swept_column("policy.x", [label["policy.x"] for label in labels])
     of_table = [{"policy": "p", "policy.x": value} for value in column.to_pylist()]
     first, second = (
         [column.label for column in columns_of(of, ["policy.x"], None)[0].values()]

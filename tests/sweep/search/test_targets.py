@@ -18,7 +18,7 @@ from sweep.cli import main
 from sweep.driver.rounds import Rounds
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
-from sweep.execution.made import ANSWER, convert
+from sweep.execution.workload_build import ANSWER, convert
 from sweep.search import target_section
 from sweep.search.targets import Targets
 from tests.sweep.small import (

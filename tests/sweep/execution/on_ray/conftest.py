@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sweep.execution.on_ray import board
+from sweep.execution.on_ray import heartbeats
 from tests.sweep.execution.on_ray.fake_ray import FakeRay, install
 
 
@@ -24,5 +24,5 @@ def posted(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     def read(prefix: str) -> dict[str, dict[str, Any]]:
         return {name: entry for name, entry in there.items() if name.startswith(prefix)}
 
-    monkeypatch.setattr(board, "read", read)
+    monkeypatch.setattr(heartbeats, "read", read)
     return there

@@ -11,10 +11,10 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.execution.made import Recipe
 from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import Part
+from sweep.execution.result_batch import Part
+from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellResult
 from tests.sweep.small import planned
 

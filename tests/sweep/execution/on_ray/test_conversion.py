@@ -11,10 +11,10 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.execution.made import Recipe
 from sweep.execution.on_ray import connection, conversion
 from sweep.execution.on_ray.connection import Connection
 from sweep.execution.on_ray.conversion import convert
+from sweep.execution.workload_build import Recipe
 from tests.sweep.small import write_workload
 
 CLUSTER = {"shape": "slots", "count": 2, "load": None}

@@ -10,10 +10,10 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sweep.execution.on_ray import nodes
-from sweep.execution.on_ray.batches import MAX_LOST, Batch, Batches, Loss
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import Part
+from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, Batches, Loss
 from sweep.execution.progress import Line
+from sweep.execution.result_batch import Part
 from sweep.store.cell import CellResult
 from tests.sweep.execution.on_ray.fake_ray import (
     WORK,

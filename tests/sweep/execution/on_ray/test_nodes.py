@@ -10,7 +10,7 @@ import pytest
 from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
-from sweep.execution.on_ray import check, nodes
+from sweep.execution.on_ray import nodes, preflight
 from sweep.execution.on_ray.nodes import LABEL, Nodes
 from sweep.store.cell import CellResult
 
@@ -62,7 +62,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     ray = FakeRay()
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(nodes, "AGAIN_S", 0.0)
-    monkeypatch.setattr(check, "wanted", lambda specs, python_path: {"table": {"policies": ""}})
+    monkeypatch.setattr(preflight, "wanted", lambda specs, python_path: {"table": {"policies": ""}})
     return ray
 
 

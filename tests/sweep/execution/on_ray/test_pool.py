@@ -13,10 +13,10 @@ from ray import exceptions as ray_errors
 
 from sim.base.errors import InputError
 from sweep.execution.on_ray import connection, pool
-from sweep.execution.on_ray.batches import Batch
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.parts import Part
+from sweep.execution.on_ray.task_queue import Batch
 from sweep.execution.progress import Line
+from sweep.execution.result_batch import Part
 from tests.sweep.execution.on_ray.fake_ray import (
     WORK,
     WORKLOADS,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sweep.execution.on_ray import parcel
+from sweep.execution.on_ray import code_archive
 from sweep.store import sources
 
 
@@ -24,8 +24,8 @@ def test_it_has_all_that_cells_need_and_the_same_bytes(
     sources.forget()
     own = ["mine_sent", "mine_sent.policy", "sim.base.errors"]
     for name in ("one.zip", "two.zip"):
-        parcel.pack(tmp_path / name, own, {"A": "a", "B": "b"})
-    parcel.pack(tmp_path / "three.zip", own, {"A": "a", "B": "another"})
+        code_archive.pack(tmp_path / name, own, {"A": "a", "B": "b"})
+    code_archive.pack(tmp_path / "three.zip", own, {"A": "a", "B": "another"})
     sources.forget()
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
     # one that workers with another environment unpack is another archive to Ray
@@ -54,4 +54,4 @@ def test_a_submitted_job_has_its_code(
     job: str, travels: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", job)
-    assert parcel.travels_already() is travels
+    assert code_archive.travels_already() is travels

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sim.base.errors import InputError
-from sweep.execution.made import Recipe, convert, load, make
+from sweep.execution.workload_build import Recipe, convert, load, make
 from sweep.store.file_digests import stamp
 from tests.sweep.small import write_workload
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sweep.execution.known import Metrics
+from sweep.execution.cell_metrics import Metrics
 from sweep.grid.cells import Lazy
 from sweep.store import shards
 from sweep.store.index import Keys

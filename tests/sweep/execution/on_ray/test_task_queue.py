@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sweep.execution.on_ray.batches import (
+from sweep.execution.on_ray.task_queue import (
     AHEAD,
     DRAWN,
     LEAST_S,
@@ -15,8 +15,8 @@ from sweep.execution.on_ray.batches import (
     Batches,
     Loss,
 )
-from sweep.execution.parts import Pace
 from sweep.execution.plan import Planned
+from sweep.execution.result_batch import Pace
 from tests.sweep.small import planned
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ray import cloudpickle
 
-from sweep.execution.on_ray import check
+from sweep.execution.on_ray import preflight
 from sweep.store import sources
 from sweep.store.cell import CellSpec
 
@@ -20,13 +20,13 @@ SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, 1.0, {"name": "simula
 
 
 @pytest.fixture(scope="module")
-def wanted() -> check.Wanted:
-    return check.wanted([SPEC, SPEC], [])
+def wanted() -> preflight.Wanted:
+    return preflight.wanted([SPEC, SPEC], [])
 
 
-def test_here_all_is_well(wanted: check.Wanted) -> None:
-    assert check.look(wanted) == []
-    assert {"sim.engine.simulate", "policies.registry", *check.RUN_TASKS} <= {*wanted["table"]}
+def test_here_all_is_well(wanted: preflight.Wanted) -> None:
+    assert preflight.look(wanted) == []
+    assert {"sim.engine.simulate", "policies.registry", *preflight.RUN_TASKS} <= {*wanted["table"]}
     assert "sweep.report" not in wanted["table"]
     assert wanted["packages"]["numba"]
 
@@ -39,31 +39,33 @@ def test_here_all_is_well(wanted: check.Wanted) -> None:
         ({"packages": {"nothing-of-it": "1"}}, "nothing-of-it is missing (1 here)"),
     ],
 )
-def test_what_differs_is_named(wanted: check.Wanted, changed: dict[str, Any], said: str) -> None:
-    (wrong,) = check.look({**wanted, **changed})
+def test_what_differs_is_named(
+    wanted: preflight.Wanted, changed: dict[str, Any], said: str
+) -> None:
+    (wrong,) = preflight.look({**wanted, **changed})
     assert said in wrong
 
 
-def test_other_sources_are_named(wanted: check.Wanted) -> None:
+def test_other_sources_are_named(wanted: preflight.Wanted) -> None:
     table = {**wanted["table"], "policies.registry": "another"}
-    (wrong,) = check.look({**wanted, "table": table})
+    (wrong,) = preflight.look({**wanted, "table": table})
     assert wrong.startswith("other sources of policies.registry: launcher.send_code=true")
 
 
 def test_kernels_that_can_not_be_kept(
-    wanted: check.Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wanted: preflight.Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sim.base.kernel_cache.cache_dir", lambda: tmp_path / "gone")
-    (wrong,) = check.look({**wanted, "cells": [], "table": check._table([])})
+    (wrong,) = preflight.look({**wanted, "cells": [], "table": preflight._table([])})
     assert wrong.startswith(f"kernels can't be kept in {tmp_path}/gone (No such file or directory)")
 
 
-def test_it_runs_where_the_project_is_not(wanted: check.Wanted, tmp_path: Path) -> None:
-    cloudpickle.register_pickle_by_value(check)
+def test_it_runs_where_the_project_is_not(wanted: preflight.Wanted, tmp_path: Path) -> None:
+    cloudpickle.register_pickle_by_value(preflight)
     try:
-        sent = cloudpickle.dumps((check.look, wanted))
+        sent = cloudpickle.dumps((preflight.look, wanted))
     finally:
-        cloudpickle.unregister_pickle_by_value(check)
+        cloudpickle.unregister_pickle_by_value(preflight)
     (tmp_path / "sent").write_bytes(sent)
     code = (
         f"import sys; sys.path.remove({PROJECT!r})\n"  # as it is installed here
@@ -83,4 +85,4 @@ def test_a_users_module_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     sources.forget()
     spec = SPEC._replace(policy={"name": "checked", "module": "checked_module"})
-    assert "checked_module" in check.wanted([spec], [str(tmp_path)])["table"]
+    assert "checked_module" in preflight.wanted([spec], [str(tmp_path)])["table"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from operator import length_hint
 from typing import TYPE_CHECKING, Literal
 
-from sweep.execution.parts import Pace
+from sweep.execution.result_batch import Pace
 
 if TYPE_CHECKING:
     from sweep.execution.plan import Planned

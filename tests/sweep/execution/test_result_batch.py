@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sweep.execution.parts import Part, pack
+from sweep.execution.result_batch import Part, pack
 from sweep.store import shard_writer
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellResult

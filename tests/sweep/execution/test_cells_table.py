@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.cluster.load import FACTS
-from sweep.execution import rows
+from sweep.execution import cells_table
 from sweep.store import folder as folder_module
 from sweep.store.folder import SweepFolder
 from tests.sweep.small import Command, fake_engine, fake_simulate
@@ -122,7 +122,7 @@ def test_very_many_rows_are_written_and_read_in_groups(
     words = ("policy=las,fifo", "policy.queues=5,10", "seed=range(0,4)", "baseline=fifo")
     whole = fake(*words)
     shutil.rmtree(fake.results)
-    monkeypatch.setattr(rows, "ROWS_A_GROUP", 5)
+    monkeypatch.setattr(cells_table, "ROWS_A_GROUP", 5)
     monkeypatch.setattr(folder_module, "ROWS_A_GROUP", 5)
     parted = fake(*words)
     assert repr(parted.rows) == repr(whole.rows)
@@ -130,7 +130,7 @@ def test_very_many_rows_are_written_and_read_in_groups(
     with pq.ParquetFile(parted.folder / "cells.parquet") as parquet:
         groups = [parquet.metadata.row_group(at).num_rows for at in range(parquet.num_row_groups)]
     assert groups == [5, 5, 2]
-    read = rows.read(SweepFolder(parted.folder))
+    read = cells_table.read(SweepFolder(parted.folder))
     assert read["status"].to_pylist().count("failed") == 3
     assert [each is None for each in read["reproduce"].to_pylist()] == [
         row["status"] != "failed" for row in parted.rows
@@ -145,7 +145,7 @@ def test_very_many_rows_are_written_and_read_in_groups(
 def test_a_sweep_that_is_cached_is_read_part_by_part(
     fake: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "ROWS_A_GROUP", 5)
+    monkeypatch.setattr(cells_table, "ROWS_A_GROUP", 5)
     words = ("policy=las,fifo", "capacity=0.5,1", "seed=range(0,4)")
     ran = fake(*words).rows
     again = fake(*words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweep.execution.on_ray.strikes import Strikes
+from sweep.execution.on_ray.failures import Strikes
 from sweep.store.cell import CellResult
 
 

@@ -22,9 +22,9 @@ from sim.base.masking import mask, mask_under
 from sim.base.text import single_line
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
-from sweep.execution.known import Flags, Metrics
+from sweep.execution.baseline_metrics import AGAINST_BASELINE, against
+from sweep.execution.cell_metrics import Flags, Metrics
 from sweep.execution.plan import Memo, Planned, Prepared
-from sweep.execution.rebase import AGAINST_BASELINE, against
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from sim import Workload
-from sweep.execution import made, task
-from sweep.execution.made import Recipe
+from sweep.execution import task, workload_build
 from sweep.execution.on_ray.connection import Connection
-from sweep.execution.on_ray.shared import LARGE, MAKE_AGAIN, Shared
+from sweep.execution.on_ray.shared_workloads import LARGE, MAKE_AGAIN, Shared
+from sweep.execution.workload_build import Recipe
 from tests.sweep.small import CLUSTER, planned
 
 RECIPE = Recipe({"synth": "alibaba2018", "jobs": 5, "seed": 0}, CLUSTER)
@@ -101,7 +101,7 @@ def test_the_driver_learns_once_what_was_made(ray: Ray, shared: Shared) -> None:
 def reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace is of one job; where this process is, is known."""
     one = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
-    monkeypatch.setattr(made, "load", lambda recipe: Workload.from_jobs(one))
+    monkeypatch.setattr(workload_build, "load", lambda recipe: Workload.from_jobs(one))
     monkeypatch.setattr(Connection, "here", lambda self: {"where": "here"})
 
 

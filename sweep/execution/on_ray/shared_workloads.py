@@ -10,9 +10,9 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweep.execution import task
-from sweep.execution.made import Made, Recipe, World
 from sweep.execution.on_ray.connection import Connection, put
-from sweep.execution.on_ray.warm import HEARTBEAT_S
+from sweep.execution.on_ray.warm_up import HEARTBEAT_S
+from sweep.execution.workload_build import Made, Recipe, World
 
 if TYPE_CHECKING:
     from sweep.execution.compute import Workloads
