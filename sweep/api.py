@@ -21,7 +21,7 @@ from sim.base import files
 from sim.base.errors import InputError, unknown
 from sweep import driver
 from sweep.execution import baseline_metrics, cells_table, notes, rerun
-from sweep.grid import elsewhere
+from sweep.grid import remote_results
 from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
@@ -77,7 +77,7 @@ def run(
     for word in given:
         if not isinstance(word, str) or not ("=" in word or word.startswith("~")):
             raise InputError(f"{word!r} is not key=value, e.g. policy=fifo,sjf", rule="grammar")
-    return Sweep(driver.run(driver.ask(given, folders, fail_fast=fail_fast)).folder)
+    return Sweep(driver.run_sweep(driver.ask(given, folders, fail_fast=fail_fast)).folder)
 
 
 def load(name: str | Path | None = None, *, results: str | Path | None = None) -> Sweep:
@@ -96,7 +96,7 @@ def load(name: str | Path | None = None, *, results: str | Path | None = None) -
         If there is none, or it is not over.
     """
     where = Options().compose()["paths"]["results"] if results is None else results
-    folder = sync.fetch(elsewhere.folder_of(str(where)))
+    folder = sync.fetch(remote_results.folder_of(str(where)))
     return Sweep(driver.opened(folder, None if name is None else str(name)))
 
 

@@ -11,7 +11,7 @@ from typing import NoReturn
 from sim.base.errors import InputError, hint
 from sweep import driver
 from sweep.cli.verbs import VERBS
-from sweep.grid import elsewhere
+from sweep.grid import remote_results
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment, parse
 from sweep.grid.request import Request, is_about_running
@@ -59,7 +59,7 @@ class Command:
             elif given.key not in also:
                 only = " and ".join(takes) if also else f"{takes[0]} alone"
                 raise InputError(f"{given.text}: this verb takes {only}")
-        return sync.fetch(elsewhere.folder_of(folder))
+        return sync.fetch(remote_results.folder_of(folder))
 
     def given(self, *keys: str) -> list[Assignment]:
         """Return the assignments of some keys, the last of each."""

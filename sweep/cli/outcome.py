@@ -12,7 +12,7 @@ from sim.base.text import table_lines
 from sweep import track, ui
 from sweep.driver import Outcome
 from sweep.execution.notes import count
-from sweep.grid import elsewhere
+from sweep.grid import remote_results
 from sweep.grid.request import Settings
 from sweep.report import findings, headlines, matter, terminal
 from sweep.report.section import print_section
@@ -47,8 +47,8 @@ def show(outcome: Outcome, settings: Settings) -> int:
     command = ui_command(settings)
     if command and outcome.is_tracked:
         print(f"MLflow:  {command}")
-    print(f"cells:   {elsewhere.where(folder.path / CELLS)}")
-    print(elsewhere.where(folder.path), flush=True)
+    print(f"cells:   {remote_results.where(folder.path / CELLS)}")
+    print(remote_results.where(folder.path), flush=True)
     return 1 if outcome.n_failed else 0
 
 

@@ -11,7 +11,7 @@ from sim.base.errors import InputError
 from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.execution import notes
-from sweep.grid import elsewhere
+from sweep.grid import remote_results
 from sweep.store import sweep_list
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Event, Journal
@@ -81,7 +81,7 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed]
     folder = SweepFolder.of(results, sweep)
     if folder.is_whole():
-        lines.append(elsewhere.where(folder.path))
+        lines.append(remote_results.where(folder.path))
     return "\n".join(lines), n_failed
 
 

@@ -4,11 +4,11 @@ What happens meanwhile is said on standard error (`sweep.execution.notes`); whoe
 rest.
 """
 
-from sweep.driver.loop import ONE_SEED, begin, run
 from sweep.driver.one_cell import plan_cell
 from sweep.driver.output import Outcome, find, write_report
-from sweep.driver.reopen import opened
+from sweep.driver.repair import opened
 from sweep.driver.request import ask, ask_again, find_modules
+from sweep.driver.run_sweep import ONE_SEED, begin, run
 
 __all__ = [
     "ONE_SEED",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sweep.grid import elsewhere, overrides, request
+from sweep.grid import overrides, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
 from sweep.papers import studies
@@ -47,7 +47,7 @@ def ask_for(
     """Ask for a grid in a folder of results, unless `words`, of where and how, name another."""
     where = []
     if not any(word.startswith("paths.results=") for word in words):
-        address = elsewhere.address_of(results) or str(results)
+        address = remote_results.address_of(results) or str(results)
         where.append(overrides.quote("paths.results", address))
     return ask([*asked, *words, *where], config_dirs, fail_fast=fail_fast)
 

@@ -16,9 +16,9 @@ from sweep.execution.cell_metrics import Flags, Metrics, Rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.keys import key_of, policy_text
 from sweep.execution.sweep_id import SweepId
-from sweep.grid.cells import Lazy
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
+from sweep.grid.lazy import Lazy
 from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec

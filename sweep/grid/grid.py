@@ -16,8 +16,8 @@ from sim import evaluators
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_known
 from sim.evaluators import NO_POLICY
-from sweep.grid import chance, cluster_checks, config_tree, traces
-from sweep.grid.cells import Lazy
+from sweep.grid import cluster_checks, config_tree, randomness, traces
+from sweep.grid.lazy import Lazy
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
 from sweep.stats.arrange import check_baseline, columns_of
@@ -341,6 +341,6 @@ def _check(
 
 def _is_fixed(chosen: Sequence[PolicyVariant], worlds: Sequence[WorldVariant]) -> bool:
     texts = {id(w): json.dumps([w.trace, w.cluster, w.evaluator], default=str) for w in worlds}
-    if not all(chance.is_fixed(texts[id(w)], w.cluster, w.evaluator) for w in worlds):
+    if not all(randomness.is_fixed(texts[id(w)], w.cluster, w.evaluator) for w in worlds):
         return False
-    return not any(chance.may_draw(policies.spec(n)) for n in {p.raw["name"] for p in chosen})
+    return not any(randomness.may_draw(policies.spec(n)) for n in {p.raw["name"] for p in chosen})

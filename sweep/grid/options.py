@@ -14,7 +14,7 @@ import yaml
 
 from sim.base.errors import InputError, unknown
 from sim.base.text import is_utf8
-from sweep.grid.aliases import check_aliases
+from sweep.grid.yaml_aliases import check_aliases
 
 GROUPS = ("policy", "trace", "cluster", "evaluator", "experiment", "launcher", "tracking")
 SWEPT_GROUPS = ("policy", "trace", "cluster")

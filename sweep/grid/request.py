@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import config_tree, elsewhere, goals, overrides
+from sweep.grid import config_tree, goals, overrides, remote_results
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
@@ -64,7 +64,7 @@ def _settings(
         message = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
         raise InputError(f"{message}; null chooses by the number of cells", rule="wrong type")
     return Settings(
-        results=elsewhere.folder_of(config["paths"]["results"]),
+        results=remote_results.folder_of(config["paths"]["results"]),
         launcher=config["launcher"],
         tracking=config["tracking"],
         max_failures=failures,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sim.base import files
-from sweep.grid import elsewhere
+from sweep.grid import remote_results
 from sweep.grid.remote import is_remote
 from sweep.store.bucket import Bucket
 
@@ -123,7 +123,7 @@ def of(results: Path) -> Place:
 
 def name_of(results: Path) -> str:
     """Return what these results are called from everywhere: an address, or a folder."""
-    return elsewhere.address_of(results) or str(results)
+    return remote_results.address_of(results) or str(results)
 
 
 def named(name: str) -> Place:

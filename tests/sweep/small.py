@@ -18,7 +18,7 @@ from sim import Cluster, Workload
 from sweep.cli import main
 from sweep.driver import ask
 from sweep.execution.plan import Planned
-from sweep.grid import chance
+from sweep.grid import randomness
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.store.cache import Cache
@@ -161,7 +161,7 @@ def fake_engine(
 ) -> None:
     """Stand in for the simulator; what it gives follows from the seed if it `draws`."""
     monkeypatch.setattr(sim, "simulate", simulate)
-    monkeypatch.setattr(chance, "may_draw", lambda policy: draws)
+    monkeypatch.setattr(randomness, "may_draw", lambda policy: draws)
 
 
 def interrupted_after(simulate: Any, n: int) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sweep.execution.cell_metrics import Metrics
-from sweep.grid.cells import Lazy
+from sweep.grid.lazy import Lazy
 from sweep.store import shards
 from sweep.store.index import Keys
 

@@ -15,7 +15,7 @@ import sweep as api
 from sim import Cluster, Workload, simulate
 from sim.base import interrupt
 from sweep.cli import main
-from sweep.driver.rounds import Rounds
+from sweep.driver.sweep_loop import Rounds
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.workload_build import ANSWER, convert

@@ -12,7 +12,7 @@ import pytest
 from sim.base import interrupt
 from sim.base.errors import InputError
 from sweep.cli import main
-from sweep.grid import elsewhere, traces
+from sweep.grid import remote_results, traces
 from sweep.store import bucket as bucket_module
 from sweep.store import signed_put, storage, sync
 from sweep.store.bucket import Bucket
@@ -42,7 +42,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
     def move(name: str) -> Path:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-        for known in (elsewhere._ADDRESSES, sync._PUSHED):
+        for known in (remote_results._ADDRESSES, sync._PUSHED):
             known.clear()
         storage._bucket.cache_clear()
         return tmp_path / name

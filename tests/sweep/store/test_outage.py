@@ -13,7 +13,7 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.cli import main
-from sweep.grid import elsewhere
+from sweep.grid import remote_results
 from sweep.store import bucket as bucket_module
 from sweep.store import journal, lease, signed_put, storage, sync
 from sweep.store.bucket import Bucket, waiting
@@ -255,7 +255,7 @@ def far(
         return command.bare(*words, *trace, *where)
 
     yield run
-    for known in (elsewhere._ADDRESSES, sync._PUSHED):
+    for known in (remote_results._ADDRESSES, sync._PUSHED):
         known.clear()
     storage._bucket.cache_clear()
 

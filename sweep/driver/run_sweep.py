@@ -12,12 +12,12 @@ from sim.base.errors import InputError
 from sweep import track
 from sweep.driver.output import Outcome, write_folder
 from sweep.driver.request import python_path
-from sweep.driver.rounds import Rounds, Settled
+from sweep.driver.sweep_loop import Rounds, Settled
 from sweep.execution import cells_table, notes
 from sweep.execution.cell import Simulate
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.plan import Prepared
-from sweep.grid import elsewhere, grid
+from sweep.grid import grid, remote_results
 from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request, Settings
@@ -159,12 +159,14 @@ def _track(folder: SweepFolder, settings: Settings) -> str | None:
 
 def _say_where(settings: Settings) -> None:
     """Say what of the results stays on this machine where they lie in an object store."""
-    address = elsewhere.address_of(settings.results)
+    address = remote_results.address_of(settings.results)
     if address is not None:
         stays = ""
         if settings.tracking["kind"] == "mlflow" and not settings.tracking.get("uri"):
             stays = "; MLflow's database stays on this machine, tracking.uri=URI names another"
-        notes.note(f"results go to {elsewhere.shown(address)}, by way of {settings.results}{stays}")
+        notes.note(
+            f"results go to {remote_results.shown(address)}, by way of {settings.results}{stays}"
+        )
 
 
 def _check_writable(results: Path) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sweep.driver import loop, output
+from sweep.driver import output, run_sweep
 from sweep.driver.request import ask_for, find_modules
-from sweep.driver.rounds import Rounds
+from sweep.driver.sweep_loop import Rounds
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.plan import Prepared
 from sweep.grid.config_tree import to_yaml
@@ -110,7 +110,7 @@ def _prepared(folder: SweepFolder, damaged: Set[str]) -> tuple[Prepared, Mapping
     """
     words, config_dirs = _words(folder, damaged)
     asked = ask_for(folder.results, words, config_dirs, ["launcher=inline", "tracking=none"])
-    question = loop.question_of(asked)
+    question = run_sweep.question_of(asked)
     rounds = Rounds(question)
     if rounds.sweep != folder.sweep:
         raise InputError(f"its words give {rounds.sweep} now: options or sources have changed")
