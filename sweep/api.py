@@ -77,7 +77,7 @@ def run(
     for word in given:
         if not isinstance(word, str) or not ("=" in word or word.startswith("~")):
             raise InputError(f"{word!r} is not key=value, e.g. policy=fifo,sjf", rule="grammar")
-    return Sweep(driver.run_sweep(driver.ask(given, folders, fail_fast=fail_fast)).folder)
+    return Sweep(driver.run(driver.ask(given, folders, fail_fast=fail_fast)).folder)
 
 
 def load(name: str | Path | None = None, *, results: str | Path | None = None) -> Sweep:

@@ -62,7 +62,7 @@ def reproduce(command: Command) -> int:
 def _reproduce(name: str, words: list[str], command: Command, options: Options) -> int:
     """Run an experiment and write its page."""
     request = driver.ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
-    sweep = driver.run_sweep(request)
+    sweep = driver.run(request)
     failed = outcome.show(sweep, request.settings)
     return max(failed, _write(name, sweep.folder, options))
 

@@ -35,7 +35,7 @@ run_arguments = add_grid_flags
 def run(command: Command) -> int:
     """Run a grid (the default): simulate what is not cached; tabulate, report and track it all."""
     request = command.request()
-    return outcome.show(driver.run_sweep(request), request.settings)
+    return outcome.show(driver.run(request), request.settings)
 
 
 def retry_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def retry_arguments(parser: argparse.ArgumentParser) -> None:
 def retry(command: Command) -> int:
     """Run a sweep that is over again: its failed cells, and whatever changed since."""
     _, request = asked_again(command)
-    return outcome.show(driver.run_sweep(request), request.settings)
+    return outcome.show(driver.run(request), request.settings)
 
 
 def track_arguments(parser: argparse.ArgumentParser) -> None:
