@@ -122,7 +122,7 @@ def _simulated(profile: Profile, name: str, max_tokens: int, effort: Effort) -> 
     }  # fmt: skip
 
 
-def foretold(
+def predict_progress(
     profile: Profile, done: F8, tokens: I8, quantile: float, max_tokens: int, effort: Effort
 ) -> dict[str, tuple[F8, F8]]:
     """Return, by indicator, the progress of a job and what is left of it, s, at N instants.

@@ -12,7 +12,7 @@ import numpy as np
 from policies.base import Policy, check_ranges
 from policies.jockey import control, indicators
 from policies.jockey.control import Job, Running, profile_of_job, with_deadline
-from policies.jockey.model import Amdahl, Effort, Model, foretold, simulated_model
+from policies.jockey.model import Amdahl, Effort, Model, predict_progress, simulated_model
 from policies.jockey.profile import Profile
 from policies.registry import register
 from sim.base.arrays import F8, I8
@@ -152,7 +152,7 @@ class Jockey(Policy):
             behind = control.behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
             job.allocation = control.next_allocation(self.law, held, raw, behind)
 
-    def wanted(self, memory: Running) -> dict[int, float]:
+    def raw_allocations(self, memory: Running) -> dict[int, float]:
         """Return the raw allocations of the jobs that run, by row."""
         return {row: job.raw for row, job in memory.live.items()}
 
@@ -170,12 +170,12 @@ class Jockey(Policy):
         profile = profile_of_job(columns, row, self.waits)
         return self.model(profile).left_s(np.zeros(len(profile.shape.n_tasks)))
 
-    def foretold(
+    def predict_progress(
         self, columns: Columns, row: int, done: F8, tokens: I8
     ) -> dict[str, tuple[F8, F8]]:
-        """Return, by indicator, a job's progress and what is left of it, s (`model.foretold`)."""
+        """Return progress and time left of a job, s, by indicator (`model.predict_progress`)."""
         profile = profile_of_job(columns, row, self.waits)
-        return foretold(profile, done, tokens, self.quantile, self.max_tokens, self._effort)
+        return predict_progress(profile, done, tokens, self.quantile, self.max_tokens, self._effort)
 
     def _accepted(self, memory: Running, row: int, now: float, world: World) -> bool:
         if self.admission == "all":

@@ -17,7 +17,7 @@ from policies.attained_service import MultilevelQueues
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator
-from policies.slearn.pilots import Pilots, Told
+from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
 from policies.slearn.priors import Priors
 from sim.base.arrays import I4, I8
@@ -25,7 +25,7 @@ from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
 from sim.workload.past import NAMES
 
-EstimatorName = Literal["oracle", "history", "pilots", "told", "posterior"]
+EstimatorName = Literal["oracle", "history", "pilots", "truth_after_pilots", "posterior"]
 Statistic = Literal["utility", "median", "quantile", "mean"]
 LaterStages = Literal["pilots", "history"]
 
@@ -48,9 +48,9 @@ class GenericScheduler(MultilevelQueues):
 
     Attributes
     ----------
-    estimator : {"oracle", "history", "pilots", "told", "posterior"}
+    estimator : {"oracle", "history", "pilots", "truth_after_pilots", "posterior"}
         Who says how large a job is (`policies.slearn.estimators`); told the truth by default, and
-        with "told" once pilots have ended.
+        with "truth_after_pilots" once pilots have ended.
     thin_limit : int
         Jobs of fewer tasks are thin.
     adaptive_thin : bool
@@ -84,7 +84,7 @@ class GenericScheduler(MultilevelQueues):
     judged_by : {"statistic", "points"}
         By which of their past estimates groups are ranked: `statistic`, or the best of
         `policies.slearn.history.Points`.
-    untold : {"last", "first", "never"}
+    unscored : {"last", "first", "never"}
         Whether a group that never gave an estimate ranks after the others, before them, or is not
         asked.
     unknown : {"all", "first", "last"}
@@ -110,7 +110,7 @@ class GenericScheduler(MultilevelQueues):
     bins: Annotated[int, Between(2)] = 80
     features: Literal["all", "user"] = "all"
     judged_by: Literal["statistic", "points"] = "statistic"
-    untold: Literal["last", "first", "never"] = "last"
+    unscored: Literal["last", "first", "never"] = "last"
     unknown: Literal["all", "first", "last"] = "all"
     leak_every: Whole = 0
 
@@ -129,7 +129,7 @@ class GenericScheduler(MultilevelQueues):
     @property
     def samples(self) -> bool:
         """Whether some jobs have pilots."""
-        return self.estimator in ("pilots", "told", "posterior")
+        return self.estimator in ("pilots", "truth_after_pilots", "posterior")
 
     @property
     def learns_from(self) -> tuple[str, ...]:
@@ -179,14 +179,14 @@ class GenericScheduler(MultilevelQueues):
             history = History(
                 world.columns.features, self.statistic, self.window_days, self.bins,
                 asked=("user",) if self.features == "user" else NAMES,
-                judged_by=self.judged_by, untold=self.untold, falls_back=self.unknown == "all",
+                judged_by=self.judged_by, unscored=self.unscored, falls_back=self.unknown == "all",
             )  # fmt: skip
         if self.estimator == "oracle":
             return Oracle(world)
         if self.estimator == "pilots":
             return Pilots(world, self.sampling_percent, history, up=self.pilots_up)
-        if self.estimator == "told":
-            return Told(world, self.sampling_percent, up=self.pilots_up)
+        if self.estimator == "truth_after_pilots":
+            return TruthAfterPilots(world, self.sampling_percent, up=self.pilots_up)
         assert history is not None
         return HistoryEstimator(world, history, self.leak_every)
 

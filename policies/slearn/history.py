@@ -168,13 +168,13 @@ class History:
         *,
         asked: Sequence[str] = NAMES,
         judged_by: Literal["statistic", "points"] = "statistic",
-        untold: Literal["last", "first", "never"] = "last",
+        unscored: Literal["last", "first", "never"] = "last",
         falls_back: bool = True,
     ) -> None:
         mask = np.isin(NAMES, asked)
         now, past = (np.where(mask, codes, -1) for codes in features.codes)
         self._by_points, self._falls_back = judged_by == "points", falls_back
-        self._rank_untold = {"last": math.inf, "first": -1.0, "never": NAN}[untold]
+        self._rank_unscored = {"last": math.inf, "first": -1.0, "never": NAN}[unscored]
         self.codes: list[list[int]] = now.tolist()
         self.window_days = window_days or _days_of(features)
         self.bins = bins
@@ -223,7 +223,7 @@ class History:
             if runtimes.n:
                 judged = group.points or window
                 told[f] = group.points.now if group.points else (self._statistic(runtimes),)
-                rank = judged.wrong if judged.told else self._rank_untold
+                rank = judged.wrong if judged.told else self._rank_unscored
                 if rank < least or (best is None and rank == least):
                     best, least = window, rank
         if best is None and not self._falls_back:

@@ -95,7 +95,7 @@ class Pilots(Estimator):
                 self._ratio.update(percent, score)
 
 
-class Told(Pilots):
+class TruthAfterPilots(Pilots):
     """Says the truth once the pilots have ended: no estimate made of them can do better."""
 
     def __init__(self, world: World, percent: float, *, up: bool = False) -> None:

@@ -64,7 +64,7 @@ class PublishedThreeSigma(ThreeSigma):
     between: Literal["weights", "strict"] = "strict"
     statistic: Statistic = "mean"
     judged_by: Literal["statistic", "points"] = "points"
-    untold: Literal["last", "first", "never"] = "never"
+    unscored: Literal["last", "first", "never"] = "never"
     unknown: Literal["all", "first", "last"] = "last"
     leak_every: Whole = 3
 
@@ -89,5 +89,5 @@ class PublishedPoint(PointEstimate):
     statistic: Statistic = "quantile"
     judged_by: Literal["statistic", "points"] = "points"
     features: Literal["all", "user"] = "user"
-    untold: Literal["last", "first", "never"] = "never"
+    unscored: Literal["last", "first", "never"] = "never"
     leak_every: Whole = 3

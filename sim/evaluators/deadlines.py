@@ -94,9 +94,9 @@ class Watched:
     def react(self, memory: object, batch: Any, world: Any, plan: Any) -> None:
         """Let the policy react, and note."""
         self._policy.react(memory, batch, world, plan)
-        wanted = getattr(self._policy, "wanted", None)
-        if wanted is not None:
-            for job, tokens in wanted(memory).items():
+        raw_allocations = getattr(self._policy, "raw_allocations", None)
+        if raw_allocations is not None:
+            for job, tokens in raw_allocations(memory).items():
                 self.raw.setdefault(job, []).append((batch.now, float(tokens)))
 
 

@@ -28,7 +28,7 @@ def evaluate(
     ----------
     run, workload, cluster, policy, seed
         As every evaluator is given; the policy has a method
-        ``foretold(columns, row, done, tokens)``: by indicator, progress and the time left.
+        ``predict_progress(columns, row, done, tokens)``: by indicator, progress and the time left.
     step_s : float
         Time between two looks at a job, s.
 
@@ -56,7 +56,7 @@ def evaluate(
         done = np.stack([np.searchsorted(e, at, side="right") / len(e) for e in ends], axis=1)
         tokens = _tokens(result, job, at)
         n = len(looks)
-        for name, (progress, left_s) in policy.foretold(columns, job, done, tokens).items():
+        for name, (progress, left_s) in policy.predict_progress(columns, job, done, tokens).items():
             moves = np.flatnonzero(np.abs(np.diff(progress[n:], prepend=0.0)) > HAIR)
             still = np.diff(np.concatenate([[0.0], at[n:][moves], [took_s]]))
             predicted = looks + left_s[:n]

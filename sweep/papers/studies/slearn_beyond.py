@@ -18,7 +18,7 @@ OURS, ALONE = "bayes", ("slearn", "threesigma")
 AT_LEAST = {"slearn/beyond": 0.98, "slearn/mixed": 1.0}
 """How far before the better of them it has to be."""
 
-BOUNDS = (("slearn", "pilots/told"), ("slearn", "pilots/told_by_one"), ("slearn", "oracle"))
+BOUNDS = (("slearn", "pilots/truth"), ("slearn", "pilots/truth_one_pilot"), ("slearn", "oracle"))
 """Pairs of which the second knows more: what better estimates could gain."""
 
 

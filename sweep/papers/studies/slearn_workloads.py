@@ -37,8 +37,8 @@ AS_PAPER = {"oracle": 0.01, "slearn": 0.04, "las": 0.03, "threesigma": None, "po
 """Tolerance beside a policy of the authors' simulator, as a fraction of it."""
 
 BEST_TO_WORST = ("oracle_code", "slearn_code", "las_code", "threesigma_code", "point_code", "fifo")
-BUT = "code_but/"
-"""Presets of the code but for one rule: its policy and the rule follow."""
+VARIANTS = "code_variants/"
+"""Presets of the authors' code with one rule changed: its policy and the rule follow."""
 
 
 def table4(finished: Finished) -> Findings:
@@ -89,7 +89,7 @@ def authors(finished: Finished) -> Findings:
         yield from mean("mean completion times, ratio", f"{more} over {less}", times, **others)
     figure = "one rule otherwise, mean completion time over that of the code's preset"
     for policy in policies:
-        if policy.startswith(BUT):
-            of, _, rule = policy.removeprefix(BUT).partition("_")
+        if policy.startswith(VARIANTS):
+            of, _, rule = policy.removeprefix(VARIANTS).partition("_")
             times = ratio(policies, (policy, f"{of}_code"), metric)
             yield from mean(figure, f"{of}_code, {rule.replace('_', ' ')}", times)

@@ -88,7 +88,9 @@ def test_progress_may_count_what_tasks_waited_in_training_or_not():
     """Filters wait longest of all: with maps done less is done where that counts."""
     columns, done = world().columns, np.array([[1.0, 0.0, 0.0]])
     by_waits = [
-        policies.build("jockey", waits=waits, runs=5).foretold(columns, 0, done, np.array([20]))
+        policies.build("jockey", waits=waits, runs=5).predict_progress(
+            columns, 0, done, np.array([20])
+        )
         for waits in (True, False)
     ]
     waited, not_waited = (float(found["totalworkWithQ"][0][0]) for found in by_waits)
@@ -135,7 +137,7 @@ def test_what_is_wanted_is_said(monkeypatch):
 
     def react(self, memory, batch, world, plan):
         real(self, memory, batch, world, plan)
-        said.append(self.wanted(memory))
+        said.append(self.raw_allocations(memory))
 
     monkeypatch.setattr(Jockey, "react", react)
     result = run("jockey", world(1800.0), spare=False)

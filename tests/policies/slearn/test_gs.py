@@ -144,7 +144,7 @@ def test_an_unknown_job_counts_as_any_or_goes_first_or_last():
     known = past(mean_task_s=[5000.0] * 4, user=["v"] * 4)
     crowd = [job(0, *[1.0] * 2), job(0, 1.0, 1.0, user="w")]
     for unknown, size in (("all", 10_000.0), ("first", None), ("last", None)):
-        r = run("point", crowd, 1, known, unknown=unknown, untold="never", features="user")
+        r = run("point", crowd, 1, known, unknown=unknown, unscored="never", features="user")
         assert r.estimate_s[1] == size if size else math.isnan(r.estimate_s[1])
     assert queue_of("threesigma", 1.0, unknown="last") == 9
     assert queue_of("threesigma", 1.0, unknown="first") == 0

@@ -45,9 +45,9 @@ def statistic_of(values, statistic):
 class Naive:
     """All records (submit, finish, codes, mean, told), and nothing else."""
 
-    def __init__(self, statistic, window_days, untold="last"):
+    def __init__(self, statistic, window_days, unscored="last"):
         self.statistic, self.window_days = statistic, window_days
-        self.untold = {"last": math.inf, "first": -1.0, "never": NAN}[untold]
+        self.unscored = {"last": math.inf, "first": -1.0, "never": NAN}[unscored]
         self.records = []
 
     def ask(self, codes, now):
@@ -61,7 +61,7 @@ class Naive:
                 continue
             told.append(statistic_of([r[3] for r in mine], self.statistic))
             judged = [r for r in mine if r[4] and not math.isnan(r[4][f])]
-            error = self.untold
+            error = self.unscored
             if judged:
                 wrong = sum(abs(r[4][f] - r[3]) for r in judged)
                 error = wrong / sum(r[3] for r in judged) if wrong else 0.0
@@ -72,10 +72,10 @@ class Naive:
         return told, best
 
 
-@pytest.mark.parametrize("untold", ["last", "first", "never"])
+@pytest.mark.parametrize("unscored", ["last", "first", "never"])
 @pytest.mark.parametrize("statistic", ["median", "utility"])
 @pytest.mark.parametrize("seed", range(3))
-def test_equals_the_restatement(seed, statistic, untold):
+def test_equals_the_restatement(seed, statistic, unscored):
     rng = np.random.default_rng(seed)
     window_days = float(rng.choice([1.0, 3.0, 2.5]))
     n, n_jobs = 60, 25
@@ -100,8 +100,8 @@ def test_equals_the_restatement(seed, statistic, untold):
     past = workload(history).history
     made = sim.Workload.from_jobs(jobs).with_history(past)
     now_codes, past_codes = made.columns.features.codes
-    fast = History(made.columns.features, statistic, window_days, 80, untold=untold)
-    slow = Naive(statistic, window_days, untold)
+    fast = History(made.columns.features, statistic, window_days, 80, unscored=unscored)
+    slow = Naive(statistic, window_days, unscored)
     ends = times + rng.exponential(DAY / 3, n_jobs)
     moments = [(float(t), 1, j) for j, t in enumerate(times)]
     moments += [(float(t), 0, j) for j, t in enumerate(ends)]
@@ -181,7 +181,7 @@ def test_groups_ranked_by_points_and_features_that_are_not_asked():
         (-5.0, -4.0, 20.0, "b", "u"), (-3.0, -2.0, 20.0, "b", "u"),
     ]  # fmt: skip
     w = workload(history, application="a", user="u")
-    rules = {"judged_by": "points", "untold": "never"}
+    rules = {"judged_by": "points", "unscored": "never"}
     assert History(w.columns.features, "mean", 14.0, 80, **rules).predict(0, 0.0) == 20.0
     only = History(w.columns.features, "mean", 14.0, 80, asked=("application",), **rules)
     assert only.predict(0, 0.0) == 20.0

@@ -31,7 +31,7 @@ class Steps:
         plan.set_jobs(0, run_limit=memory.pop(0)[1])
         plan.timer_s = memory[0][0] if memory else math.inf
 
-    def wanted(self, memory) -> dict[int, int]:
+    def raw_allocations(self, memory) -> dict[int, int]:
         return {0: 10 + len(memory)}
 
 

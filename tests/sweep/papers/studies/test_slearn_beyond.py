@@ -19,7 +19,7 @@ def test_the_better_of_both_is_that_of_all_seeds() -> None:
         cell("bayes", 0, 2.0), cell("bayes", 1, 2.0),
         cell("slearn", 0, 1.0), cell("slearn", 1, 3.0),  # 2 on average
         cell("threesigma", 0, 9.0), cell("threesigma", 1, 1.0),
-        cell("pilots/told", 0, 1.0), cell("pilots/told", 1, 2.0),
+        cell("pilots/truth", 0, 1.0), cell("pilots/truth", 1, 2.0),
     ]  # fmt: skip
     of = looked("slearn/beyond", rows)
     figure = "2Sigma, mean JCT"
@@ -27,7 +27,7 @@ def test_the_better_of_both_is_that_of_all_seeds() -> None:
     assert judged.ours == pytest.approx(1.0)
     assert (judged.wanted, judged.is_met) == ("≥ 0.98", True)
     assert of[figure, "threesigma over bayes"].ours == pytest.approx(2.5)
-    assert of[figure, "slearn over pilots/told"].ours == pytest.approx((1.0 + 1.5) / 2)
+    assert of[figure, "slearn over pilots/truth"].ours == pytest.approx((1.0 + 1.5) / 2)
     assert (figure, "slearn over oracle") not in of
     assert (figure, "bayes over bayes") not in of
 
