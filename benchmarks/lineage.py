@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.common import Row, asked, peak_memory, row, show, timed
 from benchmarks.lineage_log import make_log
 from sim.lineage.aggregates import aggregate, bounds
-from sim.lineage.analyses import value_of
+from sim.lineage.analyses import value_functions
 from sim.lineage.dependencies import graph, single_hop, window
 from sim.lineage.multi_hop import rows
 
@@ -61,7 +61,7 @@ def _closure(edges, value, within, numbered, n_sources):  # type: ignore[no-unty
     blocks = [valid[max(at, 0) : max(at, 0) + block] for at in starts]
 
     def one(sources):  # type: ignore[no-untyped-def]
-        functions = value_of(value)
+        functions = value_functions(value)
         n, total = 0, 0.0
         for pairs in rows(edges, functions, within=within, sources=sources, numbered=numbered):
             n += len(pairs.downstream)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.lineage.files import OPERATIONS_NAMES
-from sim.lineage.logs import Logs, logs_of
+from sim.lineage.files import OPERATION_NAMES
+from sim.lineage.logs import Logs, make_logs
 
 DAY_S = 86_400.0
 PERIODS_S = np.array([3600.0, 6 * 3600.0, DAY_S, 7 * DAY_S])
@@ -117,8 +117,8 @@ def _log(rng, submit, took, template, up, down) -> Logs:  # type: ignore[no-unty
         "finish_s": finish,
         "requested": np.ceil(rng.lognormal(2, 1, n)),
     }
-    known = logs_of({"time_s": [0.0], "operation": ["write"], "file": ["x"], "job": ["0"]}, jobs)
-    assert OPERATIONS_NAMES == ("read", "write", "download")
+    known = make_logs({"time_s": [0.0], "operation": ["write"], "file": ["x"], "job": ["0"]}, jobs)
+    assert OPERATION_NAMES == ("read", "write", "download")
     return Logs(
         known.jobs,
         time_s[order],

@@ -18,9 +18,17 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
-from sim.cli.lineage import add_arguments, more_of, options_of, show
-from sim.lineage.dependencies import SingleHop, acyclic, join, merged
-from sim.lineage.logs import IDLE, Logs, idle, read_jobs, read_operations, split, together
+from sim.cli.lineage import add_arguments, build_options, extra_columns, print_profile
+from sim.lineage.dependencies import SingleHop, drop_cycles, join, merge
+from sim.lineage.logs import (
+    IDLE_RULE,
+    Logs,
+    concatenate,
+    idle_jobs,
+    read_jobs,
+    read_operations,
+    split,
+)
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import Store
 from sweep.execution.notes import note
@@ -57,9 +65,9 @@ def profile_on_ray(
         for rule, n in counts.items():
             report[rule] = report.get(rule, 0) + n
     if nothing.any():
-        report[IDLE] = int(nothing.sum())
-    hops = acyclic(merged(ray.get(hop_refs)))
-    return profile(_without_operations(table, report), given, hops=hops, spread=_spread)
+        report[IDLE_RULE] = int(nothing.sum())
+    hops = drop_cycles(merge(ray.get(hop_refs)))
+    return profile(_without_operations(table, report), given, hops=hops, block_map=_spread)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--address", help="of a Ray cluster: auto, HOST:PORT or ray://HOST:PORT")
     args = parser.parse_args(argv)
     try:
-        show(_profiled(args), args.out)
+        print_profile(_profiled(args), args.out)
     except InputError as error:
         note(f"error: {error}")
         return 2
@@ -99,10 +107,10 @@ def _profiled(args: argparse.Namespace) -> Store:
         return profile_on_ray(
             [path.absolute() for path in files],
             Path(args.jobs),
-            lambda begin_s: options_of(args, begin_s),
+            lambda begin_s: build_options(args, begin_s),
             args.parts,
             "error" if args.strict else "skip",
-            more_of(args),
+            extra_columns(args),
         )
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, InputError):
@@ -115,12 +123,12 @@ def _profiled(args: argparse.Namespace) -> Store:
 def _read(path: Path, jobs: pa.Table, n_parts: int, on_bad_row: OnBadRow) -> tuple[Any, ...]:
     """Read a part of the log; return its splits, and what was odd."""
     part = read_operations(path, jobs, {}, on_bad_row)
-    counts = {rule: n for rule, n in part.report.items() if rule != IDLE}
-    return *split(part, n_parts), (counts, idle(part.n_jobs, part.job))
+    counts = {rule: n for rule, n in part.report.items() if rule != IDLE_RULE}
+    return *split(part, n_parts), (counts, idle_jobs(part.n_jobs, part.job))
 
 
 def _join(jobs: pa.Table, window_s: float, *splits: Logs) -> SingleHop:
-    return join(together(splits, jobs), window_s)
+    return join(concatenate(splits, jobs), window_s)
 
 
 def _without_operations(jobs: pa.Table, report: dict[str, int]) -> Logs:

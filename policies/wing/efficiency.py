@@ -15,7 +15,7 @@ from sim.base.errors import InputError
 from sim.base.maths import power
 from sim.base.parameters import Factor, Positive
 from sim.engine.plan import Batch, Event, Plan, World
-from sim.lineage.worth import WAITS_S, after
+from sim.lineage.worth import WAITS_S, decay_columns
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class ByDecay(Valued):
 
     def expected(self, world: World) -> Waiting:
         """Return what is expected of each job."""
-        columns = [self.value, *after(self.decayed), self.compute]
+        columns = [self.value, *decay_columns(self.decayed), self.compute]
         if self.knowledge == "oracle":
             known = [truth(world, self.name, column) for column in columns]
             length_s = lengths(world)

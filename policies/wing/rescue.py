@@ -14,7 +14,7 @@ from policies.wing.efficiency import ByDecay, Waiting
 from policies.wing.knowledge import Past, lengths, ratio, truth
 from sim.base.arrays import F8
 from sim.engine.plan import World
-from sim.lineage.worth import after
+from sim.lineage.worth import decay_columns
 
 
 @register("wing_dep")
@@ -49,7 +49,9 @@ class WingDep(ByDecay):
         value, whole_value = known("value"), known("agg_value")
         own, whole = known("compute_s"), known("agg_compute_s")
         worth, takes = [np.ones(len(value))], [np.ones(len(value))]
-        for rescued, downloaded in zip(after("rescued"), after("value"), strict=True):
+        for rescued, downloaded in zip(
+            decay_columns("rescued"), decay_columns("value"), strict=True
+        ):
             still = known(rescued)
             part = _share(still - known(downloaded), whole_value - value)
             worth.append(ratio(still, whole_value))

@@ -86,11 +86,11 @@ def run(args: argparse.Namespace) -> None:
     if args.out is None and args.workload is None:
         raise InputError("give --out PROFILE, or --workload DIR, or both", rule="wrong option")
     logs = _read(args)
-    options = options_of(args, float(logs.column("submit_s")[0]) if logs.n_jobs else 0.0)
+    options = build_options(args, float(logs.column("submit_s")[0]) if logs.n_jobs else 0.0)
     if args.out is not None:
         from sim.lineage.profile import profile  # late: `--help` answers at once
 
-        show(profile(logs, options), args.out)
+        print_profile(profile(logs, options), args.out)
     if args.workload is not None:
         _write_window(logs, options, args)
 
@@ -132,7 +132,7 @@ def _time(text: str) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def show(store: Store, folder: str) -> None:
+def print_profile(store: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
     from sim.lineage.page import text, write_page  # late: `--help` answers at once
 
@@ -155,17 +155,17 @@ def _read(args: argparse.Namespace) -> Logs:
         return read_events(args.operations, strict)
     if args.jobs is None:
         raise InputError("--jobs JOBS is needed: the log of jobs", rule="missing file")
-    return read_logs(args.operations, args.jobs, strict, more_of(args))
+    return read_logs(args.operations, args.jobs, strict, extra_columns(args))
 
 
-def more_of(args: argparse.Namespace) -> tuple[str, ...]:
+def extra_columns(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the columns of the log of jobs that the arguments ask for beyond its own."""
     from sim.lineage.profile import VALUES  # late: `--help` answers at once
 
     return () if args.value in VALUES else (args.value,)
 
 
-def options_of(args: argparse.Namespace, begin_s: float) -> Options:
+def build_options(args: argparse.Namespace, begin_s: float) -> Options:
     """Return what the arguments ask for, of logs that begin at a time."""
     from sim.lineage.profile import Options  # late: `--help` answers at once
     from sim.lineage.templates import Thresholds

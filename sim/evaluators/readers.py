@@ -57,11 +57,13 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
         of.append(lookup[values(table, "template")])
     past, now = of
     submit_s = values(workload.history, "submit_s")
-    seen = predict.uses_of(workload.history, codes)
+    seen = predict.parse_uses(workload.history, codes)
     model = predict.learn(seen, past, submit_s, (-WEEK_S, 0.0), len(known))
     then = np.flatnonzero(now >= 0)
-    tested = predict.forecast(model, predict.uses_of(workload.jobs, codes), now, then, len(known))
-    table = predict.by_threshold(tested)
+    tested = predict.forecast(
+        model, predict.parse_uses(workload.jobs, codes), now, then, len(known)
+    )
+    table = predict.threshold_table(tested)
     metrics = {"best_tr": predict.best_threshold(table)}
     for row in table.to_pylist():
         if row["tr"] in SHOWN:

@@ -1,14 +1,23 @@
-"""Dependencies between jobs, found in the logs of what read and wrote which file.
+"""Dependencies between jobs, derived from provenance logs: which job read or wrote which file.
 
 After Chung et al., *Unearthing inter-job dependencies for better cluster scheduling*, OSDI 2020
-(Wing), §3 to §4. Everything is a function of columns; ``python -m sim lineage`` runs it all:
-`profile` makes a `Store` of `Logs`, `workload` a week of them to be scheduled.
+(Wing), §3 to §4. Everything is a function of columns. ``python -m sim lineage`` runs it all:
+`profile` turns `Logs` into a `Store`, `workload` turns a window of them into a workload.
 """
 
-from sim.lineage.logs import Logs, logs_of, read_logs
+from sim.lineage.log_tables import write_logs
+from sim.lineage.logs import Logs, make_logs, read_logs
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import Store
 from sim.lineage.window import workload
-from sim.lineage.written import write as write_logs
 
-__all__ = ["Logs", "Options", "Store", "logs_of", "profile", "read_logs", "workload", "write_logs"]
+__all__ = [
+    "Logs",
+    "Options",
+    "Store",
+    "make_logs",
+    "profile",
+    "read_logs",
+    "workload",
+    "write_logs",
+]

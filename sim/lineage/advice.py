@@ -11,7 +11,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, I4, Mask
 from sim.lineage.dependencies import Dependencies, Downloads, graph
 from sim.lineage.logs import Logs
-from sim.lineage.templates import INPUT_MODES, Character, Templates, medians
+from sim.lineage.templates import INPUT_MODES, Classification, Templates, medians
 
 HOUR_S: Final = 3600.0
 
@@ -36,12 +36,12 @@ def named(table: pa.Table, columns: Sequence[str], names: pa.ChunkedArray) -> pa
 
 
 def template_dependencies(
-    logs: Logs, templates: Templates, edges: Dependencies, character: Character
+    logs: Logs, templates: Templates, edges: Dependencies, character: Classification
 ) -> pa.Table:
     """Return the recurring dependencies by pair of templates, with what matters to both owners."""
     keep = character.edge_recurring
     up, down = edges.upstream[keep], edges.downstream[keep]
-    of, n = templates.of_job, len(templates)
+    of, n = templates.job_template, len(templates)
     pair = of[up].astype(np.int64) * n + of[down]
     pairs, first, code = np.unique(pair, return_index=True, return_inverse=True)
     a, b = (pairs // n).astype(np.int32), (pairs % n).astype(np.int32)
@@ -66,10 +66,14 @@ def template_dependencies(
 
 
 def inversions(
-    logs: Logs, templates: Templates, edges: Dependencies, character: Character, pairs: pa.Table
+    logs: Logs,
+    templates: Templates,
+    edges: Dependencies,
+    character: Classification,
+    pairs: pa.Table,
 ) -> pa.Table:
     """Return templates whose output goes to higher-priority ones, and what would mend each."""
-    from sim.lineage.kernels.flows import upward_max  # loads numba
+    from sim.lineage.kernels.flows import downstream_max  # loads numba
 
     low = pairs["upstream_priority"].to_numpy()
     high = pairs["downstream_priority"].to_numpy()
@@ -83,8 +87,8 @@ def inversions(
         character.edge_recurring & (queue[edges.upstream] == queue[edges.downstream])
     )
     g = graph(inside)
-    needed = upward_max(g.out0, g.child, priority[g.row])[g.number]
-    by_template = medians(needed, templates.of_job, len(templates))
+    needed = downstream_max(g.out0, g.child, priority[g.row])[g.number]
+    by_template = medians(needed, templates.job_template, len(templates))
     table = pa.table(
         {
             "template": up[first],
@@ -98,9 +102,9 @@ def inversions(
     return table.take(np.lexsort([up[first], -gap]))
 
 
-def blind(logs: Logs, templates: Templates, character: Character, pairs: pa.Table) -> pa.Table:
+def blind(logs: Logs, templates: Templates, character: Classification, pairs: pa.Table) -> pa.Table:
     """Return templates submitted without a look at inputs they can't do without (Observation 3)."""
-    of, n = templates.of_job, len(templates)
+    of, n = templates.job_template, len(templates)
     is_blind = character.input_mode == INPUT_MODES.index("blind")
     n_jobs = np.bincount(of, minlength=n)
     share = np.bincount(of, is_blind, n) / np.maximum(n_jobs, 1)
@@ -162,7 +166,7 @@ def gap_before_use_s(logs: Logs, edges: Dependencies, downloads: Downloads) -> F
     return out
 
 
-def shiftable(logs: Logs, character: Character, gap_s: F8, hours: float) -> Mask:
+def shiftable(logs: Logs, character: Classification, gap_s: F8, hours: float) -> Mask:
     """Return which jobs might be shifted by up to so many hours (Observation 6).
 
     Recurring ones whose output is used, but only after more than `hours`, and which run for less.

@@ -62,18 +62,18 @@ def aggregate(
     jobs_per_cut: int = JOBS_PER_CUT,
 ) -> F8:
     """Return each job's own value plus what it passes on from everything downstream."""
-    from sim.lineage.kernels.flows import sums_of_rows, upward  # loads numba
+    from sim.lineage.kernels.flows import downstream_totals, totals_by_search  # loads numba
 
     g = graph(edges) if numbered is None else numbered
     weight = share_of_inputs(edges)[g.edge]
     own = _checked(value)[g.row]
     if within is None:
-        total = upward(g.out0, g.child, weight, own)
+        total = downstream_totals(g.out0, g.child, weight, own)
         return total[g.number]
     enclosed = _enclose(g, weight, own, within, within.valid, jobs_per_cut)
     low, places = enclosed.low, np.flatnonzero(enclosed.low != enclosed.high)
     if len(places):
-        low[places] = sums_of_rows(
+        low[places] = totals_by_search(
             g.out0, g.child, weight, own, within.submit_s[g.row], g.number[places],
             g.end(within.submit_s, within.cut_s[places]), within.cut_s[places], ROW_BUDGET,
         )  # fmt: skip
@@ -111,7 +111,7 @@ def _enclose(
     g: Graph, weight: F8, own: F8, within: Window, wanted: Mask, jobs_per_cut: int
 ) -> Bounds:
     """Return the totals of some jobs under the cut-offs below and above each one's own."""
-    from sim.lineage.kernels.flows import LANES, upward_cut  # loads numba
+    from sim.lineage.kernels.flows import LANES, downstream_totals_by_cutoff  # loads numba
 
     if jobs_per_cut < 1:
         raise InputError(f"jobs_per_cut must be at least 1, not {jobs_per_cut}")
@@ -136,7 +136,7 @@ def _enclose(
             continue
         node = g.number[here]
         first, last = int(node.min()), int(end[lanes[-1]])
-        upward_cut(
+        downstream_totals_by_cutoff(
             g.out0, g.child, weight, own, submit_s, first, max(last, first + 1), cuts[lanes], total
         )
         above = np.searchsorted(cuts[lanes], cut[begin:stop], side="left")
@@ -195,12 +195,12 @@ def value_by_round(
 
     After round 0 it is the local value, after round k ≥ 1 that of all paths of at most 2^k hops.
     """
-    from sim.lineage.kernels.flows import sums_by_round  # loads numba
+    from sim.lineage.kernels.flows import added_by_round  # loads numba
 
     g, n = numbered, edges.n_jobs
     submit_s = np.zeros(n) if within is None else within.submit_s
     cut_s = np.zeros(len(sources)) if within is None else within.cut_s[sources]
-    added = sums_by_round(
+    added = added_by_round(
         g.out0, g.child, share_of_inputs(edges)[g.edge], value[g.row],
         submit_s[g.row], g.number[sources], g.end(submit_s, cut_s), cut_s, _MOST_ROUNDS,
     )  # fmt: skip

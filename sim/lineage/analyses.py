@@ -75,7 +75,7 @@ def check(functions: Functions) -> None:
             )
 
 
-def value_of(value: F8) -> Functions:
+def value_functions(value: F8) -> Functions:
     """Sum `value`, (N,), over downstream jobs by the shares that reach the source (§4.5.2).
 
     The source's own value is not in it.
@@ -102,7 +102,7 @@ LONGEST_CHAIN: Final = Functions(
 """Hops of the longest path that starts at a job."""
 
 
-def most_probable(probability: F8) -> Functions:
+def most_probable_path(probability: F8) -> Functions:
     """Find the most probable path to any downstream job, by each edge's `probability`, (E,)."""
     return Functions(
         lambda edges: probability,

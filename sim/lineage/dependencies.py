@@ -51,7 +51,7 @@ class Dependencies:
         return np.bincount(self.upstream, minlength=self.n_jobs)
 
 
-def plain_edges(n_jobs: int, upstream: Any, downstream: Any) -> Dependencies:
+def edges_from_pairs(n_jobs: int, upstream: Any, downstream: Any) -> Dependencies:
     """Make dependencies of pairs alone, with no times: for analyses of graphs from elsewhere."""
     up, down = (np.asarray(a, np.int32) for a in (upstream, downstream))
     order = np.lexsort([up, down])
@@ -197,7 +197,7 @@ def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     of jobs submitted at that very instant, is an earlier row), or where a person takes the file. A
     job does not depend on itself. Of writes at one instant the later row of the log wins.
     """
-    return acyclic(join(logs, window_s))
+    return drop_cycles(join(logs, window_s))
 
 
 def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
@@ -226,7 +226,7 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
         report[f"{kind} at the instant of a write, taken as after it"] = int(ties[code, 0])
         report[f"{kind} at the instant of a write, taken as before it"] = int(ties[code, 1])
         if code == READ:
-            report["reads of a job's own output"] = int(fates[flows.OWN])
+            report["reads of a job's own output"] = int(fates[flows.SELF_READ])
     report["operations before their job's submission"] = _outside(logs, "submit_s", -1)
     report["operations after their job's end"] = _outside(logs, "finish_s", 1)
 
@@ -242,7 +242,7 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     return SingleHop(edges, downloads, odd, len(time_s), n_files)
 
 
-def merged(parts: Sequence[SingleHop]) -> SingleHop:
+def merge(parts: Sequence[SingleHop]) -> SingleHop:
     """Put joins of different files together: what one join of all of them gives."""
     each = [part.dependencies for part in parts]
     columns = (np.concatenate([getattr(e, name) for e in each]) for name in EDGE_COLUMNS)
@@ -262,7 +262,7 @@ def merged(parts: Sequence[SingleHop]) -> SingleHop:
     )  # fmt: skip
 
 
-def acyclic(of: SingleHop) -> SingleHop:
+def drop_cycles(of: SingleHop) -> SingleHop:
     """Drop dependencies that close a cycle, and count them."""
     edges, n_cyclic = without_cycles(of.dependencies)
     report = of.report | ({"dependencies that close a cycle": n_cyclic} if n_cyclic else {})

@@ -24,16 +24,16 @@ from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 PathLike = str | os.PathLike[str]
 Columns = tuple[Column, ...]
-OPERATIONS_NAMES: Final = ("read", "write", "download")
+OPERATION_NAMES: Final = ("read", "write", "download")
 """What a file may meet: a job reads it or writes it, a person takes it out."""
-READ, WRITE, DOWNLOAD = range(len(OPERATIONS_NAMES))
+READ, WRITE, DOWNLOAD = range(len(OPERATION_NAMES))
 """Codes of the operations in memory."""
 OUTCOMES: Final = ("done", "failed", "missing_input")
 """How a job ended; ``missing_input`` is a failure because a file was not there."""
 OPERATIONS: Final = (
     Column("time_s", pa.float64(), "s", "when it happened", REQUIRED),
     Column("job", CATEGORY, "jobs.job_id", "which job did it; empty for a download", ""),
-    Column("operation", CATEGORY, "/".join(OPERATIONS_NAMES), "what was done", REQUIRED),
+    Column("operation", CATEGORY, "/".join(OPERATION_NAMES), "what was done", REQUIRED),
     Column("file", CATEGORY, "name", "to which file", REQUIRED),
     Column("n", pa.int32(), "count", "how many times at once, of downloads", 1),
 )
@@ -58,7 +58,7 @@ JOBS: Final = (
 TABLES: Final = {"operations": OPERATIONS, "jobs": JOBS}
 
 
-def columns_of(name: str, more: Sequence[str] = ()) -> Columns:
+def log_columns(name: str, more: Sequence[str] = ()) -> Columns:
     """Return the columns of a log, with numbers that are asked for beside them.
 
     Those must be there, but not in every row (NaN).
@@ -80,7 +80,7 @@ def read_table(
 ) -> pa.Table:
     """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header)."""
     counted = {} if bad is None else bad
-    columns = columns_of(name, more)
+    columns = log_columns(name, more)
     if Path(path).is_dir() or _starts_with(path, _PARQUET):
         return _read_parquet(columns, path, on_bad_row, counted)
     return _read_csv(columns, path, on_bad_row, counted)
@@ -250,6 +250,6 @@ def as_table(
 ) -> pa.Table:
     """Bring columns in memory to the schema of the table called `name`."""
     source = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
-    wanted = columns_of(name, more)
+    wanted = log_columns(name, more)
     _check_names(wanted, tuple(source.column_names), f"<{name}>")
     return _in_schema(wanted, _usable(wanted, source, f"<{name}>", "error", {}), f"<{name}>")

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
 from sim.base.reading import OnBadRow
-from sim.lineage.files import OPERATIONS_NAMES, OUTCOMES, PathLike, as_table, read_table
+from sim.lineage.files import OPERATION_NAMES, OUTCOMES, PathLike, as_table, read_table
 from sim.workload.tables import plain
 
-IDLE: Final = "jobs: in no operation"
+IDLE_RULE: Final = "jobs: in no operation"
 """The rule by which such jobs are counted."""
 
 
@@ -118,7 +118,7 @@ def read_operations(
     return logs
 
 
-def logs_of(
+def make_logs(
     operations: Mapping[str, Any] | pa.Table,
     jobs: Mapping[str, Any] | pa.Table,
     more: Sequence[str] = (),
@@ -136,9 +136,9 @@ def logs_of(
 
 
 def _joined(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Logs:
-    code = _codes(operations["operation"], pa.array(OPERATIONS_NAMES))
+    code = _codes(operations["operation"], pa.array(OPERATION_NAMES))
     row = _codes(operations["job"], jobs["job_id"].combine_chunks())
-    unnamed = code != OPERATIONS_NAMES.index("download")
+    unnamed = code != OPERATION_NAMES.index("download")
     ok = (code >= 0) & ((row >= 0) | ~unnamed)
     _count(report, "operations: unknown operation", code < 0)
     _count(report, "operations: job not in the job log", (code >= 0) & (row < 0) & unnamed)
@@ -149,8 +149,8 @@ def _joined(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Log
     n = operations["n"].to_numpy()
     if not ok.all():
         time_s, row, code, file_codes, n = (a[ok] for a in (time_s, row, code, file_codes, n))
-    row = np.where(code == OPERATIONS_NAMES.index("download"), np.int32(-1), row)
-    _count(report, IDLE, idle(jobs.num_rows, row))
+    row = np.where(code == OPERATION_NAMES.index("download"), np.int32(-1), row)
+    _count(report, IDLE_RULE, idle_jobs(jobs.num_rows, row))
     if len(time_s) > 1:
         _count(report, "operations: earlier than the row before", time_s[1:] < time_s[:-1])
     return Logs(
@@ -158,7 +158,7 @@ def _joined(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Log
     )
 
 
-def idle(n_jobs: int, job: I4) -> Mask:
+def idle_jobs(n_jobs: int, job: I4) -> Mask:
     """Return which jobs are in none of some operations."""
     doing = np.zeros(n_jobs, bool)
     doing[job[job >= 0]] = True
@@ -255,7 +255,7 @@ def split(part: Logs, n: int) -> list[Logs]:
     return out
 
 
-def together(splits: Sequence[Logs], jobs: pa.Table) -> Logs:
+def concatenate(splits: Sequence[Logs], jobs: pa.Table) -> Logs:
     """Put operations together again, one split after the other, with the jobs they name."""
     named = [pa.DictionaryArray.from_arrays(pa.array(s.file), s.files) for s in splits]
     file = pa.chunked_array(named).unify_dictionaries().combine_chunks()

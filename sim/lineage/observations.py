@@ -16,7 +16,7 @@ from sim.lineage.advice import SHIFTS_H, shiftable
 from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop
 from sim.lineage.logs import Logs
 from sim.lineage.predict import best_threshold
-from sim.lineage.templates import INPUT_MODES, Character
+from sim.lineage.templates import INPUT_MODES, Classification
 from sim.published import numbers
 
 WORDS: Final = words_of(Path(__file__).with_name("sections.yaml"))
@@ -46,7 +46,7 @@ def _unless(*needed: tuple[bool, str]) -> str:
 
 def observations(
     logs: Logs,
-    character: Character,
+    character: Classification,
     hops: SingleHop,
     tables: Mapping[str, pa.Table],
     gap_s: F8,
@@ -79,7 +79,7 @@ def _overview(
     return s.found
 
 
-def _recurs(character: Character) -> tuple[bool, str]:
+def _recurs(character: Classification) -> tuple[bool, str]:
     return bool(character.recurring.any()), "no template recurs"
 
 
@@ -87,7 +87,7 @@ def _depends(edges: Dependencies) -> tuple[bool, str]:
     return len(edges) > 0, "no job read what another one wrote"
 
 
-def _recurring(character: Character, edges: Dependencies) -> list[Statistic]:
+def _recurring(character: Classification, edges: Dependencies) -> list[Statistic]:
     s = Section("recurring")
     why = _unless(_depends(edges))
     of_both = why or _unless(_recurs(character))
@@ -105,7 +105,7 @@ def _recurring(character: Character, edges: Dependencies) -> list[Statistic]:
 
 
 def _priorities(
-    logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
+    logs: Logs, character: Classification, edges: Dependencies, tables: Mapping[str, pa.Table]
 ) -> list[Statistic]:
     s = Section("priorities")
     recurring = character.recurring
@@ -154,7 +154,7 @@ def _priorities(
     return s.found
 
 
-def _coordination(logs: Logs, character: Character) -> list[Statistic]:
+def _coordination(logs: Logs, character: Classification) -> list[Statistic]:
     s = Section("coordination")
     is_blind = character.input_mode == INPUT_MODES.index("blind")
     is_recurring = character.job_recurring
@@ -170,7 +170,7 @@ def _coordination(logs: Logs, character: Character) -> list[Statistic]:
 
 
 def _organisations(
-    logs: Logs, character: Character, edges: Dependencies, tables: Mapping[str, pa.Table]
+    logs: Logs, character: Classification, edges: Dependencies, tables: Mapping[str, pa.Table]
 ) -> list[Statistic]:
     s = Section("organisations")
     owner = logs.column("organisation")
@@ -222,7 +222,7 @@ def _components(tables: Mapping[str, pa.Table], edges: Dependencies) -> list[Sta
     return s.found
 
 
-def _shifting(logs: Logs, character: Character, gap_s: F8) -> list[Statistic]:
+def _shifting(logs: Logs, character: Classification, gap_s: F8) -> list[Statistic]:
     s = Section("shifting")
     for hours in SHIFTS_H:
         hit = shiftable(logs, character, gap_s, hours)

@@ -22,7 +22,7 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow, json_of, json_values, whole_text
 from sim.lineage.files import TABLES
-from sim.lineage.logs import Logs, logs_of
+from sim.lineage.logs import Logs, make_logs
 
 _ENDS = {"COMPLETE": "done", "FAIL": "failed", "ABORT": "failed"}
 _TYPES = ("START", "RUNNING", "OTHER", *_ENDS)
@@ -198,4 +198,4 @@ def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
         return pa.table({k: pa.array(v, kinds[k]) for k, v in columns.items()})
 
     sorted_ = {k: [v[i] for i in order] for k, v in operations.items()}
-    return logs_of(table("operations", sorted_), table("jobs", jobs))
+    return make_logs(table("operations", sorted_), table("jobs", jobs))

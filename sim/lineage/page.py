@@ -61,7 +61,7 @@ def _value(of: Store) -> Iterable[Figure]:
         line(at, kind, *_by_rank(jobs[f"{kind}_value"].to_numpy())) | {"mode": "lines"}
         for at, kind in enumerate(("local", "aggregate"))
     ]
-    drawn = plot(lines, "rank", of.valued, x_log=True, y_log=True, legend=True)
+    drawn = plot(lines, "rank", of.value_source, x_log=True, y_log=True, legend=True)
     yield Figure("value", "Value by rank of job", drawn)
 
 
@@ -110,7 +110,9 @@ def page(of: Store) -> str:
             tables.append(
                 {"caption": "What was odd", "heads": ["rule", "times"], "body": body, "texts": {0}}
             )
-        note = words.get("note", "").format(own=_OWN.get(of.valued, f"{of.valued} of a job"))
+        note = words.get("note", "").format(
+            own=_OWN.get(of.value_source, f"{of.value_source} of a job")
+        )
         about = {"id": key, "title": words["title"], "note": note}
         sections.append({**about, "plots": of_section(drawn, key), "tables": tables})
     context = {
@@ -164,7 +166,7 @@ def _whys(rows: Sequence[Statistic]) -> list[str]:
 
 def _paper(of: Store, measure: Statistic) -> str:
     """Word what the paper has of a measure; its values are downloads."""
-    if measure.section == "value" and of.valued != "downloads":
+    if measure.section == "value" and of.value_source != "downloads":
         return ""
     return shown(published().get((measure.section, measure.key)), measure.kind)
 

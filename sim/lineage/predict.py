@@ -161,7 +161,7 @@ def forecast(model: Model, uses: Uses, template: I4, jobs: I8, n_templates: int)
     )  # fmt: skip
 
 
-def by_threshold(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:
+def threshold_table(of: Forecast, thresholds: tuple[float, ...] = THRESHOLDS) -> pa.Table:
     """Tabulate T1 and T2 over tr (Figs. 2 and 3)."""
     columns: dict[str, list[float]] = {
         k: [] for k in ("tr", "precision", "recall", "n", "rmse_s", "mae_s", "within_20", "over_2x")
@@ -215,7 +215,7 @@ def reader_columns(uses: Uses, rows: I8, names: Sequence[str]) -> dict[str, pa.L
     }
 
 
-def uses_of(table: pa.Table, codes: Mapping[str, int]) -> Uses:
+def parse_uses(table: pa.Table, codes: Mapping[str, int]) -> Uses:
     """Return the uses that the columns of a table tell; of templates without a code, none."""
     names, after_s = (table[name].combine_chunks() for name in READERS)
     coded = names.flatten().dictionary_encode()

@@ -35,10 +35,10 @@ from sim.lineage.templates import (
     INPUT_MODES,
     QUANTILES,
     SIMILARITY,
-    Character,
+    Classification,
     Templates,
     Thresholds,
-    characterise,
+    classify,
     find_templates,
     quantiles,
 )
@@ -90,7 +90,7 @@ class Options:
             raise InputError(f"similarity must be between 0 and 1, not {self.similarity}")
 
 
-Spread = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
+BlockMap = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
 """A map: calls a function with each of some blocks of jobs, perhaps elsewhere and side by side."""
 BLOCK_JOBS: Final = 16_384
 """Jobs of a block."""
@@ -101,7 +101,7 @@ def profile(
     options: Options | None = None,
     *,
     hops: SingleHop | None = None,
-    spread: Spread | None = None,
+    block_map: BlockMap | None = None,
 ) -> Store:
     """Analyse two logs.
 
@@ -113,7 +113,7 @@ def profile(
         Windows and thresholds.
     hops : SingleHop, optional
         The join, where it was made elsewhere; then the operations of `logs` aren't looked at.
-    spread : Spread, optional
+    block_map : BlockMap, optional
         What blocks of jobs are given to, so that values are exact however many there are.
 
     Returns
@@ -132,15 +132,15 @@ def profile(
     hops = single_hop(logs, given.window_s) if hops is None else hops
     edges, downloads = hops.dependencies, hops.downloads
     templates = find_templates(logs, similarity=given.similarity)
-    character = characterise(logs, templates, edges, given.thresholds, learn=given.learn_s)
+    character = classify(logs, templates, edges, given.thresholds, learn=given.learn_s)
     submit_s, finish_s = logs.column("submit_s"), logs.column("finish_s")
     span = float(finish_s.max() - submit_s.min())
     omega = min(given.omega_s, span / 4)
     within = window(submit_s, finish_s, omega)
     numbered = graph(edges)
-    local, report = own_value(logs, downloads, given.value)
-    value, value_error = _within(edges, local, within, numbered, given, spread)
-    compute, _ = _within(edges, logs.column("compute_s"), within, numbered, given, spread)
+    local, report = local_value(logs, downloads, given.value)
+    value, value_error = _within(edges, local, within, numbered, given, block_map)
+    compute, _ = _within(edges, logs.column("compute_s"), within, numbered, given, block_map)
     gap_s = advice.gap_before_use_s(logs, edges, downloads)
     component, parts = advice.components(edges)
     pairs = advice.template_dependencies(logs, templates, edges, character)
@@ -177,7 +177,7 @@ VALUES: Final = ("downloads", "jobs", "compute")
 """What jobs may be valued by, beside a column of the log of jobs."""
 
 
-def own_value(logs: Logs, downloads: Downloads, value: str) -> tuple[F8, dict[str, int]]:
+def local_value(logs: Logs, downloads: Downloads, value: str) -> tuple[F8, dict[str, int]]:
     """Return what each job is worth by itself (§4.3), and what was odd, by rule."""
     if value == "downloads":
         return downloads.per_job(logs.n_jobs), {}
@@ -205,15 +205,15 @@ def _within(
     within: Window,
     numbered: Graph,
     options: Options,
-    spread: Spread | None,
+    block_map: BlockMap | None,
 ) -> tuple[F8, F8]:
     """Return aggregates under ω, and how far each may be off; NaN for jobs that are not valid."""
-    if spread is not None:
+    if block_map is not None:
         valid = np.flatnonzero(within.valid).astype(np.int32)
         blocks = [valid[at : at + BLOCK_JOBS] for at in range(0, len(valid), BLOCK_JOBS)]
         exact = np.full(len(value), np.nan)
         of = functools.partial(_aggregate_of, edges, value, within, numbered)
-        for block, values in zip(blocks, spread(of, blocks), strict=True):
+        for block, values in zip(blocks, block_map(of, blocks), strict=True):
             exact[block] = values
         return exact, exact * 0.0
     if int(within.valid.sum()) <= options.exact_jobs:
@@ -232,7 +232,7 @@ def _aggregate_of(edges: Dependencies, value: F8, within: Window, numbered: Grap
 
 
 def _jobs(
-    logs: Logs, templates: Templates, character: Character, edges: Dependencies, local: F8
+    logs: Logs, templates: Templates, character: Classification, edges: Dependencies, local: F8
 ) -> dict[str, object]:
     plain = ("job_id", "user", "queue", "organisation", "priority", "submit_s", "start_s")
     more = ("finish_s", "requested", "compute_s", "outcome")
@@ -241,7 +241,7 @@ def _jobs(
     )
     return {
         **{name: logs.jobs[name] for name in plain + more},
-        "template": templates.of_job,
+        "template": templates.job_template,
         "recurring": character.job_recurring,
         "polls": character.job_polls,
         "input_mode": modes,
@@ -251,7 +251,7 @@ def _jobs(
     }
 
 
-def _dependencies(edges: Dependencies, character: Character) -> pa.Table:
+def _dependencies(edges: Dependencies, character: Classification) -> pa.Table:
     return pa.table(
         {
             **{name: getattr(edges, name) for name in EDGE_COLUMNS},
@@ -291,9 +291,9 @@ def _distributions(
 
 
 def _templates(
-    logs: Logs, templates: Templates, character: Character, jobs: dict[str, object]
+    logs: Logs, templates: Templates, character: Classification, jobs: dict[str, object]
 ) -> pa.Table:
-    n, of = len(templates), templates.of_job
+    n, of = len(templates), templates.job_template
     first = np.full(n, logs.n_jobs, np.int64)
     np.minimum.at(first, of, np.arange(logs.n_jobs))
     everything = np.ones(logs.n_jobs, bool)
@@ -315,7 +315,7 @@ def _templates(
     )
 
 
-def _users(logs: Logs, character: Character, jobs: dict[str, object]) -> pa.Table:
+def _users(logs: Logs, character: Classification, jobs: dict[str, object]) -> pa.Table:
     """Return what is known of each user's ad hoc jobs."""
     names, of = logs.names("user"), logs.column("user")
     adhoc = ~character.job_recurring
@@ -345,19 +345,19 @@ def _costliest(templates: pa.Table) -> pa.Table:
 
 
 def _predictions(
-    logs: Logs, templates: Templates, character: Character, edges: Dependencies
+    logs: Logs, templates: Templates, character: Classification, edges: Dependencies
 ) -> dict[str, pa.Table]:
     """Train on the week before the last that can be tested, test on it; halves of a short log."""
     submit_s = logs.column("submit_s")
     begin, end = float(submit_s[0]), float(submit_s[-1])
     week = min(7 * DAY_S, (end - begin) / 3)
     middle = end - 2 * week  # what the test week's jobs lead to may take a week more
-    of, recurring = templates.of_job, character.recurring
+    of, recurring = templates.job_template, character.recurring
     uses = predict.first_uses(edges, of, submit_s, recurring)
     model = predict.learn(uses, of, submit_s, (middle - week, middle), len(recurring))
     then = (submit_s >= middle) & (submit_s < middle + week) & recurring[of]
     tested = predict.forecast(model, uses, of, np.flatnonzero(then), len(recurring))
-    table = predict.by_threshold(tested)
+    table = predict.threshold_table(tested)
     errors = np.empty(0)
     if not np.isnan(table["precision"].to_numpy() * table["recall"].to_numpy()).all():
         best = predict.best_threshold(table)

@@ -43,7 +43,7 @@ class Store:
     tables: Mapping[str, pa.Table]
     measures: Sequence[Statistic] = ()
     report: Mapping[str, int] = field(default_factory=dict)
-    valued: str = "downloads"
+    value_source: str = "downloads"
 
     def value(self, section: str, key: str) -> float:
         """Return one of the measures; KeyError if there is no such."""
@@ -101,7 +101,7 @@ class Store:
         measures = to_table(("", m) for m in self.measures)
         whys = pa.array([m.why for m in self.measures], pa.string())
         measures = measures.append_column("why", whys)
-        measures = measures.replace_schema_metadata({"value": self.valued})
+        measures = measures.replace_schema_metadata({"value": self.value_source})
         return write_tables({**self.tables, "measures": measures, "report": rules}, folder)[1]
 
     @classmethod

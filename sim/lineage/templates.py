@@ -31,7 +31,7 @@ _WORD = re.compile(r"[\w#]+")
 class Templates:
     """Programs, in order of their first run."""
 
-    of_job: I4  # template of each job
+    job_template: I4  # template of each job
     name: list[str]  # normalised name of each; numbered where programs of one name differ
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True, eq=False)
-class Character:
+class Classification:
     """What Table 1 tells apart."""
 
     recurring: Mask  # of templates; `never_missed`: no job failed for want of an input
@@ -166,17 +166,17 @@ class Character:
     input_mode: I1  # an index into `INPUT_MODES`
 
 
-def characterise(
+def classify(
     logs: Logs,
     templates: Templates,
     edges: Dependencies,
     thresholds: Thresholds | None = None,
     *,
     learn: tuple[float, float] | None = None,
-) -> Character:
+) -> Classification:
     """Apply Table 1's heuristics."""
     limits = Thresholds() if thresholds is None else thresholds
-    submit_s, of_job = logs.column("submit_s"), templates.of_job
+    submit_s, of_job = logs.column("submit_s"), templates.job_template
     recurring = recurring_templates(submit_s, of_job, len(templates), limits, learn)
     mean_s, cv = inter_arrivals(submit_s, of_job, len(templates))
     periodic = recurring & (cv <= limits.periodic_cv)
@@ -198,7 +198,7 @@ def characterise(
     needs[edges.downstream[edge_recurring & edge_hard]] = True
     mode[needs] = INPUT_MODES.index("blind")
     mode[job_polls] = INPUT_MODES.index("poll")
-    return Character(
+    return Classification(
         recurring=recurring, periodic=periodic, never_missed=~missed, interarrival_s=mean_s,
         interarrival_cv=cv, template_polls=may_poll & (share >= limits.polling_share),
         job_recurring=job_recurring, job_polls=job_polls, edge_recurring=edge_recurring,

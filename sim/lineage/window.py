@@ -16,14 +16,14 @@ from sim.lineage.dependencies import (
     Dependencies,
     Downloads,
     SingleHop,
-    acyclic,
+    drop_cycles,
     join,
     without_cycles,
 )
 from sim.lineage.logs import Logs
-from sim.lineage.profile import Options, own_value
-from sim.lineage.templates import Templates, characterise, find_templates, medians
-from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, week
+from sim.lineage.profile import Options, local_value
+from sim.lineage.templates import Templates, classify, find_templates, medians
+from sim.lineage.worth import BLIND, NONE, POLL, JobGraph, RecordedJobs, week_workload
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.tables import plain
 from sim.workload.workload import Workload
@@ -83,7 +83,7 @@ def workload(
     templates = find_templates(logs, similarity=given.similarity)
     joined = join(logs, given.window_s)
     known = _learn(logs, templates, joined.dependencies, begin, given)
-    hops = acyclic(joined)
+    hops = drop_cycles(joined)
     omega_s = min(given.omega_s, SEEN * (begin - first_s))
     taken, odd = _taken(logs, hops, given.value, omega_s)
     of, report = _recorded(logs, templates, hops.dependencies, taken, known, begin)
@@ -95,7 +95,7 @@ def workload(
         "report": {**logs.report, **hops.report, **odd, **report}, "known": _shares(of, inside),
         "peak_tokens": _peak(of, inside), "queue_share": _queue_shares(of, inside),
     }  # fmt: skip
-    return week(of, end - begin, rounds, said | dict(meta or {}), omega_s)
+    return week_workload(of, end - begin, rounds, said | dict(meta or {}), omega_s)
 
 
 def peak(begin_s: F8, end_s: F8, size: F8 | I8) -> float:
@@ -104,12 +104,12 @@ def peak(begin_s: F8, end_s: F8, size: F8 | I8) -> float:
     return float(np.cumsum(change[np.lexsort((change, at))]).max(initial=0.0))
 
 
-def _peak(of: Recorded, rows: Mask) -> float:
+def _peak(of: RecordedJobs, rows: Mask) -> float:
     end_s = of.past.finish_s[rows]
     return peak(end_s - of.duration_s[rows], end_s, of.tokens[rows])
 
 
-def _queue_shares(of: Recorded, inside: Mask) -> dict[str, float]:
+def _queue_shares(of: RecordedJobs, inside: Mask) -> dict[str, float]:
     """Return a share for each queue of the window, in proportion to the peak of its requests."""
     codes, names = of.queue
     peaks = {
@@ -119,7 +119,7 @@ def _queue_shares(of: Recorded, inside: Mask) -> dict[str, float]:
     return {name: held / sum(peaks.values()) for name, held in peaks.items()}
 
 
-def _shares(of: Recorded, inside: Mask) -> dict[str, float]:
+def _shares(of: RecordedJobs, inside: Mask) -> dict[str, float]:
     recurring = (of.template[0] > 0) & inside
     edge = inside[of.past.up] & inside[of.past.down]
     parts = {
@@ -191,10 +191,13 @@ def _learn(
     submit_s = those.column("submit_s")
     days = np.ceil((begin - submit_s[0]) / DAY_S)
     learn = (begin - days * DAY_S, begin) if options.learn_s is None else options.learn_s
-    of = Templates(templates.of_job[rows], templates.name)
-    found = characterise(those, of, past, options.thresholds, learn=learn)
+    of = Templates(templates.job_template[rows], templates.name)
+    found = classify(those, of, past, options.thresholds, learn=learn)
     hard = found.edge_hard & found.edge_recurring
-    pair = of.of_job[past.upstream].astype(np.int64) * len(templates) + of.of_job[past.downstream]
+    pair = (
+        of.job_template[past.upstream].astype(np.int64) * len(templates)
+        + of.job_template[past.downstream]
+    )
     return _Known(found.recurring, found.template_polls, np.unique(pair[hard]))
 
 
@@ -207,7 +210,7 @@ def _taken(
     """
     if value == "downloads":
         return hops.downloads, {}
-    worth, odd = own_value(logs, hops.downloads, value)
+    worth, odd = local_value(logs, hops.downloads, value)
     if (worth != np.rint(worth)).any() or worth.max() > _MOST:
         worth = np.where(worth > 0, np.maximum(worth * (_MOST / worth.max()), 1.0), 0.0)
     rows = np.flatnonzero(worth).astype(np.int32)
@@ -222,10 +225,10 @@ def _recorded(
     loads: Downloads,
     known: _Known,
     begin: float,
-) -> tuple[Recorded, dict[str, int]]:
+) -> tuple[RecordedJobs, dict[str, int]]:
     times = ("submit_s", "start_s", "finish_s")
     submit_s, start_s, finish_s = (logs.column(name) - begin for name in times)
-    of = templates.of_job
+    of = templates.job_template
     up, down = edges.upstream.astype(np.int64), edges.downstream.astype(np.int64)
     hard = known.is_hard(of, edges)
     late = hard & (finish_s[up] > submit_s[down])
@@ -239,12 +242,12 @@ def _recorded(
     before = polls & (finish_s < 0)
     usual_s = medians(lag_s[before], of[before], len(templates))[of]
     lag_s = np.where(polls, np.fmin(lag_s, usual_s), 0.0)
-    past = Past(
+    past = JobGraph(
         submit_s, finish_s, logs.column("compute_s"), up, down, hard, polls[down],
         loads.job.astype(np.int64), loads.time_s - begin, loads.n.astype(np.int64),
     )  # fmt: skip
     ran = ~logs.has("outcome", "missing_input")
-    recorded = Recorded(
+    recorded = RecordedJobs(
         past, finish_s - start_s, lag_s, logs.column("priority"), logs.column("requested"), mode,
         template=(np.where(known.recurring[of], of + 1, 0), ["", *templates.name]),
         user=(logs.column("user"), logs.names("user")),

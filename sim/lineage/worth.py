@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sim.lineage.aggregates import aggregate
-from sim.lineage.analyses import value_of
-from sim.lineage.dependencies import OMEGA_S, Window, plain_edges, window
+from sim.lineage.analyses import value_functions
+from sim.lineage.dependencies import OMEGA_S, Window, edges_from_pairs, window
 from sim.lineage.multi_hop import multi_hop
 from sim.lineage.predict import Uses, first_uses, reader_columns
 from sim.workload.schema import INPUT_MODES, JOB_EDGE_KINDS
@@ -29,14 +29,14 @@ WAITS_S: Final = tuple(3600.0 * h for h in (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 9
 DECAYED: Final = ("value", "agg_value", "rescued")
 
 
-def after(name: str) -> list[str]:
+def decay_columns(name: str) -> list[str]:
     """Return the columns that say how one of `DECAYED` falls, one for each of `WAITS_S`."""
     return [f"{name}_after_{wait / 3600:g}h" for wait in WAITS_S]
 
 
 COLUMNS: Final = (
     "value", "compute_s", "agg_value", "agg_compute_s",
-    *(column for name in DECAYED for column in after(name)),
+    *(column for name in DECAYED for column in decay_columns(name)),
 )  # fmt: skip
 """Downloads of a job's output; resources held × time; and both with the shares of all jobs
 downstream that are submitted within ω of its end (§4.5.1): each job shares its own equally among
@@ -49,7 +49,7 @@ would wait for their input are not lost. In ``jobs`` only oracles may look at th
 
 
 @dataclass(frozen=True, eq=False)
-class Past:
+class JobGraph:
     """N jobs in order of submission, E dependencies and D downloads."""
 
     submit_s: F8  # when, till when, and resources held × time
@@ -59,24 +59,24 @@ class Past:
     down: I8
     hard: Mask  # whether the reader can't do without, and whether it would wait for its input
     waits: Mask
-    taken: I8  # of which job output is downloaded, when, and how often
-    times_s: F8
-    n: I8
+    download_job: I8  # of which job output is downloaded, when, and how often
+    download_s: F8
+    n_downloads: I8
 
-    def until(self, end_s: float) -> tuple[I8, Past]:
+    def ended_before(self, end_s: float) -> tuple[I8, JobGraph]:
         """Return the rows of jobs that had ended before a time, and what was known of them."""
         return self.where(self.finish_s < end_s, end_s)
 
-    def where(self, kept: Mask, end_s: float = np.inf) -> tuple[I8, Past]:
+    def where(self, kept: Mask, end_s: float = np.inf) -> tuple[I8, JobGraph]:
         """Return the rows of some jobs, and what is known of them alone up to a time."""
         rows = np.flatnonzero(kept)
         number = np.cumsum(kept) - 1
         edge = kept[self.up] & kept[self.down]
-        load = kept[self.taken] & (self.times_s < end_s)
-        return rows, Past(
+        load = kept[self.download_job] & (self.download_s < end_s)
+        return rows, JobGraph(
             self.submit_s[rows], self.finish_s[rows], self.compute_s[rows], number[self.up[edge]],
-            number[self.down[edge]], self.hard[edge], self.waits[edge], number[self.taken[load]],
-            self.times_s[load], self.n[load],
+            number[self.down[edge]], self.hard[edge], self.waits[edge],
+            number[self.download_job[load]], self.download_s[load], self.n_downloads[load],
         )  # fmt: skip
 
     def columns(
@@ -91,14 +91,16 @@ class Past:
         within = window(self.submit_s, self.finish_s, omega_s, end_s)
         valid = within.valid if end_s is not None else np.ones(len(self.submit_s), dtype=bool)
         within = Window(within.submit_s, within.cut_s, valid & (self.submit_s >= since_s))
-        value = np.bincount(self.taken, self.n, len(self.submit_s)).astype(np.float64)
+        value = np.bincount(self.download_job, self.n_downloads, len(self.submit_s)).astype(
+            np.float64
+        )
         own = {"value": value, "compute_s": self.compute_s}
-        edges = plain_edges(len(value), self.up, self.down)
+        edges = edges_from_pairs(len(value), self.up, self.down)
         if rounds is None:
             total = {f"agg_{k}": aggregate(edges, x, within=within) for k, x in own.items()}
         else:
             total = {
-                f"agg_{k}": x + multi_hop(edges, value_of(x), within=within, rounds=rounds)
+                f"agg_{k}": x + multi_hop(edges, value_functions(x), within=within, rounds=rounds)
                 for k, x in own.items()
             }
         own["value"] = np.where(within.valid, value, np.nan)
@@ -109,7 +111,7 @@ class Past:
         share = 1.0 / np.bincount(self.down, minlength=len(seen))[self.down]
         worth = np.where(np.isnan(agg_value), seen, agg_value)
         reader, come_s = worth[self.down] * share, self.submit_s[self.down]
-        lost = self._lost(self.taken, self.times_s, self.n.astype(np.float64))
+        lost = self._lost(self.download_job, self.download_s, self.n_downloads.astype(np.float64))
         of_hard, of_blind = (
             self._lost(self.up[edge], come_s[edge], reader[edge])
             for edge in (self.hard, self.hard & ~self.waits)
@@ -122,7 +124,7 @@ class Past:
         return {
             column: np.ascontiguousarray(left[name][:, i])
             for name in DECAYED
-            for i, column in enumerate(after(name))
+            for i, column in enumerate(decay_columns(name))
         }
 
     def _lost(self, job: I8, time_s: F8, much: F8) -> F8:
@@ -139,10 +141,10 @@ NONE, BLIND, POLL = range(3)
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedJobs:
     """N jobs in order of submission, of one task each; times count from the scheduled week."""
 
-    past: Past  # when they ran, who reads and downloads what
+    past: JobGraph  # when they ran, who reads and downloads what
     duration_s: F8  # how long; if it polls, from its inputs to its submission; more is sooner
     lag_s: F8
     priority: F8
@@ -154,20 +156,20 @@ class Recorded:
     queue: tuple[I8, Sequence[str]]
     job_ids: Callable[[I8], pa.Array]  # what jobs are called
 
-    def where(self, kept: Mask) -> Recorded:
+    def where(self, kept: Mask) -> RecordedJobs:
         """Return some of the jobs, and what is between them."""
         rows, past = self.past.where(kept)
         template, user, queue = (
             (codes[rows], names) for codes, names in (self.template, self.user, self.queue)
         )
-        return Recorded(
+        return RecordedJobs(
             past, self.duration_s[rows], self.lag_s[rows], self.priority[rows], self.tokens[rows],
             self.mode[rows], template, user, queue, lambda some: self.job_ids(rows[some]),
         )  # fmt: skip
 
 
-def week(
-    of: Recorded,
+def week_workload(
+    of: RecordedJobs,
     end_s: float,
     rounds: int | None,
     meta: Mapping[str, Any],
@@ -184,8 +186,8 @@ def week(
     rows = np.flatnonzero(inside)  # next to each other, as jobs are in order of submission
     first = int(rows[0]) if len(rows) else 0
     edge = inside[past.up] & inside[past.down]
-    load = inside[past.taken]
-    known, learnt = past.until(0.0)
+    load = inside[past.download_job]
+    known, learnt = past.ended_before(0.0)
     truth = past.columns(None, rounds, omega_s, since_s=0.0)
     uses, templates = _uses(of), of.template[1]
     kinds = list(JOB_EDGE_KINDS)
@@ -215,9 +217,9 @@ def week(
             "kind": category(np.where(past.hard[edge], hard, soft), kinds),
         },
         downloads={
-            "job": (past.taken[load] - first).astype(np.int32),
-            "time_s": past.times_s[load],
-            "n": past.n[load].astype(np.int32),
+            "job": (past.download_job[load] - first).astype(np.int32),
+            "time_s": past.download_s[load],
+            "n": past.n_downloads[load].astype(np.int32),
         },
         history={
             "submit_s": past.submit_s[known],
@@ -233,9 +235,9 @@ def week(
     )
 
 
-def _uses(of: Recorded) -> Uses:
+def _uses(of: RecordedJobs) -> Uses:
     codes, names = of.template
-    edges = plain_edges(len(codes), of.past.up, of.past.down)
+    edges = edges_from_pairs(len(codes), of.past.up, of.past.down)
     recurring = np.array([bool(name) for name in names], dtype=bool)
     return first_uses(edges, codes.astype(np.int32), of.past.submit_s, recurring)
 

@@ -1,4 +1,4 @@
-"""All paths of a DAG from some sources, aggregated over a semiring: rows of its closure.
+"""Rows of a DAG's transitive closure: all paths from some sources, aggregated over a semiring.
 
 Nodes are numbered topologically: every edge leads to a higher number.
 """
@@ -11,16 +11,16 @@ from sim.base.arrays import F8, I4, I8, U1, Mask
 from sim.base.jit import jit, part
 
 PLUS_TIMES, MAX_PLUS, MAX_TIMES, MIN_PLUS, MAX_MIN = range(5)
-"""Semirings: over paths, then along a path."""
+"""Semirings, named OVER-PATHS_ALONG-A-PATH: `MAX_PLUS` adds along paths, takes their maximum."""
 ONE, ZERO = (1.0, 0.0, 1.0, 0.0, np.inf), (0.0, -np.inf, 0.0, np.inf, -np.inf)
-"""By semiring, the weight of no step, and that of no path."""
+"""Identities, by semiring: the weight of the path without edges, and that of no path at all."""
 
 LANES = 8
-"""Sources that one pass over the nodes serves."""
+"""Sources served by one pass over the nodes."""
 
 
 @part
-def along(semiring: int, a: float, b: float) -> float:
+def semiring_product(semiring: int, a: float, b: float) -> float:
     """Combine the weights of two legs of a path."""
     if semiring in (PLUS_TIMES, MAX_TIMES):
         return a * b
@@ -30,7 +30,7 @@ def along(semiring: int, a: float, b: float) -> float:
 
 
 @part
-def over(semiring: int, a: float, b: float) -> float:
+def semiring_sum(semiring: int, a: float, b: float) -> float:
     """Combine the weights of two paths between the same nodes."""
     if semiring == PLUS_TIMES:
         return a + b
@@ -51,78 +51,79 @@ def reach_rows(
     submit_s: F8,
     cut_s: F8,
     row0: I8,
-    down: I4,
-    wt: F8,
+    out_node: I4,
+    out_weight: F8,
     budget: int,
     over_budget: Mask,
 ) -> int:
-    """Write the rows of `source` from `begin` on, as many as there is room for.
+    """Write closure rows for `source[begin:]` until the buffers are full; return the next index.
 
-    A row is solved in one pass over what its source reaches: depth first for a topological order,
-    then each node hands its weight on. That is the closure's row: by distributivity
-    b = w ⊕ b ⊗ w, and on a DAG this has one solution.
+    One depth-first search from a source gives a topological order of the nodes it reaches. Then
+    each node passes its weight on to its children. The result is the closure's row: by
+    distributivity b = w ⊕ b ⊗ w, and on a DAG this has one solution. A source that reaches more
+    than `budget` nodes is marked in `over_budget` and gets an empty row.
     """
     n = len(out0) - 1
     seen = np.full(n, -1, np.int32)
     total = np.zeros(n)
     stack = np.empty(budget + 1, np.int32)
-    at = np.empty(budget + 1, np.int64)
+    next_edge = np.empty(budget + 1, np.int64)
     post = np.empty(budget + 1, np.int32)
-    filled = row0[begin]
+    n_written = row0[begin]
     for i in range(begin, len(source)):
         s, stop = source[i], end[i]
         n_post, depth, n_seen = 0, 0, 1
-        stack[0], at[0], seen[s] = s, out0[s], i
+        stack[0], next_edge[0], seen[s] = s, out0[s], i
         while depth >= 0:
             node = stack[depth]
-            e = at[depth]
+            e = next_edge[depth]
             if e < out0[node + 1] and child[e] < stop:
-                at[depth] = e + 1
-                other = child[e]
-                if seen[other] != i:
+                next_edge[depth] = e + 1
+                successor = child[e]
+                if seen[successor] != i:
                     if n_seen == budget:
                         break
-                    seen[other] = i
+                    seen[successor] = i
                     n_seen += 1
                     depth += 1
-                    stack[depth], at[depth] = other, out0[other]
+                    stack[depth], next_edge[depth] = successor, out0[successor]
             else:
                 post[n_post] = node
                 n_post += 1
                 depth -= 1
         if depth >= 0:
             over_budget[i] = True
-            row0[i + 1] = filled
+            row0[i + 1] = n_written
             continue
-        if filled + n_post - 1 > len(down):
+        if n_written + n_post - 1 > len(out_node):
             return i
         for e in range(out0[s], out0[s + 1]):  # seen: i once reached, -2 - i once weighted
-            other = child[e]
-            if other >= stop:
+            successor = child[e]
+            if successor >= stop:
                 break
-            if seen[other] == i:
-                seen[other] = -2 - i
-                total[other] = weight[e]
+            if seen[successor] == i:
+                seen[successor] = -2 - i
+                total[successor] = weight[e]
             else:
-                total[other] = over(semiring, total[other], weight[e])
+                total[successor] = semiring_sum(semiring, total[successor], weight[e])
         for k in range(n_post - 2, -1, -1):
             node = post[k]
-            mine = total[node]
+            node_weight = total[node]
             for e in range(out0[node], out0[node + 1]):
-                other = child[e]
-                if other >= stop:
+                successor = child[e]
+                if successor >= stop:
                     break
-                w = along(semiring, mine, weight[e])
-                if seen[other] == i:
-                    seen[other] = -2 - i
-                    total[other] = w
+                w = semiring_product(semiring, node_weight, weight[e])
+                if seen[successor] == i:
+                    seen[successor] = -2 - i
+                    total[successor] = w
                 else:
-                    total[other] = over(semiring, total[other], w)
+                    total[successor] = semiring_sum(semiring, total[successor], w)
             if submit_s[node] <= cut_s[i]:
-                down[filled] = node
-                wt[filled] = mine
-                filled += 1
-        row0[i + 1] = filled
+                out_node[n_written] = node
+                out_weight[n_written] = node_weight
+                n_written += 1
+        row0[i + 1] = n_written
     return len(source)
 
 
@@ -130,8 +131,8 @@ def reach_rows(
 def lane_totals(
     in0: I8, parent: I4, weight: F8, semiring: int, source: I4, end: int, total: F8, reached: U1
 ) -> None:
-    """Solve the rows of up to `LANES` sources in one pass over all nodes between."""
-    one, zero = ONE[semiring], ZERO[semiring]
+    """Compute the rows of up to `LANES` sources in one pass over all nodes up to `end`."""
+    empty_path, no_path = ONE[semiring], ZERO[semiring]
     first = source[0]
     t = np.empty(LANES)
     lane = 0
@@ -143,7 +144,7 @@ def lane_totals(
                 continue
             if bits == 0:
                 for k in range(LANES):
-                    t[k] = zero
+                    t[k] = no_path
             bits |= reached[p]
             w = weight[e]
             if semiring == PLUS_TIMES:
@@ -164,9 +165,9 @@ def lane_totals(
         is_source = lane < len(source) and source[lane] == node
         if bits == 0 and is_source:
             for k in range(LANES):
-                t[k] = zero
+                t[k] = no_path
         if is_source:
-            t[lane] = one
+            t[lane] = empty_path
             bits |= 1 << lane
             lane += 1
         reached[node] = bits
@@ -184,25 +185,25 @@ def lane_rows(
     total: F8,
     reached: U1,
     row0: I8,
-    down: I4,
-    wt: F8,
+    out_node: I4,
+    out_weight: F8,
 ) -> None:
-    """Write what `lane_totals` found as rows; ``row0`` is given by `lane_counts`."""
-    at = row0.copy()
+    """Write the totals of `lane_totals` as closure rows; `lane_counts` returns their ``row0``."""
+    position = row0.copy()
     for node in range(source[0] + 1, end):
         bits = reached[node]
         if bits == 0:
             continue
         for k in range(len(source)):
             if (bits >> k) & 1 and node != source[k] and submit_s[node] <= cut_s[k]:
-                down[at[k]] = node
-                wt[at[k]] = total[node, k]
-                at[k] += 1
+                out_node[position[k]] = node
+                out_weight[position[k]] = total[node, k]
+                position[k] += 1
 
 
 @jit
 def lane_counts(source: I4, end: int, submit_s: F8, cut_s: F8, reached: U1) -> I8:
-    """Count the pairs of each lane that count; return where each row begins, (S + 1,) int64."""
+    """Count each lane's pairs within its cut-off; return the first index of each row, (S + 1,)."""
     row0 = np.zeros(len(source) + 1, np.int64)
     for node in range(source[0] + 1, end):
         bits = reached[node]
@@ -228,75 +229,75 @@ def hop_rows(
     submit_s: F8,
     cut_s: F8,
     row0: I8,
-    down: I4,
-    wt: F8,
+    out_node: I4,
+    out_weight: F8,
     max_hops: int,
 ) -> int:
-    """Do as `reach_rows`, of paths of at most `max_hops` edges: hop after hop."""
+    """Write closure rows as `reach_rows` does, for paths of at most `max_hops` edges."""
     n = len(out0) - 1
     seen = np.full(n, -1, np.int32)
     total = np.zeros(n)
-    found = np.empty(n, np.int32)
-    fresh = np.full(n, -1, np.int64)
-    here, there = np.empty(n, np.int32), np.empty(n, np.int32)
-    now, later = np.zeros(n), np.zeros(n)
-    stamp = 0
-    filled = row0[begin]
+    reached = np.empty(n, np.int32)
+    last_hop = np.full(n, -1, np.int64)
+    frontier, next_frontier = np.empty(n, np.int32), np.empty(n, np.int32)
+    frontier_weight, next_weight = np.zeros(n), np.zeros(n)
+    hop_id = 0
+    n_written = row0[begin]
     for i in range(begin, len(source)):
         stop = end[i]
-        n_found, n_here = 0, 0
+        n_reached, n_frontier = 0, 0
         for e in range(out0[source[i]], out0[source[i] + 1]):
-            other = child[e]
-            if other >= stop:
+            successor = child[e]
+            if successor >= stop:
                 break
-            if seen[other] != i:
-                seen[other] = i
-                found[n_found] = other
-                here[n_here] = other
-                n_found += 1
-                n_here += 1
-                total[other] = weight[e]
-                now[other] = weight[e]
+            if seen[successor] != i:
+                seen[successor] = i
+                reached[n_reached] = successor
+                frontier[n_frontier] = successor
+                n_reached += 1
+                n_frontier += 1
+                total[successor] = weight[e]
+                frontier_weight[successor] = weight[e]
             else:
-                total[other] = over(semiring, total[other], weight[e])
-                now[other] = total[other]
+                total[successor] = semiring_sum(semiring, total[successor], weight[e])
+                frontier_weight[successor] = total[successor]
         hops = 1
-        while n_here > 0 and hops < max_hops:
-            n_there = 0
-            stamp += 1
-            for k in range(n_here):
-                node = here[k]
+        while n_frontier > 0 and hops < max_hops:
+            n_next = 0
+            hop_id += 1
+            for k in range(n_frontier):
+                node = frontier[k]
                 for e in range(out0[node], out0[node + 1]):
-                    other = child[e]
-                    if other >= stop:
+                    successor = child[e]
+                    if successor >= stop:
                         break
-                    w = along(semiring, now[node], weight[e])
-                    if fresh[other] != stamp:
-                        fresh[other] = stamp
-                        there[n_there] = other
-                        n_there += 1
-                        later[other] = w
+                    w = semiring_product(semiring, frontier_weight[node], weight[e])
+                    if last_hop[successor] != hop_id:
+                        last_hop[successor] = hop_id
+                        next_frontier[n_next] = successor
+                        n_next += 1
+                        next_weight[successor] = w
                     else:
-                        later[other] = over(semiring, later[other], w)
-            for k in range(n_there):
-                node = there[k]
+                        next_weight[successor] = semiring_sum(semiring, next_weight[successor], w)
+            for k in range(n_next):
+                node = next_frontier[k]
                 if seen[node] != i:
                     seen[node] = i
-                    found[n_found] = node
-                    n_found += 1
-                    total[node] = later[node]
+                    reached[n_reached] = node
+                    n_reached += 1
+                    total[node] = next_weight[node]
                 else:
-                    total[node] = over(semiring, total[node], later[node])
-            here, there = there, here
-            now, later = later, now
-            n_here = n_there
+                    total[node] = semiring_sum(semiring, total[node], next_weight[node])
+            frontier, next_frontier = next_frontier, frontier
+            frontier_weight, next_weight = next_weight, frontier_weight
+            n_frontier = n_next
             hops += 1
-        if filled + n_found > len(down):
+        if n_written + n_reached > len(out_node):
             return i
-        for k in range(n_found):
-            if submit_s[found[k]] <= cut_s[i]:
-                down[filled] = found[k]
-                wt[filled] = total[found[k]]
-                filled += 1
-        row0[i + 1] = filled
+        for k in range(n_reached):
+            if submit_s[reached[k]] <= cut_s[i]:
+                out_node[n_written] = reached[k]
+                out_weight[n_written] = total[reached[k]]
+                n_written += 1
+        row0[i + 1] = n_written
     return len(source)

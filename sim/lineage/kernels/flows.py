@@ -1,7 +1,7 @@
-"""Loops along the edges of a DAG, and the join of reads and writes that finds them.
+"""Linear aggregates over a DAG, counts of reachable nodes, and the join of reads to writes.
 
-Linear aggregates take one pass against the topological order; how many nodes some sources reach is
-counted a bit a source. For both nodes are numbered topologically: edges lead to higher numbers.
+A linear aggregate takes one pass in reverse topological order. Reachable nodes are counted with one
+bit a source. For both, nodes are numbered topologically: edges lead to higher numbers.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from sim.base.arrays import F8, I1, I4, I8
 from sim.base.jit import jit
 
 LANES = 8
-"""Cut-offs that one pass serves."""
+"""Cut-offs served by one pass."""
 
 
 @jit
-def upward(out0: I8, child: I4, weight: F8, value: F8) -> F8:
-    """Return value + weight · total of the children, for every node."""
+def downstream_totals(out0: I8, child: I4, weight: F8, value: F8) -> F8:
+    """Compute total = value + Σ weight · total of the children, for every node."""
     n = len(out0) - 1
     total = np.empty(n)
     for node in range(n - 1, -1, -1):
@@ -31,7 +31,7 @@ def upward(out0: I8, child: I4, weight: F8, value: F8) -> F8:
 
 
 @jit
-def upward_cut(
+def downstream_totals_by_cutoff(
     out0: I8,
     child: I4,
     weight: F8,
@@ -42,7 +42,7 @@ def upward_cut(
     cut_s: F8,
     total: F8,
 ) -> None:
-    """Do as `upward` under `LANES` cut-offs at once: a value counts if submitted by then.
+    """Compute `downstream_totals` under `LANES` cut-offs at once; later jobs' values don't count.
 
     The lanes are written out, as locals: an array of sums would be stored and loaded at each edge.
     """
@@ -73,7 +73,7 @@ def upward_cut(
 
 
 @jit
-def sums_of_rows(
+def totals_by_search(
     out0: I8,
     child: I4,
     weight: F8,
@@ -84,33 +84,33 @@ def sums_of_rows(
     cut_s: F8,
     budget: int,
 ) -> F8:
-    """Return what `upward_cut` would for each source under its own cut-off."""
+    """Compute each source's total under its own cut-off by depth-first search; NaN over budget."""
     n = len(out0) - 1
     seen = np.full(n, -1, np.int32)
     total = np.empty(n)
     stack = np.empty(budget + 1, np.int32)
-    at = np.empty(budget + 1, np.int64)
+    next_edge = np.empty(budget + 1, np.int64)
     out = np.empty(len(source))
     for i in range(len(source)):
         s, stop, cut = source[i], end[i], cut_s[i]
         depth, n_seen = 0, 1
-        stack[0], at[0], total[s], seen[s] = s, out0[s], 0.0, i
+        stack[0], next_edge[0], total[s], seen[s] = s, out0[s], 0.0, i
         while depth >= 0:
             node = stack[depth]
-            e = at[depth]
+            e = next_edge[depth]
             if e < out0[node + 1] and child[e] < stop:
-                other = child[e]
-                if seen[other] == i:
-                    total[node] += weight[e] * total[other]
-                    at[depth] = e + 1
+                successor = child[e]
+                if seen[successor] == i:
+                    total[node] += weight[e] * total[successor]
+                    next_edge[depth] = e + 1
                 elif n_seen == budget:
                     break
                 else:
-                    seen[other] = i
-                    total[other] = 0.0
+                    seen[successor] = i
+                    total[successor] = 0.0
                     n_seen += 1
                     depth += 1
-                    stack[depth], at[depth] = other, out0[other]
+                    stack[depth], next_edge[depth] = successor, out0[successor]
             else:
                 total[node] += value[node] if submit_s[node] <= cut else 0.0
                 depth -= 1
@@ -119,20 +119,20 @@ def sums_of_rows(
 
 
 @jit
-def upward_max(out0: I8, child: I4, value: F8) -> F8:
-    """Return the greatest value of each node and everything downstream, (N,) float64."""
+def downstream_max(out0: I8, child: I4, value: F8) -> F8:
+    """Compute the largest value of each node and everything downstream, (N,) float64."""
     n = len(out0) - 1
-    most = np.empty(n)
+    largest = np.empty(n)
     for node in range(n - 1, -1, -1):
         m = value[node]
         for e in range(out0[node], out0[node + 1]):
-            m = max(m, most[child[e]])
-        most[node] = m
-    return most
+            m = max(m, largest[child[e]])
+        largest[node] = m
+    return largest
 
 
 @jit
-def sums_by_round(
+def added_by_round(
     out0: I8,
     child: I4,
     weight: F8,
@@ -143,53 +143,53 @@ def sums_by_round(
     cut_s: F8,
     n_rounds: int,
 ) -> F8:
-    """Return what each round of Algorithm 1 adds to each source's total: hop after hop."""
+    """Compute the value that each round of Algorithm 1 adds to each source's total, hop by hop."""
     n = len(out0) - 1
-    fresh = np.full(n, -1, np.int64)
-    here, there = np.empty(n, np.int32), np.empty(n, np.int32)
-    now, later = np.zeros(n), np.zeros(n)
-    stamp = 0
+    last_hop = np.full(n, -1, np.int64)
+    frontier, next_frontier = np.empty(n, np.int32), np.empty(n, np.int32)
+    frontier_weight, next_weight = np.zeros(n), np.zeros(n)
+    hop_id = 0
     out = np.zeros((len(source), n_rounds + 1))
     for i in range(len(source)):
         stop, cut = end[i], cut_s[i]
         out[i, 0] = value[source[i]]
-        here[0], now[source[i]], n_here = source[i], 1.0, 1
-        hops, reach, k = 0, 2, 1
-        while n_here > 0 and k <= n_rounds:
+        frontier[0], frontier_weight[source[i]], n_frontier = source[i], 1.0, 1
+        hops, reach, round_ = 0, 2, 1
+        while n_frontier > 0 and round_ <= n_rounds:
             hops += 1
             if hops > reach:
                 reach *= 2
-                k += 1
-                if k > n_rounds:
+                round_ += 1
+                if round_ > n_rounds:
                     break
-            n_there = 0
-            stamp += 1
-            for at in range(n_here):
-                node = here[at]
+            n_next = 0
+            hop_id += 1
+            for k in range(n_frontier):
+                node = frontier[k]
                 for e in range(out0[node], out0[node + 1]):
-                    other = child[e]
-                    if other >= stop:
+                    successor = child[e]
+                    if successor >= stop:
                         break
-                    if fresh[other] != stamp:
-                        fresh[other] = stamp
-                        later[other] = 0.0
-                        there[n_there] = other
-                        n_there += 1
-                    later[other] += now[node] * weight[e]
+                    if last_hop[successor] != hop_id:
+                        last_hop[successor] = hop_id
+                        next_weight[successor] = 0.0
+                        next_frontier[n_next] = successor
+                        n_next += 1
+                    next_weight[successor] += frontier_weight[node] * weight[e]
             total = 0.0
-            for at in range(n_there):
-                node = there[at]
+            for k in range(n_next):
+                node = next_frontier[k]
                 if submit_s[node] <= cut:
-                    total += later[node] * value[node]
-            out[i, k] += total
-            here, there = there, here
-            now, later = later, now
-            n_here = n_there
+                    total += next_weight[node] * value[node]
+            out[i, round_] += total
+            frontier, next_frontier = next_frontier, frontier
+            frontier_weight, next_weight = next_weight, frontier_weight
+            n_frontier = n_next
     return out
 
 
 BITS = 62
-"""Sources that one pass serves."""
+"""Sources served by one pass."""
 
 _PLANES = 32  # counts are held as bits too: plane i has bit i of every source's count
 
@@ -198,7 +198,7 @@ _PLANES = 32  # counts are held as bits too: plane i has bit i of every source's
 def count_reached(
     in0: I8, parent: I4, source: I4, end: int, submit_s: F8, cut_s: F8, reached: I8
 ) -> I8:
-    """Count the nodes that each source reaches and that are submitted by its cut-off."""
+    """Count the nodes that each source reaches and that were submitted by its cut-off."""
     first = source[0]
     first_cut, last_cut = cut_s[0], cut_s[0]
     for k in range(len(source)):
@@ -221,9 +221,9 @@ def count_reached(
                         carry &= ~(np.int64(1) << np.int64(k))
         i = 0
         while carry != 0:
-            both = planes[i] & carry
+            next_carry = planes[i] & carry
             planes[i] ^= carry
-            carry = both
+            carry = next_carry
             i += 1
         if lane < len(source) and source[lane] == node:
             bits |= np.int64(1) << np.int64(lane)
@@ -238,7 +238,7 @@ def count_reached(
 
 @jit
 def topological_order(out0: I8, child: I4) -> I4:
-    """Return the smallest topological order, read as a word over rows."""
+    """Compute the lexicographically smallest topological order (Kahn's algorithm with a heap)."""
     n = len(out0) - 1
     n_waiting = np.zeros(n, np.int32)
     for e in range(len(child)):
@@ -246,49 +246,51 @@ def topological_order(out0: I8, child: I4) -> I4:
     ready = [np.int64(0)]
     ready.pop()
     order = np.empty(n, np.int32)
-    done = 0
+    n_ordered = 0
     for start in range(n):
-        # Rows below `start` that could be taken have been; the heap holds what waited.
+        # All ready rows below `start` are in the order already; the heap holds those that waited.
         if n_waiting[start] == 0:
             heapq.heappush(ready, np.int64(start))
         while len(ready) > 0:
             node = heapq.heappop(ready)
-            order[done] = node
-            done += 1
+            order[n_ordered] = node
+            n_ordered += 1
             for e in range(out0[node], out0[node + 1]):
-                other = child[e]
-                n_waiting[other] -= 1
-                if n_waiting[other] == 0 and other < start:
-                    heapq.heappush(ready, np.int64(other))
-    return order[:done]
+                successor = child[e]
+                n_waiting[successor] -= 1
+                if n_waiting[successor] == 0 and successor < start:
+                    heapq.heappush(ready, np.int64(successor))
+    return order[:n_ordered]
 
 
 WRITE = 1
-"""Code of the operation that makes a file; all others take it."""
+"""Code of the operation that writes a file; all others read it."""
 
-FOUND, NEVER_WRITTEN, TOO_EARLY, TOO_OLD, OWN = range(5)
-"""What became of an operation that takes a file; `FOUND` of writes too."""
+MATCHED, NEVER_WRITTEN, TOO_EARLY, TOO_OLD, SELF_READ = range(5)
+"""Outcomes of joining a read to a write; `MATCHED` for writes too."""
 
 
 @jit
 def last_writer(
     file0: I8, order: I8, time_s: F8, job: I4, operation: I1, submit_s: F8, window_s: float
 ) -> tuple[I4, F8, I1, I8, int]:
-    """Join each taking of a file to the latest write before it, by time.
+    """Join each read of a file to the latest write before it, by time.
 
-    Of writes at its own instant it follows the last in the log of those jobs' that were submitted
-    before its own; of jobs submitted at that very instant, those of earlier rows. A download
-    follows them all. `ties` says, by operation, how many takings at the instant of another job's
-    write followed one, and how many came before all.
+    Among writes at the read's own instant, it follows the last one in the log by a job that was
+    submitted before its own; among jobs submitted at that very instant, by one of an earlier row.
+    A download follows them all. `ties` counts, by operation, the reads at the instant of another
+    job's write: those that followed one, and those that came before all.
     """
-    n, most = len(order), 0
+    n, max_operations = len(order), 0
     for f in range(len(file0) - 1):
-        most = max(most, file0[f + 1] - file0[f])
+        max_operations = max(max_operations, file0[f + 1] - file0[f])
     writer = np.full(n, -1, np.int32)
     written_s = np.full(n, np.nan)
     fate = np.zeros(n, np.int8)
     ties = np.zeros((3, 2), np.int64)
-    rising = np.empty(most, np.int32)  # the instant's writers, without those a later one hides
+    writers = np.empty(
+        max_operations, np.int32
+    )  # the instant's writers, without those a later one hides
     n_simultaneous = 0
     for f in range(len(file0) - 1):
         first, end = file0[f], file0[f + 1]
@@ -297,7 +299,7 @@ def last_writer(
             if operation[order[i]] == WRITE:
                 is_written = True
                 break
-        known, known_s = -1, 0.0  # the latest write before the present instant
+        previous, previous_s = -1, 0.0  # the latest write before the present instant
         latest, latest_s = -1, 0.0  # the latest one, the present instant included
         stop, depth, highest = first, 0, -1
         for i in range(first, end):
@@ -305,85 +307,89 @@ def last_writer(
             now = time_s[o]
             if i == stop:  # the instant begins
                 if latest >= 0:
-                    known, known_s = latest, latest_s
+                    previous, previous_s = latest, latest_s
                 depth, stop = 0, i + 1
                 while stop < end and time_s[order[stop]] == now:
                     stop += 1
                 if stop > i + 1:
-                    depth, highest = _rising(order[i:stop], job, operation, rising)
+                    depth, highest = _ascending_writers(order[i:stop], job, operation, writers)
             if operation[o] == WRITE:
                 if latest >= 0 and latest_s == now and latest != job[o]:
                     n_simultaneous += 1
                 latest, latest_s = job[o], now
                 continue
-            met, met_s = known, known_s
+            source, source_s = previous, previous_s
             if depth > 0:
-                place = _before(rising, depth, job[o], submit_s, now)
-                if place > 0:
-                    met, met_s = rising[place - 1], now
+                n_before = _n_writers_before(writers, depth, job[o], submit_s, now)
+                if n_before > 0:
+                    source, source_s = writers[n_before - 1], now
                     ties[operation[o], 0] += 1
-                elif rising[0] != job[o] or highest != job[o]:  # not its own writes alone
+                elif writers[0] != job[o] or highest != job[o]:  # not its own writes alone
                     ties[operation[o], 1] += 1
-            if met < 0:
+            if source < 0:
                 fate[o] = TOO_EARLY if is_written else NEVER_WRITTEN
-            elif now - met_s > window_s:
+            elif now - source_s > window_s:
                 fate[o] = TOO_OLD
-            elif met == job[o]:
-                fate[o] = OWN
+            elif source == job[o]:
+                fate[o] = SELF_READ
             else:
-                writer[o] = met
-                written_s[o] = met_s
+                writer[o] = source
+                written_s[o] = source_s
     return writer, written_s, fate, ties, n_simultaneous
 
 
 @jit
-def _rising(order: I8, job: I4, operation: I1, out_job: I4) -> tuple[int, int]:
-    """List the writers of an instant whose rows are below those of all later ones.
+def _ascending_writers(order: I8, job: I4, operation: I1, writers: I4) -> tuple[int, int]:
+    """List an instant's writers with rows below those of all later writers (a monotonic stack).
 
-    Their number is returned, and the highest row of all that write then.
+    Return their number, and the highest row of all writers of the instant.
     """
     depth, highest = 0, -1
     for o in order:
         if operation[o] == WRITE:
             highest = max(highest, job[o])
-            while depth > 0 and out_job[depth - 1] >= job[o]:
+            while depth > 0 and writers[depth - 1] >= job[o]:
                 depth -= 1
-            out_job[depth] = job[o]
+            writers[depth] = job[o]
             depth += 1
     return depth, highest
 
 
 @jit
-def _before(rising: I4, depth: int, reader: int, submit_s: F8, now: float) -> int:
-    """Count those of the rising writers that come before a reader of their instant."""
+def _n_writers_before(writers: I4, depth: int, reader: int, submit_s: F8, now: float) -> int:
+    """Count the ascending writers that come before a reader of their instant."""
     if reader < 0:
         return depth
     row = reader
     if submit_s[reader] != now:  # those submitted with it ran beside it
         row = int(np.searchsorted(submit_s, submit_s[reader]))
-    return int(np.searchsorted(rising[:depth], row))
+    return int(np.searchsorted(writers[:depth], row))
 
 
 @jit
-def distinct_pairs(order: I8, a: I4, b: I4, at_s: F8, of_s: F8, n: I4) -> tuple[I8, I4]:
-    """Find the earliest of every group of equal pairs."""
+def distinct_pairs(
+    order: I8, up: I4, down: I4, read_s: F8, written_s: F8, n_reads: I4
+) -> tuple[I8, I4]:
+    """Find the earliest row of every group of equal pairs; return rows and read counts."""
     n_groups = 0
     for i in range(len(order)):
-        here = order[i]
-        if i == 0 or a[here] != a[order[i - 1]] or b[here] != b[order[i - 1]]:
+        row = order[i]
+        if i == 0 or up[row] != up[order[i - 1]] or down[row] != down[order[i - 1]]:
             n_groups += 1
     first = np.empty(n_groups, np.int64)
     count = np.empty(n_groups, np.int32)
-    g = -1
+    group = -1
     for i in range(len(order)):
-        here = order[i]
-        if i == 0 or a[here] != a[order[i - 1]] or b[here] != b[order[i - 1]]:
-            g += 1
-            first[g] = here
-            count[g] = n[here]
+        row = order[i]
+        if i == 0 or up[row] != up[order[i - 1]] or down[row] != down[order[i - 1]]:
+            group += 1
+            first[group] = row
+            count[group] = n_reads[row]
         else:
-            count[g] += n[here]
-            last = first[g]
-            if at_s[here] < at_s[last] or (at_s[here] == at_s[last] and of_s[here] < of_s[last]):
-                first[g] = here
+            count[group] += n_reads[row]
+            earliest = first[group]
+            if read_s[row] < read_s[earliest] or (
+                read_s[row] == read_s[earliest] and written_s[row] < written_s[earliest]
+            ):
+                first[group] = row
     return first, count

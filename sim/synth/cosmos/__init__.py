@@ -92,10 +92,10 @@ def logs(
     weeks: tuple[int, int] = (-2, 2),
 ) -> Logs:
     """Return the logs of the same four weeks, as a data platform would have kept them."""
-    from sim.lineage import logs_of  # as above
+    from sim.lineage import make_logs  # as above
     from sim.synth.cosmos.month import draw_month
     from sim.synth.cosmos.tables import tables
 
     if len(weeks) != 2 or not -2 <= weeks[0] < weeks[1] <= 2:
         raise InputError(f"weeks must be two rising whole numbers from -2 to 2, not {weeks!r}")
-    return logs_of(*tables(draw_month(scale, seed, organisations), weeks))
+    return make_logs(*tables(draw_month(scale, seed, organisations), weeks))

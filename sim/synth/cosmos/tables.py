@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import I8
-from sim.lineage.logs import logs_of
+from sim.lineage.log_tables import operations_log
+from sim.lineage.logs import make_logs
 from sim.lineage.window import workload as of_window
-from sim.lineage.worth import POLL, Past, Recorded, category, week
-from sim.lineage.written import operations
+from sim.lineage.worth import POLL, JobGraph, RecordedJobs, category, week_workload
 from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import Month, letters
 from sim.synth.cosmos.statistics import wanted_got
@@ -50,19 +50,19 @@ def workload(
         },
     }
     if from_logs:
-        return of_window(logs_of(*tables(month)), 0.0, WEEK_S, rounds=rounds, meta=meta)
-    recorded = Recorded(
+        return of_window(make_logs(*tables(month)), 0.0, WEEK_S, rounds=rounds, meta=meta)
+    recorded = RecordedJobs(
         past=_past(month), duration_s=month.duration_s, lag_s=month.lag_s, priority=month.priority,
         tokens=month.tokens, mode=month.mode, template=(month.program + 1, ["", *programs(month)]),
         user=(month.user, users(month)), queue=(month.organisation, list(month.shares)),
         job_ids=job_ids,
     )  # fmt: skip
-    return week(recorded, WEEK_S, rounds, meta)
+    return week_workload(recorded, WEEK_S, rounds, meta)
 
 
-def _past(month: Month) -> Past:
+def _past(month: Month) -> JobGraph:
     loads = month.downloads
-    return Past(
+    return JobGraph(
         month.submit_s, month.finish_s, month.tokens * month.duration_s, month.up, month.down,
         month.hard, month.mode[month.down] == POLL, loads.job, loads.time_s, loads.n,
     )  # fmt: skip
@@ -78,7 +78,7 @@ def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa
         month.week(weeks[0], weeks[1]) & (month.finish_s < end_s), end_s
     )
     ids = job_ids(rows)
-    return operations(past, ids), _jobs(month, rows, ids)
+    return operations_log(past, ids), _jobs(month, rows, ids)
 
 
 def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:

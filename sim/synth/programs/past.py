@@ -10,9 +10,9 @@ import pyarrow as pa
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
 from sim.dags import Graphs
-from sim.lineage.dependencies import plain_edges
+from sim.lineage.dependencies import edges_from_pairs
 from sim.lineage.predict import first_uses, reader_columns
-from sim.lineage.worth import Past
+from sim.lineage.worth import JobGraph
 from sim.synth.programs.cards import Card, names_of
 from sim.synth.programs.draw import Runs
 from sim.transforms.parts import history_of, rebuilt
@@ -106,7 +106,7 @@ def _worth(
     held = values(workload.stages, f"{DEMAND_PREFIX}{workload.resources[0]}")
     compute_s = np.zeros(len(submit_s))
     np.add.at(compute_s, values(workload.stages, "job"), held * workload.columns.stage_work)
-    past = Past(
+    past = JobGraph(
         submit_s, submit_s + critical_path_s(workload.columns),
         compute_s,
         values(edges, "upstream").astype(np.int64), down,
@@ -117,10 +117,10 @@ def _worth(
     code = values(workload.jobs, "template")
     templates = names(workload.jobs, "template")
     uses = first_uses(
-        plain_edges(len(code), past.up, past.down), code.astype(np.int32), submit_s,
+        edges_from_pairs(len(code), past.up, past.down), code.astype(np.int32), submit_s,
         np.array([bool(name) for name in templates]),
     )  # fmt: skip
-    known, learnt = past.until(0.0)
+    known, learnt = past.ended_before(0.0)
     late = np.arange(n_past, workload.n_jobs)
     truth = {k: v[late] for k, v in past.columns(None, since_s=0.0).items()}
     truth |= reader_columns(uses, late, templates)

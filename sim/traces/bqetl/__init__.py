@@ -21,10 +21,10 @@ from sim.base.arrays import F8, I8, Mask, inverse, ranges
 from sim.base.parameters import checked
 from sim.base.random import stream
 from sim.base.reading import OnBadRow, nothing_left
-from sim.lineage.logs import Logs, logs_of
+from sim.lineage.log_tables import operations_log
+from sim.lineage.logs import Logs, make_logs
 from sim.lineage.window import peak, workload
-from sim.lineage.worth import BLIND, NONE, POLL, Past, Recorded, category, week
-from sim.lineage.written import operations
+from sim.lineage.worth import BLIND, NONE, POLL, JobGraph, RecordedJobs, category, week_workload
 from sim.traces.bqetl.files import TableJobs, read_files, run_times
 from sim.workload.workload import Workload
 
@@ -114,10 +114,10 @@ def read(
     }
     if history == "logs":
         return workload(_logs(recorded), 0.0, WEEK_S, rounds=rounds, meta=meta)
-    return week(recorded, WEEK_S, rounds, meta)
+    return week_workload(recorded, WEEK_S, rounds, meta)
 
 
-def _logs(of: Recorded) -> Logs:
+def _logs(of: RecordedJobs) -> Logs:
     """Return what a data platform would have kept of the four weeks."""
     ids = of.job_ids(np.arange(len(of.priority)))
     program = category(*of.template)
@@ -126,10 +126,10 @@ def _logs(of: Recorded) -> Logs:
         "queue": category(*of.queue), "priority": of.priority, "submit_s": of.past.submit_s,
         "finish_s": of.past.finish_s, "requested": of.tokens.astype(np.float64),
     }  # fmt: skip
-    return logs_of(operations(of.past, ids), jobs)
+    return make_logs(operations_log(of.past, ids), jobs)
 
 
-def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[str, float]]:
+def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[RecordedJobs, dict[str, float]]:
     owners = sorted(set(tables.owner))
     owner = np.array([owners.index(name) for name in tables.owner])
     tokens, share = _tokens(runs, owner, seed)
@@ -138,7 +138,7 @@ def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[
     mode = np.where(~reads, NONE, np.where(runs.polls, POLL, BLIND))
     priority = 4.0 - np.array(tables.tier, np.float64)
     names = [f"owner-{name}" for name in owners]
-    past = Past(
+    past = JobGraph(
         runs.submit_s, runs.finish_s, tokens * runs.duration_s, runs.up, runs.down,
         np.ones(len(runs.up), bool), mode[runs.down] == POLL, taken, times_s,
         np.ones(len(taken), np.int64),
@@ -149,7 +149,7 @@ def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[Recorded, dict[
         numbered = zip(runs.table[rows].tolist(), number[rows].tolist(), strict=True)
         return pa.array([f"{tables.name[t]}@{k}" for t, k in numbered], pa.string())
 
-    recorded = Recorded(
+    recorded = RecordedJobs(
         past, runs.duration_s, np.zeros(len(runs.table)), priority[runs.table], tokens, mode,
         template=(runs.table, tables.name), user=(owner[runs.table], names),
         queue=(owner[runs.table], names), job_ids=job_ids,

@@ -23,10 +23,10 @@ import pyarrow as pa
 from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.random import stream
-from sim.lineage import Logs, logs_of, workload
+from sim.lineage import Logs, make_logs, workload
 from sim.lineage.dependencies import single_hop
-from sim.lineage.files import OPERATIONS_NAMES
-from sim.lineage.worth import NONE, POLL, Past, Recorded, week
+from sim.lineage.files import OPERATION_NAMES
+from sim.lineage.worth import NONE, POLL, JobGraph, RecordedJobs, week_workload
 from sim.traces.wfcommons.instances import Instance
 from sim.workload.workload import Workload
 
@@ -69,11 +69,11 @@ def once(
     submit_s, finish_s = known.column("submit_s"), known.column("finish_s")
     mode = np.where(edges.n_upstream() > 0, POLL, NONE)
     none = np.empty(0, np.int64)
-    past = Past(
+    past = JobGraph(
         submit_s, finish_s, known.column("compute_s"), up, down, np.ones(len(up), bool),
         np.ones(len(up), bool), none, np.empty(0), none,
     )  # fmt: skip
-    recorded = Recorded(
+    recorded = RecordedJobs(
         past, finish_s - submit_s, np.where(mode == POLL, gap_s, 0.0), known.column("priority"),
         known.column("requested"), mode,
         template=(known.column("template_name"), known.names("template_name")),
@@ -81,7 +81,7 @@ def once(
         queue=(known.column("queue"), known.names("queue")),
         job_ids=lambda rows: known.jobs["job_id"].take(pa.array(rows)).combine_chunks(),
     )  # fmt: skip
-    return week(recorded, np.inf, rounds, meta)
+    return week_workload(recorded, np.inf, rounds, meta)
 
 
 def logs_once(instances: list[Instance], every_s: float, gap_s: float) -> Logs:
@@ -231,8 +231,8 @@ def _logs(runs: list[Runs], a_core: int, taken: list[tuple[F8, list[str]]] | Non
             pa.array(np.concatenate(job)[order].astype(np.int32)), ids
         ),
         "operation": pa.DictionaryArray.from_arrays(
-            pa.array(np.concatenate(kind)[order].astype(np.int32)), pa.array(OPERATIONS_NAMES)
+            pa.array(np.concatenate(kind)[order].astype(np.int32)), pa.array(OPERATION_NAMES)
         ),
         "file": pa.array(file).dictionary_encode().take(pa.array(order)),
     }
-    return logs_of(operations, columns)
+    return make_logs(operations, columns)

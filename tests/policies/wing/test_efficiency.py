@@ -9,7 +9,7 @@ import policies
 import sim
 from sim.base.errors import InputError, PolicyError
 from sim.engine.plan import World
-from sim.lineage.worth import WAITS_S, after
+from sim.lineage.worth import WAITS_S, decay_columns
 from tests.policies.wing.worlds import ONE, H, job, order, recurring, with_worth
 
 
@@ -106,9 +106,9 @@ def decaying(rescued):
         "value": [0, 0, 0], "compute_s": [1, 1, 1], "agg_value": [0, 10, 5],
         "agg_compute_s": [1, 1, 1],
     }  # fmt: skip
-    for column, worth in zip(after("agg_value"), late, strict=True):
+    for column, worth in zip(decay_columns("agg_value"), late, strict=True):
         given[column] = [0, worth, 5]
-    for column, worth in zip(after("rescued"), late, strict=True):
+    for column, worth in zip(decay_columns("rescued"), late, strict=True):
         given[column] = [0, worth if rescued else 10.0, 5]
     return with_worth(workload, **given)
 

@@ -8,7 +8,7 @@ import pytest
 import sim
 from policies.wing.rescue import predicted
 from sim.engine.plan import World
-from sim.lineage.worth import WAITS_S, after
+from sim.lineage.worth import WAITS_S, decay_columns
 from tests.policies.wing.worlds import ONE, H, job, order, recurring, with_worth
 
 
@@ -37,7 +37,7 @@ def test_readers_that_are_given_up_take_no_resources():
     jobs = [job("block", 0, 3.0), job("j0", 0.1, 0.5), job("j1", 0.1, 0.5)]
     late = {
         column: [0, 10.0 if wait < 2 * H else 1.0, 5]
-        for column, wait in zip(after("rescued"), WAITS_S, strict=True)
+        for column, wait in zip(decay_columns("rescued"), WAITS_S, strict=True)
     }
     workload = with_worth(
         jobs, value=[0, 0, 0], compute_s=[1, 1, 1], agg_value=[0, 10, 5],

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 import policies
 import sim
-from sim.lineage.worth import DECAYED, after
+from sim.lineage.worth import DECAYED, decay_columns
 
 H = 3600.0
 ONE = sim.Cluster.machines(1, tokens=1)
@@ -23,7 +23,7 @@ def columns(n, **given):
     out = {k: np.array(v, dtype=float) for k, v in given.items()}
     for name in DECAYED:
         whole = out.get("agg_value" if name == "rescued" else name, np.zeros(n))
-        for column in after(name):
+        for column in decay_columns(name):
             out.setdefault(column, whole)
     return out
 

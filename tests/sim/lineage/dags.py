@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 from hypothesis import strategies as st
 
-from sim.lineage.dependencies import Dependencies, Window, plain_edges, window
+from sim.lineage.dependencies import Dependencies, Window, edges_from_pairs, window
 
 
 @st.composite
@@ -17,7 +17,7 @@ def dags(draw, max_jobs: int = 12) -> Dependencies:
     pairs = draw(st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=3 * n))
     pairs = {(order[min(p)], order[max(p)]) for p in pairs if p[0] != p[1]}
     up, down = zip(*sorted(pairs), strict=True) if pairs else ((), ())
-    return plain_edges(n, up, down)
+    return edges_from_pairs(n, up, down)
 
 
 @st.composite

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sim.lineage import Logs, logs_of
+from sim.lineage import Logs, make_logs
 
 
 def small_logs(
@@ -42,4 +42,4 @@ def small_logs(
     table = dict(zip(names, map(list, zip(*operations, strict=True)), strict=True))
     table["time_s"] = [float(t) for t in table["time_s"]]
     table["job"] = pa.array(table["job"], pa.string())
-    return logs_of(table, columns)
+    return make_logs(table, columns)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sim.lineage import advice
-from sim.lineage.dependencies import DAY_S, plain_edges
+from sim.lineage.dependencies import DAY_S, edges_from_pairs
 from sim.lineage.profile import Options, profile
 from tests.sim.lineage.small import small_logs
 
@@ -91,7 +91,7 @@ def test_dependencies_across_organisations():
 
 
 def test_components():
-    edges = plain_edges(8, [0, 0, 0, 4, 5], [1, 2, 3, 6, 6])
+    edges = edges_from_pairs(8, [0, 0, 0, 4, 5], [1, 2, 3, 6, 6])
     of, table = advice.components(edges)
     assert table["n_jobs"].to_pylist() == [4, 3, 1]
     assert of.tolist() == [0, 0, 0, 0, 1, 1, 1, 2]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sim.base.errors import InputError
 from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream, value_by_round
-from sim.lineage.analyses import N_DOWNSTREAM, value_of
-from sim.lineage.dependencies import Window, graph, plain_edges, share_of_inputs, window
+from sim.lineage.analyses import N_DOWNSTREAM, value_functions
+from sim.lineage.dependencies import Window, edges_from_pairs, graph, share_of_inputs, window
 from sim.lineage.multi_hop import multi_hop
 from tests.sim.lineage.dags import dags, paths, windows
 
@@ -53,7 +53,7 @@ def test_with_a_window_it_is_exact_however_coarse_the_cuts(edges, data):
 
 
 def test_bounds_of_a_coarse_cut_are_apart_where_it_matters():
-    edges = plain_edges(4, [0, 1], [2, 3])
+    edges = edges_from_pairs(4, [0, 1], [2, 3])
     within = Window(
         np.array([0.0, 1.0, 10.0, 12.0]), np.array([10.0, 11.0, 20.0, 22.0]), np.ones(4, bool)
     )
@@ -65,11 +65,11 @@ def test_bounds_of_a_coarse_cut_are_apart_where_it_matters():
 
 
 def test_what_is_wrong_is_said():
-    edges = plain_edges(2, [0], [1])
+    edges = edges_from_pairs(2, [0], [1])
     with pytest.raises(InputError, match="every value must be finite and at least 0"):
         aggregate(edges, np.array([1.0, -1.0]))
     with pytest.raises(InputError, match="cycle"):
-        aggregate(plain_edges(2, [0, 1], [1, 0]), np.ones(2))
+        aggregate(edges_from_pairs(2, [0, 1], [1, 0]), np.ones(2))
 
 
 @given(dags(), st.data())
@@ -82,7 +82,7 @@ def test_it_counts_what_algorithm_1_does(edges, data):
 
 @pytest.mark.parametrize("n", [62, 63, 200])
 def test_more_sources_than_a_pass_serves(n):
-    chain = plain_edges(n, range(n - 1), range(1, n))
+    chain = edges_from_pairs(n, range(n - 1), range(1, n))
     assert count_downstream(chain).tolist() == list(range(n - 1, -1, -1))
 
 
@@ -96,14 +96,14 @@ def test_each_round_finds_what_algorithm_1_does(edges, seed, data):
     sources = np.flatnonzero(ok).astype(np.int32)
     found = value_by_round(edges, value, graph(edges), sources, within)
     for k in range(found.shape[1] + 1):
-        want = value + multi_hop(edges, value_of(value), rounds=k, within=within)
+        want = value + multi_hop(edges, value_functions(value), rounds=k, within=within)
         assert np.allclose(found[:, min(k, found.shape[1] - 1)], want[sources])
     if found.shape[1] > 1:
         assert not np.allclose(found[:, -1], found[:, -2])
 
 
 def test_a_chain_doubles():
-    chain = plain_edges(9, range(8), range(1, 9))
+    chain = edges_from_pairs(9, range(8), range(1, 9))
     value = np.array([0.0] * 8 + [1.0])
     table = convergence(chain, value, graph(chain))
     # of 9 jobs 1, 3, 5, 9 reach the end within 0, 2, 4, 8 hops
@@ -113,14 +113,14 @@ def test_a_chain_doubles():
 
 
 def test_the_mean_of_shares_is_not_the_share_of_means():
-    star = plain_edges(3, [0], [1])
+    star = edges_from_pairs(3, [0], [1])
     table = convergence(star, np.array([1.0, 3.0, 2.0]), graph(star))
     assert table["found"].to_pylist() == [6 / 9, 1]
     assert np.allclose(table["found_per_job"].to_numpy(), [(1 / 4 + 1 + 1) / 3, 1])
 
 
 def test_a_window_shortens_it_and_only_so_many_are_drawn():
-    chain = plain_edges(9, range(8), range(1, 9))
+    chain = edges_from_pairs(9, range(8), range(1, 9))
     submit = np.arange(9.0)
     within = window(submit, submit + 0.5, 2.5, end_s=99.0)
     table = convergence(chain, np.ones(9), graph(chain), within)
@@ -131,5 +131,7 @@ def test_a_window_shortens_it_and_only_so_many_are_drawn():
 
 
 def test_nothing_of_value():
-    table = convergence(plain_edges(2, [0], [1]), np.zeros(2), graph(plain_edges(2, [0], [1])))
+    table = convergence(
+        edges_from_pairs(2, [0], [1]), np.zeros(2), graph(edges_from_pairs(2, [0], [1]))
+    )
     assert table.to_pylist() == [{"round": 0, "found": 1.0, "found_per_job": 1.0}]

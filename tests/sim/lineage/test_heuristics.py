@@ -10,7 +10,7 @@ from sim.lineage.dependencies import DAY_S, single_hop
 from sim.lineage.templates import (
     INPUT_MODES,
     Thresholds,
-    characterise,
+    classify,
     find_templates,
     inter_arrivals,
     recurring_templates,
@@ -87,7 +87,7 @@ def character(jobs, **given):
     logs = small_logs(jobs)
     templates = find_templates(logs)
     edges = single_hop(logs).dependencies
-    found = characterise(logs, templates, edges, Thresholds(**given))
+    found = classify(logs, templates, edges, Thresholds(**given))
     return logs, templates, edges, found
 
 
@@ -108,7 +108,7 @@ def polling(lag, **given):
     """Return the mode of all sinks; `periodic_cv` is so small that only the source is periodic."""
     jobs = weeks(lag=lag, **given)
     _, templates, _, found = character(jobs, periodic_cv=1e-6)
-    sink = templates.of_job == templates.name.index("sink")
+    sink = templates.job_template == templates.name.index("sink")
     modes = {INPUT_MODES[m] for m in found.input_mode[sink]}
     assert set(found.edge_polls) == ({True} if modes == {"poll"} else {False})
     assert found.template_polls.any() == ("poll" in modes)

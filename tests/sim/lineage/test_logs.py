@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sim.base.errors import InputError
-from sim.lineage import logs_of, read_logs
+from sim.lineage import make_logs, read_logs
 
 OPERATIONS = """time_s,job,operation,file,n
 1,a,write,f,1
@@ -110,7 +110,7 @@ def test_bad_rows_are_counted_by_rule(tmp_path):
 
 
 def test_a_log_whose_clock_runs_backward_is_counted(files):
-    logs = logs_of(
+    logs = make_logs(
         {"time_s": [2.0, 1.0], "job": ["a", "a"], "operation": ["write"] * 2, "file": ["f"] * 2},
         {"job_id": ["a"], "template_name": ["t"], "submit_s": [0.0], "finish_s": [3.0]},
     )

@@ -18,10 +18,10 @@ from sim.lineage.analyses import (
     Functions,
     check,
     earliest_arrival,
-    most_probable,
-    value_of,
+    most_probable_path,
+    value_functions,
 )
-from sim.lineage.dependencies import plain_edges, window
+from sim.lineage.dependencies import edges_from_pairs, window
 from sim.lineage.multi_hop import SEMIRINGS, multi_hop, rows
 from tests.paper.wing_algorithm1 import algorithm_1
 from tests.sim.lineage.dags import dags, paths, windows
@@ -114,25 +114,25 @@ def test_the_fast_path_equals_algorithm_1(edges, data):
     n = edges.n_jobs
     value = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)
     within = data.draw(st.one_of(st.none(), windows(n)))
-    slow = value + multi_hop(edges, value_of(value), within=within)
+    slow = value + multi_hop(edges, value_functions(value), within=within)
     assert np.allclose(aggregate(edges, value, within=within), slow, rtol=1e-12, equal_nan=True)
 
 
 def test_what_comes_with_it(way):
     #  0 → 1 → 3, 0 → 2 → 3, 3 → 4
-    edges = plain_edges(6, [0, 0, 1, 2, 3], [1, 2, 3, 3, 4])
+    edges = edges_from_pairs(6, [0, 0, 1, 2, 3], [1, 2, 3, 3, 4])
     submit = np.array([0.0, 3.0, 2.0, 5.0, 9.0, 9.0])
     probability = np.array([0.5, 0.75, 0.5, 0.5, 1.0])
     assert multi_hop(edges, N_DOWNSTREAM).tolist() == [4, 2, 2, 1, 0, 0]
     assert multi_hop(edges, LONGEST_CHAIN).tolist() == [3, 2, 2, 1, 0, 0]
-    assert multi_hop(edges, most_probable(probability)).tolist() == [0.75, 0.5, 0.5, 1, 0, 0]
+    assert multi_hop(edges, most_probable_path(probability)).tolist() == [0.75, 0.5, 0.5, 1, 0, 0]
     never = float("inf")
     assert multi_hop(edges, earliest_arrival(submit)).tolist() == [2, 2, 3, 4, never, never]
-    assert multi_hop(edges, value_of(np.ones(6))).tolist() == [4, 1, 1, 1, 0, 0]
+    assert multi_hop(edges, value_functions(np.ones(6))).tolist() == [4, 1, 1, 1, 0, 0]
 
 
 def test_rounds_reach_twice_as_far_each_time():
-    chain = plain_edges(20, range(19), range(1, 20))
+    chain = edges_from_pairs(20, range(19), range(1, 20))
     reach = [multi_hop(chain, N_DOWNSTREAM, rounds=k)[0] for k in range(7)]
     assert reach == [0, 2, 4, 8, 16, 19, 19]
     assert sum(up == 0 for up, _ in algorithm_1(chain, N_DOWNSTREAM, rounds=3)) == 8
@@ -140,13 +140,13 @@ def test_rounds_reach_twice_as_far_each_time():
 
 def test_a_job_that_started_long_ago_may_be_downstream_of_a_later_one():
     # 1 was submitted at 0 and read late; 2 reads what 1 made: both count under a window
-    edges = plain_edges(3, [1, 0], [0, 2])
+    edges = edges_from_pairs(3, [1, 0], [0, 2])
     within = window(np.array([0.0, 5.0, 6.0]), np.array([6.0, 6.0, 7.0]), 0.0, end_s=99.0)
     assert multi_hop(edges, N_DOWNSTREAM, within=within).tolist() == [1, 2, 0]
 
 
 def test_only_the_sources_asked_for():
-    edges = plain_edges(3, [0, 1], [1, 2])
+    edges = edges_from_pairs(3, [0, 1], [1, 2])
     (pairs,) = rows(edges, N_DOWNSTREAM, sources=np.array([1], np.int32))
     assert (pairs.upstream.tolist(), pairs.downstream.tolist()) == ([1], [2])
 
@@ -165,11 +165,11 @@ def test_only_the_sources_asked_for():
 def test_functions_that_break_a_law_are_refused(e_op, p_op, message):
     wrong = Functions(lambda edges: np.ones(len(edges)), e_op, p_op, lambda p: p.weight)
     with pytest.raises(InputError, match=message):
-        list(rows(plain_edges(2, [0], [1]), wrong))
+        list(rows(edges_from_pairs(2, [0], [1]), wrong))
 
 
 def test_all_that_comes_with_it_keeps_the_laws():
-    for functions in (value_of(np.ones(1)), N_DOWNSTREAM, LONGEST_CHAIN, OWN):
+    for functions in (value_functions(np.ones(1)), N_DOWNSTREAM, LONGEST_CHAIN, OWN):
         check(functions)
     with pytest.raises(InputError, match="rounds must be at least 0, not -1"):
-        multi_hop(plain_edges(1, [], []), N_DOWNSTREAM, rounds=-1)
+        multi_hop(edges_from_pairs(1, [], []), N_DOWNSTREAM, rounds=-1)

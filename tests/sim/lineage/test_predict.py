@@ -9,18 +9,18 @@ import pytest
 import sim
 from sim import evaluators
 from sim.base.errors import InputError
-from sim.lineage.dependencies import plain_edges
+from sim.lineage.dependencies import edges_from_pairs
 from sim.lineage.predict import (
     READERS,
     Uses,
     best_threshold,
-    by_threshold,
     first_uses,
     forecast,
     learn,
+    parse_uses,
     percentage_errors,
     reader_columns,
-    uses_of,
+    threshold_table,
 )
 from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import draw_month
@@ -28,7 +28,7 @@ from sim.synth.cosmos.month import draw_month
 # template 0 runs at 0, 10, 20, 30 and (tested) 100, 110; 1 and 2 read what it makes
 TEMPLATE = np.array([0, 1, 0, 1, 2, 0, 1, 0, 0, 1, 1, 0, 2], np.int32)
 SUBMIT = np.array([0, 2, 10, 14, 15, 20, 28, 30, 100, 105, 106, 110, 118], float)
-EDGES = plain_edges(13, [0, 2, 2, 5, 8, 8, 11], [1, 3, 4, 6, 9, 10, 12])
+EDGES = edges_from_pairs(13, [0, 2, 2, 5, 8, 8, 11], [1, 3, 4, 6, 9, 10, 12])
 RECURS = np.ones(3, bool)
 
 
@@ -99,7 +99,7 @@ def test_forecast_against_what_came():
 
 def test_table_over_thresholds():
     found = forecast(model(), USES, TEMPLATE, TESTED, 3)
-    table = by_threshold(found, (0, 25, 30, 75, 80))
+    table = threshold_table(found, (0, 25, 30, 75, 80))
     assert table["precision"].to_pylist()[:4] == [0.5, 0.5, 0.5, 0.5]
     assert table["recall"].to_pylist() == [1, 1, 0.5, 0.5, 0]
     first = table.to_pylist()[0]
@@ -123,7 +123,7 @@ def test_percentage_errors_and_nothing_to_predict():
     ]
     nobody = forecast(model(), USES, TEMPLATE, TESTED[:0], 3)
     with pytest.raises(InputError, match="nothing recurs"):
-        best_threshold(by_threshold(nobody))
+        best_threshold(threshold_table(nobody))
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +140,10 @@ def test_columns_say_what_uses_do():
     assert found["readers"].to_pylist() == [["b", "a"], [], ["a"]]
     assert found["readers_after_s"].to_pylist() == [[4.0, 2.0], [], [1.5]]
     table = pa.table({"submit_s": [1.0, 2.0, 6.0], **found})
-    back = uses_of(table, {"b": 0, "a": 1})
+    back = parse_uses(table, {"b": 0, "a": 1})
     for name in ("job", "template", "come_s", "time_s"):
         assert getattr(back, name).tolist() == getattr(uses, name).tolist()
-    of_a = uses_of(table, {"a": 0})  # another numbering, and b isn't known
+    of_a = parse_uses(table, {"a": 0})  # another numbering, and b isn't known
     assert of_a.job.tolist() == [0, 2]
     assert of_a.time_s.tolist() == [2.0, 1.5]
     assert reader_columns(uses, np.array([2]), ["b", "a"])["readers"].to_pylist() == [["a"]]
@@ -228,5 +228,5 @@ def test_a_workload_that_does_not_say_who_read_what_is_refused():
     plain = sim.Workload.from_jobs(
         [{"job_id": "a", "submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
     )
-    with pytest.raises(InputError, match="who read what"):
+    with pytest.raises(InputError, match="readers of each output"):
         evaluators.evaluate("readers", None, plain, None, None, 0)

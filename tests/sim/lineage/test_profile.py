@@ -251,7 +251,7 @@ def test_the_verb_takes_a_column_of_the_log_for_the_value(files, tmp_path, form,
     assert main(["lineage", *files, "--out", out, "--value", "dollars"]) == 0
     assert "jobs: without dollars, worth 0: 1\n" in capsys.readouterr().out
     found = Store.read(out)
-    assert found.valued == "dollars"
+    assert found.value_source == "dollars"
     assert found.tables["jobs"]["local_value"].to_pylist() == list(range(63))
     assert main(["lineage", *files, "--out", out, "--value", "dollar"]) == 2
     assert "there is no column 'dollar' (asked for); did you mean 'dollars'" in (

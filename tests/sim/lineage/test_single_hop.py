@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.lineage import logs_of
-from sim.lineage.dependencies import plain_edges, single_hop, without_cycles
+from sim.lineage import make_logs
+from sim.lineage.dependencies import edges_from_pairs, single_hop, without_cycles
 
 
 def logs(rows, n_jobs=6, submit_s=None):
@@ -22,7 +22,7 @@ def logs(rows, n_jobs=6, submit_s=None):
     They may be submitted at other times, but in order of their names.
     """
     time_s, job, operation, file = zip(*rows, strict=True)
-    return logs_of(
+    return make_logs(
         {
             "time_s": np.array(time_s, float),
             "job": [None if j is None else str(j) for j in job],
@@ -175,7 +175,7 @@ def test_a_cycle_loses_the_edges_that_lead_backward():
 @settings(max_examples=60, deadline=None)
 def test_without_cycles_drops_only_edges_inside_components(pairs):
     pairs = sorted(p for p in pairs if p[0] != p[1])
-    edges = plain_edges(8, [p[0] for p in pairs], [p[1] for p in pairs])
+    edges = edges_from_pairs(8, [p[0] for p in pairs], [p[1] for p in pairs])
     left, n_dropped = without_cycles(edges)
     kept = set(zip(left.upstream.tolist(), left.downstream.tolist(), strict=True))
     graph = nx.DiGraph(pairs)

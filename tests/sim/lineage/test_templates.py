@@ -33,7 +33,7 @@ def templates(*jobs, **given):
         for i, (n, s) in enumerate(jobs)
     ]
     found = find_templates(small_logs(rows), **given)
-    return found.of_job.tolist(), found.name
+    return found.job_template.tolist(), found.name
 
 
 def test_names_must_be_equal_and_signatures_similar():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sim.lineage.aggregates import aggregate
-from sim.lineage.dependencies import Downloads, plain_edges, share_of_inputs
-from sim.lineage.worth import COLUMNS, WAITS_S, Past, after
+from sim.lineage.dependencies import Downloads, edges_from_pairs, share_of_inputs
+from sim.lineage.worth import COLUMNS, WAITS_S, JobGraph, decay_columns
 from tests.sim.lineage.value_functions import value_functions
 
 
@@ -18,7 +18,7 @@ def drawn(seed, n=40):
     pairs = [(u, d) for d in range(n) for u in range(d) if finish[u] <= submit[d]]
     up, down = np.array([pairs[i] for i in rng.permutation(len(pairs))[: 2 * n]]).T
     taken = rng.integers(0, n, 30)
-    return Past(
+    return JobGraph(
         submit, finish, rng.integers(1, 9, n) * 1.0, up, down,
         rng.random(len(up)) < 0.7, rng.random(len(up)) < 0.5, taken,
         finish[taken] + rng.random(30) * 20, rng.integers(1, 5, 30),
@@ -46,7 +46,7 @@ def one_by_one(past, column, omega, hops=10**6):
 def test_worth_is_the_sum_over_all_paths(seed):
     past = drawn(seed)
     value = np.zeros(40)
-    np.add.at(value, past.taken, past.n)
+    np.add.at(value, past.download_job, past.n_downloads)
     got = past.columns(omega_s=30.0)
     assert tuple(got) == COLUMNS
     assert got["value"].tolist() == value.tolist()
@@ -72,17 +72,17 @@ def test_later_jobs_alone_are_worth_the_same(seed, rounds):
 
 def test_what_was_not_seen_to_its_end_is_not_known():
     past = drawn(7)
-    rows, known = past.until(60.0)
+    rows, known = past.ended_before(60.0)
     assert (past.finish_s[rows] < 60).all()
     assert len(rows) == (past.finish_s < 60).sum()
-    assert known.times_s.max() < 60
+    assert known.download_s.max() < 60
     got = known.columns(60.0, omega_s=30.0)
     assert np.array_equal(np.isfinite(got["agg_value"]), known.finish_s + 30 <= 60)
     assert np.array_equal(np.isfinite(got["value"]), np.isfinite(got["agg_value"]))
     kept = np.isfinite(got["agg_value"])
     inside = np.isin(past.up, rows) & np.isin(past.down, rows)
     assert len(known.up) == inside.sum() > 0
-    value = np.bincount(known.taken, known.n, len(rows))
+    value = np.bincount(known.download_job, known.n_downloads, len(rows))
     expected = one_by_one(known, value, 30.0)
     assert got["agg_value"][kept] == pytest.approx(expected[kept])
 
@@ -90,7 +90,7 @@ def test_what_was_not_seen_to_its_end_is_not_known():
 def test_value_falls_as_downloads_pass_and_readers_come():
     """A has five downloads; B (blind, worth 6) and C (polls, worth 3) can't do without it."""
     h = 3600.0
-    past = Past(
+    past = JobGraph(
         submit_s=np.array([0.0, 2.5 * h, 5 * h, 5 * h]),
         finish_s=np.array([0.2, 2.6, 5.1, 5.1]) * h,
         compute_s=np.ones(4),
@@ -98,34 +98,34 @@ def test_value_falls_as_downloads_pass_and_readers_come():
         down=np.array([1, 2, 3]),
         hard=np.array([True, True, False]),
         waits=np.array([False, True, False]),
-        taken=np.array([0, 0, 1, 2, 3]),
-        times_s=np.array([1.0, 10.0, 20.0, 20.0, 20.0]) * h,
-        n=np.array([2, 3, 6, 3, 4]),
+        download_job=np.array([0, 0, 1, 2, 3]),
+        download_s=np.array([1.0, 10.0, 20.0, 20.0, 20.0]) * h,
+        n_downloads=np.array([2, 3, 6, 3, 4]),
     )
     got = past.columns()
     assert got["agg_value"].tolist() == [18, 6, 3, 4]
     waits = [w / h for w in WAITS_S]
     assert waits == [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96]
     own = [5, 5, 5, 3, 3, 3, 0, 0, 0, 0]  # by the very instant is in time
-    assert [got[c][0] for c in after("value")] == own
+    assert [got[c][0] for c in decay_columns("value")] == own
     both = [18, 18, 18, 16, 10, 7, 4, 4, 4, 4]
-    assert [got[c][0] for c in after("agg_value")] == both
-    assert [got[c][0] for c in after("rescued")] == [18, 18, 18, 16, 10, 10, 7, 7, 7, 7]
+    assert [got[c][0] for c in decay_columns("agg_value")] == both
+    assert [got[c][0] for c in decay_columns("rescued")] == [18, 18, 18, 16, 10, 10, 7, 7, 7, 7]
 
 
 def test_what_late_completion_leaves_is_the_value_function():
     past = drawn(3)
     got = past.columns()
-    edges = plain_edges(40, past.up, past.down)
+    edges = edges_from_pairs(40, past.up, past.down)
     of_edge = {(u, d): h for u, d, h in zip(past.up, past.down, past.hard, strict=True)}
     hard = np.array([of_edge[pair] for pair in zip(edges.upstream, edges.downstream, strict=True)])
     weight = share_of_inputs(edges) * hard
-    order = np.lexsort((past.times_s, past.taken))
-    loads = Downloads(past.taken[order], past.times_s[order], past.n[order])
+    order = np.lexsort((past.download_s, past.download_job))
+    loads = Downloads(past.download_job[order], past.download_s[order], past.n_downloads[order])
     functions = value_functions(
         edges, loads, past.submit_s, got["agg_value"], wt_fn=lambda _: weight
     )
-    steps = zip(WAITS_S, after("agg_value"), strict=True)
+    steps = zip(WAITS_S, decay_columns("agg_value"), strict=True)
     for wait, column in steps:
         for job in range(40):
             lost = functions.worth[job] - functions.at(job, past.submit_s[job] + wait)
@@ -134,7 +134,7 @@ def test_what_late_completion_leaves_is_the_value_function():
 
 HOUR = 3600.0
 A, B, C, D, E = range(5)
-EDGES = plain_edges(5, [A, A, C, C], [B, C, D, E])
+EDGES = edges_from_pairs(5, [A, A, C, C], [B, C, D, E])
 LOCAL = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
 SUBMIT = np.array([0.0, 1.0, 2.0, 3.0, 3.0]) * HOUR
 NO_DOWNLOADS = Downloads(np.empty(0, np.int32), np.empty(0), np.empty(0, np.int32))
@@ -154,7 +154,7 @@ def test_value_of_a_decays_as_figure_5_draws_it(hours, worth):
 
 
 def test_downloads_before_completion_are_lost():
-    edges = plain_edges(2, [0], [1])
+    edges = edges_from_pairs(2, [0], [1])
     downloads = Downloads(
         np.array([0, 0, 1], np.int32), np.array([5.0, 9.0, 20.0]), np.array([2, 1, 4], np.int32)
     )
@@ -166,5 +166,5 @@ def test_downloads_before_completion_are_lost():
 
 
 def test_a_job_gives_each_input_an_equal_share():
-    edges = plain_edges(4, [0, 1, 2], [2, 2, 3])
+    edges = edges_from_pairs(4, [0, 1, 2], [2, 2, 3])
     assert aggregate(edges, np.array([0.0, 0.0, 1.0, 8.0])).tolist() == [4.5, 4.5, 9, 8]

@@ -11,43 +11,43 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import I1, I4, I8
 from sim.describe.statistics import write_tables
-from sim.lineage.files import DOWNLOAD, OPERATIONS_NAMES, READ, WRITE
+from sim.lineage.files import DOWNLOAD, OPERATION_NAMES, READ, WRITE
 from sim.lineage.logs import Logs
-from sim.lineage.worth import Past
+from sim.lineage.worth import JobGraph
 
 
-def operations(past: Past, ids: pa.Array) -> pa.Table:
+def operations_log(past: JobGraph, ids: pa.Array) -> pa.Table:
     """Return a log of operations, with the columns of `sim.lineage.files`, by time.
 
     A job reads what it depends on when it is submitted, and writes one file when it ends.
     """
-    jobs, taken = np.arange(len(ids)), np.full(len(past.taken), len(ids))
+    jobs, taken = np.arange(len(ids)), np.full(len(past.download_job), len(ids))
     job = np.concatenate([past.down, jobs, taken])
-    file = np.concatenate([past.up, jobs, past.taken])
+    file = np.concatenate([past.up, jobs, past.download_job])
     count = (len(past.up), len(ids), len(taken))
     kind = np.repeat(np.array([READ, WRITE, DOWNLOAD]), count)
-    n = np.concatenate([np.ones(count[0] + count[1], np.int64), past.n])
-    time = np.concatenate([past.submit_s[past.down], past.finish_s, past.times_s])
+    n = np.concatenate([np.ones(count[0] + count[1], np.int64), past.n_downloads])
+    time = np.concatenate([past.submit_s[past.down], past.finish_s, past.download_s])
     order = np.lexsort((kind, time))
     return pa.table(
         {
             "time_s": time[order],
             "job": _coded(job[order], pa.concat_arrays([ids, pa.array([""])])),
-            "operation": _coded(kind[order], pa.array(OPERATIONS_NAMES)),
+            "operation": _coded(kind[order], pa.array(OPERATION_NAMES)),
             "file": _coded(file[order], pc.binary_join_element_wise("out/", ids, "")),
             "n": n[order].astype(np.int32),
         }
     )
 
 
-def write(logs: Logs, folder: str | os.PathLike[str]) -> list[Path]:
+def write_logs(logs: Logs, folder: str | os.PathLike[str]) -> list[Path]:
     """Write logs as ``operations.parquet`` and ``jobs.parquet``, as `read_logs` reads them."""
     ids = pa.concat_arrays([logs.jobs["job_id"].combine_chunks(), pa.array([""])])
     table = pa.table(
         {
             "time_s": logs.time_s,
             "job": _coded(np.where(logs.job < 0, logs.n_jobs, logs.job), ids),
-            "operation": _coded(logs.operation, pa.array(OPERATIONS_NAMES)),
+            "operation": _coded(logs.operation, pa.array(OPERATION_NAMES)),
             "file": _coded(logs.file, logs.files),
             "n": logs.n,
         }
