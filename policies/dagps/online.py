@@ -19,7 +19,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.parameters import Between, Count, Share
 from sim.cluster.cluster import Cluster
-from sim.cluster.sizing import demand_of
+from sim.cluster.sizing import stage_demands
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.engine.plan.queues import MAX_BUNDLE, Packing
 from sim.workload.columns import Columns, task_homes
@@ -194,7 +194,7 @@ class Dagps(Policy):
         plan.set_stages(key=1 - order.stage_pri)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
         queue_each(self.groups, world, plan)
-        share = demand_of(columns, cluster) / _machine(cluster)
+        share = stage_demands(columns, cluster) / _machine(cluster)
         dominant = np.maximum(share.max(axis=1), 1e-9)
         by_slots = self.fairness == "slots"
         plan.set_stages(weight=share.sum(axis=1), cost=1.0 if by_slots else dominant)
@@ -214,9 +214,9 @@ class Dagps(Policy):
         known = StageProfiles(columns, self.first_guess_s, self.prior_tasks)
         stages = np.arange(len(columns.stage_job))
         if self.profiles == "stage":
-            plan.set_stages(seen_s=stage_profile(columns)[columns.stage_task0[:-1]])
+            plan.set_stages(expected_s=stage_profile(columns)[columns.stage_task0[:-1]])
         else:
-            plan.set_stages(seen_s=known.expect(stages))
+            plan.set_stages(expected_s=known.expect(stages))
         return _Running(known, np.zeros(len(columns.stage_job), dtype=bool))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
@@ -238,7 +238,7 @@ class Dagps(Policy):
                 jobs = np.append(jobs, of_stage[1:][of_stage[1:] > of_stage[:-1]])
         if len(jobs):
             expected = memory.known.expect(stages, world.view)
-            plan.set_stages(stages, jobs=jobs, seen_s=expected)
+            plan.set_stages(stages, jobs=jobs, expected_s=expected)
             plan.timer_s = min(plan.timer_s, batch.now + self.refresh_s)
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
@@ -296,7 +296,7 @@ def _slots(world: World) -> float:
     if cluster.unit:
         return float(cluster.total[0])
     n_tasks = np.diff(columns.stage_task0)
-    mean = maths.dot(n_tasks, demand_of(columns, cluster)) / n_tasks.sum()
+    mean = maths.dot(n_tasks, stage_demands(columns, cluster)) / n_tasks.sum()
     asked = mean > 0
     if not asked.any():
         return float(n_tasks.sum())

@@ -14,7 +14,7 @@ import numpy as np
 
 from sim.base.arrays import I8
 from sim.cluster.cluster import Cluster
-from sim.cluster.sizing import demand_of
+from sim.cluster.sizing import stage_demands
 from sim.engine.plan import World
 from sim.workload.columns import Columns
 
@@ -90,7 +90,7 @@ class Jobs:
 def usable_slots(columns: Columns, cluster: Cluster) -> I8:
     """Return how many tasks of each job's widest stage an empty cluster runs at once, (J,)."""
     sizes = np.diff(columns.stage_task0)
-    demand = demand_of(columns, cluster)
+    demand = stage_demands(columns, cluster)
     kinds, kind = np.unique(demand, axis=0, return_inverse=True)
     room = np.zeros(len(kinds))
     for i, wants in enumerate(kinds):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.bounds.tight import tight_part_bounds
-from sim.cluster.sizing import demand_of, share_of_queues
+from sim.cluster.sizing import queue_shares, stage_demands
 from sim.workload.paths import stage_tail_s, topological_order
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def stage_load_s(columns: Columns, cluster: Cluster) -> F8:
     (G, R) float64
         Σ duration × demand / capacity, s.
     """
-    load = columns.stage_work[:, None] * (demand_of(columns, cluster) / cluster.total)
+    load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
     if cluster.queue_mode == "hard":
         load /= _share_of_each(columns, cluster)[columns.stage_job]
     return load
@@ -150,4 +150,4 @@ def _job_share(columns: Columns, cluster: Cluster) -> F8:
     """Give the fraction of the cluster that each job may use, (J,)."""
     if cluster.queue_mode != "hard":
         return np.ones(len(columns.job_submit))
-    return share_of_queues(columns, cluster)[columns.job_queue]
+    return queue_shares(columns, cluster)[columns.job_queue]

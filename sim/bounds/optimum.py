@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sim.base.errors import InputError
-from sim.bounds.tight import in_quanta
+from sim.bounds.tight import quantized
 from sim.cluster.cluster import Cluster
-from sim.cluster.sizing import demand_of
+from sim.cluster.sizing import stage_demands
 from sim.workload.workload import Workload
 
 MOST_TASKS = 200
@@ -62,8 +62,8 @@ def optimum(
             rule="fungible resource",
         )
     columns = workload.columns
-    demand_of(columns, cluster)  # that no resource is missing
-    demand, shapes, count = in_quanta(columns, cluster)
+    stage_demands(columns, cluster)  # that no resource is missing
+    demand, shapes, count = quantized(columns, cluster)
     machines = np.repeat(shapes, count, axis=0)
     stages = range(int(columns.job_stage0[job]), int(columns.job_stage0[job + 1]))
     first = {s: int(columns.stage_task0[s]) for s in (*stages, stages.stop)}

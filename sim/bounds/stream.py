@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.base.errors import InputError
 from sim.bounds import bound_arrays
-from sim.cluster.sizing import demand_of
+from sim.cluster.sizing import stage_demands
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -59,7 +59,7 @@ def mean_jct_bound(workload: Workload, cluster: Cluster) -> float:
         )
     submit = columns.job_submit
     alone = bound_arrays(columns, cluster, tight=True)["tight_lb"]
-    load = columns.stage_work[:, None] * (demand_of(columns, cluster) / cluster.total)
+    load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
     load = np.add.reduceat(load, columns.job_stage0[:-1], axis=0)
     latest = np.sort(submit + alone)
     for work in load.T:

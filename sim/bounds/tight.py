@@ -55,7 +55,7 @@ def tight_part_bounds(
     from sim.bounds.kernels import bounds as kernels
     from sim.bounds.kernels import gaps
 
-    demand, shapes, count = in_quanta(columns, cluster)
+    demand, shapes, count = quantized(columns, cluster)
     n_tasks = np.diff(columns.stage_task0)
     slots = _slots(demand, shapes, count, share[columns.stage_job], n_tasks)
     whole = kernels.stage_waves(columns.stage_task0, columns.task_duration, slots)
@@ -77,7 +77,7 @@ def tight_part_bounds(
     )
 
 
-def in_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8, I8]:
+def quantized(columns: Columns, cluster: Cluster) -> tuple[I8, I8, I8]:
     """Return demands (G, R), kinds of machines (H, R), the largest first, and how many (H,).
 
     R counts the resources that can't be overbooked.

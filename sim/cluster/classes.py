@@ -18,14 +18,14 @@ from sim.base.errors import InputError
 from sim.base.parameters import Count, NotNegative, Positive, check
 from sim.workload.columns import capacity_quanta
 
-MOST_CLASSES, MOST_DEVICES = 63, 62
+MAX_CLASSES, MAX_DEVICES = 63, 62
 """Which classes, and which devices of a machine, are bits of an int64."""
 
 ANY = ""
 """What a task says that runs on machines of all classes, and the class that machines without a name
 are of."""
 
-BETWEEN = "|"
+SEPARATOR = "|"
 """Between the names of classes that a task may run on."""
 
 
@@ -54,7 +54,7 @@ class Kinds:
     devices: str | None
 
 
-def kinds_of(machines: object) -> Kinds:
+def parse_kinds(machines: object) -> Kinds:
     """Build what `sim.Cluster.mixed` is given."""
     if not isinstance(machines, Sequence) or isinstance(machines, str) or not machines:
         raise InputError(
@@ -78,13 +78,13 @@ def kinds_of(machines: object) -> Kinds:
         raise InputError(f"one resource comes in devices, not {', '.join(sorted(in_devices))}")
     for row in rows:
         for name in in_devices & row.keys():
-            if row[name] != int(row[name]) or row[name] > MOST_DEVICES:
+            if row[name] != int(row[name]) or row[name] > MAX_DEVICES:
                 raise InputError(
-                    f"a machine has 0 to {MOST_DEVICES} whole {name}, not {row[name]!r}"
+                    f"a machine has 0 to {MAX_DEVICES} whole {name}, not {row[name]!r}"
                 )
     classes = tuple(dict.fromkeys(named))
-    if len(classes) > MOST_CLASSES:
-        raise InputError(f"{len(classes)} classes of machines; at most {MOST_CLASSES}")
+    if len(classes) > MAX_CLASSES:
+        raise InputError(f"{len(classes)} classes of machines; at most {MAX_CLASSES}")
     capacity = np.array([[row.get(name, 0.0) for name in resources] for row in rows])
     code = np.array([classes.index(name) for name in named], np.int32)
     return Kinds(
@@ -102,8 +102,8 @@ def _amounts(where: str, kind: Any) -> tuple[dict[str, float], dict[str, float]]
         raise InputError(f"{where} must be a mapping, not {kind!r}", rule="wrong type")
     check(f"{where}: count", kind.get("count", 1), Count)
     check(f"{where}: class", kind.get("class", ANY), str)
-    if BETWEEN in kind.get("class", ANY):
-        raise InputError(f"{where}: a class has no {BETWEEN!r} in its name: {kind['class']!r}")
+    if SEPARATOR in kind.get("class", ANY):
+        raise InputError(f"{where}: a class has no {SEPARATOR!r} in its name: {kind['class']!r}")
     devices = kind.get("devices") or {}
     check(f"{where}: devices", devices, Mapping[str, NotNegative])
     row = {str(k): v for k, v in kind.items() if k not in ("count", "class", "devices")}
@@ -132,7 +132,7 @@ def share_of_kinds(capacity: F8, machine_class: I4, fraction: float) -> I8:
     return np.repeat(start, count)
 
 
-def in_quanta(amount: F8, quantum: F8, device: int | None) -> I8:
+def capacity_in_quanta(amount: F8, quantum: F8, device: int | None) -> I8:
     """Return what machines have in whole quanta, (M, R); of resource `device`, whole pieces of it.
 
     Raises
@@ -142,12 +142,12 @@ def in_quanta(amount: F8, quantum: F8, device: int | None) -> I8:
     """
     capacity = capacity_quanta(amount, quantum)
     if device is not None:
-        per = per_device(quantum[device])
+        per = quanta_per_device(quantum[device])
         capacity[:, device] = np.rint(amount[:, device]).astype(np.int64) * per
     return capacity
 
 
-def per_device(quantum: float) -> int:
+def quanta_per_device(quantum: float) -> int:
     """Return how many quanta a device has."""
     per = int(capacity_quanta(np.ones(1), float(quantum))[0])
     if per < 1:
@@ -155,11 +155,11 @@ def per_device(quantum: float) -> int:
     return per
 
 
-def bits_of(runs_on: Sequence[str], classes: Sequence[str]) -> I8:
+def class_bits(runs_on: Sequence[str], classes: Sequence[str]) -> I8:
     """Return which of `classes` each text allows, as bits: ``T4|P100``, or "" for all of them."""
     every = (1 << max(len(classes), 1)) - 1
     bits = [
-        sum(1 << classes.index(name) for name in {*text.split(BETWEEN)} if name in classes)
+        sum(1 << classes.index(name) for name in {*text.split(SEPARATOR)} if name in classes)
         for text in runs_on
     ]
     return np.array(

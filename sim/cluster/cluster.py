@@ -11,12 +11,12 @@ import numpy as np
 from sim.base.arrays import F8, I4, frozen
 from sim.base.errors import InputError
 from sim.base.plugins import check_known
-from sim.cluster.classes import kinds_of, share_of_kinds
+from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
-MOST_MACHINES, MOST_SLOTS = 10_000_000, 1_000_000_000
+MAX_MACHINES, MAX_SLOTS = 10_000_000, 1_000_000_000
 """Larger clusters are taken for a slip of the hand, and refused before any of them is built."""
 _HAIR = 1e-9
 """A part of a machine smaller than this is rounding, not a machine."""
@@ -82,11 +82,11 @@ class Cluster:
         Raises
         ------
         InputError
-            If `n` is not a whole number of at least 1, or above `MOST_SLOTS`.
+            If `n` is not a whole number of at least 1, or above `MAX_SLOTS`.
         """
         if not _is_whole(n) or n < 1:
             raise InputError(f"a cluster needs a whole number of slots >= 1, not {n!r}")
-        check_most(n, "slots")
+        check_size(n, "slots")
         return cls(("slot",), frozen(np.full((1, 1), float(n))), unit=True)
 
     @classmethod
@@ -107,11 +107,11 @@ class Cluster:
         ------
         InputError
             If a number is out of its range, no resource is named, a fungible one is unknown, or
-            there are more than `MOST_MACHINES`.
+            there are more than `MAX_MACHINES`.
         """
         if not _is_number(count) or count <= 0:
             raise InputError(f"a cluster needs a positive number of machines, not {count!r}")
-        check_most(count, "machines")
+        check_size(count, "machines")
         if not resources:
             raise InputError("a machine needs at least one resource, e.g. cpu=16, mem=128")
         for name, amount in resources.items():
@@ -147,8 +147,8 @@ class Cluster:
             If a number is out of its range, a fungible resource is unknown, or more than one comes
             in devices.
         """
-        kinds = kinds_of(machines)
-        check_most(len(kinds.capacity), "machines")
+        kinds = parse_kinds(machines)
+        check_size(len(kinds.capacity), "machines")
         known = [name for name in kinds.resources if name != kinds.devices]
         check_known("fungible resource", fungible, known, rule=None)
         return cls(
@@ -166,11 +166,11 @@ class Cluster:
         Raises
         ------
         InputError
-            If the fraction is not positive, or there are more than `MOST_MACHINES`.
+            If the fraction is not positive, or there are more than `MAX_MACHINES`.
         """
         if not _is_number(fraction) or fraction <= 0:
             raise InputError(f"a cluster needs a positive share of machines, not {fraction!r}")
-        check_most(fraction * self.n_machines, "machines")
+        check_size(fraction * self.n_machines, "machines")
         rows = share_of_kinds(self.capacity, self.machine_class, fraction)
         capacity, classes = self.capacity[rows], self.machine_class[rows]
         return replace(self, capacity=frozen(capacity), machine_class=frozen(classes))
@@ -259,9 +259,9 @@ class Cluster:
         return f"Cluster({self.describe()}{faults})"
 
 
-def check_most(n: float, what: Literal["machines", "slots"]) -> None:
+def check_size(n: float, what: Literal["machines", "slots"]) -> None:
     """Refuse a cluster that nobody means."""
-    most = MOST_MACHINES if what == "machines" else MOST_SLOTS
+    most = MAX_MACHINES if what == "machines" else MAX_SLOTS
     if n > most:
         raise InputError(
             f"a cluster of {n:,.0f} {what} is not simulated, {most:,} are the most; "

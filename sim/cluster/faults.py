@@ -19,7 +19,7 @@ from sim.base.random import stream
 class Outages:
     """K times at which a machine is lost until it is back.
 
-    Use `Outages.of` or `draw_outages`.
+    Use `Outages.from_columns` or `draw_outages`.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Outages:
     up_s: F8
 
     @classmethod
-    def of(cls, machine: ArrayLike, down_s: ArrayLike, up_s: ArrayLike) -> Outages:
+    def from_columns(cls, machine: ArrayLike, down_s: ArrayLike, up_s: ArrayLike) -> Outages:
         """Make columns of them.
 
         Raises
@@ -42,13 +42,13 @@ class Outages:
         InputError
             If a machine or time is negative, one is back before it is lost, or lost while it is.
         """
-        made = cls(
+        outages = cls(
             np.atleast_1d(np.asarray(machine, np.int32)),
             np.atleast_1d(np.asarray(down_s, np.float64)),
             np.atleast_1d(np.asarray(up_s, np.float64)),
         )
-        made._check()
-        return made
+        outages._check()
+        return outages
 
     def __len__(self) -> int:
         return len(self.machine)
@@ -96,7 +96,7 @@ def _refuse(rule: str, problems: Mapping[str, Mask], name: str, *columns: NDArra
             raise InputError(f"{text}: {problem}", rule=rule)
 
 
-NO_OUTAGES = Outages.of([], [], [])
+NO_OUTAGES = Outages.from_columns([], [], [])
 
 
 @checked
@@ -129,14 +129,14 @@ def draw_outages(
             back_s = time_s + rng.exponential(repair_s)
             rows.append((machine, time_s, back_s))
             time_s = back_s + rng.exponential(mtbf_s)
-    return Outages.of(*zip(*rows, strict=True)) if rows else NO_OUTAGES
+    return Outages.from_columns(*zip(*rows, strict=True)) if rows else NO_OUTAGES
 
 
 @dataclass(frozen=True, eq=False)
 class Slowdowns:
     """K periods in each of which everything on the cluster runs at a speed of its own.
 
-    Use `Slowdowns.of` or `draw_slowdowns`. Outside of the periods the speed is 1.
+    Use `Slowdowns.from_columns` or `draw_slowdowns`. Outside of the periods the speed is 1.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Slowdowns:
     speed: F8
 
     @classmethod
-    def of(cls, begin_s: ArrayLike, end_s: ArrayLike, speed: ArrayLike) -> Slowdowns:
+    def from_columns(cls, begin_s: ArrayLike, end_s: ArrayLike, speed: ArrayLike) -> Slowdowns:
         """Make columns of them, by time.
 
         Raises
@@ -191,7 +191,7 @@ class Slowdowns:
         return np.array(times), np.array(speeds)
 
 
-NO_SLOWDOWNS = Slowdowns.of([], [], [])
+NO_SLOWDOWNS = Slowdowns.from_columns([], [], [])
 
 
 @checked
@@ -202,7 +202,7 @@ def draw_slowdowns(
     last_s: Positive,
     speed: tuple[Positive, Positive],
     until_s: float,
-    of: str | None = None,
+    label: str | None = None,
 ) -> Slowdowns:
     """Draw slow periods: times between them and their lengths are exponential.
 
@@ -216,8 +216,8 @@ def draw_slowdowns(
         Each period's speed is uniform between the two; positive.
     until_s : float
         None begins later than that, s.
-    of : str, optional
-        Whose they are: of the same seed others are drawn for another.
+    label : str, optional
+        Periods with another label are drawn independently from the same seed.
 
     Raises
     ------
@@ -226,12 +226,12 @@ def draw_slowdowns(
     """
     low, high = speed
     if low > high:
-        raise InputError(f"the speed of slow periods lies between {low!r} and {high!r}: turn them")
-    rng = stream(seed, "slowdowns", *([] if of is None else [of]))
+        raise InputError(f"speed: [{low!r}, {high!r}] is reversed; the lower bound comes first")
+    rng = stream(seed, "slowdowns", *([] if label is None else [label]))
     rows: list[tuple[float, float, float]] = []
     time_s = rng.exponential(every_s)
     while time_s <= until_s:
         end_s = time_s + rng.exponential(last_s)
         rows.append((time_s, end_s, rng.uniform(low, high)))
         time_s = end_s + rng.exponential(every_s)
-    return Slowdowns.of(*zip(*rows, strict=True)) if rows else NO_SLOWDOWNS
+    return Slowdowns.from_columns(*zip(*rows, strict=True)) if rows else NO_SLOWDOWNS

@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, hint
 from sim.base.memory import check_memory
-from sim.cluster.classes import ANY, bits_of, in_quanta, per_device
+from sim.cluster.classes import ANY, capacity_in_quanta, class_bits, quanta_per_device
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
@@ -28,7 +28,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     """
     demand, quantum, resources = _demands(workload, cluster)
     device = resources.index(cluster.devices) if cluster.devices in resources else None
-    capacity = in_quanta(_for_resources(cluster, resources), quantum, device)
+    capacity = capacity_in_quanta(_for_resources(cluster, resources), quantum, device)
     if device is not None:
         _check_devices(workload, demand[:, device], quantum[device], resources[device])
     runs_on = _check_classes(workload, cluster)
@@ -146,7 +146,7 @@ def _check_tasks(
 
 def _check_devices(workload: Workload, wanted: I8, quantum: np.float64, name: str) -> None:
     """Refuse what is neither a part of one device nor whole ones."""
-    per = per_device(quantum)
+    per = quanta_per_device(quantum)
     odd = (wanted > per) & (wanted % per > 0)
     if odd.any():
         stage = int(np.argmax(odd))
@@ -160,7 +160,7 @@ def _check_devices(workload: Workload, wanted: I8, quantum: np.float64, name: st
 def _check_classes(workload: Workload, cluster: Cluster) -> I8:
     """Return the classes that each stage may run on, as bits; refuse those that are not there."""
     columns = workload.columns
-    bits = bits_of(columns.runs_on, cluster.classes)[columns.stage_runs_on]
+    bits = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
     nowhere = bits == 0
     if not cluster.unit and nowhere.any():
         stage = int(np.argmax(nowhere))

@@ -55,7 +55,7 @@ def offered_load(inflow: Inflow, cluster: Capacity) -> dict[str, float]:
     return {name: float(load) for name, load in of.items()}
 
 
-def count_for(inflow: Inflow, single: Capacity, load: float) -> float:
+def count_for_load(inflow: Inflow, single: Capacity, load: float) -> float:
     """Return how many times `single` (a slot, a machine) has `load` at its bottleneck.
 
     Raises
@@ -67,7 +67,7 @@ def count_for(inflow: Inflow, single: Capacity, load: float) -> float:
     return max(_capacity(inflow.time_s, work[name], load) / each for name, each in _totals(single))
 
 
-def stretched_to(workload: Workload, load: float, cluster: Capacity) -> tuple[Workload, float]:
+def stretch_to_load(workload: Workload, load: float, cluster: Capacity) -> tuple[Workload, float]:
     """Stretch arrivals until a cluster's bottleneck has the load; return by what, too.
 
     Downloads move along, the history stays as it is (`sim.workload.transform.stretch`).

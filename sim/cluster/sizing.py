@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
-from sim.cluster.load import count_for
+from sim.cluster.load import count_for_load
 from sim.workload.columns import Columns
 from sim.workload.tables import values
 from sim.workload.workload import Workload
@@ -31,13 +31,13 @@ def full_count(workload: Workload, shape: Any, load: Positive, *, tails: bool = 
     if tails:
         at_load = max(workload.mean_load(one).values()) / load
     else:
-        at_load = count_for(workload.inflow, one, load)
+        at_load = count_for_load(workload.inflow, one, load)
     full = max(at_load, _count_for_gangs(workload, one))
     check_fits(workload, times(one, full))
     return full
 
 
-def demand_of(columns: Columns, cluster: Cluster) -> F8:
+def stage_demands(columns: Columns, cluster: Cluster) -> F8:
     """Return what a task of each stage holds of each of the cluster's resources."""
     n_stages = len(columns.stage_job)
     if cluster.unit:
@@ -57,7 +57,7 @@ def demand_of(columns: Columns, cluster: Cluster) -> F8:
     return demand
 
 
-def share_of_queues(columns: Columns, cluster: Cluster) -> F8:
+def queue_shares(columns: Columns, cluster: Cluster) -> F8:
     """Return the part of the cluster that belongs to each of the workload's queues."""
     names = columns.queue_names
     if cluster.queue_mode == "global" or not cluster.queue_share:
@@ -107,7 +107,7 @@ def _count_for_gangs(workload: Workload, one: Cluster) -> int:
         return 1
     if one.unit:
         return int(gang.max())
-    demand = demand_of(workload.columns, one)
+    demand = stage_demands(workload.columns, one)
     slot = np.maximum.reduceat(demand, workload.columns.job_stage0[:-1], axis=0)
     with np.errstate(divide="ignore"):
         on_one = np.floor(one.total / slot * (1 + 1e-12)).min(axis=1)

@@ -33,14 +33,14 @@ class FirstComeFirstServed:
         """Do nothing."""
 
 
-def alone(workload: Workload, tokens: int) -> Run:
+def run_alone(workload: Workload, tokens: int) -> Run:
     """Run a workload of one job on `tokens` slots, first come, first served, with task records."""
     return simulate(workload, Cluster.slots(tokens), FirstComeFirstServed())
 
 
-def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[str, Any]:
+def record_alone(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[str, Any]:
     """Run a workload of one job alone on `tokens` slots; return what is recorded of its tasks."""
-    run = alone(workload, tokens)
+    run = run_alone(workload, tokens)
     assert run.task_start is not None
     assert run.task_finish is not None
     columns = workload.columns
@@ -59,7 +59,7 @@ def record(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[st
     }
 
 
-def together(names: Sequence[str], recorded: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def training_table(names: Sequence[str], recorded: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the table of earlier runs (`sim.workload.schema.TRAINING`), by their templates."""
     return {
         "template": [name for name, r in zip(names, recorded, strict=True) for _ in r["task"]],
@@ -80,8 +80,8 @@ def _ready_s(run: Run) -> F8:
         begin, end = task0[c], task0[c + 1]
         if kind == 1:  # one to one: those that have a counterpart
             end = begin + min(end - begin, task0[p + 1] - task0[p])
-            there = finish_s[task0[p] : task0[p] + end - begin]
+            parent_finish_s = finish_s[task0[p] : task0[p] + end - begin]
         else:
-            there = last_s[p]
-        ready_s[begin:end] = np.maximum(ready_s[begin:end], there)
+            parent_finish_s = last_s[p]
+        ready_s[begin:end] = np.maximum(ready_s[begin:end], parent_finish_s)
     return ready_s

@@ -43,7 +43,7 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
     table : pyarrow.Table
         A row a job that has one: ``job``, ``makespan_s``, ``earlier_s``.
     """
-    from sim.engine.recording import alone  # loads the kernels; planning asks for options alone
+    from sim.engine.recording import run_alone  # loads the kernels; planning asks for options alone
 
     columns = workload.columns
     known = columns.training
@@ -58,7 +58,9 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
             float(columns.job_submit[job]), np.inf
         )
         before = with_times(job_alone, known.column("stage")[picked], held_s[picked])
-        makespan_s, earlier_s = (float(alone(w, slots).job_finish[0]) for w in (job_alone, before))
+        makespan_s, earlier_s = (
+            float(run_alone(w, slots).job_finish[0]) for w in (job_alone, before)
+        )
         rows.append({"job": job, "makespan_s": makespan_s, "earlier_s": earlier_s})
         for now, then in zip(_by_stage(job_alone), _by_stage(before), strict=True):
             mean = now.mean()

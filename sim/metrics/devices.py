@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sim.base.arrays import F8, I8, offsets
-from sim.cluster.classes import in_quanta, per_device
+from sim.cluster.classes import capacity_in_quanta, quanta_per_device
 from sim.engine.plan.choice import Mix
 from sim.engine.record import Run
 from sim.metrics.parts import NAN, Metric
@@ -53,11 +53,11 @@ def looks(run: Run) -> F8:
             quantum[r], demand[:, r] = columns.quantum[at], columns.stage_demand[:, at]
     assert cluster.devices is not None
     device = cluster.resources.index(cluster.devices)
-    per = per_device(quantum[device])
-    capacity = in_quanta(cluster.capacity, quantum, device)
+    per = quanta_per_device(quantum[device])
+    capacity = capacity_in_quanta(cluster.capacity, quantum, device)
     device0 = offsets(capacity[:, device] // per)
     code = np.append(cluster.machine_class, 0).astype(np.int64)
-    mix = Mix.of(columns, cluster)
+    mix = Mix.from_columns(columns, cluster)
     events = _events(run)
     sums = np.zeros((int((events[:, 3] == 0).sum()), 2))
     replay(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sim.base.arrays import F8, I4
-from sim.cluster.sizing import demand_of, share_of_queues
+from sim.cluster.sizing import queue_shares, stage_demands
 from sim.engine.record import Run
 from sim.metrics.parts import NAN, Metric
 
@@ -31,7 +31,7 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     every queue has demand: at each instant of the window, some job of it is submitted and not
     finished. In a window, x of a queue is its allocation over its share. The allocation is the
     dominant share of what its tasks hold on average over the window; its share is that of
-    `sim.cluster.sizing.share_of_queues`. The index is (Σ x)² / (n Σ x²): 1 when all get what is
+    `sim.cluster.sizing.queue_shares`. The index is (Σ x)² / (n Σ x²): 1 when all get what is
     theirs, 1/n when one gets all. A window in which no queue holds anything is left out.
     """
     columns = run.workload.columns
@@ -45,8 +45,8 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     busy = _all_busy(run.job_submit - origin, finish, columns.job_queue, queues)
     windows = [_windows_within(*busy, width) for width in windows_s]
     held = [np.zeros((len(queues), len(w))) for w in windows]
-    share = share_of_queues(columns, run.cluster)[queues]
-    demand = demand_of(columns, run.cluster) / run.cluster.total
+    share = queue_shares(columns, run.cluster)[queues]
+    demand = stage_demands(columns, run.cluster) / run.cluster.total
     task_stage = columns.task_stage()
     task_queue = columns.job_queue[columns.stage_job[task_stage]]
     ran = np.isfinite(run.task_finish)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
-from sim.cluster.sizing import demand_of
+from sim.cluster.sizing import stage_demands
 from sim.engine.record import Run
 from sim.metrics.parts import NAN, Metric, done_of, makespan_s
 from sim.workload.columns import task_homes
@@ -56,7 +56,7 @@ def utilization(run: Run) -> dict[str, float]:
         finish = run.job_finish[np.isfinite(run.job_finish)]
         end = float(finish.max()) if len(finish) else begin
     if end > begin and run.task_start is not None:
-        held = maths.dot(_ran_s(run, begin, end), demand_of(columns, cluster))
+        held = maths.dot(_ran_s(run, begin, end), stage_demands(columns, cluster))
         each = held / (cluster.total * (end - begin))
     else:
         each = np.full(len(cluster.resources), np.nan)
@@ -94,7 +94,7 @@ def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
     work = columns.stage_work
     if not done.all():
         work = np.where(done[columns.stage_job], work, _recorded_work(run))
-    each = maths.dot(work, demand_of(columns, cluster)) / (cluster.total * makespan_s)
+    each = maths.dot(work, stage_demands(columns, cluster)) / (cluster.total * makespan_s)
     return float(each.max())
 
 
@@ -118,7 +118,7 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
         return None
     columns, cluster = run.workload.columns, run.cluster
     stage = columns.task_stage()[ran]
-    demand = demand_of(columns, cluster) / cluster.total
+    demand = stage_demands(columns, cluster) / cluster.total
     work = maths.dot(np.bincount(stage, finish - start, len(columns.stage_job)), demand)
     resource = int(work.argmax())
     begin, held = start.min(), demand[stage, resource]

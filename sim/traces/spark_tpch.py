@@ -21,7 +21,7 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.reading import json_of, nothing_left, whole_text
-from sim.engine.recording import record, together
+from sim.engine.recording import record_alone, training_table
 from sim.workload.workload import Workload
 
 WAVES = ("first_wave", "rest_wave")
@@ -108,13 +108,13 @@ def read(
         runs.append(now)
         if before is not None:
             assert trained_at is not None
-            recorded.append(record(_workload([query], [before], None, 0.0), trained_at))
+            recorded.append(record_alone(_workload([query], [before], None, 0.0), trained_at))
     if not jobs:
         raise nothing_left(path, dropped)
     deadline_s = None
     if deadline is not None:
         deadline_s = [deadline * float(r["finish_s"].max()) for r in recorded]
-    training = together([query.name for query in jobs], recorded) if recorded else None
+    training = training_table([query.name for query in jobs], recorded) if recorded else None
     made = _workload(jobs, runs, deadline_s, every_s)
     report = {
         "rows": n_queries, "jobs": made.n_jobs, "stages": made.n_stages, "tasks": made.n_tasks,

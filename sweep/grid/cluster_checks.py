@@ -9,7 +9,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_known
-from sim.cluster.cluster import Cluster, check_most
+from sim.cluster.cluster import Cluster, check_size
 from sweep.grid.cluster_size import STEADY_LOAD
 
 FAULTS = {
@@ -18,7 +18,7 @@ FAULTS = {
 }
 OF_TRACE = "trace"
 """In place of the shares of queues: the trace states them."""
-_OF = "of"  # an optional key of slow periods: whose they are
+_LABEL = "label"  # an optional key of slow periods: other labels draw other periods
 _KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", *FAULTS)
 _MODES = ("global", "hard", "weighted")
 
@@ -56,7 +56,7 @@ def check_count(config: Mapping[str, Any], capacity: float) -> None:
     """Refuse a fraction of a fixed count that nobody means, before anything is loaded."""
     count = config.get("count")
     if count is not None:
-        check_most(capacity * count, "slots" if config["shape"] == "slots" else "machines")
+        check_size(capacity * count, "slots" if config["shape"] == "slots" else "machines")
 
 
 def _check_keys(what: str, asked: Any, keys: Sequence[str]) -> None:
@@ -94,9 +94,9 @@ def _check_faults(config: Mapping[str, Any]) -> None:
         asked = config.get(kind)
         if asked is None:
             continue
-        _check_keys(f"cluster.{kind}", asked, (*keys, _OF) if kind == "slowdowns" else keys)
-        if _OF in asked:
-            check_value(f"cluster.{kind}.{_OF}", asked[_OF], str | None)
+        _check_keys(f"cluster.{kind}", asked, (*keys, _LABEL) if kind == "slowdowns" else keys)
+        if _LABEL in asked:
+            check_value(f"cluster.{kind}.{_LABEL}", asked[_LABEL], str | None)
         for key in keys:
             _check_fault(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
 

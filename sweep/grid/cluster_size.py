@@ -32,7 +32,7 @@ def stretched(workload: Workload, config: Mapping[str, Any]) -> Workload:
         factor = max(workload.mean_load(fixed).values()) / config["load"]
         found = workload.scale_load(config["load"], fixed)
     else:
-        found, factor = load.stretched_to(workload, config["load"], fixed)
+        found, factor = load.stretch_to_load(workload, config["load"], fixed)
     return found.with_meta({SCALE: factor})
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import sim
 from sim.bounds import bound_arrays
-from sim.cluster.sizing import share_of_queues
+from sim.cluster.sizing import queue_shares
 from sim.engine.plan import Fit, Plan, World
 from sim.result import Result
 from tests.sim.bounds.makespan import makespan_bound
@@ -87,7 +87,7 @@ class Run:
         """What the jobs of each queue may use in all, (Q, R); inf where nothing is hard."""
         if self.result.cluster.queue_mode != "hard":
             return np.full((len(self.c.queue_names), self.demand.shape[1]), np.inf)
-        share = share_of_queues(self.c, self.result.cluster)
+        share = queue_shares(self.c, self.result.cluster)
         return np.floor(np.outer(share, self.capacity.sum(axis=0)) + 1e-6)
 
     def may_run(self, machine: int) -> np.ndarray:

@@ -6,7 +6,7 @@ that fill it best, as Tetris does: of the greatest alignment, the sum over resou
 demand, as fractions of the machine; the list decides between equals. Resources that are not looked
 at may be overbooked, and then slow down who uses them: the same DAG alone gets the same times in
 the simulator, to the bit. Speeds, ends and heaps are those of the event loop
-(`sim.engine.kernels.stretch`, `sim.engine.kernels.heaps`), where the slot of a task is its row. Not
+(`sim.engine.kernels.rates`, `sim.engine.kernels.heaps`), where the slot of a task is its row. Not
 so how stages wait: the place of a stage is that of its first ready task in the list, which changes
 with every start.
 """
@@ -19,16 +19,16 @@ import numpy as np
 
 from sim.base.jit import inlined, jit, part
 from sim.engine.kernels.heaps import turn_pop, turn_push
-from sim.engine.kernels.resources import touch
-from sim.engine.kernels.state import N_DIRTY, N_FIN, N_TOUCHED, NOW
-from sim.engine.kernels.stretch import (
+from sim.engine.kernels.rates import (
     ENDED,
     begin_task,
     collect_ended,
     drop_stale,
     leave_machine,
-    stretch,
+    update_rates,
 )
+from sim.engine.kernels.resources import touch
+from sim.engine.kernels.state import N_DIRTY, N_FIN, N_TOUCHED, NOW
 
 
 @jit
@@ -47,7 +47,7 @@ def run_list(run, packs, limit):
         else:
             _place(run)
         _settle(run)
-        stretch(run)
+        update_rates(run)
         drop_stale(run)
         if run.state_i[N_FIN] == 0:
             return run.state_f[NOW]

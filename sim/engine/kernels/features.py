@@ -23,7 +23,7 @@ OVERBOOK = Feature("OVERBOOK")
 """Full machines take more where that gains more than it costs."""
 USAGE = Feature("USAGE")
 """The use of queues and jobs is kept."""
-MOVING = Feature("MOVING")
+DYNAMIC_ORDER = Feature("DYNAMIC_ORDER")
 """The order of some queue moves with tasks."""
 SERVICE = Feature("SERVICE")
 """There may be thresholds of attained service."""
@@ -33,7 +33,7 @@ GANGS = Feature("GANGS")
 """There may be gang jobs."""
 INPUTS = Feature("INPUTS")
 """Jobs may look at the inputs that others make."""
-PACED = Feature("PACED")
+VARIABLE_ENDS = Feature("VARIABLE_ENDS")
 """A running task may end at another time than was expected at its start: overbooked or lost
 machines, evictions, failures, slow periods, remote inputs."""
 RESERVES = Feature("RESERVES")

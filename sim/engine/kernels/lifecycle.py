@@ -4,8 +4,17 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choice import give_devices, take_devices
-from sim.engine.kernels.features import CHOOSES, GANGS, INPUTS, LIMITS, MOVING, PACED, SERVICE
+from sim.engine.kernels.features import (
+    CHOOSES,
+    DYNAMIC_ORDER,
+    GANGS,
+    INPUTS,
+    LIMITS,
+    SERVICE,
+    VARIABLE_ENDS,
+)
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
+from sim.engine.kernels.rates import begin_task, leave_machine
 from sim.engine.kernels.resources import give, give_held, take
 from sim.engine.kernels.service import accrue, forget, watch
 from sim.engine.kernels.state import (
@@ -29,7 +38,6 @@ from sim.engine.kernels.state import (
     SEEN,
     TASK_ORDER,
 )
-from sim.engine.kernels.stretch import begin_task, leave_machine
 from sim.engine.kernels.waiting import (
     kernel_queue,
     rank_changed,
@@ -99,7 +107,7 @@ def start_task(st, g, machine, held):
         task = task0 + _index_of(st, task0, st.state_stage_next[g])
         st.state_stage_waiting[g] -= 1
     st.state_stage_next[g] += 1
-    if SERVICE or MOVING:
+    if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     n = st.state_i[N_SLOT_FREE] - 1
     st.state_i[N_SLOT_FREE] = n
@@ -128,7 +136,7 @@ def start_task(st, g, machine, held):
     if st.state_i[RECORD]:
         st.out_task_start[task] = now
         st.out_task_machine[task] = machine
-    if PACED:
+    if VARIABLE_ENDS:
         begin_task(st, slot, _lasts(st, slot))
     else:
         fin_push(st, now + st.w_task_duration[task], slot)
@@ -166,11 +174,11 @@ def end_task(st, slot):
     flag = st.state_slot_flag[slot]
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
-    if PACED:
+    if VARIABLE_ENDS:
         leave_machine(st, slot)
     if st.state_i[RECORD]:
         st.out_task_finish[task] = now
-    if SERVICE or MOVING:
+    if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     duration = st.w_task_duration[task]
     st.state_job_done_work[j] += duration
@@ -216,7 +224,7 @@ def look_again(st, j):
     """Job `j` runs more or fewer tasks than before: see where it waits, and when it is served."""
     if LIMITS:
         settle(st, j)
-    if MOVING:
+    if DYNAMIC_ORDER:
         rank_changed(st, j)
     if SERVICE:
         watch(st, j)
@@ -331,7 +339,7 @@ def turn_of(st, task0, index):
 @part
 def weighted_s(st, g, task):
     """Return what `task` of stage `g` counts in the remaining work of its job."""
-    lasts = st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[task]
+    lasts = st.p_stage_expected_s[g] if st.state_i[SEEN] else st.w_task_duration[task]
     return lasts * st.p_stage_weight[g]
 
 
@@ -343,7 +351,7 @@ def see_remaining(st, j):
         left = st.state_stage_left[g]
         if st.state_i[PENDING]:
             left = st.w_stage_task0[g + 1] - st.w_stage_task0[g] - st.state_stage_next[g]
-        remaining += left * st.p_stage_seen_s[g] * st.p_stage_weight[g]
+        remaining += left * st.p_stage_expected_s[g] * st.p_stage_weight[g]
     st.state_job_remaining[j] = remaining
 
 

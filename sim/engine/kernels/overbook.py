@@ -9,11 +9,11 @@ and those that are there already are late with (DAGPS, §5; the formula is
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.lifecycle import next_task
+from sim.engine.kernels.rates import left_of
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.scanlist import find_rigid
 from sim.engine.kernels.score import eta, first_queue, is_served, may_start, owed_queue, worth_of
 from sim.engine.kernels.state import N_RIGID, SEEN
-from sim.engine.kernels.stretch import left_of
 
 LESS = 1.0 - 1e-9
 """What a bound is multiplied by, so that rounding can't take it beyond the truth."""
@@ -155,7 +155,9 @@ def _late(st, g, machine, n_here, saved):
 @part
 def _lasts(st, g, machine):
     return (
-        st.p_stage_seen_s[g] if st.state_i[SEEN] else st.w_task_duration[next_task(st, g, machine)]
+        st.p_stage_expected_s[g]
+        if st.state_i[SEEN]
+        else st.w_task_duration[next_task(st, g, machine)]
     )
 
 

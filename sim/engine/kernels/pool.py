@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import MOVING, SERVICE, USAGE
+from sim.engine.kernels.features import DYNAMIC_ORDER, SERVICE, USAGE
 from sim.engine.kernels.heaps import ONE, fin_push, fin_sink
 from sim.engine.kernels.service import forget, watch
 from sim.engine.kernels.state import (
@@ -67,7 +67,7 @@ def run_pool(st):
         now = end
         st.state_f[NOW] = now
         j, task = np.uint64(stage_job[g]), np.uint64(slot_task[slot])
-        if SERVICE or MOVING:
+        if SERVICE or DYNAMIC_ORDER:
             attained[j] += running[j] * (now - since[j])
             since[j] = now
         length = duration[task]
@@ -88,7 +88,7 @@ def run_pool(st):
             if SERVICE:
                 forget(st, j)
         else:
-            if MOVING:
+            if DYNAMIC_ORDER:
                 rank_changed(st, j)
             if SERVICE:
                 watch(st, j)
@@ -107,7 +107,7 @@ def run_pool(st):
         task = np.uint64(stage_task0[h] + stage_next[h])
         stage_next[h] += 1
         stage_waiting[h] -= 1
-        if SERVICE or MOVING:
+        if SERVICE or DYNAMIC_ORDER:
             attained[j] += running[j] * (now - since[j])
             since[j] = now
         if started[j] == 0:
@@ -125,7 +125,7 @@ def run_pool(st):
         fin_sink(st, n, now + duration[task], slot)
         if stage_waiting[h] == 0:
             stage_drained(st, h)
-        if MOVING:
+        if DYNAMIC_ORDER:
             rank_changed(st, j)
         if SERVICE:
             watch(st, j)
@@ -142,14 +142,14 @@ def dispatch_pool(st):
         if h < 0:
             break
         j = st.w_stage_job[h]
-        if SERVICE or MOVING:
+        if SERVICE or DYNAMIC_ORDER:
             st.state_job_attained[j] += st.state_job_running[j] * (now - st.state_job_since[j])
             st.state_job_since[j] = now
         if st.state_job_started[j] == 0:
             st.out_job_start[j] = now
         # a head stays head while its start moves neither its rank nor the use of its queue
         batch = 1
-        if not USAGE and not MOVING:
+        if not USAGE and not DYNAMIC_ORDER:
             batch = min(free[0, 0], st.state_stage_waiting[h])
         task = st.w_stage_task0[h] + st.state_stage_next[h]
         for _ in range(batch):
@@ -174,7 +174,7 @@ def dispatch_pool(st):
             st.state_queue_used[st.state_job_home[j], 0] += 1
         if st.state_stage_waiting[h] == 0:
             stage_drained(st, h)
-        if MOVING:
+        if DYNAMIC_ORDER:
             rank_changed(st, j)
         if SERVICE:
             watch(st, j)

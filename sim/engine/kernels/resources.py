@@ -2,7 +2,7 @@
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.devices import may_run
-from sim.engine.kernels.features import CHOOSES, PACED, USAGE
+from sim.engine.kernels.features import CHOOSES, USAGE, VARIABLE_ENDS
 from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, PICKY, RELEASED, UNIT
 
 FREED, HELD_BACK = 1, 2
@@ -78,7 +78,7 @@ def _move(st, j, machine, demand, row, sign):
             st.state_org_used[st.w_job_org[j], r] += amount
     if CHOOSES:
         st.state_mach_version[machine] += 1
-    if PACED:
+    if VARIABLE_ENDS:
         touch(st, machine)
 
 

@@ -10,13 +10,13 @@ until the room is wanted for a job below its own. The last started go first: the
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.choice import give_devices
-from sim.engine.kernels.features import CHOOSES, MOVING, SERVICE
+from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.lifecycle import FIRST_K, emit, look_again, turn_of, weighted_s
+from sim.engine.kernels.rates import forget_end, leave_machine
 from sim.engine.kernels.resources import demand_row, fits, freed, give
 from sim.engine.kernels.service import accrue
 from sim.engine.kernels.state import N_SLOT_FREE, NEXT_OUTAGE, NOW, PENDING, PICKY, SEEN
-from sim.engine.kernels.stretch import forget_end, leave_machine
 from sim.engine.kernels.waiting import rank_changed, stage_ready
 
 
@@ -32,7 +32,7 @@ def take_down(st, slot):
     st.state_i[N_SLOT_FREE] += 1
     leave_machine(st, slot)
     forget_end(st, slot)
-    if SERVICE or MOVING:
+    if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     st.state_job_running[j] -= 1
     st.state_job_started[j] -= 1
@@ -108,7 +108,7 @@ def _make_again(st, task, g):
     st.state_job_remaining[j] += weighted_s(st, g, task)
     st.state_stage_next[g] -= 1
     ready_again(st, g, task)
-    if MOVING:
+    if DYNAMIC_ORDER:
         rank_changed(st, j)
 
 

@@ -18,17 +18,17 @@ from sim.base.jit import compiled, inlined, is_kept, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival
 from sim.engine.kernels.dispatch import dispatch_pack, dispatch_skip, dispatch_strict
 from sim.engine.kernels.features import (
+    DYNAMIC_ORDER,
     GANGS,
     LIMITS,
-    MOVING,
     OVERBOOK,
-    PACED,
     POOL,
     RESERVES,
     SCORED,
     SERVICE,
     SKIP,
     STRICT,
+    VARIABLE_ENDS,
 )
 from sim.engine.kernels.gang import fill_gangs
 from sim.engine.kernels.heaps import fin_pop
@@ -41,6 +41,7 @@ from sim.engine.kernels.lifecycle import (
     see_remaining,
 )
 from sim.engine.kernels.pool import dispatch_pool, run_pool
+from sim.engine.kernels.rates import collect_ended, drop_stale, speed_now, update_rates
 from sim.engine.kernels.reserve import dispatch_reserved
 from sim.engine.kernels.restart import attempt_fails, fail_attempt, made_again, outages
 from sim.engine.kernels.service import accrue, crossing, postpone, watch
@@ -57,7 +58,6 @@ from sim.engine.kernels.state import (
     SEEN,
     TIMER,
 )
-from sim.engine.kernels.stretch import collect_ended, drop_stale, speed_now, stretch
 from sim.engine.kernels.waiting import move_home, rank_changed, rekey, settle
 
 DONE, WANTS_POLICY, STUCK = range(3)
@@ -79,8 +79,8 @@ def run(st, changed, n_changed):
     while True:
         if placing:
             _dispatch(st)
-        if PACED:
-            stretch(st)
+        if VARIABLE_ENDS:
+            update_rates(st)
             drop_stale(st)
         if POOL:
             run_pool(st)
@@ -90,10 +90,10 @@ def run(st, changed, n_changed):
         if now == math.inf or st.state_i[IDLE_TICKS] > MAX_IDLE_TICKS:
             return STUCK
         st.state_f[NOW] = now
-        if PACED:
+        if VARIABLE_ENDS:
             speed_now(st)
         _ends(st)
-        if PACED:
+        if VARIABLE_ENDS:
             outages(st)
         if SERVICE:
             _crossings(st)
@@ -121,7 +121,7 @@ def _next_time(st):
 
 @inlined
 def _ends(st):
-    if PACED:
+    if VARIABLE_ENDS:
         for i in range(collect_ended(st)):
             _end(st, st.state_ended[i])
         return
@@ -164,7 +164,7 @@ def _crossings(st):
             st.p_job_queue[j] = st.p_queue_demote_to[queue]
             move_home(st, j)
             settle(st, j)
-        if MOVING:
+        if DYNAMIC_ORDER:
             rank_changed(st, j)
         postpone(st, j)
 
@@ -235,4 +235,4 @@ def _most_s(features: frozenset[str]) -> int:
     """Return the budget of a variant, in CPU seconds; most take half of it."""
     if POOL in features:
         return 15
-    return 40 if features & {SCORED, OVERBOOK, PACED} else 25
+    return 40 if features & {SCORED, OVERBOOK, VARIABLE_ENDS} else 25

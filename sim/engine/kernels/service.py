@@ -8,7 +8,7 @@ when it comes up; a rising rate moves it forward at once.
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import PACED
+from sim.engine.kernels.features import VARIABLE_ENDS
 from sim.engine.kernels.state import N_SERVICE, NOW
 
 
@@ -31,7 +31,7 @@ def crossing(st, j):
     """Return when job `j` crosses its threshold if nothing changes, inf for never."""
     running = st.state_job_running[j]
     limit = threshold(st, j)
-    if limit > st.w_job_work[j] * (1 + 1e-9) and not PACED:
+    if limit > st.w_job_work[j] * (1 + 1e-9) and not VARIABLE_ENDS:
         return math.inf  # a job ends no later than it has had all its work, unless slowed down
     if st.state_job_attained[j] >= limit:
         return st.state_job_since[j]

@@ -74,7 +74,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_total", "i8", "R", GIVEN),  # quanta
     ("c_scale", "f8", "R", GIVEN),  # 1 / total
     ("c_dot", "f8", "M, F", GIVEN),  # 1 / capacity², of each machine
-    ("c_capacity", "i8", "M:PACED, R", GIVEN),  # quanta
+    ("c_capacity", "i8", "M:VARIABLE_ENDS, R", GIVEN),  # quanta
     ("c_most", "f8", "R", GIVEN),  # 1 / the most of it that a machine has
     ("c_mach_class", "i8", "M:CHOOSES", GIVEN),  # the bit of its class
     ("c_mach_device0", "i8", "M+1:CHOOSES", GIVEN),  # its first device
@@ -97,7 +97,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_task_order", "i4", "T:TURNS", GIVEN),  # task of each turn
     ("p_task_turn", "i4", "T:TURNS", GIVEN),  # turn of each task
     ("p_stage_cost", "f8", "G", GIVEN),
-    ("p_stage_seen_s", "f8", "G", GIVEN),
+    ("p_stage_expected_s", "f8", "G", GIVEN),
     ("p_turn_priority", "f8", "T:PRIORITY", GIVEN),  # of the task of each turn
     ("p_turn_prefers", "i4", "T:PREFERS", GIVEN),
     ("p_pack", "f8", "*", GIVEN),  # PACK_REMAINING and so on
@@ -143,7 +143,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_stage_waiting", "i4", "G", 0),  # ready tasks not handed out
     ("state_stage_left", "i4", "G", GIVEN),  # unfinished tasks
     ("state_stage_done", "i1", "G", 0),  # all were finished once
-    ("state_stage_done_work", "f8", "G", GIVEN),  # of finished tasks, where seen_s is given
+    ("state_stage_done_work", "f8", "G", GIVEN),  # of finished tasks, where expected_s is given
     ("state_stage_barriers", "i4", "G", GIVEN),  # barrier parents not done
     ("state_stage_ready_next", "i4", "G", -1),  # the job's list of ready stages
     ("state_stage_ready_prev", "i4", "G", -1),
@@ -178,11 +178,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_score", "f8", "Y, M:SCORES", 0),  # of each kind of stage, at that version
     ("state_score_version", "i8", "Y, M:SCORES", 0),
     # machines that may be overbooked
-    ("state_mach_rate", "f8", "M:PACED, R", 1.0),  # of a resource's full speed
-    ("state_mach_slot", "i4", "M:PACED", -1),  # the first of its running tasks
+    ("state_mach_rate", "f8", "M:VARIABLE_ENDS, R", 1.0),  # of a resource's full speed
+    ("state_mach_slot", "i4", "M:VARIABLE_ENDS", -1),  # the first of its running tasks
     # something was taken or given since the last placement
-    ("state_mach_touched", "i1", "M:PACED", 0),
-    ("state_touched", "i4", "M:PACED", 0),  # list of them
+    ("state_mach_touched", "i1", "M:VARIABLE_ENDS", 0),
+    ("state_touched", "i4", "M:VARIABLE_ENDS", 0),  # list of them
     # running tasks
     ("state_slot_task", "i4", "S", 0),
     ("state_slot_stage", "i4", "S", 0),
@@ -191,15 +191,15 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_slot_devices", "i8", "S:CHOOSES", 0),  # of its machine, as bits
     ("state_slot_start", "f8", "S", 0),
     ("state_slot_free", "i4", "S", GIVEN),  # stack
-    ("state_slot_next", "i4", "S:PACED", -1),  # the tasks of a machine
-    ("state_slot_prev", "i4", "S:PACED", -1),
-    ("state_slot_rate", "f8", "S:PACED", 1.0),  # of full speed
-    ("state_slot_left", "f8", "S:PACED", 0),  # s at full speed, at state_slot_since
-    ("state_slot_since", "f8", "S:PACED", 0),
-    ("state_slot_end", "f8", "S:PACED", -1.0),
+    ("state_slot_next", "i4", "S:VARIABLE_ENDS", -1),  # the tasks of a machine
+    ("state_slot_prev", "i4", "S:VARIABLE_ENDS", -1),
+    ("state_slot_rate", "f8", "S:VARIABLE_ENDS", 1.0),  # of full speed
+    ("state_slot_left", "f8", "S:VARIABLE_ENDS", 0),  # s at full speed, at state_slot_since
+    ("state_slot_since", "f8", "S:VARIABLE_ENDS", 0),
+    ("state_slot_end", "f8", "S:VARIABLE_ENDS", -1.0),
     # in the heap, no later than its end; others are stale
-    ("state_slot_entry", "f8", "S:PACED", -1.0),
-    ("state_ended", "i4", "S:PACED", 0),  # the tasks that end at one instant
+    ("state_slot_entry", "f8", "S:VARIABLE_ENDS", -1.0),
+    ("state_ended", "i4", "S:VARIABLE_ENDS", 0),  # the tasks that end at one instant
     ("state_fin_time", "f8", "N", 0),  # binary heap by (time, task)
     ("state_fin_slot", "i4", "N", 0),
     # attained-service crossings: an indexed binary heap of jobs by (time, job)
@@ -235,11 +235,16 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_pick_least", "i8", "B, F", 0),  # the least that one of those asks for
     ("state_pick_room", "i8", "B+1, F", 0),  # what those before leave
     # the tasks on a machine, last started first
-    ("state_here_slot", "i4", "S:PACED", 0),
-    ("state_here_left", "f8", "S:PACED", 0),  # s at full speed
-    ("state_here_end", "f8", "S:PACED", 0),  # from now, s
-    ("state_here_order", "i4", "S:PACED", 0),  # by end
-    ("state_here_free", "i8", "R, S:PACED", 0),  # what is free when the first of them have ended
+    ("state_here_slot", "i4", "S:VARIABLE_ENDS", 0),
+    ("state_here_left", "f8", "S:VARIABLE_ENDS", 0),  # s at full speed
+    ("state_here_end", "f8", "S:VARIABLE_ENDS", 0),  # from now, s
+    ("state_here_order", "i4", "S:VARIABLE_ENDS", 0),  # by end
+    (
+        "state_here_free",
+        "i8",
+        "R, S:VARIABLE_ENDS",
+        0,
+    ),  # free once the first have ended
     ("state_here_work", "f8", "R", 0),  # what is left of those that demand it, weighted
     ("state_here_due", "f8", "R", 0),  # and when they end
     ("state_here_rate", "f8", "R", 1.0),
@@ -336,7 +341,7 @@ N_I = 49
 # EVENTS the mask subscribed to; RECORD whether task columns are kept; HARD whether organisations
 # have caps; TASK_ORDER whether p_task_order is given; PER_TASK whether there are one-to-one edges;
 # N_RIGID how many resources can't be overbooked; BUNDLE the size of a bundle; PRIORITY, PREFERS and
-# SEEN whether p_turn_priority, p_turn_prefers and p_stage_seen_s are given; REMOTE whether tasks
+# SEEN whether p_turn_priority, p_turn_prefers and p_stage_expected_s are set; REMOTE whether tasks
 # take longer where their input is remote; FAILS whether attempts fail; OVERBOOKS and MAKES_WAY
 # whether machines are overbooked and tasks evicted, in a variant that can; REBASED whether
 # p_turn_priority counts tasks of what is left of a job; PENDING whether state_job_remaining is of

@@ -18,7 +18,7 @@ from sim.engine.layout.choice import (
     set_registers,
 )
 from sim.engine.layout.columns import (
-    demand_of,
+    demand_quanta,
     gang_slots,
     inputs_of,
     may_be_remote,
@@ -59,7 +59,7 @@ def lay_out(
     order = [cluster.resources.index(name) for name in resources]
     capacity = capacity_of(cluster, order, quantum)
     total = capacity.sum(axis=0)
-    demand = demand_of(columns, cluster, resources)
+    demand = demand_quanta(columns, cluster, resources)
     org, org_cap, org_weight = organisations(columns, cluster, total)
     n_queues = len(org_weight) * len(plan.queues.weight)
     remote = may_be_remote(columns, len(capacity))
@@ -69,7 +69,7 @@ def lay_out(
     check_choice(columns, cluster, plan)
     set_registers(flags, columns, cluster, plan, resources, quantum)
     features = features_of(columns, cluster, plan, events, n_queues, remote)
-    paced, gangs = "PACED" in features, "GANGS" in features
+    paced, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
     n_sure = n_rigid if paced else n_fit

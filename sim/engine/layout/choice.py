@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.classes import ANY, bits_of, in_quanta, per_device
+from sim.cluster.classes import ANY, capacity_in_quanta, class_bits, quanta_per_device
 from sim.engine.kernels import state as register
 from sim.engine.plan import Fit, Plan
 from sim.engine.plan.choice import Machine, Mix
@@ -51,7 +51,7 @@ def capacity_of(cluster: Cluster, order: list[int], quantum: F8) -> I8:
     """Return what each machine has in quanta, (M, R), in the kernel's order."""
     names = [cluster.resources[i] for i in order]
     device = names.index(cluster.devices) if cluster.devices else None
-    return in_quanta(cluster.capacity.take(order, axis=1), quantum, device)
+    return capacity_in_quanta(cluster.capacity.take(order, axis=1), quantum, device)
 
 
 def set_registers(
@@ -67,7 +67,7 @@ def set_registers(
     flags[register.DEVICE], flags[register.PER_DEVICE] = -1, 1
     if cluster.devices:
         flags[register.DEVICE] = resources.index(cluster.devices)
-        flags[register.PER_DEVICE] = per_device(quantum[flags[register.DEVICE]])
+        flags[register.PER_DEVICE] = quanta_per_device(quantum[flags[register.DEVICE]])
     if not cluster.unit:
         flags[register.MACHINE_CHOICE] = plan.choice.machine
         flags[register.DEVICE_CHOICE] = plan.choice.device
@@ -84,7 +84,7 @@ def lay_out_choice(
 ) -> tuple[dict[str, NDArray[Any]], int]:
     """Return the fields, and how many kinds of stages have scores that are kept."""
     n_stages = len(columns.stage_job)
-    bits = bits_of(columns.runs_on, cluster.classes)
+    bits = class_bits(columns.runs_on, cluster.classes)
     allowed = np.full(n_stages, -1) if cluster.unit else bits[columns.stage_runs_on]
     kind, n_kinds = np.zeros(n_stages, np.int32), 1
     if flags[register.MACHINE_CHOICE]:

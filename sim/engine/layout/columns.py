@@ -50,7 +50,7 @@ def quantum_of(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -
     return np.array([known.get(name, 1.0) for name in resources])
 
 
-def demand_of(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> I8:
+def demand_quanta(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> I8:
     """Return what a task of each stage holds, in quanta: (G, R), in the kernel's order."""
     if cluster.unit:
         return np.ones((1, 1), dtype=np.int64)
@@ -110,11 +110,11 @@ def gang_slots(columns: Columns, demand: I8, unit: bool, gangs: bool) -> I8:
 
 def weighted_work(columns: Columns, plan: Plan) -> F8:
     """Return the work of each job that is left at its beginning, weighted by stage: (J,)."""
-    stage_work, seen_s = columns.stage_work, plan.stages["seen_s"]
-    if not np.isnan(seen_s).all():
-        stage_work = np.diff(columns.stage_task0) * seen_s
+    stage_work, expected_s = columns.stage_work, plan.stages["expected_s"]
+    if not np.isnan(expected_s).all():
+        stage_work = np.diff(columns.stage_task0) * expected_s
     weighted = stage_work * plan.stages["weight"]
-    for name, column in (("weight", plan.stages["weight"]), ("seen_s", stage_work)):
+    for name, column in (("weight", plan.stages["weight"]), ("expected_s", stage_work)):
         if not np.isfinite(column).all():
             raise PolicyError(f"stage column {name!r} must be finite, for all stages or for none")
     return np.add.reduceat(weighted, columns.job_stage0[:-1])

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.columns import Columns
 
-_ORDERS = {has.USAGE, has.MOVING, has.SERVICE}
-_THRESHOLDS = {has.MOVING, has.SERVICE}
+_ORDERS = {has.USAGE, has.DYNAMIC_ORDER, has.SERVICE}
+_THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
-_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.PACED, has.CHOOSES}
+_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.VARIABLE_ENDS, has.CHOOSES}
 
 
 def features_of(
@@ -41,12 +41,12 @@ def _rounded(found: set[Feature]) -> set[Feature]:
         return found
     if os.environ.get("SIM_VARIANTS") == "wide":
         return found | _WIDE | _widest(found)
-    if found >= {has.SCORED, has.PACED}:
+    if found >= {has.SCORED, has.VARIABLE_ENDS}:
         found = found | {has.OVERBOOK, has.LIMITS}
-    if found & _RARE or (has.PACED in found and found & _ORDERS):
+    if found & _RARE or (has.VARIABLE_ENDS in found and found & _ORDERS):
         found = found | {*_RARE, has.LIMITS, has.USAGE}
         return found | _ORDERS if found & _THRESHOLDS else found
-    if has.PACED not in found and found & (_ORDERS | {has.LIMITS}):
+    if has.VARIABLE_ENDS not in found and found & (_ORDERS | {has.LIMITS}):
         return found | _ORDERS
     return found
 
@@ -82,7 +82,7 @@ def _needed(
         fit = Fit.STRICT  # like demands: what fits one fits all
         rare = limits or inputs or paced or events != Event.NONE or columns.stage_n_o2o.any()
         in_turn = plan.task_order is None and plan.task_prefers is None
-        blind = bool(np.isnan(plan.stages["seen_s"]).all())
+        blind = bool(np.isnan(plan.stages["expected_s"]).all())
         pool = not rare and in_turn and blind and cluster.queue_mode == "global"
     if plan.evict and (gangs or fit != Fit.STRICT):
         raise PolicyError(
@@ -96,12 +96,12 @@ def _needed(
         has.SCORED: scored,
         has.OVERBOOK: overbook,
         has.USAGE: n_queues > 1 or shares or hard,
-        has.MOVING: bool((queues.order >= Order.REMAINING).any()),
+        has.DYNAMIC_ORDER: bool((queues.order >= Order.REMAINING).any()),
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
         has.LIMITS: limits or events != Event.NONE,
         has.GANGS: gangs,
         has.INPUTS: inputs,
-        has.PACED: bool(paced or overbook),
+        has.VARIABLE_ENDS: bool(paced or overbook),
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
         has.CHOOSES: not cluster.unit
@@ -140,7 +140,7 @@ def registers(
     flags[register.BUNDLE] = plan.packing.bundle
     flags[register.PRIORITY] = plan.task_priority is not None
     flags[register.PREFERS] = plan.task_prefers is not None
-    flags[register.SEEN] = not np.isnan(plan.stages["seen_s"]).all()
+    flags[register.SEEN] = not np.isnan(plan.stages["expected_s"]).all()
     flags[register.OVERBOOKS] = plan.packing.overbook and bool(cluster.fungible)
     flags[register.MAKES_WAY] = plan.evict
     flags[register.FAILS] = bool(len(columns.attempt_s))

@@ -18,7 +18,7 @@ from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.choice import Choice, Device, Machine, Mix
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
-from sim.engine.plan.seen import Batch, Event, World
+from sim.engine.plan.world import Batch, Event, World
 
 __all__ = [
     "NO_LIMIT",
@@ -116,7 +116,7 @@ class Plan:
         "key": (np.float64, 0.0),
         "weight": (np.float64, 1.0),
         "cost": (np.float64, 1.0),
-        "seen_s": (np.float64, np.nan),
+        "expected_s": (np.float64, np.nan),
     }
 
     def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
@@ -202,8 +202,9 @@ class Plan:
             key : float64, smallest first, among the stages of jobs of equal key;
             weight : float64, how much a second of its tasks counts in remaining work (read once);
             cost : float64, what starting one counts between queues (`sim.engine.plan.queues`; read
-            once); seen_s : float64, what each of its tasks is taken to last, s, in remaining work
-            and overbooking; if given before the run, for all stages, it may be refined at any time.
+            once);
+            expected_s : float64, expected duration of each of its tasks, s, in remaining work and
+            overbooking; if set before the run, for all stages, it may be refined at any time.
 
         Raises
         ------

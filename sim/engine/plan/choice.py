@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import PolicyError
-from sim.cluster.classes import bits_of
+from sim.cluster.classes import class_bits
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
 
@@ -53,14 +53,14 @@ class Mix:
     weight: F8
 
     @classmethod
-    def of(cls, columns: Columns, cluster: Cluster) -> Mix:
+    def from_columns(cls, columns: Columns, cluster: Cluster) -> Mix:
         """Return the types of a workload's tasks, each as likely as it is frequent."""
         at = {name: i for i, name in enumerate(columns.resources)}
         none = np.zeros(len(columns.stage_job), np.int64)
         demand = [
             columns.stage_demand[:, at[name]] if name in at else none for name in cluster.resources
         ]
-        allowed = bits_of(columns.runs_on, cluster.classes)[columns.stage_runs_on]
+        allowed = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
         types, which = np.unique(np.column_stack([*demand, allowed]), axis=0, return_inverse=True)
         n_tasks = np.bincount(which.ravel(), columns.stage_n_tasks, len(types))
         return cls(types[:, :-1].copy(), types[:, -1].copy(), n_tasks / n_tasks.sum())

@@ -18,7 +18,7 @@ class Order(IntEnum):
 
     KEY = 0  #: ``job_key``, smallest first
     FIFO = 1  #: the order of submission
-    REMAINING = 2  #: work of the job's unfinished tasks (seconds, or ``seen_s``, × ``weight``)
+    REMAINING = 2  #: work of the job's unfinished tasks (seconds, or ``expected_s``, × ``weight``)
     ATTAINED = 3  #: task seconds the job had received when one of its tasks last started or ended
     SHARE = 4  #: dominant share that the job's running tasks hold
 

@@ -16,7 +16,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, inverse, offsets
 from sim.base.random import Stream, stream
-from sim.engine.recording import alone, record, together
+from sim.engine.recording import record_alone, run_alone, training_table
 from sim.published import numbers
 from sim.synth.scope_jobs.structure import (
     TABLE_2,
@@ -298,7 +298,7 @@ TOKENS: int = numbers("jockey")["cluster"]["tokens"]
 def alone_s(template: Template) -> float:
     """Return how long a run like the recorded one takes alone with `TOKENS`, s."""
     run = recorded_run(template, stream(0, "synth", "scope_jobs", "alone", template.name))
-    return float(alone(workload_of(run), TOKENS).job_finish[0])
+    return float(run_alone(workload_of(run), TOKENS).job_finish[0])
 
 
 TRAINING_TOKENS = 50
@@ -316,7 +316,7 @@ def training_of(
 
     With `inputs` the recorded run is of the largest of `SEEN` inputs: "alike", or "all".
     """
-    return together(names, [_training(name, initialise, inputs) for name in names])
+    return training_table(names, [_training(name, initialise, inputs) for name in names])
 
 
 @cache
@@ -329,4 +329,4 @@ def _training(name: str, initialise: bool, inputs: str | None) -> dict[str, Any]
         run = JobRun(run.template, run.run_s * (alike if inputs == "alike" else every), run.init_s)
     run = run if initialise else run.at_once()
     seed = int(stream(0, "synth", "scope_jobs", "training faults", name).integers(2**31))
-    return record(fail_tasks(workload_of(run), seed=seed), TRAINING_TOKENS, run.init_s)
+    return record_alone(fail_tasks(workload_of(run), seed=seed), TRAINING_TOKENS, run.init_s)

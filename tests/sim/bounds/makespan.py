@@ -6,7 +6,7 @@ import numpy as np
 
 import sim
 from sim.bounds import bound_arrays
-from sim.cluster.sizing import demand_of, share_of_queues
+from sim.cluster.sizing import queue_shares, stage_demands
 
 
 def makespan_bound(workload: sim.Workload, cluster: sim.Cluster) -> float:
@@ -19,11 +19,11 @@ def makespan_bound(workload: sim.Workload, cluster: sim.Cluster) -> float:
     columns = workload.columns
     submit = columns.job_submit - columns.job_submit[0]
     bound = float((submit + bound_arrays(columns, cluster)["new_lb"]).max())
-    held = columns.stage_work[:, None] * (demand_of(columns, cluster) / cluster.total)
+    held = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
     work = np.add.reduceat(held, columns.job_stage0[:-1], axis=0)
     groups = [(np.arange(len(submit)), 1.0)]
     if cluster.queue_mode == "hard":
-        shares = share_of_queues(columns, cluster)
+        shares = queue_shares(columns, cluster)
         queues = np.unique(columns.job_queue)
         groups += [(np.flatnonzero(columns.job_queue == q), float(shares[q])) for q in queues]
     fungible = [name in cluster.fungible for name in cluster.resources]

@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sim.cluster.classes import bits_of
+from sim.cluster.classes import class_bits
 from sim.cluster.fits import check_fits
 
 KINDS = [
@@ -50,7 +50,7 @@ def test_a_fraction_keeps_the_shares_of_the_kinds(fraction, count):
 
 
 def test_what_may_run_where_are_bits():
-    assert bits_of(["", "a", "b|a", "a|none", "none"], ["a", "b"]).tolist() == [3, 1, 3, 1, 0]
+    assert class_bits(["", "a", "b|a", "a|none", "none"], ["a", "b"]).tolist() == [3, 1, 3, 1, 0]
 
 
 def test_what_fits_nowhere_is_refused():

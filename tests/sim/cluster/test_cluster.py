@@ -27,7 +27,7 @@ def test_it_is_shown_in_a_line():
     assert repr(sim.Cluster.slots(7)) == "Cluster(7 slots)"
     cluster = sim.Cluster.machines(280, cpu=16, mem=128)
     assert repr(cluster) == "Cluster(280 machines: cpu 16, mem 128)"
-    lost = cluster.with_outages(Outages.of([1, 2], [0.0, 0.0], [5.0, 5.0]))
+    lost = cluster.with_outages(Outages.from_columns([1, 2], [0.0, 0.0], [5.0, 5.0]))
     assert repr(lost) == "Cluster(280 machines: cpu 16, mem 128; 2 outages)"
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import policies
 import sim
-from sim.cluster.load import STEADY, count_for, offered_load, stretched_to
+from sim.cluster.load import STEADY, count_for_load, offered_load, stretch_to_load
 from sim.workload.inflow import Inflow
 
 ONE = sim.Cluster.machines(1, cpu=1)
@@ -43,7 +43,7 @@ RATES = {
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
 def test_the_load_is_what_a_fluid_has_in_use(rate, load):
     inflow = arriving(rate)
-    n = count_for(inflow, ONE, load)
+    n = count_for_load(inflow, ONE, load)
     at_least = 0.5 * inflow.work[0, -1] / (n * 100)
     assert max(poured(inflow, n), at_least) == pytest.approx(load, rel=1e-2)
     cluster = sim.Cluster.machines(n, cpu=1)
@@ -54,26 +54,28 @@ def test_the_load_is_what_a_fluid_has_in_use(rate, load):
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
 def test_beyond_steady_it_is_in_proportion(rate):
     inflow = arriving(rate)
-    n = count_for(inflow, ONE, STEADY)
-    assert count_for(inflow, ONE, 3 * STEADY) == pytest.approx(n / 3)
+    n = count_for_load(inflow, ONE, STEADY)
+    assert count_for_load(inflow, ONE, 3 * STEADY) == pytest.approx(n / 3)
     third = offered_load(inflow, sim.Cluster.machines(n / 3, cpu=1))["cpu"]
     assert third == pytest.approx(3 * STEADY)
 
 
 def test_what_comes_too_late_does_not_count():
-    even = count_for(arriving([4.0]), ONE, 0.8)
+    even = count_for_load(arriving([4.0]), ONE, 0.8)
     assert even == pytest.approx(5.0)
     late = arriving([4.0] * 9 + [40.0])  # as much again, in the last tenth
-    assert even < count_for(late, ONE, 0.8) < 1.3 * even
+    assert even < count_for_load(late, ONE, 0.8) < 1.3 * even
     # but half of it does, where hardly anything comes before
-    assert count_for(arriving([0.0, 0.0, 0.0, 4.0]), ONE, 0.8) == pytest.approx(0.5 * 1.0 / 0.8)
+    assert count_for_load(arriving([0.0, 0.0, 0.0, 4.0]), ONE, 0.8) == pytest.approx(
+        0.5 * 1.0 / 0.8
+    )
 
 
 def test_the_bottleneck_counts():
     time = np.linspace(0.0, 10.0, 1001)
     inflow = Inflow(("mem", "cpu", "slot"), time, np.stack([8 * time, 2 * time, 5 * time]))
     single = sim.Cluster.machines(1, cpu=1, disk=3, mem=2)
-    assert count_for(inflow, single, 0.8) == pytest.approx(5.0)
+    assert count_for_load(inflow, single, 0.8) == pytest.approx(5.0)
     load = offered_load(inflow, sim.Cluster.machines(5, cpu=1, disk=3, mem=2))
     assert load == {"cpu": pytest.approx(0.4), "disk": 0.0, "mem": pytest.approx(0.8)}
     slots = offered_load(inflow, sim.Cluster.slots(10))
@@ -102,7 +104,7 @@ def test_it_is_what_a_run_uses_while_jobs_arrive(slots):
 @pytest.mark.parametrize("load", [0.2, 0.8, 1.3])
 def test_arrivals_are_stretched_until_the_load_is_right(load):
     w, cluster = stream(), sim.Cluster.slots(30)
-    made, factor = stretched_to(w, load, cluster)
+    made, factor = stretch_to_load(w, load, cluster)
     assert offered_load(made.inflow, cluster)["slot"] == pytest.approx(load, rel=1e-5)
     before, now = (each.columns.job_submit for each in (w, made))
     np.testing.assert_allclose(now - now[0], factor * (before - before[0]))
@@ -112,7 +114,7 @@ def test_arrivals_that_no_stretch_helps():
     cluster = sim.Cluster.slots(3)
     both = [{"submit_s": 1.0, "stages": [{"durations_s": [5.0]}]}] * 2
     with pytest.raises(sim.InputError, match="at one instant"):
-        stretched_to(sim.Workload.from_jobs(both), 0.8, cluster)
+        stretch_to_load(sim.Workload.from_jobs(both), 0.8, cluster)
     alone = [{"submit_s": t, "stages": [{"durations_s": [5.0]}]} for t in (0.0, 1.0)]
     with pytest.raises(sim.InputError, match="no stretch of arrivals brings the offered load to 7"):
-        stretched_to(sim.Workload.from_jobs(alone), 7, cluster)
+        stretch_to_load(sim.Workload.from_jobs(alone), 7, cluster)

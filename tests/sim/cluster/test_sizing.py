@@ -3,7 +3,7 @@ import pytest
 
 import sim
 from sim.cluster.load import offered_load
-from sim.cluster.sizing import demand_of, full_count, share_of_queues, single, times
+from sim.cluster.sizing import full_count, queue_shares, single, stage_demands, times
 from sim.workload.paths import submit_span_s
 
 
@@ -137,8 +137,8 @@ def test_jobs_of_no_length_need_one_slot():
 def test_demands_are_in_the_order_of_the_cluster():
     w = sim.Workload.from_jobs([job(0, [1], {"mem": 3, "cpu": 0.5})])
     cluster = sim.Cluster.machines(1, cpu=1, disk=7, mem=4)
-    assert demand_of(w.columns, cluster).tolist() == [[0.5, 0, 3]]
-    assert demand_of(w.columns, sim.Cluster.slots(3)).tolist() == [[1]]
+    assert stage_demands(w.columns, cluster).tolist() == [[0.5, 0, 3]]
+    assert stage_demands(w.columns, sim.Cluster.slots(3)).tolist() == [[1]]
 
 
 def test_shares_of_queues():
@@ -146,9 +146,9 @@ def test_shares_of_queues():
     slots = sim.Cluster.slots(8)
     given = {"c": 0.1, "b": 0.2, "a": 0.5}
     third = pytest.approx([1 / 3] * 3)
-    assert share_of_queues(w.columns, slots) == third
-    assert share_of_queues(w.columns, slots.with_queues("hard")) == third
+    assert queue_shares(w.columns, slots) == third
+    assert queue_shares(w.columns, slots.with_queues("hard")) == third
     hard = slots.with_queues("hard", given)
-    assert share_of_queues(w.columns, hard) == pytest.approx([0.5, 0.2, 0.1])
+    assert queue_shares(w.columns, hard) == pytest.approx([0.5, 0.2, 0.1])
     soft = slots.with_queues("weighted", given)
-    assert share_of_queues(w.columns, soft) == pytest.approx([5 / 8, 2 / 8, 1 / 8])
+    assert queue_shares(w.columns, soft) == pytest.approx([5 / 8, 2 / 8, 1 / 8])

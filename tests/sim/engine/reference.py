@@ -73,8 +73,8 @@ class _Run(Choosing):
         uppers = np.repeat(np.arange(n_jobs), np.diff(c.input0))
         self.inputs = [uppers[c.input_reader == j].tolist() for j in range(n_jobs)]
         self.readers = [c.input_reader[uppers == j].tolist() for j in range(n_jobs)]
-        self.seen = not np.isnan(self.plan.stages["seen_s"]).all()
-        work = self.size * self.plan.stages["seen_s"] if self.seen else c.stage_work
+        self.seen = not np.isnan(self.plan.stages["expected_s"]).all()
+        work = self.size * self.plan.stages["expected_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
         self.remaining = np.add.reduceat(work, c.job_stage0[:-1]).tolist()
         self.deficit, self.worths, self.lefts, self.freed = {}, 0.0, 0.0, set()
@@ -243,7 +243,7 @@ class _Run(Choosing):
                 n = self.view["stage_left"][g]
                 if self._pending():
                     n = sum(not self.task_begun[task] for task in tasks)
-                left = float(n * self.plan.stages["seen_s"][g])
+                left = float(n * self.plan.stages["expected_s"][g])
                 self.remaining[j] += left * float(self.plan.stages["weight"][g])
         self.timer = self.plan.timer_s
 
@@ -517,7 +517,7 @@ class _Run(Choosing):
                 free += 0 if held else self.demand[h][r]  # a held slot stays held
                 wait = max(wait, end)
         self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
-        lasts = self.plan.stages["seen_s"][g] if self.seen else None
+        lasts = self.plan.stages["expected_s"][g] if self.seen else None
         lasts = float(self.c.task_duration[self._next_task(g, m)] if lasts is None else lasts)
         late = (lasts / self._rate(g, m) - lasts) * float(weight[g])
         for (_, _, h, _, _, _), x, end in zip(here, left, ends, strict=True):
@@ -843,7 +843,7 @@ class _Run(Choosing):
         return self.plan.fit == Fit.PACK and self.plan.packing.pending
 
     def _weighted_s(self, g, task):
-        lasts = self.plan.stages["seen_s"][g] if self.seen else self.c.task_duration[task]
+        lasts = self.plan.stages["expected_s"][g] if self.seen else self.c.task_duration[task]
         return float(lasts) * float(self.plan.stages["weight"][g])
 
     def _score(self, g, worth):

@@ -110,10 +110,12 @@ def clusters(draw, workload: sim.Workload, outages: bool = False) -> sim.Cluster
                 down_s = clock + draw(times)
                 clock = down_s + draw(times) + 0.5
                 rows.append((machine, down_s, clock))
-        cluster = cluster.with_outages(Outages.of(*(zip(*rows, strict=True) if rows else [[]] * 3)))
+        cluster = cluster.with_outages(
+            Outages.from_columns(*(zip(*rows, strict=True) if rows else [[]] * 3))
+        )
         times_s = sorted(draw(st.sets(st.sampled_from([0.0, 0.75, 2.0, 3.5, 6.0]), max_size=4)))
         speeds = [draw(st.sampled_from([0.3, 0.5, 2.0])) for _ in times_s[1:]]
-        cluster = cluster.with_slowdowns(Slowdowns.of(times_s[:-1], times_s[1:], speeds))
+        cluster = cluster.with_slowdowns(Slowdowns.from_columns(times_s[:-1], times_s[1:], speeds))
     if mode == "global":
         return cluster
     names = workload.columns.queue_names
@@ -210,7 +212,7 @@ class AnyPlan(Policy):
             plan.task_prefers = rng.integers(-1, 4, n_tasks).astype("i4")
         plan.set_stages(cost=rng.choice([0.5, 1.0, 3.0], n_stages))
         if rng.random() < 0.4:
-            plan.set_stages(seen_s=rng.choice([0.0, 1.0, 4.0], n_stages))
+            plan.set_stages(expected_s=rng.choice([0.0, 1.0, 4.0], n_stages))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         rng = np.random.default_rng([self.plan_seed, 2, len(batch.kind), int(batch.now * 1000)])
@@ -228,8 +230,10 @@ class AnyPlan(Policy):
             if self.evicts:
                 limit = rng.choice([0, 1, 3], len(some))
                 plan.set_jobs(some, run_limit=limit, overflow_queue=0)
-            if not np.isnan(plan.stages["seen_s"]).any():
+            if not np.isnan(plan.stages["expected_s"]).any():
                 stages = np.flatnonzero(np.isin(world.columns.stage_job, some))
-                plan.set_stages(stages, jobs=some, seen_s=rng.choice([0.5, 2.0, 5.0], len(stages)))
+                plan.set_stages(
+                    stages, jobs=some, expected_s=rng.choice([0.5, 2.0, 5.0], len(stages))
+                )
         if (batch.kind == int(Event.TIMER)).any():
             plan.timer_s = batch.now + 1.25

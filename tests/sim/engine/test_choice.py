@@ -61,7 +61,7 @@ def worlds(draw, outages: bool = False):
     cluster = sim.Cluster.mixed(kinds, fungible=draw(st.sampled_from([(), ("mem",)])))
     if outages:
         rows = [(draw(st.integers(0, 3)), draw(st.sampled_from([0.5, 1.0, 2.0])), 4.0)]
-        cluster = cluster.with_outages(Outages.of(*zip(*rows, strict=True)))
+        cluster = cluster.with_outages(Outages.from_columns(*zip(*rows, strict=True)))
     if draw(st.booleans()):
         cluster = cluster.with_queues("weighted", {"q0": 1, "q1": 2})
     return sim.Workload.from_jobs(jobs), cluster
@@ -76,7 +76,7 @@ class AnyChoice(AnyPlan):
         made = super().prepare(world, plan)
         machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(5)))
         device = Device(int(rng.integers(3)))
-        plan.choice = Choice(machine, device, Mix.of(world.columns, world.cluster))
+        plan.choice = Choice(machine, device, Mix.from_columns(world.columns, world.cluster))
         return made
 
     def fill_packing(self, rng, world, plan):
@@ -155,7 +155,9 @@ def test_fragmentation_leaves_whole_devices_to_those_who_ask_for_them():
     half, whole = a_job(0, [9.0], 0.5), a_job(5, [9.0], 1.0)
     workload = sim.Workload.from_jobs([half, half, whole])
     cluster = sim.Cluster.mixed([{**B, "count": 2}])
-    choice = Choice(Machine.FRAGMENTATION, Device.FRAGMENTATION, Mix.of(workload.columns, cluster))
+    choice = Choice(
+        Machine.FRAGMENTATION, Device.FRAGMENTATION, Mix.from_columns(workload.columns, cluster)
+    )
     assert placed([half, half, whole], [{**B, "count": 2}], choice)[1] == [0b1, 0b1, 0b10]
 
 

@@ -27,7 +27,7 @@ def workload(failures=None, kind="barrier", **more):
 
 
 def run(w, slots=4, slow=((), (), ()), policy="fifo"):
-    cluster = sim.Cluster.slots(slots).with_slowdowns(Slowdowns.of(*slow))
+    cluster = sim.Cluster.slots(slots).with_slowdowns(Slowdowns.from_columns(*slow))
     policy = policies.build(policy) if isinstance(policy, str) else policy
     return sim.simulate(w, cluster, policy, record="tasks")
 
@@ -105,7 +105,7 @@ def test_slow_periods_one_after_the_other():
 )
 def test_slow_periods_that_can_not_be_are_named(rows, text):
     with pytest.raises(sim.InputError, match=text):
-        Slowdowns.of(*rows)
+        Slowdowns.from_columns(*rows)
 
 
 def test_drawn_slow_periods_are_as_often_and_as_long_as_asked():
@@ -117,5 +117,5 @@ def test_drawn_slow_periods_are_as_often_and_as_long_as_asked():
     np.testing.assert_array_equal(again.speed, made.speed[: len(again)])
     with pytest.raises(sim.InputError, match="every_s"):
         draw_slowdowns(5, every_s=0.0, last_s=20.0, speed=(0.4, 0.6), until_s=1.0)
-    with pytest.raises(sim.InputError, match="turn them"):
+    with pytest.raises(sim.InputError, match="the lower bound comes first"):
         draw_slowdowns(5, every_s=1.0, last_s=20.0, speed=(0.6, 0.4), until_s=1.0)

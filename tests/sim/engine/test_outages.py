@@ -19,7 +19,7 @@ def workload(*durations_s, submit_s=0.0, **more):
 
 
 def run(w, n, outages, policy="fifo"):
-    cluster = sim.Cluster.machines(n, slot=1).with_outages(Outages.of(*outages))
+    cluster = sim.Cluster.machines(n, slot=1).with_outages(Outages.from_columns(*outages))
     return sim.simulate(w, cluster, policies.build(policy), record="tasks")
 
 
@@ -42,7 +42,7 @@ def test_a_task_that_ends_at_the_moment_of_the_loss_has_ended():
 
 
 def test_a_pool_is_one_machine():
-    cluster = sim.Cluster.slots(2).with_outages(Outages.of([0], [1.0], [4.0]))
+    cluster = sim.Cluster.slots(2).with_outages(Outages.from_columns([0], [1.0], [4.0]))
     result = sim.simulate(workload(2.0, 2.0, 2.0), cluster, policies.build("fifo"))
     assert result.job_finish.tolist() == [8.0]
 
@@ -64,7 +64,7 @@ def test_a_policy_is_told_of_losses_and_returns():
 
     watcher = Watcher()
     cluster = sim.Cluster.machines(2, slot=1)
-    cluster = cluster.with_outages(Outages.of([1, 0], [1.0, 2.0], [2.0, 3.0]))
+    cluster = cluster.with_outages(Outages.from_columns([1, 0], [1.0, 2.0], [2.0, 3.0]))
     sim.simulate(workload(9.0), cluster, watcher)
     assert watcher.told == [(1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0)]
 
@@ -76,7 +76,7 @@ def test_a_pilot_whose_machine_is_lost_runs_again_and_its_job_ends(policy):
         for i in range(6)
     ]
     lost = ([0, 1, 2, 3], [1.0, 1.0, 2.0, 6.0], [INF, 30.0, 40.0, 50.0])
-    cluster = sim.Cluster.machines(6, slot=1).with_outages(Outages.of(*lost))
+    cluster = sim.Cluster.machines(6, slot=1).with_outages(Outages.from_columns(*lost))
     result = sim.simulate(sim.Workload.from_jobs(jobs), cluster, policies.build(policy))
     assert np.isfinite(result.job_finish).all()
     assert not result.job_failed.any()
@@ -106,11 +106,11 @@ def test_drawn_outages_are_as_often_and_as_long_as_asked():
 )
 def test_outages_that_can_not_be_are_named(rows, text):
     with pytest.raises(sim.InputError, match=text):
-        Outages.of(*rows)
+        Outages.from_columns(*rows)
 
 
 def test_outages_of_a_machine_that_is_not_there_and_of_gangs():
     with pytest.raises(sim.InputError, match="valid: 0 to 1"):
-        sim.Cluster.machines(2, cpu=1).with_outages(Outages.of([2], [0.0], [1.0]))
+        sim.Cluster.machines(2, cpu=1).with_outages(Outages.from_columns([2], [0.0], [1.0]))
     with pytest.raises(sim.InputError, match="is a gang"):
         run(workload(1.0, 1.0, min_tasks=2), 2, ([0], [0.0], [1.0]))

@@ -43,7 +43,7 @@ class Packs(Policy):
         if batch.now == 2:
             assert world.view["stage_done_work"].tolist() == [2, 0, 0]
             assert world.view["stage_left"].tolist() == [0, 1, 1]
-        plan.set_stages([1], jobs=[1], seen_s=self.refined)
+        plan.set_stages([1], jobs=[1], expected_s=self.refined)
 
 
 def jobs_of(*rows):
@@ -95,7 +95,7 @@ def test_what_is_seen_of_durations_replaces_them_in_remaining_work():
         (0, [2.0], {"cpu": 1}, "q"), (1, [40.0], {"cpu": 1}, "q"), (1, [5.0], {"cpu": 1}, "q")
     )
     one, packing = sim.Cluster.slots(1), {"remaining": 0.5}
-    stages = {"seen_s": [10.0, 4.0, 5.0]}
+    stages = {"expected_s": [10.0, 4.0, 5.0]}
     assert starts(workload, one, packing=packing, stages=stages) == [0, 2, 42]
     # refined when the first has ended: the job seen as 4 s is now taken for 6 s
     times = starts(workload, one, packing=packing, stages=stages, refined=6.0)
@@ -137,7 +137,7 @@ def test_remaining_work_may_be_of_what_has_not_started():
     two = sim.Cluster.machines(2, cpu=1)
     times = [(0, [1.0]), (0, [4.0, 4.0]), (0.5, [6.0])]
     workload = jobs_of(*((t, tasks, {"cpu": 1}, "q") for t, tasks in times))
-    for stages in ({}, {"seen_s": [1.0, 4.0, 6.0]}):
+    for stages in ({}, {"expected_s": [1.0, 4.0, 6.0]}):
         assert starts(workload, two, packing={"remaining": 1.0}, stages=stages)[3] == 1
         pending = {"remaining": 1.0, "pending": True}
         assert starts(workload, two, packing=pending, stages=stages)[3] == 4

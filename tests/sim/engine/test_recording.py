@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sim
-from sim.engine.recording import record
+from sim.engine.recording import record_alone
 
 
 def job(parents_of_b: object, parents_of_c: object) -> sim.Workload:
@@ -24,7 +24,7 @@ def job(parents_of_b: object, parents_of_c: object) -> sim.Workload:
 
 
 def test_tasks_that_wait_one_for_one_and_for_all():
-    got = record(job({"a": "one_to_one"}, ["b"]), 2, np.full(7, 0.5))
+    got = record_alone(job({"a": "one_to_one"}, ["b"]), 2, np.full(7, 0.5))
     # two slots, stages in order: a0 0-3, a1 0-4, a2 3-8, b0 4-5, b1 5-6, b2 8-9, c 9-11
     assert got["stage"].tolist() == [0, 0, 0, 1, 1, 1, 2]
     assert got["task"].tolist() == [0, 1, 2, 0, 1, 2, 0]
@@ -38,6 +38,6 @@ def test_tasks_that_wait_one_for_one_and_for_all():
 
 
 def test_a_task_with_two_parents_waits_for_the_later():
-    got = record(job(["a"], {"a": "one_to_one", "b": "barrier"}), 9)
+    got = record_alone(job(["a"], {"a": "one_to_one", "b": "barrier"}), 9)
     assert got["ready_s"].tolist() == [0, 0, 0, 5, 5, 5, 6]
     assert got["init_s"].tolist() == [0.0] * 7

@@ -163,7 +163,7 @@ def test_jobs_and_clusters_that_it_is_not_for():
     for cluster in (sim.Cluster.machines(4, cpu=1), pool.with_queues("weighted")):
         with pytest.raises(InputError, match="on a pool of slots that all share"):
             sim.simulate(rigid((0, 1, 1)), cluster, Reserving(1.0))
-    lost = pool.with_outages(Outages.of([0], [1.0], [2.0]))
+    lost = pool.with_outages(Outages.from_columns([0], [1.0], [2.0]))
     single = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1]}]}])
     with pytest.raises(InputError, match="when a task starts again"):
         sim.simulate(single, lost, Reserving(1.0))

@@ -51,7 +51,7 @@ def test_neither_of_two_queues_is_owed_more_than_the_bound_and_a_task(
     names = workload.columns.queue_names
     shares = {name: weight if name == "a" else 1.0 for name in names}
     cluster = sim.Cluster.machines(machines, cpu=4).with_queues("weighted", shares)
-    cluster = cluster.with_outages(Outages.of(*lost))
+    cluster = cluster.with_outages(Outages.from_columns(*lost))
     cost = [row[-1] for row in rows]
     packing = {"unfairness": bound, "bundle": bundle, "overbook": True}
     policy = Packs(packing=packing, stages={"cost": cost})

@@ -57,7 +57,7 @@ def test_jobs_run_alone_with_each_allocation():
 
 
 def test_slow_periods_of_the_cluster_count():
-    slow = sim.Cluster.slots(2).with_slowdowns(Slowdowns.of([0.0], [1e6], [0.5]))
+    slow = sim.Cluster.slots(2).with_slowdowns(Slowdowns.from_columns([0.0], [1e6], [0.5]))
     _, table = evaluate(
         "predictions", sim.simulate, two_stages(), slow, Foretelling(), 0, tokens=(2,)
     )

@@ -48,7 +48,7 @@ def of_no_use(cluster, mix, free, devices):
 def test_what_is_of_no_use_is_what_lists_say(policy):
     workload, cluster = crowd(), sim.Cluster.mixed(KINDS)
     r = sim.simulate(workload, cluster, policies.build(policy), record="tasks")
-    mix, demand = Mix.of(workload.columns, cluster), workload.columns.stage_demand_f
+    mix, demand = Mix.from_columns(workload.columns, cluster), workload.columns.stage_demand_f
     wanted = []
     for t in r.job_submit:
         free = cluster.capacity.tolist()

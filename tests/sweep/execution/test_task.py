@@ -147,7 +147,7 @@ def test_leaves_what_goes_wrong_to_the_cells() -> None:
 def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kernel, "is_compiled", lambda features: "MOVING" in features)
+    monkeypatch.setattr(kernel, "is_compiled", lambda features: "DYNAMIC_ORDER" in features)
     few, found = variants(*map(spec_of, ("fifo", "sjf", "srpt")), spec_of("fifo", {"cpu": 4}))
     assert task.missing([], few, found) == [found[0], found[3]]
 

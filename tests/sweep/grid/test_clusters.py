@@ -145,11 +145,12 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
     assert one.outages.down_s.tolist() != other.outages.down_s.tolist()
     assert one.slowdowns.begin_s.tolist() == same.slowdowns.begin_s.tolist()
     assert one.slowdowns.speed.tolist() != other.slowdowns.speed.tolist()
-    whose = [
-        clusters.with_faults(bare, {"slowdowns": {**asked["slowdowns"], "of": of}}, 1).slowdowns
-        for of in ("A", "A", "B", None)
+    labelled = [
+        {"slowdowns": {**asked["slowdowns"], "label": label}} for label in ("A", "A", "B", None)
     ]
-    begins = [slow.begin_s.tolist() for slow in whose]
+    begins = [
+        clusters.with_faults(bare, config, 1).slowdowns.begin_s.tolist() for config in labelled
+    ]
     assert begins[0] == begins[1] != begins[2]
     assert begins[3] == one.slowdowns.begin_s.tolist()
     constant = {"slowdowns": {**asked["slowdowns"], "speed": 0.25}}
@@ -166,8 +167,8 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
         ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [2, 1], "until_s": 1}}, "turn them"),
         ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [1], "until_s": 1}}, r"\[low, high\]"),
         (
-            {"slowdowns": {"every_s": 1, "last_s": 1, "speed": 1, "until_s": 1, "of": 3}},
-            r"slowdowns\.of must be",
+            {"slowdowns": {"every_s": 1, "last_s": 1, "speed": 1, "until_s": 1, "label": 3}},
+            r"slowdowns\.label must be",
         ),
         ({"slowdowns": {"every_s": 1}}, "last_s must be a number above 0, not None"),
     ],

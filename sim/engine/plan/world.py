@@ -48,9 +48,9 @@ class World:
         (finished tasks), ``done_work`` (their summed durations, s), ``first_work`` (the same of
         the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
         happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1), ``turn`` (how many
-        were submitted before it, -1 until it is). And one entry a stage: ``stage_left`` (unfinished
-        tasks) and, where the plan gives ``seen_s``, ``stage_done_work`` (summed durations of the
-        finished ones, s).
+        were submitted before it, -1 until it is). One entry a stage: ``stage_left`` (unfinished
+        tasks) and, if the plan sets the stage column ``expected_s``, ``stage_done_work`` (summed
+        durations of the finished tasks, s).
     """
 
     columns: Columns

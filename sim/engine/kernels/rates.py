@@ -90,7 +90,7 @@ def forget_end(st, slot):
 
 
 @part
-def stretch(st):
+def update_rates(st):
     """After a placement: bring the machines it touched, and their tasks, to their new rates."""
     for i in range(st.state_i[N_TOUCHED]):
         machine = st.state_touched[i]
