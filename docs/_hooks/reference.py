@@ -1,16 +1,17 @@
-"""The pages of the reference, made of the code and of ``conf`` whenever the site is built."""
+"""Reference pages, generated from the code and from ``conf`` at each build of the site."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-os.environ.update(COLUMNS="96", NO_COLOR="1")  # what help texts are wrapped to
+os.environ.update(COLUMNS="96", NO_COLOR="1")  # width of help texts
 import policies
 import sim.cli.main
 import sim.evaluators
+import sim.lineage.files
 import sim.metrics
 import sim.synth
 import sim.traces
@@ -156,16 +157,28 @@ def _python() -> str:
     parts += ["", "## Single runs", "", "`import sim, policies` is all that a script needs."]
     for name in (*names, "synthesize"):
         parts += ["", *_object("sim", name, "members")]
-    parts += ["", "## Tables of a workload", "", *_schema()]
+    parts += ["", "## Tables of a workload", "", *_workload_tables()]
     parts += ["", "## Errors", ""]
     for name in ("SimError", "InputError", "PolicyError", "DeadlockError"):
         parts += [*_object("sim", name), ""]
     return _page(parts)
 
 
-def _schema() -> list[str]:
-    lines = [(sim.workload.schema.__doc__ or "").partition("\n\n")[2].strip()]
-    for name, columns in {**sim.workload.schema.TABLES, **sim.workload.schema.OPTIONAL}.items():
+def _workload_tables() -> list[str]:
+    head = (sim.workload.schema.__doc__ or "").partition("\n\n")[2].strip()
+    return [head, *_tables({**sim.workload.schema.TABLES, **sim.workload.schema.OPTIONAL})]
+
+
+def _lineage_logs() -> str:
+    text = [(sim.lineage.files.__doc__ or "").partition("\n\n")[2].strip(), ""]
+    text += ["[Dependencies between jobs](../lineage.md) shows their use. A column without a default is"]
+    text += ["required."]
+    return _page(["# Logs of lineage", "", *text, *_tables(sim.lineage.files.TABLES)])
+
+
+def _tables(tables: Mapping[str, Iterable[sim.workload.schema.Column]]) -> list[str]:
+    lines: list[str] = []
+    for name, columns in tables.items():
         lines += ["", f"### {name}", "", "| column | type | unit | default | meaning |"]
         lines.append("| --- | --- | --- | --- | --- |")
         for column in columns:
@@ -232,6 +245,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/configuration.md": _configuration,
     "reference/policies.md": _policies,
     "reference/traces.md": _traces,
+    "reference/lineage_logs.md": _lineage_logs,
     "reference/metrics.md": _metrics,
     "reference/evaluators.md": _measures,
     "reference/experiments.md": _experiments,

@@ -50,7 +50,7 @@ class Posterior(Pilots):
     The number of pilots, up to `MOST_PERCENT` of the tasks, is that of greatest expected gain
     (`gain`), and none where no number gains anything: then the prior's mean is the estimate. Where
     pilots ran, they alone are: a job that history was not sure of is often unlike it, and to weigh
-    both by their variances was no better (docs/slearn_beyond.md).
+    both by their variances was no better (docs/decisions/0023-slearn-bayes.md).
     """
 
     def __init__(
