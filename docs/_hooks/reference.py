@@ -134,11 +134,11 @@ def _metrics() -> str:
     return _page(parts)
 
 
-def _measures() -> str:
+def _evaluators() -> str:
     parts = ["# Evaluators", "", "What a cell does, and what is kept of it. The default simulates."]
     parts += ["", *_options("evaluator"), "", "## Each of them"]
     for name in sim.evaluators.names():
-        parts += ["", *_named(name, f"sim.evaluators.{name}.evaluator")]
+        parts += ["", *_named(name, f"sim.evaluators.{name}.evaluate")]
     return _page(parts)
 
 
@@ -247,7 +247,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/traces.md": _traces,
     "reference/lineage_logs.md": _lineage_logs,
     "reference/metrics.md": _metrics,
-    "reference/evaluators.md": _measures,
+    "reference/evaluators.md": _evaluators,
     "reference/experiments.md": _experiments,
     "reference/python.md": _python,
     "reference/writing_policies.md": _writing,
