@@ -14,7 +14,7 @@ from sweep.driver import Outcome
 from sweep.execution.notes import count
 from sweep.grid import remote_results
 from sweep.grid.request import Settings
-from sweep.report import findings, headlines, matter, terminal
+from sweep.report import default_metrics, findings, headlines, terminal
 from sweep.report.section import print_section
 from sweep.search import sections
 from sweep.stats.cell_columns import about, shown_metrics
@@ -68,7 +68,7 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
         headlines.print_headlines(against, console)
     else:
         judged = dict.fromkeys(one["metric"] for one in verdict)
-        terminal.print_table(summary, console, matter.chosen(summary, list(judged)))
+        terminal.print_table(summary, console, default_metrics.chosen(summary, list(judged)))
 
 
 def ui_command(settings: Settings) -> str:

@@ -10,7 +10,7 @@ from sweep.execution import plan
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request
-from sweep.search.points import Points
+from sweep.search.cell_factory import Points
 from sweep.stats.cell_columns import AXES, text
 
 

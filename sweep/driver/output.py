@@ -16,7 +16,7 @@ from sweep.execution.plan import Prepared
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import Finished
-from sweep.search import equal, sections
+from sweep.search import equal_capacity, sections
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
@@ -78,7 +78,7 @@ def write_report(
     **options: Any,
 ) -> None:
     """Write the report, what was looked for before the tables; see `sweep.report.write_all`."""
-    folder.replace(EQUAL, equal.table(cells, config))
+    folder.replace(EQUAL, equal_capacity.table(cells, config))
     shown = sections.shown(cells, config, folder)
     answers = sections.of(folder, config)
     report.write_all(folder, shown, config, provenance, sections=answers, **options)

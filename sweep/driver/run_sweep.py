@@ -23,7 +23,7 @@ from sweep.grid.grid import Grid
 from sweep.grid.request import Request, Settings
 from sweep.search.auto_seeds import AutoSeeds, with_seeds
 from sweep.search.parameters import Searches
-from sweep.search.question import Question, WholeGrid
+from sweep.search.strategy import Question, WholeGrid
 from sweep.search.targets import Targets
 from sweep.store import storage, sync
 from sweep.store.bucket import waiting

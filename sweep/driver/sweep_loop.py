@@ -24,8 +24,8 @@ from sweep.execution.plan import Prepared
 from sweep.execution.sweep_id import name_of
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
-from sweep.search.answers import Answers
-from sweep.search.question import Batch, Question
+from sweep.search.cell_results import Answers
+from sweep.search.strategy import Batch, Question
 from sweep.store import sync
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError

@@ -13,7 +13,7 @@ from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import in_short, to_yaml
 from sweep.report import findings as of_study
 from sweep.report import headlines as against
-from sweep.report import overview, sheet, table
+from sweep.report import overview, table, table_model
 from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
@@ -100,7 +100,7 @@ def write(
     is_fixed = bool(config.get("is_fixed"))
     summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
     environment = html.environment(_TEMPLATES)
-    environment.filters |= {"shortest": shortest, "escaped": sheet.escaped}
+    environment.filters |= {"shortest": shortest, "escaped": table_model.escaped}
     context = _context(summary, config, provenance, f"Sweep {folder.sweep}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
@@ -111,7 +111,7 @@ def write(
     looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
-            context | {"sentences": [sheet.escaped(one) for one in context["sentences"]]},
+            context | {"sentences": [table_model.escaped(one) for one in context["sentences"]]},
             overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
             section_texts="\n".join(map(to_markdown, sections)),

@@ -17,7 +17,7 @@ from sim.base.masking import mask_tree
 from sim.base.text import table_lines
 from sweep.execution.baseline_metrics import AGAINST_BASELINE
 from sweep.grid import config_tree
-from sweep.report import changes, sheet
+from sweep.report import changes, table_model
 from sweep.report.changes import Change
 from sweep.report.matching import CHANGED, SAME, VERDICTS, Matched, Metric, match
 from sweep.stats.cell_columns import AXES
@@ -234,7 +234,8 @@ def to_markdown(comparison: Comparison) -> str:
     """Write it as Markdown."""
     parts = [f"# {comparison.a} and {comparison.b}", "  \n".join(_lead(comparison))]
     parts += [
-        f"## {title}\n\n" + sheet.to_markdown(sheet.of_texts(*rows, kind="texts")).rstrip()
+        f"## {title}\n\n"
+        + table_model.to_markdown(table_model.of_texts(*rows, kind="texts")).rstrip()
         for title, rows in [*_sections(comparison), *_tables(comparison)]
     ]
     return "\n\n".join(parts) + "\n"
@@ -251,7 +252,7 @@ def to_html(comparison: Comparison) -> str:
         "b": comparison.b,
         "lines": _lead(comparison),
         "tables": [
-            sheet.of_texts(*rows, kind="texts", title=title)
+            table_model.of_texts(*rows, kind="texts", title=title)
             for title, rows in [*_sections(comparison), *_tables(comparison)]
         ],
         "css": html.css(),

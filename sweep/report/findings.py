@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sweep.report import sheet
-from sweep.report.sheet import Group, Sheet
+from sweep.report import table_model
+from sweep.report.table_model import Group, Sheet
 from sweep.stats import interval
 from sweep.store.cache import Cache
 
@@ -153,7 +153,7 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def to_markdown(table: pa.Table) -> str:
     """Write them as a Markdown table."""
-    return sheet.to_markdown(sheet.of_texts(*to_text(table), kind="texts"))
+    return table_model.to_markdown(table_model.of_texts(*to_text(table), kind="texts"))
 
 
 def grouped(table: pa.Table) -> Sheet:
@@ -165,7 +165,7 @@ def grouped(table: pa.Table) -> Sheet:
             groups.append((figure, []))
         groups[-1][1].append(tuple(texts))
     made = tuple(
-        Group(figure, sheet.of_texts(header[1:], of_figure).groups[0].rows)
+        Group(figure, table_model.of_texts(header[1:], of_figure).groups[0].rows)
         for figure, of_figure in groups
     )
     return Sheet(tuple((name,) for name in header[2:]), made, header[1], "Findings")

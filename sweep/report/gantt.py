@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sim.metrics.usage import MAX_TASKS_DRAWN
-from sweep.report.cells import metadata
+from sweep.report.job_samples import metadata
 from sweep.report.plots import layout
 from sweep.stats.cell_columns import coded, key_of
 from sweep.store.cache import Cache

@@ -12,8 +12,8 @@ import pyarrow as pa
 from rich.console import Console
 
 from sweep.report.console import say
-from sweep.report.sheet import Cell, Group, Sheet, escaped, print_sheet
-from sweep.report.sheet import to_markdown as written
+from sweep.report.table_model import Cell, Group, Sheet, escaped, print_sheet
+from sweep.report.table_model import to_markdown as written
 from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.cell_columns import text
 from sweep.stats.contrasts import ALL_TRACES

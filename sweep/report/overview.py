@@ -9,9 +9,9 @@ from itertools import groupby
 
 import numpy as np
 
-from sweep.report.sheet import Cell, Group, Sheet, escaped
-from sweep.report.sheet import to_markdown as written
 from sweep.report.table import columns_of, size
+from sweep.report.table_model import Cell, Group, Sheet, escaped
+from sweep.report.table_model import to_markdown as written
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 from sweep.stats.summary import Block, Summary

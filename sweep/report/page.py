@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import html
-from sweep.report import cells as report_cells
 from sweep.report import gantt as report_gantt
-from sweep.report import overview, table
+from sweep.report import job_samples, overview, table
 from sweep.report import plots as report_plots
 from sweep.report.section import Section
 from sweep.stats.cell_columns import text
@@ -20,7 +19,7 @@ from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 from sweep.store.cache import Cache
 
-Looked = tuple[report_cells.Sampled, report_gantt.Gantt | None]
+Looked = tuple[job_samples.Sampled, report_gantt.Gantt | None]
 """What the cells' own files show."""
 
 
@@ -33,8 +32,8 @@ def look(
 ) -> Looked:
     """Look into the cells that a cache keeps; see `sweep.report.write` for the arguments."""
     if cache is None or "key" not in cells.column_names:
-        return report_cells.Sampled([], []), None
-    sampled = report_cells.look_into(cells, cache, swept=swept, baseline=baseline)
+        return job_samples.Sampled([], []), None
+    sampled = job_samples.look_into(cells, cache, swept=swept, baseline=baseline)
     return sampled, report_gantt.choose(cells, cache, row)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from sim.base import html
 from sim.base.arrays import F8
-from sweep.report.cells import Jobs, Sample
+from sweep.report.job_samples import Jobs, Sample
 from sweep.report.table import columns_of
 from sweep.stats.arrange import Column
 from sweep.stats.cell_columns import text

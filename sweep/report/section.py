@@ -8,9 +8,9 @@ from typing import Any
 
 from rich.console import Console
 
-from sweep.report import sheet
+from sweep.report import table_model
 from sweep.report.console import say
-from sweep.report.sheet import Sheet, escaped
+from sweep.report.table_model import Sheet, escaped
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Table:
     @property
     def sheet(self) -> Sheet:
         """The same for every medium."""
-        return sheet.of_texts(self.header, self.rows, title=self.caption)
+        return table_model.of_texts(self.header, self.rows, title=self.caption)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def to_markdown(section: Section, level: int = 2) -> str:
     lines += [escaped(sentence) + "  " for sentence in section.sentences]
     for table in section.tables:
         lines += ["", escaped(table.caption), ""] if table.caption else [""]
-        lines.append(sheet.to_markdown(table.sheet).rstrip())
+        lines.append(table_model.to_markdown(table.sheet).rstrip())
     lines += ["", *(escaped(note) + "  " for note in section.notes)] if section.notes else []
     return "\n".join(lines).rstrip() + "\n"
 
@@ -69,6 +69,6 @@ def print_section(section: Section, console: Console) -> None:
         say(console, "")
         if table.caption:
             say(console, table.caption)
-        sheet.print_sheet(table.sheet, console)
+        table_model.print_sheet(table.sheet, console)
     for note in section.notes:
         say(console, note, "dim")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sweep.report.sheet import BEST, Cell, Group, Sheet, escaped
-from sweep.report.sheet import to_markdown as written
+from sweep.report.table_model import BEST, Cell, Group, Sheet, escaped
+from sweep.report.table_model import to_markdown as written
 from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import Column
 from sweep.stats.cell_columns import text

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from sweep.report import matter
+from sweep.report import default_metrics
 from sweep.report.console import say
-from sweep.report.sheet import print_sheet
 from sweep.report.table import headline, legend, sheet
+from sweep.report.table_model import print_sheet
 from sweep.stats.summary import Summary
 
 MOST_SENTENCES = 12
@@ -44,7 +44,7 @@ def print_table(
         print_sheet(made, console)
     notes = legend(summary, shown=shown)
     if shown is not None:
-        notes += matter.folded(summary, shown)
+        notes += default_metrics.folded(summary, shown)
     if notes:
         say(console, "")
     for line in notes:

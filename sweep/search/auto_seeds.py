@@ -20,7 +20,7 @@ from sweep.execution import notes
 from sweep.execution.inputs import Inputs
 from sweep.grid import grid
 from sweep.grid.request import Request
-from sweep.search.question import Batch, Batches
+from sweep.search.strategy import Batch, Batches
 from sweep.stats import contrasts
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import style

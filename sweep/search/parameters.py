@@ -24,12 +24,12 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.search import race, settings, space
-from sweep.search.answers import Answers, where
-from sweep.search.points import Points, place
+from sweep.search.cell_factory import Points, place
+from sweep.search.cell_results import Answers, where
 from sweep.search.proposals import Case, Proposals, Tried
-from sweep.search.question import Batches, Search, side_by_side
 from sweep.search.scores import Scores
 from sweep.search.space import Parameter, Values
+from sweep.search.strategy import Batches, Search, side_by_side
 
 LEAST_BATCH = 8
 N_BATCHES = 8

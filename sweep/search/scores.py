@@ -10,7 +10,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sweep import stats
 from sweep.grid.grid import Cell
-from sweep.search.answers import Answers
+from sweep.search.cell_results import Answers
 from sweep.stats import Paired
 from sweep.stats.metric_format import is_fraction, style
 

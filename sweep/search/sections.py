@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sweep.report.section import Section
-from sweep.search import equal, settings_section, target_section
+from sweep.search import equal_capacity, settings_section, target_section
 from sweep.stats.cell_columns import key_of
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
 
@@ -25,7 +25,7 @@ def of(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     if settings is not None:
         sections.append(settings_section.of(settings, folder.table(IMPORTANCE), config))
     if alike is not None:
-        sections.append(equal.of(alike, config))
+        sections.append(equal_capacity.of(alike, config))
     return sections
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sweep import stats
 from sweep.grid.grid import Cell
-from sweep.search.answers import Answers
-from sweep.search.points import settings_of
+from sweep.search.cell_factory import settings_of
+from sweep.search.cell_results import Answers
 from sweep.search.proposals import Case
 from sweep.search.scores import Scores, gain
 from sweep.search.space import Values

@@ -9,7 +9,7 @@ from typing import Any
 
 from sweep.report.plots import layout
 from sweep.report.section import Plot
-from sweep.search.worded import Row
+from sweep.search.section_builder import Row
 from sweep.stats.metric_format import format_value, is_fraction, style
 
 Figure = dict[str, Any]

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sweep.report.section import Section
 from sweep.search import settings_plots
+from sweep.search.section_builder import Part, Row, section
 from sweep.search.settings_plots import order, values_of
-from sweep.search.worded import Part, Row, section
 from sweep.stats.inference import ALPHA
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 

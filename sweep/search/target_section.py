@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sweep.report.plots import layout, line
 from sweep.report.section import Plot, Section
-from sweep.search.worded import Part, Row, section
+from sweep.search.section_builder import Part, Row, section
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
 

@@ -1,7 +1,7 @@
-"""How many machines does each policy need? The least capacity that meets a target.
+"""Search for the smallest capacity at which each policy meets a target.
 
-Every policy on every trace is a hunt of its own (`sweep.search.bisect`), over whole machines; what
-all of them want next is one round, whose cells run side by side.
+Each policy on each trace has a threshold search of its own (`sweep.search.threshold_search`) over
+whole machines. The cells that all of them need next are one batch and run side by side.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
-from sweep.search.answers import Answers
-from sweep.search.bisect import Answer, Hunt, Probe, looks
+from sweep.search.cell_factory import Points, place, settings_of
+from sweep.search.cell_results import Answers
 from sweep.search.machines import Machines, between
-from sweep.search.points import Points, place, settings_of
-from sweep.search.question import Batches, Search, side_by_side
+from sweep.search.strategy import Batches, Search, side_by_side
+from sweep.search.threshold_search import Answer, Hunt, Probe, looks
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import TARGETS

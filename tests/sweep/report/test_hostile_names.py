@@ -25,7 +25,7 @@ from sim import Workload
 from sim.base import html
 from sim.base.text import printable
 from sweep.cli import main
-from sweep.report import drawing, index, sheet
+from sweep.report import drawing, index, table_model
 from sweep.stats.summary import summarise
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
@@ -292,7 +292,7 @@ def test_a_figure_for_a_paper_takes_names_as_they_are(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_markdown_shows_a_name_as_it_is(name: str) -> None:
-    for written in (sheet.escaped(name), sheet.code(name)):
+    for written in (table_model.escaped(name), table_model.code(name)):
         rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(written)
         shown = " ".join("".join(Tags(rendered).texts).split()).replace("\\|", "|")
         assert shown == " ".join(printable(name).split())

@@ -13,7 +13,7 @@ from rich.console import Console
 from sweep import stats
 from sweep.report import headlines as against
 from sweep.report.headlines import Headline
-from sweep.report.sheet import Cell
+from sweep.report.table_model import Cell
 from sweep.stats import contrasts
 from sweep.stats.metric_format import format_contrast
 from sweep.stats.summary import summarise

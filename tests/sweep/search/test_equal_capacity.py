@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sweep.search import equal
+from sweep.search import equal_capacity
 from tests.sweep import frames
 from tests.sweep.small import Command
 
@@ -23,29 +23,33 @@ def test_where_a_policy_does_as_well() -> None:
     """A power of capacity is a line on log scales: interpolation is exact."""
     own = np.tile(300.0 / CAPACITIES**2, (6, 1))
     theirs = np.full(6, 800.0)
-    at, low, high = equal.alike(CAPACITIES, own, theirs, "jct_mean_s")
+    at, low, high = equal_capacity.alike(CAPACITIES, own, theirs, "jct_mean_s")
     assert at == pytest.approx(math.sqrt(300 / 800))
     assert (low, high) == (pytest.approx(at), pytest.approx(at))
 
 
 def test_outside_of_what_was_swept() -> None:
     own = np.tile(300.0 / CAPACITIES**2, (6, 1))
-    assert equal.alike(CAPACITIES, own, np.full(6, 1e5), "jct_mean_s")[0] == -math.inf
-    assert equal.alike(CAPACITIES, own, np.full(6, 10.0), "jct_mean_s")[0] == math.inf
+    assert equal_capacity.alike(CAPACITIES, own, np.full(6, 1e5), "jct_mean_s")[0] == -math.inf
+    assert equal_capacity.alike(CAPACITIES, own, np.full(6, 10.0), "jct_mean_s")[0] == math.inf
 
 
 def test_fractions_and_what_is_better_higher() -> None:
     own = np.tile(CAPACITIES / 2, (6, 1))
-    assert equal.alike(CAPACITIES, own, np.full(6, 0.4), "value_attained")[0] == pytest.approx(0.8)
+    assert equal_capacity.alike(CAPACITIES, own, np.full(6, 0.4), "value_attained")[
+        0
+    ] == pytest.approx(0.8)
     missed = np.tile(1 - CAPACITIES, (6, 1))
-    assert equal.alike(CAPACITIES, missed, np.full(6, 0.2), "deadlines_missed")[0] == pytest.approx(
-        0.8
-    )
+    assert equal_capacity.alike(CAPACITIES, missed, np.full(6, 0.2), "deadlines_missed")[
+        0
+    ] == pytest.approx(0.8)
 
 
 def test_few_seeds_have_no_interval() -> None:
     own = np.tile(300.0 / CAPACITIES**2, (4, 1))
-    assert all(map(math.isnan, equal.alike(CAPACITIES, own, np.full(4, 800.0), "jct_mean_s")[1:]))
+    assert all(
+        map(math.isnan, equal_capacity.alike(CAPACITIES, own, np.full(4, 800.0), "jct_mean_s")[1:])
+    )
 
 
 def test_the_interval_holds_what_is_true_about_as_often_as_it_says() -> None:
@@ -57,7 +61,7 @@ def test_the_interval_holds_what_is_true_about_as_often_as_it_says() -> None:
         noise = np.exp(0.03 * rng.normal(size=(10, 5)))
         both = luck * noise
         own = both[:, :4] * 300.0 / CAPACITIES**2
-        _, low, high = equal.alike(CAPACITIES, own, 800.0 * both[:, 4], "jct_mean_s")
+        _, low, high = equal_capacity.alike(CAPACITIES, own, 800.0 * both[:, 4], "jct_mean_s")
         n_in += low <= true <= high
         width += (high - low) / n
     assert 0.85 * n <= n_in
@@ -67,7 +71,7 @@ def test_the_interval_holds_what_is_true_about_as_often_as_it_says() -> None:
 def test_a_curve_that_is_not_monotone_is_made_so() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(50, 7)).cumsum(axis=1)
-    fitted = equal._rising(rows)
+    fitted = equal_capacity._rising(rows)
     for row, fit in zip(rows, fitted, strict=True):
         assert fit == pytest.approx(_pooled(row))
 
@@ -87,21 +91,21 @@ def _pooled(row: np.ndarray) -> list[float]:  # type: ignore[type-arg]
 
 def test_the_table_of_a_sweep() -> None:
     cells = frames.frame(capacities=(0.4, 0.6, 0.8, 1.0), seeds=range(6))
-    found = equal.table(cells, config())
+    found = equal_capacity.table(cells, config())
     assert found is not None
     rows = {(row["policy"], row["metric"]): row for row in found.to_pylist()}
-    assert set(rows) == {(p, m) for p in ("sjf", "las", "srpt") for m in equal.USUAL[:2]}
+    assert set(rows) == {(p, m) for p in ("sjf", "las", "srpt") for m in equal_capacity.USUAL[:2]}
     for policy, expected in (("sjf", 1.2), ("las", 1.6), ("srpt", 1.0)):
         row = rows[policy, "jct_mean_s"]
         assert row["capacity"] == pytest.approx(math.sqrt(expected / 3), rel=0.03)
         assert row["low"] <= row["capacity"] <= row["high"]
         assert (row["at"], row["seeds"]) == (1.0, 6)
-    section = equal.of(found, config())
+    section = equal_capacity.of(found, config())
     assert section.sentences[0].startswith("sjf does as well as fifo at 1 with 0.6")
     assert section.sentences[0].endswith("of the cluster (mean JCT).")
     # the same bits whatever the order of the rows
     shuffled = cells.take(pa.array(np.random.default_rng(0).permutation(cells.num_rows)))
-    again = equal.table(shuffled, config())
+    again = equal_capacity.table(shuffled, config())
     assert again is not None
     others = {(row["policy"], row["metric"]): row for row in again.to_pylist()}
     assert {key: row["low"] for key, row in others.items()} == {
@@ -110,10 +114,10 @@ def test_the_table_of_a_sweep() -> None:
 
 
 def test_the_largest_capacity_stands_for_1_and_is_said() -> None:
-    found = equal.table(frames.frame(capacities=(0.5, 0.8), seeds=range(6)), config())
+    found = equal_capacity.table(frames.frame(capacities=(0.5, 0.8), seeds=range(6)), config())
     assert found is not None
     assert {row["at"] for row in found.to_pylist()} == {0.8}
-    section = equal.of(found, config())
+    section = equal_capacity.of(found, config())
     assert "fifo was not run at 1; its largest capacity, 0.8, stands for it." in section.notes
     low = [row for row in found.to_pylist() if row["policy"] == "srpt"]
     assert {row["capacity"] for row in low} == {-math.inf}
@@ -122,9 +126,9 @@ def test_the_largest_capacity_stands_for_1_and_is_said() -> None:
 
 def test_there_is_none() -> None:
     cells = frames.frame(seeds=range(6))
-    assert equal.table(cells, config(baseline=None)) is None
-    assert equal.table(frames.frame(capacities=(1.0,)), config()) is None
-    assert equal.table(cells, config(goal={"metric": "jct_mean_s"})) is None
+    assert equal_capacity.table(cells, config(baseline=None)) is None
+    assert equal_capacity.table(frames.frame(capacities=(1.0,)), config()) is None
+    assert equal_capacity.table(cells, config(goal={"metric": "jct_mean_s"})) is None
 
 
 def test_it_is_said_after_a_sweep(fake: Command) -> None:

@@ -1,6 +1,6 @@
 """A table of a report as every medium shows it: built once, written by three small writers.
 
-`print_sheet` is for a terminal or a pipe, `to_markdown` for ``.md``; ``sheet.html.j2`` beside this
+`print_sheet` is for a terminal or a pipe, `to_markdown` for ``.md``; ``table.html.j2`` beside this
 module has the page's.
 """
 

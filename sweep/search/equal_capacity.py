@@ -26,7 +26,7 @@ from sim.base.columns import table_of
 from sim.base.random import stream
 from sim.metrics import METRICS
 from sweep.report.section import Section
-from sweep.search.worded import Part, Row, section
+from sweep.search.section_builder import Part, Row, section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
 from sweep.stats.arrange import Arranged, arrange, by_capacity
 from sweep.stats.cell_columns import Rows, text

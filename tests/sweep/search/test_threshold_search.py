@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sweep.search.bisect import Answer, Hunt, looks, mean_and_half, spread
+from sweep.search.threshold_search import Answer, Hunt, looks, mean_and_half, spread
 
 Metric = Callable[[int, int], float]
 

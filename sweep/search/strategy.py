@@ -17,7 +17,7 @@ from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.request import Request
-from sweep.search.answers import Answers
+from sweep.search.cell_results import Answers
 from sweep.stats.cell_columns import AXES
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sweep.report import sheet
+from sweep.report import table_model
 
 
 def test_numbers_are_flush_right_and_texts_left() -> None:
@@ -13,14 +13,16 @@ def test_numbers_are_flush_right_and_texts_left() -> None:
         ("", "", "nan", "", ""),
         ("", "", "1.5e-07", "", ""),
     ]
-    lines = sheet.to_markdown(sheet.of_texts(header, rows, kind="texts")).splitlines()
+    lines = table_model.to_markdown(table_model.of_texts(header, rows, kind="texts")).splitlines()
     assert lines[:4] == [
         "| figure | what | ours | paper | verdict |",
         "| --- | --- | ---: | --- | --- |",
         "| tpcds_stream | tez_cp, p50 | -0.564 | 27.8 | differs |",
         "|  | worst\\_ | 1,234 | 5 at most |  |",
     ]
-    assert "| --- | ---: |" in sheet.to_markdown(sheet.of_texts(("a", "b"), [("x", "y")]))
+    assert "| --- | ---: |" in table_model.to_markdown(
+        table_model.of_texts(("a", "b"), [("x", "y")])
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,4 +39,4 @@ def test_numbers_are_flush_right_and_texts_left() -> None:
     ],
 )
 def test_signs_are_escaped_where_they_mean_something(text: str, written: str) -> None:
-    assert sheet.escaped(text) == written
+    assert table_model.escaped(text) == written
