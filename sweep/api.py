@@ -26,7 +26,7 @@ from sweep.grid.options import Options
 from sweep.grid.overrides import quote
 from sweep.report import drawing, means
 from sweep.stats import contrasts
-from sweep.stats.cell_columns import AXES, NOT_METRICS, about, coded, text
+from sweep.stats.cell_columns import AXES, NOT_METRICS, factorize, table_options, text
 from sweep.stats.summary import Summary, summarise
 from sweep.store import sync
 from sweep.store.cache import Cache
@@ -187,11 +187,16 @@ class Sweep:
             labels = [column.label for column in self._summary.columns]
             raise InputError(f"the sweep has no baseline; name one of {', '.join(labels)}")
         names = [metrics] if isinstance(metrics, str) else list(metrics)
-        means.chosen(self._summary, names)
+        means.choose_metrics(self._summary, names)
         cells = self._narrow
         if baseline != own:
+<<<<<<< HEAD
             cells = baseline_metrics.against(cells, self.config["swept"], baseline, self._cache)
-        asked = {**about(self.config), "baseline": baseline}
+        asked = {**table_options(self.config), "baseline": baseline}
+=======
+            cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
+        asked = {**table_options(self.config), "baseline": baseline}
+>>>>>>> ac5ace72 (sweep/stats, report, search, track: name classes and functions by the terms of the field)
         found = contrasts.compare(cells, chosen=names, **asked)
         return _frame(contrasts.SCHEMA.empty_table() if found is None else found)
 
@@ -244,7 +249,7 @@ class Sweep:
         for key in labels:
             if key not in named:
                 raise InputError(unknown("label of a cell", key, named))
-        columns = {key: coded(self._narrow[key]) for key in named}
+        columns = {key: factorize(self._narrow[key]) for key in named}
         there = np.ones(self._narrow.num_rows, bool)
         for key, value in labels.items():
             values, which = columns[key]
@@ -269,7 +274,7 @@ class Sweep:
 
     @cached_property
     def _summary(self) -> Summary:
-        return summarise(self._narrow, **about(self.config))
+        return summarise(self._narrow, **table_options(self.config))
 
     @property
     def _cache(self) -> Cache:
@@ -277,7 +282,7 @@ class Sweep:
 
     def _metrics(self, named: Sequence[str]) -> list[str]:
         asked = [name for name in self.config["metrics"] if name in self._summary.metrics]
-        return means.chosen(self._summary, list(named) or asked)
+        return means.choose_metrics(self._summary, list(named) or asked)
 
     def __repr__(self) -> str:
         found = self._folder.sentences()

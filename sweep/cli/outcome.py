@@ -17,7 +17,7 @@ from sweep.grid.request import Settings
 from sweep.report import default_metrics, findings, headlines, terminal
 from sweep.report.section import print_section
 from sweep.search import sections
-from sweep.stats.cell_columns import about, shown_metrics
+from sweep.stats.cell_columns import shown_metrics, table_options
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
 
@@ -28,7 +28,7 @@ def show(outcome: Outcome, settings: Settings) -> int:
     """Print the tables, the failures and where all lies, the folder last; 1 if any failed."""
     folder = outcome.folder
     console = Console()
-    found = sections.of(folder, outcome.config)
+    found = sections.build_sections(folder, outcome.config)
     answers = [section for section in found if section.is_answer]
     for section in answers:
         print_section(section, console)
@@ -61,19 +61,21 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     if asked and not verdict:
         print(f"no verdict: no cell has a value of {asked} (verdict.metric)\n")
     cells = shown_metrics(outcome.cells, config)
-    summary = summarise(cells, **about(config))
+    summary = summarise(cells, **table_options(config))
     if config["metrics"]:
         terminal.print_table(summary, console)
         against = headlines.headlines(folder.contrasts(), baseline)
         headlines.print_headlines(against, console)
     else:
         judged = dict.fromkeys(one["metric"] for one in verdict)
-        terminal.print_table(summary, console, default_metrics.chosen(summary, list(judged)))
+        terminal.print_table(
+            summary, console, default_metrics.choose_metrics(summary, list(judged))
+        )
 
 
 def ui_command(settings: Settings) -> str:
     """Give the one command that opens the results in MLflow's UI; empty without tracking."""
-    uri = track.uri_of(settings)
+    uri = track.tracking_uri(settings)
     if uri is None:
         return ""
     hint = ui.hint(uri)

@@ -136,7 +136,7 @@ def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str])
     parts = [
         f"# {name}",
         summary,
-        f"{findings.beside(study['source'])} Made by `{command}`,"
+        f"{findings.source_sentence(study['source'])} Made by `{command}`,"
         " which gives the same numbers on every machine.",
         findings.to_markdown(figures).rstrip(),
         study.get("notes", "").strip(),

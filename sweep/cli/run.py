@@ -61,7 +61,7 @@ def track_arguments(parser: argparse.ArgumentParser) -> None:
 def track(command: Command) -> int:
     """Log a sweep that is over to MLflow: what is there already stays as it is."""
     folder, request = asked_again(command)
-    target = tracking.target_of(request.settings)
+    target = tracking.target_id(request.settings)
     if target is None:
         raise InputError("tracking=none logs nowhere; give tracking=mlflow")
     try:

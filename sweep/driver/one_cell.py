@@ -10,7 +10,7 @@ from sweep.execution import plan
 from sweep.execution.plan import Planned, Prepared
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request
-from sweep.search.cell_factory import Points
+from sweep.search.cell_factory import CellFactory
 from sweep.stats.cell_columns import AXES, text
 
 
@@ -20,7 +20,7 @@ def plan_cell(asked: Request, labels: Mapping[str, Any]) -> tuple[Prepared, Plan
     Raises InputError where the request does not have them any more.
     """
     axes = {key: (_value(asked, key, labels.get(key)),) for key in asked.axes}
-    cells = Points(asked).grid(axes)
+    cells = CellFactory(asked).grid(axes)
     swept = tuple(key for key in asked.axes if key not in AXES)
     prepared = plan.prepare(Grid(asked, tuple(cells), swept))
     (planned,) = prepared.planned

@@ -15,7 +15,7 @@ from sweep.execution.memory import give_back
 from sweep.execution.plan import Prepared
 from sweep.papers import studies
 from sweep.report import findings
-from sweep.report.findings import Finished
+from sweep.report.findings import FinishedSweep
 from sweep.search import equal_capacity, sections
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
@@ -79,10 +79,10 @@ def write_report(
 ) -> None:
     """Write the report, what was looked for before the tables; see `sweep.report.write_all`."""
     folder.replace(EQUAL, equal_capacity.table(cells, config))
-    shown = sections.shown(cells, config, folder)
-    answers = sections.of(folder, config)
+    shown = sections.shown_cells(cells, config, folder)
+    answers = sections.build_sections(folder, config)
     report.write_all(folder, shown, config, provenance, sections=answers, **options)
-    sections.answer(folder, answers)
+    sections.add_answers(folder, answers)
 
 
 def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
@@ -97,7 +97,7 @@ def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> 
     cells = (row for part in parts for row in part.to_pylist())
     done = [row for row in cells if row["status"] != "failed"]
     try:
-        return findings.to_table(studies.find(study, Finished(done, config, cache)))
+        return findings.to_table(studies.find(study, FinishedSweep(done, config, cache)))
     except Exception as error:
         name = study.get("name") or f"of {config['experiment']}"
         notes.note(f"study {name} found nothing: {type(error).__name__}: {error}")

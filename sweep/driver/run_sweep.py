@@ -22,10 +22,17 @@ from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request, Settings
 from sweep.search.auto_seeds import AutoSeeds, with_seeds
-from sweep.search.parameters import Searches
-from sweep.search.strategy import Question, WholeGrid
-from sweep.search.targets import Targets
+<<<<<<< HEAD:sweep/driver/run_sweep.py
+from sweep.search.parameters import ParameterSearches
+from sweep.search.strategy import Strategy, WholeGrid
+from sweep.search.targets import TargetSearches
 from sweep.store import storage, sync
+=======
+from sweep.search.parameters import ParameterSearches
+from sweep.search.strategy import Strategy, WholeGrid
+from sweep.search.targets import TargetSearches
+from sweep.store import mirror, place
+>>>>>>> ac5ace72 (sweep/stats, report, search, track: name classes and functions by the terms of the field):sweep/driver/loop.py
 from sweep.store.bucket import waiting
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
@@ -38,12 +45,12 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
-def question_of(asked: Request) -> Question:
+def question_of(asked: Request) -> Strategy:
     """Return what a request asks; its options and grid are checked."""
     if isinstance(asked.goal, Target):
-        return Targets(asked)
+        return TargetSearches(asked)
     if asked.goal is not None:
-        return Searches(asked)
+        return ParameterSearches(asked)
     if asked.precision is None:
         return WholeGrid(grid.build(asked))
     question = AutoSeeds(asked)
@@ -59,7 +66,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
         files.sweep_temporaries(where.results / part)
     interrupt.set_line(notes.INTERRUPTED)
     _say_where(where)
-    if silence := track.silent(where):
+    if silence := track.unreachable_warning(where):
         notes.note(silence)
     runner = make_runner(where.launcher, python_path(asked.options), simulate, where.cell_timeout_s)
     with contextlib.closing(runner), waiting(notes.note):
@@ -146,7 +153,7 @@ def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome
 
 def _track(folder: SweepFolder, settings: Settings) -> str | None:
     """Log a sweep to where its settings say; return where that is, None if nowhere."""
-    target = track.target_of(settings)
+    target = track.target_id(settings)
     if target is None:
         return None
     try:

@@ -24,9 +24,15 @@ from sweep.execution.plan import Prepared
 from sweep.execution.sweep_id import name_of
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
-from sweep.search.cell_results import Answers
-from sweep.search.strategy import Batch, Question
+<<<<<<< HEAD:sweep/driver/sweep_loop.py
+from sweep.search.cell_results import CellResults
+from sweep.search.strategy import Batch, Strategy
 from sweep.store import sync
+=======
+from sweep.search.cell_results import CellResults
+from sweep.search.strategy import Batch, Strategy
+from sweep.store import mirror
+>>>>>>> ac5ace72 (sweep/stats, report, search, track: name classes and functions by the terms of the field):sweep/driver/rounds.py
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
@@ -51,7 +57,7 @@ class Rounds:
 
     def __init__(
         self,
-        question: Question,
+        question: Strategy,
         runner: Runner | None = None,
         before_cells: Callable[[], object] = lambda: None,
     ) -> None:
@@ -90,7 +96,7 @@ class Rounds:
 
     def settle(self) -> Settled:
         """Run batch after batch until the question is answered; the sweep is held."""
-        answers = Answers()
+        answers = CellResults()
         begun = self._begun()
         batch, prepared = self._batch, self.first
         while True:
@@ -128,7 +134,7 @@ class Rounds:
     def _prepare(self, grid: Grid) -> Prepared:
         return plan.prepare(grid, self._inputs, self._cache, self.sweep)
 
-    def _run(self, batch: Batch, prepared: Prepared, cached: Flags, answers: Answers) -> None:
+    def _run(self, batch: Batch, prepared: Prepared, cached: Flags, answers: CellResults) -> None:
         rows = prepared.rows_to_do(answers.errors)
         if not len(rows):
             return
@@ -184,10 +190,10 @@ class Rounds:
         return begun
 
 
-def _id(question: Question, first: Prepared) -> str:
+def _id(question: Strategy, first: Prepared) -> str:
     """Name a sweep by its first cells, and by what else is asked than these."""
-    if question.asks is None:
+    if question.id_part is None:
         return first.sweep
     seeds = list(question.request.axes["seed"])
-    content = canonical([first.sweep, repr(question.asks), seeds])
+    content = canonical([first.sweep, repr(question.id_part), seeds])
     return f"{name_of(question.request)}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"

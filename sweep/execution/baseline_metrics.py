@@ -12,7 +12,7 @@ import pyarrow as pa
 from sim.base import columns
 from sim.base.arrays import F8
 from sim.metrics import METRICS, speedups
-from sweep.stats.arrange import Arranged, arrange, by_capacity, check_baseline
+from sweep.stats.arrange import ArrangedCells, arrange, by_capacity, check_baseline
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
 
@@ -49,7 +49,7 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
     return cells
 
 
-def _paired(them: Arranged) -> Iterator[tuple[int, int]]:
+def _paired(them: ArrangedCells) -> Iterator[tuple[int, int]]:
     """Give each row that did not fail with the baseline's beside it, capacity by capacity."""
     bases = [at for at, column in enumerate(them.columns.values()) if column.is_baseline]
     for world in (w for members in them.blocks.values() for w in by_capacity(them, members)):

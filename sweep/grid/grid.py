@@ -20,7 +20,7 @@ from sweep.grid import cluster_checks, config_tree, randomness, traces
 from sweep.grid.lazy import Lazy
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
-from sweep.stats.arrange import check_baseline, columns_of
+from sweep.stats.arrange import build_columns, check_baseline
 from sweep.stats.cell_columns import AXES
 
 Config = dict[str, Any]
@@ -289,7 +289,7 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         if request.baseline is not None:
             of_variants = [{"policy": policy.option, **policy.swept} for policy in chosen]
             check_baseline(
-                columns_of(of_variants, policy_keys, request.baseline)[0], request.baseline
+                build_columns(of_variants, policy_keys, request.baseline)[0], request.baseline
             )
     worlds = [
         world for name in request.axes["trace"] for world in of_trace(request, name, world_keys)

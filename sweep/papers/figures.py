@@ -16,20 +16,20 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.published import numbers
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 from sweep.stats import interval
 
 Row = dict[str, Any]
 Groups = Mapping[str, Sequence[Row]]
 Findings = Iterator[Finding]
-Study = Callable[[Finished], Iterable[Finding]]
+Study = Callable[[FinishedSweep], Iterable[Finding]]
 
 
 def together(study: Study) -> Study:
     """Let a study give the findings of one figure one after the other, first figures first."""
 
     @wraps(study)
-    def by_figure(finished: Finished) -> Findings:
+    def by_figure(finished: FinishedSweep) -> Findings:
         figures: dict[str, list[Finding]] = {}
         for finding in study(finished):
             figures.setdefault(finding.figure, []).append(finding)
@@ -106,7 +106,7 @@ def jct_s(jobs: pa.Table) -> F8:
 def mean(figure: str, what: str, of: Sequence[float], **others: Any) -> Findings:
     """Give the mean of values, with its interval; nothing without values."""
     if of:
-        yield Finding.of(figure, what, of, **others)
+        yield Finding.from_seeds(figure, what, of, **others)
 
 
 def means(

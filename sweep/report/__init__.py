@@ -20,7 +20,7 @@ from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MOST_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
-from sweep.stats.cell_columns import about, chosen_metrics, shown_metrics
+from sweep.stats.cell_columns import chosen_metrics, shown_metrics, table_options
 from sweep.stats.cell_columns import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
@@ -47,14 +47,14 @@ def write_all(
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
-    compared = contrasts.compare(shown, chosen=chosen_metrics(config), **about(config))
+    compared = contrasts.compare(shown, chosen=chosen_metrics(config), **table_options(config))
     folder.replace(CONTRASTS, compared)
     made = judging.verdicts(cells, config)
     folder.replace_json(VERDICT, [verdict.as_json() for verdict in made])
     headlines = against.headlines(compared, baseline)
     texts = [
         *map(to_markdown, sections),
-        table.to_markdown(summarise(shown, **about(config))),
+        table.to_markdown(summarise(shown, **table_options(config))),
         against.to_markdown(headlines),
     ]
     folder.replace_text(TABLE, "\n".join(filter(None, texts)))
@@ -100,7 +100,7 @@ def write(
     is_fixed = bool(config.get("is_fixed"))
     summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
     environment = html.environment(_TEMPLATES)
-    environment.filters |= {"shortest": shortest, "escaped": table_model.escaped}
+    environment.filters |= {"shortest": shortest, "escaped": table_model.escape_markdown}
     context = _context(summary, config, provenance, f"Sweep {folder.sweep}")
     context["asked"] = _asked(summary, cells, swept)
     context["study"] = _study(config, findings)
@@ -111,7 +111,8 @@ def write(
     looked = report_page.look(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
-            context | {"sentences": [table_model.escaped(one) for one in context["sentences"]]},
+            context
+            | {"sentences": [table_model.escape_markdown(one) for one in context["sentences"]]},
             overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
             section_texts="\n".join(map(to_markdown, sections)),
@@ -183,7 +184,7 @@ def _study(config: Mapping[str, Any], figures: pa.Table | None) -> dict[str, Any
     return {
         "sheet": of_study.grouped(figures),
         "markdown": of_study.to_markdown(figures),
-        "beside": of_study.beside(about["source"]) if about.get("source") else "",
+        "beside": of_study.source_sentence(about["source"]) if about.get("source") else "",
         "notes": about.get("notes", ""),
     }
 

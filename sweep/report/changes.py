@@ -12,7 +12,7 @@ import numpy as np
 
 from sweep import stats
 from sweep.report.matching import CHANGED, SAME, Matched
-from sweep.stats.arrange import alike, groups
+from sweep.stats.arrange import group_ids, split_by_id
 from sweep.stats.cell_columns import Rows as Numbers
 from sweep.stats.metric_format import format_contrast, format_value
 
@@ -65,14 +65,14 @@ def changes(matched: Matched) -> list[Change]:
 def _groups(matched: Matched) -> list[Numbers]:
     """Part the pairs that neither sweep failed at by all labels but the seed, as they come."""
     there = np.flatnonzero(matched.has(SAME, CHANGED))
-    number = alike(
+    number = group_ids(
         [
             (len(matched.texts[name]), codes[there])
             for name, codes in matched.codes.items()
             if name != SEED
         ]
     )
-    return [there[rows] for rows in groups(number)]
+    return [there[rows] for rows in split_by_id(number)]
 
 
 def _labels(matched: Matched, at: int) -> dict[str, str]:

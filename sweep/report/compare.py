@@ -235,7 +235,7 @@ def to_markdown(comparison: Comparison) -> str:
     parts = [f"# {comparison.a} and {comparison.b}", "  \n".join(_lead(comparison))]
     parts += [
         f"## {title}\n\n"
-        + table_model.to_markdown(table_model.of_texts(*rows, kind="texts")).rstrip()
+        + table_model.to_markdown(table_model.from_texts(*rows, kind="texts")).rstrip()
         for title, rows in [*_sections(comparison), *_tables(comparison)]
     ]
     return "\n\n".join(parts) + "\n"
@@ -252,7 +252,7 @@ def to_html(comparison: Comparison) -> str:
         "b": comparison.b,
         "lines": _lead(comparison),
         "tables": [
-            table_model.of_texts(*rows, kind="texts", title=title)
+            table_model.from_texts(*rows, kind="texts", title=title)
             for title, rows in [*_sections(comparison), *_tables(comparison)]
         ],
         "css": html.css(),

@@ -17,22 +17,22 @@ PIPE_WIDTH = 100
 _PLAIN = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
 
 
-def width_of(console: Console) -> int:
+def terminal_width(console: Console) -> int:
     """Columns that there are."""
     named = os.environ.get("COLUMNS", "")
     return console.width if console.is_terminal or named.isdigit() else PIPE_WIDTH
 
 
-def signs(console: Console) -> Mapping[int, str]:
+def ascii_substitutes(console: Console) -> Mapping[int, str]:
     """Give what stands for the signs that the output cannot hold (see `str.translate`)."""
     return {} if console.encoding.lower().startswith("utf") else _PLAIN
 
 
-def say(console: Console, line: str, style: str = "") -> None:
+def print_line(console: Console, line: str, style: str = "") -> None:
     """Print a line, wrapped between words where it is too long."""
-    text = printable(line).translate(signs(console))
+    text = printable(line).translate(ascii_substitutes(console))
     parts = textwrap.wrap(
-        text, width_of(console), break_long_words=False, break_on_hyphens=False
+        text, terminal_width(console), break_long_words=False, break_on_hyphens=False
     ) or [""]
     for part in parts:
         console.print(Text(part, style=style), soft_wrap=True)

@@ -19,7 +19,7 @@ MATTER = (
 """In this order, those that the workload has and in which policies differ."""
 
 
-def chosen(summary: Summary, judged: Sequence[str] = ()) -> list[str]:
+def choose_metrics(summary: Summary, judged: Sequence[str] = ()) -> list[str]:
     """Choose about five metrics: those the verdict speaks of, then `MATTER`, then others."""
     is_alone = len(summary.columns) < 2
     differ = [name for name in summary.metrics if is_alone or _differs(summary, name)]
@@ -29,7 +29,7 @@ def chosen(summary: Summary, judged: Sequence[str] = ()) -> list[str]:
     return [name for name in known if name in wanted] or [*summary.metrics[:MOST]]
 
 
-def folded(summary: Summary, shown: Sequence[str]) -> list[str]:
+def unshown_lines(summary: Summary, shown: Sequence[str]) -> list[str]:
     """Say in a line what is the same for every policy, and how much else there is."""
     others = [name for name in summary.metrics if name not in shown]
     is_alone = len(summary.columns) < 2

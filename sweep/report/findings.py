@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sweep.report import table_model
-from sweep.report.table_model import Group, Sheet
+from sweep.report.table_model import Group, TableModel
 from sweep.stats import interval
 from sweep.store.cache import Cache
 
@@ -46,13 +46,13 @@ class Finding:
     at: float = math.nan
 
     @classmethod
-    def of(cls, figure: str, what: str, values: Sequence[float], **others: Any) -> Finding:
+    def from_seeds(cls, figure: str, what: str, values: Sequence[float], **others: Any) -> Finding:
         """Make one of the mean over seeds, with Student's interval."""
         mean, low, high = interval(values)
         return cls(figure, what, mean, low, high, **others)
 
     @property
-    def wanted(self) -> str:
+    def expected(self) -> str:
         """What is wanted, in signs; empty if nothing is."""
         low = f"≥ {self.at_least:g}" if math.isfinite(self.at_least) else ""
         high = f"≤ {self.at_most:g}" if math.isfinite(self.at_most) else ""
@@ -65,7 +65,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Finished:
+class FinishedSweep:
     """A sweep that is over, for a study to look at."""
 
     cells: list[dict[str, Any]]  # the rows of ``cells.parquet`` that did not fail
@@ -79,7 +79,7 @@ class Finished:
         assert result.jobs is not None
         return result.jobs
 
-    def by(self, *keys: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    def group_by(self, *keys: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
         """Group the cells by some of their columns, in order of first appearance."""
         groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
         for row in self.cells:
@@ -92,8 +92,8 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
     rows = [
         {
             **asdict(finding),
-            "wanted": finding.wanted,
-            "met": finding.is_met if finding.wanted else None,
+            "wanted": finding.expected,
+            "met": finding.is_met if finding.expected else None,
         }
         for finding in findings
     ]
@@ -153,10 +153,10 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 def to_markdown(table: pa.Table) -> str:
     """Write them as a Markdown table."""
-    return table_model.to_markdown(table_model.of_texts(*to_text(table), kind="texts"))
+    return table_model.to_markdown(table_model.from_texts(*to_text(table), kind="texts"))
 
 
-def grouped(table: pa.Table) -> Sheet:
+def grouped(table: pa.Table) -> TableModel:
     """Make a table of them, figure by figure."""
     header, rows = to_text(table)
     groups: list[tuple[str, list[tuple[str, ...]]]] = []
@@ -165,10 +165,10 @@ def grouped(table: pa.Table) -> Sheet:
             groups.append((figure, []))
         groups[-1][1].append(tuple(texts))
     made = tuple(
-        Group(figure, table_model.of_texts(header[1:], of_figure).groups[0].rows)
+        Group(figure, table_model.from_texts(header[1:], of_figure).groups[0].rows)
         for figure, of_figure in groups
     )
-    return Sheet(tuple((name,) for name in header[2:]), made, header[1], "Findings")
+    return TableModel(tuple((name,) for name in header[2:]), made, header[1], "Findings")
 
 
 def verdict(ours: float, low: float, high: float, paper: str, *, percent: bool = False) -> str:
@@ -204,7 +204,7 @@ def _by_distance(ours: float, theirs: float) -> str:
     return DIFFERS
 
 
-def beside(source: str) -> str:
+def source_sentence(source: str) -> str:
     """Word what the figures stand beside; nothing, where a source says ``Beyond ...``."""
     return f"{source}." if source.startswith("Beyond") else f"Beside {source}."
 

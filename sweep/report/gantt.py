@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sim.metrics.usage import MAX_TASKS_DRAWN
-from sweep.report.job_samples import metadata
+from sweep.report.job_samples import read_metadata
 from sweep.report.plots import layout
-from sweep.stats.cell_columns import coded, key_of
+from sweep.stats.cell_columns import cell_key, factorize
 from sweep.store.cache import Cache
 
 N_COLOURS = 10
@@ -34,7 +34,7 @@ class Gantt:
 def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | None:
     """Take a cell to draw: the one asked for, else the first of the traces' first that is small."""
     if row is None:
-        first = np.unique(coded(cells["trace"])[1], return_index=True)[1]
+        first = np.unique(factorize(cells["trace"])[1], return_index=True)[1]
         drawn = (_of(cells, cache, at) for at in np.sort(first).tolist()[:MAX_TRIED])
         return next(filter(None, drawn), None)
     if not 0 <= row < cells.num_rows:
@@ -52,8 +52,8 @@ def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | Non
 def _of(cells: pa.Table, cache: Cache, row: int) -> Gantt | None:
     """Read what a cell keeps of its tasks; None if it keeps none."""
     cell = cells.slice(row, 1).to_pylist()[0]
-    kept = None if cell["status"] == "failed" else cache.get(key_of(cells, row))
-    tasks = None if kept is None or kept.jobs is None else metadata(kept.jobs, "tasks")
+    kept = None if cell["status"] == "failed" else cache.get(cell_key(cells, row))
+    tasks = None if kept is None or kept.jobs is None else read_metadata(kept.jobs, "tasks")
     if tasks is None:
         return None
     labels = f"{cell['policy']}, {cell['trace']}, capacity {cell['capacity']:g}"

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 from rich.console import Console
 
-from sweep.report.console import say
-from sweep.report.table_model import Cell, Group, Sheet, escaped, print_sheet
+from sweep.report.console import print_line
+from sweep.report.table_model import Cell, Group, TableModel, escape_markdown, print_model
 from sweep.report.table_model import to_markdown as written
 from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.cell_columns import text
@@ -28,7 +28,7 @@ ABSENT = Cell("–", look="unsure")
 class Headline:
     """The table of one trace and settings, a column a contrast, and what its marks mean."""
 
-    sheet: Sheet
+    sheet: TableModel
     notes: tuple[str, ...]
 
 
@@ -56,7 +56,7 @@ def _headline(title: str, rows: Sequence[Mapping[str, Any]], baseline: str | Non
             lines.append((policy, tuple(cells.get(contrast, ABSENT) for contrast in contrasts)))
         groups.append(Group(f"capacity {text(capacity)}", tuple(lines)))
     heads = tuple((_head(*contrast),) for contrast in contrasts)
-    sheet = Sheet(heads, tuple(groups), f"against {baseline}", title, "headline")
+    sheet = TableModel(heads, tuple(groups), f"against {baseline}", title, "headline")
     return Headline(sheet, _notes(rows, sheet, most, all_few))
 
 
@@ -104,7 +104,7 @@ def _p(p: float) -> str:
 
 
 def _notes(
-    rows: Sequence[Mapping[str, Any]], sheet: Sheet, most: int, all_few: bool
+    rows: Sequence[Mapping[str, Any]], sheet: TableModel, most: int, all_few: bool
 ) -> tuple[str, ...]:
     """Say what the numbers and marks mean; only what occurs."""
     pairs = "(trace, seed) pairs" if rows[0]["trace"] == ALL_TRACES else "seeds"
@@ -138,13 +138,13 @@ def _notes(
 def print_headlines(headlines: Sequence[Headline], console: Console) -> None:
     """Print each table, and what its marks mean."""
     for number, headline in enumerate(headlines):
-        say(console, "")
+        print_line(console, "")
         if len(headlines) > 1:
-            say(console, headline.sheet.title, "bold underline")
-        print_sheet(headline.sheet, console)
+            print_line(console, headline.sheet.title, "bold underline")
+        print_model(headline.sheet, console)
         if number == len(headlines) - 1 or headlines[number + 1].notes != headline.notes:
             for note in headline.notes:
-                say(console, note, "dim")
+                print_line(console, note, "dim")
 
 
 def to_markdown(headlines: Sequence[Headline], level: int = 2) -> str:
@@ -153,7 +153,7 @@ def to_markdown(headlines: Sequence[Headline], level: int = 2) -> str:
     for headline in headlines:
         sheet = headline.sheet
         title = sheet.corner.capitalize() + (f": {sheet.title}" if len(headlines) > 1 else "")
-        lines = [f"{'#' * level} {escaped(title)}", "", written(sheet)]
-        lines += [escaped(note, "[") + "  " for note in headline.notes]
+        lines = [f"{'#' * level} {escape_markdown(title)}", "", written(sheet)]
+        lines += [escape_markdown(note, "[") + "  " for note in headline.notes]
         parts.append("\n".join(lines).rstrip() + "\n")
     return "\n".join(parts)

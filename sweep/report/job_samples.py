@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.columns import values_of
-from sweep.stats.arrange import Arranged, arrange, by_capacity
+from sweep.stats.arrange import ArrangedCells, arrange, by_capacity
 from sweep.stats.cell_columns import Rows
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
@@ -39,7 +39,7 @@ class Jobs:
 
 
 @dataclass(frozen=True)
-class Sample:
+class CapacitySample:
     """What is looked into at one capacity of one block; ``of`` is by position of the column."""
 
     block: int
@@ -48,16 +48,16 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class JobSamples:
     """What the report looks into, and what it leaves out, in words."""
 
-    samples: list[Sample]
+    samples: list[CapacitySample]
     left_out: list[str]
 
 
-def look_into(
+def sample_jobs(
     cells: pa.Table, cache: Cache, *, swept: Sequence[str], baseline: str | None
-) -> Sampled:
+) -> JobSamples:
     """Read some of the cells' jobs: bounded in number and size, the same ones every time.
 
     The first `MAX_BLOCKS` blocks and `MAX_COLUMNS` policies, the lowest, middle and highest
@@ -82,18 +82,18 @@ def look_into(
         left_out.append(f"all but the first {n_seeds} seed{'s' * (n_seeds != 1)}")
     looked = np.array([row for *_, rows in chosen for row in rows[:n_seeds]], np.int64)
     other = dict(_baselines(them, blocks[:MAX_BLOCKS], looked))
-    samples: dict[tuple[int, float], Sample] = {}
+    samples: dict[tuple[int, float], CapacitySample] = {}
     reader = _Reader(them, cache)
     for at, capacity, column, rows in chosen:
         jobs = Jobs()
         for row in rows[:n_seeds].tolist():
             reader.add(jobs, row, other.get(row))
         if jobs.jct_s:
-            samples.setdefault((at, capacity), Sample(at, capacity, {})).of[column] = jobs
-    return Sampled(list(samples.values()), left_out if samples else [])
+            samples.setdefault((at, capacity), CapacitySample(at, capacity, {})).of[column] = jobs
+    return JobSamples(list(samples.values()), left_out if samples else [])
 
 
-def _groups(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Rows]]:
+def _groups(them: ArrangedCells, members: Rows) -> Iterator[tuple[float, int, Rows]]:
     """Rows of a block by capacity and column, seeds ascending, those that did not fail."""
     n = len(np.unique(them.capacity[members]))
     chosen = (0, n // 2, n - 1) if n > MAX_CAPACITIES else range(n)
@@ -105,7 +105,7 @@ def _groups(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Rows]]:
                 yield world.capacity, column, rows[them.column[rows] == column]
 
 
-def _n_seeds(them: Arranged, groups: Sequence[Rows], cache: Cache) -> tuple[int, int]:
+def _n_seeds(them: ArrangedCells, groups: Sequence[Rows], cache: Cache) -> tuple[int, int]:
     """How many seeds of each group to read, at least one; and how many there are."""
     n_all = max(map(len, groups), default=0)
     used, n = 0, 0
@@ -118,7 +118,9 @@ def _n_seeds(them: Arranged, groups: Sequence[Rows], cache: Cache) -> tuple[int,
     return n, n_all
 
 
-def _baselines(them: Arranged, blocks: Sequence[Rows], wanted: Rows) -> Iterator[tuple[int, int]]:
+def _baselines(
+    them: ArrangedCells, blocks: Sequence[Rows], wanted: Rows
+) -> Iterator[tuple[int, int]]:
     """Each of the rows that are wanted with the baseline's of the same pair."""
     for members in blocks:
         for _, _, both in pairs(them, members):
@@ -129,7 +131,7 @@ def _baselines(them: Arranged, blocks: Sequence[Rows], wanted: Rows) -> Iterator
 class _Reader:
     """Reads cells, the last few of the baseline's once."""
 
-    def __init__(self, them: Arranged, cache: Cache) -> None:
+    def __init__(self, them: ArrangedCells, cache: Cache) -> None:
         self._them = them
         self._cache = cache
         self._kept: dict[int, F8] = {}
@@ -155,15 +157,15 @@ class _Reader:
                 column = values_of(table[name].combine_chunks()).astype(np.float64)
                 values.append(column[np.isfinite(column)])
         if is_first:
-            jobs.utilization = metadata(table, "utilization")
-            jobs.value = metadata(table, "value")
+            jobs.utilization = read_metadata(table, "utilization")
+            jobs.value = read_metadata(table, "value")
 
     def _read(self, row: int) -> tuple[pa.Table | None, F8 | None]:
         result = self._cache.get(self._them.key(row))
         return (None, None) if result is None else (result.jobs, result.jct_s())
 
 
-def metadata(table: pa.Table, name: str) -> Any | None:
+def read_metadata(table: pa.Table, name: str) -> Any | None:
     """Read what an evaluator kept beside its table; None where there is no such thing."""
     text = (table.schema.metadata or {}).get(name.encode())
     return None if text is None else json.loads(text)

@@ -13,8 +13,8 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.base.columns import numbers, values_of
 from sim.base.errors import InputError
-from sweep.stats.arrange import alike
-from sweep.stats.cell_columns import NOT_METRICS, Rows, coded, numbers_of, text
+from sweep.stats.arrange import group_ids
+from sweep.stats.cell_columns import NOT_METRICS, Rows, factorize, text, to_float64
 from sweep.stats.metric_format import in_order
 from sweep.store.folder import SweepFolder
 
@@ -80,7 +80,7 @@ def match(a: SweepFolder, b: SweepFolder, labels: Sequence[str], but: Sequence[s
     heads = [folder.cells(["key", "status"]) for folder in folders]
     n_mine = heads[0].num_rows
     texts = {name: values for name, (values, _) in columns.items()}
-    number = alike([(len(values), codes) for values, codes in columns.values()])
+    number = group_ids([(len(values), codes) for values, codes in columns.values()])
     for folder, begin, end in ((a, 0, n_mine), (b, n_mine, len(number))):
         at = _repeated(number[begin:end])
         if at is not None:
@@ -105,7 +105,7 @@ def _texts(folder: SweepFolder, name: str) -> tuple[list[str], Rows]:
     What has no column is looked up in the cells' own configurations.
     """
     if name in folder.schema().names:
-        values, which = coded(folder.cells([name]).column(name))
+        values, which = factorize(folder.cells([name]).column(name))
     else:
         parts = folder.parts(columns=["config"])
         found = [_configured(each, name) for p in parts for each in p["config"].to_pylist()]
@@ -156,7 +156,7 @@ def _so_far(heads: Sequence[pa.Table], rows: tuple[Rows, Rows]) -> tuple[Mask, R
     verdict = np.where(rows[0] == NOWHERE, VERDICTS.index(ONLY_B), VERDICTS.index(ONLY_A))
     keys, failed = [], []
     for head, side in zip(heads, rows, strict=True):
-        statuses, which = coded(head["status"])
+        statuses, which = factorize(head["status"])
         fails = np.array([status == "failed" for status in statuses], bool)[which]
         failed.append(fails[side[both]])
         keys.append(head["key"].combine_chunks().take(numbers(side[both])))
@@ -182,7 +182,7 @@ def _metric(
         values = np.full(len(side), np.nan)
         if name in folder.schema().names:
             there = side != NOWHERE
-            values[there] = numbers_of(folder.cells([name]), name)[side[there]]
+            values[there] = to_float64(folder.cells([name]), name)[side[there]]
         ends.append(values)
     a, b = ends
     differs = (a.view(np.int64) != b.view(np.int64)) & ~(np.isnan(a) & np.isnan(b))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sweep.report.table import columns_of
+from sweep.report.table import columns_present
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
@@ -34,7 +34,7 @@ Place = tuple[Block, int, int]
 """A block, and which of its capacities and columns."""
 
 
-def chosen(summary: Summary, metrics: Sequence[str]) -> list[str]:
+def choose_metrics(summary: Summary, metrics: Sequence[str]) -> list[str]:
     """Return the metrics to show: those named, else the usual ones that there are."""
     for name in metrics:
         if name not in summary.metrics:
@@ -46,7 +46,7 @@ def chosen(summary: Summary, metrics: Sequence[str]) -> list[str]:
 def _places(summary: Summary) -> Iterator[Place]:
     for block in summary.blocks:
         for capacity in range(len(block.capacities)):
-            yield from ((block, capacity, column) for column in columns_of(summary, block))
+            yield from ((block, capacity, column) for column in columns_present(summary, block))
 
 
 def _labels(summary: Summary, place: Place) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from itertools import groupby
 
 import numpy as np
 
-from sweep.report.table import columns_of, size
-from sweep.report.table_model import Cell, Group, Sheet, escaped
+from sweep.report.table import capacity_text, columns_present
+from sweep.report.table_model import Cell, Group, TableModel, escape_markdown
 from sweep.report.table_model import to_markdown as written
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
@@ -26,7 +26,7 @@ class Picture:
     """The picture of one trace and settings: a row a policy, a cell a capacity, empty for none."""
 
     label: str  # what is shown, in words
-    sheet: Sheet
+    sheet: TableModel
     notes: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ def _picture(verdicts: Sequence[Verdict]) -> Picture:
         notes.append(f"{TIED}: exactly tied")
     title = ", ".join((first.trace, *(f"{key}={value}" for key, value in first.settings)))
     heads = [(text(v.capacity), *[f"({m})" for m in [v.machines] if m]) for v in verdicts]
-    made = Sheet(tuple(heads), (Group("", rows),), "capacity", title, "picture")
+    made = TableModel(tuple(heads), (Group("", rows),), "capacity", title, "picture")
     return Picture(label, made, (*notes, *filter(None, map(_world, verdicts))))
 
 
@@ -122,7 +122,7 @@ def fronts(summary: Summary, block: Block) -> Iterator[tuple[int, list[int]]]:
     for k in range(len(block.capacities)):
         points = {
             c: (float(block.mean[k, c, mean]), float(block.mean[k, c, tail]))
-            for c in columns_of(summary, block)
+            for c in columns_present(summary, block)
             if np.isfinite(block.mean[k, c, [mean, tail]]).all()
         }
         if len(points) > 1:
@@ -139,14 +139,15 @@ def to_markdown(pictures: Sequence[Picture], summary: Summary) -> str:
     lines: list[str] = []
     for picture in pictures:
         title = f"{picture.sheet.title}: " if len(pictures) > 1 else ""
-        lines += [escaped(f"{title}{picture.label}"), "", written(picture.sheet)]
+        lines += [escape_markdown(f"{title}{picture.label}"), "", written(picture.sheet)]
         lines += ["; ".join(picture.notes), ""] if picture.notes else []
     for block in summary.blocks:
-        title = f"{block.title} at" if len(summary.blocks) > 1 else "At"
+        title = f"{block.title} at capacity" if len(summary.blocks) > 1 else "At capacity"
         for k, front in fronts(summary, block):
             names = ", ".join(summary.columns[c].label for c in front)
-            said = (
-                f"{title} {size(block, k)} no other policy beats in both mean and p99 JCT: {names}."
+            where = f"{title} {capacity_text(block, k)}"
+            sentence = (
+                f"{where}, no policy has both a lower mean and a lower p99 JCT than: {names}."
             )
-            lines += [escaped(said) + "  "]
+            lines += [escape_markdown(sentence) + "  "]
     return "\n".join(lines).rstrip() + "\n" if lines else ""

@@ -19,7 +19,7 @@ from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 from sweep.store.cache import Cache
 
-Looked = tuple[job_samples.Sampled, report_gantt.Gantt | None]
+Looked = tuple[job_samples.JobSamples, report_gantt.Gantt | None]
 """What the cells' own files show."""
 
 
@@ -32,8 +32,8 @@ def look(
 ) -> Looked:
     """Look into the cells that a cache keeps; see `sweep.report.write` for the arguments."""
     if cache is None or "key" not in cells.column_names:
-        return job_samples.Sampled([], []), None
-    sampled = job_samples.look_into(cells, cache, swept=swept, baseline=baseline)
+        return job_samples.JobSamples([], []), None
+    sampled = job_samples.sample_jobs(cells, cache, swept=swept, baseline=baseline)
     return sampled, report_gantt.choose(cells, cache, row)
 
 
@@ -82,7 +82,7 @@ def context(
                 "id": f"block-{number}",
                 "title": block.title,
                 "families": families,
-                "table": table.sheet(summary, block),
+                "table": table.build_table(summary, block),
             }
         )
     gantt = None
@@ -122,7 +122,7 @@ def context(
 def _front_caption(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -> str:
     where = f"{block.title}, " if len(summary.blocks) > 1 else ""
     names = ", ".join(summary.columns[column].label for column in front)
-    return f"{where}capacity {table.size(block, capacity)}: {names} on the front"
+    return f"{where}capacity {table.capacity_text(block, capacity)}: {names} on the front"
 
 
 def _metric_plot(plots: _Plots, summary: Summary, block: Block, metric: str) -> dict[str, str]:

@@ -12,8 +12,8 @@ import numpy as np
 
 from sim.base import html
 from sim.base.arrays import F8
-from sweep.report.job_samples import Jobs, Sample
-from sweep.report.table import columns_of
+from sweep.report.job_samples import CapacitySample, Jobs
+from sweep.report.table import columns_present
 from sweep.stats.arrange import Column
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
@@ -41,7 +41,7 @@ def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) 
     scale = 100.0 if look.kind == "percent" else 1.0
     is_line = len(block.capacities) > 1
     data = []
-    columns = columns_of(summary, block)
+    columns = columns_present(summary, block)
     for place, column in enumerate(columns):
         means = [float(v) for v in block.mean[:, column, at]]
         halves = [
@@ -90,7 +90,7 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
     x, y = (summary.metrics.index(name) for name in ("jct_mean_s", "jct_p99_s"))
     halves = half_intervals(block)[capacity]
     data: list[Figure] = []
-    columns = columns_of(summary, block)
+    columns = columns_present(summary, block)
     named = [c for c in columns if c in front or summary.columns[c].is_baseline]
     points = {c: (float(block.mean[capacity, c, x]), float(block.mean[capacity, c, y]))
               for c in columns if np.isfinite(block.mean[capacity, c, [x, y]]).all()}  # fmt: skip
@@ -272,7 +272,7 @@ _KINDS = (
 )
 
 
-def figures(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
+def figures(sample: CapacitySample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
     """Draw what is known of the jobs at one capacity: caption, note and plotly figure.
 
     Curves are of all seeds' jobs together, thinned to `N_POINTS` quantiles, which are values that
@@ -306,7 +306,9 @@ def _cdf(values: F8) -> tuple[list[float], list[float]]:
     return [_short(values[i]) for i in at], [_short((i + 1) / n) for i in at]
 
 
-def _utilization(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
+def _utilization(
+    sample: CapacitySample, columns: Sequence[Column]
+) -> Iterator[tuple[str, str, Figure]]:
     data, resources = [], []
     for at, jobs in sample.of.items():
         use = jobs.utilization
@@ -322,7 +324,7 @@ def _utilization(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[st
         yield "Utilisation over time", "of the bottleneck, first seed", figure
 
 
-def _value(sample: Sample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
+def _value(sample: CapacitySample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
     data = []
     for at, jobs in sample.of.items():
         value = jobs.value

@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from sweep.report import table_model
-from sweep.report.console import say
-from sweep.report.table_model import Sheet, escaped
+from sweep.report.console import print_line
+from sweep.report.table_model import TableModel, escape_markdown
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     @property
-    def sheet(self) -> Sheet:
+    def sheet(self) -> TableModel:
         """The same for every medium."""
-        return table_model.of_texts(self.header, self.rows, title=self.caption)
+        return table_model.from_texts(self.header, self.rows, title=self.caption)
 
 
 @dataclass(frozen=True)
@@ -51,24 +51,26 @@ class Section:
 
 def to_markdown(section: Section, level: int = 2) -> str:
     """Write a section as Markdown, its heading at `level`."""
-    lines = [f"{'#' * level} {escaped(section.title)}", ""]
-    lines += [escaped(sentence) + "  " for sentence in section.sentences]
+    lines = [f"{'#' * level} {escape_markdown(section.title)}", ""]
+    lines += [escape_markdown(sentence) + "  " for sentence in section.sentences]
     for table in section.tables:
-        lines += ["", escaped(table.caption), ""] if table.caption else [""]
+        lines += ["", escape_markdown(table.caption), ""] if table.caption else [""]
         lines.append(table_model.to_markdown(table.sheet).rstrip())
-    lines += ["", *(escaped(note) + "  " for note in section.notes)] if section.notes else []
+    lines += (
+        ["", *(escape_markdown(note) + "  " for note in section.notes)] if section.notes else []
+    )
     return "\n".join(lines).rstrip() + "\n"
 
 
 def print_section(section: Section, console: Console) -> None:
     """Print a section: its title, sentences and tables."""
-    say(console, section.title, "bold underline")
+    print_line(console, section.title, "bold underline")
     for sentence in section.sentences:
-        say(console, sentence, "bold" if section.is_answer else "")
+        print_line(console, sentence, "bold" if section.is_answer else "")
     for table in section.tables:
-        say(console, "")
+        print_line(console, "")
         if table.caption:
-            say(console, table.caption)
-        table_model.print_sheet(table.sheet, console)
+            print_line(console, table.caption)
+        table_model.print_model(table.sheet, console)
     for note in section.notes:
-        say(console, note, "dim")
+        print_line(console, note, "dim")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sweep.report.table_model import BEST, Cell, Group, Sheet, escaped
+from sweep.report.table_model import BEST, Cell, Group, TableModel, escape_markdown
 from sweep.report.table_model import to_markdown as written
 from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import Column
@@ -18,17 +18,17 @@ ABSENT, FAILED, FEWER = "–", "failed", "†"
 BASELINE = "baseline"
 
 
-def columns_of(summary: Summary, block: Block) -> list[int]:
+def columns_present(summary: Summary, block: Block) -> list[int]:
     """Columns (positions in ``summary.columns``) that have at least one cell in the block."""
     return [int(at) for at in np.flatnonzero(block.n_planned.sum(axis=0))]
 
 
-def sheet(
+def build_table(
     summary: Summary, block: Block, metrics: Sequence[str] | None = None, *, by_policy: bool = False
-) -> Sheet:
+) -> TableModel:
     """Make the table of a block: metrics below each other, or policies if `by_policy`."""
     chosen = summary.metrics if metrics is None else metrics
-    columns = columns_of(summary, block)
+    columns = columns_present(summary, block)
     heads = [tuple(column_lines(summary.columns[at])) for at in columns]
     groups = []
     for capacity in range(len(block.capacities)):
@@ -38,11 +38,11 @@ def sheet(
         else:
             labels = list(chosen)
         rows = tuple((label, tuple(row)) for label, row in zip(labels, cells, strict=True))
-        groups.append(Group(f"capacity {size(block, capacity)}", rows))
+        groups.append(Group(f"capacity {capacity_text(block, capacity)}", rows))
     if by_policy:
-        return Sheet(tuple((name,) for name in chosen), tuple(groups), title=block.title)
+        return TableModel(tuple((name,) for name in chosen), tuple(groups), title=block.title)
     codes = {name: style(name).meaning or style(name).label for name in chosen}
-    return Sheet(tuple(heads), tuple(groups), "metric", block.title, codes=codes)
+    return TableModel(tuple(heads), tuple(groups), "metric", block.title, codes=codes)
 
 
 def _cell(summary: Summary, block: Block, capacity: int, column: int, metric: str) -> Cell:
@@ -112,7 +112,7 @@ def column_lines(column: Column) -> list[str]:
     return [*column.words, *([BASELINE] if column.is_baseline else [])]
 
 
-def size(block: Block, capacity: int) -> str:
+def capacity_text(block: Block, capacity: int) -> str:
     """Write the block's capacity number `capacity`, and how large that is if it is known."""
     machines = block.machines[capacity]
     return text(block.capacities[capacity]) + (f" ({machines})" if machines else "")
@@ -120,10 +120,10 @@ def size(block: Block, capacity: int) -> str:
 
 def to_markdown(summary: Summary, level: int = 2) -> str:
     """Write the same tables as Markdown, a block's heading at `level`."""
-    lines = [escaped(line) + "  " for line in headline(summary)]
+    lines = [escape_markdown(line) + "  " for line in headline(summary)]
     for block in summary.blocks if summary.metrics else ():
         if len(summary.blocks) > 1:
-            lines += ["", f"{'#' * level} {escaped(block.title)}"]
-        lines += ["", written(sheet(summary, block)).rstrip()]
-    below = [escaped(line) + "  " for line in legend(summary, best="bold")]
+            lines += ["", f"{'#' * level} {escape_markdown(block.title)}"]
+        lines += ["", written(build_table(summary, block)).rstrip()]
+    below = [escape_markdown(line) + "  " for line in legend(summary, best="bold")]
     return "\n".join([*lines, "", *below]).rstrip() + "\n"

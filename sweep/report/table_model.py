@@ -16,7 +16,7 @@ from rich.text import Text
 
 from sim.base.text import label as in_short
 from sim.base.text import printable, single_line
-from sweep.report.console import signs, width_of
+from sweep.report.console import ascii_substitutes, terminal_width
 
 BEST = "*"
 _GAP = 2  # blanks between columns
@@ -53,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TableModel:
     """A table. ``codes`` are labels that a program knows, with what they mean; None for none."""
 
     heads: tuple[tuple[str, ...], ...]  # of each column, in lines
@@ -70,16 +70,16 @@ class Sheet:
         return [max(len(c.rest + c.mark.replace(BEST, "")) for c in col) for col in zip(*rows)]  # noqa: B905
 
 
-def of_texts(
+def from_texts(
     header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", kind: str = ""
-) -> Sheet:
+) -> TableModel:
     """Make a table of texts; the first of each row names it."""
     body = tuple((row[0], tuple(map(Cell, row[1:]))) for row in rows)
     heads = tuple((name,) for name in header[1:])
-    return Sheet(heads, (Group("", body),), header[0], title, kind)
+    return TableModel(heads, (Group("", body),), header[0], title, kind)
 
 
-def escaped(text: str, *more: str) -> str:
+def escape_markdown(text: str, *more: str) -> str:
     """Take the meaning in Markdown from a text's signs, and from some `more`.
 
     Inside a word ``_`` has none, and ``[`` has none but before a link's address.
@@ -92,7 +92,7 @@ def escaped(text: str, *more: str) -> str:
     return _OUTSIDE_WORDS.sub(lambda found: "\\_" * len(found[0]), text)
 
 
-def code(text: str) -> str:
+def code_span(text: str) -> str:
     """Write a text as Markdown's code, in one line, fit for the cell of a table.
 
     It stands between more backticks than it has in a row.
@@ -111,20 +111,20 @@ _OUTSIDE_WORDS = re.compile(r"(?<!\w)_+|_+(?!\w)")
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( %)?|nan")
 
 
-def to_markdown(sheet: Sheet) -> str:
+def to_markdown(sheet: TableModel) -> str:
     """Write a table as Markdown; what is best or better is bold."""
-    heads = [escaped(" ".join(head)) for head in sheet.heads]
-    lines = [[escaped(sheet.corner), *heads], ["---", *_sides(sheet)]]
+    heads = [escape_markdown(" ".join(head)) for head in sheet.heads]
+    lines = [[escape_markdown(sheet.corner), *heads], ["---", *_sides(sheet)]]
     for group in sheet.groups:
         if group.title:
-            lines.append([f"**{escaped(group.title)}**", *[""] * len(heads)])
+            lines.append([f"**{escape_markdown(group.title)}**", *[""] * len(heads)])
         for label, cells in group.rows:
-            name = escaped(label) if sheet.codes is None else code(label)
+            name = escape_markdown(label) if sheet.codes is None else code_span(label)
             lines.append([name, *map(_markdown_cell, cells)])
     return "".join(f"| {' | '.join(texts)} |\n" for texts in lines)
 
 
-def _sides(sheet: Sheet) -> list[str]:
+def _sides(sheet: TableModel) -> list[str]:
     """Tell where each column is flush: numbers right, what is read as a text left."""
     if sheet.kind == "headline":
         return ["---"] * len(sheet.heads)
@@ -139,24 +139,24 @@ def _sides(sheet: Sheet) -> list[str]:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    words = escaped(cell.line().replace(BEST, ""), "[")
+    words = escape_markdown(cell.line().replace(BEST, ""), "[")
     words = f"**{words}**" if cell.look == "better" or "best" in cell.look.split() else words
-    return f"{words} ({escaped(cell.small)})" if cell.small else words
+    return f"{words} ({escape_markdown(cell.small)})" if cell.small else words
 
 
-def print_sheet(sheet: Sheet, console: Console) -> None:
+def print_model(sheet: TableModel, console: Console) -> None:
     """Print a table, in as many parts as the width asks for; no number is cut or wrapped.
 
     Before it is parted its numbers are set tighter, if that is enough. Where the output cannot hold
     ``±`` and ``×``, plain letters stand for them.
     """
-    plain = signs(console)
+    plain = ascii_substitutes(console)
     sheet = _printable(sheet)
     rows = [row for group in sheet.groups for row in group.rows]
     indent = "  " * any(group.title for group in sheet.groups)
     first = max(len(sheet.corner), *(len(indent + label) for label, _ in rows))
     columns = [[cells[at] for _, cells in rows] for at in range(len(sheet.heads))]
-    room = width_of(console) - first
+    room = terminal_width(console) - first
     texts, cuts = _laid_out(sheet.heads, columns, room, plain, " ")
     closer = _laid_out(sheet.heads, columns, room, plain, "")
     if len(closer[1]) < len(cuts):
@@ -187,7 +187,7 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
                 row += 1
 
 
-def _printable(sheet: Sheet) -> Sheet:
+def _printable(sheet: TableModel) -> TableModel:
     """Return a table of which no text moves the cursor or fills lines."""
     groups = [
         Group(

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from sweep.report import default_metrics
-from sweep.report.console import say
-from sweep.report.table import headline, legend, sheet
-from sweep.report.table_model import print_sheet
+from sweep.report.console import print_line
+from sweep.report.table import build_table, headline, legend
+from sweep.report.table_model import print_model
 from sweep.stats.summary import Summary
 
 MOST_SENTENCES = 12
@@ -22,11 +22,13 @@ MOST_SENTENCES = 12
 def print_verdict(sentences: Sequence[str], console: Console) -> None:
     """Print what a sweep's verdicts say, a paragraph each."""
     for sentence in sentences[:MOST_SENTENCES]:
-        say(console, sentence, "bold")
+        print_line(console, sentence, "bold")
     if len(sentences) > MOST_SENTENCES:
-        say(console, f"and {len(sentences) - MOST_SENTENCES} more, in verdict.json and the report")
+        print_line(
+            console, f"and {len(sentences) - MOST_SENTENCES} more, in verdict.json and the report"
+        )
     if sentences:
-        say(console, "")
+        print_line(console, "")
 
 
 def print_table(
@@ -35,17 +37,17 @@ def print_table(
     """Print metrics for every policy, capacity by capacity; all of them if none are `shown`."""
     console = console or Console()
     for line in headline(summary):
-        say(console, line, "dim")
+        print_line(console, line, "dim")
     for block in summary.blocks if summary.metrics else ():
-        say(console, "")
+        print_line(console, "")
         if len(summary.blocks) > 1:
-            say(console, block.title, "bold underline")
-        made = sheet(summary, block, shown, by_policy=not console.is_terminal)
-        print_sheet(made, console)
+            print_line(console, block.title, "bold underline")
+        made = build_table(summary, block, shown, by_policy=not console.is_terminal)
+        print_model(made, console)
     notes = legend(summary, shown=shown)
     if shown is not None:
-        notes += default_metrics.folded(summary, shown)
+        notes += default_metrics.unshown_lines(summary, shown)
     if notes:
-        say(console, "")
+        print_line(console, "")
     for line in notes:
-        say(console, line, "dim")
+        print_line(console, line, "dim")

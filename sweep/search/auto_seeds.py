@@ -41,7 +41,7 @@ class AutoSeeds:
     """Adds seeds to a grid until its intervals are narrow."""
 
     def __init__(self, request: Request) -> None:
-        self.request, self.asks = request, request.precision
+        self.request, self.id_part = request, request.precision
         self._grid = grid.build(request)
 
     @property

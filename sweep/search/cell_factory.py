@@ -13,7 +13,7 @@ from sweep.grid.request import Request
 from sweep.stats.cell_columns import text
 
 
-class Points:
+class CellFactory:
     """Makes cells of a request, each configuration resolved once."""
 
     def __init__(self, request: Request) -> None:
@@ -35,12 +35,12 @@ class Points:
         return self.grid({key: (known.get(key),) for key in self._request.axes} | {"seed": seeds})
 
 
-def place(cell: Cell, *apart: str) -> str:
+def search_key(cell: Cell, *apart: str) -> str:
     """Tell a cell's policy and world from all others, whatever its seed and the labels `apart`."""
     return canonical({k: v for k, v in cell.labels.items() if k not in ("seed", *apart)})
 
 
-def settings_of(labels: Mapping[str, Any], without: Sequence[str]) -> str:
+def settings_text(labels: Mapping[str, Any], without: Sequence[str]) -> str:
     """Write what else is swept of a cell, such as ``policy.queues=3``."""
     others = {k: v for k, v in labels.items() if k not in without and v is not None}
     return ", ".join(f"{key}={text(value)}" for key, value in others.items())

@@ -17,7 +17,7 @@ from sweep.stats.cell_columns import text
 from sweep.store.cell import CellError
 
 
-class Answers:
+class CellResults:
     """Metrics and errors by cell, batch by batch."""
 
     def __init__(self) -> None:

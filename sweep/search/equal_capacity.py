@@ -26,9 +26,9 @@ from sim.base.columns import table_of
 from sim.base.random import stream
 from sim.metrics import METRICS
 from sweep.report.section import Section
-from sweep.search.section_builder import Part, Row, section
+from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
-from sweep.stats.arrange import Arranged, arrange, by_capacity
+from sweep.stats.arrange import ArrangedCells, arrange, by_capacity
 from sweep.stats.cell_columns import Rows, text
 from sweep.stats.metric_format import is_fraction, style
 
@@ -65,18 +65,18 @@ def table(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table | None:
     return table_of(rows, SCHEMA) if rows else None
 
 
-def of(alike: pa.Table, config: Mapping[str, Any]) -> Section:
+def build(alike: pa.Table, config: Mapping[str, Any]) -> Section:
     """Word ``equal_capacity.parquet``."""
     rows, baseline = alike.to_pylist(), config["baseline"]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
 
-    def say(members: list[Row], _: str) -> Part:
+    def say(members: list[Row], _: str) -> SectionPart:
         by: dict[str, dict[str, Row]] = {}
         for row in members:
             by.setdefault(row["policy"], {})[row["metric"]] = row
         lines = [(policy, *(_entry(of.get(m)) for m in metrics)) for policy, of in by.items()]
         said = [_sentence(row, baseline) for row in members if row["metric"] == metrics[0]]
-        return Part(said, ("policy", *metrics), lines)
+        return SectionPart(said, ("policy", *metrics), lines)
 
     notes = [
         f"{baseline} was not run at 1; its largest capacity, {text(at)}, stands for it."
@@ -88,7 +88,7 @@ def of(alike: pa.Table, config: Mapping[str, Any]) -> Section:
     )
     title = f"Capacity that does as well as {baseline}"
     about = Section("equal-capacity", title, (), notes=tuple(notes))
-    return section(about, rows, ["trace", "settings"], say)
+    return build_section(about, rows, ["trace", "settings"], say)
 
 
 def _sentence(row: Row, baseline: str) -> str:
@@ -115,7 +115,7 @@ def _end(row: Row, end: float) -> str:
     return f">{text(row['most'])}" if end == math.inf else f"{end:.2f}"
 
 
-def _metrics(them: Arranged, chosen: Sequence[str]) -> list[str]:
+def _metrics(them: ArrangedCells, chosen: Sequence[str]) -> list[str]:
     """Choose what to compare: what is shown, if that is chosen, or what is usual."""
     known = [name for name in (chosen or USUAL) if name in them.names and style(name).better]
     own = [name for name in known if name not in METRICS or not METRICS[name].against_baseline]
@@ -127,7 +127,7 @@ def _varies(values: F8) -> bool:
     return bool((there != there[:1]).any())
 
 
-def _rows(them: Arranged, members: Rows, metric: str) -> Iterator[dict[str, Any]]:
+def _rows(them: ArrangedCells, members: Rows, metric: str) -> Iterator[dict[str, Any]]:
     worlds = by_capacity(them, members)
     # by column and capacity: seeds, ascending, and the values
     cells: dict[int, dict[float, tuple[Rows, F8]]] = defaultdict(dict)
@@ -149,7 +149,7 @@ def _rows(them: Arranged, members: Rows, metric: str) -> Iterator[dict[str, Any]
             continue
         columns = [values[np.isin(of, seeds)] for of, values in both]
         own, theirs = np.stack(columns[:-1], axis=1), columns[-1]
-        ends = alike(np.array(capacities), own, theirs, metric)
+        ends = matching_capacity(np.array(capacities), own, theirs, metric)
         yield {
             "metric": metric,
             "at": at,
@@ -161,7 +161,9 @@ def _rows(them: Arranged, members: Rows, metric: str) -> Iterator[dict[str, Any]
         }
 
 
-def alike(capacities: F8, own: F8, theirs: F8, metric: str) -> tuple[float, float, float]:
+def matching_capacity(
+    capacities: F8, own: F8, theirs: F8, metric: str
+) -> tuple[float, float, float]:
     """Find where a policy does as well as another does, with the ends of the 95 % interval.
 
     `own` has a row a seed and a column a capacity, `theirs` a number a seed. What is found is

@@ -24,9 +24,9 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.search import race, settings, space
-from sweep.search.cell_factory import Points, place
-from sweep.search.cell_results import Answers, where
-from sweep.search.proposals import Case, Proposals, Tried
+from sweep.search.cell_factory import CellFactory, search_key
+from sweep.search.cell_results import CellResults, where
+from sweep.search.proposals import Case, Proposals, TriedSetting
 from sweep.search.scores import Scores
 from sweep.search.space import Parameter, Values
 from sweep.search.strategy import Batches, Search, side_by_side
@@ -39,16 +39,16 @@ MOST_TESTED = 3
 """Settings of a front that are compared with the default."""
 
 
-class Searches:
+class ParameterSearches:
     """All searches of a request."""
 
     def __init__(self, request: Request) -> None:
         goal = request.goal
         assert isinstance(goal, goals.Search)
-        self.request, self.asks, self.goal = request, goal, goal
-        self._points = Points(request)
+        self.request, self.id_part, self.goal = request, goal, goal
+        self._points = CellFactory(request)
         self.cases: list[Case] = []
-        self.answers = Answers()
+        self.answers = CellResults()
         self.of_search = range(goal.seeds)  # seeds that are searched on
         # those that only the best and the default meet
         self.of_test = range(goal.seeds, goal.seeds + goal.test_seeds)
@@ -69,7 +69,7 @@ class Searches:
         """Give a cell's place among the rows: by search, setting and seed."""
         for at, case in enumerate(self.cases):
             apart = [p.key for p in case.parameters]
-            if place(cell, *apart) == place(case.cell, *apart):
+            if search_key(cell, *apart) == search_key(case.cell, *apart):
                 values = {key: cell.labels[key] for key in apart}
                 known = [canonical(tried.values) for tried in case.tried]
                 return at, known.index(canonical(values)), cell.seed
@@ -86,7 +86,7 @@ class Searches:
         self._points.grid(axes | ends, is_strict=True)
         found = []
         for cell in self._points.grid({k: v for k, v in axes.items() if k not in goal.space}):
-            parameters = space.of_policy(cell.policy, goal.space)
+            parameters = space.policy_parameters(cell.policy, goal.space)
             if not parameters:
                 raise InputError(
                     f"policy={cell.labels['policy']} has none of {', '.join(goal.space)}: leave it "
@@ -103,7 +103,7 @@ class Searches:
         request = self.request
         for option in request.axes["policy"]:
             policy = request.options.compose(policy=option)["policy"]
-            for parameter in space.of_policy(policy, {key: self.goal.space[key]}):
+            for parameter in space.policy_parameters(policy, {key: self.goal.space[key]}):
                 return (parameter.choices or (parameter.low,))[0]
         return None
 
@@ -124,20 +124,20 @@ class Searches:
                 rule="range",
             )
         most = max(n for n in range(1, left + 1) if race.cost(n, goal.seeds) <= left)
-        digest = hashlib.sha256(place(cell, *goal.space).encode()).digest()
+        digest = hashlib.sha256(search_key(cell, *goal.space).encode()).digest()
         seed = int.from_bytes(digest[:4], "big") % 2**31
         proposals = Proposals(parameters, len(goal.metrics), seed, most)
         if proposals.is_grid:
             batch = int(space.n_settings(parameters))
         zeros = [0.0] * len(goal.metrics)
-        default = Tried(0, space.default_of(cell, parameters), 0, zeros, "default")
+        default = TriedSetting(0, space.default_values(cell, parameters), 0, zeros, "default")
         like = self._points.cells(cell, (0,), **default.values)[0]
         return Case(like, parameters, proposals, batch, left, [default])
 
     def _search(self, case: Case) -> Search:
         """Search: batches of settings race until there are no cells left, then the best are tested.
 
-        The first thing it asks for are the default's cells, and those of the first batch.
+        The first thing it id_part for are the default's cells, and those of the first batch.
         """
         default = case.tried[0]
         base = self.cells(case, default.values, self.of_search)
@@ -168,7 +168,7 @@ class Searches:
             both = [self.cells(case, at.values, self.of_test) for at in (default, *case.tested)]
             self.answers = yield list(chain.from_iterable(both))
 
-    def _ask(self, case: Case) -> list[Tried]:
+    def _ask(self, case: Case) -> list[TriedSetting]:
         """Propose settings, as many as there are cells left for."""
         n = case.batch
         while n and race.cost(n, self.goal.seeds) > case.cells_left:
@@ -181,7 +181,7 @@ class Searches:
             else:
                 new.append(values)
         case.cells_left -= race.cost(n, self.goal.seeds)
-        batch = [Tried(len(case.tried) + at, values) for at, values in enumerate(new)]
+        batch = [TriedSetting(len(case.tried) + at, values) for at, values in enumerate(new)]
         case.tried += batch
         return batch
 
@@ -196,7 +196,7 @@ class Searches:
         for name in self.goal.metrics:
             self.answers.check_metric("search.metric", name, base)
 
-    def _choose(self, case: Case) -> list[Tried]:
+    def _choose(self, case: Case) -> list[TriedSetting]:
         """Mark what was best of those that met all seeds, where it is better than the default."""
         whole = [
             t for t in case.tried if t.seeds == self.goal.seeds and np.isfinite(t.scores).all()

@@ -23,7 +23,7 @@ N_STARTUP = 10
 
 
 @dataclass
-class Tried:
+class TriedSetting:
     """A setting, and on how many seeds it was tried."""
 
     number: int  # in the order proposed; 0 is the default
@@ -72,7 +72,7 @@ class Proposals:
             found.append(values)
         return found
 
-    def tell(self, *tried: Tried) -> None:
+    def tell(self, *tried: TriedSetting) -> None:
         """Say how good settings are; scores that are not finite say that it failed."""
         for one in tried:
             values, is_good = one.values, all(map(math.isfinite, one.scores))
@@ -136,8 +136,8 @@ class Case:
     proposals: Proposals
     batch: int
     cells_left: int
-    tried: list[Tried]  # the default first
-    tested: list[Tried] = field(default_factory=list)  # compared with the default
+    tried: list[TriedSetting]  # the default first
+    tested: list[TriedSetting] = field(default_factory=list)  # compared with the default
 
 
 def _of(parameter: Parameter, proposed: Any) -> Any:

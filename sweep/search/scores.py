@@ -10,7 +10,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sweep import stats
 from sweep.grid.grid import Cell
-from sweep.search.cell_results import Answers
+from sweep.search.cell_results import CellResults
 from sweep.stats import Paired
 from sweep.stats.metric_format import is_fraction, style
 
@@ -21,7 +21,7 @@ _FLOOR = 1e-9
 class Scores:
     """Scores of settings by several metrics."""
 
-    def __init__(self, answers: Answers, metrics: Sequence[str]) -> None:
+    def __init__(self, answers: CellResults, metrics: Sequence[str]) -> None:
         self._answers, self._metrics = answers, metrics
 
     def values(self, cells: Sequence[Cell], metric: str) -> F8:

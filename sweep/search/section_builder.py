@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class SectionPart:
     """What is said of one world."""
 
     sentences: Sequence[str]
@@ -22,11 +22,11 @@ class Part:
     plots: Sequence[Plot] = ()
 
 
-def section(
+def build_section(
     about: Section,
     rows: Sequence[Row],
     worlds: Sequence[str],
-    say: Callable[[list[Row], str], Part],
+    say: Callable[[list[Row], str], SectionPart],
     always: int = 0,
 ) -> Section:
     """Fill a section: `say` is given a world's rows, and which world it is, if there are several.

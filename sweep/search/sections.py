@@ -9,27 +9,27 @@ import pyarrow as pa
 
 from sweep.report.section import Section
 from sweep.search import equal_capacity, settings_section, target_section
-from sweep.stats.cell_columns import key_of
+from sweep.stats.cell_columns import cell_key
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
 
 N_SHOWN = 5
 """Of the capacities that the search for a target passed, so many are in the usual tables."""
 
 
-def of(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
+def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Return what was looked for and found, and what follows from any grid with a baseline."""
     targets, settings, alike = map(folder.table, (TARGETS, SETTINGS, EQUAL))
     sections = []
     if targets is not None:
-        sections.append(target_section.of(targets, config))
+        sections.append(target_section.build(targets, config))
     if settings is not None:
-        sections.append(settings_section.of(settings, folder.table(IMPORTANCE), config))
+        sections.append(settings_section.build(settings, folder.table(IMPORTANCE), config))
     if alike is not None:
-        sections.append(equal_capacity.of(alike, config))
+        sections.append(equal_capacity.build(alike, config))
     return sections
 
 
-def answer(folder: SweepFolder, sections: Sequence[Section]) -> None:
+def add_answers(folder: SweepFolder, sections: Sequence[Section]) -> None:
     """Say in each entry of ``verdict.json`` what was looked for and found, if anything was."""
     found = [line for section in sections if section.is_answer for line in section.sentences]
     if found:
@@ -37,7 +37,7 @@ def answer(folder: SweepFolder, sections: Sequence[Section]) -> None:
         folder.replace_json(VERDICT, entries)
 
 
-def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:
+def shown_cells(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:
     """Leave out of the usual tables and plots what a search passed on its way.
 
     Of a target's cells those are left that all policies of a trace share: its ends, mostly; of a
@@ -49,7 +49,7 @@ def shown(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa
     if settings is not None:
         rows = settings.select(["role", "keys"]).to_pylist()
         kept = {key for row in rows if row["role"] for key in row["keys"]}
-        return cells.filter(pa.array([key_of(cells, at) in kept for at in range(len(cells))]))
+        return cells.filter(pa.array([cell_key(cells, at) in kept for at in range(len(cells))]))
     return _shared(cells)
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sweep import stats
 from sweep.grid.grid import Cell
-from sweep.search.cell_factory import settings_of
-from sweep.search.cell_results import Answers
+from sweep.search.cell_factory import settings_text
+from sweep.search.cell_results import CellResults
 from sweep.search.proposals import Case
 from sweep.search.scores import Scores, gain
 from sweep.search.space import Values
@@ -58,7 +58,7 @@ def tables(
     of_search: Sequence[int],
     of_test: Sequence[int],
     cells_of: CellsOf,
-    answers: Answers,
+    answers: CellResults,
 ) -> dict[str, pa.Table]:
     """Return ``settings.parquet``, a row a setting, and ``importance.parquet``.
 
@@ -89,7 +89,7 @@ def _rows(
     of_search: Sequence[int],
     of_test: Sequence[int],
     cells_of: CellsOf,
-    answers: Answers,
+    answers: CellResults,
 ) -> Iterator[dict[str, Any]]:
     scores = Scores(answers, metrics)
     tested = {tried.number for tried in case.tested}
@@ -138,7 +138,7 @@ def _about(case: Case) -> dict[str, Any]:
     labels = case.cell.labels
     without = [*AXES, *(key for key in labels if key.startswith("policy."))]
     about = {name: labels[name] for name in ("policy", "trace", "capacity")}
-    return {**about, "settings": settings_of(labels, without)}
+    return {**about, "settings": settings_text(labels, without)}
 
 
 def _number(value: Any) -> float:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sweep.report.section import Section
 from sweep.search import settings_plots
-from sweep.search.section_builder import Part, Row, section
+from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.search.settings_plots import order, values_of
 from sweep.stats.inference import ALPHA
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
@@ -19,13 +19,13 @@ N_SHOWN = 8
 """Settings in the table, if no more are on the front."""
 
 
-def of(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) -> Section:
+def build(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) -> Section:
     """Word ``settings.parquet`` and ``importance.parquet``."""
     goal, rows = config["goal"], found.to_pylist()
     metrics, shares = list(goal["metrics"]), [] if importance is None else importance.to_pylist()
     worlds = ["policy", "trace", "settings", "capacity"]
 
-    def say(members: list[Row], where: str) -> Part:
+    def say(members: list[Row], where: str) -> SectionPart:
         mattered = [one for one in shares if all(one[k] == members[0][k] for k in worlds)]
         header = ["setting", "seeds"]
         for name in metrics:
@@ -34,7 +34,7 @@ def of(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) 
         rest = sorted((row for row in members if not row["role"]), key=order)
         shown = [*picked, *rest[: max(0, N_SHOWN - len(picked))]]
         drawn = settings_plots.plots(members, mattered, goal, where)
-        return Part(_sentences(members, metrics), header, map(_entries, shown), drawn)
+        return SectionPart(_sentences(members, metrics), header, map(_entries, shown), drawn)
 
     note = (
         f"{len(rows)} settings tried; half of each batch is dropped after a quarter of "
@@ -43,7 +43,7 @@ def of(found: pa.Table, importance: pa.Table | None, config: Mapping[str, Any]) 
     )
     title = f"Parameters that do best in {' and '.join(metrics)}"
     about = Section("settings", title, (), notes=(note,), is_answer=True)
-    return section(about, rows, worlds, say, always=1)
+    return build_section(about, rows, worlds, say, always=1)
 
 
 def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:

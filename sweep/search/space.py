@@ -53,7 +53,7 @@ class Parameter:
         return is_number and self.low <= value <= self.high
 
 
-def of_policy(
+def policy_parameters(
     policy: Mapping[str, Any], space: Mapping[str, Interval | tuple[Any, ...]]
 ) -> list[Parameter]:
     """Return those of a space's parameters that an option's policy has, in their order."""
@@ -75,7 +75,7 @@ def of_policy(
     return found
 
 
-def default_of(cell: Cell, parameters: list[Parameter]) -> Values:
+def default_values(cell: Cell, parameters: list[Parameter]) -> Values:
     """Return the values that a policy's option gives its parameters."""
     values = {}
     for parameter in parameters:

@@ -1,7 +1,7 @@
 """Questions: a grid, seeds until intervals are narrow, a target, a search over parameters.
 
-A question yields batches of cells and is sent their results; what it asks next may follow from
-these alone, so that the same command asks the same cells again, all of them cached.
+A question yields batches of cells and is sent their results; what it id_part next may follow from
+these alone, so that the same command id_part the same cells again, all of them cached.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.request import Request
-from sweep.search.cell_results import Answers
+from sweep.search.cell_results import CellResults
 from sweep.stats.cell_columns import AXES
 
 
@@ -28,13 +28,13 @@ class Batch(NamedTuple):
     what: str = ""  # what they are for; empty for the grid that was asked for
 
 
-Batches = Generator[Batch, Answers, Grid]
+Batches = Generator[Batch, CellResults, Grid]
 """Yields batches, is sent the results so far, returns all cells in the order of the rows."""
-Search = Generator[list[Cell], Answers, None]
+Search = Generator[list[Cell], CellResults, None]
 """One of several searches that run side by side."""
 
 
-class Question(Protocol):
+class Strategy(Protocol):
     """Something that cells answer."""
 
     @property
@@ -43,7 +43,7 @@ class Question(Protocol):
         ...
 
     @property
-    def asks(self) -> object:
+    def id_part(self) -> object:
         """Part of the sweep's id besides its first cells; None for these alone."""
         ...
 
@@ -61,7 +61,7 @@ class WholeGrid:
     """A grid whose cells are all known."""
 
     grid: Grid
-    asks = None
+    id_part = None
 
     @property
     def request(self) -> Request:
@@ -102,7 +102,7 @@ def side_by_side(
     return _grid_of(request, sorted(answers.cells() if answers else (), key=order))
 
 
-def _next(search: Search, answers: Answers) -> list[Cell]:
+def _next(search: Search, answers: CellResults) -> list[Cell]:
     try:
         return search.send(answers)
     except StopIteration:

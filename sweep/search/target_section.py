@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sweep.report.plots import layout, line
 from sweep.report.section import Plot, Section
-from sweep.search.section_builder import Part, Row, section
+from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
 
@@ -21,7 +21,7 @@ RED = 107
 """Number of the target's colour: no policy's box hides it."""
 
 
-def of(found: pa.Table, config: Mapping[str, Any]) -> Section:
+def build(found: pa.Table, config: Mapping[str, Any]) -> Section:
     """Word ``targets.parquet``."""
     rows, goal, baseline = found.to_pylist(), config["goal"], config["baseline"]
     numbers = {name: at for at, name in enumerate(dict.fromkeys(map(_label, rows)))}
@@ -34,10 +34,10 @@ def of(found: pa.Table, config: Mapping[str, Any]) -> Section:
         f"{sure if max(row['seeds'] for row in rows) > 1 else alone}."
     )
 
-    def say(members: list[Row], _: str) -> Part:
+    def say(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
         header = ("policy", unit, "capacity", "left", "all meet it from", goal["metric"])
-        return Part(
+        return SectionPart(
             _sentences(members, baseline, goal),
             (*header, "seeds", "cells"),
             (_entries(row, goal) for row in members),
@@ -46,7 +46,7 @@ def of(found: pa.Table, config: Mapping[str, Any]) -> Section:
 
     title = f"{TITLE} for {goal['metric']} {_bound(goal)}"
     about = Section("targets", title, (), notes=(note,), is_answer=True)
-    return section(about, rows, ["trace"], say)
+    return build_section(about, rows, ["trace"], say)
 
 
 def _sentences(rows: Sequence[Row], baseline: str | None, goal: Goal) -> list[str]:

@@ -21,11 +21,11 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
-from sweep.search.cell_factory import Points, place, settings_of
-from sweep.search.cell_results import Answers
+from sweep.search.cell_factory import CellFactory, search_key, settings_text
+from sweep.search.cell_results import CellResults
 from sweep.search.machines import Machines, between
 from sweep.search.strategy import Batches, Search, side_by_side
-from sweep.search.threshold_search import Answer, Hunt, Probe, looks
+from sweep.search.threshold_search import Probe, ThresholdResult, ThresholdSearch, seed_steps
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import TARGETS
@@ -67,18 +67,18 @@ class _Case:
 
     cell: Cell
     machines: Machines
-    hunt: Hunt
+    hunt: ThresholdSearch
 
 
-class Targets:
+class TargetSearches:
     """All hunts of a request."""
 
     def __init__(self, request: Request) -> None:
         assert isinstance(request.goal, Target)
-        self.request, self.asks = request, request.goal
+        self.request, self.id_part = request, request.goal
         self._goal = request.goal
         self._seeds: tuple[int, ...] = request.axes["seed"]
-        self._points = Points(request)
+        self._points = CellFactory(request)
         self._cases: list[_Case] = []
 
     def batches(self, inputs: Inputs) -> Batches:
@@ -93,13 +93,15 @@ class Targets:
 
     def _order(self, cell: Cell) -> Any:
         """Give a cell's place among the rows: by policy, trace and settings, capacity, seed."""
-        at = [place(case.cell, "capacity") for case in self._cases].index(place(cell, "capacity"))
+        at = [search_key(case.cell, "capacity") for case in self._cases].index(
+            search_key(cell, "capacity")
+        )
         return at, cell.capacity, self._seeds.index(cell.seed)
 
     def _all_cases(self, inputs: Inputs) -> list[_Case]:
         """Make a hunt for each policy and world of the grid."""
         cases, known, goal = [], dict[str, Machines](), self._goal
-        seeds = looks(len(self._seeds))
+        seeds = seed_steps(len(self._seeds))
         axes = self.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
         for cell in self._points.grid(axes, is_strict=True):
             name = inputs.id_of(cell)
@@ -110,7 +112,7 @@ class Targets:
             machines = known[world]
             cheap = MOST_TASKS // (seeds[0] * max(1, inputs.describe(name)["n_tasks"]))
             n_first = min(max(cheap, FIRST[0]), FIRST[1])
-            hunt = Hunt(
+            hunt = ThresholdSearch(
                 machines.first, machines.last, goal.bound, goal.is_most, seeds, self._apart, n_first
             )
             cases.append(_Case(cell, machines, hunt))
@@ -137,7 +139,9 @@ class Targets:
             for n, of_number in cells.items():
                 self._take_in(hunt, n, of_number, answers)
 
-    def _take_in(self, hunt: Hunt, n: int, cells: Sequence[Cell], answers: Answers) -> None:
+    def _take_in(
+        self, hunt: ThresholdSearch, n: int, cells: Sequence[Cell], answers: CellResults
+    ) -> None:
         if any(answers.failed(cell) for cell in cells):
             hunt.refuse(n, "cells failed", is_sure=False)
             return
@@ -159,7 +163,7 @@ class Targets:
         return row | {
             "policy": labels["policy"],
             "trace": labels["trace"],
-            "settings": settings_of(labels, AXES),
+            "settings": settings_text(labels, AXES),
             "target": self._goal.words,
             "status": found.status,
             "machines_most": case.machines.count(case.hunt.high),  # of the range
@@ -172,7 +176,7 @@ class Targets:
             "probes": [_probe(case.machines, n, probe) for n, probe in probes.items()],
         }
 
-    def _notes(self, case: _Case, found: Answer) -> list[str]:
+    def _notes(self, case: _Case, found: ThresholdResult) -> list[str]:
         """Say what else there is to know."""
         notes, probes = [], case.hunt.probes
 

@@ -47,7 +47,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ThresholdResult:
     """What a hunt found."""
 
     status: Status
@@ -63,7 +63,7 @@ class Answer:
 
 
 @dataclass
-class Hunt:
+class ThresholdSearch:
     """The search for the least number from `low` to `high` at which a metric meets a target."""
 
     low: int
@@ -100,7 +100,7 @@ class Hunt:
         """Take in that there is no metric at a number: it misses."""
         self.probes[n] = Probe((), is_met=False, is_sure=is_sure, why=why)
 
-    def answer(self) -> Answer:
+    def answer(self) -> ThresholdResult:
         """Say what was found, once nothing more is wanted."""
         probes = sorted(self.probes.items())
         missing = [n for n, probe in probes if not probe.is_met]
@@ -111,10 +111,10 @@ class Hunt:
         safe = next((n for n, _ in probes if n > max(missing, default=0)), None)
         worse = tuple(self._worse())
         if at is None:
-            return Answer("never", None, low, None, None, low == probes[-1][0], worse)
+            return ThresholdResult("never", None, low, None, None, low == probes[-1][0], worse)
         is_near = at == self.low or (low is not None and at - low <= self.apart(at))
         status: Status = "met" if missing else "always"
-        return Answer(status, at, low, high, safe, at == high and is_near, worse)
+        return ThresholdResult(status, at, low, high, safe, at == high and is_near, worse)
 
     def _edges(self) -> list[tuple[int, int]]:
         """Return neighbours between which the answer, or an end of what it may be, lies."""
@@ -180,7 +180,7 @@ def spread(low: int, high: int, most: int) -> list[int]:
     return found
 
 
-def looks(n_seeds: int) -> tuple[int, ...]:
+def seed_steps(n_seeds: int) -> tuple[int, ...]:
     """Return after how many seeds one looks: 5, then twice as many each time, up to all."""
     found = []
     n = FIRST_SEEDS

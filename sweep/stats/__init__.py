@@ -14,7 +14,7 @@ from sweep.stats.inference import (
     holm,
     interval,
     intervals,
-    pairs_to_tell,
+    pairs_needed,
     ratio,
 )
 
@@ -28,6 +28,6 @@ __all__ = [
     "holm",
     "interval",
     "intervals",
-    "pairs_to_tell",
+    "pairs_needed",
     "ratio",
 ]

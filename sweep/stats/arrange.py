@@ -15,7 +15,7 @@ from sim.base.columns import values_of
 from sim.base.errors import InputError, unknown
 from sim.evaluators import NO_POLICY
 from sweep.stats import metric_format
-from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows, coded, key_of, numbers_of, text
+from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows, cell_key, factorize, text, to_float64
 
 _OF_COLUMN = ("policy.", "evaluator.")
 
@@ -44,7 +44,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Arranged:
+class ArrangedCells:
     """The rows of ``cells.parquet`` in columns, and where each stands."""
 
     cells: pa.Table
@@ -61,7 +61,7 @@ class Arranged:
 
     def values(self, name: str, rows: Rows | slice = slice(None)) -> F8:
         """Return a metric of rows, NaN where a cell failed or it does not apply."""
-        return np.where(self.failed[rows], math.nan, numbers_of(self.cells, name)[rows])
+        return np.where(self.failed[rows], math.nan, to_float64(self.cells, name)[rows])
 
     def row(self, at: int) -> dict[str, Any]:
         """Return a row by name, without metrics."""
@@ -71,10 +71,10 @@ class Arranged:
 
     def key(self, at: int) -> str:
         """Return a cell's key."""
-        return key_of(self.cells, at)
+        return cell_key(self.cells, at)
 
 
-def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arranged:
+def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> ArrangedCells:
     """Put cells in order; see `sweep.stats.summary.summarise` for the arguments."""
     swept = [key for key in swept if key in cells.column_names and key not in AXES]
     names = [n for n in cells.column_names if n not in {*NOT_METRICS, *swept}]
@@ -82,26 +82,26 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     of_policy = [key for key in swept if key.startswith(_OF_COLUMN)]
     of_block = [key for key in swept if not key.startswith(_OF_COLUMN)]
     heads, number = _heads(cells, ["policy", *of_policy])
-    columns, placed = columns_of(heads, of_policy, baseline)
+    columns, placed = build_columns(heads, of_policy, baseline)
     worlds, world = _heads(cells, ["trace", *of_block])
     blocks: dict[tuple[str, Settings], Rows] = {}
-    for head, rows in zip(worlds, groups(world), strict=True):
+    for head, rows in zip(worlds, split_by_id(world), strict=True):
         settings = tuple((key, text(head[key])) for key in of_block if head[key] is not None)
         blocks[str(head["trace"]), settings] = rows
-    traces, of_trace = coded(cells.column("trace"))
+    traces, of_trace = factorize(cells.column("trace"))
     rank = np.empty(len(traces), np.int64)
     rank[sorted(range(len(traces)), key=lambda k: str(traces[k]))] = np.arange(len(traces))
-    statuses, of_status = coded(cells.column("status"))
-    return Arranged(
+    statuses, of_status = factorize(cells.column("status"))
+    return ArrangedCells(
         cells=cells,
         swept=swept,
         columns=columns,
         column=np.array(placed, np.int64)[number],
-        bases=bases_of(columns),
+        bases=match_baselines(columns),
         blocks=blocks,
         names=names,
         trace=rank[of_trace],
-        capacity=numbers_of(cells, "capacity"),
+        capacity=to_float64(cells, "capacity"),
         seed=values_of(cells.column("seed").combine_chunks()).astype(np.int64, copy=False),
         failed=np.isin(of_status, [k for k, value in enumerate(statuses) if value == "failed"]),
     )
@@ -109,13 +109,13 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
 
 def _heads(cells: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Rows]:
     """Give what rows have in some columns, by first appearance, and of each row which it is."""
-    codes = (coded(cells.column(name)) for name in names)
-    number = alike([(len(values), which) for values, which in codes])
+    codes = (factorize(cells.column(name)) for name in names)
+    number = group_ids([(len(values), which) for values, which in codes])
     first = np.unique(number, return_index=True)[1].tolist()
     return [{n: cells.column(n)[at].as_py() for n in names} for at in first], number
 
 
-def alike(columns: Sequence[tuple[int, Rows]]) -> Rows:
+def group_ids(columns: Sequence[tuple[int, Rows]]) -> Rows:
     """Give rows that are alike in all columns one number, by first appearance.
 
     A column is how many values it has, and which of these each row has.
@@ -128,14 +128,14 @@ def alike(columns: Sequence[tuple[int, Rows]]) -> Rows:
     return number
 
 
-def groups(number: Rows) -> list[Rows]:
+def split_by_id(number: Rows) -> list[Rows]:
     """Part rows by their number, ascending."""
     order = np.argsort(number, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(number[order])) + 1) if len(number) else []
 
 
 @dataclass(frozen=True)
-class AtCapacity:
+class CapacityGroup:
     """The rows of a block at one capacity."""
 
     capacity: float
@@ -143,22 +143,22 @@ class AtCapacity:
     place: Rows  # of each row, its seed's among those that are there, ascending
     n_seeds: int
 
-    def by_seed(self, them: Arranged, name: str) -> F8:
+    def by_seed(self, them: ArrangedCells, name: str) -> F8:
         """Values of a metric, (n_seeds, n_columns); NaN for none."""
         values = np.full((self.n_seeds, len(them.columns)), math.nan)
         values[self.place, them.column[self.rows]] = them.values(name, self.rows)
         return values
 
 
-def by_capacity(them: Arranged, members: Rows) -> Iterator[AtCapacity]:
+def by_capacity(them: ArrangedCells, members: Rows) -> Iterator[CapacityGroup]:
     """Part the rows of a block by capacity, ascending."""
     for capacity in np.unique(them.capacity[members]).tolist():
         rows = members[them.capacity[members] == capacity]
         seeds, place = np.unique(them.seed[rows], return_inverse=True)
-        yield AtCapacity(capacity, rows, place, len(seeds))
+        yield CapacityGroup(capacity, rows, place, len(seeds))
 
 
-def columns_of(
+def build_columns(
     rows: Sequence[Mapping[str, Any]], of_policy: Sequence[str], baseline: str | None
 ) -> tuple[dict[Identity, Column], list[int]]:
     """Columns by identity, and which of them each row is of.
@@ -187,7 +187,7 @@ def columns_of(
     return columns, [position[identity] for identity in identities]
 
 
-def bases_of(columns: Mapping[Identity, Column]) -> list[int | None]:
+def match_baselines(columns: Mapping[Identity, Column]) -> list[int | None]:
     """Say of each column with which it is compared: None of the baseline, and without one.
 
     Of several settings of the baseline that is the one which agrees in what both have.
@@ -238,11 +238,11 @@ def _is_number(kind: pa.DataType) -> bool:
     )
 
 
-def machines(them: Arranged, rows: Rows) -> str:
+def machines(them: ArrangedCells, rows: Rows) -> str:
     """Say how large the clusters of rows are; empty if that is not known."""
     if "n_machines" not in them.cells.column_names:
         return ""
-    counts = numbers_of(them.cells, "n_machines")[rows]
+    counts = to_float64(them.cells, "n_machines")[rows]
     counts = counts[~np.isnan(counts)]
     if not len(counts):
         return ""
@@ -252,7 +252,7 @@ def machines(them: Arranged, rows: Rows) -> str:
     return f"{number} {unit}{'s' * (high != 1)}"
 
 
-def is_counted(them: Arranged, rows: Rows) -> bool:
+def is_counted(them: ArrangedCells, rows: Rows) -> bool:
     """Tell whether any of these clusters was asked for by its number of machines."""
     return "n_machines" in them.cells.column_names and _any(them.cells, "is_counted", rows)
 

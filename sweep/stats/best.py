@@ -15,7 +15,7 @@ from sweep.stats.inference import (
     Paired,
     difference,
     holm,
-    pairs_to_tell,
+    pairs_needed,
     ratio,
     same,
 )
@@ -40,7 +40,7 @@ class Best:
         return self.members[0]
 
 
-def against(metric: str, own: F8, other: F8) -> tuple[Paired, bool]:
+def compare_metric(metric: str, own: F8, other: F8) -> tuple[Paired, bool]:
     """Compare two policies on a metric by what suits it; tell whether that is a ratio.
 
     A ratio says how many times better the first is. Fractions, and values of which some are 0,
@@ -78,7 +78,7 @@ def best_of(metric: str, values: F8) -> Best | None:
     order = [int(at) for at in known[worst_last]]
     first, others = order[0], order[1:]
     tied = [at for at in others if _ties(values[:, first], values[:, at])]
-    found = [against(metric, values[:, at], values[:, first])[0] for at in others]
+    found = [compare_metric(metric, values[:, at], values[:, first])[0] for at in others]
     adjusted = holm(np.array([one.p for one in found], dtype=np.float64))
     is_tested = len(values) >= MIN_PAIRS or all(one.test == EXACT for one in found)
     told = [
@@ -103,7 +103,7 @@ def _ties(first: F8, other: F8) -> bool:
     return bool(both.any() and same(first[both], other[both]).all())
 
 
-def next_told(best: Best) -> tuple[int, int] | None:
+def next_distinguishable(best: Best) -> tuple[int, int] | None:
     """Which of the best would be told from the first with the fewest pairs, and with how many.
 
     If means and spreads stay as they are; None where no number of pairs in reach would do.
@@ -113,7 +113,7 @@ def next_told(best: Best) -> tuple[int, int] | None:
     for at, one, p in zip(best.order[1:], best.found, best.adjusted, strict=True):
         if p > ALPHA:
             factor = p / one.p if p < 1 else n_tests
-            n = pairs_to_tell(one, ALPHA / factor)
+            n = pairs_needed(one, ALPHA / factor)
             wanted += [] if n is None else [(n, at)]
     n, at = min(wanted, default=(0, 0))
     return (at, n) if n else None

@@ -25,7 +25,7 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 """Numbers of rows, or a number a row."""
 
 
-def about(config: Mapping[str, Any]) -> dict[str, Any]:
+def table_options(config: Mapping[str, Any]) -> dict[str, Any]:
     """Take out of ``config.yaml`` what tables of the cells are made by."""
     is_fixed = bool(config.get("is_fixed"))
     return {"swept": config["swept"], "baseline": config["baseline"], "is_fixed": is_fixed}
@@ -46,13 +46,13 @@ def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     return cells.select([name for name in cells.column_names if name in keep])
 
 
-def key_of(cells: pa.Table, at: int) -> str:
+def cell_key(cells: pa.Table, at: int) -> str:
     """Return a cell's key, which a table may hold as bytes."""
     key = cells.column("key")[at].as_py()
     return key.hex() if isinstance(key, bytes) else str(key)
 
 
-def coded(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
+def factorize(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
     """Return the values of a column, each once, and of each row which it is."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode(null_encoding="encode")
@@ -66,7 +66,7 @@ def coded(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
     )
 
 
-def numbers_of(cells: pa.Table, name: str) -> F8:
+def to_float64(cells: pa.Table, name: str) -> F8:
     """Return a column as float64, NaN for null; it may be read-only."""
     column = cells.column(name).cast(pa.float64()).combine_chunks()
     values: F8 = values_of(column)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sim.base import columns
 from sim.metrics import METRICS
 from sweep import stats
-from sweep.stats.arrange import Arranged, Settings, arrange, by_capacity
+from sweep.stats.arrange import ArrangedCells, Settings, arrange, by_capacity
 from sweep.stats.cell_columns import Rows
 from sweep.stats.inference import EXACT
 from sweep.stats.metric_format import is_fraction, style
@@ -91,7 +91,7 @@ def compare(
     return columns.table_of(compared, SCHEMA) if compared else None
 
 
-def _contrasts(them: Arranged, chosen: Sequence[str]) -> list[Contrast]:
+def _contrasts(them: ArrangedCells, chosen: Sequence[str]) -> list[Contrast]:
     """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
     there = ((name, (v := them.values(name))[~np.isnan(v)]) for name in them.names)
     known = {name: bool((v != v[:1]).any()) for name, v in there if len(v)}
@@ -122,7 +122,7 @@ def _is_against_baseline(metric: str) -> bool:
     return metric in METRICS and METRICS[metric].against_baseline
 
 
-def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], Rows]]:
+def _worlds(them: ArrangedCells) -> Iterator[tuple[tuple[str, Settings], Rows]]:
     """Blocks; before those of several traces under the same settings, all of these together."""
     by_settings = sorted(them.blocks.items(), key=lambda item: item[0][1])
     for settings, group in groupby(by_settings, key=lambda item: item[0][1]):
@@ -132,7 +132,7 @@ def _worlds(them: Arranged) -> Iterator[tuple[tuple[str, Settings], Rows]]:
         yield from blocks
 
 
-def pairs(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
+def pairs(them: ArrangedCells, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
     """Pairs with the baseline by capacity, ascending, and column: of the same trace and seed."""
     for world in by_capacity(them, members):
         column = them.column[world.rows]
@@ -148,7 +148,7 @@ def pairs(them: Arranged, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
                 yield world.capacity, at, Pairs(own, other, them.trace[own])
 
 
-def _row(them: Arranged, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
+def _row(them: ArrangedCells, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
     metric, statistic = contrast
     own, other = them.values(metric, both.own), them.values(metric, both.other)
     traces = both.traces if several else None

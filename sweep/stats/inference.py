@@ -160,7 +160,7 @@ def _student(strata: Sequence[F8], estimate: float) -> tuple[float, float]:
     return half, float(2 * stdtr(degrees, -abs(estimate) / error))
 
 
-def pairs_to_tell(found: Paired, level: float = ALPHA, most: int = 1000) -> int | None:
+def pairs_needed(found: Paired, level: float = ALPHA, most: int = 1000) -> int | None:
     """Least number of pairs that tell two policies apart, if mean and spread stay as they are.
 
     None where they are told apart, or where `most` would not do it.

@@ -30,7 +30,9 @@ class Facts:
     n_policies: int
     others: tuple[tuple[str, str], ...]  # the rest but the baseline, best first, and how they do
     is_tested: bool
-    next_told: tuple[str, int] | None  # with how many seeds the first would be told from which
+    next_distinguishable: (
+        tuple[str, int] | None
+    )  # with how many seeds the first would be told from which
     value: tuple[float, float, float]  # mean of the first, and its interval
     baseline: str | None
     against: Paired | None
@@ -149,7 +151,7 @@ def _how_sure(facts: Facts) -> list[str]:
     if not facts.is_tested:
         n = facts.n_seeds
         return ["one seed: not tested" if n == 1 else f"{n} seeds: not tested, {MIN_PAIRS} are"]
-    if facts.next_told is not None:
-        other, n = facts.next_told
+    if facts.next_distinguishable is not None:
+        other, n = facts.next_distinguishable
         return [f"about {n} seeds would tell {facts.best[0]} from {other}"]
     return []

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sweep.stats import contrasts, intervals
-from sweep.stats.arrange import Arranged, Column, arrange, by_capacity, machines
+from sweep.stats.arrange import ArrangedCells, Column, arrange, by_capacity, machines
 from sweep.stats.best import best_of
 from sweep.stats.cell_columns import Rows, text
 
@@ -138,7 +138,7 @@ def _block(
     trace: str,
     settings: tuple[tuple[str, str], ...],
     members: Rows,
-    them: Arranged,
+    them: ArrangedCells,
     names: Sequence[str],
 ) -> Block:
     capacities = np.unique(them.capacity[members]).tolist()
@@ -178,7 +178,7 @@ def _block(
     )
 
 
-def _of(them: Arranged, rows: Rows, names: Sequence[str]) -> F8:
+def _of(them: ArrangedCells, rows: Rows, names: Sequence[str]) -> F8:
     """Values of rows, (n_rows, n_metrics)."""
     values = np.empty((len(rows), len(names)))
     for at, name in enumerate(names):

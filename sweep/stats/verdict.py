@@ -17,16 +17,16 @@ import pyarrow as pa
 from sim.cluster.load import FACTS
 from sweep.stats import contrasts
 from sweep.stats.arrange import (
-    Arranged,
-    AtCapacity,
+    ArrangedCells,
+    CapacityGroup,
     Settings,
     arrange,
     by_capacity,
     is_counted,
     machines,
 )
-from sweep.stats.best import Best, against, best_of, next_told
-from sweep.stats.cell_columns import Rows, numbers_of
+from sweep.stats.best import Best, best_of, compare_metric, next_distinguishable
+from sweep.stats.cell_columns import Rows, to_float64
 from sweep.stats.inference import Paired, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 from sweep.stats.sentence import Facts, sentence
@@ -111,7 +111,7 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
     return made
 
 
-def _metric(them: Arranged, members: Rows, asked: str | None) -> str | None:
+def _metric(them: ArrangedCells, members: Rows, asked: str | None) -> str | None:
     known = [
         name
         for name in ([asked] if asked else [*BY_ITSELF, *them.names])
@@ -123,19 +123,19 @@ def _metric(them: Arranged, members: Rows, asked: str | None) -> str | None:
 
 
 def _against_baseline(
-    them: Arranged, members: Rows, metric: str
+    them: ArrangedCells, members: Rows, metric: str
 ) -> dict[tuple[float, int], tuple[Paired, bool]]:
     """Compare each policy with the baseline, by capacity and column; nothing without one."""
     of = partial(them.values, metric)
     return {
-        (capacity, column): against(metric, of(both.own), of(both.other))
+        (capacity, column): compare_metric(metric, of(both.own), of(both.other))
         for capacity, column, both in contrasts.pairs(them, members)
     }
 
 
 def _verdict(
-    them: Arranged,
-    where: tuple[str, Settings, AtCapacity],
+    them: ArrangedCells,
+    where: tuple[str, Settings, CapacityGroup],
     metric: str,
     best: Best,
     paired: Mapping[int, tuple[Paired, bool]],
@@ -163,7 +163,7 @@ def _verdict(
         for at, column in enumerate(columns)
         if at in means
     )
-    gap, told = _mean(them, world, BOUND, best.first), next_told(best)
+    gap, told = _mean(them, world, BOUND, best.first), next_distinguishable(best)
     wait = _mean(them, world, WAIT)
     # of several variants of the baseline each is that of its own
     baselines = [column for column in columns if column.is_baseline]
@@ -181,7 +181,7 @@ def _verdict(
             if at not in best.members and not columns[at].is_baseline
         ),
         is_tested=best.is_tested,
-        next_told=told and (columns[told[0]].label, told[1]),
+        next_distinguishable=told and (columns[told[0]].label, told[1]),
         value=(mean, low, high),
         baseline=baseline or None,
         against=found,
@@ -227,7 +227,7 @@ def _how(metric: str, value: float, found: Paired | None, is_ratio: bool) -> str
 
 
 def _mean(
-    them: Arranged, world: AtCapacity, metric: str, column: int | slice = slice(None)
+    them: ArrangedCells, world: CapacityGroup, metric: str, column: int | slice = slice(None)
 ) -> float | None:
     """Mean of a metric over seeds, and over columns unless one is named; None for none."""
     if metric not in them.names:
@@ -237,9 +237,9 @@ def _mean(
     return float(known.mean()) if len(known) else None
 
 
-def _about(them: Arranged, rows: Rows) -> dict[str, float]:
+def _about(them: ArrangedCells, rows: Rows) -> dict[str, float]:
     names = [name for name in FACTS if name in them.cells.column_names]
-    values = {name: numbers_of(them.cells, name)[rows] for name in names}
+    values = {name: to_float64(them.cells, name)[rows] for name in names}
     known = {name: of_cells[~np.isnan(of_cells)] for name, of_cells in values.items()}
     return {name: float(np.mean(of_cells)) for name, of_cells in known.items() if len(of_cells)}
 

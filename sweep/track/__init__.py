@@ -3,19 +3,26 @@
 `import mlflow` takes three seconds, so nothing here does it before there is something to log.
 """
 
-from sweep.track.connection import TrackingDown, is_logged, silent, target_of, uri_of, warm_up
+from sweep.track.connection import (
+    TrackingDown,
+    is_logged,
+    target_id,
+    tracking_uri,
+    unreachable_warning,
+    warm_up,
+)
 from sweep.track.log_sweep import Tracked, log, track
-from sweep.track.rows import choose
+from sweep.track.rows import choose_granularity
 
 __all__ = [
     "Tracked",
     "TrackingDown",
-    "choose",
+    "choose_granularity",
     "is_logged",
     "log",
-    "silent",
-    "target_of",
+    "target_id",
     "track",
-    "uri_of",
+    "tracking_uri",
+    "unreachable_warning",
     "warm_up",
 ]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 
-def uri_of(settings: Settings) -> str | None:
+def tracking_uri(settings: Settings) -> str | None:
     """Tracking URI: as configured, or sqlite in the results folder; None for no tracking."""
     if settings.tracking["kind"] == "none":
         return None
@@ -38,9 +38,9 @@ def uri_of(settings: Settings) -> str | None:
     return str(uri) if uri else f"sqlite:///{settings.results / 'mlflow.db'}"
 
 
-def target_of(settings: Settings) -> str | None:
+def target_id(settings: Settings) -> str | None:
     """Name where the settings track to, without the secrets that a URI may hold."""
-    uri = uri_of(settings)
+    uri = tracking_uri(settings)
     if uri is None:
         return None
     text = f"{uri}\n{settings.tracking['experiment']}"
@@ -50,11 +50,11 @@ def target_of(settings: Settings) -> str | None:
 
 def is_logged(settings: Settings, logged: object) -> bool:
     """Tell whether what was logged to a target, if to any, is all that the settings ask for."""
-    target = target_of(settings)
+    target = target_id(settings)
     return target is None or (isinstance(logged, str) and logged.startswith(target))
 
 
-def memo_of(folder: Path) -> Path:
+def memo_path(folder: Path) -> Path:
     """Place of the memo of the sweep in `folder` (``<results>/sweeps/<sweep id>``)."""
     return folder.parent.parent / "journal" / f"{folder.name}.tracked.json"
 
@@ -62,7 +62,7 @@ def memo_of(folder: Path) -> Path:
 def known_run(folder: Path, uri: str, experiment: str, digest: str) -> tuple[str, str] | None:
     """Give (experiment id, parent run id) if exactly this was logged there and is there still."""
     try:
-        memo = files.read_checked_json(memo_of(folder)) or {}
+        memo = files.read_checked_json(memo_path(folder)) or {}
         same = memo["digest"] == digest and memo["target"] == _target(uri, experiment)
         run = str(memo["experiment_id"]), str(memo["run_id"])
     except (KeyError, TypeError):
@@ -78,7 +78,7 @@ def remember(folder: Path, uri: str, experiment: str, digest: str, run: tuple[st
         "experiment_id": run[0],
         "run_id": run[1],
     }
-    files.write_checked_json(memo_of(folder), memo)
+    files.write_checked_json(memo_path(folder), memo)
 
 
 def _target(uri: str, experiment: str) -> str:
@@ -132,7 +132,7 @@ class TrackingDown(SimError):  # noqa: N818 - a state of the server, as the call
 
 
 @dataclass(frozen=True)
-class Place:
+class RunStore:
     """Where runs are logged: the client, its URI, and a folder for files on their way."""
 
     client: MlflowClient
@@ -162,9 +162,9 @@ def is_http(uri: str) -> bool:
     return uri.lower().startswith(("http://", "https://"))
 
 
-def silent(settings: Settings) -> str:
+def unreachable_warning(settings: Settings) -> str:
     """Word that no server answers where the settings log to; '' if one does, or none is needed."""
-    uri = uri_of(settings)
+    uri = tracking_uri(settings)
     try:
         if uri is not None and not uri.startswith("sqlite:"):
             _probe(uri, EARLY_PROBE_S)

@@ -28,10 +28,10 @@ from sweep.store.folder import SweepFolder
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
 from sweep.track import rows as to_log
-from sweep.track.connection import Place, connected, known_run, remember, uri_of
-from sweep.track.rows import Granularity, Row, digest
+from sweep.track.connection import RunStore, connected, known_run, remember, tracking_uri
+from sweep.track.rows import ChildRun, Granularity, digest
 from sweep.track.runs import (
-    files_of,
+    artifact_files,
     find_children,
     find_experiment,
     find_parent,
@@ -85,10 +85,10 @@ def track(
     """
     them = arrange(cells, swept, None)
     means = to_log.over_seeds(them, None if granularity == "policy" else to_log.MOST_METRICS)
-    children = to_log.at(granularity, them, means)
-    params, headline = to_log.params_of(them), to_log.headline(means)
+    children = to_log.child_rows(granularity, them, means)
+    params, headline = to_log.parameter_values(them), to_log.headline(means)
     n_cells = len(them.failed), int(them.failed.sum())
-    state = digest(children, [params, headline, n_cells], files_of(folder), granularity)
+    state = digest(children, [params, headline, n_cells], artifact_files(folder), granularity)
     known = known_run(folder, uri, experiment, state)
     if known:
         return Tracked(0, len(children), *known)
@@ -96,7 +96,7 @@ def track(
         connected(uri, f"python -m sweep track {shlex.quote(str(folder))}") as client,
         tempfile.TemporaryDirectory(prefix="sweep-mlflow-") as scratch,
     ):
-        place = Place(client, uri, Path(scratch))
+        place = RunStore(client, uri, Path(scratch))
         experiment_id = find_experiment(place, experiment, folder)
         parent, is_new = find_parent(
             place, experiment_id, folder.name, params, baseline, provenance
@@ -130,14 +130,14 @@ def log(
     folder: SweepFolder, settings: Settings, note: Callable[[str], object] = lambda _: None
 ) -> None:
     """Log a sweep to where the settings say; nothing if they say nowhere."""
-    uri = uri_of(settings)
+    uri = tracking_uri(settings)
     if uri is None:
         return
     config = folder.config()
     long = ["config"] if folder.failed().any() else ["config", "reproduce"]
     cells = folder.cells([name for name in folder.schema().names if name not in long])
     asked = _asked(settings, config)
-    granularity = to_log.choose(asked, cells, config["swept"])
+    granularity = to_log.choose_granularity(asked, cells, config["swept"])
     if asked is None and granularity != "cell":
         note(
             f"MLflow gets {_WORDS[granularity]}, as its UI slows past {to_log.MOST_CELLS} runs; "
@@ -210,7 +210,7 @@ def _configs(folder: SweepFolder, rows: Sequence[int]) -> Iterator[Mapping[str, 
         yield json.loads(part["config"][at - begin].as_py())
 
 
-def _times_of(row: Row, times: F8 | None) -> tuple[float, float]:
+def _times_of(row: ChildRun, times: F8 | None) -> tuple[float, float]:
     known = None if times is None else times[row.rows]
     if known is None or np.isnan(known).all():
         return time.time(), time.time()

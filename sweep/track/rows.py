@@ -22,7 +22,7 @@ import pyarrow as pa
 from sim.base.masking import mask
 from sim.base.text import single_line
 from sweep.stats import intervals
-from sweep.stats.arrange import Arranged, by_capacity
+from sweep.stats.arrange import ArrangedCells, by_capacity
 from sweep.stats.cell_columns import AXES, ERROR, Rows
 from sweep.stats.cell_columns import text as shortest
 from sweep.store import checksums
@@ -34,7 +34,7 @@ MAX_METRIC = MAX_NAME - len("half/")
 
 
 @dataclass(frozen=True)
-class Row:
+class ChildRun:
     """What becomes a child run: one cell, or all seeds of one setting (``kind`` says which).
 
     ``params`` are the axes and swept parameters as text, ``metrics`` the finite ones, ``error``
@@ -74,7 +74,7 @@ class Row:
         return "FAILED" if self.is_failed else "FINISHED"
 
 
-def allowed(name: str) -> str:
+def metric_name(name: str) -> str:
     """Make a name that MLflow takes for a metric; it must be no odd path, and not too long."""
     made = "/".join(part for part in _FORBIDDEN.sub("_", name).split("/") if part.strip("."))
     return made if made and len(made) <= MAX_METRIC else _with_digest(made, name)
@@ -82,7 +82,7 @@ def allowed(name: str) -> str:
 
 def metric_names(names: Iterable[str]) -> dict[str, str]:
     """Map metrics to their names in MLflow, such that no two become one."""
-    made = {name: allowed(name) for name in names}
+    made = {name: metric_name(name) for name in names}
     shared = Counter(made.values())
     return {
         name: new if shared[new] == 1 or new == name else _with_digest(new, name)
@@ -100,7 +100,7 @@ def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
     return (kind, key, *(f"{name}={value}" for name, value in sorted(params.items())))
 
 
-def rows_of(them: Arranged, kind: str, groups: Sequence[Rows]) -> list[Row]:
+def rows_of(them: ArrangedCells, kind: str, groups: Sequence[Rows]) -> list[ChildRun]:
     """Make what becomes a child run each, of the rows of ``cells.parquet`` that it stands for."""
     metrics = [dict[str, float]() for _ in groups]
     called = metric_names(them.names)
@@ -116,7 +116,9 @@ def rows_of(them: Arranged, kind: str, groups: Sequence[Rows]) -> list[Row]:
     return [_row(them, kind, *each) for each in zip(groups, metrics, strict=True)]
 
 
-def digest(rows: Sequence[Row], others: object, files: Sequence[Path], granularity: str) -> str:
+def digest(
+    rows: Sequence[ChildRun], others: object, files: Sequence[Path], granularity: str
+) -> str:
     """SHA-256 of all that is logged: the rows, whatever their order, the files, and others."""
     lines = sorted(
         json.dumps([r.key, dict(r.params), dict(r.metrics), dict(r.error)], sort_keys=True)
@@ -140,7 +142,7 @@ def digest_of_files(files: Sequence[Path]) -> str:
     return total.hexdigest()
 
 
-def _row(them: Arranged, kind: str, rows: Rows, metrics: Mapping[str, float]) -> Row:
+def _row(them: ArrangedCells, kind: str, rows: Rows, metrics: Mapping[str, float]) -> ChildRun:
     failed = rows[them.failed[rows]]
     cell = them.row(int(rows[0]))
     blamed = them.row(int(failed[0])) if len(failed) else cell
@@ -155,7 +157,7 @@ def _row(them: Arranged, kind: str, rows: Rows, metrics: Mapping[str, float]) ->
         key = hashlib.sha256(keys.encode()).hexdigest()
         counts = {"cells": float(len(rows)), "cells_failed": float(len(failed))}
     names = (*AXES, *them.swept) if kind == "cell" else ("policy", "trace", "capacity", *them.swept)
-    return Row(
+    return ChildRun(
         key=key,
         params={name: shortest(cell[name])[:MAX_TAG] for name in names if cell[name] is not None},
         metrics={**metrics, **counts},
@@ -168,7 +170,7 @@ def _row(them: Arranged, kind: str, rows: Rows, metrics: Mapping[str, float]) ->
     )
 
 
-def params_of(them: Arranged) -> dict[str, str]:
+def parameter_values(them: ArrangedCells) -> dict[str, str]:
     """Write what values each parameter has: of very many their beginning."""
     found = {}
     for name in (*AXES, *them.swept):
@@ -189,7 +191,7 @@ HEADLINE = (
 )
 
 
-def choose(asked: str | None, cells: pa.Table, swept: Sequence[str]) -> Granularity:
+def choose_granularity(asked: str | None, cells: pa.Table, swept: Sequence[str]) -> Granularity:
     """Return what was asked for; by default the finest that leaves the UI usable."""
     for name in NAMES:
         if name == asked:
@@ -201,13 +203,15 @@ def choose(asked: str | None, cells: pa.Table, swept: Sequence[str]) -> Granular
     return "policy" if groups.num_rows <= MOST_GROUPS else "sweep"
 
 
-def at(granularity: Granularity, them: Arranged, means: list[Row]) -> list[Row]:
+def child_rows(
+    granularity: Granularity, them: ArrangedCells, means: list[ChildRun]
+) -> list[ChildRun]:
     """Make what becomes a child run each; `means` are `over_seeds`."""
     cells = np.arange(len(them.failed) if granularity == "cell" else 0)
     return means if granularity == "policy" else rows_of(them, "cell", [*cells[:, None]])
 
 
-def over_seeds(them: Arranged, most: int | None = None) -> list[Row]:
+def over_seeds(them: ArrangedCells, most: int | None = None) -> list[ChildRun]:
     """Average cells that differ in nothing but their seed; of very many settings the first."""
     groups = [
         world.rows[them.column[world.rows] == column]
@@ -218,7 +222,7 @@ def over_seeds(them: Arranged, most: int | None = None) -> list[Row]:
     return rows_of(them, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:most])
 
 
-def headline(means: Sequence[Row]) -> list[tuple[str, int, float]]:
+def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:
     """Means of the most telling metrics: name, step, value; the first 990.
 
     A name is ``<metric>/<what varies>`` and the step the capacity in per cent, so that a chart of
@@ -235,15 +239,15 @@ def headline(means: Sequence[Row]) -> list[tuple[str, int, float]]:
     return [(called[name], step, value) for name, step, value in points]
 
 
-def _words(row: Row, names: Sequence[str]) -> str:
+def _words(row: ChildRun, names: Sequence[str]) -> str:
     return " ".join(row.params.get(name, "-") for name in names)
 
 
-def _step(row: Row) -> int:
+def _step(row: ChildRun) -> int:
     return round(100 * float(row.params.get("capacity", 1.0)))
 
 
-def varying(rows: Sequence[Row]) -> list[str]:
+def varying(rows: Sequence[ChildRun]) -> list[str]:
     """Names of the parameters that are not the same in every row: what a comparison is about."""
     names = dict.fromkeys(name for row in rows for name in row.params)
     return [name for name in names if len({row.params.get(name) for row in rows}) > 1]

@@ -16,8 +16,8 @@ from sim.base.masking import mask
 from sim.base.text import label
 from sweep.stats.cell_columns import AXES
 from sweep.store.folder import SweepFolder
-from sweep.track.connection import Place, is_http
-from sweep.track.rows import MAX_TAG, MOST_METRICS, Row, digest_of_files, identity
+from sweep.track.connection import RunStore, is_http
+from sweep.track.rows import MAX_TAG, MOST_METRICS, ChildRun, digest_of_files, identity
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -50,7 +50,7 @@ _INHERITED = ("mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow
 
 
 def find_children(
-    place: Place, experiment_id: str, sweep_id: str, names: Iterable[str]
+    place: RunStore, experiment_id: str, sweep_id: str, names: Iterable[str]
 ) -> dict[tuple[str, ...], list[Run]]:
     """Give the child runs of a sweep by `Row.identity`; more than one only by mischance."""
     children: dict[tuple[str, ...], list[Run]] = {}
@@ -63,7 +63,7 @@ def find_children(
     return children
 
 
-def search(place: Place, experiment_id: str, query: str) -> list[Run]:
+def search(place: RunStore, experiment_id: str, query: str) -> list[Run]:
     """Give all active runs that match, oldest first."""
     runs: list[Run] = []
     token = None
@@ -81,7 +81,7 @@ def search(place: Place, experiment_id: str, query: str) -> list[Run]:
             return runs
 
 
-def is_up_to_date(place: Place, row: Row, runs: Sequence[Run] | None) -> bool:
+def is_up_to_date(place: RunStore, row: ChildRun, runs: Sequence[Run] | None) -> bool:
     """Tell whether the cell is logged as it is; metrics that changed are logged on the spot.
 
     A metric changes with its cell's key the same when the baseline's cell, which had failed, is
@@ -104,9 +104,9 @@ def is_up_to_date(place: Place, row: Row, runs: Sequence[Run] | None) -> bool:
 
 
 def log_child(
-    place: Place,
+    place: RunStore,
     parent: Run,
-    row: Row,
+    row: ChildRun,
     params: Iterable[str],
     config: str,
     times_s: tuple[float, float],
@@ -141,7 +141,7 @@ def log_child(
 
 
 def _log_batch(
-    place: Place, run: Run, metrics: Mapping[str, float], params: Mapping[str, str], at_s: float
+    place: RunStore, run: Run, metrics: Mapping[str, float], params: Mapping[str, str], at_s: float
 ) -> None:
     from mlflow.entities import Metric, Param
 
@@ -154,21 +154,21 @@ def _log_batch(
         place.client.log_batch(run.info.run_id, metrics=logged[begin : begin + MOST_METRICS])
 
 
-def _failure(row: Row) -> str:
+def _failure(row: ChildRun) -> str:
     """Describe a failure, as Markdown, for the head of the run's page."""
     words = [row.error[name] for name in ("error_type", "error_message") if name in row.error]
     lines = [f"**{': '.join(words)}**", f"    {row.reproduce}"]
     return "\n\n".join(lines)[:MAX_TAG]
 
 
-def files_of(folder: Path) -> list[Path]:
+def artifact_files(folder: Path) -> list[Path]:
     """Files of a sweep's folder that become artifacts: all but hidden ones, by name."""
     if not folder.is_dir():
         return []
     return sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
 
 
-def find_experiment(place: Place, name: str, folder: Path) -> str:
+def find_experiment(place: RunStore, name: str, folder: Path) -> str:
     """Give the id of the experiment, creating it when missing.
 
     A server decides itself where its artifacts lie; otherwise they lie in
@@ -196,7 +196,7 @@ def find_experiment(place: Place, name: str, folder: Path) -> str:
 
 
 def find_parent(
-    place: Place,
+    place: RunStore,
     experiment_id: str,
     sweep_id: str,
     params: Mapping[str, str],
@@ -221,7 +221,7 @@ def find_parent(
 
 
 def finish_parent(
-    place: Place,
+    place: RunStore,
     run: Run,
     n_cells: int,
     n_failed: int,
@@ -237,7 +237,7 @@ def finish_parent(
     from mlflow.entities import Metric, RunTag
 
     status = "FAILED" if n_failed else "FINISHED"
-    files = files_of(folder)
+    files = artifact_files(folder)
     state = digest_of_files(files)
     if run.data.tags.get(FILES) != state:
         for path in files:
@@ -293,6 +293,6 @@ def _verdict(folder: Path) -> list[str]:
 def _counts(n_cells: int, n_failed: int, folder: Path) -> str:
     """Say how many cells there are, for the head of the run's page, and where to read on."""
     failed = f", {n_failed} failed" if n_failed else ""
-    files = {path.name for path in files_of(folder)}
+    files = {path.name for path in artifact_files(folder)}
     where = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)
     return f"{n_cells} cells{failed}{where}."

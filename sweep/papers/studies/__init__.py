@@ -32,7 +32,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_known, import_own, modules_of
 from sweep.grid.options import Options
 from sweep.papers.figures import Study
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 KEYS = ("name", "source", "notes", "table", "module")
 
@@ -57,7 +57,7 @@ def check(config: Any, file: Path) -> dict[str, Any]:
     return dict(config)
 
 
-def find(study: Mapping[str, Any], finished: Finished) -> list[Finding]:
+def find(study: Mapping[str, Any], finished: FinishedSweep) -> list[Finding]:
     """Look at a sweep that is over; with its experiment's study of today, if its own is gone."""
     try:
         function = _function(study)

@@ -12,7 +12,7 @@ from sim.base.arrays import F8
 from sim.dags.properties import distance
 from sweep.papers.figures import Findings, column, grouped, jct_s, mean, paired, printed, together
 from sweep.papers.studies.ranks import pairs_kept, taus
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 REAL, REWIRED = "alibaba_hour", "alibaba_hour_rewired"
 PROPERTIES = (
@@ -21,7 +21,7 @@ PROPERTIES = (
 )
 
 
-def static(finished: Finished) -> Findings:
+def static(finished: FinishedSweep) -> Findings:
     """Give the distance of each property of DAGs by generator, and of the default to the ideal."""
     generators = grouped(finished.cells, "evaluator.generator")
     for generator, cells in generators.items():
@@ -35,28 +35,28 @@ def static(finished: Finished) -> Findings:
         yield from mean("improved less ideal", name.replace("_", " "), more, at_most=0.02)
 
 
-def dynamic(finished: Finished) -> Findings:
+def dynamic(finished: FinishedSweep) -> Findings:
     """Compare completion times, cell by cell (Fig. 13)."""
-    for (policy, capacity), cells in finished.by("policy", "capacity").items():
+    for (policy, capacity), cells in finished.group_by("policy", "capacity").items():
         off, ratio = [], []
         for real, other in _pairs(cells):
             off.append(distance(_ended(finished.table(real)), _ended(finished.table(other))))
             ratio.append(other["jct_mean_s"] / real["jct_mean_s"])
         where = f"{policy}, capacity {capacity:g}"
         what = f"mean JCT, synthesized over real, {where}"
-        yield Finding.of("Fig. 13", f"KS distance of the JCTs, {where}", off, at_most=0.05)
-        yield Finding.of("Fig. 13", what, ratio, at_least=0.95, at_most=1.05)
+        yield Finding.from_seeds("Fig. 13", f"KS distance of the JCTs, {where}", off, at_most=0.05)
+        yield Finding.from_seeds("Fig. 13", what, ratio, at_least=0.95, at_most=1.05)
 
 
 @together
-def ranking(finished: Finished) -> Findings:
+def ranking(finished: FinishedSweep) -> Findings:
     """Give Kendall's tau of mean JCTs at each capacity, and how clear differences are kept.
 
     Tau-b counts pairs of policies that are within a hair of each other as much as any. So the
     share of pairs that keep their order is given too, of those that differ on the real jobs: the
     95 % interval of their difference, paired over seeds, leaves 0 out.
     """
-    for (capacity,), cells in finished.by("capacity").items():
+    for (capacity,), cells in finished.group_by("capacity").items():
         names = sorted({row["policy"] for row in cells})
         seeds = sorted({row["seed"] for row in cells})
         jct = np.full((2, len(names), len(seeds)), np.nan)
@@ -64,7 +64,7 @@ def ranking(finished: Finished) -> Findings:
             for kind, row in enumerate(both):
                 jct[kind, names.index(row["policy"]), seeds.index(row["seed"])] = row["jct_mean_s"]
         where = f"{len(names)} policies, capacity {capacity:g}"
-        yield Finding.of("Kendall's tau of mean JCT", where, taus(jct[0], jct[1]))
+        yield Finding.from_seeds("Kendall's tau of mean JCT", where, taus(jct[0], jct[1]))
         yield pairs_kept(jct[0], jct[1], where)
 
 

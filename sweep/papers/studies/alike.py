@@ -12,7 +12,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sweep.papers.figures import Findings, together
 from sweep.papers.studies.ranks import geometric, pairs_kept, taus
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 WHICH = "trace.transforms.half.which"
 HELD, OTHER, MADE = "second", "first", "made"
@@ -22,10 +22,10 @@ LOSS, TIMES = 0.1, 1.5
 
 
 @together
-def ranking(finished: Finished) -> Findings:
+def ranking(finished: FinishedSweep) -> Findings:
     """Compare ranks, the order of clear pairs, and gains over the baseline, by capacity."""
     baseline = finished.config["baseline"]
-    for (capacity,), cells in finished.by("capacity").items():
+    for (capacity,), cells in finished.group_by("capacity").items():
         names = list(dict.fromkeys(row["policy"] for row in cells))
         seeds = sorted({row["seed"] for row in cells})
         jct = {which: np.full((len(names), len(seeds)), np.nan) for which in (HELD, OTHER, MADE)}
@@ -42,9 +42,9 @@ def _taus(jct: dict[str, F8], where: str) -> Findings:
     tau = {which: taus(jct[HELD], jct[which]) for which in (OTHER, MADE)}
     lost = [other - made for other, made in zip(tau[OTHER], tau[MADE], strict=True)]
     title = "Kendall's tau of mean JCT"
-    yield Finding.of(title, f"synthesized and held, {where}", tau[MADE])
-    yield Finding.of(title, f"the two real halves, {where}", tau[OTHER])
-    yield Finding.of(title, f"lost by synthesizing, {where}", lost, at_most=LOSS)
+    yield Finding.from_seeds(title, f"synthesized and held, {where}", tau[MADE])
+    yield Finding.from_seeds(title, f"the two real halves, {where}", tau[OTHER])
+    yield Finding.from_seeds(title, f"lost by synthesizing, {where}", lost, at_most=LOSS)
 
 
 def _logs(jct: dict[str, F8], base: int) -> dict[str, F8]:

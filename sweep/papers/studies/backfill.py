@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 from sweep.papers.figures import Findings, grouped, mean, means, ratio
-from sweep.report.findings import Finished
+from sweep.report.findings import FinishedSweep
 
 WORST_TO_BEST = ("fifo", "conservative", "easy", "backfill/easy_sjf")
 SLOWDOWN = "bounded_slowdown_mean"
 
 
-def kth(finished: Finished) -> Findings:
+def kth(finished: FinishedSweep) -> Findings:
     """Give mean bounded slowdown and completion time by policy, and the order of some."""
     policies, paper = grouped(finished.cells, "policy"), ("backfill", "kth")
     figure = "mean bounded slowdown"

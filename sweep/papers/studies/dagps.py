@@ -10,7 +10,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sweep.papers.figures import Findings, Row, column, grouped, mean, paired, percent_less, printed
 from sweep.papers.studies import dagps_online
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 TEZ = "tez"
 LOCAL = "local tasks, %"
@@ -38,10 +38,10 @@ CLOSE = 1e-6
 """A schedule this close to a bound, relatively, is optimal."""
 
 
-def cluster(finished: Finished) -> Findings:
+def cluster(finished: FinishedSweep) -> Findings:
     """Give each scheme's improvement over Tez, %: the median of the runs, seeds (§8.2, §8.5)."""
     variants = [key for key in finished.config["swept"] if key.startswith("policy.")]
-    for (trace, capacity), cells in finished.by("trace", "capacity").items():
+    for (trace, capacity), cells in finished.group_by("trace", "capacity").items():
         base = {row["seed"]: row for row in cells if row["policy"] == TEZ}
         figure = f"{trace}, capacity {capacity:g}, improvement over {TEZ} %"
         most = [100.0 * (1.0 - row["utilization_makespan"]) for row in base.values()]
@@ -84,7 +84,7 @@ def _local(row: Row) -> dict[str, float]:
     return {LOCAL: 100.0 * share} if math.isfinite(share) else {}
 
 
-def table4(finished: Finished) -> Findings:
+def table4(finished: FinishedSweep) -> Findings:
     """Give what two queues cost each scheme, and how fair it is to them in windows of time."""
     two_queues, one = "tpcds_two_queues", "tpcds_stream"
     for policy, cells in grouped(finished.cells, "policy").items():
@@ -101,13 +101,13 @@ def table4(finished: Finished) -> Findings:
             yield from mean(policy, what, column(rows, metric), paper=paper)
 
 
-def table5(finished: Finished) -> Findings:
+def table5(finished: FinishedSweep) -> Findings:
     """Give percentiles over DAGs of what is shorter than breadth first's, averaged over seeds.
 
     In parts of breadth first's time, then in parts of the scheme's: the paper's divisor is "the
     runtime of the job with some scheme" (§8.1). Then the medians by number of machines.
     """
-    for (trace,), cells in finished.by("trace").items():
+    for (trace,), cells in finished.group_by("trace").items():
         gains = _gains_of_dags(BREADTH_FIRST, finished, cells)
         for name, of_seed in gains.items():
             for q in PERCENTILES:
@@ -115,25 +115,25 @@ def table5(finished: Finished) -> Findings:
                 paper = printed("dagps", "table5", name, f"p{q}") if trace == PRODUCTION else ""
                 paper += ", rounded" if paper else ""  # to whole percents
                 figure = f"{trace}, improvement %"
-                yield Finding.of(figure, f"{name}, p{q}", values, paper=paper)
+                yield Finding.from_seeds(figure, f"{name}, p{q}", values, paper=paper)
         for name, of_seed in gains.items():
             for q in PERCENTILES:
                 longer = [100.0 * (1.0 / (1.0 - gain / 100.0) - 1.0) for gain, _ in of_seed]
                 values = [float(np.percentile(of, q)) for of in longer]
                 figure = f"{trace}, breadth first takes longer by, %"
-                yield Finding.of(figure, f"than {name}, p{q}", values)
+                yield Finding.from_seeds(figure, f"than {name}, p{q}", values)
         for low, high in BINS:
             where = f"{trace}, machines {low:g} to {high:g} × work / path, median improvement %"
             for name, of_seed in gains.items():
                 inside = [gain[(factor >= low) & (factor < high)] for gain, factor in of_seed]
                 values = [float(np.median(gain)) for gain in inside if len(gain)]
-                yield Finding.of(where, name, values)
+                yield Finding.from_seeds(where, name, values)
 
 
-def domains(finished: Finished) -> Findings:
+def domains(finished: FinishedSweep) -> Findings:
     """Give quartiles over DAGs, averaged over seeds, of DAGPS over every other policy (Fig. 16)."""
     as_built = "dagps, as built"  # the paper has one number; Table 5's are of schedules, too
-    for (trace,), cells in finished.by("trace").items():
+    for (trace,), cells in finished.group_by("trace").items():
         others = dict.fromkeys(row["policy"] for row in cells if row["policy"] != "dagps")
         for other in others:
             gains = _gains_of_dags(other, finished, cells)
@@ -143,11 +143,11 @@ def domains(finished: Finished) -> Findings:
                     is_printed = q == 50 and scheme == as_built
                     paper = printed("dagps", "fig16", trace, other) if is_printed else ""
                     figure = f"{trace}, improvement over {other}, %"
-                    yield Finding.of(figure, f"{scheme}, p{q}", values, paper=paper)
+                    yield Finding.from_seeds(figure, f"{scheme}, p{q}", values, paper=paper)
 
 
 def _gains_of_dags(
-    baseline: str, finished: Finished, cells: list[Row]
+    baseline: str, finished: FinishedSweep, cells: list[Row]
 ) -> dict[str, list[tuple[F8, F8]]]:
     """Improvement over a policy in percent, and factor, per DAG, of each scheme and seed."""
     base = {row["seed"]: finished.table(row) for row in cells if row["policy"] == baseline}
@@ -176,30 +176,30 @@ def _seconds(table: Any, policy: str) -> F8:
     return np.asarray(table[column].to_numpy())
 
 
-def fig13(finished: Finished) -> Findings:
+def fig13(finished: FinishedSweep) -> Findings:
     """Give the share of DAGs proven optimal and percentiles of the distance to bounds, %."""
-    for (trace,), cells in finished.by("trace").items():
+    for (trace,), cells in finished.group_by("trace").items():
         for bound in ("new_lb", "tight_lb", "best of cp_len and twork"):
             is_published = trace == PRODUCTION and bound == "new_lb"
             for what, of in _above(bound, finished, cells).items():
                 paper = printed("dagps", "fig13", what) if is_published else ""
                 figure = f"{trace}, DAGPS above {bound}, %"
-                yield Finding.of(figure, what, of, paper=paper)
+                yield Finding.from_seeds(figure, what, of, paper=paper)
 
 
-def durations(finished: Finished) -> Findings:
+def durations(finished: FinishedSweep) -> Findings:
     """Give what Table 5 and Fig. 13 would be with other spreads of durations inside stages."""
-    for (sigma,), cells in finished.by(SPREAD).items():
+    for (sigma,), cells in finished.group_by(SPREAD).items():
         for name, of_seed in _gains_of_dags(BREADTH_FIRST, finished, cells).items():
             for q in PERCENTILES:
                 values = [float(np.percentile(gain, q)) for gain, _ in of_seed]
                 figure = f"{SPREAD}={sigma:g}, improvement %"
-                yield Finding.of(figure, f"{name}, p{q}", values)
+                yield Finding.from_seeds(figure, f"{name}, p{q}", values)
         for what, of in _above("new_lb", finished, cells).items():
-            yield Finding.of(f"{SPREAD}={sigma:g}, DAGPS above new_lb, %", what, of)
+            yield Finding.from_seeds(f"{SPREAD}={sigma:g}, DAGPS above new_lb, %", what, of)
 
 
-def _above(bound: str, finished: Finished, cells: list[Row]) -> dict[str, list[float]]:
+def _above(bound: str, finished: FinishedSweep, cells: list[Row]) -> dict[str, list[float]]:
     """Measure how far DAGPS's schedules are above a bound, %, each a value a seed."""
     values: dict[str, list[float]] = {}
     for row in cells:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sweep.papers.figures import Findings, Row, jct_s, near, printed
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 TEZ = "tez"
 SLOWER = 16.0
@@ -32,7 +32,7 @@ Setting = tuple[str, str, float]
 """priority, srpt, m."""
 
 
-def gains(finished: Finished, row: Row, base: Row) -> dict[str, float]:
+def gains(finished: FinishedSweep, row: Row, base: Row) -> dict[str, float]:
     """Compare a run with Tez's of the same stream, %: jobs one by one, and as a whole."""
     gain = 100.0 * (1.0 - jct_s(finished.table(row)) / jct_s(finished.table(base)))
     return {
@@ -59,16 +59,16 @@ def above_bound(row: Row) -> dict[str, float]:
     return {ABOVE: 100.0 * row["gap_lb_mean"]} if "gap_lb_mean" in row else {}
 
 
-def _of_seeds(finished: Finished) -> Iterator[tuple[Row, dict[str, float]]]:
+def _of_seeds(finished: FinishedSweep) -> Iterator[tuple[Row, dict[str, float]]]:
     """Give each cell that is not Tez's, and what it gains on Tez's of its stream and load."""
-    for cells in finished.by("trace", "capacity", "seed").values():
+    for cells in finished.group_by("trace", "capacity", "seed").values():
         base = next(row for row in cells if row["policy"] == TEZ)
         for row in cells:
             if row is not base:
                 yield row, gains(finished, row, base)
 
 
-def choice(finished: Finished) -> Findings:
+def choice(finished: FinishedSweep) -> Findings:
     """Say of each setting what the rule looks at, and which one it takes."""
     found: dict[Setting, dict[tuple[str, float], list[dict[str, float]]]] = {}
     for row, gain in _of_seeds(finished):
@@ -119,7 +119,7 @@ def _words(setting: Setting) -> str:
     return f"priority={priority}, srpt={srpt}, m={m:g}"
 
 
-def judged(finished: Finished) -> Findings:
+def judged(finished: FinishedSweep) -> Findings:
     """Give the improvement over Tez, %, of each stream and load: the mean over its seeds.
 
     What is wanted is asked of the default alone: neither the median nor the mean worse than Tez's,
@@ -137,12 +137,12 @@ def judged(finished: Finished) -> Findings:
     for (trace, capacity), policies in found.items():
         figure = f"{trace}, load {1 / capacity:.2g} times, improvement over {TEZ} %"
         if bounds[trace, capacity]:
-            yield Finding.of(figure, MOST_MEAN, bounds[trace, capacity])
+            yield Finding.from_seeds(figure, MOST_MEAN, bounds[trace, capacity])
         for policy, of_name in policies.items():
             for name, values in of_name.items():
                 paper, wanted = _wanted(trace, capacity, name) if policy == "dagps" else ("", {})
                 what = f"{policy}, {name}"
-                yield Finding.of(figure, what, values, paper=paper, **wanted)
+                yield Finding.from_seeds(figure, what, values, paper=paper, **wanted)
 
 
 def _wanted(trace: str, capacity: float, name: str) -> tuple[str, dict[str, float]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sweep.papers.figures import Findings, Row
 from sweep.papers.studies.ranks import geometric
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 Where = tuple[str, float]
 
@@ -26,7 +26,7 @@ BESTS: tuple[tuple[str, str, Callable[[Iterable[float]], float], float], ...] = 
 MOST_NAMED = 4
 
 
-def ranking(finished: Finished) -> Findings:
+def ranking(finished: FinishedSweep) -> Findings:
     """Give each policy's speed-up over the baseline on average, and the best of each workload.
 
     The average is the geometric mean over the workloads of mean JCT under the baseline over mean
@@ -65,10 +65,10 @@ def _named(policies: list[str]) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _means(finished: Finished) -> dict[Where, dict[str, Row]]:
+def _means(finished: FinishedSweep) -> dict[Where, dict[str, Row]]:
     """Average every metric shown over seeds, by workload and capacity, and by policy."""
     means: dict[Where, dict[str, Row]] = defaultdict(dict)
-    for (trace, capacity, policy), rows in finished.by("trace", "capacity", "policy").items():
+    for (trace, capacity, policy), rows in finished.group_by("trace", "capacity", "policy").items():
         values = {m: [row[m] for row in rows if row.get(m) is not None] for _, m, _, _ in BESTS}
         means[trace, capacity][policy] = {
             metric: float(np.mean(of)) if of else math.nan for metric, of in values.items()

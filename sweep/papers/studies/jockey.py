@@ -16,7 +16,7 @@ from policies.jockey.control import POINTS, utility
 from sim.base.arrays import F8
 from sim.published import numbers
 from sweep.papers.figures import Findings, column, grouped, mean, means, printed, together
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 CASES = {
     "jockey_fig6a": "F, 45 min, 1.85 times the work",
@@ -53,7 +53,7 @@ CROWDED = 160
 """The need, in percent, from which on one way of taking turns is held against the other."""
 
 
-def fig6(finished: Finished) -> Findings:
+def fig6(finished: FinishedSweep) -> Findings:
     """Give completion, and the four curves of each run: every five minutes, and as a plot."""
     for row in finished.cells:
         case = CASES.get(row["trace"], row["trace"])
@@ -66,7 +66,7 @@ def fig6(finished: Finished) -> Findings:
                     yield from _drawn(case, curve, look["elapsed_s"], look[curve])
 
 
-def fig9(finished: Finished) -> Findings:
+def fig9(finished: FinishedSweep) -> Findings:
     """Give progress and the end that it foretells, by indicator, over time, and how long it took.
 
     As `fig6`: every five minutes, and as a plot. The indicators are those that the paper draws.
@@ -90,7 +90,7 @@ def _drawn(case: str, curve: str, elapsed_s: float, value: float) -> Findings:
     yield Finding(case, "", value, curve=curve, along=ALONG, at=minute)
 
 
-def fig10(finished: Finished) -> Findings:
+def fig10(finished: FinishedSweep) -> Findings:
     """Give how steadily each indicator foretells the end, in percent of a job's duration."""
     groups = grouped(finished.cells, "policy.waits", label="waits={}")
     for key, figure in (("delta_t", "ΔT, %"), ("longest_constant", "longest constant interval, %")):
@@ -101,7 +101,7 @@ def fig10(finished: Finished) -> Findings:
                 yield from mean(figure, f"{name}, {waits}", of, paper=paper)
 
 
-def fig8(finished: Finished) -> Findings:
+def fig8(finished: FinishedSweep) -> Findings:
     """Give how far the largest prediction is from the slowest run, by allocation, over jobs.
 
     Each allocation has `OWN` runs of its own, of the seeds in order, or, as the other reading, all
@@ -121,15 +121,15 @@ def _of_errors(policy: str, model: str, errors: dict[int, dict[str, float]], own
                 by_job[job].append(error)
         means = [float(np.mean(of)) for of in by_job.values()]
         paper = printed("jockey", "fig8", policy)
-        yield Finding.of(title, "all jobs and allocations", means, paper=paper)
+        yield Finding.from_seeds(title, "all jobs and allocations", means, paper=paper)
         yield Finding(
             title, "largest", max(error for of in errors.values() for error in of.values())
         )
         for tokens, of in sorted(errors.items()):
-            yield Finding.of(title, f"{tokens} tokens", list(of.values()))
+            yield Finding.from_seeds(title, f"{tokens} tokens", list(of.values()))
 
 
-def _errors(finished: Finished, policy: str, own: bool) -> dict[int, dict[str, float]]:
+def _errors(finished: FinishedSweep, policy: str, own: bool) -> dict[int, dict[str, float]]:
     """Return the error of the largest prediction at the slowest run, by allocation and job, %."""
     took: dict[tuple[int, str], float] = {}
     predicted: dict[tuple[int, str], float] = {}
@@ -151,14 +151,14 @@ def _errors(finished: Finished, policy: str, own: bool) -> dict[int, dict[str, f
     return errors
 
 
-def variance(finished: Finished) -> Findings:
+def variance(finished: FinishedSweep) -> Findings:
     """Give how completion varies over the runs of a job, over jobs, and with spare tokens or not.
 
     By Table 1, and §2.4: how many times the variation without spare tokens that with them is, and
     what part of the seven jobs' vertices runs on them.
     """
     over_runs, on_spare = {}, []
-    for keys, cells in finished.by("policy.spare", "trace.like_inputs", "trace.job").items():
+    for keys, cells in finished.group_by("policy.spare", "trace.like_inputs", "trace.job").items():
         took = np.array([row["relative_finish"] for row in cells])
         over_runs[keys] = float(took.std(ddof=1) / took.mean())
         if keys[0] and keys[1] and keys[2] in SEVEN:
@@ -180,7 +180,7 @@ def variance(finished: Finished) -> Findings:
 
 
 @together
-def spark(finished: Finished) -> Findings:
+def spark(finished: FinishedSweep) -> Findings:
     """Give the errors of models by executors trained at and run with (§5.3, on measured tasks)."""
     for policy, model in MODELS.items():
         for row in finished.cells:
@@ -190,12 +190,12 @@ def spark(finished: Finished) -> Findings:
             table = finished.table(row)
             ratio = table["predicted_s"].to_numpy() / table["took_s"].to_numpy()
             off = (100.0 * np.abs(ratio - 1)).tolist()
-            yield Finding.of(f"prediction error, {model}, %", between, off)
+            yield Finding.from_seeds(f"prediction error, {model}, %", between, off)
             title = f"predicted over measured, {model}, median over queries"
             yield Finding(title, between, float(np.median(ratio)))
 
 
-def spark_tasks(finished: Finished) -> Findings:
+def spark_tasks(finished: FinishedSweep) -> Findings:
     """Give how far off recorded tasks of one run are in place of another's (§5.3)."""
     label = "trained with {}, run with {}"
     groups = grouped(finished.cells, "trace.trained_at", "trace.executors", label=label)
@@ -208,7 +208,7 @@ def spark_tasks(finished: Finished) -> Findings:
         yield from means(figure, groups, metric, 100.0)
 
 
-def arbiter(finished: Finished) -> list[Finding]:
+def arbiter(finished: FinishedSweep) -> list[Finding]:
     """Give utility and deadlines met of jobs that need more tokens than there are (beyond §4.4).
 
     The utility of each is that of §5.1. By need: how much more the arbiter earns than the better of
@@ -233,17 +233,19 @@ def arbiter(finished: Finished) -> list[Finding]:
                 continue
             values = list(of[policy].values())
             drawn: dict[str, Any] = {"curve": policy, "along": "need, % of the tokens", "at": need}
-            findings.append(Finding.of("total utility", f"{policy}, {need} %", values, **drawn))
+            findings.append(
+                Finding.from_seeds("total utility", f"{policy}, {need} %", values, **drawn)
+            )
             if policy not in (BOUND, WHOLE):
                 in_time = met[need][policy]
-                findings.append(Finding.of("deadlines met", f"{policy}, {need} %", in_time))
+                findings.append(Finding.from_seeds("deadlines met", f"{policy}, {need} %", in_time))
         if {FAIR, ALONE, ARBITER} <= of.keys():
             findings += _judged(need, of)
     both = {need: of for need, of in worth.items() if {ARBITER, READY} <= of.keys()}
     if crowded := [of for need, of in both.items() if need >= CROWDED]:
         more = [sum(of[ARBITER][s] - of[READY][s] for of in crowded) for s in crowded[0][READY]]
         title, what = "arbiter more than with stages as they are ready", f"{CROWDED} % on, summed"
-        findings.append(Finding.of(title, what, more))
+        findings.append(Finding.from_seeds(title, what, more))
     return sorted(findings, key=lambda finding: finding.figure)
 
 
@@ -252,7 +254,7 @@ def _judged(need: int, of: Mapping[str, Mapping[int, float]]) -> Findings:
     mean = {policy: float(np.mean(list(by_seed.values()))) for policy, by_seed in of.items()}
     other = max((FAIR, ALONE), key=lambda policy: mean[policy])
     more = [of[ARBITER][seed] - of[other][seed] for seed in sorted(of[ARBITER])]
-    found = Finding.of("arbiter more than the better other", f"{need} %", more)
+    found = Finding.from_seeds("arbiter more than the better other", f"{need} %", more)
     within = 0.0 if math.isnan(found.low) else (found.high - found.low) / 2
     yield dataclasses.replace(found, at_least=-within)
     for bound in (BOUND, WHOLE):
@@ -264,9 +266,9 @@ def _judged(need: int, of: Mapping[str, Mapping[int, float]]) -> Findings:
 
 
 @together
-def online(finished: Finished) -> Findings:
+def online(finished: FinishedSweep) -> Findings:
     """Give deadlines met and utility of jobs that come and go, by admission (beyond §1, §4.4)."""
-    for keys, cells in finished.by("trace.every_s", "policy", "policy.admission").items():
+    for keys, cells in finished.group_by("trace.every_s", "policy", "policy.admission").items():
         every_s, policy, admission = keys
         what = f"a job every {every_s} s, {policy}, {admission}"
         tables = [finished.table(row) for row in cells]
@@ -280,9 +282,9 @@ def online(finished: Finished) -> Findings:
             ],
         }
         for figure, parts in figures.items():
-            yield Finding.of(figure, what, [100.0 * float(part) for part in parts])
+            yield Finding.from_seeds(figure, what, [100.0 * float(part) for part in parts])
         worth = [float(utility(POINTS)(s).mean()) for s in late_s]
-        yield Finding.of("utility of a job", what, worth)
+        yield Finding.from_seeds("utility of a job", what, worth)
 
 
 def _late_s(jobs: pa.Table) -> F8:

@@ -18,7 +18,7 @@ from sweep.papers.figures import (
     ratio,
     together,
 )
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 MISSED = ("missed deadlines, %", "deadlines_missed", 100.0)
 IMPACT = ("allocation above the oracle's, %", "allocation_above_oracle", 100.0)
@@ -40,7 +40,7 @@ ORDERS = (
 """Least ratio of one policy to another; three times is much more."""
 
 
-def fig4(finished: Finished) -> Findings:
+def fig4(finished: FinishedSweep) -> Findings:
     """Give missed deadlines and impact by policy, and their order."""
     policies, runs = grouped(finished.cells, "policy"), printed("jockey", "fig4", "runs")
     for policy, cells in policies.items():
@@ -55,7 +55,7 @@ def fig4(finished: Finished) -> Findings:
         yield from mean("orders", f"{title}, {what}", times, paper=paper, at_least=at_least)
 
 
-def fig5(finished: Finished) -> Findings:
+def fig5(finished: FinishedSweep) -> Findings:
     """Give percentiles of completion by policy, and how late the median late job is."""
     for policy, cells in grouped(finished.cells, "policy").items():
         figure, ends = f"{policy}, {COMPLETION[0]}", column(cells, "relative_finish", 100.0)
@@ -70,7 +70,7 @@ def fig5(finished: Finished) -> Findings:
 
 
 @together
-def fig7(finished: Finished) -> Findings:
+def fig7(finished: FinishedSweep) -> Findings:
     """Give how tokens change with the deadline, the right way, and whether new ones are met."""
     for change, cells in grouped(finished.cells, "trace.change").items():
         tokens, missed = (column(cells, of, 100.0) for of in ("tokens_changed", "deadlines_missed"))
@@ -81,7 +81,7 @@ def fig7(finished: Finished) -> Findings:
         yield from mean(MISSED[0], change, missed, paper=paper, at_most=0.0)
 
 
-def fig11(finished: Finished) -> Findings:
+def fig11(finished: FinishedSweep) -> Findings:
     """Give deadlines met and tokens by policy, or the constant that is swept (Figs. 11 to 13)."""
     groups = grouped(finished.cells, "policy")
     for key in finished.config["swept"]:
@@ -102,7 +102,7 @@ def fig11(finished: Finished) -> Findings:
             yield from mean(title, what, of, paper=printed("jockey", "fig11", what, metric))
 
 
-def readings(finished: Finished) -> Findings:
+def readings(finished: FinishedSweep) -> Findings:
     """Give missed deadlines and impact where the paper is read one way and the other."""
     label = "{}, initialise={}"
     groups = grouped(finished.cells, "policy", "trace.initialise", label=label)
@@ -117,13 +117,13 @@ def readings(finished: Finished) -> Findings:
             )
 
 
-def runs(finished: Finished) -> Findings:
+def runs(finished: FinishedSweep) -> Findings:
     """Give missed deadlines and impact by how many runs C(p, a) is made of."""
     groups = grouped(finished.cells, "policy.runs", label="{} runs")
     return _means(groups, MISSED, IMPACT, COMPLETION, FIRST)
 
 
-def trained(finished: Finished) -> Findings:
+def trained(finished: FinishedSweep) -> Findings:
     """Give missed deadlines and impact by what Jockey is trained on, with a fallback or without."""
     keys = ("policy", "trace.like_inputs", "trace.largest_input")
     groups = grouped(finished.cells, *keys, label="{}, like_inputs={}, largest_input={}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from operator import truediv
 
 from sweep.papers.figures import Findings, Groups, grouped, mean, means, paired, percent_less
-from sweep.report.findings import Finished
+from sweep.report.findings import FinishedSweep
 
 PLACED = "{}, {} of the machines"
 
 
-def capacity(finished: Finished) -> Findings:
+def capacity(finished: FinishedSweep) -> Findings:
     """Give how many times sooner pods end than with best fit, and what is of no use to them."""
     figure = "mean completion time, times shorter than with best_fit"
     groups = grouped(finished.cells, "policy", "capacity", label=PLACED)
@@ -21,7 +21,7 @@ def capacity(finished: Finished) -> Findings:
     yield from _fragmentation(groups)
 
 
-def fragmentation(finished: Finished) -> Findings:
+def fragmentation(finished: FinishedSweep) -> Findings:
     """Give how many GPUs are left over and of no use, and how many fewer with FGD."""
     policies, metric = grouped(finished.cells, "policy"), "devices_unallocated"
     yield from means("unallocated GPUs, %", policies, metric, 100.0)

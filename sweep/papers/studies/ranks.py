@@ -37,5 +37,5 @@ def pairs_kept(real: F8, made: F8, where: str) -> Finding:
 
 def geometric(title: str, what: str, logs: Sequence[float], **others: Any) -> Finding:
     """Give the mean of the exponentials of logarithms, and Student's interval of these."""
-    one = Finding.of(title, what, logs)
+    one = Finding.from_seeds(title, what, logs)
     return Finding(title, what, math.exp(one.ours), math.exp(one.low), math.exp(one.high), **others)

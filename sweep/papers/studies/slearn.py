@@ -17,7 +17,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sweep.papers.figures import Findings, column, grouped, jct_s, pairs, printed, together
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 PRESETS = {
     "slearn_2sigma": "2Sigma",
@@ -57,12 +57,12 @@ FIRST = {"slearn", "slearn_dag", "threesigma", "las"}
 
 
 @together
-def speedups(finished: Finished) -> Findings:
+def speedups(finished: FinishedSweep) -> Findings:
     """Compare each pair of schemes on each trace."""
     experiment = finished.config["experiment"]
     of = OF[experiment]
     of_trace = [key for key in finished.config["swept"] if key.startswith("trace.")]
-    for (trace, *more), cells in finished.by("trace", *of_trace).items():
+    for (trace, *more), cells in finished.group_by("trace", *of_trace).items():
         where = ", ".join([PRESETS.get(trace, trace), *(f"load {value:g}" for value in more)])
         schemes = grouped(cells, "policy")
         for scheme, other in _pairs(of, list(schemes)):
@@ -73,13 +73,13 @@ def speedups(finished: Finished) -> Findings:
             what = f"{other} over {scheme}"
             paper, paper_p50 = _printed_speedup(experiment, trace, scheme, other)
             wanted = _wanted(trace, scheme, other)
-            yield Finding.of(f"{where}, mean JCT", what, mean, paper=paper, **wanted)
-            yield Finding.of(f"{where}, P50 of jobs", what, half, paper=paper_p50)
+            yield Finding.from_seeds(f"{where}, mean JCT", what, mean, paper=paper, **wanted)
+            yield Finding.from_seeds(f"{where}, P50 of jobs", what, half, paper=paper_p50)
         for scheme, runs in schemes.items():
             off = column(runs, "prediction_error_p50", 100.0)
             if not np.isnan(off).all() and experiment in WITH_ERRORS:
                 paper = printed("slearn", experiment.partition("/")[2], trace, "error", scheme)
-                yield Finding.of(f"{where}, P50 error %", scheme, off, paper=paper)
+                yield Finding.from_seeds(f"{where}, P50 error %", scheme, off, paper=paper)
 
 
 def _printed_speedup(experiment: str, trace: str, scheme: str, other: str) -> tuple[str, str]:
@@ -243,10 +243,10 @@ TWO: dict[str, Callable[[Jobs, Jobs], Numbers]] = {
 }
 
 
-def jobs(finished: Finished) -> Findings:
+def jobs(finished: FinishedSweep) -> Findings:
     """Average what each cell, and each pair of cells, says over seeds."""
     experiment = finished.config["experiment"]
-    for (trace,), cells in finished.by("trace").items():
+    for (trace,), cells in finished.group_by("trace").items():
         where = PRESETS.get(trace, trace)
         numbers: dict[tuple[str, str, str], list[float]] = {}
 
@@ -265,7 +265,7 @@ def jobs(finished: Finished) -> Findings:
                 note(figure, row["policy"], TWO[experiment](near, far))
         for (figure, policy, name), values in numbers.items():
             paper = _paper(trace, policy.removesuffix("_code"), name)
-            yield Finding.of(figure, name, values, paper=paper)
+            yield Finding.from_seeds(figure, name, values, paper=paper)
 
 
 def _paper(trace: str, policy: str, name: str) -> str:
@@ -274,7 +274,7 @@ def _paper(trace: str, policy: str, name: str) -> str:
     return next(filter(None, tables), "")
 
 
-def _jobs(finished: Finished, row: Mapping[str, Any]) -> Jobs:
+def _jobs(finished: FinishedSweep, row: Mapping[str, Any]) -> Jobs:
     table = finished.table(row)
     return {name: table[name].to_numpy() for name in table.column_names}
 

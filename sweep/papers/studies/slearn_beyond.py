@@ -10,7 +10,7 @@ from statistics import fmean
 
 from sweep.papers.figures import Findings, Groups, column, grouped, mean, pairs
 from sweep.papers.studies.slearn import PRESETS
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 OURS, ALONE = "bayes", ("slearn", "threesigma")
 """What is judged, and the two that it must not be behind."""
@@ -22,11 +22,11 @@ BOUNDS = (("slearn", "pilots/truth"), ("slearn", "pilots/truth_one_pilot"), ("sl
 """Pairs of which the second knows more: what better estimates could gain."""
 
 
-def judged(finished: Finished) -> Findings:
+def judged(finished: FinishedSweep) -> Findings:
     """Compare `OURS` with every other scheme, and with the better of those of one source."""
     at_least = AT_LEAST.get(finished.config["experiment"])
     of_trace = [key for key in finished.config["swept"] if key.startswith("trace.")]
-    for (trace, *more), cells in finished.by("trace", *of_trace).items():
+    for (trace, *more), cells in finished.group_by("trace", *of_trace).items():
         told = (
             f"{key.rpartition('.')[2]} {value:g}" for key, value in zip(of_trace, more, strict=True)
         )
@@ -39,7 +39,7 @@ def judged(finished: Finished) -> Findings:
                 f"{better}, the better of both, over {OURS}",
                 _over(schemes, better, OURS),
             )
-            yield Finding.of(figure, what, sooner, at_least=at_least)
+            yield Finding.from_seeds(figure, what, sooner, at_least=at_least)
         others = [(other, OURS) for other in schemes if other != OURS]
         for far, near in [*others, *BOUNDS]:
             yield from mean(figure, f"{far} over {near}", _over(schemes, far, near))

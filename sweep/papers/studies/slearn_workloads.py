@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from sweep.papers.figures import Findings, column, grouped, known, mean, near, printed, ratio
-from sweep.report.findings import Finished
+from sweep.report.findings import FinishedSweep
 
 DAYS_3, DAYS_7, DAYS_14, SPACE = (
     (f"{name}_p50", f"{name}_p90")
@@ -41,7 +41,7 @@ VARIANTS = "code_variants/"
 """Presets of the authors' code with one rule changed: its policy and the rule follow."""
 
 
-def table4(finished: Finished) -> Findings:
+def table4(finished: FinishedSweep) -> Findings:
     """Give how much jobs vary over time and space, and the load (Tables 4 and 5)."""
     traces = grouped(finished.cells, "trace")
     for trace, (figure, like, names, fitted) in WORKLOADS.items():
@@ -52,7 +52,7 @@ def table4(finished: Finished) -> Findings:
             yield from mean(figure, name.replace("_", " "), of, paper=paper, **wanted)
 
 
-def analysis(finished: Finished) -> Findings:
+def analysis(finished: FinishedSweep) -> Findings:
     """Give errors of estimates beside the variances by formula, and wrong orders (§4.1)."""
     estimators, keys = (
         ("history", "samples", "posterior"),
@@ -68,7 +68,7 @@ def analysis(finished: Finished) -> Findings:
             yield from mean(figure, f"{name}, wrong order %", wrong)
 
 
-def authors(finished: Finished) -> Findings:
+def authors(finished: FinishedSweep) -> Findings:
     """Give mean completion times beside those of the authors' simulator, and ratios of them."""
     policies, metric = grouped(finished.cells, "policy"), "jct_mean_s"
     for whose, presets in (("code", AS_CODE), ("paper", AS_PAPER)):

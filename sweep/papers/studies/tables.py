@@ -5,10 +5,10 @@ from __future__ import annotations
 from sim.describe.statistics import SECTIONS
 from sim.published import numbers
 from sweep.papers.figures import Findings, column, mean
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 
-def published(finished: Finished) -> Findings:
+def published(finished: FinishedSweep) -> Findings:
     """Give every published number of a synthesized workload, beside the mean of ours over seeds."""
     tables = [finished.table(row).to_pylist() for row in finished.cells]
     for rows in zip(*tables, strict=True):
@@ -16,7 +16,7 @@ def published(finished: Finished) -> Findings:
         yield from mean(figure, what, column(rows, "ours"), paper=f"{paper:.4g}")
 
 
-def described(finished: Finished) -> Findings:
+def described(finished: FinishedSweep) -> Findings:
     """Give every number that Tian et al. (SoCC 2019) have too, of the trace and of random DAGs."""
     of_random = numbers("alibaba")["random"]
     for row in finished.table(finished.cells[0]).to_pylist():

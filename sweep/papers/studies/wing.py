@@ -18,7 +18,7 @@ from sweep.papers.figures import (
     paired,
     printed,
 )
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 EXPONENTS = {
     "zipf_value": "exponent of local value",
@@ -50,7 +50,7 @@ SCARCE = 0.4
 """The capacity from which on down a scheme is not to be behind what it is compared with."""
 
 
-def fig2(finished: Finished) -> Findings:
+def fig2(finished: FinishedSweep) -> Findings:
     """Give how many of the jobs that are foretold to have readers have, and the reverse."""
     yield from _by_threshold(finished, "fig2", "precision %", "precision", 100.0)
     yield from _by_threshold(finished, "fig2", "recall %", "recall", 100.0)
@@ -58,7 +58,7 @@ def fig2(finished: Finished) -> Findings:
     yield from mean("best threshold", "tr %", best, paper=paper)
 
 
-def fig3(finished: Finished) -> Findings:
+def fig3(finished: FinishedSweep) -> Findings:
     """Give how far off it is foretold when a job's first reader comes."""
     for figure, metric, scale in (
         ("error of time, root of mean square, h", "rmse_h", 1.0),
@@ -69,14 +69,16 @@ def fig3(finished: Finished) -> Findings:
         yield from _by_threshold(finished, "fig3", figure, metric, scale)
 
 
-def _by_threshold(finished: Finished, of: str, figure: str, metric: str, scale: float) -> Findings:
+def _by_threshold(
+    finished: FinishedSweep, of: str, figure: str, metric: str, scale: float
+) -> Findings:
     for tr in SHOWN:
         paper = printed("wing", of, metric, tr)
         foretold = column(finished.cells, f"{metric}_{tr}", scale)
         yield from mean(figure, f"tr = {tr} %", foretold, paper=paper)
 
 
-def fig6(finished: Finished) -> Findings:
+def fig6(finished: FinishedSweep) -> Findings:
     """Give the mean aggregate value that so many rounds find, of what the most find."""
     rounds = grouped(finished.cells, "trace.rounds")
     for n in rounds:
@@ -85,24 +87,24 @@ def fig6(finished: Finished) -> Findings:
         yield from mean(figure, f"{n} rounds", part, paper=paper)
 
 
-def fig8(finished: Finished) -> Findings:
+def fig8(finished: FinishedSweep) -> Findings:
     """Show value at some ranks, beside what the most valued job's falls to by Zipf's law, s = 1."""
     for metric, what in EXPONENTS.items():
         values = [row[metric] for row in finished.cells]
         paper = printed("wing", "fig8", metric)
-        yield Finding.of("all jobs of the week", what, values, paper=paper)
+        yield Finding.from_seeds("all jobs of the week", what, values, paper=paper)
     tables = [finished.table(row) for row in finished.cells]
     for key, what in VALUES.items():
         ranked = [np.sort(table[key].to_numpy())[::-1] for table in tables]
         least = min(map(len, ranked))
         for rank in [r for r in RANKS if r < least] + [least]:
             part = [of[rank - 1] * rank / of[0] for of in ranked]
-            yield Finding.of(f"{what} over Zipf's", f"rank {rank:,}", part)
+            yield Finding.from_seeds(f"{what} over Zipf's", f"rank {rank:,}", part)
         top = [100.0 * of[: len(of) // 100].sum() / of.sum() for of in ranked]
-        yield Finding.of("value of the first 1 % of jobs, %", what, top)
+        yield Finding.from_seeds("value of the first 1 % of jobs, %", what, top)
 
 
-def fig9(finished: Finished) -> Findings:
+def fig9(finished: FinishedSweep) -> Findings:
     """Give how many jobs' value over resource-time is foretold well."""
     for metric, value in (("near_agg", "aggregate value"), ("near_own", "own value")):
         what = f"{value} over resource-time within 20 %, jobs %"
@@ -110,27 +112,27 @@ def fig9(finished: Finished) -> Findings:
         yield from mean("all jobs of the week", what, near, paper=paper)
 
 
-def fig10(finished: Finished) -> Findings:
+def fig10(finished: FinishedSweep) -> Findings:
     """Give what becomes of value and jobs, by capacity and scheme (Figs. 10 to 12)."""
     yield from _by_scheme(finished, scarce=SCARCE)
 
 
-def adhoc(finished: Finished) -> Findings:
+def adhoc(finished: FinishedSweep) -> Findings:
     """Do the same, with recurring and ad hoc jobs apart (§7.1)."""
     yield from _by_scheme(finished, KINDS, SCARCE)
 
 
-def hard(finished: Finished) -> Findings:
+def hard(finished: FinishedSweep) -> Findings:
     """Do the same of workloads of which the paper has no figures, so that nothing is wanted."""
     yield from _by_scheme(finished)
 
 
 def _by_scheme(
-    finished: Finished, kinds: Sequence[str] = (), scarce: float = -math.inf
+    finished: FinishedSweep, kinds: Sequence[str] = (), scarce: float = -math.inf
 ) -> Findings:
     """Give value attained and jobs failed, and points gained: none lost from `scarce` on down."""
     figure = finished.config["experiment"].rpartition("/")[2]
-    for (capacity,), cells in finished.by("capacity").items():
+    for (capacity,), cells in finished.group_by("capacity").items():
         where, schemes = f"capacity {capacity:g}", grouped(cells, "policy")
         yield from _outcomes(where, schemes, figure, capacity)
         for kind in kinds:
@@ -138,30 +140,30 @@ def _by_scheme(
         yield from _gains(where, schemes, GAINS, 0.0 if capacity <= scarce else -math.inf)
 
 
-def history(finished: Finished) -> Findings:
+def history(finished: FinishedSweep) -> Findings:
     """Do the same by what policies know, and give what it costs to know what logs tell alone."""
-    for (known, capacity), cells in finished.by("trace.history", "capacity").items():
+    for (known, capacity), cells in finished.group_by("trace.history", "capacity").items():
         where, schemes = f"{known}, capacity {capacity:g}", grouped(cells, "policy")
         yield from _outcomes(where, schemes)
         yield from _gains(where, schemes, GAINS_FROM_LOGS)
-    for (capacity, policy), cells in finished.by("capacity", "policy").items():
+    for (capacity, policy), cells in finished.group_by("capacity", "policy").items():
         figure = f"capacity {capacity:g}, points of value, logs over truth"
         both, pair = grouped(cells, "trace.history"), ("logs", "truth")
         yield from mean(figure, policy, paired(both, pair, "value_attained", _points))
 
 
-def rounds(finished: Finished) -> Findings:
+def rounds(finished: FinishedSweep) -> Findings:
     """Give what becomes of value and jobs by how far downstream value is counted (§7.2)."""
-    for (capacity,), cells in finished.by("capacity").items():
+    for (capacity,), cells in finished.group_by("capacity").items():
         where, groups = f"trace.rounds, capacity {capacity:g}", grouped(cells, "trace.rounds")
         attained, failed = (f"{where}, {title}" for title in OUTCOMES)
         yield from means(attained, groups, "value_attained", 100.0, ("wing", "rounds"))
         yield from means(failed, groups, "jobs_failed", 100.0)
 
 
-def sensitivity(finished: Finished) -> Findings:
+def sensitivity(finished: FinishedSweep) -> Findings:
     """Give what becomes of value and jobs by errors in the values, and what they cost (§7.2)."""
-    for (capacity,), cells in finished.by("capacity").items():
+    for (capacity,), cells in finished.group_by("capacity").items():
         where, groups = f"policy.noise, capacity {capacity:g}", grouped(cells, "policy.noise")
         yield from _outcomes(where, groups)
         for noise in groups:

@@ -11,7 +11,7 @@ from sweep.grid import grid
 from sweep.grid.grid import Grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse
-from sweep.stats.arrange import columns_of
+from sweep.stats.arrange import build_columns
 from tests.sweep.small import request, write_workload
 
 
@@ -262,7 +262,7 @@ def test_a_label_reads_the_same_in_the_grid_and_in_the_table(values: str) -> Non
     column = cells_table._swept_column("policy.x", [label["policy.x"] for label in labels])
     of_table = [{"policy": "p", "policy.x": value} for value in column.to_pylist()]
     first, second = (
-        [column.label for column in columns_of(of, ["policy.x"], None)[0].values()]
+        [column.label for column in build_columns(of, ["policy.x"], None)[0].values()]
         for of in (labels, of_table)
     )
     assert first == second

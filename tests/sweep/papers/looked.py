@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from sweep.grid.options import Options
 from sweep.papers import studies
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 Row = dict[str, Any]
 
 
-class Known(Finished):
+class Known(FinishedSweep):
     """A sweep whose cells hold their own tables."""
 
     def table(self, row: Any) -> pa.Table:

@@ -11,7 +11,7 @@ from sim.evaluators.readers import SHOWN
 from sim.published import numbers
 from sweep.grid.options import Options
 from sweep.papers import studies
-from sweep.report.findings import Finished
+from sweep.report.findings import FinishedSweep
 from tests.sweep.papers.looked import findings, looked
 
 WHAT = ("jobs_failed", "value_attained", "value_of")
@@ -313,5 +313,5 @@ def test_what_is_like_a_published_trace_stands_beside_its_tables() -> None:
 @pytest.mark.parametrize("study", [{"name": "wing_worth"}, {"figures": []}])
 def test_a_sweep_whose_study_is_gone_has_its_experiments_of_today(study: dict[str, Any]) -> None:
     config = {"experiment": "wing/fig9", "config_dirs": []}
-    finished = Finished([{"near_agg": 0.4, "near_own": 0.5}], config, None)  # type: ignore[arg-type]
+    finished = FinishedSweep([{"near_agg": 0.4, "near_own": 0.5}], config, None)  # type: ignore[arg-type]
     assert [f.paper for f in studies.find(study, finished)] == ["39", "44"]

@@ -21,7 +21,7 @@ from sweep.papers.figures import (
     ratio,
     together,
 )
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 
 CELLS = [
     {"policy": policy, "capacity": capacity, "seed": seed, "m": 10.0 * at + capacity + seed}
@@ -84,10 +84,10 @@ def test_numbers_are_shown_as_they_are_printed() -> None:
 
 def test_findings_of_a_figure_are_kept_together() -> None:
     @together
-    def study(finished: Finished) -> Iterator[Finding]:
+    def study(finished: FinishedSweep) -> Iterator[Finding]:
         for row in finished.cells:
             yield Finding(row["policy"], "w", row["m"])
 
-    found = list(study(Finished(CELLS, {}, None)))  # type: ignore[arg-type]
+    found = list(study(FinishedSweep(CELLS, {}, None)))  # type: ignore[arg-type]
     assert [f.figure for f in found] == list("aaaabbbb")
     assert [f.ours for f in found[:4]] == [1.0, 2.0, 0.5, 1.5]

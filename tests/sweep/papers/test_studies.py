@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sweep.grid import grid
 from sweep.papers import studies
 from sweep.report import findings
-from sweep.report.findings import Finding, Finished
+from sweep.report.findings import Finding, FinishedSweep
 from sweep.store.cache import Cache
 from tests.sweep.small import Command, request
 
@@ -42,13 +42,13 @@ def user(tmp_path: Path) -> Path:
 
 
 def test_a_finding_is_a_mean_with_students_interval() -> None:
-    one = Finding.of("Fig. 1", "x", [1.0, 2.0, 3.0], at_most=2.5)
+    one = Finding.from_seeds("Fig. 1", "x", [1.0, 2.0, 3.0], at_most=2.5)
     assert one.ours == 2.0
     assert one.high - one.ours == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
     assert (one.wanted, one.is_met) == ("≤ 2.5", True)
     assert not Finding("f", "x", 2.6, at_most=2.5).is_met
     assert not Finding("f", "x", math.nan, at_least=0).is_met
-    assert Finding("f", "x", 1.0, at_least=0.5, at_most=2).wanted == "≥ 0.5, ≤ 2"
+    assert Finding("f", "x", 1.0, at_least=0.5, at_most=2).expected == "≥ 0.5, ≤ 2"
 
 
 def test_findings_as_text() -> None:
@@ -165,7 +165,7 @@ def test_reproduce_at_a_smaller_scale_says_so(command: Command, dags: Path, user
 def test_a_study_that_fails_takes_nothing_with_it(
     command: Command, dags: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(study: object, finished: Finished) -> list[Finding]:
+    def broken(study: object, finished: FinishedSweep) -> list[Finding]:
         raise KeyError("ks")
 
     monkeypatch.setattr(studies, "find", broken)

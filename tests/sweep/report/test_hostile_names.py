@@ -292,7 +292,7 @@ def test_a_figure_for_a_paper_takes_names_as_they_are(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_markdown_shows_a_name_as_it_is(name: str) -> None:
-    for written in (table_model.escaped(name), table_model.code(name)):
+    for written in (table_model.escape_markdown(name), table_model.code_span(name)):
         rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(written)
         shown = " ".join("".join(Tags(rendered).texts).split()).replace("\\|", "|")
         assert shown == " ".join(printable(name).split())

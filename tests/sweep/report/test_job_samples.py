@@ -57,14 +57,14 @@ def kept(tmp_path: Path, cells: pa.Table, n_jobs: int = 40, **metadata: Any) -> 
     return Cache(tmp_path)
 
 
-def look(tmp_path: Path, cells: pa.Table, n_jobs: int = 40) -> job_samples.Sampled:
+def look(tmp_path: Path, cells: pa.Table, n_jobs: int = 40) -> job_samples.JobSamples:
     use = {"resource": "cpu", "begin_s": 0.0, "end_s": 7200.0, "used": [0.5, 1.0]}
     value = {"begin_s": 0.0, "end_s": 3600.0, "attained": [0.0, 0.25, 0.5]}
     cache = kept(tmp_path, cells, n_jobs, utilization=use, value=value)
-    return job_samples.look_into(cells, cache, swept=(), baseline="fifo")
+    return job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
 
 
-def drawn(sampled: job_samples.Sampled, cells: pa.Table) -> dict[str, dict[str, Any]]:
+def drawn(sampled: job_samples.JobSamples, cells: pa.Table) -> dict[str, dict[str, Any]]:
     columns = summarise(cells, baseline="fifo").columns
     found = {name: f for name, _, f in report_plots.figures(sampled.samples[0], columns)}
     for figure in found.values():
@@ -120,7 +120,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         traces=list("abcdef"),
     )
     cache = kept(tmp_path, cells)
-    sampled = job_samples.look_into(cells, cache, swept=(), baseline="fifo")
+    sampled = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
     assert {sample.capacity for sample in sampled.samples} == {0.2, 0.6, 1.0}
     assert {sample.block for sample in sampled.samples} == {0, 1, 2, 3}
     assert {len(jobs.jct_s) for sample in sampled.samples for jobs in sample.of.values()} == {10}
@@ -130,7 +130,7 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "all but the first 10 seeds",
     ]
     monkeypatch.setattr(job_samples, "MAX_BYTES", 1)
-    least = job_samples.look_into(cells, cache, swept=(), baseline="fifo")
+    least = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
     assert {len(jobs.jct_s) for sample in least.samples for jobs in sample.of.values()} == {1}
 
 
@@ -141,10 +141,10 @@ def test_cells_that_failed_or_are_gone_are_no_curves(tmp_path: Path) -> None:
     for file in (tmp_path / "cache" / "shards").iterdir():
         if bytes.fromhex(gone) in pq.ParquetFile(file).read()["key"].to_pylist():
             file.unlink()
-    sampled = job_samples.look_into(cells, cache, swept=(), baseline="fifo")
+    sampled = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
     assert list(sampled.samples[0].of) == [2, 3]
     assert "Speed-up of jobs" not in drawn(sampled, cells)
-    empty = job_samples.look_into(cells, Cache(tmp_path / "none"), swept=(), baseline="fifo")
+    empty = job_samples.sample_jobs(cells, Cache(tmp_path / "none"), swept=(), baseline="fifo")
     assert (empty.samples, empty.left_out) == ([], [])
 
 

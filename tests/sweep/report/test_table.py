@@ -194,7 +194,7 @@ def test_a_pipe_gets_policies_as_rows_and_at_most_100_columns(n_policies: int) -
 def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     cells = frames.frame(seeds=range(4))
     summary = summarise(cells, baseline="fifo")
-    shown = default_metrics.chosen(summary, ["jct_p90_s"])
+    shown = default_metrics.choose_metrics(summary, ["jct_p90_s"])
     assert shown == ["jct_p90_s", "jct_mean_s", "jct_p99_s", "jct_speedup_mean", "gap_lb_p50"]
     lines = on_terminal(summary, 120, shown)
     rows = [line.split()[0] for line in lines if line.startswith(("  jct", "  gap", "  util"))]
@@ -204,9 +204,9 @@ def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     left = len(summary.metrics) - len(shown) - 1
     assert lines[-1] == f"{left} more metrics: metrics=all, or the report"
     alone = summarise(frames.frame(policies=["srpt"]))
-    assert len(default_metrics.chosen(alone)) == 5
+    assert len(default_metrics.choose_metrics(alone)) == 5
     assert not [
-        line for line in default_metrics.folded(alone, ["jct_mean_s"]) if "the same" in line
+        line for line in default_metrics.unshown_lines(alone, ["jct_mean_s"]) if "the same" in line
     ]
 
 
@@ -215,7 +215,7 @@ def test_four_policies_fit_beside_each_other_into_80_columns() -> None:
     for name, values in (("n_machines", [58, 92] * 24), ("arrival_scale", [1.0] * 48)):
         cells = cells.append_column(name, pa.array(values, pa.float64()))
     summary = summarise(cells, baseline="fifo")
-    lines = on_terminal(summary, 80, default_metrics.chosen(summary))
+    lines = on_terminal(summary, 80, default_metrics.choose_metrics(summary))
     heads = ["metric", "fifo", "sjf", "las", "srpt"]
     assert sum(line.split() == heads for line in lines) == 1
     assert "capacity 0.75 (58 to 92 machines)" in lines
@@ -236,7 +236,7 @@ def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
     values = [near[r["policy"]] * (noise[r["seed"]] if r["policy"] == "sjf" else 1.0) for r in rows]
     at = cells.column_names.index("jct_mean_s")
     summary = summarise(cells.set_column(at, "jct_mean_s", pa.array(values)), baseline="fifo")
-    ((_, entries),) = table.sheet(summary, summary.blocks[0], ["jct_mean_s"]).groups[0].rows
+    ((_, entries),) = table.build_table(summary, summary.blocks[0], ["jct_mean_s"]).groups[0].rows
     stars = dict(zip(frames.POLICIES, (entry.look == "best" for entry in entries), strict=True))
     assert stars == {"fifo": False, "sjf": True, "las": False, "srpt": True}
     markdown = table.to_markdown(summary)

@@ -13,7 +13,7 @@ def test_numbers_are_flush_right_and_texts_left() -> None:
         ("", "", "nan", "", ""),
         ("", "", "1.5e-07", "", ""),
     ]
-    lines = table_model.to_markdown(table_model.of_texts(header, rows, kind="texts")).splitlines()
+    lines = table_model.to_markdown(table_model.from_texts(header, rows, kind="texts")).splitlines()
     assert lines[:4] == [
         "| figure | what | ours | paper | verdict |",
         "| --- | --- | ---: | --- | --- |",
@@ -21,7 +21,7 @@ def test_numbers_are_flush_right_and_texts_left() -> None:
         "|  | worst\\_ | 1,234 | 5 at most |  |",
     ]
     assert "| --- | ---: |" in table_model.to_markdown(
-        table_model.of_texts(("a", "b"), [("x", "y")])
+        table_model.from_texts(("a", "b"), [("x", "y")])
     )
 
 
@@ -39,4 +39,4 @@ def test_numbers_are_flush_right_and_texts_left() -> None:
     ],
 )
 def test_signs_are_escaped_where_they_mean_something(text: str, written: str) -> None:
-    assert table_model.escaped(text) == written
+    assert table_model.escape_markdown(text) == written

@@ -23,32 +23,41 @@ def test_where_a_policy_does_as_well() -> None:
     """A power of capacity is a line on log scales: interpolation is exact."""
     own = np.tile(300.0 / CAPACITIES**2, (6, 1))
     theirs = np.full(6, 800.0)
-    at, low, high = equal_capacity.alike(CAPACITIES, own, theirs, "jct_mean_s")
+    at, low, high = equal_capacity.matching_capacity(CAPACITIES, own, theirs, "jct_mean_s")
     assert at == pytest.approx(math.sqrt(300 / 800))
     assert (low, high) == (pytest.approx(at), pytest.approx(at))
 
 
 def test_outside_of_what_was_swept() -> None:
     own = np.tile(300.0 / CAPACITIES**2, (6, 1))
-    assert equal_capacity.alike(CAPACITIES, own, np.full(6, 1e5), "jct_mean_s")[0] == -math.inf
-    assert equal_capacity.alike(CAPACITIES, own, np.full(6, 10.0), "jct_mean_s")[0] == math.inf
+    assert (
+        equal_capacity.matching_capacity(CAPACITIES, own, np.full(6, 1e5), "jct_mean_s")[0]
+        == -math.inf
+    )
+    assert (
+        equal_capacity.matching_capacity(CAPACITIES, own, np.full(6, 10.0), "jct_mean_s")[0]
+        == math.inf
+    )
 
 
 def test_fractions_and_what_is_better_higher() -> None:
     own = np.tile(CAPACITIES / 2, (6, 1))
-    assert equal_capacity.alike(CAPACITIES, own, np.full(6, 0.4), "value_attained")[
+    assert equal_capacity.matching_capacity(CAPACITIES, own, np.full(6, 0.4), "value_attained")[
         0
     ] == pytest.approx(0.8)
     missed = np.tile(1 - CAPACITIES, (6, 1))
-    assert equal_capacity.alike(CAPACITIES, missed, np.full(6, 0.2), "deadlines_missed")[
-        0
-    ] == pytest.approx(0.8)
+    assert equal_capacity.matching_capacity(
+        CAPACITIES, missed, np.full(6, 0.2), "deadlines_missed"
+    )[0] == pytest.approx(0.8)
 
 
 def test_few_seeds_have_no_interval() -> None:
     own = np.tile(300.0 / CAPACITIES**2, (4, 1))
     assert all(
-        map(math.isnan, equal_capacity.alike(CAPACITIES, own, np.full(4, 800.0), "jct_mean_s")[1:])
+        map(
+            math.isnan,
+            equal_capacity.matching_capacity(CAPACITIES, own, np.full(4, 800.0), "jct_mean_s")[1:],
+        )
     )
 
 
@@ -61,7 +70,9 @@ def test_the_interval_holds_what_is_true_about_as_often_as_it_says() -> None:
         noise = np.exp(0.03 * rng.normal(size=(10, 5)))
         both = luck * noise
         own = both[:, :4] * 300.0 / CAPACITIES**2
-        _, low, high = equal_capacity.alike(CAPACITIES, own, 800.0 * both[:, 4], "jct_mean_s")
+        _, low, high = equal_capacity.matching_capacity(
+            CAPACITIES, own, 800.0 * both[:, 4], "jct_mean_s"
+        )
         n_in += low <= true <= high
         width += (high - low) / n
     assert 0.85 * n <= n_in
@@ -100,7 +111,7 @@ def test_the_table_of_a_sweep() -> None:
         assert row["capacity"] == pytest.approx(math.sqrt(expected / 3), rel=0.03)
         assert row["low"] <= row["capacity"] <= row["high"]
         assert (row["at"], row["seeds"]) == (1.0, 6)
-    section = equal_capacity.of(found, config())
+    section = equal_capacity.build(found, config())
     assert section.sentences[0].startswith("sjf does as well as fifo at 1 with 0.6")
     assert section.sentences[0].endswith("of the cluster (mean JCT).")
     # the same bits whatever the order of the rows
@@ -117,7 +128,7 @@ def test_the_largest_capacity_stands_for_1_and_is_said() -> None:
     found = equal_capacity.table(frames.frame(capacities=(0.5, 0.8), seeds=range(6)), config())
     assert found is not None
     assert {row["at"] for row in found.to_pylist()} == {0.8}
-    section = equal_capacity.of(found, config())
+    section = equal_capacity.build(found, config())
     assert "fifo was not run at 1; its largest capacity, 0.8, stands for it." in section.notes
     low = [row for row in found.to_pylist() if row["policy"] == "srpt"]
     assert {row["capacity"] for row in low} == {-math.inf}

@@ -197,7 +197,7 @@ def test_the_lines_of_settings_have_values_beside_their_axes(
     ran = command(*SEARCH, "search.cells=100", "search.seeds=4", "search.test_seeds=5")
     tables = [pq.read_table(ran.folder / f"{name}.parquet") for name in ("settings", "importance")]
     goal = api.load(ran.folder).config["goal"]
-    found = settings_section.of(*tables, {"goal": goal})
+    found = settings_section.build(*tables, {"goal": goal})
     lines, mattered = found.plots
     assert mattered.caption == "dagps: what mattered"
     assert lines.figure["layout"]["xaxis"]["ticktext"] == ["m", "rp", "mean JCT"]
@@ -218,7 +218,7 @@ def test_one_parameter_is_drawn_against_the_metric(
     fake_engine(monkeypatch, bowl())
     ran = command(*SEARCH[:2], SEARCH[-1], "search.cells=60")
     tables = [pq.read_table(ran.folder / f"{name}.parquet") for name in ("settings", "importance")]
-    found = settings_section.of(*tables, {"goal": api.load(ran.folder).config["goal"]})
+    found = settings_section.build(*tables, {"goal": api.load(ran.folder).config["goal"]})
     (plot,) = found.plots
     assert plot.figure["layout"]["xaxis"]["title"]["text"] == "m"
     assert sum(len(trace["x"]) for trace in plot.figure["data"]) == tables[0].num_rows

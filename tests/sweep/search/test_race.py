@@ -8,8 +8,8 @@ import pytest
 from sim.base.errors import InputError
 from sweep.grid.overrides import Interval
 from sweep.search import race
-from sweep.search.proposals import Proposals, Tried
-from sweep.search.space import Parameter, n_settings, of_policy
+from sweep.search.proposals import Proposals, TriedSetting
+from sweep.search.space import Parameter, n_settings, policy_parameters
 
 
 def test_rungs_and_their_cost() -> None:
@@ -50,7 +50,7 @@ def test_what_a_policy_has_of_a_space() -> None:
         "policy.rp": (0.5, 1),
         "policy.queues": (1, 2),
     }
-    found = {p.name: p for p in of_policy({"name": "dagps"}, space)}
+    found = {p.name: p for p in policy_parameters({"name": "dagps"}, space)}
     assert list(found) == ["m", "bundle", "rp"]
     assert not found["m"].is_int
     assert found["bundle"].is_int
@@ -63,7 +63,7 @@ def test_what_a_policy_has_of_a_space() -> None:
     log = Parameter("policy.prior_tasks", 0.001, 100, is_log=True)
     assert log.tidy(0.0012345) == 0.00123
     with pytest.raises(InputError, match=r"whole number.*whole ends"):
-        of_policy({"name": "dagps"}, {"policy.bundle": Interval(1, 2.5)})
+        policy_parameters({"name": "dagps"}, {"policy.bundle": Interval(1, 2.5)})
 
 
 def test_a_grid_is_proposed_whole() -> None:
@@ -78,7 +78,7 @@ def test_a_grid_is_proposed_whole() -> None:
     ]
     assert proposals.ask(1) == []
     for values in found:
-        proposals.tell(Tried(1, values, scores=[float(values["policy.a"])]))
+        proposals.tell(TriedSetting(1, values, scores=[float(values["policy.a"])]))
     shares = proposals.importance(0)
     assert shares["policy.a"] > 0.9
     assert sum(shares.values()) == pytest.approx(1, abs=0.01)
@@ -94,7 +94,7 @@ def test_proposals_are_the_same_again_and_never_twice() -> None:
             batch = proposals.ask(5)
             for values in batch:
                 scores = [values["policy.a"], 1 - values["policy.a"]]
-                proposals.tell(Tried(1, values, scores=scores))
+                proposals.tell(TriedSetting(1, values, scores=scores))
             seen += batch
         asked.append(seen)
     assert asked[0] == asked[1]
@@ -107,6 +107,6 @@ def test_failed_settings_are_told_too() -> None:
     for _ in range(4):
         for values in proposals.ask(5):
             score = float("inf") if values["policy.a"] > 0.5 else 1.0
-            proposals.tell(Tried(1, values, scores=[score]))
+            proposals.tell(TriedSetting(1, values, scores=[score]))
     assert len(proposals.ask(5)) == 5
     assert proposals.importance(0) == {}

@@ -20,7 +20,7 @@ from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.workload_build import ANSWER, convert
 from sweep.search import target_section
-from sweep.search.targets import Targets
+from sweep.search.targets import TargetSearches
 from tests.sweep.small import (
     Command,
     FakeResult,
@@ -142,7 +142,7 @@ def test_the_plot_marks_what_meets_the_target(
     words = ("policy=srpt", "capacity=interval(0.1,2)", *TARGET, "seed=0")
     found = pq.read_table(command(*words).folder / "targets.parquet")
     goal = {"metric": "jct_p99_s", "bound": 600.0, "is_most": True, "low": 0.1, "high": 2.0}
-    (plot,) = target_section.of(found, {"goal": goal, "baseline": None}).plots
+    (plot,) = target_section.build(found, {"goal": goal, "baseline": None}).plots
     srpt, target = plot.figure["data"]
     for n, symbol in zip(srpt["x"], srpt["marker"]["symbol"], strict=True):
         assert symbol == ("circle" if n >= 31 else "circle-open")
@@ -154,7 +154,7 @@ def test_the_plot_marks_what_meets_the_target(
     assert plot.figure["layout"]["xaxis"]["tickvals"] == [5, 10, 20, 50, 100]
     near = ("policy=srpt", "capacity=interval(0.5,2)", *TARGET, "seed=0")
     found = pq.read_table(command(*near).folder / "targets.parquet")
-    (plot,) = target_section.of(found, {"goal": goal, "baseline": None}).plots
+    (plot,) = target_section.build(found, {"goal": goal, "baseline": None}).plots
     assert plot.figure["layout"]["yaxis"] == {"type": "linear", "ticksuffix": " s"}
 
 
@@ -324,10 +324,10 @@ def test_a_trace_is_sized_where_it_is_converted(
         raise AssertionError("the driver loads no trace")
 
     asked = fake.request(*GRID)
-    here = [cell.labels for cell in Rounds(Targets(asked)).first.grid.cells]
+    here = [cell.labels for cell in Rounds(TargetSearches(asked)).first.grid.cells]
     monkeypatch.setattr(Inputs, "workload", refuse)
     shutil.rmtree(fake.results)
-    there = Rounds(Targets(asked), cast("Runner", SimpleNamespace(convert=convert))).first
+    there = Rounds(TargetSearches(asked), cast("Runner", SimpleNamespace(convert=convert))).first
     assert [cell.labels for cell in there.grid.cells] == here
     (name,) = {cell.input for cell in there.planned}
     assert set(there.inputs.describe(name)).isdisjoint({ANSWER})

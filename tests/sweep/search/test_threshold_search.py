@@ -6,15 +6,23 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sweep.search.threshold_search import Answer, Hunt, looks, mean_and_half, spread
+from sweep.search.threshold_search import (
+    ThresholdResult,
+    ThresholdSearch,
+    mean_and_half,
+    seed_steps,
+    spread,
+)
 
 Metric = Callable[[int, int], float]
 
 
 def hunt(
     metric: Metric, low: int, high: int, bound: float, n_seeds: int = 30, n_first: int = 9
-) -> tuple[Answer, Hunt]:
-    found = Hunt(low, high, bound, True, looks(n_seeds), lambda n: max(1, n // 100), n_first)
+) -> tuple[ThresholdResult, ThresholdSearch]:
+    found = ThresholdSearch(
+        low, high, bound, True, seed_steps(n_seeds), lambda n: max(1, n // 100), n_first
+    )
     while wanted := found.wants():
         for n, k in wanted:
             found.tell(n, [metric(n, seed) for seed in range(k)])
@@ -135,7 +143,7 @@ def test_the_first_looks_are_spread_by_ratio() -> None:
 
 def test_where_seeds_run_out_the_mean_says_and_the_interval_is_left() -> None:
     noise = np.random.default_rng(3).normal(size=10)
-    found = Hunt(5, 60, 600.0, True, looks(10), lambda _: 1, 9)
+    found = ThresholdSearch(5, 60, 600.0, True, seed_steps(10), lambda _: 1, 9)
     while wanted := found.wants():
         for n, k in wanted:
             found.tell(n, [600 * 30.5 / n * (1 + 0.3 * float(noise[seed])) for seed in range(k)])
@@ -149,7 +157,7 @@ def test_where_seeds_run_out_the_mean_says_and_the_interval_is_left() -> None:
 
 
 def test_what_fails_is_missed_but_not_surely() -> None:
-    found = Hunt(5, 60, 20.0, True, (1,), lambda _: 1, 9)
+    found = ThresholdSearch(5, 60, 20.0, True, (1,), lambda _: 1, 9)
     while wanted := found.wants():
         for n, _ in wanted:
             if n < 20:
@@ -158,7 +166,7 @@ def test_what_fails_is_missed_but_not_surely() -> None:
                 found.tell(n, [1.0])
     answer = found.answer()
     assert (answer.status, answer.at, answer.low, answer.is_sure) == ("met", 20, None, False)
-    none = Hunt(5, 60, 20.0, True, (1,), lambda _: 1, 5)
+    none = ThresholdSearch(5, 60, 20.0, True, (1,), lambda _: 1, 5)
     for n, _ in none.wants():
         none.refuse(n, "failed", is_sure=False)
     assert not none.wants()
@@ -208,10 +216,10 @@ def test_infinite_is_missed() -> None:
 
 
 def test_when_one_looks() -> None:
-    assert looks(30) == (5, 10, 20, 30)
-    assert looks(5) == (5,)
-    assert looks(3) == (3,)
-    assert looks(1) == (1,)
+    assert seed_steps(30) == (5, 10, 20, 30)
+    assert seed_steps(5) == (5,)
+    assert seed_steps(3) == (3,)
+    assert seed_steps(1) == (1,)
 
 
 def test_students_interval() -> None:

@@ -16,7 +16,7 @@ from sweep.stats import (
     holm,
     interval,
     intervals,
-    pairs_to_tell,
+    pairs_needed,
     ratio,
 )
 
@@ -135,18 +135,18 @@ def test_how_many_pairs_would_tell() -> None:
     values = rng.normal(0.0, 1.0, 6)
     values += 0.5 * values.std(ddof=1) - values.mean()
     found = difference(values, np.zeros(6))
-    n = pairs_to_tell(found)
+    n = pairs_needed(found)
     assert n is not None
 
     def p(n: int) -> float:  # the same mean and spread in n pairs
         return float(2 * stats.t.sf(0.5 * math.sqrt(n), n - 1))
 
     assert p(n) <= 0.05 < p(n - 1)
-    more = pairs_to_tell(found, 0.05 / 10)
+    more = pairs_needed(found, 0.05 / 10)
     assert more is not None
     assert more > n
-    assert pairs_to_tell(difference(values + 9.0, np.zeros(6))) is None  # told already
-    assert pairs_to_tell(difference(values - values.mean(), np.zeros(6))) is None
+    assert pairs_needed(difference(values + 9.0, np.zeros(6))) is None  # told already
+    assert pairs_needed(difference(values - values.mean(), np.zeros(6))) is None
 
 
 @pytest.mark.parametrize("n", range(1, MIN_PAIRS))

@@ -138,7 +138,7 @@ def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -
     a, b = (frames.metrics_of("las", 1.0, seed)["jct_mean_s"] for seed in (0, 1))
     assert parent.data.metrics["jct_mean_s/las"] == pytest.approx((a + b) / 2)  # the last step
     assert {"jct_p99_s/fifo", "gap_lb_p50/las"} <= set(parent.data.metrics)
-    connection.memo_of(sweep.folder).unlink()
+    connection.memo_path(sweep.folder).unlink()
     sweep.track(cells)
     with connection.connected(sweep.uri, "") as client:
         assert len(client.get_metric_history(parent.info.run_id, "jct_mean_s/las")) == 2
@@ -194,7 +194,7 @@ def test_a_rerun_that_changes_nothing_does_not_even_ask(
 def test_without_the_memo_nothing_is_logged_twice(sweep: Sweep) -> None:
     sweep.track(small())
     before = {(r.info.run_id, r.info.end_time) for r in sweep.children()}
-    connection.memo_of(sweep.folder).unlink()
+    connection.memo_path(sweep.folder).unlink()
     assert sweep.track(small()).n_logged == 0
     assert {(r.info.run_id, r.info.end_time) for r in sweep.children()} == before
     assert len(sweep.runs("tags.kind = 'sweep'")) == 1
@@ -212,7 +212,7 @@ def test_the_memo_is_not_believed_for_another_database(sweep: Sweep, empty_datab
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"digest": 1}'])
 def test_a_broken_memo_is_ignored(sweep: Sweep, text: str) -> None:
     sweep.track(small())
-    connection.memo_of(sweep.folder).write_text(text)
+    connection.memo_path(sweep.folder).write_text(text)
     assert sweep.track(small()).n_logged == 0
 
 
@@ -224,7 +224,7 @@ def test_a_resumed_sweep_logs_what_is_missing(sweep: Sweep) -> None:
     with pytest.raises(KeyboardInterrupt):
         sweep.track(small(seeds=[0]), on_progress=stop)
     assert sweep.parent().info.status == "RUNNING"
-    assert not connection.memo_of(sweep.folder).exists()
+    assert not connection.memo_path(sweep.folder).exists()
     result = sweep.track(small())
     assert (result.n_logged, result.n_present) == (2, 2)
     assert sweep.parent().info.status == "FINISHED"
@@ -292,7 +292,7 @@ def test_cells_of_one_key_have_a_run_each(sweep: Sweep) -> None:
     at = cells.column_names.index("key")
     cells = cells.set_column(at, "key", pa.array(["same"] * cells.num_rows))
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 4
-    connection.memo_of(sweep.folder).unlink()
+    connection.memo_path(sweep.folder).unlink()
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 0
     assert len(sweep.children()) == 4
 
@@ -364,7 +364,7 @@ def test_a_server_that_is_down_is_said_so_at_once(
     assert f"http://me:***@127.0.0.1:{closed_port}" in text
     assert f"python -m sweep track {sweep.folder}" in text
     assert "hunter2" not in text + repr(caught.value.args[1])
-    assert not connection.memo_of(sweep.folder).exists()
+    assert not connection.memo_path(sweep.folder).exists()
     assert sweep.track(small()).n_logged == 4
 
 
@@ -409,7 +409,7 @@ def test_a_deleted_experiment_is_said_so(sweep: Sweep) -> None:
     result = sweep.track(small())
     with connection.connected(sweep.uri, "") as client:
         client.delete_experiment(result.experiment_id)
-    connection.memo_of(sweep.folder).unlink()
+    connection.memo_path(sweep.folder).unlink()
     with pytest.raises(tracking.TrackingDown, match="was deleted; restore it"):
         sweep.track(small())
 
@@ -480,7 +480,7 @@ class TestGranularity:
     def test_a_setting_that_is_logged_is_left_alone(self, sweep: Sweep) -> None:
         sweep.track(small(), granularity="policy")
         before = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
-        connection.memo_of(sweep.folder).unlink()
+        connection.memo_path(sweep.folder).unlink()
         result = sweep.track(small(), granularity="policy")
         assert (result.n_logged, result.n_present) == (0, 2)
         after = {(run.info.run_id, run.info.end_time) for run in sweep.runs("tags.kind='policy'")}
@@ -496,8 +496,8 @@ class TestGranularity:
         n = n_seeds * n_settings
         settings = [i % n_settings for i in range(n)]
         cells = pa.table({"policy": ["fifo"] * n, "seed": range(n), "trace.jobs": settings})
-        assert tracking.choose(None, cells, ["trace.jobs"]) == expected
-        assert tracking.choose("cell", cells, ["trace.jobs"]) == "cell"
+        assert tracking.choose_granularity(None, cells, ["trace.jobs"]) == expected
+        assert tracking.choose_granularity("cell", cells, ["trace.jobs"]) == "cell"
 
 
 def test_what_does_not_vary_is_a_tag_and_no_parameter(sweep: Sweep) -> None:
