@@ -190,13 +190,8 @@ class Sweep:
         means.choose_metrics(self._summary, names)
         cells = self._narrow
         if baseline != own:
-<<<<<<< HEAD
             cells = baseline_metrics.against(cells, self.config["swept"], baseline, self._cache)
         asked = {**table_options(self.config), "baseline": baseline}
-=======
-            cells = rebase.against(cells, self.config["swept"], baseline, self._cache)
-        asked = {**table_options(self.config), "baseline": baseline}
->>>>>>> ac5ace72 (sweep/stats, report, search, track: name classes and functions by the terms of the field)
         found = contrasts.compare(cells, chosen=names, **asked)
         return _frame(contrasts.SCHEMA.empty_table() if found is None else found)
 

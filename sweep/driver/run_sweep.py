@@ -22,17 +22,10 @@ from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request, Settings
 from sweep.search.auto_seeds import AutoSeeds, with_seeds
-<<<<<<< HEAD:sweep/driver/run_sweep.py
 from sweep.search.parameters import ParameterSearches
 from sweep.search.strategy import Strategy, WholeGrid
 from sweep.search.targets import TargetSearches
 from sweep.store import storage, sync
-=======
-from sweep.search.parameters import ParameterSearches
-from sweep.search.strategy import Strategy, WholeGrid
-from sweep.search.targets import TargetSearches
-from sweep.store import mirror, place
->>>>>>> ac5ace72 (sweep/stats, report, search, track: name classes and functions by the terms of the field):sweep/driver/loop.py
 from sweep.store.bucket import waiting
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal

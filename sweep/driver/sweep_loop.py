@@ -24,15 +24,9 @@ from sweep.execution.plan import Prepared
 from sweep.execution.sweep_id import name_of
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
-<<<<<<< HEAD:sweep/driver/sweep_loop.py
 from sweep.search.cell_results import CellResults
 from sweep.search.strategy import Batch, Strategy
 from sweep.store import sync
-=======
-from sweep.search.cell_results import CellResults
-from sweep.search.strategy import Batch, Strategy
-from sweep.store import mirror
->>>>>>> ac5ace72 (sweep/stats, report, search, track: name classes and functions by the terms of the field):sweep/driver/rounds.py
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
