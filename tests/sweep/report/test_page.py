@@ -19,7 +19,7 @@ from sweep.stats.summary import summarise
 from sweep.stats.verdict import verdicts
 from sweep.store.folder import SweepFolder
 from tests.sweep import frames
-from tests.sweep.report.test_cells import TASKS, kept
+from tests.sweep.report.test_job_samples import TASKS, kept
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -164,7 +164,10 @@ def test_both_open_with_the_verdict_and_a_picture_of_the_whole(tmp_path: Path) -
         assert one.sentence.replace(" %", "\u00a0%") in page.text
     srpt = next(line for line in lines if line.startswith("| srpt"))
     assert srpt == "| srpt | **3.00×** | **3.00×** | **3.00×** |"
-    assert "At 0.5 no other policy beats in both mean and p99 JCT: srpt." in markdown
+    assert (
+        "At capacity 0.5, no policy has both a lower mean and a lower p99 JCT than: srpt."
+        in markdown
+    )
     spots = re.findall(r'<td(?: class="(more|less)?( best)?")? style="--w', source)
     assert [spots.count((side, "")) for side in ("", "more")] == [3, 6]
     assert spots.count(("more", " best")) == 3
