@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from policies.base import Policy
-from sim.base.errors import InputError, hint, unknown
+from sim.base.errors import InputError, did_you_mean, unknown
 from sim.base.parameters import check, coerce, hints_of
 from sim.base.plugins import import_own, named_alike
 
@@ -120,7 +120,7 @@ def load(module: str, name: str | None = None) -> None:
     if name not in _REGISTRY:
         raise InputError(
             f"policy module {module!r} ({own.__file__}) registers no policy {name!r}; "
-            f"{hint(name, registered)}it registers {', '.join(sorted(registered))}",
+            f"{did_you_mean(name, registered)}it registers {', '.join(sorted(registered))}",
             rule="unknown policy",
         )
 

@@ -6,7 +6,7 @@ import sys
 from sim.base import interrupt
 
 if __name__ == "__main__":
-    interrupt.begin(signal.SIGINT)  # before the seconds that imports may take
+    interrupt.install(signal.SIGINT)  # before the seconds that imports may take
     from sim.cli.main import main
 
     interrupt.finish(main(sys.argv[1:]), signal.SIGINT)

@@ -11,7 +11,7 @@ from sim.base import interrupt
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 if __name__ == "__main__":
-    interrupt.begin(*_SIGNALS)  # before the seconds that imports may take
+    interrupt.install(*_SIGNALS)  # before the seconds that imports may take
     # Arrow's own allocator keeps what is freed, and is chosen as Arrow is loaded
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from sweep.cli.main import main

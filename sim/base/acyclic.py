@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sim.base.arrays import I4, I8, Mask
 
 
-def in_order(n_nodes: int, tail: I4, head: I4) -> list[int]:
+def topological_order(n_nodes: int, tail: I4, head: I4) -> list[int]:
     """Return all rows so that each edge leads to a later one; the least row first of what may."""
     import networkx as nx
 

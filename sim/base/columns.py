@@ -19,7 +19,7 @@ _LONG = (pa.large_string(), pa.large_binary())
 _DTYPES = {pa.from_numpy_dtype(code): np.dtype(code) for code in "?bBhHiIlLfd"}
 
 
-def numbers(values: np.ndarray[Any, Any], there: Mask | None = None) -> pa.Array:
+def from_numpy(values: np.ndarray[Any, Any], there: Mask | None = None) -> pa.Array:
     """View numbers as a column, null where they are not `there`; truth values are packed."""
     flat = np.ascontiguousarray(values)
     kind = pa.from_numpy_dtype(flat.dtype)
@@ -28,7 +28,7 @@ def numbers(values: np.ndarray[Any, Any], there: Mask | None = None) -> pa.Array
     return pa.Array.from_buffers(kind, len(flat), [known, content])
 
 
-def values_of(column: pa.Array) -> np.ndarray[Any, Any]:
+def to_numpy(column: pa.Array) -> np.ndarray[Any, Any]:
     """View a column of numbers or truth values; float64 with NaN where there are nulls."""
     known, content = column.buffers()
     begin, end = column.offset, column.offset + len(column)
@@ -50,13 +50,13 @@ def _unpacked(bits: pa.Buffer, begin: int, end: int) -> Mask:
     return np.unpackbits(packed, count=end, bitorder="little")[begin:].astype(bool)
 
 
-def texts(values: Iterable[str | None], kind: pa.DataType | None = None) -> pa.Array:
+def strings(values: Iterable[str | None], kind: pa.DataType | None = None) -> pa.Array:
     """Make a column of texts, null where there is None."""
     column = (None if value is None else value.encode() for value in values)
-    return contents(column, kind or pa.string())
+    return binaries(column, kind or pa.string())
 
 
-def contents(values: Iterable[bytes | None], kind: pa.DataType) -> pa.Array:
+def binaries(values: Iterable[bytes | None], kind: pa.DataType) -> pa.Array:
     """Make a column of bytes of any length, null where there is None; each is made once."""
     content, sizes = bytearray(), array("q", [-1])
     for value in values:
@@ -69,30 +69,30 @@ def contents(values: Iterable[bytes | None], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(size) - 1, buffers)
 
 
-def plain(values: Sequence[Any], kind: Any) -> pa.Array:
+def nullable(values: Sequence[Any], kind: Any) -> pa.Array:
     """Make a column of numbers or truth values of a NumPy kind, null where there is None."""
     there = np.array([value is not None for value in values], bool)
-    return numbers(np.array([value or 0 for value in values], kind), there)
+    return from_numpy(np.array([value or 0 for value in values], kind), there)
 
 
-def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+def table_from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """Make a table of rows of texts, numbers and truth values, null where there is None."""
     found = {field: [row.get(field.name) for row in rows] for field in schema}
     made = [
-        texts(values) if pa.types.is_string(field.type) else plain(values, _DTYPES[field.type])
+        strings(values) if pa.types.is_string(field.type) else nullable(values, _DTYPES[field.type])
         for field, values in found.items()
     ]
     return pa.Table.from_arrays(made, schema=schema)
 
 
-def alike(values: np.ndarray[Any, Any], width: int) -> pa.Array:
+def fixed_binary(values: np.ndarray[Any, Any], width: int) -> pa.Array:
     """View bytes that are all of one width as a column; nothing is copied."""
     flat = np.ascontiguousarray(values).view(np.uint8)
     kind = pa.binary(width)
     return pa.Array.from_buffers(kind, flat.size // width, [None, pa.py_buffer(flat)])
 
 
-def hexed(keys: pa.Array) -> pa.Array:
+def to_hex(keys: pa.Array) -> pa.Array:
     """Write bytes of one width as texts."""
     width = keys.type.byte_width
     content = keys.buffers()[1]
@@ -102,13 +102,13 @@ def hexed(keys: pa.Array) -> pa.Array:
     return pa.StringArray.from_buffers(len(keys), pa.py_buffer(ends), text)
 
 
-def unhexed(column: pa.Array, width: int) -> pa.Array:
+def from_hex(column: pa.Array, width: int) -> pa.Array:
     """Read them again."""
     joined = "".join(column.to_pylist())
-    return alike(np.frombuffer(bytes.fromhex(joined), np.uint8), width)
+    return fixed_binary(np.frombuffer(bytes.fromhex(joined), np.uint8), width)
 
 
-def same(text: str, n: int) -> pa.Array:
+def constant(text: str, n: int) -> pa.Array:
     """Make a column that has one text in every row."""
     ends = np.arange(n + 1, dtype=np.int32) * np.int32(len(text.encode()))
     return pa.StringArray.from_buffers(n, pa.py_buffer(ends), pa.py_buffer(text.encode() * n))

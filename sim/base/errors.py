@@ -57,19 +57,20 @@ class InputError(SimError, ValueError):
         return _rebuild_input_error, (type(self), self.message, self.file, self.line, self.rule)
 
 
-def unknown(what: str, name: object, known: Iterable[str]) -> str:
+def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """Word the message for a `name` that is not among `known`, with the nearest that is."""
-    choices = list(known)
-    return f"unknown {what} {name!r}; {hint(name, choices)}valid: {', '.join(choices) or '(none)'}"
+    names = list(known)
+    valid = ", ".join(names) or "(none)"
+    return f"unknown {kind} {name!r}; {did_you_mean(name, names)}valid: {valid}"
 
 
-def hint(name: object, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return ``"did you mean 'x'? "`` for the nearest of `known`, "" if none is near."""
     near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
     return f"did you mean {near[0]!r}? " if near else ""
 
 
-def in_a_line(error: BaseException) -> str:
+def summary_line(error: BaseException) -> str:
     """Return the first line of what an exception says, its type's name if it says nothing."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sim.base import process
-from sim.base.interrupt import deleting
+from sim.base.interrupt import delete_on_interrupt
 
 _NUMBERS = itertools.count()
 _CHECKSUM = "sha256"
@@ -22,7 +22,7 @@ OLD_S = 86_400.0
 
 
 @contextlib.contextmanager
-def temporary(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+def temporary_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """Give a file in the same folder, of a name that no other process takes; it is gone after."""
     name = path.with_name(f".tmp-{process.this()}-{next(_NUMBERS)}")
     try:
@@ -31,7 +31,7 @@ def temporary(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = name.open("xb")
-        with file, deleting(str(name)):
+        with file, delete_on_interrupt(str(name)):
             yield name, file
     except OSError as error:
         # writing names no file; what else is written meanwhile names its own
@@ -44,12 +44,12 @@ def temporary(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Give a file to write to that replaces the one at `path` in one step, once it is whole.
 
     It has a temporary name in the same folder until then, and is gone if writing fails.
     """
-    with temporary(path) as (name, file):
+    with temporary_file(path) as (name, file):
         yield file
         file.close()
         name.replace(path)
@@ -57,7 +57,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace the file at `path` in one step."""
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
 
 
@@ -106,7 +106,7 @@ def read_json(path: Path) -> Any | None:
         return None
 
 
-def sweep_temporaries(folder: Path) -> None:
+def delete_stale_temporaries(folder: Path) -> None:
     """Delete what processes that are gone left half-written under `folder`.
 
     Those of this machine and namespace are looked for; of others nothing is known but the age of
@@ -115,7 +115,7 @@ def sweep_temporaries(folder: Path) -> None:
     left = [*folder.rglob(".tmp-*")]
     if not left:
         return
-    with temporary(folder / "now") as (name, _):
+    with temporary_file(folder / "now") as (name, _):
         now_s = name.stat().st_mtime
     for path in left:
         match = _TEMPORARY.fullmatch(path.name)

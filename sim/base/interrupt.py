@@ -42,7 +42,7 @@ _now = SimpleNamespace(
 )
 
 
-def begin(*signals: signal.Signals) -> None:
+def install(*signals: signal.Signals) -> None:
     """Take over these signals, but for one that is ignored, as in a background job's shell."""
     for number in signals:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -69,7 +69,7 @@ def set_line(text: str) -> None:
     _now.line = text
 
 
-def say(text: str = "") -> None:
+def print_line(text: str = "") -> None:
     """Print the line of an interrupt, once."""
     if not _now.has_said:
         _now.is_saying = True
@@ -80,7 +80,7 @@ def say(text: str = "") -> None:
 
 
 @contextlib.contextmanager
-def deleting(path: str) -> Iterator[None]:
+def delete_on_interrupt(path: str) -> Iterator[None]:
     """Delete a file that is being written where an interrupt ends the process."""
     _now.half_written[path] = None
     try:
@@ -100,7 +100,7 @@ def unwinding() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def held_back() -> Iterator[None]:
+def deferred() -> Iterator[None]:
     """Let an interrupt wait for the end of what must not be cut in two."""
     _now.holds += 1
     try:

@@ -16,7 +16,14 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from sim.base.kernel_cache import CHECKED, alone, cache_dir, folder_of, is_whole, stem
+from sim.base.kernel_cache import (
+    CHECKED,
+    cache_dir,
+    exclusive_lock,
+    file_stem,
+    is_intact,
+    module_folder,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,11 +142,11 @@ def compiled(function: F, *args: Any, saying: str = "") -> F:
         return cast(F, kernel.compile(types))
 
 
-def is_kept(kernel: Callable[..., Any], features: frozenset[str]) -> bool:
+def is_cached(kernel: Callable[..., Any], features: frozenset[str]) -> bool:
     """Tell whether this machine keeps the variant of a kernel with `features`, undamaged."""
     function = getattr(kernel, "py_func", kernel)
-    begin = stem(function.__module__, _named(function, features), features)
-    return not JIT or any(map(is_whole, folder_of(function.__module__).glob(f"{begin}.*.nbc")))
+    begin = file_stem(function.__module__, _named(function, features), features)
+    return not JIT or any(map(is_intact, module_folder(function.__module__).glob(f"{begin}.*.nbc")))
 
 
 def _named(function: Callable[..., Any], features: Iterable[str]) -> str:
@@ -171,10 +178,10 @@ def _compile(function: F, **options: Any) -> F:
 def _compile_alone(dispatcher: Any, function: Callable[..., Any]) -> None:
     """Let `dispatcher` compile nothing that another process is compiling: wait and load it."""
     compile_now = dispatcher.compile
-    lock: Path = folder_of(function.__module__) / f"{function.__qualname__}.lock"
+    lock: Path = module_folder(function.__module__) / f"{function.__qualname__}.lock"
 
     def compile_alone(sig: Any) -> Any:
-        with alone(lock):
+        with exclusive_lock(lock):
             return compile_now(sig)
 
     dispatcher.compile = compile_alone

@@ -53,12 +53,12 @@ def cache_dir() -> Path:
         Path(given) if given else home / "cluster-sweep",
         Path(tempfile.gettempdir()) / f"cluster-sweep-{uid}",
     ):
-        if made_private(folder):
+        if make_private(folder):
             return folder
     return Path(tempfile.mkdtemp(prefix="cluster-sweep-"))
 
 
-def made_private(folder: Path) -> bool:
+def make_private(folder: Path) -> bool:
     """Make a folder that is this user's alone; return whether it now is.
 
     numba keeps pickles, which run what they hold when they are read: what anybody else could have
@@ -78,12 +78,12 @@ def made_private(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-def folder_of(module: str) -> Path:
+def module_folder(module: str) -> Path:
     """Folder in `cache_dir` of the compiled kernels of a module, as it is now."""
     return cache_dir() / f"{module.rpartition('.')[2]}-{digest(module)}"
 
 
-def stem(module: str, name: str, features: Iterable[str] = ()) -> str:
+def file_stem(module: str, name: str, features: Iterable[str] = ()) -> str:
     """Begin of the names of a kernel's files: module, function and features, for people."""
     variant = "-".join(sorted(features)).lower() or "plain"
     return f"{module.rpartition('.')[2]}.{name}-{variant}"
@@ -117,7 +117,7 @@ def verify(file: Path) -> None:
         raise ValueError(f"the checksum of its {len(whole):,} bytes is wrong")
 
 
-def is_whole(file: Path) -> bool:
+def is_intact(file: Path) -> bool:
     """Tell whether a file is there and its checksum right."""
     try:
         verify(file)
@@ -133,7 +133,7 @@ def _checksum(file: Path, content: bytes | memoryview) -> bytes:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
+def exclusive_lock(path: Path) -> Iterator[None]:
     """Wait until no other process is where this one is with the same `path`, a file to be made."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

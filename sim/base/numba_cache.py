@@ -18,7 +18,7 @@ from typing import Any
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
 
-from sim.base.kernel_cache import cache_dir, folder_of, stem, verify, write_checked
+from sim.base.kernel_cache import cache_dir, file_stem, module_folder, verify, write_checked
 
 _LOG = logging.getLogger("sim.compiling")
 
@@ -35,9 +35,9 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         self._name = repr(function)
         self._py_func = function
-        self._folder = folder_of(function.__module__)
+        self._folder = module_folder(function.__module__)
         features: frozenset[str] = getattr(function, "features", frozenset())
-        self._stem = stem(function.__module__, function.__qualname__, features)
+        self._stem = file_stem(function.__module__, function.__qualname__, features)
         self._files = IndexDataCacheFile(self.cache_path, self._stem, None)  # without its index
         self.found_damage = False
         self.enable()

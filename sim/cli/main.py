@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
-        interrupt.say()
+        interrupt.print_line()
         return interrupt.INTERRUPTED
     return 0
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 import numpy as np
 
 from sim.base.arrays import F8, I8
-from sim.base.errors import InputError, hint
+from sim.base.errors import InputError, did_you_mean
 from sim.base.memory import check_memory
 from sim.cluster.classes import ANY, capacity_in_quanta, class_bits, quanta_per_device
 from sim.cluster.cluster import Cluster
@@ -217,7 +217,7 @@ def _check_queue_names(workload: Workload, cluster: Cluster) -> None:
             known = cluster.queue_share
             _fail(
                 f"{_job(workload, job)} is in queue {name!r}, for which the cluster states no "
-                f"share; {hint(name, known)}it has shares for {', '.join(known)}",
+                f"share; {did_you_mean(name, known)}it has shares for {', '.join(known)}",
                 "unknown queue",
             )
 

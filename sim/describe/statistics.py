@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sim.base import maths
 from sim.base.errors import InputError
-from sim.base.files import replacing
+from sim.base.files import atomic_write
 
 Kind = Literal["count", "share", "ratio", "number", "seconds", "span"]
 
@@ -87,7 +87,7 @@ def write_tables(
         raise InputError(f"can't make the folder: {error}", file=target) from error
     paths = [target / f"{name}.parquet" for name in tables]
     for path, table in zip(paths, tables.values(), strict=True):
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             pq.write_table(table, file, compression="zstd")
     return target, paths
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base import parquet
-from sim.base.errors import InputError, hint
+from sim.base.errors import InputError, did_you_mean
 from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
 from sim.workload.schema import CATEGORY, REQUIRED, Column
 
@@ -239,7 +239,7 @@ def _check_names(columns: Columns, names: tuple[str, ...], path: PathLike) -> No
         if needed and column.name not in names:
             raise InputError(
                 f"there is no column {column.name!r} ({column.meaning}); "
-                f"{hint(column.name, names)}found: {', '.join(names) or '(none)'}",
+                f"{did_you_mean(column.name, names)}found: {', '.join(names) or '(none)'}",
                 file=path,
                 rule="missing column",
             )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import I8
-from sim.base.errors import InputError, hint
+from sim.base.errors import InputError, did_you_mean
 from sim.describe.statistics import Statistic, to_table, write_tables
 
 TABLES = (
@@ -162,7 +162,7 @@ class Store:
         if name not in index:
             kind = column.removesuffix("_id")
             raise InputError(
-                f"the profile knows no {kind} {name!r}; {hint(name, list(index)[:10_000])}"
+                f"the profile knows no {kind} {name!r}; {did_you_mean(name, list(index)[:10_000])}"
                 f"it has {len(index):,}",
                 rule="unknown name",
             )

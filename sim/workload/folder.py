@@ -51,7 +51,7 @@ def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None
             extra = {_DIGEST: digest.encode()}
             if name == "jobs":
                 extra[_META] = meta
-            file = all_whole.enter_context(files.replacing(target / f"{name}.parquet"))
+            file = all_whole.enter_context(files.atomic_write(target / f"{name}.parquet"))
             _write_file(file, _pieces(workload, name), extra)
     for name in set(OPTIONAL) - set(optional):
         (target / f"{name}.parquet").unlink(missing_ok=True)

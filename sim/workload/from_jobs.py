@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sim.base.errors import InputError, hint, unknown
+from sim.base.errors import InputError, did_you_mean, unknown
 from sim.workload.schema import (
     CATEGORY,
     DEMAND_PREFIX,
@@ -65,7 +65,7 @@ def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 if parent not in names:
                     raise InputError(
                         f"{where}: parent {parent!r} is no stage of the job"
-                        f"; {hint(parent, names)}stages: {', '.join(names)}",
+                        f"; {did_you_mean(parent, names)}stages: {', '.join(names)}",
                         rule="missing parent",
                     )
                 edges["parent"].append(names[parent])
@@ -93,8 +93,9 @@ def _job_edges(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
         where = f"job {job['job_id']!r}: inputs"
         for name, kind in _by_kind(where, job.get("inputs", ()), JOB_EDGE_KINDS).items():
             if name not in row_of:
+                suggestion = did_you_mean(name, row_of)
                 raise InputError(
-                    f"{where}: {name!r} is no job; {hint(name, row_of)}name one by its job_id",
+                    f"{where}: there is no job {name!r}; {suggestion}name a job by its job_id",
                     rule="missing input",
                 )
             edges.append((row_of[name], row, kind))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from sim.base.errors import InputError, hint
+from sim.base.errors import InputError, did_you_mean
 from sweep import driver
 from sweep.cli.verbs import VERBS
 from sweep.grid import remote_results
@@ -40,7 +40,7 @@ class Command:
                 raise InputError(f"{word}: one verb at a time", rule="grammar")
             raise InputError(
                 f"{word!r} is neither a verb nor key=value, e.g. policy=fifo,sjf; "
-                f"{hint(word, VERBS)}`python -m sweep --help` shows both",
+                f"{did_you_mean(word, VERBS)}`python -m sweep --help` shows both",
                 rule="grammar",
             )
         return driver.ask(self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast)

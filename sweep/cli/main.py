@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return WRONG
     except KeyboardInterrupt as stopped:
-        interrupt.say(str(stopped))
+        interrupt.print_line(str(stopped))
         return interrupt.INTERRUPTED
     except BrokenPipeError:
         # whoever read our output has enough; nothing can be said to them any more

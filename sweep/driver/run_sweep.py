@@ -56,7 +56,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     where = asked.settings
     _check_writable(where.results)
     for part in ("cache", "sweeps", "journal"):
-        files.sweep_temporaries(where.results / part)
+        files.delete_stale_temporaries(where.results / part)
     interrupt.set_line(notes.INTERRUPTED)
     _say_where(where)
     if silence := track.unreachable_warning(where):
@@ -188,7 +188,7 @@ def _check_folder(folder: Path) -> None:
     if not folder.is_dir():
         return
     try:
-        with files.temporary(folder / "any"):
+        with files.temporary_file(folder / "any"):
             pass
     except OSError as error:
         raise InputError(

@@ -45,7 +45,7 @@ def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: 
                     found[name][own] = value
     for name in names:
         at = cells.column_names.index(name)
-        cells = cells.set_column(at, name, columns.numbers(found[name]))
+        cells = cells.set_column(at, name, columns.from_numpy(found[name]))
     return cells
 
 

@@ -62,17 +62,17 @@ def narrow(
     status = np.zeros(n, np.int32) if cached is None else np.array(cached, np.int32)
     status[list(failed)] = 2
     table: dict[str, Any] = {
-        "policy": labels["policy"].column(columns.texts),
-        "trace": labels["trace"].column(columns.texts),
+        "policy": labels["policy"].column(columns.strings),
+        "trace": labels["trace"].column(columns.strings),
         "capacity": capacity,
         "seed": seed,
-        "status": _dictionary(status, columns.texts(["done", "cached", "failed"])),
+        "status": _dictionary(status, columns.strings(["done", "cached", "failed"])),
     }
     for key in grid.swept:
         table[key] = labels[key].column(partial(_swept_column, key))
     for fact in FACTS:
         known, there = metrics.column(fact)
-        table[fact] = columns.numbers(known, there)
+        table[fact] = columns.from_numpy(known, there)
     for name in _names(metrics.names()):
         table[name] = pa.nulls(n) if name in AGAINST_BASELINE else metrics.column(name)[0]
     del metrics
@@ -80,12 +80,12 @@ def narrow(
     if failed:
         for name in ERROR:
             part = name.removeprefix("error_")
-            table[name] = columns.texts(failed.get(at, {}).get(part) for at in range(n))
+            table[name] = columns.strings(failed.get(at, {}).get(part) for at in range(n))
         commands = {at: reproduce(grid, prepared.planned[at]) for at in failed}
-        table["reproduce"] = columns.texts(commands.get(at) for at in range(n))
+        table["reproduce"] = columns.strings(commands.get(at) for at in range(n))
     table |= dict(zip(ABOUT, about, strict=True))
-    table["key"] = columns.alike(prepared.keys, KEY_BYTES)
-    made = {k: v if isinstance(v, pa.Array) else columns.numbers(v) for k, v in table.items()}
+    table["key"] = columns.fixed_binary(prepared.keys, KEY_BYTES)
+    made = {k: v if isinstance(v, pa.Array) else columns.from_numpy(v) for k, v in table.items()}
     return against(pa.table(made), grid.swept, grid.request.baseline, prepared.cache)
 
 
@@ -110,10 +110,10 @@ def parts(prepared: Prepared, table: pa.Table) -> Iterator[pa.Table]:
         made = {name: _plain(part[name]) for name in part.column_names if name not in last}
         for name in ERROR:
             has = name in part.column_names
-            made[name] = _plain(part[name]) if has else columns.texts([None] * len(cells))
-        made["reproduce"] = columns.texts(reproduce(prepared.grid, row) for row in cells)
-        made["config"] = columns.texts(canonical(prepared.shown(row.cell)) for row in cells)
-        made["key"] = columns.hexed(part["key"].combine_chunks())
+            made[name] = _plain(part[name]) if has else columns.strings([None] * len(cells))
+        made["reproduce"] = columns.strings(reproduce(prepared.grid, row) for row in cells)
+        made["config"] = columns.strings(canonical(prepared.shown(row.cell)) for row in cells)
+        made["key"] = columns.to_hex(part["key"].combine_chunks())
         yield pa.table(made)
 
 
@@ -134,7 +134,7 @@ def _narrowed(part: pa.Table) -> pa.Table:
     none = pa.scalar(None, pa.string())
     found = {
         "reproduce": pc.if_else(failed, part["reproduce"], none),
-        "key": columns.unhexed(part["key"].combine_chunks(), KEY_BYTES),
+        "key": columns.from_hex(part["key"].combine_chunks(), KEY_BYTES),
     }
     kept = {name: part[name] for name in part.column_names if name not in ("config", *found)}
     return pa.table({**kept, **found})
@@ -162,12 +162,12 @@ class _Coded:
 
 
 def _dictionary(numbers: Any, values: pa.Array) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(columns.numbers(numbers), values)
+    return pa.DictionaryArray.from_arrays(columns.from_numpy(numbers), values)
 
 
 def with_status(cells: pa.Table, status: str) -> pa.Table:
     """Return the same table with one status in every row."""
-    column = columns.same(status, cells.num_rows)
+    column = columns.constant(status, cells.num_rows)
     return cells.set_column(cells.column_names.index("status"), "status", column)
 
 
@@ -227,5 +227,5 @@ def _swept_column(key: str, known: Sequence[Any]) -> pa.Array:
     if kinds and (kinds <= {bool} or kinds <= {int, float}):
         kind = (bool if kinds == {bool} else np.int64) if len(kinds) == 1 else np.float64
         kind = np.float64 if float in kinds else kind
-        return columns.plain(values, kind)
-    return columns.texts([None if v is None else shortest(v) for v in values])
+        return columns.nullable(values, kind)
+    return columns.strings([None if v is None else shortest(v) for v in values])

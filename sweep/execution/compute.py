@@ -256,7 +256,7 @@ def run(
         return [cell for cell in some if cell.key not in kept]
 
     def count() -> None:
-        with interrupt.held_back():
+        with interrupt.deferred():
             n_failed = _take_in(came, written, prepared, journal, errors)
             took = [0.0 if result.error else result.seconds for result, *_ in came]
             left.done([cell.row for _, cell, _ in came], took)

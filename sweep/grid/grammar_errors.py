@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sim.base.errors import InputError, in_a_line
+from sim.base.errors import InputError, summary_line
 
 _EXPECTING = re.compile(r" expecting .*")
 _UNEXPECTED = re.compile(r"(?:extraneous|mismatched) input '(.*)'")
@@ -42,7 +42,7 @@ def _without_empty(value: str) -> str:
 
 def _reason(error: Exception) -> str:
     """Reword the parser's first line without its tokens."""
-    line = _EXPECTING.sub("", in_a_line(error))
+    line = _EXPECTING.sub("", summary_line(error))
     if line == "missing EQUAL at '<EOF>'":
         return "it has no ="
     if line == "mismatched input '<EOF>'":

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from sim.base import files
-from sim.base.errors import InputError, in_a_line
+from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
 from sweep.grid.config_tree import canonical
 
@@ -87,12 +87,12 @@ def download(uri: str, folder: Path) -> Path:
             if ".." in copy.parts or not copy.is_relative_to(kept):
                 raise InputError(f"trace.path={mask(uri)}: no file can be called {name!r} here")
             if not (copy.is_file() and copy.stat().st_size == info.size):
-                with system.open_input_stream(info.path) as stream, files.replacing(copy) as out:
+                with system.open_input_stream(info.path) as stream, files.atomic_write(copy) as out:
                     shutil.copyfileobj(stream, out, 2**20)
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
         if isinstance(error, InputError):
             raise
-        reason = mask(in_a_line(error))
+        reason = mask(summary_line(error))
         raise InputError(
             f"trace.path={mask(uri)} can't be fetched: {reason}; {_WAY_OUT}", rule="fetching"
         ) from None

@@ -116,7 +116,7 @@ def write(summary: Summary, metric: str, path: Path) -> None:
         if len(panels[0][0].capacities) > 1:
             row[-1].legend(frameon=False)
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-        with files.replacing(path) as out:
+        with files.atomic_write(path) as out:
             figure.savefig(out, format=kind[1:], metadata=dated.get(kind), dpi=200)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.base.columns import values_of
+from sim.base.columns import to_numpy
 from sweep.stats.arrange import ArrangedCells, arrange, by_capacity
 from sweep.stats.cell_columns import Rows
 from sweep.stats.contrasts import pairs
@@ -154,7 +154,7 @@ class _Reader:
                 jobs.speedup.append(base_jct[both] / jct[both])
         for name, values in (("gap_lb", jobs.gap), ("prediction_error", jobs.error)):
             if name in table.column_names:
-                column = values_of(table[name].combine_chunks()).astype(np.float64)
+                column = to_numpy(table[name].combine_chunks()).astype(np.float64)
                 values.append(column[np.isfinite(column)])
         if is_first:
             jobs.utilization = read_metadata(table, "utilization")

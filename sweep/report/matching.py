@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sim.base.columns import numbers, values_of
+from sim.base.columns import from_numpy, to_numpy
 from sim.base.errors import InputError
 from sweep.stats.arrange import group_ids
 from sweep.stats.cell_columns import NOT_METRICS, Rows, factorize, text, to_float64
@@ -159,9 +159,9 @@ def _so_far(heads: Sequence[pa.Table], rows: tuple[Rows, Rows]) -> tuple[Mask, R
         statuses, which = factorize(head["status"])
         fails = np.array([status == "failed" for status in statuses], bool)[which]
         failed.append(fails[side[both]])
-        keys.append(head["key"].combine_chunks().take(numbers(side[both])))
+        keys.append(head["key"].combine_chunks().take(from_numpy(side[both])))
     same_key = np.zeros(len(verdict), bool)
-    same_key[both] = values_of(pc.equal(*keys))
+    same_key[both] = to_numpy(pc.equal(*keys))
     verdict[both] = np.select(
         [failed[0] & failed[1], failed[0], failed[1]],
         [VERDICTS.index(one) for one in (FAILS_TOO, MENDED, FAILS)],

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.base.columns import table_of
+from sim.base.columns import table_from_rows
 from sim.base.random import stream
 from sim.metrics import METRICS
 from sweep.report.section import Section
@@ -62,7 +62,7 @@ def table(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table | None:
         for metric in _metrics(them, config["metrics"] or ())
         for row in _rows(them, members, metric)
     ]
-    return table_of(rows, SCHEMA) if rows else None
+    return table_from_rows(rows, SCHEMA) if rows else None
 
 
 def build(alike: pa.Table, config: Mapping[str, Any]) -> Section:

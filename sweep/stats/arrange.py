@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
-from sim.base.columns import values_of
+from sim.base.columns import to_numpy
 from sim.base.errors import InputError, unknown
 from sim.evaluators import NO_POLICY
 from sweep.stats import metric_format
@@ -102,7 +102,7 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
         names=names,
         trace=rank[of_trace],
         capacity=to_float64(cells, "capacity"),
-        seed=values_of(cells.column("seed").combine_chunks()).astype(np.int64, copy=False),
+        seed=to_numpy(cells.column("seed").combine_chunks()).astype(np.int64, copy=False),
         failed=np.isin(of_status, [k for k, value in enumerate(statuses) if value == "failed"]),
     )
 
@@ -124,7 +124,7 @@ def group_ids(columns: Sequence[tuple[int, Rows]]) -> Rows:
     for size, codes in columns:
         # numbered anew after each column, so that no product is too large
         found = pa.array(number * size + codes).dictionary_encode()
-        number = values_of(found.indices).astype(np.int64)
+        number = to_numpy(found.indices).astype(np.int64)
     return number
 
 
@@ -261,7 +261,7 @@ def _any(cells: pa.Table, name: str, rows: Rows) -> bool:
     """Tell whether a column says so of any row."""
     if name not in cells.column_names:  # of an older version
         return False
-    return bool(values_of(cells.column(name).combine_chunks())[rows].any())
+    return bool(to_numpy(cells.column(name).combine_chunks())[rows].any())
 
 
 def _count(n: float) -> str:

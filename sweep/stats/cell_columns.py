@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.base.columns import values_of
+from sim.base.columns import to_numpy
 from sim.cluster.load import FACTS
 
 AXES = ("policy", "trace", "capacity", "seed")
@@ -62,14 +62,14 @@ def factorize(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
     if not chunks:
         return [], np.empty(0, np.int64)
     return chunks[-1].dictionary.to_pylist(), np.concatenate(
-        [values_of(chunk.indices) for chunk in chunks]
+        [to_numpy(chunk.indices) for chunk in chunks]
     )
 
 
 def to_float64(cells: pa.Table, name: str) -> F8:
     """Return a column as float64, NaN for null; it may be read-only."""
     column = cells.column(name).cast(pa.float64()).combine_chunks()
-    values: F8 = values_of(column)
+    values: F8 = to_numpy(column)
     return values
 
 

@@ -88,7 +88,7 @@ def compare(
         table = [row for row in table if not math.isnan(row["estimate"])]
         adjusted = stats.holm(np.array([row["p"] for row in table], dtype=np.float64))
         compared += [row | {"p_holm": float(p)} for row, p in zip(table, adjusted, strict=True)]
-    return columns.table_of(compared, SCHEMA) if compared else None
+    return columns.table_from_rows(compared, SCHEMA) if compared else None
 
 
 def _contrasts(them: ArrangedCells, chosen: Sequence[str]) -> list[Contrast]:

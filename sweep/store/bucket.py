@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from sim.base.errors import InputError, in_a_line
+from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
 from sweep.store import signed_put
 
@@ -198,7 +198,7 @@ class Bucket:
         may_return = isinstance(error, OSError) and self._has_answered and since_s < OUTAGE_S
         if say is not None and may_return:
             if n_failed == TRIES:
-                reason = mask(in_a_line(error))
+                reason = mask(summary_line(error))
                 say(f"{self._shown} does not answer, waiting for it (Ctrl-C ends): {reason}")
         elif n_failed >= TRIES or self._is_out:
             self._is_out = True
@@ -212,7 +212,7 @@ class Bucket:
         if isinstance(error, InputError):
             return error
         return InputError(
-            f"{self._shown}: {mask(in_a_line(error))}; {WAY_OUT}", rule="results folder"
+            f"{self._shown}: {mask(summary_line(error))}; {WAY_OUT}", rule="results folder"
         )
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from sim.base import files
 from sim.base.arrays import Mask
-from sim.base.columns import values_of
+from sim.base.columns import to_numpy
 from sim.base.errors import InputError
 from sweep.grid.config_tree import to_yaml
 from sweep.store import checksums, sweep_list
@@ -147,7 +147,7 @@ class SweepFolder:
     @contextlib.contextmanager
     def replacing_cells(self, parts: Iterable[pa.Table]) -> Iterator[None]:
         """Write ``cells.parquet``, which counts once all that goes with it is written."""
-        with files.replacing(self.path / CELLS) as file:
+        with files.atomic_write(self.path / CELLS) as file:
             sink = checksums.HashingWriter(file)
             writer: pq.ParquetWriter | None = None
             for part in parts:
@@ -167,7 +167,7 @@ class SweepFolder:
         import pyarrow.compute as pc  # 0.05 s to import
 
         status = self.cells(["status"])["status"].combine_chunks()
-        return values_of(pc.equal(status, "failed"))
+        return to_numpy(pc.equal(status, "failed"))
 
     def verdict(self) -> list[dict[str, Any]]:
         """Read ``verdict.json``: what is best, an entry a trace and capacity; empty if none is."""

@@ -111,10 +111,12 @@ def write(rows: Sequence[Row]) -> tuple[bytes, bytes]:
     number = {schema: at for at, schema in enumerate(schemas)}
     table = pa.table(
         {
-            "key": columns.alike(np.array([row.key for row in rows], f"S{KEY_BYTES}"), KEY_BYTES),
-            "schema": columns.numbers(np.array([number[row.schema] for row in rows], np.int32)),
-            "jobs": columns.contents([row.jobs for row in rows], pa.large_binary()),
-            "config": columns.texts([row.config for row in rows], pa.large_string()),
+            "key": columns.fixed_binary(
+                np.array([row.key for row in rows], f"S{KEY_BYTES}"), KEY_BYTES
+            ),
+            "schema": columns.from_numpy(np.array([number[row.schema] for row in rows], np.int32)),
+            "jobs": columns.binaries([row.jobs for row in rows], pa.large_binary()),
+            "config": columns.strings([row.config for row in rows], pa.large_string()),
         }
     )
     sink = pa.BufferOutputStream()

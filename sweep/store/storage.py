@@ -73,7 +73,7 @@ class Folder:
         A link is made in one step on shared file systems too, where a lock may be none.
         """
         path = self.root / name
-        with files.temporary(path) as (part, file):
+        with files.temporary_file(path) as (part, file):
             file.write(content)
             file.close()
             try:

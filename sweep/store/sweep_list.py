@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.base.errors import InputError, hint
+from sim.base.errors import InputError, did_you_mean
 from sweep.store.journal import Journal
 
 CELLS = "cells.parquet"
@@ -56,7 +56,7 @@ def find(results: Path, word: str | None) -> Known:
     if len(named) != 1:
         several = f" ({len(named)} begin like that)" if named else ""
         ids = [known.sweep for known in reversed(found)]
-        near = hint(word, [*dict.fromkeys(known.name for known in found), *ids])
+        near = did_you_mean(word, [*dict.fromkeys(known.name for known in found), *ids])
         more = f" and {len(ids) - MOST_NAMED} more: `list`" if len(ids) > MOST_NAMED else ""
         valid = ", ".join(ids[:MOST_NAMED])
         raise InputError(f"unknown sweep {word!r}{several}; {near}valid: {valid}{more}")

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from sim.base.jit import compiled, inlined, is_kept, jit, part, specialised
+from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival
 from sim.engine.kernels.dispatch import dispatch_pack, dispatch_skip, dispatch_strict
 from sim.engine.kernels.features import (
@@ -221,7 +221,7 @@ def compiled_variant(features: frozenset[str], state: Any, changed: Any) -> Call
 
 def is_compiled(features: frozenset[str]) -> bool:
     """Tell whether the event loop of runs with `features` need not be compiled any more."""
-    return is_kept(run, features)
+    return is_cached(run, features)
 
 
 def _words(features: frozenset[str]) -> str:

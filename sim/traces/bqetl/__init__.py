@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import maths
-from sim.base.acyclic import in_order
+from sim.base.acyclic import topological_order
 from sim.base.arrays import F8, I8, Mask, inverse, ranges
 from sim.base.parameters import checked
 from sim.base.random import stream
@@ -275,7 +275,7 @@ def run_tables(tables: TableJobs, inside: Mode, across: Mode, seed: int) -> Runs
         there = run >= 0
         reads.append((start0[p] + run[there], start0[c] + np.flatnonzero(there)))
 
-    for c in in_order(len(times), up[waits], down[waits]):
+    for c in topological_order(len(times), up[waits], down[waits]):
         for p in up[waits & (down == c)].tolist():
             run = np.searchsorted(times[p], times[c], "right") - 1
             keep(p, c, run)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sim.base.acyclic import find_cycle, in_order
+from sim.base.acyclic import find_cycle, topological_order
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.base.reading import json_of, whole_text
@@ -51,7 +51,7 @@ class Instance:
 
     def order(self) -> list[int]:
         """Return the tasks so that each comes after those that it waits for."""
-        return in_order(self.n, self.up, self.down)
+        return topological_order(self.n, self.up, self.down)
 
 
 def read_instances(path: str | os.PathLike[str]) -> list[Instance]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sim.base.errors import InputError, in_a_line
+from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
 from sweep.execution import task
 from sweep.execution.notes import note
@@ -54,11 +54,11 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
             rule="no node",
         ) from error
     except (DisconnectedError, OSError, *broken) as error:
-        what = f"{in_a_line(error)}; the same command again goes on"
+        what = f"{summary_line(error)}; the same command again goes on"
         raise InputError(what, rule="no cluster") from error
     except ray.exceptions.RayError as error:
         raise InputError(
-            f"the trace can't be read: the process that did ended ({in_a_line(error)}), for its "
+            f"the trace can't be read: the process that did ended ({summary_line(error)}), for its "
             "memory or by what the reader does; launcher=inline shows it",
             file=path,
         ) from error

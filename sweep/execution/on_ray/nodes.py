@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sim.base.errors import InputError, in_a_line
+from sim.base.errors import InputError, summary_line
 from sweep.execution.on_ray import preflight
 from sweep.execution.on_ray.failures import Strikes
 from sweep.execution.progress import Line
@@ -234,7 +234,7 @@ class Nodes:
                 self._ask(node_id, node, self._wanted)
                 return
             full = "what looks at it ends each time, as where disk or memory is full"
-            wrong = [f"{full}: make room, and join it anew ({in_a_line(error)})"]
+            wrong = [f"{full}: make room, and join it anew ({summary_line(error)})"]
         if wrong and node.n_asked < TWICE and self._wanted is not None:
             # Ray takes what it is about to unpack for unpacked
             node.again_s = time.monotonic() + AGAIN_S

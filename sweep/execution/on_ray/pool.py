@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import InputError, in_a_line
+from sim.base.errors import InputError, summary_line
 from sweep.execution import task
 from sweep.execution.cell import error_of
 from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Wanted, Workloads
@@ -377,7 +377,7 @@ def _is_for_good(error: Exception) -> bool:
 
 
 def _as_error(error: Exception) -> CellError:
-    return {**error_of("worker", error), "message": in_a_line(error)}
+    return {**error_of("worker", error), "message": summary_line(error)}
 
 
 def _duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.base.errors import InputError, in_a_line
+from sim.base.errors import InputError, summary_line
 from sim.base.kernel_cache import cache_dir
 from sweep.execution.notes import note
 from sweep.execution.on_ray import code_archive
@@ -170,11 +170,11 @@ def _init(what: str, way_out: str, **options: Any) -> None:
     except Exception as error:
         if _is_late(error):
             _end_half_started(error)
-            raise NotInTimeError(in_a_line(error)) from None
+            raise NotInTimeError(summary_line(error)) from None
         known = (OSError, ValueError, RuntimeError, ray.exceptions.RayError)
         if not isinstance(error, known):
             raise
-        raise InputError(f"{what}: {in_a_line(error)}; {way_out}", rule="no cluster") from error
+        raise InputError(f"{what}: {summary_line(error)}; {way_out}", rule="no cluster") from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, ours)  # Ray has put its own there
 

@@ -22,22 +22,22 @@ SCHEMA = pa.schema(
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], []])
 def test_a_table_of_rows_is_what_arrow_makes_of_them(rows):
-    made = columns.table_of(rows, SCHEMA)
+    made = columns.table_from_rows(rows, SCHEMA)
     made.validate(full=True)
     assert repr(made.to_pylist()) == repr(pa.Table.from_pylist(rows, SCHEMA).to_pylist())
 
 
 def test_texts_come_one_by_one():
     values = ["a", None, "", "bc"]
-    assert columns.texts(value for value in values).to_pylist() == values
-    assert columns.texts([], pa.large_string()).to_pylist() == []
+    assert columns.strings(value for value in values).to_pylist() == values
+    assert columns.strings([], pa.large_string()).to_pylist() == []
 
 
 def test_nothing_here_imports_pandas():
     code = (
         "import sys; from tests.sim.base.test_columns import ROWS, SCHEMA, columns; "
-        "made = columns.table_of(ROWS, SCHEMA); "
-        "[columns.values_of(made[name].combine_chunks()) for name in ('n', 'share', 'is_best')]; "
+        "made = columns.table_from_rows(ROWS, SCHEMA); "
+        "[columns.to_numpy(made[name].combine_chunks()) for name in ('n', 'share', 'is_best')]; "
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -57,11 +57,11 @@ def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for name in names:
         (folder / name).write_text("half")
-    files.sweep_temporaries(tmp_path)
+    files.delete_stale_temporaries(tmp_path)
     assert {path.name for path in folder.iterdir()} == {n for n, stays in names.items() if stays}
     elsewhere = folder / f".tmp-{'0' * 16}-{me.pid}-1-0"
     os.utime(elsewhere, (0, 0))
-    files.sweep_temporaries(tmp_path)
+    files.delete_stale_temporaries(tmp_path)
     assert not elsewhere.exists()
 
 

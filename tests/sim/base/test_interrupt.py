@@ -19,7 +19,7 @@ def press(n=1):
     for _ in range(n):
         signal.raise_signal(signal.SIGINT)
 
-interrupt.begin(signal.SIGINT, signal.SIGTERM)
+interrupt.install(signal.SIGINT, signal.SIGTERM)
 """
 
 
@@ -43,7 +43,7 @@ def ends(code: str) -> tuple[int, str, str]:
         "signal.raise_signal(signal.SIGTERM)",
         "try: press()\nexcept BaseException: print('swallowed')",
         "class Odd:\n    def __del__(self): press()\nOdd()",
-        "with interrupt.held_back(): press()",
+        "with interrupt.deferred(): press()",
     ],
 )
 def test_it_ends_at_once_with_a_line(code: str) -> None:
@@ -62,7 +62,7 @@ try:
 except KeyboardInterrupt as stopped:
     print("caught")
     {after}
-    interrupt.say(str(stopped))
+    interrupt.print_line(str(stopped))
     interrupt.finish(interrupt.INTERRUPTED, signal.SIGINT)
 """
 
@@ -81,7 +81,7 @@ def test_where_it_unwinds_it_is_an_exception(code: str, after: str) -> None:
 
 
 def test_what_must_not_be_cut_is_done_first() -> None:
-    code = "with interrupt.held_back(): press(); print('whole')"
+    code = "with interrupt.deferred(): press(); print('whole')"
     assert ends(CAUGHT.format(code=code, after="pass"))[1] == "whole\ncaught\n"
 
 
@@ -116,8 +116,8 @@ def test_a_half_written_file_goes(tmp_path: object) -> None:
     code = (
         "from pathlib import Path\nfrom sim.base import files\n"
         f"folder = Path({str(tmp_path)!r})\n"
-        "with files.replacing(folder / 'kept') as file: file.write(b'old')\n"
-        "with files.replacing(folder / 'kept') as file:\n"
+        "with files.atomic_write(folder / 'kept') as file: file.write(b'old')\n"
+        "with files.atomic_write(folder / 'kept') as file:\n"
         "    file.write(b'new')\n"
         "    print(len(list(folder.iterdir())), flush=True)\n"
         "    press()\n"
@@ -136,7 +136,7 @@ def test_once_all_is_done_it_changes_nothing() -> None:
 
 def test_what_a_shell_ignores_stays_ignored() -> None:
     code = (
-        "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterrupt.begin(signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterrupt.install(signal.SIGINT)\n"
         "press()\nprint('went on')"
     )
     assert ends(code) == (0, "went on\n", "")
@@ -146,6 +146,6 @@ def test_without_a_command_line_nothing_is_taken_over(capsys: pytest.CaptureFixt
     with pytest.raises(KeyboardInterrupt), interrupt.unwinding():
         raise KeyboardInterrupt
     for _ in range(2):
-        interrupt.say("interrupted: 1 of 2")
+        interrupt.print_line("interrupted: 1 of 2")
     assert capsys.readouterr().err == 2 * "interrupted: 1 of 2\n"
     assert signal.getsignal(signal.SIGINT) is not interrupt._interrupted

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sim.base import kernel_cache
-from sim.base.kernel_cache import alone, cache_dir, digest, made_private
+from sim.base.kernel_cache import cache_dir, digest, exclusive_lock, make_private
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have no numbers here")
 
@@ -22,7 +22,7 @@ def mode(folder: Path) -> int:
 def test_a_new_folder_is_its_users_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        assert made_private(tmp_path / "some" / "new")
+        assert make_private(tmp_path / "some" / "new")
     finally:
         os.umask(before)
     assert mode(tmp_path / "some" / "new") == 0o700
@@ -30,7 +30,7 @@ def test_a_new_folder_is_its_users_alone(tmp_path: Path) -> None:
 
 def test_a_folder_that_others_could_write_is_closed_to_them(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    assert made_private(tmp_path)
+    assert make_private(tmp_path)
     assert mode(tmp_path) == 0o700
 
 
@@ -38,7 +38,7 @@ def test_a_folder_or_link_of_somebody_else_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
-    assert not made_private(tmp_path)
+    assert not make_private(tmp_path)
     assert str(tmp_path) in capsys.readouterr().err
 
 
@@ -71,5 +71,5 @@ def test_a_disk_without_locks_is_no_reason_to_fail(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    with alone(tmp_path / "a.lock"):
+    with exclusive_lock(tmp_path / "a.lock"):
         assert (tmp_path / "a.lock").exists()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sim.base import jit, numba_cache
-from sim.base.kernel_cache import is_whole, verify
+from sim.base.kernel_cache import is_intact, verify
 from sim.workload.kernels import paths
 
 pytestmark = pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in (jit, numba_cache):
-        monkeypatch.setattr(module, "folder_of", lambda name: folder)
+        monkeypatch.setattr(module, "module_folder", lambda name: folder)
     numba_cache._log_not_kept.cache_clear()
     return folder
 
@@ -109,12 +109,12 @@ def test_no_random_damage_is_read(kernels: list[Path], seed: int) -> None:
         content = file.read_bytes()
         try:
             file.write_bytes(damaged(content, draw))
-            assert not is_whole(file)
+            assert not is_intact(file)
             with pytest.raises(ValueError, match="checksum"):
                 verify(file)
         finally:
             file.write_bytes(content)
-        assert is_whole(file)
+        assert is_intact(file)
 
 
 def test_neither_a_missing_checksum_nor_the_file_of_another_kernel_or_version_is_read(
@@ -131,13 +131,13 @@ def test_neither_a_missing_checksum_nor_the_file_of_another_kernel_or_version_is
     before = one.read_bytes()
     for content in wrong.values():
         one.write_bytes(content)
-        assert not is_whole(one)
+        assert not is_intact(one)
     one.write_bytes(before)
-    assert is_whole(one)
+    assert is_intact(one)
     of_another_version = tmp_path / "paths-0123456789abcdef" / one.name
     of_another_version.parent.mkdir()
     of_another_version.write_bytes(before)
-    assert not is_whole(of_another_version)
+    assert not is_intact(of_another_version)
 
 
 def test_a_damaged_kernel_is_deleted_named_and_compiled_again(
@@ -187,12 +187,12 @@ def test_a_folder_that_is_none_is_named_once_and_no_reason_to_fail(
 
 def test_a_damaged_variant_counts_as_not_compiled(folder: Path) -> None:
     variant = jit.specialised(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
-    assert not jit.is_kept(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
+    assert not jit.is_cached(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
     variant(3, np.array([0, 1], np.int32))
-    assert jit.is_kept(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
+    assert jit.is_cached(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
     file = file_in(folder)
     file.write_bytes(damaged(file.read_bytes(), random.Random(1)))
-    assert not jit.is_kept(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
+    assert not jit.is_cached(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
 
 
 def start(code: str, cache: Path, **options: object) -> subprocess.Popen[str]:
@@ -217,7 +217,7 @@ def test_of_processes_that_find_damage_together_one_compiles(tmp_path: Path) -> 
     assert [out for out, _ in outcomes] == [right] * 4
     (line,) = [line for _, lines in outcomes for line in lines]
     assert str(file) in line
-    assert is_whole(file)
+    assert is_intact(file)
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
@@ -260,4 +260,4 @@ def test_each_kernel_of_a_simulation_may_be_damaged(tmp_path: Path) -> None:
         out, (line,) = outcome(start(SIMULATE, tmp_path))
         assert out == right
         assert str(file) in line
-        assert is_whole(file)
+        assert is_intact(file)

@@ -133,7 +133,7 @@ def test_first_come_first_served_means_submitted_not_traced():
 @pytest.mark.parametrize(
     ("inputs", "rule", "text"),
     [
-        (["x"], "missing input", "'x' is no job"),
+        (["x"], "missing input", "there is no job 'x'"),
         ({"a": "firm"}, "unknown kind", "firm"),
         ("a", "wrong type", "list of names"),
     ],

@@ -53,13 +53,13 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
 def test_the_command_keeps_no_memory_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
-    monkeypatch.setattr(interrupt, "begin", lambda *_: done.append("begin"))
+    monkeypatch.setattr(interrupt, "install", lambda *_: done.append("install"))
     monkeypatch.setattr(interrupt, "finish", lambda *_: done.append("finish"))
     monkeypatch.setattr(memory, "keep_no_large", lambda: done.append("memory"))
     monkeypatch.setattr(main, "main", lambda argv: done.append(argv[0]))
     monkeypatch.setattr(sys, "argv", ["sweep", "list"])
     runpy.run_module("sweep", run_name="__main__", alter_sys=False)
-    assert done == ["begin", "memory", "list", "finish"]
+    assert done == ["install", "memory", "list", "finish"]
 
 
 def test_a_verb_may_stand_anywhere(fake: Command) -> None:

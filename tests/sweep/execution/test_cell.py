@@ -9,7 +9,7 @@ import pytest
 
 import policies
 from sim import Workload
-from sim.base.errors import in_a_line
+from sim.base.errors import summary_line
 from sweep.execution import cell
 from sweep.execution.keys import key_of, policy_text
 from sweep.grid import clusters
@@ -249,4 +249,4 @@ def test_canonical_json_does_not_depend_on_order() -> None:
     [(OSError("one\ntwo"), "one"), (MemoryError(), "MemoryError"), (OSError("\n"), "OSError")],
 )
 def test_an_error_in_a_line_says_something(error: Exception, said: str) -> None:
-    assert in_a_line(error) == said
+    assert summary_line(error) == said

@@ -104,16 +104,16 @@ class TestAFullDisk:
     def test_a_report_that_has_no_room_can_be_written_later(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole: Callable[..., AbstractContextManager[BinaryIO]] = files.replacing
+        whole: Callable[..., AbstractContextManager[BinaryIO]] = files.atomic_write
 
         def full(path: Path) -> AbstractContextManager[BinaryIO]:
             if path.name == "cells.parquet":
                 raise OSError(28, "No space left on device", str(path))
             return whole(path)
 
-        monkeypatch.setattr(files, "replacing", full)
+        monkeypatch.setattr(files, "atomic_write", full)
         assert fake("policy=fifo").code == main.WRONG
-        monkeypatch.setattr(files, "replacing", whole)
+        monkeypatch.setattr(files, "atomic_write", whole)
         ran = fake("policy=fifo")
         assert ran.code == 0
         assert "1 cached, 0 to run" in ran.err
