@@ -171,7 +171,9 @@ def _workload_tables() -> list[str]:
 
 def _lineage_logs() -> str:
     text = [(sim.lineage.files.__doc__ or "").partition("\n\n")[2].strip(), ""]
-    text += ["[Dependencies between jobs](../lineage.md) shows their use. A column without a default is"]
+    text += [
+        "[Dependencies between jobs](../lineage.md) shows their use. A column without a default is"
+    ]
     text += ["required."]
     return _page(["# Logs of lineage", "", *text, *_tables(sim.lineage.files.TABLES)])
 
