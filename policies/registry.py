@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 from policies.base import Policy
 from sim.base.errors import InputError, did_you_mean, unknown
-from sim.base.parameters import check, coerce, hints_of
-from sim.base.plugins import import_own, named_alike
+from sim.base.parameters import check, coerce, type_hints
+from sim.base.plugins import import_user_module, same_name_hint
 
 MODULES_REGISTERED = ("policies",)  # so that sim.base.sources knows
 _REGISTRY: dict[str, type[Policy]] = {}
@@ -86,7 +86,7 @@ def build(name: str, *, module: str | None = None, **params: Any) -> Policy:
         load(module, name)
     cls = spec(name)
     fields = [field.name for field in dataclasses.fields(cls)]
-    hints = hints_of(cls)
+    hints = type_hints(cls)
     for key, value in params.items():
         if key not in fields:
             raise InputError(
@@ -105,7 +105,7 @@ def load(module: str, name: str | None = None) -> None:
         If it can't be found, or registers nothing while a name is wanted, or not that one.
     """
     before = set(_REGISTRY)
-    own = import_own("policy", module)
+    own = import_user_module("policy", module)
     _ADDED.setdefault(module, set()).update(set(_REGISTRY) - before)
     if name is None:
         return
@@ -113,7 +113,7 @@ def load(module: str, name: str | None = None) -> None:
     if not registered:
         raise InputError(
             f"policy module {module!r} ({own.__file__}) registers nothing: put "
-            f"@policies.register({name!r}) above {_class_in(own)}{named_alike(own)}",
+            f"@policies.register({name!r}) above {_class_in(own)}{same_name_hint(own)}",
             rule="nothing registered",
         )
     _discover()

@@ -18,7 +18,7 @@ import sim.traces
 import sim.workload.schema
 import sweep.cli.main
 from policies.base import meanings
-from sim.base.parameters import hints_of, words
+from sim.base.parameters import describe_type, type_hints
 from sweep.cli.overview import overview
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options, bundled
@@ -86,9 +86,9 @@ def _policies() -> str:
         path, title = f"{cls.__module__}.{cls.__qualname__}", ", ".join(names)
         parts += ["", f"::: {path}", *_settings(members="false", heading=title, toc_label=title)]
         parts += ["", f"Class `{path}`."]
-        means, hints = meanings(cls), hints_of(cls)
+        means, hints = meanings(cls), type_hints(cls)
         rows = [
-            f"| `{field.name}` | `{_default(field)}` | {_cell(words(hints[field.name]))} | "
+            f"| `{field.name}` | `{_default(field)}` | {_cell(describe_type(hints[field.name]))} | "
             f"{_cell(means.get(field.name, ''))} |"
             for field in dataclasses.fields(cls)
         ]

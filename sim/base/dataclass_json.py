@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from sim.base.errors import InputError, unknown
 from sim.base.files import write_text
-from sim.base.parameters import Between, coerce, fits, hints_of, words
+from sim.base.parameters import Between, coerce, describe_type, fits, type_hints
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
@@ -93,13 +93,13 @@ def load(kind: type[T], path: str | os.PathLike[str], form: str, way_out: str) -
     InputError
         If the file can't be read, is of another form, or holds a value that does not fit.
     """
-    from sim.base.reading import json_of, whole_text  # loads Arrow; classes are named without
+    from sim.base.reading import parse_json, read_text  # loads Arrow; classes are named without
 
     if not Path(path).is_file():
         raise InputError(f"there is no such file; {way_out}", file=path)
-    text = whole_text(path)
+    text = read_text(path)
     try:
-        raw = json_of(text)
+        raw = parse_json(text)
     except ValueError as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"not JSON: {error}; {way_out}", file=path, line=line) from error
@@ -171,7 +171,7 @@ def _reader(hint: Any) -> Reader:
         one_axis = () if any(isinstance(rule, Shape) for rule in rules) else (Shape((-1,)),)
         return partial(_array, np.dtype(get_args(inner[1])[0]), (*one_axis, *rules))
     if isinstance(base, type) and is_dataclass(base):
-        return partial(_object, base, {n: _reader(of) for n, of in hints_of(base).items()}, rules)
+        return partial(_object, base, {n: _reader(of) for n, of in type_hints(base).items()}, rules)
     if origin is Mapping:
         return partial(_mapping, inner[0], _reader(inner[1]))
     if origin is tuple:
@@ -269,7 +269,7 @@ def _plain(hint: Any, raw: Any) -> Any:
             return coerce(raw, hint)
     except OverflowError:
         pass  # a whole number that no float holds
-    raise _misfit(words(hint), raw)
+    raise _misfit(describe_type(hint), raw)
 
 
 def _is_transparent(kind: type[Any]) -> bool:

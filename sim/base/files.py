@@ -24,7 +24,7 @@ OLD_S = 86_400.0
 @contextlib.contextmanager
 def temporary_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """Give a file in the same folder, of a name that no other process takes; it is gone after."""
-    name = path.with_name(f".tmp-{process.this()}-{next(_NUMBERS)}")
+    name = path.with_name(f".tmp-{process.current()}-{next(_NUMBERS)}")
     try:
         try:
             file = name.open("xb")
@@ -120,7 +120,7 @@ def delete_stale_temporaries(folder: Path) -> None:
     for path in left:
         match = _TEMPORARY.fullmatch(path.name)
         with contextlib.suppress(OSError):
-            gone = match and process.is_gone(
+            gone = match and process.has_ended(
                 process.Process(match["machine"], int(match["pid"]), int(match["start"]))
             )
             if gone or (gone is None and now_s - path.stat().st_mtime > OLD_S):

@@ -12,14 +12,14 @@ from sim.base.errors import InputError
 _MEMINFO = Path("/proc/meminfo")
 _STATM = Path("/proc/self/statm")
 _CGROUP = Path("/sys/fs/cgroup")
-LITTLE = 1e8
+NEGLIGIBLE_BYTES = 1e8
 """So few bytes are always there, and nothing is asked."""
 _GB = 1e9
 COPIES = 4
 """Of a table: as read, put in order, as columns, and where workers read it."""
 
 
-def check_memory(n_bytes: float, what: str, way_out: str) -> None:
+def check_memory(n_bytes: float, subject: str, way_out: str) -> None:
     """Refuse `what` if this machine has no `n_bytes` of memory to spare.
 
     Raises
@@ -27,18 +27,18 @@ def check_memory(n_bytes: float, what: str, way_out: str) -> None:
     InputError
         That names both numbers, and `way_out`.
     """
-    if n_bytes <= LITTLE:
+    if n_bytes <= NEGLIGIBLE_BYTES:
         return
     there = available_bytes()
     if n_bytes > there:
         raise InputError(
-            f"{what} would take about {n_bytes / _GB:,.1f} GB of memory, and this machine has "
+            f"{subject} would take about {n_bytes / _GB:,.1f} GB of memory, and this machine has "
             f"{there / _GB:,.1f} GB to spare; {way_out}",
             rule="out of memory",
         )
 
 
-class Growth:
+class MemoryGuard:
     """Refuses a file while it is read, if it takes more memory than it may.
 
     That is a part of what is free at the beginning: what was read is there some `copies` times
@@ -60,7 +60,7 @@ class Growth:
             That names how much was taken, how much may be, and the way out.
         """
         taken = _own_bytes() - self._begun_bytes
-        if taken > max(LITTLE, self._free_bytes / self._copies):
+        if taken > max(NEGLIGIBLE_BYTES, self._free_bytes / self._copies):
             raise InputError(
                 f"what was read so far takes {taken / _GB:,.1f} GB of memory, and it is there "
                 f"{self._copies:g} times until it is simulated; {self._free_bytes / _GB:,.1f} GB "

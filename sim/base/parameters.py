@@ -56,7 +56,7 @@ Share = Annotated[float, Between(0, 1)]
 Below1 = Annotated[float, Between(0, 1 - 2**-53)]
 
 
-def check(what: str, value: object, hint: Any) -> None:
+def check(name: str, value: object, hint: Any) -> None:
     """Refuse a value that is not of the type, or not in the range, that its annotation says.
 
     Parameters
@@ -76,7 +76,7 @@ def check(what: str, value: object, hint: Any) -> None:
     if not fits(value, hint):
         arms = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         rule = "range" if any(fits(value, _bare(arm)) for arm in arms) else "wrong type"
-        raise InputError(f"{what} must be {words(hint)}, not {value!r}", rule=rule)
+        raise InputError(f"{name} must be {describe_type(hint)}, not {value!r}", rule=rule)
 
 
 def coerce(value: Any, hint: Any) -> Any:
@@ -93,7 +93,7 @@ def coerce(value: Any, hint: Any) -> Any:
     return value
 
 
-def hints_of(declared: Any) -> dict[str, Any]:
+def type_hints(declared: Any) -> dict[str, Any]:
     """Return the resolved annotations of a class's fields or a function's parameters.
 
     Those that name what only a type checker imports are left out: nobody gives them by name.
@@ -111,7 +111,7 @@ def hints_of(declared: Any) -> dict[str, Any]:
 
 def checked(function: F) -> F:
     """Hold every argument of each call of `function` to its annotation."""
-    signature, hints = inspect.signature(function), hints_of(function)
+    signature, hints = inspect.signature(function), type_hints(function)
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
@@ -123,21 +123,21 @@ def checked(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-def words(hint: Any) -> str:
+def describe_type(hint: Any) -> str:
     """Word what a parameter may be: ``a whole number of at least 1``, ``'a' or 'b'``."""
     if hint in _NAMES:
         return _NAMES[hint]
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return f"{words(inner[0])} {inner[1]}"
+        return f"{describe_type(inner[0])} {inner[1]}"
     if origin is Literal:
         return " or ".join(repr(choice) for choice in inner)
     if origin in (tuple, list):
-        return f"a list, each item {words(inner[0])}" if inner else "a list"
+        return f"a list, each item {describe_type(inner[0])}" if inner else "a list"
     if origin is Mapping:
-        return f"a mapping from {words(inner[0])} to {words(inner[1])}"
+        return f"a mapping from {describe_type(inner[0])} to {describe_type(inner[1])}"
     if origin is not None:  # a union
-        return " or ".join(words(arm) for arm in inner)
+        return " or ".join(describe_type(arm) for arm in inner)
     return getattr(hint, "__name__", str(hint))
 
 

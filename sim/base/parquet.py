@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sim.base.errors import InputError
-from sim.base.memory import COPIES, LITTLE, Growth, available_bytes
+from sim.base.memory import COPIES, NEGLIGIBLE_BYTES, MemoryGuard, available_bytes
 
 _STRING_BYTES = 16
 
@@ -30,7 +30,7 @@ def read(path: Path) -> pa.Table:
     with pq.ParquetFile(path) as file:
         check_file(path, file)
         texts = _large_texts(file)
-    growth = Growth(path, copies=1)
+    growth = MemoryGuard(path, copies=1)
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         parts = []
         for group in range(file.num_row_groups):
@@ -79,7 +79,7 @@ def _large_texts(file: pq.ParquetFile) -> list[str]:
             chunk = about.row_group(group).column(position)
             if {"PLAIN_DICTIONARY", "RLE_DICTIONARY"} & {*chunk.encodings}:
                 longest += chunk.num_values * chunk.total_uncompressed_size
-        if longest > max(LITTLE, available_bytes() / COPIES):
+        if longest > max(NEGLIGIBLE_BYTES, available_bytes() / COPIES):
             columns.append(field.name)
     return columns
 

@@ -35,7 +35,7 @@ class Plugins:
 
     def names(self) -> list[str]:
         """Names of all of them, sorted."""
-        return [name for name in modules_of(self.package) if name not in self.helpers]
+        return [name for name in module_names(self.package) if name not in self.helpers]
 
     def module(self, name: str) -> ModuleType:
         """Import the module of one.
@@ -55,23 +55,23 @@ class Plugins:
 
 
 @cache
-def modules_of(package: str) -> list[str]:
+def module_names(package: str) -> list[str]:
     """Names of the modules of a package that no underscore hides, sorted."""
     path = importlib.import_module(package).__path__
     return sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
 
 
-def options(function: Any, n_given: int = 0) -> dict[str, Any]:
+def options(function: Any, n_fixed: int = 0) -> dict[str, Any]:
     """Return what may be chosen of a plug-in's function: parameters with their defaults.
 
     The first `n_given` are not chosen: whoever calls it gives them.
     """
-    parameters = list(inspect.signature(function).parameters.values())[n_given:]
+    parameters = list(inspect.signature(function).parameters.values())[n_fixed:]
     return {parameter.name: parameter.default for parameter in parameters}
 
 
-def check_known(
-    what: str, chosen: Iterable[str], known: Collection[str], rule: str | None = "unknown option"
+def check_names(
+    kind: str, chosen: Iterable[str], known: Collection[str], rule: str | None = "unknown option"
 ) -> None:
     """Refuse a name that is none of `known`, naming the nearest.
 
@@ -82,10 +82,10 @@ def check_known(
     """
     for name in chosen:
         if name not in known:
-            raise InputError(unknown(what, name, known), rule=rule)
+            raise InputError(unknown(kind, name, known), rule=rule)
 
 
-def import_own(kind: str, module: str) -> ModuleType:
+def import_user_module(kind: str, module: str) -> ModuleType:
     """Import a module of somebody's own.
 
     Raises
@@ -95,7 +95,7 @@ def import_own(kind: str, module: str) -> ModuleType:
         one that is imported. What goes wrong inside it is raised as it is.
     """
     if module.partition(".")[0] in sys.stdlib_module_names:
-        mine = [str(file) for file in files_called(module) if not _is_pythons(file)]
+        mine = [str(file) for file in module_files(module) if not _is_pythons(file)]
         instead = f"not {mine[0]}" if mine else "not one of your own"
         raise InputError(
             f"{kind} module {module!r} is that of Python's standard library, {instead}: give yours "
@@ -111,7 +111,7 @@ def import_own(kind: str, module: str) -> ModuleType:
         raise
 
 
-def files_called(module: str) -> list[Path]:
+def module_files(module: str) -> list[Path]:
     """Return every file on the module search path that a module of this name may be."""
     parts = module.split(".")
     found = []
@@ -121,10 +121,10 @@ def files_called(module: str) -> list[Path]:
     return [file for file in dict.fromkeys(map(Path.absolute, found)) if file.is_file()]
 
 
-def named_alike(module: ModuleType) -> str:
+def same_name_hint(module: ModuleType) -> str:
     """Word that another file was meant, perhaps: one of the same name that comes later."""
     mine = Path(module.__file__ or "").absolute()
-    others = [file for file in files_called(module.__name__) if not _same(file, mine)]
+    others = [file for file in module_files(module.__name__) if not _same(file, mine)]
     return f"; {others[0]} has the same name, and comes later on the search path" if others else ""
 
 

@@ -20,7 +20,7 @@ class Process(NamedTuple):
         return f"{self.machine}-{self.pid}-{self.start}"
 
 
-def this() -> Process:
+def current() -> Process:
     """Return this process; another one after a fork."""
     return _of(os.getpid())
 
@@ -30,7 +30,7 @@ def _of(pid: int) -> Process:
     return Process(_machine(), pid, _start(pid) or 0)
 
 
-def is_gone(process: Process) -> bool | None:
+def has_ended(process: Process) -> bool | None:
     """Tell whether a process has ended; None where this one can't see it."""
     if process.machine != _machine():
         return None

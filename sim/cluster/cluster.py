@@ -10,7 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, frozen
 from sim.base.errors import InputError
-from sim.base.plugins import check_known
+from sim.base.plugins import check_names
 from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 
@@ -117,7 +117,7 @@ class Cluster:
         for name, amount in resources.items():
             if not np.isfinite(amount) or amount <= 0:
                 raise InputError(f"a machine's {name} must be a positive number, not {amount!r}")
-        check_known("fungible resource", fungible, resources, rule=None)
+        check_names("fungible resource", fungible, resources, rule=None)
         row = np.array([[float(a) for a in resources.values()]])
         whole = int(count + _HAIR)
         part = count - whole
@@ -150,7 +150,7 @@ class Cluster:
         kinds = parse_kinds(machines)
         check_size(len(kinds.capacity), "machines")
         known = [name for name in kinds.resources if name != kinds.devices]
-        check_known("fungible resource", fungible, known, rule=None)
+        check_names("fungible resource", fungible, known, rule=None)
         return cls(
             kinds.resources,
             frozen(kinds.capacity),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base import files, html
-from sim.base.html.figures import of_section
+from sim.base.html.figures import section_plots
 from sim.base.text import table_lines
 from sim.describe.fidelity import MOST
 from sim.describe.figures import figures
@@ -56,7 +56,7 @@ def page(of: Description) -> str:
                     "id": key,
                     "title": title,
                     "note": NOTES[key],
-                    "plots": of_section(drawn, key),
+                    "plots": section_plots(drawn, key),
                     "tables": tables,
                     "width_rem": round(max(table["width_rem"] for table in tables), 1),
                 }

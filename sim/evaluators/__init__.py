@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import pyarrow as pa
 
 from sim.base.errors import EvaluatorError, InputError
-from sim.base.plugins import Plugins, check_known, import_own, named_alike
+from sim.base.plugins import Plugins, check_names, import_user_module, same_name_hint
 from sim.base.plugins import options as options_of
 from sim.base.text import is_utf8
 from sim.metrics import METRICS, UTILIZATION
@@ -87,7 +87,7 @@ def evaluate(
         If an evaluator returns something else than numbers by name and a table, or names a number
         after the share in use of a resource that there is not.
     """
-    check_known(f"option of {name}", chosen, options(name, module))
+    check_names(f"option of {name}", chosen, options(name, module))
     found = _module(name, module)
     measured = _checked(name, found.evaluate(run, workload, cluster, policy, seed, **chosen))
     if module is not None:
@@ -148,8 +148,8 @@ def _kind(value: object) -> str:
 def _module(name: str, own: str | None) -> Any:
     if own is None:
         return EVALUATORS.module(name)
-    module = import_own("evaluator's", own)
+    module = import_user_module("evaluator's", own)
     if not callable(getattr(module, EVALUATORS.entry, None)):
         what = f"{module.__file__} has no function evaluate(run, workload, cluster, ...)"
-        raise InputError(f"{what}{named_alike(module)}")
+        raise InputError(f"{what}{same_name_hint(module)}")
     return module

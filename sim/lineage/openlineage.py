@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow, json_of, json_values, whole_text
+from sim.base.reading import OnBadRow, json_values, parse_json, read_text
 from sim.lineage.files import TABLES
 from sim.lineage.logs import Logs, make_logs
 
@@ -80,7 +80,7 @@ def _events(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield (line, event); what is no JSON is yielded as its text."""
     if path.is_file() and not path.stat().st_size:
         return
-    text = whole_text(path)
+    text = read_text(path)
     if text.lstrip().startswith("["):
         begin = text.index("[") + 1
         yield from json_values(path, text, begin, between=" \t\r\n,", end="]")
@@ -88,7 +88,7 @@ def _events(path: Path) -> Iterator[tuple[int, Any]]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                yield number, json_of(line)
+                yield number, parse_json(line)
             except ValueError:
                 yield number, line
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
-from sim.base.html.figures import Figure, line, of_section, plot
+from sim.base.html.figures import Figure, line, plot, section_plots
 from sim.describe.statistics import Statistic, shown
 from sim.lineage.observations import WORDS, published
 from sim.lineage.store import Store
@@ -114,7 +114,7 @@ def page(of: Store) -> str:
             own=_OWN.get(of.value_source, f"{of.value_source} of a job")
         )
         about = {"id": key, "title": words["title"], "note": note}
-        sections.append({**about, "plots": of_section(drawn, key), "tables": tables})
+        sections.append({**about, "plots": section_plots(drawn, key), "tables": tables})
     context = {
         "title": "Dependencies between jobs",
         "lead": lead(of),

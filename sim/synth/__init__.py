@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sim.base.memory import check_memory
-from sim.base.plugins import Plugins, check_known
+from sim.base.plugins import Plugins, check_names
 from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def synthesize(name: str, **chosen: Any) -> Workload:
     InputError
         On an unknown name or option (the nearest valid one is named) or a value out of range.
     """
-    check_known(f"option of {name}", chosen, options(name))
+    check_names(f"option of {name}", chosen, options(name))
     jobs = chosen.get("jobs")
     if isinstance(jobs, int) and jobs > FEW_JOBS:
         check_memory(jobs * JOB_BYTES, f"{jobs:,} jobs of {name}", "take fewer jobs")

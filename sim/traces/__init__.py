@@ -10,8 +10,8 @@ import os
 from typing import Any
 
 from sim.base.errors import InputError
-from sim.base.parameters import check, hints_of
-from sim.base.plugins import Plugins, check_known
+from sim.base.parameters import check, type_hints
+from sim.base.plugins import Plugins, check_names
 from sim.base.plugins import options as options_of
 from sim.workload.workload import Workload
 
@@ -34,14 +34,14 @@ def options(name: str) -> dict[str, Any]:
     InputError
         If there is no such format, naming the nearest.
     """
-    return options_of(FORMATS.function(name), n_given=1)
+    return options_of(FORMATS.function(name), n_fixed=1)
 
 
 def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Workload:
     """Read a trace of a known format."""
-    check_known(f"option of trace {name}", chosen, options(name))
+    check_names(f"option of trace {name}", chosen, options(name))
     read = FORMATS.function(name)
-    hints = hints_of(read)
+    hints = type_hints(read)
     for option, value in chosen.items():
         check(option, value, hints[option])
     try:

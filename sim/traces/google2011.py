@@ -28,14 +28,14 @@ from sim.base.reading import (
     count_rule,
     first_line,
     first_rows,
-    json_of,
-    nothing_left,
-    numbers_of,
-    one_line,
+    handle_bad_line,
+    no_job_left,
     open_text,
+    parse_json,
+    parse_numbers,
+    read_bytes,
     read_columns,
-    rows_left,
-    whole_bytes,
+    valid_rows,
 )
 from sim.workload.workload import Workload
 
@@ -116,13 +116,13 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     n_lines = 0
     for line, text in _lines(path):
         n_lines += 1
-        with one_line(path, line, on_bad_row, bad):
+        with handle_bad_line(path, line, on_bad_row, bad):
             job = _parsed(text)
             for key, column in jobs.items():
                 column.append(job[key])
             durations.append(job["dur_s"])
     if not durations:
-        raise nothing_left(path, bad)
+        raise no_job_left(path, bad)
     dropped: dict[str, int] = {}
     noticed: dict[str, int] = {}
     rows = _kept_rows(jobs["job"], np.array(jobs["submit_s"]), dropped, noticed)
@@ -162,14 +162,14 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
 
 def _lines(path: Path) -> Any:
     """Yield the number and the text of each line that is not blank."""
-    for number, text in enumerate(whole_bytes(path).split(b"\n"), 1):
+    for number, text in enumerate(read_bytes(path).split(b"\n"), 1):
         if text.strip():
             yield number, text
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
     try:
-        job = json_of(text)
+        job = parse_json(text)
     except ValueError as error:
         raise BadLineError("wrong line", f"the line is no JSON ({error})") from None
     if not isinstance(job, dict):
@@ -180,9 +180,9 @@ def _parsed(text: bytes) -> dict[str, Any]:
     parsed: dict[str, Any] = {key: str(job[key]) for key in _NAMES}
     check_text("a name", "".join(parsed.values()))
     for key in _NUMBERS:
-        parsed[key] = float(numbers_of(key, [job[key]])[0])
-    parsed["dur_s"] = numbers_of("dur_s", job["dur_s"])
-    if len(parsed["dur_s"]) != len(numbers_of("start_s", job["start_s"])):
+        parsed[key] = float(parse_numbers(key, [job[key]])[0])
+    parsed["dur_s"] = parse_numbers("dur_s", job["dur_s"])
+    if len(parsed["dur_s"]) != len(parse_numbers("start_s", job["start_s"])):
         raise BadLineError("wrong line", "start_s and dur_s differ in length")
     if not len(parsed["dur_s"]):
         raise BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
@@ -210,11 +210,11 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
         "scheduled before the trace began": log["schedule_s"] == 0,
         "ends before it is scheduled": log["end_s"] < log["schedule_s"],
     }
-    at = np.flatnonzero(rows_left(rules, dropped))
+    at = np.flatnonzero(valid_rows(rules, dropped))
     ids = log["job_id"].take(pa.array(at)).to_pylist()
     rows = at[_kept_rows(ids, log["submit_s"][at], dropped, noticed)]
     if not len(rows):
-        raise nothing_left(path, {**bad, **dropped})
+        raise no_job_left(path, {**bad, **dropped})
     count_rule(noticed, "submitted before the trace began", log["submit_s"][rows] == 0)
     texts = {n: log[n].take(pa.array(rows)) for n, f in fields.items() if f.kind == "text"}
     return Workload.from_tables(

@@ -21,10 +21,10 @@ from sim.base.reading import (
     OnBadRow,
     column_names,
     count_rule,
-    nothing_left,
+    no_job_left,
     open_text,
     read_columns,
-    rows_left,
+    valid_rows,
 )
 from sim.workload.schema import CATEGORY
 from sim.workload.workload import Workload
@@ -98,7 +98,7 @@ def read(
     kept = _kept(pods, state == "completed", report["dropped"])
     rows = np.flatnonzero(kept)
     if not len(rows):
-        raise nothing_left(path, {**bad, **report["dropped"]})
+        raise no_job_left(path, {**bad, **report["dropped"]})
     rows = rows[np.argsort(pods["creation_time"][rows], kind="stable")]
     pods = {
         k: v[rows] if isinstance(v, np.ndarray) else v.take(pa.array(rows)) for k, v in pods.items()
@@ -149,7 +149,7 @@ def _kept(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mas
     }
     if completed:
         rules["not completed"] = ~_equal(_words(pods, "pod_phase"), "Succeeded")
-    return rows_left(rules, dropped)
+    return valid_rows(rules, dropped)
 
 
 def _parts_of_several(num_gpu: F8, gpu_milli: F8) -> Mask:

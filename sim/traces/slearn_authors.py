@@ -31,13 +31,13 @@ from sim.base.reading import (
     column_names,
     count_rule,
     first_rows,
+    handle_bad_line,
     json_values,
-    nothing_left,
-    numbers_of,
-    one_line,
+    no_job_left,
     open_text,
+    parse_numbers,
     read_columns,
-    whole_text,
+    read_text,
 )
 from sim.workload.workload import Workload
 
@@ -142,14 +142,14 @@ def _jobs(path: Path, on_bad_row: OnBadRow, bad: dict[str, int]) -> tuple[list[s
     ids: list[str] = []
     starts: list[float] = []
     durations: list[F8] = []
-    for line, job in json_values(path, whole_text(path)):
-        with one_line(path, line, on_bad_row, bad):
+    for line, job in json_values(path, read_text(path)):
+        with handle_bad_line(path, line, on_bad_row, bad):
             name, start, lasts = _job(job)
             ids.append(name)
             starts.append(start)
             durations.append(lasts)
     if not ids:
-        raise nothing_left(path, bad)
+        raise no_job_left(path, bad)
     return ids, np.array(starts) / 1000.0, durations
 
 
@@ -165,8 +165,8 @@ def _job(job: Any) -> tuple[str, float, F8]:
     if any(not isinstance(task, dict) or task.get("c.dur") is None for task in tasks):
         raise BadLineError("missing value", "a task lacks c.dur")
     name = check_text("job.id", str(job["job.id"]))
-    start = numbers_of("job.start.ms", [job["job.start.ms"]])
-    return name, float(start[0]), numbers_of("c.dur", [task["c.dur"] for task in tasks]) / 1000.0
+    start = parse_numbers("job.start.ms", [job["job.start.ms"]])
+    return name, float(start[0]), parse_numbers("c.dur", [task["c.dur"] for task in tasks]) / 1000.0
 
 
 def _beside(

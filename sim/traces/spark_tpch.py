@@ -20,7 +20,7 @@ from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive, checked
-from sim.base.reading import json_of, nothing_left, whole_text
+from sim.base.reading import no_job_left, parse_json, read_text
 from sim.engine.recording import record_alone, training_table
 from sim.workload.workload import Workload
 
@@ -110,7 +110,7 @@ def read(
             assert trained_at is not None
             recorded.append(record_alone(_workload([query], [before], None, 0.0), trained_at))
     if not jobs:
-        raise nothing_left(path, dropped)
+        raise no_job_left(path, dropped)
     deadline_s = None
     if deadline is not None:
         deadline_s = [deadline * float(r["finish_s"].max()) for r in recorded]
@@ -127,9 +127,9 @@ def read(
 
 
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
-    text = whole_text(path)
+    text = read_text(path)
     try:
-        content = json_of(text)
+        content = parse_json(text)
     except ValueError as error:
         raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
     if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):

@@ -15,16 +15,16 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.base.parameters import checked
 from sim.base.reading import (
+    CommentStripper,
     Field,
     Layout,
     OnBadRow,
-    RowsOnly,
     count_rule,
     first_line,
-    nothing_left,
+    no_job_left,
     open_text,
     read_columns,
-    rows_left,
+    valid_rows,
 )
 from sim.workload.workload import Workload
 
@@ -105,14 +105,14 @@ def read(
     fields["job_number"] = Field("whole", required=True)
     first_line(path)  # which refuses what is no text
     with open_text(path) as raw:
-        rows = RowsOnly(path, raw)
+        rows = CommentStripper(path, raw)
         layout = Layout(FIELDS, delimiter=" ", lines=rows.line_of)
         log = read_columns(path, rows, layout, fields, on_bad_row, bad)
     report: dict[str, Any] = {"rows": len(log["status"]) + sum(bad.values()), "jobs": 0}
     report |= {"dropped": {}, "filled": {}, "noticed": {}, "bad_rows": bad}
     kept = _judge(log, status == "completed", report["dropped"])
     if not kept.any():
-        raise nothing_left(path, {**bad, **report["dropped"]})
+        raise no_job_left(path, {**bad, **report["dropped"]})
     submit = log["submit_time"]
     late = kept & (submit < np.maximum.accumulate(np.where(kept, submit, -np.inf)))
     count_rule(report["noticed"], "submitted before the line above", late)
@@ -167,7 +167,7 @@ def _judge(log: dict[str, F8], completed: bool, dropped: dict[str, int]) -> Mask
     }
     if completed:
         rules["not completed"] = log["status"] != _COMPLETED
-    kept = rows_left(rules, dropped)
+    kept = valid_rows(rules, dropped)
     rows = np.flatnonzero(kept)
     again = np.ones(len(rows), dtype=bool)
     again[np.unique(log["job_number"][rows], return_index=True)[1]] = False

@@ -18,7 +18,7 @@ import numpy as np
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.errors import InputError
 from sim.base.parameters import checked
-from sim.base.reading import OnBadRow, nothing_left, whole_text
+from sim.base.reading import OnBadRow, no_job_left, read_text
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
@@ -78,7 +78,7 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
     reader = _Reader(path, on_bad_row)
     dags = [dag for dag in reader.dags() if not reader.is_cyclic(dag)]
     if not dags:
-        raise nothing_left(path, reader.dropped)
+        raise no_job_left(path, reader.dropped)
     return _workload(sorted(dags, key=lambda d: d.arrival_s), reader)
 
 
@@ -91,7 +91,7 @@ class _Reader:
         self.edges_dropped: dict[str, int] = {}
         self.dropped: dict[str, int] = {}
         self.n_dags = 0
-        self._lines = whole_text(path).splitlines()
+        self._lines = read_text(path).splitlines()
         self._line = 0  # the last that was read, from 1
         self._ids: set[str] = set()
 

@@ -14,7 +14,7 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sim.base.plugins import Plugins, check_known
+from sim.base.plugins import Plugins, check_names
 from sim.base.plugins import options as options_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def options(name: str) -> dict[str, Any]:
     InputError
         If there is no such transform, naming the nearest.
     """
-    return options_of(_function(name), n_given=1)
+    return options_of(_function(name), n_fixed=1)
 
 
 def apply(workload: Workload, name: str, **chosen: Any) -> Workload:
@@ -105,7 +105,7 @@ def apply(workload: Workload, name: str, **chosen: Any) -> Workload:
         whatever the transform refuses.
     """
     known = options(name)
-    check_known(f"option of {name}", chosen, known)
+    check_names(f"option of {name}", chosen, known)
     missing = [key for key in known if known[key] is Parameter.empty and key not in chosen]
     if missing:
         needed = ", ".join(missing)

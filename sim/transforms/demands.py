@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.parameters import Positive, checked
-from sim.base.plugins import check_known
+from sim.base.plugins import check_names
 from sim.transforms.parts import rebuilt
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import replaced, values
@@ -39,7 +39,7 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
     """
     known = ("duration_s", *(DEMAND_PREFIX + name for name in workload.resources))
     wanted = known if metrics is None else tuple(metrics)
-    check_known("metric", wanted, known, "unknown metric")
+    check_names("metric", wanted, known, "unknown metric")
     stages, tasks, uniform = workload.stages, None, workload.stage_duration_s
     for name in wanted:
         if name != "duration_s":
@@ -85,7 +85,7 @@ def fit_machines(
     """
     stages = workload.stages
     named = [*machine, *(of or {})]
-    check_known("resource", named, workload.resources, "unknown resource")
+    check_names("resource", named, workload.resources, "unknown resource")
     for name, amount in machine.items():
         column = DEMAND_PREFIX + name
         demand = values(stages, column)

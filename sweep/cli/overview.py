@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import policies
 from policies.base import meanings
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import hints_of
-from sim.base.parameters import words as words_of
+from sim.base.parameters import describe_type as words_of
+from sim.base.parameters import type_hints
 from sweep.cli.command import add_grid_flags
 from sweep.cli.verbs import TOPICS, VERBS, function_of
 from sweep.driver import find_modules
@@ -156,7 +156,7 @@ def _of_policy(options: Options, name: str) -> str:
     """Say what a policy is, and of each parameter the value and what it means."""
     option = options.plain("policy", name)
     policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
-    means, hints = meanings(type(policy)), hints_of(type(policy))
+    means, hints = meanings(type(policy)), type_hints(type(policy))
     lines = [f"policy={name}  {options.summary('policy', name)}"]
     for field in dataclasses.fields(policy):
         value = getattr(policy, field.name)

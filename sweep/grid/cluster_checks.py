@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, Positive
 from sim.base.parameters import check as check_value
-from sim.base.plugins import check_known
+from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, check_size
 from sweep.grid.cluster_size import STEADY_LOAD
 
@@ -75,7 +75,7 @@ def _check_fungible(fungible: Any, shape: Any) -> None:
     if isinstance(shape, list):
         Cluster.mixed(shape, fungible=fungible)
     else:
-        check_known("resource in cluster.fungible", fungible, names, "range")
+        check_names("resource in cluster.fungible", fungible, names, "range")
 
 
 def _check_queues(queues: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import policies
 from sim import evaluators
 from sim.base.errors import InputError, unknown
-from sim.base.plugins import check_known
+from sim.base.plugins import check_names
 from sim.evaluators import NO_POLICY
 from sweep.grid import cluster_checks, config_tree, randomness, traces
 from sweep.grid.lazy import Lazy
@@ -218,7 +218,7 @@ def _referred_to(text: str) -> tuple[str, ...]:
 def _check_evaluator(config: Mapping[str, Any]) -> None:
     known = evaluators.options(config["name"], config.get("module"))
     given = config.keys() - {"name", "module"}
-    check_known(f"option of evaluator={config['name']}", sorted(given), known, "unknown key")
+    check_names(f"option of evaluator={config['name']}", sorted(given), known, "unknown key")
 
 
 def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import check as check_value
-from sim.base.parameters import hints_of
-from sim.base.plugins import check_known
+from sim.base.parameters import type_hints
+from sim.base.plugins import check_names
 from sweep.grid import cluster_size, recipe, remote
 from sweep.grid.recipe import OWN, WINDOW
 
@@ -114,14 +114,14 @@ def _check_transforms(option: str, chosen: Any) -> None:
         _check_given(f"transform {name}", f"trace.transforms.{name}", options or {}, known, hints)
 
 
-_hints = cache(hints_of)
+_hints = cache(type_hints)
 
 
 def _check_given(
     of: str, where: str, given: Mapping[str, Any], known: Collection[str], hints: Mapping[str, Any]
 ) -> None:
     """Hold options to the names and the annotations of the function that takes them."""
-    check_known(f"option of {of}", given, known, "unknown key")
+    check_names(f"option of {of}", given, known, "unknown key")
     for key, value in given.items():
         if key in hints:
             check_value(f"{where}.{key}", value, hints[key])

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import policies
 from sim.base.errors import InputError
-from sim.base.parameters import hints_of
+from sim.base.parameters import type_hints
 from sweep.grid.grid import Cell
 from sweep.grid.overrides import Interval
 
@@ -61,7 +61,7 @@ def policy_parameters(
         policies.registry.load(str(policy["module"]), str(policy["name"]))
     spec = policies.spec(policy["name"])
     known = {field.name for field in dataclasses.fields(spec)}
-    hints = hints_of(spec)
+    hints = type_hints(spec)
     found = []
     for key, values in space.items():
         path = key.split(".")[1:]

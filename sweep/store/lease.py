@@ -158,7 +158,7 @@ class Lease:
                 continue  # the next may come through
 
     def _content(self, n: int, *, released: bool = False) -> bytes:
-        about = {"id": self._id, "process": process.this(), "beat": n, "released": released}
+        about = {"id": self._id, "process": process.current(), "beat": n, "released": released}
         return json.dumps(about).encode()
 
     def _tokens(self) -> list[int]:
@@ -185,7 +185,7 @@ def _is_gone(content: bytes | None) -> bool | None:
     """Tell whether the process that wrote this has ended; None where that can't be seen."""
     about = _read(content).get("process")
     try:
-        return None if about is None else process.is_gone(process.Process(*about))
+        return None if about is None else process.has_ended(process.Process(*about))
     except TypeError:
         return None
 

@@ -58,7 +58,7 @@ def table_of_workload(trace: Mapping[str, Any]) -> Table:
 
 def forget() -> None:
     """Forget what was read and digested in this process."""
-    sources.forget()
+    sources.clear_caches()
     _of_cell.cache_clear()
     _of_workload.cache_clear()
 
@@ -82,11 +82,11 @@ def _of_cell(
 ) -> tuple[str, Table]:
     roots = {module for module in (policy_module, evaluator_module) if module is not None}
     if evaluator_module is None:
-        roots |= sources.found_by(EVALUATORS, evaluator)
+        roots |= sources.registry_modules(EVALUATORS, evaluator)
     if policy != NO_POLICY:
         roots |= _of_policy(policy)
-    table = sources.closure([RUNS_CELLS, *roots], told=RUNS_CELLS)
-    return sources.digest_of(table), table
+    table = sources.closure([RUNS_CELLS, *roots], dispatcher=RUNS_CELLS)
+    return sources.digest_table(table), table
 
 
 @cache
@@ -94,11 +94,11 @@ def _of_workload(
     registry: str, name: str, transforms: tuple[str, ...], search_path: tuple[str, ...]
 ) -> tuple[str, Table]:
     makes_it = recipe.make.__module__
-    roots = sources.found_by(registry, name)
+    roots = sources.registry_modules(registry, name)
     for transform in transforms:
-        roots = roots | sources.found_by(TRANSFORMS, transform)
-    table = sources.closure([makes_it, *roots], told=makes_it)
-    return sources.digest_of(table), table
+        roots = roots | sources.registry_modules(TRANSFORMS, transform)
+    table = sources.closure([makes_it, *roots], dispatcher=makes_it)
+    return sources.digest_table(table), table
 
 
 def _of_policy(name: str) -> set[str]:
@@ -106,7 +106,7 @@ def _of_policy(name: str) -> set[str]:
     try:
         return {cls.__module__ for cls in policies.spec(name).__mro__}
     except InputError:  # not known yet: it may be one of a module to load
-        return sources.found_by(POLICIES, name)
+        return sources.registry_modules(POLICIES, name)
 
 
 _SHORT = 12

@@ -54,7 +54,7 @@ def edited(
 ) -> Iterator[Sources]:
     """Sources to edit, as long as a test runs."""
     kept = tmp_path_factory.getbasetemp() / "meanings"  # edits are of no use to anybody else
-    monkeypatch.setattr(meaning, "folder", lambda: kept)
+    monkeypatch.setattr(meaning, "cache_folder", lambda: kept)
     found = Sources()
     monkeypatch.setattr(modules, "read", found.read)
     yield found

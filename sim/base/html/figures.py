@@ -21,7 +21,7 @@ class Figure:
     plot: dict[str, Any]
 
 
-def of_section(drawn: Sequence[Figure], section: str) -> list[dict[str, str]]:
+def section_plots(drawn: Sequence[Figure], section: str) -> list[dict[str, str]]:
     """Return what a page's template needs of a section's figures, known by their places."""
     return [
         {"id": f"plot-{number}", "caption": figure.caption}

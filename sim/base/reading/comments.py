@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sim.base.errors import InputError
-from sim.base.reading.text import broken_text
+from sim.base.reading.text import broken_text_error
 
 PIECE_BYTES = 4 << 20
 LONGEST_LINE = 1 << 20
@@ -36,7 +36,7 @@ def _parts(text: bytes) -> Iterator[bytes]:
         begin = end
 
 
-class RowsOnly(io.RawIOBase):
+class CommentStripper(io.RawIOBase):
     """A stream of the rows of a text, one space between their fields.
 
     Parameters
@@ -92,7 +92,7 @@ class RowsOnly(io.RawIOBase):
         try:
             read = self._raw.read(PIECE_BYTES)
         except OSError as error:
-            raise broken_text(self._path, self._n_lines + 1, error) from error
+            raise broken_text_error(self._path, self._n_lines + 1, error) from error
         self._is_over = not read
         text = self._begun + (read or b"\n"[: len(self._begun)])
         whole = text.rfind(b"\n") + 1

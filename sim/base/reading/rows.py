@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I1
 from sim.base.errors import InputError
-from sim.base.reading.text import broken_text, nothing_left
+from sim.base.reading.text import broken_text_error, no_job_left
 
 OnBadRow = Literal["error", "skip"]
 
@@ -110,7 +110,7 @@ def read_columns(
     """Read all rows of `stream` as whole columns; without a row it is an error, "no job left"."""
     blocks = list(read_blocks(path, stream, layout, fields, on_bad_row, bad))
     if not sum(len(block[name]) for block in blocks for name in [*fields][:1]):
-        raise nothing_left(path, bad)
+        raise no_job_left(path, bad)
     columns = {name: [block[name] for block in blocks] for name in fields}
     return {
         name: np.concatenate(parts) if isinstance(parts[0], np.ndarray) else pa.concat_arrays(parts)
@@ -222,7 +222,9 @@ def _batches(
         if wrong_width.is_error and wrong_width.n > _MOST_WRONG and wrong_width.first is not None:
             _raise_first(path, [wrong_width.first])
         line = layout.skip_lines + n_rows + len(wrong_width.lines) + 1
-        raise broken_text(path, layout.lines(line) if layout.lines else line, error) from error
+        raise broken_text_error(
+            path, layout.lines(line) if layout.lines else line, error
+        ) from error
 
 
 def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[str, Any], I1]:

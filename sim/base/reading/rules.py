@@ -16,7 +16,7 @@ def count_rule(counts: dict[str, int], rule: str, rows: Mask) -> None:
         counts[rule] = counts.get(rule, 0) + n
 
 
-def rows_left(rules: Mapping[str, Mask], dropped: dict[str, int]) -> Mask:
+def valid_rows(rules: Mapping[str, Mask], dropped: dict[str, int]) -> Mask:
     """Return the rows that break none of some rules; count each other under the first it breaks."""
     left = np.array(True)
     for rule, broken in rules.items():

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.base.errors import InputError
-from sim.base.memory import LITTLE, Growth, available_bytes
+from sim.base.memory import NEGLIGIBLE_BYTES, MemoryGuard, available_bytes
 
 _PIECE_BYTES = 16 << 20
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
@@ -36,7 +36,7 @@ def open_text(path: str | os.PathLike[str]) -> Any:
     except OSError as error:
         raise InputError(f"can't be read: {error}", file=path, rule="missing file") from error
     if not head:
-        raise empty_file(path)
+        raise empty_file_error(path)
     raw = pa.OSFile(os.fspath(file))
     packed = next((name for mark, name in _PACKED.items() if head.startswith(mark)), None)
     return _Watched(path, pa.CompressedInputStream(raw, packed) if packed else raw)
@@ -49,7 +49,7 @@ class _Watched(io.RawIOBase):
         super().__init__()
         self._path = path
         self._raw = raw
-        self._growth = Growth(path)
+        self._growth = MemoryGuard(path)
         self._n_lines = self._n_unchecked = 0
 
     def readable(self) -> bool:
@@ -77,23 +77,23 @@ class _Watched(io.RawIOBase):
         super().close()
 
 
-def whole_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Read a plain or packed file whole, if there is room for what its text comes to."""
     with open_text(path) as stream:
         try:
             content: bytes = stream.read()
         except OSError as error:
-            raise broken_text(path, 1, error) from error
+            raise broken_text_error(path, 1, error) from error
     _check_values(path, content)
     return content
 
 
-def whole_text(path: str | os.PathLike[str]) -> str:
-    """Read a plain or packed file whole, as UTF-8; see `whole_bytes`."""
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Read a plain or packed file whole, as UTF-8; see `read_bytes`."""
     try:
-        return whole_bytes(path).decode()
+        return read_bytes(path).decode()
     except UnicodeDecodeError as error:
-        raise broken_text(path, 1, error) from error
+        raise broken_text_error(path, 1, error) from error
 
 
 _VALUE_BYTES = {b"{": 200, b"[": 80, b",": 64, b"\n": 64}
@@ -102,7 +102,7 @@ _VALUE_BYTES = {b"{": 200, b"[": 80, b",": 64, b"\n": 64}
 
 def _check_values(path: str | os.PathLike[str], content: bytes) -> None:
     """Refuse a text of which lists, objects and lines would not fit into memory."""
-    if len(content) * max(_VALUE_BYTES.values()) <= LITTLE:
+    if len(content) * max(_VALUE_BYTES.values()) <= NEGLIGIBLE_BYTES:
         return
     letter = 1 if content.isascii() else 4
     needed = letter * len(content)
@@ -127,7 +127,7 @@ class BadLineError(Exception):
 
 
 @contextlib.contextmanager
-def one_line(
+def handle_bad_line(
     path: str | os.PathLike[str], line: int, on_bad_row: str, bad: dict[str, int]
 ) -> Iterator[None]:
     """Take in a line: one that breaks a rule is an error, or is left out and counted."""
@@ -146,9 +146,9 @@ def first_line(path: str | os.PathLike[str]) -> str:
         try:
             head = stream.read(1 << 16)
         except OSError as error:
-            raise broken_text(path, 1, error) from error
+            raise broken_text_error(path, 1, error) from error
     if not head.strip():
-        raise empty_file(path)
+        raise empty_file_error(path)
     if b"\0" in head:
         raise InputError(
             "the file is no text; unpack archives (.tar, .tar.gz, .zip) first",
@@ -183,7 +183,7 @@ def column_names(
     raise InputError(text, file=path, line=1, rule=rule)
 
 
-def broken_text(path: str | os.PathLike[str], line: int, error: Exception) -> InputError:
+def broken_text_error(path: str | os.PathLike[str], line: int, error: Exception) -> InputError:
     """Word the error of a text that ends or breaks while it is read at `line`."""
     if "runcated" in str(error) or "inflate" in str(error):
         text = f"the gzip stream ends or breaks here ({error}); fetch the file again"
@@ -207,12 +207,12 @@ def _readable_lines(path: str | os.PathLike[str]) -> int:
     return n
 
 
-def empty_file(path: str | os.PathLike[str]) -> InputError:
+def empty_file_error(path: str | os.PathLike[str]) -> InputError:
     """Word the error of a file without content."""
     return InputError("the trace is empty", file=path, line=1, rule="empty file")
 
 
-def nothing_left(path: str | os.PathLike[str], dropped: Mapping[str, int]) -> InputError:
+def no_job_left(path: str | os.PathLike[str], dropped: Mapping[str, int]) -> InputError:
     """Word the error of a trace of which no job is left."""
     why = ", ".join(f"{n} × {rule}" for rule, n in dropped.items() if n)
     if not why:

@@ -15,7 +15,7 @@ from sim.base.errors import InputError
 from sim.base.reading.text import BadLineError
 
 
-def json_of(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """Parse JSON.
 
     Raises
@@ -50,7 +50,7 @@ def json_values(
         yield line, value
 
 
-def numbers_of(key: str, given: Any) -> F8:
+def parse_numbers(key: str, given: Any) -> F8:
     """Return a list of JSON's numbers, none of them negative."""
     if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
         raise BadLineError("wrong type", f"{key} must be of numbers, not {reprlib.repr(given)}")

@@ -46,16 +46,16 @@ def digest(module: str) -> str:
     table = closure([module], packages=False)
     if module not in table:
         raise ModuleNotFoundError(f"the sources of {module} are not found")
-    return digest_of(table)
+    return digest_table(table)
 
 
-def digest_of(table: Mapping[str, str]) -> str:
+def digest_table(table: Mapping[str, str]) -> str:
     """Digest of a table, 64 digits."""
     lines = (f"{name}\0{table[name]}\0" for name in sorted(table))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def closure(roots: Iterable[str], told: str | None = None, packages: bool = True) -> Table:
+def closure(roots: Iterable[str], dispatcher: str | None = None, packages: bool = True) -> Table:
     """Digest the modules reached from `roots`, and the data that their packages carry.
 
     Parameters
@@ -71,7 +71,7 @@ def closure(roots: Iterable[str], told: str | None = None, packages: bool = True
     waiting = [_Ask(root) for root in roots]
     seen, table = set(waiting), Table()
     while waiting:
-        for ask in _answer(waiting.pop(), table, told, packages):
+        for ask in _answer(waiting.pop(), table, dispatcher, packages):
             if ask not in seen:
                 seen.add(ask)
                 waiting.append(ask)
@@ -89,7 +89,7 @@ def _answer(ask: _Ask, table: Table, told: str | None, packages: bool) -> Iterat
             digests, asks = _entered(entered)
             table.update(digests)
             yield from asks
-    means = known(module)
+    means = module_meaning(module)
     if not rest:
         if ask.by is not None:  # whoever has the module may do anything with it
             names = (*means.binds, *means.finders)
@@ -98,13 +98,13 @@ def _answer(ask: _Ask, table: Table, told: str | None, packages: bool) -> Iterat
         for home in means.binds[rest[0]]:
             yield ask._replace(name=".".join((home, *rest[1:])))
     elif rest[0] in means.finders and (ask.text is not None or ask.by not in (None, told)):
-        yield from (_Ask(name) for name in found_by(module.name, ask.text))
+        yield from (_Ask(name) for name in registry_modules(module.name, ask.text))
 
 
 @cache
 def _entered(module: Module) -> tuple[Table, tuple[_Ask, ...]]:
     """Digest a module and the data it carries, and find what its code asks for."""
-    means = known(module)
+    means = module_meaning(module)
     digests = {module.name: means.digest}
     for file in modules.data_of(module):
         place = file.relative_to(module.file.parent).as_posix()
@@ -119,32 +119,35 @@ def _entered(module: Module) -> tuple[Table, tuple[_Ask, ...]]:
 
 
 @cache
-def found_by(registry: str, name: str | None) -> set[str]:
+def registry_modules(registry: str, name: str | None) -> set[str]:
     """Name the modules that a registry finds by a name: all that there are if that tells none."""
     module = modules.find(registry)
     if module is None:
         return set()
-    means = known(module)
+    means = module_meaning(module)
     found, registered = means.declares.get(FOUND, []), means.declares.get(REGISTERED, [])
     every = {one for package in (*found, *registered) for one in modules.below(package)}
     if name is None:
         return every.union(*means.binds.values())
     called = {f"{package}.{name}" for package in found} & every
     registering = {one for one in every if registered and _registers(one, name)}
-    return called | registering | {*means.binds.get(name, ())} or {name, *found_by(registry, None)}
+    return called | registering | {*means.binds.get(name, ())} or {
+        name,
+        *registry_modules(registry, None),
+    }
 
 
 def _registers(name: str, text: str) -> bool:
     """Tell whether a module calls something named ``register`` with a text first."""
     module = modules.find(name)
-    uses = [] if module is None else known(module).uses
+    uses = [] if module is None else module_meaning(module).uses
     return any(used.endswith(".register") and first == text for used, first in uses)
 
 
 @cache
-def known(module: Module) -> Meaning:
+def module_meaning(module: Module) -> Meaning:
     """Return what the text of a module means, as it was when it was first asked for."""
-    return meaning.known(module, modules.read(module.file))
+    return meaning.load_meaning(module, modules.read(module.file))
 
 
 @cache
@@ -178,12 +181,12 @@ def _keep_up() -> None:
 
 
 def _search_again() -> None:
-    for remembered in (_search_path, found_by, _entered, _split, *modules.REMEMBERED):
+    for remembered in (_search_path, registry_modules, _entered, _split, *modules.REMEMBERED):
         remembered.cache_clear()
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Forget what was read, too; not which digests the kernels of this process have."""
     _search_again()
-    known.cache_clear()
+    module_meaning.cache_clear()
     _digest.cache_clear()

@@ -25,7 +25,7 @@ _BUILT_IN = ("__import__", "exec", "eval")
 BY_NAME = (
     *_BUILT_IN,
     *("importlib", "imp", "runpy", "sys.modules", "pkgutil.resolve_name", "pydoc.locate"),
-    *("sim.base.plugins.Plugins", "sim.base.plugins.import_own"),
+    *("sim.base.plugins.Plugins", "sim.base.plugins.import_user_module"),
 )
 """What imports a module that the text need not name; with anything below it."""
 
@@ -226,7 +226,7 @@ def _finders(by_statement: Sequence[tuple[ast.stmt, list[Use]]]) -> list[str]:
     return sorted(finders)
 
 
-def known(module: Module, content: bytes) -> Meaning:
+def load_meaning(module: Module, content: bytes) -> Meaning:
     """Return what a module's content means, from disk if it was ever found out."""
     file = _file(module, content)
     record = files.read_checked_json(file)
@@ -238,7 +238,7 @@ def known(module: Module, content: bytes) -> Meaning:
     return meaning
 
 
-def folder() -> Path:
+def cache_folder() -> Path:
     """Where meanings are kept."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "cluster-sweep" / f"meanings-{_version()[:16]}"
@@ -252,4 +252,4 @@ def _version() -> str:
 
 def _file(module: Module, content: bytes) -> Path:
     package = f"{module.name}\0{module.is_package}\0".encode()  # what relative imports start from
-    return folder() / f"{hashlib.sha256(package + content).hexdigest()}.json"
+    return cache_folder() / f"{hashlib.sha256(package + content).hexdigest()}.json"

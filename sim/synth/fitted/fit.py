@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
-from sim.base.reading import json_of, whole_bytes
+from sim.base.reading import parse_json, read_bytes
 from sim.dags import Graphs
 from sim.synth.fitted.arrivals import fit_arrivals
 from sim.synth.fitted.draw_joint import longest_over_mean
@@ -293,11 +293,11 @@ class _Source:
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:
     try:
         content = path.read_bytes()
-        text = whole_bytes(path) if content else content
+        text = read_bytes(path) if content else content
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from error
     try:
-        raw = json_of(text)
+        raw = parse_json(text)
     except ValueError as error:
         line = getattr(error, "lineno", None)
         raise InputError(f"not JSON: {error}", file=path, line=line) from error

@@ -13,7 +13,7 @@ from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.distinct import number_by_appearance
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow, count_rule, nothing_left, open_text
+from sim.base.reading import OnBadRow, count_rule, no_job_left, open_text
 from sim.traces.alibaba2018.rows import USED, Collected
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.workload import Workload
@@ -31,10 +31,10 @@ def assemble(
 ) -> Workload:
     """Build the workload of all collected rows, in the order of submission; empties `rows`."""
     if not rows.n_rows:
-        raise nothing_left(path, bad)
+        raise no_job_left(path, bad)
     kept = _join(rows.columns.pop("kept"))
     if not kept.any():
-        raise nothing_left(path, {**bad, **rows.dropped})
+        raise no_job_left(path, {**bad, **rows.dropped})
     job, job_names = _jobs(rows)
     number = _join(rows.columns.pop("number"))
     key = job.astype(np.int64) << 32 | np.where(number < 0, np.int32(_LOW), number)
@@ -60,7 +60,7 @@ def assemble(
         bad["cycle (whole job)"] = len(out)
         row, own_job, parent, child = _without(out, row, own_job, parent, child)
     if not len(row):
-        raise nothing_left(path, {**bad, **rows.dropped})
+        raise no_job_left(path, {**bad, **rows.dropped})
     place, order, sizes, submit = _by_submission(rows, row, own_job)
     stage_edges = _sorted_edges(place[parent], place[child], edges_dropped)
     row_of = np.empty_like(row)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask
-from sim.base.reading import count_rule, rows_left
+from sim.base.reading import count_rule, valid_rows
 
 _DAG_NAME = r"^[A-Za-z]+(?P<number>[0-9]{1,9})(?P<parents>(?:_(?:Stg)?[0-9]{1,9})*)_?$"
 
@@ -106,7 +106,7 @@ class Collected:
         }
         if self.only_terminated:
             rules["not Terminated"] = open_ended
-        kept = rows_left(rules, self.dropped)
+        kept = valid_rows(rules, self.dropped)
         count_rule(self.noticed, "not Terminated", kept & open_ended)
         return kept
 

@@ -20,7 +20,7 @@ from sim.base.acyclic import topological_order
 from sim.base.arrays import F8, I8, Mask, inverse, ranges
 from sim.base.parameters import checked
 from sim.base.random import stream
-from sim.base.reading import OnBadRow, nothing_left
+from sim.base.reading import OnBadRow, no_job_left
 from sim.lineage.log_tables import operations_log
 from sim.lineage.logs import Logs, make_logs
 from sim.lineage.window import peak, workload
@@ -96,7 +96,7 @@ def read(
     tables = read_files(path, on_bad_row)
     runs = run_tables(tables, inside, across, seed)
     if not ((runs.submit_s >= 0) & (runs.submit_s < WEEK_S)).any():
-        raise nothing_left(path, tables.bad_rows)
+        raise no_job_left(path, tables.bad_rows)
     n_runs = np.bincount(runs.table, minlength=len(tables.name))
     recorded, shares = _recorded(tables, runs, seed)
     meta = {

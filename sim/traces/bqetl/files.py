@@ -20,7 +20,7 @@ import numpy as np
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
-from sim.base.reading import BadLineError, OnBadRow, one_line, whole_text
+from sim.base.reading import BadLineError, OnBadRow, handle_bad_line, read_text
 
 WORDS: Final = {
     "hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * 0", "monthly": "0 0 1 * *",
@@ -118,7 +118,7 @@ def _each_row(
     bad: dict[str, int],
 ) -> None:
     for line, row in _rows(path, columns):
-        with one_line(path, line, on_bad_row, bad):
+        with handle_bad_line(path, line, on_bad_row, bad):
             for column in columns:
                 if not row.get(column):
                     raise BadLineError("missing value", f"{column} is missing")
@@ -126,7 +126,7 @@ def _each_row(
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.DictReader(io.StringIO(whole_text(path), newline=""))
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     lacking = [c for c in columns if c not in (reader.fieldnames or ())]
     if lacking:
         message = f"the header lacks {', '.join(lacking)}"

@@ -20,10 +20,10 @@ from sim.base.reading import (
     OnBadRow,
     column_names,
     count_rule,
-    nothing_left,
+    no_job_left,
     open_text,
     read_columns,
-    rows_left,
+    valid_rows,
 )
 from sim.traces.sacct.columns import (
     MEMORY,
@@ -131,7 +131,7 @@ def read(
     report |= {"dropped": {}, "filled": {}, "noticed": {}}
     log, submit_s, run_s = _ran(log, state == "completed", report["dropped"])
     if not len(submit_s):
-        raise nothing_left(path, {**bad, **report["dropped"]})
+        raise no_job_left(path, {**bad, **report["dropped"]})
     count_rule(report["filled"], f"0 s becomes {ZERO_BECOMES_S} s", run_s == 0)
     run_s = np.where(run_s == 0, ZERO_BECOMES_S, run_s)
     width, demands = _widths(log, tasks, report["filled"])
@@ -183,7 +183,7 @@ def _ran(log: dict[str, Any], completed: bool, dropped: dict[str, int]) -> tuple
     }
     if completed:
         rules["not completed"] = ~_true(pc.starts_with(state, "COMPLETED"))
-    rows = np.flatnonzero(rows_left(rules, dropped))
+    rows = np.flatnonzero(valid_rows(rules, dropped))
     backwards = _codes(_take(ids, rows))[::-1]
     last = np.zeros(len(rows), dtype=bool)
     last[len(rows) - 1 - np.unique(backwards, return_index=True)[1]] = True

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.parameters import checked
-from sim.base.reading import OnBadRow, nothing_left
+from sim.base.reading import OnBadRow, no_job_left
 from sim.traces.spark_eventlog.events import Application, demand, read_log
 from sim.traces.spark_eventlog.files import logs
 from sim.traces.spark_eventlog.stages import AT, BYTES, SHORTEST_S, Job, jobs_of
@@ -104,7 +104,7 @@ def read(
         for name, of in (("dropped", app.dropped), ("filled", filled), ("noticed", app.noticed)):
             _add(counts[name], of)
     if not jobs:
-        raise nothing_left(path, {**bad, **counts["dropped"]})
+        raise no_job_left(path, {**bad, **counts["dropped"]})
     jobs.sort(key=lambda job: job.submit_ms)
     return Workload.from_tables(
         **_tables(jobs, tasks, begin_ms),

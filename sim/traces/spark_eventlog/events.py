@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.base.reading import BadLineError, OnBadRow, broken_text, check_text, one_line
+from sim.base.reading import BadLineError, OnBadRow, broken_text_error, check_text, handle_bad_line
 from sim.traces.spark_eventlog.files import CutOffError, Log, lines
 
 ROW: Final = (
@@ -114,11 +114,11 @@ def read_log(log: Log, on_bad_row: OnBadRow, bad: dict[str, int]) -> Application
                 if not whole and not _is_json(text):
                     app.notice("a last line that breaks off")
                     continue
-                with one_line(file, number, on_bad_row, bad):
+                with handle_bad_line(file, number, on_bad_row, bad):
                     _take(app, text)
         except CutOffError as error:
             if on_bad_row == "error" and not log.unfinished:
-                raise broken_text(file, number + 1, error) from error
+                raise broken_text_error(file, number + 1, error) from error
             app.notice("a compressed file that breaks off")
     return app
 

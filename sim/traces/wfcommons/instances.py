@@ -14,7 +14,7 @@ import numpy as np
 from sim.base.acyclic import find_cycle, topological_order
 from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
-from sim.base.reading import json_of, whole_text
+from sim.base.reading import parse_json, read_text
 
 SUFFIXES: Final = (".json", ".json.gz")
 GIB: Final = 2.0**30
@@ -66,9 +66,9 @@ def read_instances(path: str | os.PathLike[str]) -> list[Instance]:
 
 
 def _instance(path: Path) -> Instance:
-    text = whole_text(path)
+    text = read_text(path)
     try:
-        content = json_of(text)
+        content = parse_json(text)
     except ValueError as error:
         raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
     at = _At(path)

@@ -129,11 +129,11 @@ def _table(cells: Iterable[tuple[_Named, _Named]]) -> dict[str, str]:
     """Digests of all modules that cells of these kinds come from, and of what runs them."""
     # where this runs on a node the project may be missing, which `look` says
     import policies
-    from sim.base.sources import known, modules
+    from sim.base.sources import module_meaning, modules
     from sweep.store import sources
 
     found = {name: modules.find(name) for name in RUN_TASKS}
-    table = {name: known(module).digest for name, module in found.items() if module}
+    table = {name: module_meaning(module).digest for name, module in found.items() if module}
     for (policy, policy_module), (evaluator, evaluator_module) in cells:
         if policy_module is not None:
             policies.registry.load(policy_module)

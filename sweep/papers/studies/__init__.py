@@ -29,7 +29,7 @@ from types import ModuleType
 from typing import Any
 
 from sim.base.errors import InputError, unknown
-from sim.base.plugins import check_known, import_own, modules_of
+from sim.base.plugins import check_names, import_user_module, module_names
 from sweep.grid.options import Options
 from sweep.papers.figures import Study
 from sweep.report.findings import Finding, FinishedSweep
@@ -39,7 +39,7 @@ KEYS = ("name", "source", "notes", "table", "module")
 
 def names() -> list[str]:
     """Names of all studies of ours, sorted."""
-    return sorted(name for module in modules_of(__name__) for name in _ours(module))
+    return sorted(name for module in module_names(__name__) for name in _ours(module))
 
 
 def check(config: Any, file: Path) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def check(config: Any, file: Path) -> dict[str, Any]:
     try:
         if not isinstance(config, Mapping) or not all(isinstance(v, str) for v in config.values()):
             raise InputError(f"study: give {', '.join(KEYS)}, each a text")
-        check_known("key of a study", map(str, config), KEYS, rule=None)
+        check_names("key of a study", map(str, config), KEYS, rule=None)
         _function(config)
     except InputError as error:
         raise InputError(error.message, file=error.file or file, rule=error.rule) from error
@@ -73,7 +73,11 @@ def _function(study: Mapping[str, Any]) -> Study:
     if "name" not in study:
         raise InputError("study: give name, a function of finished cells such as wing.fig10")
     name, own = study["name"], study.get("module")
-    known = _ours(name.partition(".")[0]) if own is None else _functions(import_own("study", own))
+    known = (
+        _ours(name.partition(".")[0])
+        if own is None
+        else _functions(import_user_module("study", own))
+    )
     if name not in known:
         what, valid = ("study", names()) if own is None else (f"study of module {own}", known)
         raise InputError(unknown(what, name, valid), rule="unknown study")
@@ -82,7 +86,7 @@ def _function(study: Mapping[str, Any]) -> Study:
 
 def _ours(module: str) -> dict[str, Study]:
     """Find the studies of a module of ours, none if there is no such module."""
-    if module not in modules_of(__name__):
+    if module not in module_names(__name__):
         return {}
     functions = _functions(importlib.import_module(f"{__name__}.{module}"))
     return {f"{module}.{name}": function for name, function in functions.items()}

@@ -42,8 +42,8 @@ def test_files_get_the_usual_permissions(tmp_path: Path) -> None:
 
 
 def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
-    me = process.this()
-    run = [sys.executable, "-c", "from sim.base import process; print(process.this())"]
+    me = process.current()
+    run = [sys.executable, "-c", "from sim.base import process; print(process.current())"]
     dead = subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()
     names = {
         f".tmp-{dead}-0": False,

@@ -11,7 +11,7 @@ import pytest
 
 from sim.base import memory, parquet
 from sim.base.errors import InputError
-from sim.base.reading import open_text, text, whole_bytes
+from sim.base.reading import open_text, read_bytes, text
 
 
 def test_what_is_left_of_this_machine():
@@ -58,21 +58,21 @@ def test_a_file_is_refused_at_the_line_at_which_it_has_taken_a_quarter(tmp_path,
 
 
 def test_growth_of_less_than_nothing_at_all_is_no_reason_to_refuse(tmp_path, monkeypatch):
-    taken = iter([0, memory.LITTLE])
+    taken = iter([0, memory.NEGLIGIBLE_BYTES])
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
     monkeypatch.setattr(memory, "_own_bytes", lambda: next(taken))
-    memory.Growth(tmp_path).check()
+    memory.MemoryGuard(tmp_path).check()
 
 
 def test_a_text_of_more_values_than_memory_holds_is_refused(tmp_path, monkeypatch):
     file = tmp_path / "log.json"
     file.write_bytes(b"[" + b"[]," * 1_000_000 + b"1]")
-    assert len(whole_bytes(file)) == 3_000_003
+    assert len(read_bytes(file)) == 3_000_003
     monkeypatch.setattr(text, "available_bytes", lambda: 100_000_000)
     with pytest.raises(InputError, match=r"3 MB of text would take up to 0\.\d GB"):
-        whole_bytes(file)
+        read_bytes(file)
     file.write_bytes(b'"' + b"x" * 3_000_000 + b'"')
-    assert len(whole_bytes(file)) == 3_000_002
+    assert len(read_bytes(file)) == 3_000_002
 
 
 def test_one_text_that_stands_many_times_in_parquet_is_counted_as_often(tmp_path, monkeypatch):
@@ -81,7 +81,7 @@ def test_one_text_that_stands_many_times_in_parquet_is_counted_as_often(tmp_path
     names = pa.array([f"job {at}" for at in range(1000)])
     made = pa.table({"job_id": names, "user": coded})
     pq.write_table(made, file, store_schema=False)
-    monkeypatch.setattr(parquet, "LITTLE", 0)
+    monkeypatch.setattr(parquet, "NEGLIGIBLE_BYTES", 0)
     table = parquet.read(file)
     assert table.schema.types == [pa.string(), pa.string()]
     assert table["user"].to_pylist() == ["x" * 10_000] * 1000

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from sim.base.errors import InputError
-from sim.base.plugins import Plugins, check_known, import_own, options
+from sim.base.plugins import Plugins, check_names, import_user_module, options
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def shapes(tmp_path, monkeypatch):
 def test_every_module_is_one_but_what_they_share(shapes):
     assert shapes.names() == ["circle", "square"]
     assert shapes.function("square")(3) == 18
-    assert options(shapes.function("square"), n_given=1) == {"times": 2}
+    assert options(shapes.function("square"), n_fixed=1) == {"times": 2}
 
 
 def test_an_unknown_one_gets_the_nearest(shapes):
@@ -38,13 +38,13 @@ def test_an_unknown_one_gets_the_nearest(shapes):
         with pytest.raises(InputError, match="unknown shape"):
             shapes.module(hidden)
     with pytest.raises(InputError, match="unknown side of a square 'tims'; did you mean 'times'"):
-        check_known("side of a square", ["tims"], ["times"])
+        check_names("side of a square", ["tims"], ["times"])
 
 
 def test_a_module_of_ones_own_that_is_not_there_is_an_error_of_the_input(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "needs_more.py").write_text("import not_installed_at_all")
     with pytest.raises(InputError, match="shape module 'nowhere_at_all' can't be imported"):
-        import_own("shape", "nowhere_at_all")
+        import_user_module("shape", "nowhere_at_all")
     with pytest.raises(ModuleNotFoundError, match="not_installed_at_all"):
-        import_own("shape", "needs_more")
+        import_user_module("shape", "needs_more")

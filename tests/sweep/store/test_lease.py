@@ -51,7 +51,7 @@ def test_one_at_a_time_and_the_token_grows(tmp_path: Path) -> None:
 
 
 def test_a_holder_that_is_gone_is_followed_at_once(tmp_path: Path) -> None:
-    run = [sys.executable, "-c", "from sim.base import process; print(*process.this())"]
+    run = [sys.executable, "-c", "from sim.base import process; print(*process.current())"]
     machine, pid, start = subprocess.run(
         run, capture_output=True, text=True, check=True
     ).stdout.split()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.base.errors import InputError
-from sim.base.reading import RowsOnly, comments
+from sim.base.reading import CommentStripper, comments
 
 
 def plainly(text):
@@ -28,7 +28,7 @@ def test_is_what_a_plain_loop_finds_however_it_is_cut(lines, piece, size, ends):
     text = "\n".join(lines) + "\n" * ends
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comments, "PIECE_BYTES", piece)
-        rows = RowsOnly("f", io.BytesIO(text.encode()))
+        rows = CommentStripper("f", io.BytesIO(text.encode()))
         read = b"".join(iter(lambda: rows.read(size), b"")).decode().split("\n")[:-1]
     found = [(rows.line_of(at + 1), line) for at, line in enumerate(read)]
     assert found == plainly(text)
@@ -37,7 +37,7 @@ def test_is_what_a_plain_loop_finds_however_it_is_cut(lines, piece, size, ends):
 
 def test_a_header_is_no_place_to_keep_a_book_in():
     text = b"".join(b"; K%d: %s\n" % (at, b"x y " * 5000) for at in range(2000))
-    rows = RowsOnly("f", io.BytesIO(text))
+    rows = CommentStripper("f", io.BytesIO(text))
     assert rows.read() == b""
     assert len(rows.header) == comments.MOST_KEYS
     assert {len(value) for value in rows.header.values()} == {comments.LONGEST_VALUE}
@@ -46,7 +46,7 @@ def test_a_header_is_no_place_to_keep_a_book_in():
 def test_a_line_without_end_is_an_error_a_comment_without_end_is_none():
     long = b"7" * (2 * comments.LONGEST_LINE)
     with pytest.raises(InputError, match="longer than 1,048,576 characters") as caught:
-        RowsOnly("f", io.BytesIO(b"1 2\n\n" + long)).read()
+        CommentStripper("f", io.BytesIO(b"1 2\n\n" + long)).read()
     assert (caught.value.line, caught.value.rule) == (3, "line too long")
-    rows = RowsOnly("f", io.BytesIO(b";" + 10 * long + b"\n1 2\n"))
+    rows = CommentStripper("f", io.BytesIO(b";" + 10 * long + b"\n1 2\n"))
     assert (rows.read(), rows.line_of(1)) == (b"1 2\n", 2)

@@ -24,7 +24,7 @@ Reached = Callable[..., set[str]]
 def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached]:
     """Write modules, and find what the first of them reaches."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    sources.forget()
+    sources.clear_caches()
 
     def write(*texts: str, **files: str) -> set[str]:
         for name, text in {"closure_mine": "\n".join(texts), **files}.items():
@@ -34,18 +34,18 @@ def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached
         return {*sources.closure(["closure_mine"])}
 
     yield write
-    sources.forget()
+    sources.clear_caches()
 
 
 @pytest.mark.parametrize("registry", [sim.evaluators, sim.synth, sim.traces])
 def test_a_registry_says_what_it_finds(registry: ModuleType) -> None:
     for name in registry.names():
-        assert sources.found_by(registry.__name__, name) == {f"{registry.__name__}.{name}"}
+        assert sources.registry_modules(registry.__name__, name) == {f"{registry.__name__}.{name}"}
 
 
 def test_whoever_imports_by_name_says_of_which_package() -> None:
     ours = [modules.find(name) for top in ("sim", "policies") for name in modules.below(top)]
-    unsaid = [module.name for module in ours if module and sources.known(module).by_name]
+    unsaid = [module.name for module in ours if module and sources.module_meaning(module).by_name]
     assert not unsaid, "all that there is counts as imported by them"
 
 
@@ -58,7 +58,7 @@ def test_every_import_that_grimp_finds_counts() -> None:
 
 @pytest.mark.parametrize("name", policies.names())
 def test_a_policy_is_found_where_it_is_registered(name: str) -> None:
-    assert sources.found_by("policies.registry", name) == {policies.spec(name).__module__}
+    assert sources.registry_modules("policies.registry", name) == {policies.spec(name).__module__}
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_policys_module_that_is_told_counts(reached: Reached) -> None:
 
 
 def test_a_transform_is_where_its_table_says(reached: Reached) -> None:
-    (home,) = sources.found_by("sim.transforms", "rewire")
+    (home,) = sources.registry_modules("sim.transforms", "rewire")
     assert home == sim.transforms.apply.__globals__["_MODULES"]["rewire"] + ".rewire"
 
 

@@ -71,7 +71,7 @@ def closure(module: str) -> set[str]:
 
 
 def fresh(module: str) -> str:
-    sources.forget()
+    sources.clear_caches()
     sources.digest.cache_clear()
     return sources.digest(module)
 

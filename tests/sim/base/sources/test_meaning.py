@@ -25,12 +25,12 @@ def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Module]:
         return of(module, content)
 
     monkeypatch.setattr(meaning, "parse", counted)
-    monkeypatch.setattr(meaning, "folder", lambda: tmp_path / "meanings")
+    monkeypatch.setattr(meaning, "cache_folder", lambda: tmp_path / "meanings")
     return found
 
 
 def known(content: bytes = CONTENT, module: Module = MODULE) -> Meaning:
-    return meaning.known(module, content)
+    return meaning.load_meaning(module, content)
 
 
 def test_a_meaning_is_found_out_once(parsed: list[Module]) -> None:
