@@ -171,10 +171,8 @@ def _workload_tables() -> list[str]:
 
 def _lineage_logs() -> str:
     text = [(sim.lineage.files.__doc__ or "").partition("\n\n")[2].strip(), ""]
-    text += [
-        "[Dependencies between jobs](../lineage.md) shows their use. A column without a default is"
-    ]
-    text += ["required."]
+    text += ["[Dependencies between jobs](../lineage.md) shows their use. A column without a"]
+    text += ["default is required."]
     return _page(["# Logs of lineage", "", *text, *_tables(sim.lineage.files.TABLES)])
 
 
