@@ -18,7 +18,7 @@ HOUR_S, DAY_S = 3_600.0, 86_400.0
 SCALES = ((28 * DAY_S, 7 * DAY_S, 7 * DAY_S), (3 * DAY_S, DAY_S, DAY_S), (HOUR_S, HOUR_S, HOUR_S))
 """Of a workload as long as this at least: how long blocks are, and the clock that they keep.
 
-How they were chosen is told in ``docs/alibaba.md``."""
+The reasons are in ``docs/decisions/0027-fitted-workloads.md``."""
 
 
 def fit_arrivals(submit_s: F8) -> Arrivals | None:
