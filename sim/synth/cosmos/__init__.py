@@ -64,7 +64,7 @@ def synthesize(
     -------
     Workload
         ``meta["queue_share"]`` has the share of each organisation's queue, and
-        ``meta["wanted, got"]`` a pair for each published figure.
+        ``meta["target, actual"]`` a pair for each published figure.
 
     Raises
     ------

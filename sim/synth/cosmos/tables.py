@@ -38,7 +38,7 @@ def workload(
     meta = {
         "name": "synth-cosmos",
         "queue_share": month.shares,
-        "wanted, got": wanted_got(month, scale),
+        "target, actual": wanted_got(month, scale),
         "synth": {
             "generator": "cosmos",
             "scale": float(scale),

@@ -1,13 +1,13 @@
 """Workloads of recurring jobs whose runtime drifts, like those of Jajoo et al., NSDI 2022.
 
-Users run programs, under names, again and again. A run's tasks last longer or shorter than those
-of the run before: the code was updated, the machines are other ones, the input is larger. How much
-like jobs differ over time, and the tasks of a job over space, are what the workload is told; so is
-the load in windows of time. Jobs of the past, from before time 0, are the workload's history.
+Users run named programs again and again. A run's tasks last longer or shorter than those of the
+run before: the code was updated, the machines differ, the input is larger. Targets of the workload
+are the variation of similar jobs over time, the variation of a job's tasks over space, and the load
+in windows of time. Jobs from before time 0 are the workload's history.
 
-What that is drawn from, `tables` describes; `python -m sim fit` makes it of a workload that has a
-history. The paper's traces are private or too large to ship: `presets` says what is fitted, what
-was published and what is assumed, ``meta["wanted, got"]`` how near a workload came.
+`tables` describes the distributions; `python -m sim fit` fits them to a workload that has a
+history. The paper's traces are private or too large to ship: `presets` says which numbers are
+fitted, published or assumed, ``meta["target, actual"]`` how near a workload came to its targets.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, NotNegative, Positive, Share, checked
-from sim.synth.recurring.presets import given
 from sim.synth.recurring.presets import preset as preset_tables
+from sim.synth.recurring.presets import preset_changes
 from sim.synth.recurring.programs import Drift
 from sim.synth.recurring.tables import read_tables
 
@@ -59,47 +59,49 @@ def synthesize(
     preset : str, optional
         ``2sigma`` (the default), ``google2011`` or ``google2019``.
     jobs : int
-        How many, at least 50.
+        Number of jobs, at least 50.
     seed : int
         Seed of all draws.
     tables : path-like, optional
-        A file made by ``python -m sim fit --generator recurring``, in place of a preset.
+        File made by ``python -m sim fit --generator recurring``, in place of a preset.
     history : int, optional
-        Jobs of the past: of the preset's days before time 0; left out, as many for each job as
-        what was fitted has.
+        Number of jobs in the history, which covers the preset's days before time 0; by default the
+        same ratio to `jobs` as in the fitted workload.
     over_time, over_space : tuple of float, optional
-        Median and 90th percentile over jobs of how much like jobs vary over time, and tasks within
-        a job (`sim.describe.slearn`); left out, the preset's.
+        Median and 90th percentile over jobs of the variation of similar jobs over time, and of the
+        tasks within a job (`sim.describe.slearn`); by default the preset's.
     recurring : float, optional
-        Share of jobs whose program has run before, 0 to 1; left out, the preset's.
+        Share of jobs whose program has run before, 0 to 1; by default the preset's.
     stale : tuple of float, optional
         Share of the jobs whose program has become faster since the history, 0 to 1, and the mean
-        of the logarithm by which it has, positive; left out, the preset's.
+        of the logarithm of the speed-up, positive; by default the preset's.
     slots : int
-        How many tasks can run at once where the load is 1.
+        Slots of the cluster on which the load is measured.
     updates, hardware, inputs, update_days : float
-        Why runs of a program differ: see `Drift`.
+        Causes of the variation of a program's runs: see `Drift`.
 
     Returns
     -------
     Workload
-        ``meta["wanted, got"]`` has a pair for each figure aimed at.
+        ``meta["target, actual"]`` has a pair for each target.
 
     Raises
     ------
     InputError
         On an unknown preset or a number out of range.
     """
-    from sim.synth.recurring.make import make  # loads what naming the options needs not
+    from sim.synth.recurring.make import make  # late: listing options does not need it
 
     if preset is not None and tables is not None:
         raise InputError("give a preset or tables, not both", rule="preset and tables")
     name = "2sigma" if preset is None else preset
-    if tables is None and name not in given():
-        raise InputError(unknown("preset of recurring", name, given()), rule="unknown preset")
+    if tables is None and name not in preset_changes():
+        raise InputError(
+            unknown("preset of recurring", name, preset_changes()), rule="unknown preset"
+        )
     source = preset_tables(name) if tables is None else read_tables(tables)
     if recurring is None and tables is None:
-        recurring = given()[name].get("recurring")
+        recurring = preset_changes()[name].get("recurring")
     changes: dict[str, Any] = {}
     for key, pair in (("over_time", over_time), ("over_space", over_space), ("stale", stale)):
         if pair is not None:

@@ -1,7 +1,7 @@
-"""When jobs come and what runs cost, fitted to the load and the variation over time wanted.
+"""Drafts of recurring workloads: arrival times and run durations fitted to the targets.
 
-Load in windows: how sizes of jobs spread and how many of them come in surges. Variation over time:
-how much runs of programs differ.
+The load in windows depends on the spread of job sizes and on the share of jobs that arrive in
+surges; variation over time depends on the variation between runs of a program.
 """
 
 from __future__ import annotations
@@ -17,116 +17,118 @@ from sim.base import maths
 from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
 from sim.describe.slearn import SAMPLED, Similar, window_loads
-from sim.synth.recurring.giants import gathered, unlike
-from sim.synth.recurring.programs import DAY_S, LARGEST, Drift, Programs, deviations, sharings
+from sim.synth.recurring.giants import group_heaviest, history_log_ratio
+from sim.synth.recurring.programs import DAY_S, LOG_MAX, Drift, Programs, deviations, draw_values
 from sim.synth.recurring.tables import Tables, heaviest
 
 N_SURGES = 3
-"""How many times jobs come in quick succession."""
+"""Number of surges: times when jobs arrive in quick succession."""
 SURGE_PACES = (0.01, 0.04, 0.16)
-"""Mean gap between jobs in a surge, over that between others: the first that does."""
+"""Mean gap between jobs in a surge, relative to others; the first that fits the load is taken."""
 _SURGING, _LAST_STEP = (0.0, 0.9, 7), 0.01
-_NEAR, _LOAD_NEAR_ENOUGH, _HOPELESS = 0.01, 0.04, 0.4
+_GOOD_ENOUGH, _LOAD_GOOD_ENOUGH, _HOPELESS = 0.01, 0.04, 0.4
 
 
-def fitted(
+def fit_arrivals(
     work_s: F8, load: tuple[float, float, float], n_slots: int, seed: int, draws: int = 1
 ) -> tuple[F8, float]:
-    """Draw when jobs come: at random, but for a share of them that come in a few surges.
+    """Draw arrivals: a Poisson process, except for a share of the jobs that come in a few surges.
 
-    It is searched for, and time stretched, so that the load in windows comes near to `load`.
+    The share is searched for, and time is stretched, so that the load in windows is near `load`.
     """
-    tried: list[tuple[float, F8]] = []
+    trials: list[tuple[float, F8]] = []
     for number, pace in product(range(draws), SURGE_PACES):
         submit_s = partial(
-            _submitted, _drawn(len(work_s), seed, number), pace, work_s, load[0], n_slots
+            _submit_times, _draw_gaps(len(work_s), seed, number), pace, work_s, load[0], n_slots
         )
 
-        def off(surging: float, at: Callable[[float, int], F8] = submit_s) -> float:
-            return error_of(at(surging, 0), work_s, load, n_slots)
+        def error_at(surging: float, draw: Callable[[float, int], F8] = submit_s) -> float:
+            return load_log_error(draw(surging, 0), work_s, load, n_slots)
 
-        surging, error = _least(off)
-        tried.append((error, submit_s(surging, 3)))
-        if error <= _LOAD_NEAR_ENOUGH:
+        surging, error = _minimize(error_at)
+        trials.append((error, submit_s(surging, 3)))
+        if error <= _LOAD_GOOD_ENOUGH:
             break
-    best = min(tried, key=lambda each: each[0])[1]
-    return best, error_of(best, work_s, load, n_slots)
+    best = min(trials, key=lambda item: item[0])[1]
+    return best, load_log_error(best, work_s, load, n_slots)
 
 
-def _submitted(
+def _submit_times(
     draw: tuple[F8, F8], pace: float, work_s: F8, mean: float, n_slots: int,
     surging: float, rounds: int,
 ) -> F8:  # fmt: skip
-    return _stretched(_gaps(*draw, surging, pace), work_s, mean, n_slots, rounds)
+    return _stretch_to_load(_gaps(*draw, surging, pace), work_s, mean, n_slots, rounds)
 
 
-def _least(off: Callable[[float], float]) -> tuple[float, float]:
-    """Return where in `_SURGING` a function is least, and how much it is there."""
+def _minimize(function: Callable[[float], float]) -> tuple[float, float]:
+    """Return the minimizer of a function over `_SURGING`, and its minimum."""
     low, high, n = _SURGING
     shares = np.linspace(low, high, n)
     step = (high - low) / (n - 1)
-    errors = [off(float(share)) for share in shares]
+    errors = [function(float(share)) for share in shares]
     best, error = float(shares[int(np.argmin(errors))]), min(errors)
-    while _HOPELESS > error > _NEAR and step > _LAST_STEP:
+    while _HOPELESS > error > _GOOD_ENOUGH and step > _LAST_STEP:
         step /= 2
         for share in (best - step, best + step):
             share = min(max(share, low), high)
-            if (tried := off(share)) < error:
-                best, error = share, tried
+            if (value := function(share)) < error:
+                best, error = share, value
     return best, error
 
 
-def error_of(submit_s: F8, work_s: F8, load: tuple[float, float, float], n_slots: int) -> float:
-    """Return how far the worse of two percentiles of the load is off, as a logarithm."""
-    got = np.quantile(window_loads(submit_s, work_s, n_slots), [0.5, 0.9])
-    return float(np.abs(maths.log(np.maximum(got, 1e-4) / load[1:])).max())
+def load_log_error(
+    submit_s: F8, work_s: F8, load: tuple[float, float, float], n_slots: int
+) -> float:
+    """Return the larger log-ratio error of the load's median and 90th percentile."""
+    actual = np.quantile(window_loads(submit_s, work_s, n_slots), [0.5, 0.9])
+    return float(np.abs(maths.log(np.maximum(actual, 1e-4) / load[1:])).max())
 
 
-def _drawn(n: int, seed: int, number: int) -> tuple[F8, F8]:
-    """Return the gaps of a Poisson process of pace 1, and how late in its part a surge begins."""
+def _draw_gaps(n: int, seed: int, number: int) -> tuple[F8, F8]:
+    """Draw the gaps of a Poisson process of rate 1, and how late in its part a surge begins."""
     gap = stream(seed, "recurring", "gaps", number).exponential(size=n)
     return gap, stream(seed, "recurring", "surges", number).random(N_SURGES)
 
 
 def _gaps(gap: F8, late: F8, surging: float, pace: float) -> F8:
     """Return the time from each job to the next one: a surge in each of equal parts of the jobs."""
-    part, place = np.divmod(np.arange(len(gap)) * (N_SURGES / len(gap)), 1.0)
-    since = place - (0.8 * (1 - surging) * late)[part.astype(np.int64)]
+    part, position = np.divmod(np.arange(len(gap)) * (N_SURGES / len(gap)), 1.0)
+    since = position - (0.8 * (1 - surging) * late)[part.astype(np.int64)]
     return np.where((since >= 0) & (since < surging), pace * gap, gap)
 
 
-def _stretched(gap: F8, work_s: F8, mean: float, n_slots: int, rounds: int = 3) -> F8:
-    time = np.concatenate([[0.0], np.cumsum(gap[:-1])])
-    time *= work_s.sum() / (n_slots * mean * time[-1])
+def _stretch_to_load(gap: F8, work_s: F8, mean: float, n_slots: int, rounds: int = 3) -> F8:
+    time_s = np.concatenate([[0.0], np.cumsum(gap[:-1])])
+    time_s *= work_s.sum() / (n_slots * mean * time_s[-1])
     for _ in range(rounds):
-        time *= np.clip(window_loads(time, work_s, n_slots).mean() / mean, 0.5, 2.0)
-    return time
+        time_s *= np.clip(window_loads(time_s, work_s, n_slots).mean() / mean, 0.5, 2.0)
+    return time_s
 
 
 Pair = tuple[float, float]
 
-WELL = 0.08
-"""How far the worst figure may be off, as a logarithm, for a draft to be good."""
+GOOD_ERROR = 0.08
+"""Largest error of any target, as a logarithm, of a draft that is good."""
 _ROUNDS, _DRAWS, _STEPS = 3, 2, 6
-_NEAR_ENOUGH = 0.05
-_LARGEST_AMPLITUDE = 0.8
+_DRAFT_GOOD_ENOUGH = 0.05
+_AMPLITUDE_MAX = 0.8
 _TAIL = 1.4
-_MOST_USUAL = 1.0
-"""Amplitude up to which updates, machines and usual inputs count: what varies more than by about a
-factor of e does so by large inputs, else the rest of its runs would take next to nothing."""
+_USUAL_MAX = 1.0
+"""Maximum amplitude of updates, machines and usual inputs: programs that vary by more than about a
+factor of e do so by large inputs, else the rest of their runs would take almost no time."""
 SHORTEST_S = 1.0
-"""Least mean task duration, s."""
-_ALIKE = np.linspace(0.0, 1.0, 41)
-"""How alike to the programs of the heaviest jobs those of their users may be."""
+"""Minimum mean task duration, s."""
+_SIMILARITIES = np.linspace(0.0, 1.0, 41)
+"""Tried similarities between the programs of the heaviest jobs and those of their users."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """Runs with their times; what is not drawn yet follows from `scale`."""
+    """Runs with their times; durations follow from `scale`."""
 
     tables: Tables
     programs: Programs
-    time_s: F8  # when each run is submitted, the history before 0
+    time_s: F8  # submission of each run, the history before 0
     usual: F8  # see `deviations`
     large: F8
     version: I8  # of the code
@@ -137,7 +139,7 @@ class Draft:
 def fitted_draft(
     tables: Tables, programs: Programs, over_time: Pair, n_slots: int, drift: Drift, seed: int
 ) -> tuple[Draft, float]:
-    """Fit load and variation over time in turn."""
+    """Fit load and variation over time alternately; return the best draft and its error."""
     n_jobs = programs.n_jobs
     n_history = len(programs.program) - n_jobs
     past_s = -tables.history_days * DAY_S * stream(seed, "recurring", "past").random(n_history)
@@ -145,32 +147,34 @@ def fitted_draft(
     time_s = np.concatenate([np.linspace(0.0, span_s, n_jobs), past_s])
     noise = deviations(programs, time_s, drift, tables.large, seed)
     draft = best = Draft(tables, programs, time_s, *noise)
-    least = np.inf
+    min_error = np.inf
     for number in range(_ROUNDS):
-        draft = _with_giants(draft, seed)
-        submit_s, load_error = fitted(
+        draft = _group_giants(draft, seed)
+        submit_s, load_error = fit_arrivals(
             _work(draft), tables.load, n_slots, seed, _DRAWS if number else 1
         )
         draft = replace(draft, time_s=np.concatenate([submit_s, past_s]))
         for is_calibrated in (False, True):
             if is_calibrated:
-                draft = _with_giants(_calibrated(draft, _similar(draft), over_time), seed)
-                load_error = error_of(submit_s, _work(draft), tables.load, n_slots)
-            error = max(load_error, float(np.abs(_off(draft, _similar(draft), over_time)).max()))
-            if error < least:
-                best, least = draft, error
-        if least <= _NEAR_ENOUGH:
+                draft = _group_giants(_calibrate(draft, _similar(draft), over_time), seed)
+                load_error = load_log_error(submit_s, _work(draft), tables.load, n_slots)
+            error = max(
+                load_error, float(np.abs(_time_log_errors(draft, _similar(draft), over_time)).max())
+            )
+            if error < min_error:
+                best, min_error = draft, error
+        if min_error <= _DRAFT_GOOD_ENOUGH:
             break
-    return best, least
+    return best, min_error
 
 
-def _with_giants(draft: Draft, seed: int) -> Draft:
-    """Let the heaviest jobs come together, and be as unlike their users' past as is told."""
-    draft = _with_users(draft, seed)
+def _group_giants(draft: Draft, seed: int) -> Draft:
+    """Group the heaviest jobs, and make them as unlike their users' past as in the tables."""
+    draft = _redraw_users(draft, seed)
     programs, n_jobs = draft.programs, draft.programs.n_jobs
     user = programs.user[programs.program[:n_jobs]]
     order = np.arange(len(programs.program))
-    order[:n_jobs] = gathered(_work(draft), user, draft.tables.together, seed)
+    order[:n_jobs] = group_heaviest(_work(draft), user, draft.tables.together, seed)
     return replace(
         draft,
         programs=replace(programs, program=programs.program[order]),
@@ -180,25 +184,28 @@ def _with_giants(draft: Draft, seed: int) -> Draft:
     )
 
 
-def _with_users(draft: Draft, seed: int) -> Draft:
-    """Draw users again so that those of the heaviest jobs' programs are as alike as fits."""
-    programs, wanted = draft.programs, draft.tables.unlike_user
-    if wanted is None:
+def _redraw_users(draft: Draft, seed: int) -> Draft:
+    """Redraw users so that the heaviest jobs differ from their users' past by `unlike_user`."""
+    programs, target = draft.programs, draft.tables.unlike_user
+    if target is None:
         return draft
     n_jobs, mean_s, work_s = programs.n_jobs, means(draft), _work(draft)
     heavy = heaviest(work_s)
-    of, past = programs.program[heavy], programs.program[n_jobs:]
-    between = np.full((len(_ALIKE), len(programs.wide)), draft.tables.users[1])
-    between[:, of] = _ALIKE[:, None]
+    program, past = programs.program[heavy], programs.program[n_jobs:]
+    between = np.full((len(_SIMILARITIES), len(programs.wide)), draft.tables.users[1])
+    between[:, program] = _SIMILARITIES[:, None]
     typical = programs.log_work - maths.log(programs.width)
     n_users = int(programs.user.max()) + 1
-    once = np.ones(len(past))
-    drawn = list(sharings(typical, n_users, between, stream(seed, "recurring", "users")))
-    off = [
-        unlike(user[past], mean_s[n_jobs:], once, user[of], mean_s[heavy], work_s[heavy], n_users)
+    weight = np.ones(len(past))
+    drawn = list(draw_values(typical, n_users, between, stream(seed, "recurring", "users")))
+    ratios = [
+        history_log_ratio(
+            user[past], mean_s[n_jobs:], weight, user[program], mean_s[heavy], work_s[heavy],
+            n_users,
+        )
         for user in drawn
-    ]
-    best = drawn[int(np.argmin(np.nan_to_num(np.abs(np.array(off) - wanted), nan=np.inf)))]
+    ]  # fmt: skip
+    best = drawn[int(np.argmin(np.nan_to_num(np.abs(np.array(ratios) - target), nan=np.inf)))]
     return replace(draft, programs=replace(programs, user=best))
 
 
@@ -211,27 +218,27 @@ def _work(draft: Draft) -> F8:
 def means(draft: Draft) -> F8:
     """Return the mean task duration of each run.
 
-    Thin and wide jobs have exactly the sizes that there are for them, in the order of what is
-    typical of their programs and of how far they are from it. A run of the history is as large as
-    the job that is next below it in that order, and larger by what lies between; and larger still
-    where its program was slower.
+    Thin and wide jobs have exactly the sizes of `Programs.job_work`, ranked by the typical size of
+    their program plus the run's deviation from it. A run of the history takes the size of the next
+    smaller job of that ranking, plus the difference to it; a program that was slower in the past
+    adds to that (`Programs.stale`).
     """
     programs = draft.programs
     program, n_jobs = programs.program, programs.n_jobs
     center, spread = draft.scale
     amplitude = maths.exp(center + spread * np.clip(programs.amplitude, -_TAIL, _TAIL))
-    off = np.minimum(amplitude, _MOST_USUAL)[program] * draft.usual
-    off += np.minimum(amplitude[program] * draft.large, LARGEST)
-    value = programs.log_work[program] + off
+    deviation = np.minimum(amplitude, _USUAL_MAX)[program] * draft.usual
+    deviation += np.minimum(amplitude[program] * draft.large, LOG_MAX)
+    value = programs.log_work[program] + deviation
     wide = programs.wide[program]
     log_work = np.empty(len(value))
     for number, sizes in enumerate(programs.job_work):
         rows = np.flatnonzero(wide == number)
-        mine, past = rows[rows < n_jobs], rows[rows >= n_jobs]
-        if not len(mine):
+        jobs, past = rows[rows < n_jobs], rows[rows >= n_jobs]
+        if not len(jobs):
             log_work[past] = value[past]
             continue
-        order = mine[np.argsort(value[mine], kind="stable")]
+        order = jobs[np.argsort(value[jobs], kind="stable")]
         logs = maths.log(sizes)
         log_work[order] = logs
         below = np.maximum(np.searchsorted(value[order], value[past], side="right") - 1, 0)
@@ -241,19 +248,19 @@ def means(draft: Draft) -> F8:
 
 
 def _similar(draft: Draft) -> Similar:
-    """Find the runs like each job; each is taken to last as long as its longest task."""
+    """Find the runs similar to each job; a run is assumed to last as long as its longest task."""
     jobs = np.arange(draft.programs.n_jobs)
     n_tasks = draft.programs.width[draft.programs.program]
-    finish_s = draft.time_s + means(draft) * longest(n_tasks, draft.tables)
+    finish_s = draft.time_s + means(draft) * longest_over_mean(n_tasks, draft.tables)
     window_s = draft.tables.history_days * DAY_S
     return Similar(codes(draft), draft.time_s, finish_s, jobs, window_s)
 
 
-def longest(n_tasks: I8, tables: Tables) -> F8:
-    """Return about how much longer than the mean the longest of a job's tasks lasts."""
-    usual = tables.over_space[0] * np.sqrt(SAMPLED * n_tasks)
-    found: F8 = 1 + usual * np.sqrt(2 * maths.log(n_tasks))
-    return found
+def longest_over_mean(n_tasks: I8, tables: Tables) -> F8:
+    """Estimate the ratio of a job's longest task duration to its mean task duration."""
+    sigma = tables.over_space[0] * np.sqrt(SAMPLED * n_tasks)
+    ratio: F8 = 1 + sigma * np.sqrt(2 * maths.log(n_tasks))
+    return ratio
 
 
 def codes(draft: Draft) -> I4:
@@ -268,23 +275,23 @@ def codes(draft: Draft) -> I4:
     return np.column_stack(columns).astype(np.int32)
 
 
-def _off(draft: Draft, similar: Similar, wanted: Pair) -> F8:
-    """Return the logarithms by which variation over time falls short of what is wanted."""
-    got = np.nanquantile(similar.variation(means(draft)), [0.5, 0.9])
-    return maths.log(np.array(wanted) / got)
+def _time_log_errors(draft: Draft, similar: Similar, target: Pair) -> F8:
+    """Return the logarithms of the target over the actual variation over time."""
+    actual = np.nanquantile(similar.variation(means(draft)), [0.5, 0.9])
+    return maths.log(np.array(target) / actual)
 
 
-def _calibrated(draft: Draft, similar: Similar, wanted: Pair) -> Draft:
-    """Search for the scale at which variation over time is as wanted."""
+def _calibrate(draft: Draft, similar: Similar, target: Pair) -> Draft:
+    """Search for the scale at which variation over time meets the target."""
     center, spread = draft.scale
-    best, least = draft, np.inf
+    best, min_error = draft, np.inf
     for _ in range(_STEPS):
-        tried = replace(draft, scale=(center, spread))
-        off = _off(tried, similar, wanted)
-        if np.abs(off).max() < least:
-            best, least = tried, float(np.abs(off).max())
-        if least < _NEAR:
+        trial = replace(draft, scale=(center, spread))
+        errors = _time_log_errors(trial, similar, target)
+        if np.abs(errors).max() < min_error:
+            best, min_error = trial, float(np.abs(errors).max())
+        if min_error < _GOOD_ENOUGH:
             break
-        center = min(center + float(off[0]), _LARGEST_AMPLITUDE)
-        spread = float(np.clip(spread + 0.6 * (off[1] - off[0]), 0.0, 3.0))
+        center = min(center + float(errors[0]), _AMPLITUDE_MAX)
+        spread = float(np.clip(spread + 0.6 * (errors[1] - errors[0]), 0.0, 3.0))
     return best

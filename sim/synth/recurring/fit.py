@@ -1,4 +1,4 @@
-"""Tables of recurring jobs from a workload that has a history and features."""
+"""Fit the tables of recurring jobs to a workload that has a history and features."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics, window_loads
-from sim.synth.recurring.giants import groups_of, unlike
+from sim.synth.recurring.giants import group_rows, history_log_ratio
 from sim.synth.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables, heaviest, quantiles_at
 from sim.workload.columns import Columns
 from sim.workload.past import NAMES
 from sim.workload.workload import Workload
 
-MOST_QUANTILES = 40
+N_QUANTILES_MAX = 40
 DAY_S = 86_400.0
 LARGE = 0.06
 """Share of the runs with a large input: assumed."""
 UNTIMED_DAYS = 3
-"""Length of a history of which only the order is known: the paper's window for Google."""
-_GONE = 0.5
-"""From which logarithm on a history counts as longer than its jobs for more than chance."""
+"""Assumed length of a history without times: the paper's window for Google."""
+_STALE_LOG = 0.5
+"""Logarithm by which a history must be longer than its job to count as stale, not as chance."""
 
 
 def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
-    """Count what `sim.synth.recurring` draws from; a program is one value of ``application``.
+    """Count the tables of `sim.synth.recurring`; a program is one value of ``application``.
 
-    Arrivals are taken as they are: stretch them first, if the trace wants it. The runs of a
-    program are put into the stratum of its median job.
+    Arrivals are not changed: stretch them first, if the trace needs it. The runs of a program are
+    counted in the stratum of its median job.
     """
     columns = workload.columns
     if workload.history.num_rows == 0 or "application" not in workload.jobs.column_names:
@@ -43,13 +43,13 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
         side[:, NAMES.index("application")].astype(np.int64) for side in columns.features.codes
     )
     alone = int(max(now.max(), past.max())) + 1 + np.arange(len(now))
-    now = np.where(now < 0, alone, now)  # without a name a job is a program of its own
+    now = np.where(now < 0, alone, now)  # a job without a name is a program with one run
     past_s, past = columns.features.past("mean_task_s")[past >= 0], past[past >= 0]
     n_tasks, work_s = np.diff(columns.stage_task0), columns.job_work
     n_programs = int(max(now.max(initial=0), past.max(initial=0))) + 1
     n_past = np.bincount(past, minlength=n_programs)
     stratum = _strata(n_tasks, work_s)
-    home = _home(now, stratum, n_programs)
+    program_stratum = _program_strata(now, stratum, n_programs)
     is_now = np.bincount(now, minlength=n_programs) > 0
     over_space = jobs_over_space(workload)
     strata = []
@@ -63,7 +63,7 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
                 jobs=_short(len(rows) / len(now)),
                 work_s=_quantiles(work_s[rows]),
                 widths=tuple(zip(widths.tolist(), weights.tolist(), strict=True)),
-                runs=_runs(now[rows], n_past, is_now & (home == number), len(now)),
+                runs=_runs(now[rows], n_past, is_now & (program_stratum == number), len(now)),
                 over_space=_pair(over_space[rows]),
             )
         )
@@ -73,12 +73,12 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
     over_time = jobs_over_time(workload, days * DAY_S)
     return Tables(
         strata=tuple(strata),
-        gone=(
+        history_only=(
             _per(int((~is_now & (n_past > 0)).sum()), now),
             _per(int(n_past[~is_now].sum()), now),
         ),
-        users=_shared(columns, "user", len(now)),
-        requests=_shared(columns, "requested", len(now)),
+        users=_feature_values(columns, "user", len(now)),
+        requests=_feature_values(columns, "requested", len(now)),
         stale=_stale(now, past, work_s / n_tasks, past_s),
         together=_together(work_s),
         unlike_user=_unlike_user(columns, heaviest(work_s)),
@@ -97,58 +97,57 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
 
 
 def _strata(n_tasks: I8, work_s: F8) -> I8:
-    """Return for each job twice its queue, and one more for thin jobs; thin large ones are one."""
+    """Return each job's stratum: 2 x queue for wide jobs; 1 or 3 for small or large thin ones."""
     queue = np.searchsorted(BOUNDS_S, work_s, side="right")
     thin = n_tasks < WIDE
     return np.where(thin, 2 * np.minimum(queue, 1) + 1, 2 * queue)
 
 
-def _home(now: I8, stratum: I8, n_programs: int) -> I8:
-    """Return the stratum of each program's jobs: the lower median."""
+def _program_strata(now: I8, stratum: I8, n_programs: int) -> I8:
+    """Return the stratum of each program: the lower median of its jobs'."""
     order = np.lexsort((stratum, now))
     n_runs = np.bincount(now, minlength=n_programs)
     first = np.cumsum(n_runs) - n_runs
-    at = np.minimum(first + (n_runs - 1) // 2, len(now) - 1)
-    return np.where(n_runs > 0, stratum[order][at], -1)
+    middle = np.minimum(first + (n_runs - 1) // 2, len(now) - 1)
+    return np.where(n_runs > 0, stratum[order][middle], -1)
 
 
 def _runs(
     jobs: I8, n_past: I8, programs: I8, n_jobs: int
 ) -> tuple[tuple[float, float, float], ...]:
-    """Return for each class of programs its share of the jobs, programs and runs of the past."""
-    found = []
+    """Return each class's share of the jobs, and its programs and past runs per job."""
+    classes = []
     for low, high in ((0, 0), (1, 1), (2, np.inf)):
-        mine = programs & (n_past >= low) & (n_past <= high)
+        members = programs & (n_past >= low) & (n_past <= high)
         share = float(np.mean((n_past[jobs] >= low) & (n_past[jobs] <= high)))
-        found.append(
-            (_short(share), _short(mine.sum() / n_jobs), _short(n_past[mine].sum() / n_jobs))
-        )
-    return tuple(found)
+        n_runs = n_past[members].sum()
+        classes.append((_short(share), _short(members.sum() / n_jobs), _short(n_runs / n_jobs)))
+    return tuple(classes)
 
 
 def _quantiles(work_s: F8) -> tuple[float, ...]:
-    n = min(len(work_s), MOST_QUANTILES)
+    n = min(len(work_s), N_QUANTILES_MAX)
     logs = quantiles_at(maths.log(np.sort(work_s)), (np.arange(n) + 0.5) / n)
-    return tuple(_short(each) for each in maths.exp(logs).tolist())
+    return tuple(_short(size_s) for size_s in maths.exp(logs).tolist())
 
 
 def _stale(now: I8, past: I8, mean_s: F8, past_s: F8) -> tuple[float, float]:
-    """Return which share of the jobs took less than their history, and by what, as a logarithm.
+    """Return the share of jobs shorter than their history, and the mean logarithm of the ratio.
 
-    Of programs with two runs of the past and more the median; where it is `_GONE` above the job's
-    own, the excess is taken to be exponential.
+    The history of a program is the median of its past runs, if it has at least two. Where that is
+    `_STALE_LOG` above the job's duration, the excess is assumed to be exponential.
     """
     order = np.lexsort((past_s, past))
     key, value = past[order], past_s[order]
     low, high = np.searchsorted(key, now, "left"), np.searchsorted(key, now, "right")
-    known = high - low >= 2
-    middle = value[(low + (high - low) // 2)[known]]
-    off = maths.log(middle / mean_s[known])
-    above = off[off > _GONE] - _GONE
+    has_history = high - low >= 2
+    middle = value[(low + (high - low) // 2)[has_history]]
+    log_ratios = maths.log(middle / mean_s[has_history])
+    above = log_ratios[log_ratios > _STALE_LOG] - _STALE_LOG
     if not len(above):
         return 0.0, 1.0
     mean = float(above.mean())
-    share = len(above) / len(off) * float(maths.exp(_GONE / mean))
+    share = len(above) / len(log_ratios) * float(maths.exp(_STALE_LOG / mean))
     return _short(min(share, 1.0)), _short(mean)
 
 
@@ -159,40 +158,39 @@ def _pair(numbers: F8) -> tuple[float, float]:
     return _short(float(p50)), _short(float(p90))
 
 
-def _shared(columns: Columns, feature: str, n_jobs: int) -> tuple[float, float]:
-    """Return how many values a feature has for each job, and which share of variance they explain.
+def _feature_values(columns: Columns, feature: str, n_jobs: int) -> tuple[float, float]:
+    """Return a feature's number of values per job, and the share of variance that they explain.
 
     The variance is that of the logarithms of programs' mean task durations, between values.
     """
-    features, at = columns.features, NAMES.index(feature)
+    features, column = columns.features, NAMES.index(feature)
     codes = np.concatenate(features.codes)
     mean_s = np.concatenate(
         [columns.stage_work / columns.stage_n_tasks, features.past("mean_task_s")]
     )
-    good = np.flatnonzero(
-        (codes[:, at] >= 0) & (codes[:, NAMES.index("application")] >= 0) & (mean_s > 0)
+    valid = np.flatnonzero(
+        (codes[:, column] >= 0) & (codes[:, NAMES.index("application")] >= 0) & (mean_s > 0)
     )
-    if len(good) == 0:
+    if len(valid) == 0:
         return 1.0, 0.0
     pairs, program = np.unique(
-        codes[good][:, [NAMES.index("application"), at]], axis=0, return_inverse=True
+        codes[valid][:, [NAMES.index("application"), column]], axis=0, return_inverse=True
     )
     program = program.reshape(-1)
-    log_s = np.bincount(program, maths.log(mean_s[good])) / np.bincount(program)
+    log_s = np.bincount(program, maths.log(mean_s[valid])) / np.bincount(program)
     values, value = np.unique(pairs[:, 1], return_inverse=True)
-    inside = log_s - (np.bincount(value, log_s) / np.bincount(value))[value]
+    residual = log_s - (np.bincount(value, log_s) / np.bincount(value))[value]
     whole = log_s - log_s.mean()
     freedom = max(len(log_s) - len(values), 1) / max(len(log_s) - 1, 1)
-    between = (
-        1 - float((inside * inside).sum()) / max(float((whole * whole).sum()), 1e-300) / freedom
-    )
+    within_ss, total_ss = float((residual * residual).sum()), float((whole * whole).sum())
+    between = 1 - within_ss / max(total_ss, 1e-300) / freedom
     return _short(len(values) / n_jobs), _short(min(max(between, 0.0), 1.0))
 
 
 def _together(work_s: F8) -> tuple[float, float, float]:
-    """Return which share of the heaviest jobs come together, of which work, and their groups."""
+    """Return `Tables.together`: near jobs, their work and their groups, per heaviest job."""
     rows = np.sort(heaviest(work_s))
-    group = groups_of(rows)
+    group = group_rows(rows)
     near = np.bincount(group)[group] > 1
     return (
         _short(float(near.mean())),
@@ -202,25 +200,20 @@ def _together(work_s: F8) -> tuple[float, float, float]:
 
 
 def _unlike_user(columns: Columns, rows: I8) -> float | None:
-    """Return how far the history of their users is from these jobs (`giants.unlike`)."""
+    """Return `Tables.unlike_user` of the jobs `rows`; None where no user is known."""
     features = columns.features
-    at = NAMES.index("user")
-    now, past = (side[:, at].astype(np.int64) for side in features.codes)
+    user = NAMES.index("user")
+    now, past = (side[:, user].astype(np.int64) for side in features.codes)
     mean_s = features.past("mean_task_s")
-    known = (past >= 0) & (mean_s > 0)
+    has_history = (past >= 0) & (mean_s > 0)
     n_users = int(max(now.max(initial=0), past.max(initial=0))) + 1
     rows = rows[now[rows] >= 0]
-    own_s = columns.job_work[rows] / np.diff(columns.stage_task0)[rows]
-    return _or_none(
-        unlike(
-            past[known], mean_s[known], np.ones(known.sum()), now[rows],
-            own_s, columns.job_work[rows], n_users,
-        )
+    job_mean_s = columns.job_work[rows] / np.diff(columns.stage_task0)[rows]
+    log_ratio = history_log_ratio(
+        past[has_history], mean_s[has_history], np.ones(has_history.sum()), now[rows],
+        job_mean_s, columns.job_work[rows], n_users,
     )  # fmt: skip
-
-
-def _or_none(number: float) -> float | None:
-    return None if math.isnan(number) else _short(number)
+    return None if math.isnan(log_ratio) else _short(log_ratio)
 
 
 def _per(count: int, jobs: I8) -> float:

@@ -1,4 +1,4 @@
-"""Puts a workload of recurring jobs together; its tasks differ as much as is asked for."""
+"""Build a workload of recurring jobs; task durations have the target variation over space."""
 
 from __future__ import annotations
 
@@ -18,62 +18,65 @@ from sim.describe.slearn import (
     spread,
     window_loads,
 )
-from sim.synth.recurring.draft import WELL, Draft, fitted_draft, longest, means
+from sim.synth.recurring.draft import GOOD_ERROR, Draft, fitted_draft, longest_over_mean, means
 from sim.synth.recurring.programs import DAY_S, Drift, Programs, draw_programs
 from sim.synth.recurring.tables import Tables
 from sim.workload.workload import Workload
 
 SHORTEST = 0.01
-"""The shortest that a task can be, over the mean of its job."""
-ALIKE = 0.7
-"""Correlation between runs of a program in how much their tasks vary."""
+"""Minimum duration of a task, relative to the mean of its job."""
+SPREAD_CORRELATION = 0.7
+"""Correlation between runs of a program of the variation of their tasks."""
 _STEPS = 48
-_STEEPEST = 64.0
+_STEEPNESS_MAX = 64.0
 
 
 def variations(tables: Tables, programs: Programs, seed: int) -> F8:
-    """Return the wanted σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks.
+    """Return the target σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks.
 
-    Which jobs have the greater ones follows from what the strata have.
+    The jobs are ranked by the variation of their strata.
     """
     program = programs.program[: programs.n_jobs]
-    own = stream(seed, "recurring", "spread").standard_normal(len(program))
-    normal = np.sqrt(ALIKE) * programs.steadiness[program] + np.sqrt(1 - ALIKE) * own
-    pairs = np.maximum([each.over_space for each in tables.strata], 1e-6)
+    own_normal = stream(seed, "recurring", "spread").standard_normal(len(program))
+    normal = (
+        np.sqrt(SPREAD_CORRELATION) * programs.steadiness[program]
+        + np.sqrt(1 - SPREAD_CORRELATION) * own_normal
+    )
+    pairs = np.maximum([stratum.over_space for stratum in tables.strata], 1e-6)
     middle, high = maths.log(pairs[programs.stratum[program]]).T
     score = middle + normal * (high - middle) / maths.normal_quantile(0.9)
     rows = np.flatnonzero(programs.width[program] > 1)
-    wanted = np.zeros(len(program))
+    target = np.zeros(len(program))
     if len(rows):
         rank = ranks(score[rows])
         median, at_90 = tables.over_space
         normal = maths.normal_quantile((rank + 0.5) / len(rows))
-        wanted[rows] = median * maths.exp(
+        target[rows] = median * maths.exp(
             normal * maths.log(at_90 / median) / maths.normal_quantile(0.9)
         )
-    return wanted
+    return target
 
 
 def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
     """Return the duration of every task, with exactly the job's mean and variation.
 
-    What is above `SHORTEST` of the mean has normal logarithms. What n tasks can't reach, a σ₁/μ of
-    √(n-1) or more, is cut.
+    The excess over `SHORTEST` times the mean is log-normal. A σ₁/μ of √(n-1) or more, which n tasks
+    can't reach, is cut.
     """
     first = offsets(n_tasks)
     normal = stream(seed, "recurring", "tasks").standard_normal(int(first[-1]))
     normal -= np.repeat(np.maximum.reduceat(normal, first[:-1]), n_tasks)
-    wanted = np.minimum(over_space * np.sqrt(SAMPLED * n_tasks), 0.94 * np.sqrt(n_tasks - 1))
-    wanted /= 1 - SHORTEST
-    low, high = np.zeros(len(n_tasks)), np.full(len(n_tasks), _STEEPEST)
+    target = np.minimum(over_space * np.sqrt(SAMPLED * n_tasks), 0.94 * np.sqrt(n_tasks - 1))
+    target /= 1 - SHORTEST
+    low, high = np.zeros(len(n_tasks)), np.full(len(n_tasks), _STEEPNESS_MAX)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        less = spread(maths.exp(np.repeat(middle, n_tasks) * normal), first) < wanted
-        low, high = np.where(less, middle, low), np.where(less, high, middle)
+        is_below = spread(maths.exp(np.repeat(middle, n_tasks) * normal), first) < target
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
     shape = maths.exp(np.repeat(low, n_tasks) * normal)
     mean = np.add.reduceat(shape, first[:-1]) / n_tasks
-    part = (1 - SHORTEST) * shape / np.repeat(mean, n_tasks) + SHORTEST
-    return part * np.repeat(mean_s, n_tasks)
+    relative = (1 - SHORTEST) * shape / np.repeat(mean, n_tasks) + SHORTEST
+    return relative * np.repeat(mean_s, n_tasks)
 
 
 _ATTEMPTS = 3
@@ -89,24 +92,24 @@ def make(
     drift: Drift,
     seed: int,
 ) -> Workload:
-    """Make the workload: drawn anew, a few times at most, until it comes near to what is wanted."""
+    """Build the workload; redraw it a few times at most until it is near enough to its targets."""
     drafts = []
     for attempt in range(_ATTEMPTS):
-        own = int(stream(seed, "recurring", attempt).integers(2**62))
-        programs = draw_programs(tables, n_jobs, n_history, recurring, own)
-        draft, error = fitted_draft(tables, programs, tables.over_time, n_slots, drift, own)
-        drafts.append((error, draft, own))
-        if error <= WELL:
+        draft_seed = int(stream(seed, "recurring", attempt).integers(2**62))
+        programs = draw_programs(tables, n_jobs, n_history, recurring, draft_seed)
+        draft, error = fitted_draft(tables, programs, tables.over_time, n_slots, drift, draft_seed)
+        drafts.append((error, draft, draft_seed))
+        if error <= GOOD_ERROR:
             break
-    _, draft, own = min(drafts, key=lambda each: each[0])
+    _, draft, draft_seed = min(drafts, key=lambda item: item[0])
     n_tasks, mean_s = draft.programs.width[draft.programs.program], means(draft)
-    wanted = variations(tables, draft.programs, own)
-    task_s = durations(n_tasks[:n_jobs], mean_s[:n_jobs], wanted, own)
+    target = variations(tables, draft.programs, draft_seed)
+    task_s = durations(n_tasks[:n_jobs], mean_s[:n_jobs], target, draft_seed)
     workload = _workload(name, draft, mean_s, task_s)
-    got = _got(workload, tables, n_slots)
-    targets = dict(zip(got, (*tables.over_time, *tables.over_space, *tables.load), strict=True))
-    pairs = {key: [float(targets[key]), value] for key, value in got.items()}
-    return workload.with_meta({"seed": seed, "wanted, got": pairs})
+    actual = _actual(workload, tables, n_slots)
+    targets = dict(zip(actual, (*tables.over_time, *tables.over_space, *tables.load), strict=True))
+    pairs = {key: [float(targets[key]), value] for key, value in actual.items()}
+    return workload.with_meta({"seed": seed, "target, actual": pairs})
 
 
 def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
@@ -136,7 +139,7 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
         tasks={"stage": np.repeat(stage, n_tasks[:n_jobs]), "duration_s": task_s},
         history={
             "submit_s": draft.time_s[past],
-            "finish_s": (draft.time_s + mean_s * longest(n_tasks, draft.tables))[past],
+            "finish_s": (draft.time_s + mean_s * longest_over_mean(n_tasks, draft.tables))[past],
             "n_tasks": n_tasks[past].astype(np.int32),
             "mean_task_s": mean_s[past],
             **{key: column[n_jobs:] for key, column in names.items()},
@@ -145,15 +148,15 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
     )
 
 
-def _got(workload: Workload, tables: Tables, n_slots: int) -> dict[str, float]:
-    """Measure what the workload was aimed at."""
+def _actual(workload: Workload, tables: Tables, n_slots: int) -> dict[str, float]:
+    """Return the workload's values of its targets."""
     columns = workload.columns
-    got: dict[str, float] = {}
+    actual: dict[str, float] = {}
     for name, numbers in (
         ("over_time", jobs_over_time(workload, tables.history_days * DAY_S)),
         ("over_space", jobs_over_space(workload)),
     ):
         p50, p90 = np.nanquantile(numbers, [0.5, 0.9])
-        got |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
+        actual |= {f"{name}_p50": float(p50), f"{name}_p90": float(p90)}
     load = load_statistics(window_loads(columns.job_submit, columns.job_work, n_slots))
-    return got | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}
+    return actual | {key: load[key] for key in ("load_average", "load_p50", "load_p90")}

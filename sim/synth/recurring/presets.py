@@ -1,6 +1,7 @@
-"""The three workloads of Jajoo et al., NSDI 2022: one fitted, two that are assumed like it.
+"""Presets: the three workloads of Jajoo et al., NSDI 2022, one fitted and two derived from it.
 
-`presets.yaml` beside this file says in what the others differ from the fitted one, and why.
+`presets.yaml` beside this file holds the published numbers in which the two differ from the fitted
+one, and the reasons.
 """
 
 from __future__ import annotations
@@ -22,97 +23,95 @@ KINDS = ("thin small", "wide small", "thin large", "wide large")
 
 
 @cache
-def given() -> dict[str, dict[str, Any]]:
-    """Return what each preset changes."""
-    found: dict[str, dict[str, Any]] = yaml.safe_load(
+def preset_changes() -> dict[str, dict[str, Any]]:
+    """Return the changes of each preset to the fitted tables."""
+    changes: dict[str, dict[str, Any]] = yaml.safe_load(
         (_HERE / "presets.yaml").read_text(encoding="utf-8")
     )
-    return found
+    return changes
 
 
 def preset(name: str) -> Tables:
     """Return the tables of a preset."""
     changes: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
-        for key, value in given()[name].items()
+        for key, value in preset_changes()[name].items()
     }
     tables = read_tables(_HERE / "google2011.json")
     bins, job_work_s = changes.pop("bins", None), changes.pop("job_work_s", None)
-    for number, by in enumerate(changes.pop("stretch", ())):
-        rows = [_like(each, number) for each in tables.strata]
-        strata = [
-            _longer(each, by) if mine else each
-            for each, mine in zip(tables.strata, rows, strict=True)
-        ]
+    for kind, stretch in enumerate(changes.pop("stretch", ())):
+        strata = [_stretch_sizes(s, stretch) if _is_kind(s, kind) else s for s in tables.strata]
         tables = replace(tables, strata=tuple(strata))
     widths = changes.pop("widths", None)
     if bins is not None:
-        tables = _as_bins(tables, bins, job_work_s)
+        tables = _set_bins(tables, bins, job_work_s)
     if widths is not None:
-        tables = replace(tables, strata=tuple(_as_wide(each, widths) for each in tables.strata))
+        tables = replace(tables, strata=tuple(_set_min_width(s, widths) for s in tables.strata))
     changes.pop("recurring", None)
     return replace(tables, **changes)
 
 
-def _as_bins(tables: Tables, bins: dict[str, list[float]], job_work_s: float) -> Tables:
-    """Give each kind of jobs its share of them and of the work.
+def _set_bins(tables: Tables, bins: dict[str, list[float]], job_work_s: float) -> Tables:
+    """Set the share of jobs and of work of each kind of jobs.
 
-    Sizes keep their order. Small jobs are all made smaller alike; sizes of large ones are
-    stretched, as logarithms, from where large begins, until their mean is right.
+    Sizes keep their order. Small jobs are all scaled by one factor; the logarithms of the sizes of
+    large ones are stretched, from the bound between small and large, until their mean is right.
     """
     strata = list(tables.strata)
-    for number, kind in enumerate(KINDS):
-        rows = [i for i, each in enumerate(strata) if _like(each, number)]
-        jobs, work = bins[kind]
-        of = sum(strata[i].jobs for i in rows)
+    for kind, name in enumerate(KINDS):
+        rows = [i for i, stratum in enumerate(strata) if _is_kind(stratum, kind)]
+        jobs, work = bins[name]
+        total = sum(strata[i].jobs for i in rows)
         logs = [maths.log(np.array(strata[i].work_s)) for i in rows]
-        weight = [strata[i].jobs / of for i in rows]
+        weight = [strata[i].jobs / total for i in rows]
         mean_s = work * job_work_s / jobs
-        stretch = _stretch(logs, weight, mean_s) if number > 1 else 1.0
-        is_s = _mean(logs, weight, stretch)
+        stretch = _find_stretch(logs, weight, mean_s) if kind > 1 else 1.0
+        stretched_mean_s = _stretched_mean(logs, weight, stretch)
         for i in rows:
-            each = _longer(strata[i], stretch)
-            work_s = tuple(size_s * mean_s / is_s for size_s in each.work_s)
-            strata[i] = replace(each, jobs=each.jobs * jobs / of, work_s=work_s)
+            stratum = _stretch_sizes(strata[i], stretch)
+            work_s = tuple(size_s * mean_s / stretched_mean_s for size_s in stratum.work_s)
+            strata[i] = replace(stratum, jobs=stratum.jobs * jobs / total, work_s=work_s)
     return replace(tables, strata=tuple(strata))
 
 
-def _like(each: Stratum, kind: int) -> bool:
-    return 2 * each.large + (not each.thin) == kind
+def _is_kind(stratum: Stratum, kind: int) -> bool:
+    return 2 * stratum.large + (not stratum.thin) == kind
 
 
-def _longer(each: Stratum, stretch: float) -> Stratum:
-    logs = _stretched(maths.log(np.array(each.work_s)), stretch)
-    return replace(each, work_s=tuple(maths.exp(logs).tolist()))
+def _stretch_sizes(stratum: Stratum, stretch: float) -> Stratum:
+    logs = _stretch_logs(maths.log(np.array(stratum.work_s)), stretch)
+    return replace(stratum, work_s=tuple(maths.exp(logs).tolist()))
 
 
-def _stretched(logs: F8, stretch: float) -> F8:
+def _stretch_logs(logs: F8, stretch: float) -> F8:
     base = maths.log(BOUNDS_S[0])
     return base + stretch * (logs - base)
 
 
-def _stretch(logs: list[F8], weight: list[float], mean_s: float) -> float:
-    """Return by what to stretch so that sizes have a mean, by bisection."""
+def _find_stretch(logs: list[F8], weight: list[float], mean_s: float) -> float:
+    """Return the stretch at which sizes have the mean `mean_s`, by bisection."""
     low, high = 0.0, 8.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _mean(logs, weight, middle) < mean_s else (low, middle)
+        is_below = _stretched_mean(logs, weight, middle) < mean_s
+        low, high = (middle, high) if is_below else (low, middle)
     return (low + high) / 2
 
 
-def _mean(logs: list[F8], weight: list[float], stretch: float) -> float:
+def _stretched_mean(logs: list[F8], weight: list[float], stretch: float) -> float:
     return sum(
-        share * float(maths.exp(_stretched(each, stretch)).mean())
-        for share, each in zip(weight, logs, strict=True)
+        share * float(maths.exp(_stretch_logs(log_s, stretch)).mean())
+        for share, log_s in zip(weight, logs, strict=True)
     )
 
 
-def _as_wide(each: Stratum, widths: dict[str, Any]) -> Stratum:
-    """Give wide jobs of the first queues a width of their own, and others none below it."""
-    if each.thin:
-        return each
-    least, share = widths["tasks"], widths["share"] if each.work_s[0] < widths["below_s"] else 0.0
-    rest = [(n, w) for n, w in each.widths if n > least]
-    total = sum(w for _, w in rest)
-    own = ((least, share * total / (1 - share)),) if share else ()
-    return replace(each, widths=(*own, *rest))
+def _set_min_width(stratum: Stratum, widths: dict[str, Any]) -> Stratum:
+    """Set the minimum width of wide jobs; in the first queues a share of the jobs has just that."""
+    if stratum.thin:
+        return stratum
+    n_min = widths["tasks"]
+    share = widths["share"] if stratum.work_s[0] < widths["below_s"] else 0.0
+    wider = [(n, w) for n, w in stratum.widths if n > n_min]
+    total = sum(w for _, w in wider)
+    narrowest = ((n_min, share * total / (1 - share)),) if share else ()
+    return replace(stratum, widths=(*narrowest, *wider))

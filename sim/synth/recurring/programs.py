@@ -1,4 +1,4 @@
-"""Who runs what how often: programs, their users and names, and the runs of each.
+"""Programs, their users and names, and their runs.
 
 Runs of one program differ by updates of the code, the mix of hardware, and the input's size.
 """
@@ -18,47 +18,47 @@ from sim.base.random import Stream, stream
 from sim.synth.recurring.tables import Stratum, Tables, quantiles_at
 
 POPULARITY = 0.5
-"""By which power of its rank the popularity of a program falls."""
+"""Exponent of the power law by which a program's popularity falls with its rank."""
 
 
 @dataclass(frozen=True)
 class Programs:
     """P programs and the N runs of them, those of the history last."""
 
-    stratum: I8  # of the tables, in which what is typical of it is
-    wide: I8  # 0 or 1: whether its jobs are wide
-    log_work: F8  # of what is typical of its jobs, summed task durations, s
-    width: I8  # number of tasks, user, and which request
+    stratum: I8  # stratum of the tables to which its typical job belongs
+    wide: I8  # 1 if its jobs are wide, else 0
+    log_work: F8  # logarithm of its jobs' typical summed task duration, s
+    width: I8  # number of tasks
     user: I8
     request: I8
-    amplitude: F8  # standard normal: how much its runs vary among programs
-    steadiness: F8  # standard normal: how much its tasks vary among programs
-    stale: F8  # by how much, as a logarithm, its runs of the history last longer than those since
-    renamed: Mask  # whether every update of its code gives it another job name
+    amplitude: F8  # standard normal score: variation of its runs among programs
+    steadiness: F8  # standard normal score: variation of its tasks among programs
+    stale: F8  # logarithm of the duration of its runs in the history over those since
+    renamed: Mask  # every update of its code changes its job name
     program: I8  # program of each run
-    n_jobs: int  # how many of the runs are of the workload itself
+    n_jobs: int  # runs that are jobs of the workload itself
     job_work: tuple[F8, F8]  # sizes of the thin jobs, ascending, and of the wide ones, s
 
 
 def draw_programs(
     tables: Tables, n_jobs: int, n_history: int | None, recurring: float | None, seed: int
 ) -> Programs:
-    """Draw programs so that each stratum has its jobs, and its programs their past."""
-    shares = np.array([each.jobs for each in tables.strata])
-    counts = apportioned(shares, n_jobs).tolist()
-    known = _known(tables, recurring)
+    """Draw programs with the strata's shares of jobs and past runs."""
+    shares = np.array([row.jobs for row in tables.strata])
+    counts = apportion(shares, n_jobs).tolist()
+    past_factors = _past_factors(tables, recurring)
     parts = []
-    for number, (each, n) in enumerate(zip(tables.strata, counts, strict=True)):
-        for now, past in _runs(each, n, n_jobs, known):
+    for number, (row, n) in enumerate(zip(tables.strata, counts, strict=True)):
+        for now, past in _runs(row, n, n_jobs, past_factors):
             parts.append((np.full(len(now), number), now, past))
-    n_gone, past_gone = (round(each * n_jobs) for each in tables.gone)
+    n_old, n_old_runs = (round(per_job * n_jobs) for per_job in tables.history_only)
     names = stream(seed, "recurring", "names")
-    where = names.choice(len(shares), n_gone, p=shares)
-    rest = apportioned(np.ones(n_gone), max(past_gone, n_gone))
-    parts.append((where, np.zeros(n_gone, np.int64), rest))
+    old_stratum = names.choice(len(shares), n_old, p=shares)
+    old_runs = apportion(np.ones(n_old), max(n_old_runs, n_old))
+    parts.append((old_stratum, np.zeros(n_old, np.int64), old_runs))
     stratum, now, past = (np.concatenate(column) for column in zip(*parts, strict=True))
     if n_history is not None:
-        past = apportioned(past, n_history)
+        past = apportion(past, n_history)
     n = len(now)
     order = stream(seed, "recurring", "order")
     programs = np.arange(n)
@@ -66,11 +66,11 @@ def draw_programs(
     weight, mean = np.maximum(now, 1e-6), log_work - maths.log(width)
     return Programs(
         stratum=stratum,
-        wide=np.array([int(not each.thin) for each in tables.strata])[stratum],
+        wide=np.array([int(not row.thin) for row in tables.strata])[stratum],
         log_work=log_work,
         width=width,
-        user=_shared(mean, max(round(tables.users[0] * n_jobs), 1), tables.users[1], names),
-        request=_shared(
+        user=_assign_values(mean, max(round(tables.users[0] * n_jobs), 1), tables.users[1], names),
+        request=_assign_values(
             mean, max(round(tables.requests[0] * n_jobs), 1), tables.requests[1], names
         ),
         amplitude=_normal(weight, stream(seed, "recurring", "amplitudes")),
@@ -85,119 +85,120 @@ def draw_programs(
     )
 
 
-def _known(tables: Tables, recurring: float | None) -> tuple[float, float]:
-    """Return by what to multiply the share of jobs with a past, and that of those without."""
+def _past_factors(tables: Tables, recurring: float | None) -> tuple[float, float]:
+    """Return factors of the share of jobs with past runs, and of the share without."""
     if recurring is None:
         return 1.0, 1.0
-    has = sum(each.jobs * sum(runs[0] for runs in each.runs[1:]) for each in tables.strata)
+    has = sum(row.jobs * sum(runs[0] for runs in row.runs[1:]) for row in tables.strata)
     return (min(recurring / has, 1.0) if has else 1.0), min((1 - recurring) / (1 - has), 1.0)
 
 
 def _runs(
-    each: Stratum, n: int, n_jobs: int, known: tuple[float, float]
+    row: Stratum, n: int, n_jobs: int, past_factors: tuple[float, float]
 ) -> Iterator[tuple[I8, I8]]:
     """Draw runs of each program, now and in the past, for each class of programs."""
-    new, once, often = (runs[0] for runs in each.runs)
-    with_past = (1 - new) * known[0] if known[0] < 1 else 1 - new * known[1]
+    new, once, often = (runs[0] for runs in row.runs)
+    with_past = (1 - new) * past_factors[0] if past_factors[0] < 1 else 1 - new * past_factors[1]
     total = max(once + often, 1e-12)
     shares = np.array([1 - with_past, with_past * once / total, with_past * often / total])
-    jobs = apportioned(shares, n).tolist()
-    for number, (share, programs, past) in enumerate(each.runs):
+    jobs = apportion(shares, n).tolist()
+    for number, (share, programs, past) in enumerate(row.runs):
         if not jobs[number]:
             continue
-        more = jobs[number] / (share * n) if share else 1.0
-        n_programs = min(max(round(programs * n_jobs * more), 1), jobs[number])
-        popular = maths.power(np.arange(1.0, n_programs + 1), -POPULARITY)
-        now = 1 + apportioned(popular, jobs[number] - n_programs)
-        least = number  # of the past: none, one, two
-        rest = max(round(past * n_jobs * more) - least * n_programs, 0) if number == 2 else 0
-        yield now, least + apportioned(now, rest)
+        job_factor = jobs[number] / (share * n) if share else 1.0
+        n_programs = min(max(round(programs * n_jobs * job_factor), 1), jobs[number])
+        popularity = maths.power(np.arange(1.0, n_programs + 1), -POPULARITY)
+        now = 1 + apportion(popularity, jobs[number] - n_programs)
+        n_past = number  # minimum past runs of the class: none, one, two
+        rest = max(round(past * n_jobs * job_factor) - n_past * n_programs, 0) if number == 2 else 0
+        yield now, n_past + apportion(now, rest)
 
 
 def _sizes(
     tables: Tables, stratum: I8, now: I8, counts: list[int], seed: int
 ) -> tuple[F8, I8, tuple[F8, F8]]:
-    """Return what is typical of each program, its width, and the sizes of thin and wide jobs."""
+    """Return each program's typical log size and width, and the sizes of thin and wide jobs."""
     log_work, width = np.empty(len(now)), np.empty(len(now), np.int64)
     works: tuple[list[F8], list[F8]] = ([], [])
-    for number, (each, n) in enumerate(zip(tables.strata, counts, strict=True)):
+    for number, (row, n) in enumerate(zip(tables.strata, counts, strict=True)):
         rows = np.flatnonzero(stratum == number)
-        logs = maths.log(np.array(each.work_s))
-        works[not each.thin].append(quantiles_at(logs, (np.arange(n) + 0.5) / max(n, 1)))
+        logs = maths.log(np.array(row.work_s))
+        works[not row.thin].append(quantiles_at(logs, (np.arange(n) + 0.5) / max(n, 1)))
         weight = np.maximum(now[rows], 1e-6)
         log_work[rows] = quantiles_at(
-            logs, _even(weight, stream(seed, "recurring", "sizes", number))
+            logs, _uniform_over_jobs(weight, stream(seed, "recurring", "sizes", number))
         )
-        upto = np.cumsum([share for _, share in each.widths])
-        place = _even(weight, stream(seed, "recurring", "widths", number)) * upto[-1]
-        width[rows] = np.array([n_tasks for n_tasks, _ in each.widths])[
-            np.searchsorted(upto, place, side="right")
+        cum_share = np.cumsum([share for _, share in row.widths])
+        score = (
+            _uniform_over_jobs(weight, stream(seed, "recurring", "widths", number)) * cum_share[-1]
+        )
+        width[rows] = np.array([n_tasks for n_tasks, _ in row.widths])[
+            np.searchsorted(cum_share, score, side="right")
         ]
-    thin, wide = (maths.exp(np.sort(np.concatenate([*each, []]))) for each in works)
+    thin, wide = (maths.exp(np.sort(np.concatenate([*logs, []]))) for logs in works)
     return log_work, width, (thin, wide)
 
 
-def _shared(mean: F8, n_values: int, between: float, rng: Stream) -> I8:
-    """Give programs one of some values each, the k-th of them to about 1 / k of the programs.
+def _assign_values(mean: F8, n_values: int, between: float, rng: Stream) -> I8:
+    """Assign each program one of `n_values` values with popularities proportional to 1 / k.
 
-    Programs of one value have alike mean task durations (logarithms), so that this share of their
-    variance, by rank, is between values.
+    Programs of one value have similar mean task durations (logarithms), so that the share `between`
+    of their variance, by rank, is between values.
     """
-    return next(sharings(mean, n_values, np.full((1, len(mean)), between), rng))
+    return next(draw_values(mean, n_values, np.full((1, len(mean)), between), rng))
 
 
-def sharings(mean: F8, n_values: int, between: F8, rng: Stream) -> Iterator[I8]:
-    """Do so for each row of shares of the variance; each program may have its own."""
+def draw_values(mean: F8, n_values: int, between: F8, rng: Stream) -> Iterator[I8]:
+    """Yield such an assignment for each row of `between`, which has a share for each program."""
     n = len(mean)
     rank = ranks(mean)
     normal, noise = maths.normal_quantile((rank + 0.5) / n), rng.standard_normal(n)
-    sizes = rng.permutation(apportioned(1.0 / np.arange(1, n_values + 1), n))
+    sizes = rng.permutation(apportion(1.0 / np.arange(1, n_values + 1), n))
     for share in between:
         score = np.sqrt(share) * normal + np.sqrt(1 - share) * noise
-        found = np.empty(n, np.int64)
-        found[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_values), sizes)
-        yield found
+        value = np.empty(n, np.int64)
+        value[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_values), sizes)
+        yield value
 
 
-def apportioned(share: NDArray[Any], n: int) -> I8:
-    """Return whole numbers that add up to `n`, as near to `share` (of any sum) as can be."""
+def apportion(share: NDArray[Any], n: int) -> I8:
+    """Apportion `n` in whole numbers to `share` (of any sum), by largest remainders."""
     if n <= 0 or share.sum() <= 0:
         return np.zeros(len(share), np.int64)
     exact = share * (n / share.sum())
-    whole = np.floor(exact).astype(np.int64)
+    whole: I8 = np.floor(exact).astype(np.int64)
     rest = np.argsort(whole - exact, kind="stable")[: n - int(whole.sum())]
     whole[rest] += 1
-    found: I8 = whole
-    return found
+    return whole
 
 
 def _stale(weight: F8, changed: tuple[float, float], rng: Stream) -> F8:
-    """Return 0, or for a share of the jobs an exponential number of some mean, at most log 100."""
+    """Return 0, or for a share of the jobs exponential numbers of a mean, at most log 100."""
     share, mean = changed
     if not share:
         return np.zeros(len(weight))
-    beyond = 1.0 - _even(weight, rng)
-    return np.clip(-mean * maths.log(beyond / share), 0.0, LARGEST)
+    beyond = 1.0 - _uniform_over_jobs(weight, rng)
+    return np.clip(-mean * maths.log(beyond / share), 0.0, LOG_MAX)
 
 
-def _even(weight: NDArray[Any], rng: Stream) -> F8:
-    """Return numbers between 0 and 1 whose quantiles hold for jobs, by `weight`, not programs."""
-    place = rng.permutation(len(weight))
-    even = np.empty(len(weight))
-    end = np.cumsum(weight[place])
-    even[place] = (end - weight[place] / 2) / (end[-1] if len(end) else 1.0)
-    return even
+def _uniform_over_jobs(weight: NDArray[Any], rng: Stream) -> F8:
+    """Draw uniform scores from 0 to 1, uniform over jobs (`weight`), not over programs."""
+    order = rng.permutation(len(weight))
+    scores = np.empty(len(weight))
+    end = np.cumsum(weight[order])
+    scores[order] = (end - weight[order] / 2) / (end[-1] if len(end) else 1.0)
+    return scores
 
 
 def _normal(weight: NDArray[Any], rng: Stream) -> F8:
-    return maths.normal_quantile(np.clip(_even(weight, rng), 1e-12, 1 - 1e-12))
+    return maths.normal_quantile(np.clip(_uniform_over_jobs(weight, rng), 1e-12, 1 - 1e-12))
 
 
 DAY_S = 86_400.0
-LARGEST = 4.605170185988092  # log 100
+LOG_MAX = 4.605170185988092  # log 100
 
 _BLUR = 0.4
-"""Standard deviation of inputs that are all usual, or all large."""
+"""Standard deviation of usual inputs among themselves, and of large ones."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +221,7 @@ class Drift:
 def deviations(
     programs: Programs, time_s: F8, drift: Drift, large: float, seed: int
 ) -> tuple[F8, F8, I8]:
-    """Return how far each run is from what is typical of its program."""
+    """Return each run's deviation from its program's typical: usual part, large inputs, version."""
     begin, end = float(time_s.min()), float(time_s.max())
     version = _versions(programs, time_s - begin, end - begin, drift.update_days, seed)
     version[: programs.n_jobs] += programs.stale[programs.program[: programs.n_jobs]] > 0
@@ -239,9 +240,9 @@ def deviations(
 
 
 def _inputs(n: int, large: float, seed: int) -> tuple[F8, F8]:
-    """Return the logarithm of inputs' sizes, in two parts: usual ones, and a share that is large.
+    """Draw the logarithm of inputs' sizes in two parts: usual variation, and a share that is large.
 
-    Together they are of mean 0 and variance 1.
+    Their sum has mean 0 and variance 1.
     """
     rng = stream(seed, "recurring", "inputs")
     normal, is_large = rng.standard_normal(n), rng.random(n) < large
@@ -253,8 +254,8 @@ def _inputs(n: int, large: float, seed: int) -> tuple[F8, F8]:
 def _versions(programs: Programs, since_s: F8, span_s: float, update_days: float, seed: int) -> I8:
     """Count each program's updates, a Poisson process, up to each run."""
     rng = stream(seed, "recurring", "updates")
-    most = int(3 + 3 * span_s / (update_days * DAY_S))
-    gaps = rng.exponential(update_days * DAY_S, (most, len(programs.wide)))
+    n_max = int(3 + 3 * span_s / (update_days * DAY_S))
+    gaps = rng.exponential(update_days * DAY_S, (n_max, len(programs.wide)))
     times = np.cumsum(gaps, axis=0)
     version: I8 = (times[:, programs.program] <= since_s).sum(axis=0).astype(np.int64)
     return version

@@ -1,10 +1,10 @@
-"""Jobs with deadlines like those that Jockey was tried on, and the cluster's other jobs.
+"""Recurring SCOPE jobs with deadlines, as in Jockey's evaluation, and background jobs.
 
-Ferguson et al., EuroSys 2012: seven jobs with the statistics of Table 2 and fourteen of their kind,
+Ferguson et al., EuroSys 2012: seven jobs with the statistics of Table 2 and fourteen similar ones,
 all recurring, with runs that vary as in Table 1. A workload holds one or more of them, with a
 recorded run of each to learn from (``training``), drawn failures (``failures``), and jobs without
-a deadline that keep the cluster busy. docs/jockey_workload.md says what is published, what is
-assumed, and how near the workload comes.
+a deadline that keep the cluster busy. docs/jockey_workload.md says which numbers are published,
+which are assumed, and how near the workload comes to the published ones.
 """
 
 from __future__ import annotations
@@ -41,48 +41,48 @@ def synthesize(
     initialise: bool = True,
     largest_input: bool = False,
 ) -> Workload:
-    """Synthesize a controlled run of jobs with deadlines, with the background of the cluster.
+    """Synthesize a controlled run of jobs with deadlines among background jobs.
 
     Parameters
     ----------
     jobs : int
-        How many jobs with a deadline, from `job` on in alphabetical order (`templates.NAMES`),
-        beginning again after the last.
+        Number of jobs with a deadline: `job` and those after it in alphabetical order
+        (`templates.NAMES`), beginning again after the last.
     seed : int
-        Seed of the run: what differs from other runs, what fails, and the background. The jobs and
-        their recorded runs are the same whatever it is.
+        Seed of the run's variation, failures and background. The jobs and their recorded runs do
+        not depend on it.
     job : str
-        The first of them; ``"F/long"`` says its deadline too.
+        Name of the first job; ``"F/long"`` sets its deadline too.
     deadline : {"short", "long"} or float
-        Which of the job's deadlines, or minutes (`deadlines`).
+        Published deadline of the job, or minutes (`make.deadline_s`).
     change : {"halve", "double", "triple"}, optional
-        What becomes of the deadline 10 minutes after submission.
+        Change of the deadline 10 minutes after submission.
     like_inputs : bool
-        Whether inputs are about as large as usual; if not they vary as those of recurring jobs do.
+        Draw inputs of about the usual size; if false, input sizes vary as those of recurring jobs.
     work : float, optional
-        How many times the work of the recorded run it needs; drawn where left out.
+        Work of the run as a multiple of the recorded run's; drawn by default.
     slow_stage : float
-        How many times as long the stage with the most work takes.
+        Factor of the run times of the stage with the most work.
     faults : bool
-        Whether attempts fail.
+        Let attempts of tasks fail.
     slots, utilization : int, float
-        Size of the cluster, and how busy ordinary jobs and those with deadlines keep it on average,
-        these spread evenly until they are due. 0 for no other jobs at all.
+        Size of the cluster, and its mean utilization by ordinary jobs and those with deadlines,
+        whose work counts as spread evenly until they are due. 0 for no other jobs at all.
     waiting : float
-        How many further jobs have tasks waiting on average: they come at random, and share what
-        the ordinary ones leave.
+        Mean number of further jobs that have tasks waiting: they arrive at random and share the
+        slots that the ordinary ones leave.
     every_s : float
         Time between submissions of the jobs, s.
     initialise : bool
-        Whether a token is held while a vertex initialises, in training too; if not, what goes
-        before a vertex takes neither token nor time.
+        Hold a token while a vertex initialises, in training too; if false, initialisation takes
+        neither token nor time.
     largest_input : bool
-        Whether the recorded run is of the largest of ten inputs (§4.4), rather than of a usual one.
+        Record the run of the largest of ten inputs (§4.4), rather than of a usual one.
 
     Returns
     -------
     Workload
-        A job's user is called as its template, so that to share between users is to share between
+        A job's user is named like its template, so that sharing between users is sharing between
         jobs with deadlines.
 
     Raises
@@ -90,16 +90,16 @@ def synthesize(
     InputError
         On an unknown job, deadline or change, or a number out of range.
     """
-    from sim.synth.scope_jobs.make import make  # loads scipy, which naming options needs not
+    from sim.synth.scope_jobs.make import make  # loads scipy, which listing options does not need
     from sim.synth.scope_jobs.templates import NAMES
 
-    name, _, own = job.partition("/")
+    name, _, job_deadline = job.partition("/")
     if name not in NAMES:
         raise InputError(unknown("job of scope_jobs", name, NAMES), rule="wrong option")
-    at = NAMES.index(name)
+    first = NAMES.index(name)
     return make(
-        [NAMES[(at + i) % len(NAMES)] for i in range(jobs)],
-        own or deadline,
+        [NAMES[(first + i) % len(NAMES)] for i in range(jobs)],
+        job_deadline or deadline,
         seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
         faults=faults, slots=slots, utilization=float(utilization), waiting=float(waiting),
         every_s=float(every_s), initialise=initialise, largest_input=largest_input,

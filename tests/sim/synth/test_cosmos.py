@@ -84,14 +84,14 @@ def test_inputs_and_users_are_as_the_rules_of_calibration_have_them():
 
 
 def test_the_workload_says_what_was_wanted_and_what_came_out(week, drawn):
-    pairs = drawn.meta["wanted, got"]
+    pairs = drawn.meta["target, actual"]
     assert set(pairs) == set(TARGETS) | set(AT_LEAST)
     assert pairs["blind, of recurring jobs"][0] == 0.34
     blind = [j for j in drawn.jobs.to_pylist() if j["template"] and j["input_mode"] == "blind"]
     n_recurring = sum(bool(j) for j in drawn.jobs["template"].to_pylist())
     assert pairs["blind, of recurring jobs"][1] == pytest.approx(len(blind) / n_recurring)
     assert pairs["recurring jobs"][1] == pytest.approx(n_recurring / drawn.n_jobs)
-    assert week.meta["wanted, got"] == pairs
+    assert week.meta["target, actual"] == pairs
 
 
 def test_the_profiler_finds_what_was_drawn(week, drawn):

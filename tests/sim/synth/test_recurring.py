@@ -1,4 +1,4 @@
-"""Recurring jobs: as varied, as loaded and as large as published."""
+"""Recurring jobs: variation, load and sizes as published."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sim.describe.slearn import (
     window_loads,
 )
 from sim.synth.recurring.fit import fit
-from sim.synth.recurring.giants import gathered, groups_of, unlike
+from sim.synth.recurring.giants import group_heaviest, group_rows, history_log_ratio
 from sim.synth.recurring.make import durations
-from sim.synth.recurring.presets import given, preset
+from sim.synth.recurring.presets import preset, preset_changes
 from sim.synth.recurring.tables import BOUNDS_S, heaviest, read_tables, write_tables
 
 
@@ -25,21 +25,21 @@ def drawn(request):
     return request.param, sim.synthesize("recurring", preset=request.param, seed=0)
 
 
-def test_variation_and_load_are_about_as_wanted_and_noted(drawn):
+def test_variation_and_load_are_near_their_targets_and_recorded(drawn):
     name, w = drawn
-    tables, noted = preset(name), w.meta["wanted, got"]
+    tables, noted = preset(name), w.meta["target, actual"]
     load = load_statistics(window_loads(w.columns.job_submit, w.columns.job_work, 150))
-    got = [
+    actual = [
         *np.nanquantile(jobs_over_time(w, tables.history_days * 86_400.0), [0.5, 0.9]),
         *np.nanquantile(jobs_over_space(w), [0.5, 0.9]),
         *(load[key] for key in ("load_average", "load_p50", "load_p90")),
     ]
-    assert [pair[1] for pair in noted.values()] == pytest.approx(got)
-    wanted = [*tables.over_time, *tables.over_space, *tables.load]
-    assert [pair[0] for pair in noted.values()] == wanted
-    assert got[2:5] == pytest.approx(wanted[2:5], rel=0.02)  # over space, and the load's mean
-    for at, (low, high) in NEAR[name].items():
-        assert low < got[at] / wanted[at] < high, list(noted)[at]
+    assert [pair[1] for pair in noted.values()] == pytest.approx(actual)
+    target = [*tables.over_time, *tables.over_space, *tables.load]
+    assert [pair[0] for pair in noted.values()] == target
+    assert actual[2:5] == pytest.approx(target[2:5], rel=0.02)  # over space, and the load's mean
+    for row, (low, high) in NEAR[name].items():
+        assert low < actual[row] / target[row] < high, list(noted)[row]
 
 
 NEAR = {
@@ -47,17 +47,17 @@ NEAR = {
     "2sigma": {0: (0.67, 1.01), 1: (1.15, 1.46), 5: (0.79, 1.38), 6: (0.72, 1.19)},
     "google2019": {0: (0.49, 0.76), 1: (1.03, 1.63), 5: (0.63, 1.16), 6: (0.86, 1.7)},
 }
-"""Where variation over time and the load's percentiles are, over what is wanted: what 20 seeds from
-100 on had. Fewer figures can be set than are wanted (docs/slearn_workloads.md)."""
+"""Range of actual over target, of variation over time and of the load's percentiles, over 20 seeds
+from 100 on. There are more targets than parameters to set (docs/slearn_workloads.md)."""
 MEANS = {"google2011": (0.99, 1.1), "2sigma": (0.78, 1.35), "google2019": (0.62, 1.36)}
 """The means of the first two over these seeds."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MEANS)
-def test_over_seeds_variation_over_time_is_where_it_was(name):
+def test_mean_variation_over_seeds_has_not_moved(name):
     drawn = [sim.synthesize("recurring", preset=name, seed=seed) for seed in range(100, 110)]
-    ratios = [[b / a for a, b in w.meta["wanted, got"].values()][:2] for w in drawn]
+    ratios = [[b / a for a, b in w.meta["target, actual"].values()][:2] for w in drawn]
     assert np.mean(ratios, axis=0) == pytest.approx(MEANS[name], rel=0.1)
     giants = [fit(w, 150) for w in drawn]
     assert np.mean([t.together[:2] for t in giants], axis=0) == pytest.approx(
@@ -71,36 +71,42 @@ UNLIKE = {"google2011": 0.2, "2sigma": 0.3, "google2019": 0.9}
 
 def test_the_heaviest_jobs_come_together_and_are_unlike_what_their_users_ran(drawn):
     name, w = drawn
-    tables, got = preset(name), fit(w, 150)
-    assert got.together[:2] == pytest.approx(tables.together[:2], abs=0.05)
-    assert got.unlike_user == pytest.approx(tables.unlike_user, abs=UNLIKE[name])
+    tables, fitted = preset(name), fit(w, 150)
+    assert fitted.together[:2] == pytest.approx(tables.together[:2], abs=0.05)
+    assert fitted.unlike_user == pytest.approx(tables.unlike_user, abs=UNLIKE[name])
 
 
 def test_heavy_jobs_are_put_together_and_no_others():
     seed = 7
     rng = np.random.default_rng(seed)
     work, user = rng.lognormal(0, 2.5, 800), rng.integers(0, 9, 800)
-    order = gathered(work, user, (0.5, 0.8, 0.2), seed)
+    order = group_heaviest(work, user, (0.5, 0.8, 0.2), seed)
     assert sorted(order) == list(range(800))
     heavy = np.sort(heaviest(work))
     light = order[~np.isin(order, heavy)]
     assert (np.diff(light) > 0).all()
-    group = groups_of(np.flatnonzero(np.isin(order, heavy)))
-    sizes, mine = np.bincount(group), work[order][np.isin(order, heavy)]
+    group = group_rows(np.flatnonzero(np.isin(order, heavy)))
+    sizes, heavy_work = np.bincount(group), work[order][np.isin(order, heavy)]
     assert (sizes > 1).sum() == round(0.2 * len(heavy))
     assert sizes[sizes > 1].sum() == round(0.5 * len(heavy))
     near = sizes[group] > 1
-    assert mine[near].sum() / mine.sum() == pytest.approx(0.8, abs=0.05)
-    few = gathered(np.ones(50), np.zeros(50, int), (0.9, 0.9, 0.2), seed)
+    assert heavy_work[near].sum() / heavy_work.sum() == pytest.approx(0.8, abs=0.05)
+    few = group_heaviest(np.ones(50), np.zeros(50, int), (0.9, 0.9, 0.2), seed)
     assert sorted(few) == list(range(50))
 
 
-def test_how_unlike_the_past_of_their_user_jobs_are():
+def test_log_ratio_of_jobs_to_the_past_of_their_user():
     past, mean_s = np.array([0, 0, 1]), np.array([1.0, 3.0, 5.0])
-    of, own_s, work_s = np.array([0, 1, 2]), np.array([2.0, 50.0, 1.0]), np.array([1.0, 3.0, 9.0])
-    got = unlike(past, mean_s, np.ones(3), of, own_s, work_s, 3)
-    assert got == pytest.approx(0.75 * np.log(0.1))
-    assert np.isnan(unlike(past, mean_s, np.ones(3), of[2:], own_s[2:], work_s[2:], 3))
+    job_user, job_mean_s, work_s = (
+        np.array([0, 1, 2]),
+        np.array([2.0, 50.0, 1.0]),
+        np.array([1.0, 3.0, 9.0]),
+    )
+    log_ratio = history_log_ratio(past, mean_s, np.ones(3), job_user, job_mean_s, work_s, 3)
+    assert log_ratio == pytest.approx(0.75 * np.log(0.1))
+    assert np.isnan(
+        history_log_ratio(past, mean_s, np.ones(3), job_user[2:], job_mean_s[2:], work_s[2:], 3)
+    )
 
 
 def test_jobs_are_as_wide_and_as_large_as_published(drawn):
@@ -134,45 +140,47 @@ def test_programs_have_no_past_run_one_or_more_as_often_as_fitted(drawn):
     name, w = drawn
     past = np.array(w.history["application"].to_pylist())
     n_past = np.array([(past == app).sum() for app in w.jobs["application"].to_pylist()])
-    new = 1 - given()[name].get("recurring", 1 - 0.2462)
+    new = 1 - preset_changes()[name].get("recurring", 1 - 0.2462)
     assert (n_past == 0).mean() == pytest.approx(new, abs=0.01)
     if name != "2sigma":
         assert (n_past == 1).mean() == pytest.approx(0.0943, abs=0.01)
 
 
-def test_what_is_drawn_can_be_fitted_again(tmp_path):
+def test_a_drawn_workload_can_be_fitted_again(tmp_path):
     w = sim.synthesize("recurring", preset="google2011", seed=3)
     again, first = fit(w, 150), preset("google2011")
-    for one, two in zip(again.strata, first.strata, strict=True):
-        assert (one.thin, one.large) == (two.thin, two.large)
-        assert one.jobs == pytest.approx(two.jobs, abs=0.002)
-        assert np.log(np.median(one.work_s) / np.median(two.work_s)) == pytest.approx(0, abs=0.1)
+    for actual, expected in zip(again.strata, first.strata, strict=True):
+        assert (actual.thin, actual.large) == (expected.thin, expected.large)
+        assert actual.jobs == pytest.approx(expected.jobs, abs=0.002)
+        assert np.log(np.median(actual.work_s) / np.median(expected.work_s)) == pytest.approx(
+            0, abs=0.1
+        )
         n = [
             np.average([n for n, _ in s.widths], weights=[k for _, k in s.widths])
-            for s in (one, two)
+            for s in (actual, expected)
         ]
         assert n[0] == pytest.approx(n[1], rel=0.25)
-    assert again.gone == pytest.approx(first.gone, rel=0.05)
+    assert again.history_only == pytest.approx(first.history_only, rel=0.05)
     assert again.users[1] == pytest.approx(first.users[1], abs=0.15)
-    write_tables(again, tmp_path / "mine.json")
-    assert read_tables(tmp_path / "mine.json") == again
-    mine = sim.synthesize("recurring", tables=str(tmp_path / "mine.json"), jobs=60, seed=1)
-    assert mine.n_jobs == 60
+    write_tables(again, tmp_path / "own.json")
+    assert read_tables(tmp_path / "own.json") == again
+    redrawn = sim.synthesize("recurring", tables=str(tmp_path / "own.json"), jobs=60, seed=1)
+    assert redrawn.n_jobs == 60
 
 
 def test_the_shipped_tables_are_those_of_the_authors_workload(shared_traces):
     w = sim.read_trace("slearn_authors", shared_traces / "slearn_authors", stretch=27.42)
-    mine, shipped = fit(w, 150), preset("google2011")
-    assert mine.strata == shipped.strata
-    assert (mine.together, mine.unlike_user) == (shipped.together, shipped.unlike_user)
-    assert mine.provenance["input_sha256"] == shipped.provenance["input_sha256"]
+    fitted, shipped = fit(w, 150), preset("google2011")
+    assert fitted.strata == shipped.strata
+    assert (fitted.together, fitted.unlike_user) == (shipped.together, shipped.unlike_user)
+    assert fitted.provenance["input_sha256"] == shipped.provenance["input_sha256"]
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("{", "not JSON"),
-        ('{"format": "recurring tables 2"}', "python -m sim fit WORKLOAD FILE"),
+        ('{"format": "recurring tables 3"}', "python -m sim fit WORKLOAD FILE"),
     ],
     ids=["json", "fields"],
 )
@@ -215,24 +223,24 @@ def test_the_same_seed_gives_the_same_bytes():
     assert again[0].digest == again[1].digest != again[2].digest
 
 
-def test_variation_is_what_is_asked_for():
-    wanted = {"over_time": (0.3, 0.9), "over_space": (0.1, 0.3)}
-    got = []
+def test_variation_meets_its_targets():
+    targets = {"over_time": (0.3, 0.9), "over_space": (0.1, 0.3)}
+    actual = []
     for seed in range(3):
-        w = sim.synthesize("recurring", preset="google2011", jobs=400, seed=seed, **wanted)
-        got.append({key: pair[1] for key, pair in w.meta["wanted, got"].items()})
-        assert got[-1]["over_space_p50"] == pytest.approx(0.1, rel=0.05)
-        assert got[-1]["over_space_p90"] == pytest.approx(0.3, rel=0.05)
-    assert np.median([each["over_time_p50"] for each in got]) == pytest.approx(0.3, rel=0.25)
+        w = sim.synthesize("recurring", preset="google2011", jobs=400, seed=seed, **targets)
+        actual.append({key: pair[1] for key, pair in w.meta["target, actual"].items()})
+        assert actual[-1]["over_space_p50"] == pytest.approx(0.1, rel=0.05)
+        assert actual[-1]["over_space_p90"] == pytest.approx(0.3, rel=0.05)
+    assert np.median([pairs["over_time_p50"] for pairs in actual]) == pytest.approx(0.3, rel=0.25)
 
 
 def test_tasks_have_exactly_the_mean_and_the_variation_of_their_job():
     n = np.array([1, 2, 50, 150])
-    mean, wanted = np.array([5.0, 7.0, 100.0, 3.0]), np.array([0.0, 0.18, 1.33, 0.04])
+    mean, target = np.array([5.0, 7.0, 100.0, 3.0]), np.array([0.0, 0.18, 1.33, 0.04])
     first = np.concatenate([[0], np.cumsum(n)])
-    task_s = durations(n, mean, wanted, seed=3)
+    task_s = durations(n, mean, target, seed=3)
     assert np.add.reduceat(task_s, first[:-1]) / n == pytest.approx(mean)
-    assert over_space(task_s, first)[1:] == pytest.approx(wanted[1:], rel=1e-6)
+    assert over_space(task_s, first)[1:] == pytest.approx(target[1:], rel=1e-6)
     assert (task_s > 0).all()
 
 

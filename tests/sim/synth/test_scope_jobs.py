@@ -1,4 +1,4 @@
-"""Jobs with deadlines: as published in Tables 1 to 3, in a cluster about as busy (EuroSys 2012)."""
+"""scope_jobs: Tables 1 to 3 and the utilization as published (EuroSys 2012)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sim.base.random import stream
 from sim.engine.recording import FirstComeFirstServed
 from sim.synth.scope_jobs.make import deadline_s, draw_background, draw_waiting
 from sim.synth.scope_jobs.statistics import statistics
-from sim.synth.scope_jobs.structure import A_P90_S, TABLE_2, Law, draw_structure
+from sim.synth.scope_jobs.structure import A_P90_S, TABLE_2, RunTimes, draw_structure
 from sim.synth.scope_jobs.templates import (
     ALONE_MIN,
     NAMES,
-    OVERLOADED,
+    P_OVERLOADED,
     RUN_SIGMA,
     SEVEN,
     STAGE_SIGMA,
     alone_s,
     draw_run,
-    extra,
     input_sigma,
+    overload_extra,
     recorded_run,
     template,
-    training_of,
+    recorded_training,
 )
 
 WITHIN = {
@@ -40,8 +40,8 @@ WITHIN = {
     "queueing, median, s": 0.05,
     "queueing, 90th percentile, s": 0.05,
 }
-"""How far a recorded run may be from what is published, as a part of it: of a percentile of the few
-dozen tasks of a stage some two standard errors."""
+"""Relative tolerance of a recorded run's statistics: for a percentile of the few dozen tasks of a
+stage, about two standard errors."""
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +51,10 @@ def controlled() -> sim.Workload:
 
 @pytest.mark.parametrize("job", SEVEN)
 def test_the_seven_jobs_are_as_published(job):
-    found = statistics(job)
-    assert ("work, h" in found) == (job == "F")
-    for what, (wanted, got) in found.items():
-        assert got == pytest.approx(wanted, rel=WITHIN[what], abs=0), what
+    result = statistics(job)
+    assert ("work, h" in result) == (job == "F")
+    for row, (published, actual) in result.items():
+        assert actual == pytest.approx(published, rel=WITHIN[row], abs=0), row
 
 
 def test_the_percentile_that_the_table_lacks_is_chosen_from_the_other_jobs():
@@ -68,19 +68,21 @@ def test_the_other_jobs_are_neither_too_short_nor_too_big():
     for name in NAMES[len(SEVEN) :]:
         low, high = ALONE_MIN
         assert low <= alone_s(template(name)) / 60 <= high
-    for what in ("place", "recorded"):
-        places = sorted(getattr(template(name), what) for name in SEVEN)
-        np.testing.assert_allclose(places, (np.arange(7) + 0.5) / 7)
+    for rank in ("variation_rank", "recorded_rank"):
+        ranks = sorted(getattr(template(name), rank) for name in SEVEN)
+        np.testing.assert_allclose(ranks, (np.arange(7) + 0.5) / 7)
 
 
 def test_deadlines_are_those_published_and_the_longer_twice_the_shorter():
-    known = {"E": 45, "F": 45, "G": 60}
-    assert {job: deadline_s(job, "short") / 60 for job in known} == known
-    factor = np.mean([60 * minutes / alone_s(template(job)) for job, minutes in known.items()])
+    published_min = {"E": 45, "F": 45, "G": 60}
+    assert {job: deadline_s(job, "short") / 60 for job in published_min} == published_min
+    factor = np.mean(
+        [60 * minutes / alone_s(template(job)) for job, minutes in published_min.items()]
+    )
     for job in SEVEN:
         short = deadline_s(job, "short")
         assert deadline_s(job, "long") == 2 * short
-        if job not in known:  # to the nearest five minutes
+        if job not in published_min:  # to the nearest five minutes
             assert abs(short - factor * alone_s(template(job))) <= 150
     assert deadline_s("H", "long") == deadline_s("H", "short") == 3600
     assert deadline_s("H", 12.5) == 750
@@ -89,45 +91,48 @@ def test_deadlines_are_those_published_and_the_longer_twice_the_shorter():
 @pytest.mark.parametrize(("stages", "barriers"), [(2, 0), (14, 0), (11, 1), (60, 15)])
 def test_a_structure_has_as_many_stages_barriers_and_vertices_as_asked_for(stages, barriers):
     for seed in range(20):
-        made = draw_structure(stages, barriers, 40 * stages, np.random.default_rng(seed))
-        assert len(made.n_tasks) == stages
-        assert made.n_tasks.sum() == 40 * stages
-        assert made.n_tasks.min() >= 1
-        assert (made.parent < made.child).all()
-        shuffled = set(made.child[~made.one_to_one].tolist())
+        structure = draw_structure(stages, barriers, 40 * stages, np.random.default_rng(seed))
+        assert len(structure.n_tasks) == stages
+        assert structure.n_tasks.sum() == 40 * stages
+        assert structure.n_tasks.min() >= 1
+        assert (structure.parent < structure.child).all()
+        shuffled = set(structure.child[~structure.one_to_one].tolist())
         assert len(shuffled) == barriers
-        one = made.one_to_one
-        assert (made.n_tasks[made.parent[one]] == made.n_tasks[made.child[one]]).all()
-        assert not shuffled & set(made.child[one].tolist())
+        one_to_one = structure.one_to_one
+        assert (
+            structure.n_tasks[structure.parent[one_to_one]]
+            == structure.n_tasks[structure.child[one_to_one]]
+        ).all()
+        assert not shuffled & set(structure.child[one_to_one].tolist())
 
 
 def test_a_law_gives_log_normal_times_with_the_percentile_it_names():
-    law = Law(np.array([10.0, 200.0]), 0.5)
-    drawn = law.run_s(np.array([100_000, 100_000]), np.random.default_rng(0))
+    run_times = RunTimes(np.array([10.0, 200.0]), 0.5)
+    drawn = run_times.run_s(np.array([100_000, 100_000]), np.random.default_rng(0))
     assert np.percentile(drawn[:100_000], 90) == pytest.approx(10.0, rel=0.02)
     assert np.percentile(drawn[100_000:], 90) == pytest.approx(200.0, rel=0.02)
     assert np.log(drawn[:100_000]).std() == pytest.approx(0.5, rel=0.02)
 
 
 def test_runs_differ_and_some_meet_an_overloaded_cluster():
-    one = template("B")
-    run_s = recorded_run(one, np.random.default_rng(0)).run_s
+    job = template("B")
+    run_s = recorded_run(job, np.random.default_rng(0)).run_s
     recorded = run_s.sum()
-    n_tasks = one.structure.n_tasks
+    n_tasks = job.structure.n_tasks
     share = np.add.reduceat(run_s, np.cumsum(n_tasks) - n_tasks) / recorded
     spread = np.hypot(RUN_SIGMA, STAGE_SIGMA * np.sqrt((share**2).sum()))
     streams = (np.random.default_rng(seed) for seed in range(600))
-    ratio = np.array([draw_run(one, rng).run_s.sum() for rng in streams]) / recorded
-    ratio *= np.exp(RUN_SIGMA * ndtri(one.recorded))  # which was one of the runs itself
+    ratio = np.array([draw_run(job, rng).run_s.sum() for rng in streams]) / recorded
+    ratio *= np.exp(RUN_SIGMA * ndtri(job.recorded_rank))  # which was one of the runs itself
     low, middle, high = np.percentile(np.log(ratio), (15.87, 50, 75))
     assert middle == pytest.approx(0.0, abs=0.05)
     assert middle - low == pytest.approx(spread, rel=0.2)
     # more than log-normal in the tail: beyond 4 spreads lie 3 in 100,000 of one
     overloaded = np.log(ratio) > 4 * spread
-    assert OVERLOADED / 2 < overloaded.mean() < 2 * OVERLOADED
+    assert P_OVERLOADED / 2 < overloaded.mean() < 2 * P_OVERLOADED
     assert high < 1.0
-    assert extra(0.5) == pytest.approx((23.5 / 12.7 + 18.5 / 12.7) / 2 - 1)
-    assert extra(0.1) < extra(0.5) < extra(0.9)
+    assert overload_extra(0.5) == pytest.approx((23.5 / 12.7 + 18.5 / 12.7) / 2 - 1)
+    assert overload_extra(0.1) < overload_extra(0.5) < overload_extra(0.9)
     assert input_sigma(0.02) < input_sigma(0.1) < input_sigma(0.5) < input_sigma(0.95)
 
 
@@ -138,10 +143,10 @@ def test_a_controlled_run_has_one_job_with_a_deadline_and_its_training(controlle
     assert columns.template_names[columns.job_template[row]] == "F"
     assert columns.job_submit[row] == 900.0
     stages = slice(*columns.job_stage0[row : row + 2])
-    known = columns.training
-    assert (known.template == columns.job_template[row]).all()
+    training = columns.training
+    assert (training.template == columns.job_template[row]).all()
     n_tasks = np.diff(columns.stage_task0)[stages]
-    assert np.bincount(known.column("stage")).tolist() == n_tasks.tolist()
+    assert np.bincount(training.column("stage")).tolist() == n_tasks.tolist()
     failing = np.flatnonzero(np.diff(columns.attempt0))
     first, last = columns.stage_task0[[stages.start, stages.stop]]
     assert len(failing) > 0
@@ -178,26 +183,26 @@ def test_the_cluster_is_about_as_busy_as_published():
 def test_the_background_comes_in_waves():
     drawn = draw_background(100.0, 20_000.0, np.random.default_rng(0))
     assert drawn.duration_s.sum() == pytest.approx(100.0 * 20_000.0)
-    of_job = np.add.reduceat(
+    job_work_s = np.add.reduceat(
         drawn.duration_s, np.cumsum(drawn.n_tasks.sum(1)) - drawn.n_tasks.sum(1)
     )
-    each = np.histogram(drawn.submit_s, 40, (0, 20_000), weights=of_job)[0] / 500
-    assert each.min() < 70
-    assert each.max() > 150
+    busy_slots = np.histogram(drawn.submit_s, 40, (0, 20_000), weights=job_work_s)[0] / 500
+    assert busy_slots.min() < 70
+    assert busy_slots.max() > 150
 
 
 def test_jobs_that_wait_for_spare_tokens_come_and_go():
     """A queue served by sharing, with three in it on average, takes 3/4 of what there is."""
-    at_first, work_s, until_s = [], 0.0, 50_000.0
+    n_at_start, work_s, until_s = [], 0.0, 50_000.0
     for seed in range(40):
         drawn = draw_waiting(3.0, 40.0, until_s, stream(seed, "test"))
-        at_first.append(int((drawn.submit_s == 0).sum()))
+        n_at_start.append(int((drawn.submit_s == 0).sum()))
         later = np.repeat(drawn.submit_s > 0, drawn.n_tasks[:, 0])
         work_s += drawn.duration_s[later].sum()
         assert (np.diff(drawn.submit_s) >= 0).all()
     assert work_s == pytest.approx(40 * 0.75 * 40.0 * until_s, rel=0.1)
-    assert np.mean(at_first) == pytest.approx(3.0, abs=1.5)
-    assert len(set(at_first)) > 4
+    assert np.mean(n_at_start) == pytest.approx(3.0, abs=1.5)
+    assert len(set(n_at_start)) > 4
     none = sim.synthesize("scope_jobs", job="B", utilization=0.0)
     assert none.n_jobs == 1
 
@@ -221,41 +226,43 @@ def test_a_deadline_may_change_and_work_be_given():
 
 
 def test_a_token_need_not_be_held_while_a_vertex_initialises():
-    held, free = (
+    with_token, without = (
         sim.synthesize("scope_jobs", job="F", utilization=0.0, initialise=initialise)
         for initialise in (True, False)
     )
-    assert held.jobs["cpu_s"].to_pylist() == free.jobs["cpu_s"].to_pylist()
-    assert free.columns.job_work[0] == pytest.approx(free.jobs["cpu_s"][0].as_py())
+    assert with_token.jobs["cpu_s"].to_pylist() == without.jobs["cpu_s"].to_pylist()
+    assert without.columns.job_work[0] == pytest.approx(without.jobs["cpu_s"][0].as_py())
     n = TABLE_2["F"].n_vertices
-    assert 5.8 * n < held.columns.job_work[0] - free.columns.job_work[0] < 8.0 * n
-    assert held.columns.training.column("init_s").min() > 0
-    assert free.columns.training.column("init_s").max() == 0
+    assert 5.8 * n < with_token.columns.job_work[0] - without.columns.job_work[0] < 8.0 * n
+    assert with_token.columns.training.column("init_s").min() > 0
+    assert without.columns.training.column("init_s").max() == 0
 
 
 def test_the_recorded_run_may_be_of_the_largest_input():
     """§4.4: at most 5 % more than usual where inputs are alike, and far more where they are not."""
-    usual, alike, every = (
-        training_of(["B"], inputs=inputs)["finish_s"].max() for inputs in (None, "alike", "all")
+    usual, like, any_size = (
+        recorded_training(["B"], inputs=inputs)["finish_s"].max() for inputs in (None, "like", "all")
     )
-    assert 1.0 < alike / usual <= 1.05
-    assert every / usual > 1.2
-    made, plain = (
+    assert 1.0 < like / usual <= 1.05
+    assert any_size / usual > 1.2
+    largest_workload, usual_workload = (
         sim.synthesize("scope_jobs", job="B", utilization=0.0, largest_input=largest)
         for largest in (True, False)
     )
-    assert made.training["finish_s"].to_numpy().max() == alike
-    np.testing.assert_array_equal(made.columns.task_duration, plain.columns.task_duration)
+    assert largest_workload.training["finish_s"].to_numpy().max() == like
+    np.testing.assert_array_equal(
+        largest_workload.columns.task_duration, usual_workload.columns.task_duration
+    )
 
 
 def test_one_stage_may_be_slow():
     usual, slow = (
-        sim.synthesize("scope_jobs", job="E", work=1.0, slow_stage=times, utilization=0.0)
-        for times in (1.0, 2.0)
+        sim.synthesize("scope_jobs", job="E", work=1.0, slow_stage=factor, utilization=0.0)
+        for factor in (1.0, 2.0)
     )
-    longer = slow.columns.stage_work / usual.columns.stage_work
-    (stage,) = np.flatnonzero(longer > 1)
-    assert 1.5 < longer[stage] < 2  # what goes before its vertices run takes no longer
+    ratio = slow.columns.stage_work / usual.columns.stage_work
+    (stage,) = np.flatnonzero(ratio > 1)
+    assert 1.5 < ratio[stage] < 2  # what goes before its vertices run takes no longer
     assert stage == np.argmax(usual.columns.stage_work)
 
 
@@ -268,8 +275,8 @@ def test_several_jobs_follow_each_other_by_name():
 
 
 def test_all_training_together_is_that_of_each():
-    both = training_of(["A", "B"])
-    alone = training_of(["B"])
+    both = recorded_training(["A", "B"])
+    alone = recorded_training(["B"])
     n = TABLE_2["A"].n_vertices
     assert both["template"][:n] == ["A"] * n
     np.testing.assert_array_equal(both["finish_s"][n:], alone["finish_s"])
