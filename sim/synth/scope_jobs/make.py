@@ -25,8 +25,8 @@ from sim.synth.scope_jobs.templates import (
     concat_tables,
     draw_run,
     recorded_run,
-    template,
     recorded_training,
+    template,
 )
 from sim.transforms.faults import fail_tasks
 from sim.workload.workload import Workload

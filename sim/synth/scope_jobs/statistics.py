@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.random import stream
 from sim.published import numbers
 from sim.synth.scope_jobs.structure import INIT_S, TABLE_2, WIDE
-from sim.synth.scope_jobs.templates import WORK_H, recorded_run, template, recorded_training
+from sim.synth.scope_jobs.templates import WORK_H, recorded_run, recorded_training, template
 from sim.workload.workload import Workload
 
 _TRAINING_ROWS = ("work, h", "queueing, median, s", "queueing, 90th percentile, s")

@@ -24,8 +24,8 @@ from sim.synth.scope_jobs.templates import (
     input_sigma,
     overload_extra,
     recorded_run,
-    template,
     recorded_training,
+    template,
 )
 
 WITHIN = {
@@ -241,7 +241,8 @@ def test_a_token_need_not_be_held_while_a_vertex_initialises():
 def test_the_recorded_run_may_be_of_the_largest_input():
     """§4.4: at most 5 % more than usual where inputs are alike, and far more where they are not."""
     usual, like, any_size = (
-        recorded_training(["B"], inputs=inputs)["finish_s"].max() for inputs in (None, "like", "all")
+        recorded_training(["B"], inputs=inputs)["finish_s"].max()
+        for inputs in (None, "like", "all")
     )
     assert 1.0 < like / usual <= 1.05
     assert any_size / usual > 1.2
