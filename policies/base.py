@@ -58,8 +58,8 @@ class Policy:
     def learns_from(self) -> tuple[str, ...]:
         """What of a workload its decisions rest on, and a workload may lack.
 
-        Of ``history`` and ``features`` (`sim.workload.past.learnable`); who runs the policy says so
-        where they are not there.
+        Of ``history`` and ``features`` (`sim.workload.history.available_data`); who runs the policy
+        says so where they are not there.
         """
         return ()
 

@@ -13,7 +13,7 @@ from sim.bounds import bound_arrays
 from sim.engine.record import Run
 from sim.metrics import compute
 from sim.metrics.jobs import gap_lb, prediction_error
-from sim.metrics.tokens import limits_of
+from sim.metrics.tokens import limit_changes
 
 
 class Result(Run):
@@ -108,7 +108,7 @@ class Result(Run):
         on. A job's first row is of its submission, whenever before the limit was set; no row of a
         job comes after its end.
         """
-        job, time_s, tokens = limits_of(self.limits_set, self.job_submit, self.job_finish)
+        job, time_s, tokens = limit_changes(self.limits_set, self.job_submit, self.job_finish)
         return pa.table({"job": job, "time_s": time_s, "tokens": tokens})
 
     @cached_property

@@ -166,7 +166,7 @@ def _python() -> str:
 
 def _workload_tables() -> list[str]:
     head = (sim.workload.schema.__doc__ or "").partition("\n\n")[2].strip()
-    return [head, *_tables({**sim.workload.schema.TABLES, **sim.workload.schema.OPTIONAL})]
+    return [head, *_tables({**sim.workload.schema.TABLES, **sim.workload.schema.OPTIONAL_TABLES})]
 
 
 def _lineage_logs() -> str:

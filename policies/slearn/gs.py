@@ -23,7 +23,7 @@ from policies.slearn.priors import Priors
 from sim.base.arrays import I4, I8
 from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
-from sim.workload.past import NAMES
+from sim.workload.history import NAMES
 
 EstimatorName = Literal["oracle", "history", "pilots", "truth_after_pilots", "posterior"]
 Statistic = Literal["utility", "median", "quantile", "mean"]

@@ -12,7 +12,7 @@ import numpy as np
 from policies.slearn.estimators import Estimator, Jobs
 from policies.slearn.histogram import Histogram, by_mean, by_median, by_quantile, by_utility
 from sim.engine.plan import World
-from sim.workload.past import DAY_S, NAMES, Features
+from sim.workload.history import DAY_S, NAMES, Features
 
 NAN = float("nan")
 NOTHING: list[tuple[float, ...]] = [()] * len(NAMES)
@@ -150,7 +150,7 @@ class History:
     past estimates were least wrong is taken. *How wrong* is the sum of the absolute errors of the
     estimates that the group gave when those jobs came, over the sum of what they took. A group that
     never gave one counts as wrong beyond measure, and of equals the feature that comes first in
-    `sim.workload.past.NAMES` goes. Where no feature has a group, the distribution of all jobs
+    `sim.workload.history.NAMES` goes. Where no feature has a group, the distribution of all jobs
     serves; where nothing has ended yet, there is no estimate.
 
     Otherwise: only the features `asked`; groups ranked by their `Points`; those that never gave an
@@ -184,7 +184,7 @@ class History:
         self._told: dict[int, list[tuple[float, ...]]] = {}
         self._asked: tuple[int, float, Histogram] | None = None
         self._past = past.tolist()
-        self._past_mean = features.past("mean_task_s").tolist()
+        self._past_mean = features.history_column("mean_task_s").tolist()
         self._moments = moments(features)
         self._moment = 0
 
@@ -271,7 +271,7 @@ class HistoryEstimator(Estimator):
     def __init__(self, world: World, history: History, leak_every: int = 0) -> None:
         self._jobs = Jobs(world)
         self._history = history
-        self._leaks = world.columns.features.numbered(leak_every)
+        self._leaks = world.columns.features.every_nth_job(leak_every)
         self._leaked: set[int] = set()
 
     def arrived(self, job: int, now: float, thin: bool) -> int:
@@ -299,7 +299,7 @@ class HistoryEstimator(Estimator):
 
 def _days_of(features: Features) -> float:
     """Return how many days before time 0 the history begins, rounded up; 14 if it does not."""
-    first_s = float(features.past("submit_s").min(initial=0.0))
+    first_s = float(features.history_column("submit_s").min(initial=0.0))
     return float(math.ceil(-first_s / DAY_S)) or LONGEST_DAYS
 
 
@@ -308,7 +308,7 @@ def moments(features: Features) -> list[tuple[float, bool, int]]:
 
     Of those without times each ends before the next one comes, and all before any other.
     """
-    submit, finish = features.past("submit_s"), features.past("finish_s")
+    submit, finish = features.history_column("submit_s"), features.history_column("finish_s")
     rows = np.arange(len(submit))
     time = np.concatenate([finish, submit])
     comes = np.concatenate([np.zeros(len(rows), bool), np.ones(len(rows), bool)])

@@ -14,7 +14,7 @@ from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.random import Normal, posterior
 from sim.engine.plan import World
-from sim.workload.past import NAMES
+from sim.workload.history import NAMES
 
 MOST_PERCENT = 3
 """The ratio that SLearn begins with (NSDI 2022, §5.1.2)."""
@@ -134,7 +134,7 @@ class Posterior(Pilots):
 class Spread:
     """How much the tasks of a stage differ: the mean of their squared coefficient of variation.
 
-    By the first feature of `sim.workload.past.NAMES` by which three like stages have ended,
+    By the first feature of `sim.workload.history.NAMES` by which three like stages have ended,
     else over all that have; 1, as of an exponential distribution, before any has. Stages of one
     task or of no length say nothing.
     """

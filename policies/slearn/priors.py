@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from policies.slearn.history import moments
 from sim.base import maths
 from sim.base.random import Normal
-from sim.workload.past import NAMES, Features
+from sim.workload.history import NAMES, Features
 
 SHORTEST_S = 1e-3
 """What takes less counts as this: logarithms are taken."""
@@ -84,7 +84,7 @@ class Priors:
         now, past = features.codes
         self.codes: list[list[int]] = now.tolist()
         self._past: list[list[int]] = past.tolist()
-        took = features.past("mean_task_s").clip(SHORTEST_S)
+        took = features.history_column("mean_task_s").clip(SHORTEST_S)
         self._past_log: list[float] = maths.log(took).tolist()
         self._moments = moments(features)
         self._moment = 0

@@ -130,6 +130,8 @@ def _work(inflow: Inflow, cluster: Capacity) -> Mapping[str, F8]:
     if cluster.unit:
         return {cluster.resources[0]: inflow.work[-1]}
     of = dict(zip(inflow.resources[:-1], inflow.work[:-1], strict=True))
-    transform.check_has("the workload", {name: work[-1] for name, work in of.items()}, cluster)
+    transform.check_resources(
+        "the workload", {name: work[-1] for name, work in of.items()}, cluster
+    )
     nothing = np.zeros_like(inflow.time_s)
     return {name: of.get(name, nothing) for name in cluster.resources}

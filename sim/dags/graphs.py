@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import I4, I8, offsets, ranges
-from sim.workload.paths import order_of
+from sim.workload.paths import order_stages
 from sim.workload.workload import Workload
 
 
@@ -106,7 +106,7 @@ class Graphs:
     @cached_property
     def order(self) -> I8:
         """Stages with parents before children, job by job, (G,) int64; InputError on a cycle."""
-        return order_of(self.job_stage0, self.edge0, self.edge_child)
+        return order_stages(self.job_stage0, self.edge0, self.edge_child)
 
     @cached_property
     def by_child(self) -> tuple[I8, I8]:

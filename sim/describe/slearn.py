@@ -130,15 +130,15 @@ def jobs_over_time(workload: Workload, window_s: float, of: I8 | None = None) ->
     now, past = columns.features.codes
     submit = columns.job_submit[columns.stage_job]
     mean = columns.stage_work / columns.stage_n_tasks
-    submit = np.concatenate([submit, columns.features.past("submit_s")])
+    submit = np.concatenate([submit, columns.features.history_column("submit_s")])
     finish = np.concatenate(
-        [submit[: len(mean)] + columns.stage_max_s, columns.features.past("finish_s")]
+        [submit[: len(mean)] + columns.stage_max_s, columns.features.history_column("finish_s")]
     )
     similar = Similar(
         np.concatenate([now, past]), submit, finish, np.arange(len(mean)) if of is None else of,
         window_s,
     )  # fmt: skip
-    return similar.variation(np.concatenate([mean, columns.features.past("mean_task_s")]))
+    return similar.variation(np.concatenate([mean, columns.features.history_column("mean_task_s")]))
 
 
 def window_loads(submit_s: F8, work_s: F8, n_slots: float) -> F8:

@@ -12,13 +12,13 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import Plugins
 from sim.engine.record import Run
+from sim.metrics.common import Metric
 from sim.metrics.jobs import speedups
-from sim.metrics.parts import Metric
 
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
 
 MODULES_LOADED = ("sim.metrics",)  # so that sim.base.sources knows
-FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("kernels", "parts"))
+FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("kernels", "common"))
 
 UTILIZATION = "utilization_"
 """Prefix of the metrics that each resource of the cluster has."""
@@ -56,7 +56,7 @@ METRICS: dict[str, Metric] = {
     name: _ALL[name] for name in (*_FIRST, *sorted(_ALL.keys() - {*_FIRST}))
 }
 
-OF_JOBS_ALONE: dict[str, Metric] = {
+ALONE_METRICS: dict[str, Metric] = {
     "makespan_mean_s": Metric("s", "lower", "mean makespan of jobs that run alone"),
     "gap_tight_lb_p50": Metric("1", "lower", "median of makespan over the tighter bound - 1"),
     "gap_tight_lb_p90": Metric("1", "lower", "90th percentile of makespan over that bound - 1"),
@@ -144,7 +144,7 @@ def metric(name: str) -> Metric:
     InputError
         If there is none of that name, naming the nearest.
     """
-    for known in (METRICS, OF_JOBS_ALONE):
+    for known in (METRICS, ALONE_METRICS):
         if name in known:
             return known[name]
     if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):

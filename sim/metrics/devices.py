@@ -10,7 +10,7 @@ from sim.base.arrays import F8, I8, offsets
 from sim.cluster.classes import capacity_in_quanta, quanta_per_device
 from sim.engine.plan.choice import Mix
 from sim.engine.record import Run
-from sim.metrics.parts import NAN, Metric
+from sim.metrics.common import NAN, Metric
 
 METRICS = {
     "devices_unallocated": Metric(
@@ -26,7 +26,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute both, of a run on machines with devices whose tasks are recorded."""
     if run.cluster.devices is None or run.task_devices is None:
         return {}
-    free, of_no_use = looks(run).T
+    free, of_no_use = device_samples(run).T
     total = run.cluster.total[run.cluster.resources.index(run.cluster.devices)]
     some = free > 0
     share = of_no_use[some] / free[some]
@@ -36,7 +36,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     }
 
 
-def looks(run: Run) -> F8:
+def device_samples(run: Run) -> F8:
     """Return what was free of devices when each job was submitted, and what was of no use: (L, 2).
 
     A task has its devices after its start and until before its end. The next task is one of the

@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import F8, I4
 from sim.cluster.sizing import queue_shares, stage_demands
 from sim.engine.record import Run
-from sim.metrics.parts import NAN, Metric
+from sim.metrics.common import NAN, Metric
 
 METRICS = {
     "jain_10s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 10 s"),

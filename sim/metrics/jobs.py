@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.base.arrays import F8, Mask
 from sim.engine.record import Run
-from sim.metrics.parts import NAN, Metric, done_of, makespan_s, mean, percentiles
+from sim.metrics.common import NAN, Metric, done_mask, makespan_s, mean, percentiles
 from sim.workload.columns import final_deadline_s
 
 METRICS = {
@@ -36,7 +36,7 @@ METRICS = {
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute the metrics of jobs; JCT is finish minus submission."""
-    done = done_of(run)
+    done = done_mask(run)
     submit, finish = run.job_submit[done], run.job_finish[done]
     jct = finish - submit
     cp_len = bounds["cp_len"][done]
@@ -63,14 +63,14 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 
 def gap_lb(run: Run, new_lb: F8) -> F8:
     """Compute JCT / ``new_lb`` - 1 of each job."""
-    jct = np.where(done_of(run), run.job_finish - run.job_submit, np.nan)
+    jct = np.where(done_mask(run), run.job_finish - run.job_submit, np.nan)
     return jct / np.where(new_lb > 0, new_lb, np.nan) - 1
 
 
 def prediction_error(run: Run) -> F8:
     """Compute |estimate - size| / size of each job; size is the sum of its tasks' durations."""
     size = run.workload.columns.job_work
-    known = done_of(run) & (size > 0) & np.isfinite(run.estimate_s)
+    known = done_mask(run) & (size > 0) & np.isfinite(run.estimate_s)
     return np.abs(run.estimate_s - size) / np.where(known, size, np.nan)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.engine.record import Run
-from sim.metrics.parts import Metric, done_of, mean
+from sim.metrics.common import Metric, done_mask, mean
 
 METRICS = {
     "bounded_slowdown_mean": Metric(
@@ -25,7 +25,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     gang = columns.job_min_tasks
     if not gang.any() or ((gang != columns.job_n_tasks) & (columns.job_n_tasks > 1)).any():
         return {}
-    return {"bounded_slowdown_mean": mean(bounded_slowdown(run)[done_of(run)])}
+    return {"bounded_slowdown_mean": mean(bounded_slowdown(run)[done_mask(run)])}
 
 
 def bounded_slowdown(run: Run) -> F8:

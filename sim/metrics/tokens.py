@@ -9,8 +9,8 @@ import numpy as np
 from sim.base.arrays import F8, I4
 from sim.engine.plan import NO_LIMIT
 from sim.engine.record import LimitsSet, Run
-from sim.metrics.parts import Metric
-from sim.workload.columns import final_deadline_s, or_default
+from sim.metrics.common import Metric
+from sim.workload.columns import column_or_default, final_deadline_s
 from sim.workload.schema import CPU
 from sim.workload.workload import Workload
 
@@ -26,7 +26,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     return {"allocation_above_oracle": above_oracle(run, cpu_s(run.workload))}
 
 
-def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tuple[I4, F8, I4]:
+def limit_changes(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tuple[I4, F8, I4]:
     """Return the limits that held while a job was there, by job and time."""
     parts = [(np.full(len(rows), time), rows, limit) for time, rows, limit in limits_set]
     if not any(len(rows) for _, rows, _ in parts):
@@ -42,7 +42,7 @@ def limits_of(limits_set: Sequence[LimitsSet], submit_s: F8, finish_s: F8) -> tu
 
 def cpu_s(workload: Workload) -> F8:
     """Return what the tasks of each job execute, (J,) s: ``jobs.cpu_s``, or all that they last."""
-    said = or_default(workload.jobs, CPU)
+    said = column_or_default(workload.jobs, CPU)
     return np.where(np.isnan(said), workload.columns.job_work, said)
 
 
@@ -56,7 +56,7 @@ def above_oracle(run: Run, needed_s: F8) -> float:
     throughout; NaN where there are none.
     """
     columns = run.workload.columns
-    job, time_s, tokens = limits_of(run.limits_set, run.job_submit, run.job_finish)
+    job, time_s, tokens = limit_changes(run.limits_set, run.job_submit, run.job_finish)
     until = np.append(time_s[1:], 0.0)
     last = np.append(job[1:] != job[:-1], True)[: len(job)]
     until[last] = run.job_finish[job[last]]

@@ -12,9 +12,9 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, Mask
 from sim.cluster.sizing import stage_demands
 from sim.engine.record import Run
-from sim.metrics.parts import NAN, Metric, done_of, makespan_s
+from sim.metrics.common import NAN, Metric, done_mask, makespan_s
 from sim.workload.columns import task_homes
-from sim.workload.inflow import since
+from sim.workload.inflow import step_integral
 
 N_BINS = 120
 """Points of `utilization_over_time`."""
@@ -39,7 +39,7 @@ METRICS = {
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute how much of each resource was used, and how many tasks ran beside their input."""
-    all_of_it = utilization_makespan(run, done_of(run), makespan_s(run))
+    all_of_it = utilization_makespan(run, done_mask(run), makespan_s(run))
     return {**utilization(run), "utilization_makespan": all_of_it, "tasks_local": local_share(run)}
 
 
@@ -123,7 +123,8 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
     resource = int(work.argmax())
     begin, held = start.min(), demand[stage, resource]
     edges = np.linspace(0.0, finish.max() - begin, n_bins + 1)
-    integral = since(start - begin, held, edges) - since(finish - begin, held, edges)
+    integral = step_integral(start - begin, held, edges)
+    integral -= step_integral(finish - begin, held, edges)
     used = np.diff(integral) / np.diff(edges)
     return {
         "resource": cluster.resources[resource],

@@ -9,7 +9,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.engine.record import Run
-from sim.metrics.parts import Metric, done_of
+from sim.metrics.common import Metric, done_mask
 
 N_POINTS = 121
 """Points of `value_over_time`."""
@@ -53,5 +53,5 @@ def _downloads(run: Run) -> tuple[F8, F8, F8]:
     downloads = run.workload.downloads
     job, time = downloads["job"].to_numpy(), downloads["time_s"].to_numpy()
     n = downloads["n"].to_numpy().astype(np.float64)
-    done = done_of(run)
+    done = done_mask(run)
     return time, n, np.where(done[job] & (time >= run.job_finish[job]), n, 0.0)

@@ -9,7 +9,7 @@ from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.random import stream
 from sim.transforms.parts import rebuilt, repeat_jobs, sample_jobs
 from sim.workload.paths import critical_path_s
-from sim.workload.tables import replaced, values
+from sim.workload.tables import values, with_column
 from sim.workload.workload import Workload
 
 
@@ -71,7 +71,7 @@ def squeeze(workload: Workload, span_s: Positive) -> Workload:
     submit = values(workload.jobs, "submit_s")
     span = float(submit[-1] - submit[0])
     factor = span_s / span if span else 1.0
-    jobs = replaced(workload.jobs, "submit_s", submit[0] + factor * (submit - submit[0]))
+    jobs = with_column(workload.jobs, "submit_s", submit[0] + factor * (submit - submit[0]))
     return rebuilt(workload, {"squeeze": float(span_s)}, jobs=jobs)
 
 

@@ -11,7 +11,7 @@ from sim.base.parameters import Positive, checked
 from sim.base.plugins import check_names
 from sim.transforms.parts import rebuilt
 from sim.workload.schema import DEMAND_PREFIX
-from sim.workload.tables import replaced, values
+from sim.workload.tables import values, with_column
 from sim.workload.workload import Workload
 
 
@@ -43,11 +43,11 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
     stages, tasks, uniform = workload.stages, None, workload.stage_duration_s
     for name in wanted:
         if name != "duration_s":
-            stages = replaced(stages, name, _apart(values(stages, name), ratio))
+            stages = with_column(stages, name, _apart(values(stages, name), ratio))
     if "duration_s" in wanted:
         if uniform is None:
             tasks = workload.tasks
-            tasks = replaced(tasks, "duration_s", _apart(values(tasks, "duration_s"), ratio))
+            tasks = with_column(tasks, "duration_s", _apart(values(tasks, "duration_s"), ratio))
         else:
             uniform = _apart(uniform, ratio)
     transform = {"heterogeneity": float(ratio), "of": list(wanted)}
@@ -90,5 +90,5 @@ def fit_machines(
         column = DEMAND_PREFIX + name
         demand = values(stages, column)
         source = (of or {}).get(name) or max(float(demand.max()), amount)
-        stages = replaced(stages, column, np.minimum(demand * (amount / source), amount))
+        stages = with_column(stages, column, np.minimum(demand * (amount / source), amount))
     return rebuilt(workload, {"machine": dict(machine)}, stages=stages)

@@ -16,7 +16,7 @@ from sim.base.parameters import Between, Factor, Share, checked
 from sim.base.random import Stream, stream
 from sim.transforms.parts import rebuilt
 from sim.workload.columns import Columns
-from sim.workload.tables import replaced
+from sim.workload.tables import with_column
 from sim.workload.workload import Workload
 
 MOST_FAILURES = 8
@@ -98,7 +98,7 @@ def straggle(
     if not 1 <= low <= high < np.inf:
         raise InputError(f"slower must be two rising numbers from 1 on, not {slower!r}")
     factor = straggling(workload.n_tasks, stream(seed, "stragglers"), rate, (low, high))
-    tasks = replaced(workload.tasks, "duration_s", workload.columns.task_duration * factor)
+    tasks = with_column(workload.tasks, "duration_s", workload.columns.task_duration * factor)
     noted = {"straggle": int((factor > 1).sum()), "seed": int(seed)}
     return rebuilt(workload, noted, validate=True, tasks=tasks)
 

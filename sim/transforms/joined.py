@@ -10,8 +10,8 @@ from sim.base.parameters import Count, checked
 from sim.base.random import Stream, stream
 from sim.transforms.parts import rebuilt
 from sim.workload.schema import FEATURES
-from sim.workload.tables import names, replaced, take_rows, values
-from sim.workload.transform import tasks_of
+from sim.workload.tables import names, take_rows, values, with_column
+from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
 
 FEWEST, MOST = 2, 5
@@ -62,10 +62,10 @@ def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload
     place = np.arange(len(rows)) - begin
     child = np.flatnonzero(place)
     parent = begin[child] + rng.integers(place[child])
-    tasks, duration_s = tasks_of(workload, rows)
+    tasks, duration_s = take_tasks(workload, rows)
     stages = take_rows(workload.stages, rows)
-    stages = replaced(stages, "job", np.repeat(np.arange(jobs, dtype=np.int32), sizes))
-    stages = replaced(stages, "name", [f"stage-{number}" for number in place])
+    stages = with_column(stages, "job", np.repeat(np.arange(jobs, dtype=np.int32), sizes))
+    stages = with_column(stages, "name", [f"stage-{number}" for number in place])
     for feature in FEATURES:
         if feature.name in workload.jobs.column_names:
             own = take_rows(workload.jobs.select([feature.name]), rows)[feature.name]

@@ -13,8 +13,8 @@ from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.workload.columns import job_n_tasks
-from sim.workload.tables import replaced, take_rows, values
-from sim.workload.transform import tasks_of
+from sim.workload.tables import take_rows, values, with_column
+from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
 
 
@@ -85,22 +85,22 @@ def repeat_jobs(
     stage = ranges(graphs.job_stage0[rows], graphs.job_stage0[rows + 1])
     first_edge = graphs.edge0[graphs.job_stage0]
     edge = ranges(first_edge[rows], first_edge[rows + 1])
-    tasks, duration_s = tasks_of(workload, stage)
+    tasks, duration_s = take_tasks(workload, stage)
     new_row = np.full(workload.n_jobs, -1, dtype=np.int32)
     new_row[rows[~copy]] = np.flatnonzero(~copy)
-    jobs = replaced(take_rows(workload.jobs, rows), "submit_s", submit_s)
+    jobs = with_column(take_rows(workload.jobs, rows), "submit_s", submit_s)
     job_edges, downloads = workload.job_edges, workload.downloads
     for key in ("upstream", "downstream"):
-        job_edges = replaced(job_edges, key, new_row[values(job_edges, key)])
+        job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])
     kind = take_rows(workload.stage_edges, edge)["kind"]
     return rebuilt(
         workload, transform, duration_s,
-        jobs=replaced(jobs, "job_id", _named(jobs["job_id"].to_pylist(), copy)),
-        stages=replaced(take_rows(workload.stages, stage), "job", many.stage_job),
+        jobs=with_column(jobs, "job_id", _named(jobs["job_id"].to_pylist(), copy)),
+        stages=with_column(take_rows(workload.stages, stage), "job", many.stage_job),
         tasks=tasks,
         stage_edges={"parent": many.edge_parent, "child": many.edge_child, "kind": kind},
         job_edges=job_edges,
-        downloads=replaced(downloads, "job", new_row[values(downloads, "job")]),
+        downloads=with_column(downloads, "job", new_row[values(downloads, "job")]),
     )  # fmt: skip
 
 

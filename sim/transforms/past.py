@@ -15,9 +15,9 @@ from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
 from sim.transforms.parts import history_of, rebuilt
 from sim.workload.columns import job_n_tasks
-from sim.workload.past import NAMES
+from sim.workload.history import NAMES
 from sim.workload.paths import critical_path_s
-from sim.workload.tables import replaced, take_rows, values
+from sim.workload.tables import take_rows, values, with_column
 from sim.workload.workload import Workload
 
 SHARED = ("application", "job_name", "user", "requested")
@@ -154,7 +154,7 @@ def _compressed(workload: Workload, ratio: float, widest: int, seed: int) -> Wor
     n_stages = np.bincount(values(workload.stages, "job"))[values(workload.stages, "job")]
     most = np.maximum(widest // n_stages, 1)
     kept = np.clip(np.ceil(n_tasks / max(ratio, 1.0)).astype(np.int64), 1, most)
-    stages = replaced(workload.stages, "n_tasks", kept.astype(np.int32))
+    stages = with_column(workload.stages, "n_tasks", kept.astype(np.int32))
     tasks = None
     if workload.stage_duration_s is None:
         task0 = workload.stage_task0

@@ -11,7 +11,7 @@ from sim.base.parameters import Between, Factor, checked
 from sim.base.random import stream
 from sim.transforms.parts import rebuilt
 from sim.workload.schema import INPUT_HOME, REMOTE_FACTOR
-from sim.workload.tables import replaced
+from sim.workload.tables import with_column
 from sim.workload.workload import Workload
 
 
@@ -74,5 +74,5 @@ def deal_queues(
     dealt = stream(seed, "queues").permutation(workload.n_jobs) % n
     names = pa.array([f"q{at}" for at in range(n)])
     queue = pa.DictionaryArray.from_arrays(pa.array(dealt.astype(np.int32)), names)
-    jobs = replaced(workload.jobs, "queue", queue)
+    jobs = with_column(workload.jobs, "queue", queue)
     return rebuilt(workload, {"queues": n, "seed": int(seed)}, jobs=jobs)

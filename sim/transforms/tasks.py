@@ -10,7 +10,7 @@ from sim.base.arrays import I8
 from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
 from sim.transforms.parts import rebuilt
-from sim.workload.tables import replaced, take_rows, values
+from sim.workload.tables import take_rows, values, with_column
 from sim.workload.workload import Workload
 
 STEPS = 60
@@ -66,7 +66,7 @@ def scale_tasks(
         rows = workload.stage_task0[:-1][stage] + place * n[stage] // new[stage]
         picked = take_rows(workload.tasks, rows)["duration_s"]
         tasks = {"stage": stage.astype(np.int32), "duration_s": picked}
-    stages = replaced(workload.stages, "n_tasks", new.astype(np.int32))
+    stages = with_column(workload.stages, "n_tasks", new.astype(np.int32))
     transform = {"scale_tasks": high, "load": load, "machines": machines}
     return rebuilt(workload, transform, stages=stages, tasks=tasks)
 

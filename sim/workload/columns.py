@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8, frozen, offsets
-from sim.workload.past import Features, Training
+from sim.workload.history import Features, Training
 from sim.workload.record import Tables
 from sim.workload.schema import (
     DEMAND_PREFIX,
@@ -87,8 +87,8 @@ class Columns:
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
     runs_on: tuple[str, ...]  # classes of machines (`sim.workload.schema.RUNS_ON`)
-    features: Features  # by what a job is known, and the jobs of the past (`sim.workload.past`)
-    training: Training  # the tasks of earlier runs of the jobs' templates (`sim.workload.past`)
+    features: Features  # by what a job is known, and the jobs of the past (`sim.workload.history`)
+    training: Training  # the tasks of earlier runs of the jobs' templates (`sim.workload.history`)
 
     @cached_property
     def stage_n_tasks(self) -> I8:
@@ -125,18 +125,18 @@ def build(workload: Tables) -> Columns:
     derived = {
         "job_stage0": job_stage0(workload),
         "job_deadline": jobs["deadline_s"].chunk(0).to_numpy(zero_copy_only=False),
-        "job_new_deadline": or_default(jobs, NEW_DEADLINE),
-        "job_new_deadline_at": or_default(jobs, NEW_DEADLINE_AT),
-        "job_requested": or_default(jobs, REQUESTED),
+        "job_new_deadline": column_or_default(jobs, NEW_DEADLINE),
+        "job_new_deadline_at": column_or_default(jobs, NEW_DEADLINE_AT),
+        "job_requested": column_or_default(jobs, REQUESTED),
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
-        "job_poll_lag": or_default(jobs, POLL_LAG),
+        "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
         "stage_task0": task0,
         "stage_demand": whole,
         "stage_demand_f": demand,
         "stage_work": work,
-        "stage_home": or_default(workload.stages, INPUT_HOME),
-        "stage_remote_factor": or_default(workload.stages, REMOTE_FACTOR),
+        "stage_home": column_or_default(workload.stages, INPUT_HOME),
+        "stage_remote_factor": column_or_default(workload.stages, REMOTE_FACTOR),
         "stage_runs_on": _runs_on(workload.stages)[0],
         "stage_max_s": longest,
         "stage_min_s": shortest,
@@ -189,7 +189,7 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
     )
 
 
-def arrays_of(columns: Columns) -> dict[str, NDArray[Any]]:
+def array_fields(columns: Columns) -> dict[str, NDArray[Any]]:
     """Return the arrays of `columns` by name."""
     by_name = {f.name: getattr(columns, f.name) for f in fields(columns)}
     return {k: v for k, v in by_name.items() if isinstance(v, np.ndarray)}
@@ -242,7 +242,7 @@ def job_n_tasks(workload: Tables) -> I8:
     return np.diff(workload.stage_task0[job_stage0(workload)])
 
 
-def or_default(table: pa.Table, column: Column) -> NDArray[Any]:
+def column_or_default(table: pa.Table, column: Column) -> NDArray[Any]:
     """Return a column that a table may do without: its values, or its default throughout."""
     if column.name in table.column_names:
         array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)

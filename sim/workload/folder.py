@@ -20,7 +20,7 @@ from sim.base import files, parquet
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.workload.record import Tables
-from sim.workload.schema import OPTIONAL, TABLES
+from sim.workload.schema import OPTIONAL_TABLES, TABLES
 from sim.workload.tables import normalise, plain, values
 
 _ROWS = 1 << 20
@@ -45,7 +45,7 @@ def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"can't make the folder: {error}", file=target) from error
-    optional = [name for name in OPTIONAL if getattr(workload, name).num_rows]
+    optional = [name for name in OPTIONAL_TABLES if getattr(workload, name).num_rows]
     with contextlib.ExitStack() as all_whole:  # each takes its place when the last is written
         for name in (*TABLES, *optional):
             extra = {_DIGEST: digest.encode()}
@@ -53,7 +53,7 @@ def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None
                 extra[_META] = meta
             file = all_whole.enter_context(files.atomic_write(target / f"{name}.parquet"))
             _write_file(file, _pieces(workload, name), extra)
-    for name in set(OPTIONAL) - set(optional):
+    for name in set(OPTIONAL_TABLES) - set(optional):
         (target / f"{name}.parquet").unlink(missing_ok=True)
 
 
@@ -73,7 +73,7 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
             raise InputError(
                 "the file is missing from the workload", file=path, rule="missing file"
             )
-    optional = {name: source / f"{name}.parquet" for name in OPTIONAL}
+    optional = {name: source / f"{name}.parquet" for name in OPTIONAL_TABLES}
     paths |= {name: path for name, path in optional.items() if path.is_file()}
     tables = {n: _read_file(p) for n, p in paths.items() if n != "tasks"}
     meta = _joint_metadata(paths)
@@ -191,7 +191,7 @@ def naming_the_file(folder: str | os.PathLike[str]) -> Iterator[None]:
         if error.file is not None or table is None:
             raise
         source = Path(folder)
-        file = source / f"{table[0]}.parquet" if table[0] in TABLES | OPTIONAL else source
+        file = source / f"{table[0]}.parquet" if table[0] in TABLES | OPTIONAL_TABLES else source
         raise InputError(error.message, file=file, rule=error.rule) from error
 
 
@@ -208,9 +208,9 @@ def digest(workload: Tables) -> str:
     """
     sha = hashlib.sha256()
     sha.update(json.dumps([_VERSION, dict(workload.quantum)], sort_keys=True).encode())
-    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", *OPTIONAL):
+    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", *OPTIONAL_TABLES):
         table: pa.Table = getattr(workload, name)
-        if name in OPTIONAL and table.num_rows == 0:
+        if name in OPTIONAL_TABLES and table.num_rows == 0:
             continue
         for column in table.column_names:
             _add_column(sha, f"{name}.{column}", table[column].chunk(0))

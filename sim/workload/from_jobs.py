@@ -13,7 +13,7 @@ from sim.workload.schema import (
     FEATURES,
     JOB_EDGE_KINDS,
     JOBS,
-    MAY_HAVE,
+    OPTIONAL_COLUMNS,
     REQUIRED,
     RUNS_ON,
     Column,
@@ -23,12 +23,12 @@ _JOB_KEYS: Mapping[str, Any] = {
     **{c.name: None if c.default is REQUIRED else c.default for c in JOBS},
     "stages": None,
 }
-_MAY_HAVE = ("inputs", "downloads", *(column.name for column in MAY_HAVE["jobs"]))
+_MAY_HAVE = ("inputs", "downloads", *(column.name for column in OPTIONAL_COLUMNS["jobs"]))
 _OF_STAGES = (RUNS_ON, *FEATURES)
 _STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(column.name for column in _OF_STAGES))
 
 
-def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what `Workload.from_tables` takes, by name, of what a person would write."""
     listed = [_checked_job(i, job) for i, job in enumerate(jobs)]
     listed.sort(key=lambda job: float(job["submit_s"]))
@@ -37,7 +37,7 @@ def tables_of(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
     edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
     demands: list[Mapping[str, float]] = []
-    columns |= _said(listed, MAY_HAVE["jobs"])
+    columns |= _said(listed, OPTIONAL_COLUMNS["jobs"])
     for row, job in enumerate(listed):
         stage0 = len(demands)
         names: dict[str, int] = {}

@@ -68,15 +68,15 @@ def inflow(workload: Tables) -> Inflow:
     start = submit[values(workload.stages, "job")] - submit[0] + head
     held = np.column_stack([quanta * quantum, np.ones(workload.n_stages)])
     n_tasks = values(workload.stages, "n_tasks").astype(np.float64)
-    done = np.stack([since(start, of_one * n_tasks, time) for of_one in held.T])
+    done = np.stack([step_integral(start, of_one * n_tasks, time) for of_one in held.T])
     # like tasks count as one, so that the sums have the same bits however they are held
     alike = longest == shortest
     weight = (held * n_tasks[:, None])[alike]
     for resource in range(len(names)):
-        done[resource] -= since((start + longest)[alike], weight[:, resource], time)
+        done[resource] -= step_integral((start + longest)[alike], weight[:, resource], time)
     for stage, duration in _unlike(workload, np.flatnonzero(~alike)):
         for resource in range(len(names)):
-            done[resource] -= since(start[stage] + duration, held[stage, resource], time)
+            done[resource] -= step_integral(start[stage] + duration, held[stage, resource], time)
     return Inflow(names, time, np.maximum.accumulate(np.maximum(done, 0.0), axis=1))
 
 
@@ -113,7 +113,7 @@ def stage_start_s(workload: Tables, longest_s: F8, submit_s: F8 | None = None) -
     return start
 
 
-def since(time: F8, weight: F8, edges: F8) -> F8:
+def step_integral(time: F8, weight: F8, edges: F8) -> F8:
     """Σ weight × (edge - time) over the times before each edge; edges ascend."""
     at = np.searchsorted(edges, time, side="left")  # the first edge that is not before the time
     n = len(edges)

@@ -9,7 +9,7 @@ from sim.base.errors import InputError
 from sim.workload.columns import Columns
 
 
-def order_of(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
+def order_stages(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
     """Order stages so that parents come before children, job by job; a cycle is an InputError."""
     from sim.workload.kernels import paths  # numba is loaded where a kernel runs
 
@@ -22,7 +22,7 @@ def order_of(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
 
 def topological_order(columns: Columns) -> I8:
     """Order the stages of a workload, read-only; see `order_of`."""
-    order = order_of(columns.job_stage0, columns.edge0, columns.edge_child)
+    order = order_stages(columns.job_stage0, columns.edge0, columns.edge_child)
     order.setflags(write=False)
     return order
 

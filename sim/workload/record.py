@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8, offsets
-from sim.workload.schema import DEMAND_PREFIX, OPTIONAL, TABLES, empty
+from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_TABLES, TABLES, empty
 from sim.workload.tables import values
 
 
@@ -34,10 +34,10 @@ class Tables:
     ) -> None:
         # for this package alone: normal tables, valid or about to be validated
         state = self.__dict__
-        for name in (*TABLES, *OPTIONAL):
+        for name in (*TABLES, *OPTIONAL_TABLES):
             if name in tables:
                 state[name] = tables[name]
-        for name in OPTIONAL:
+        for name in OPTIONAL_TABLES:
             state.setdefault(name, empty(name))
         if stage_duration_s is not None:
             stage_duration_s.setflags(write=False)

@@ -16,7 +16,7 @@ from sim.workload.record import Tables
 from sim.workload.schema import Column
 from sim.workload.tables import names, values
 
-MOST_S = 1e12
+MAX_S = 1e12
 """The longest time, s: doubles tell tenths of a millisecond there, and no sum overflows."""
 
 
@@ -56,7 +56,7 @@ def check_number(
     """Hold numbers of a column to its range."""
     if len(numbers) == 0:
         return
-    low, high = column.low, MOST_S if column.unit == "s" else np.inf
+    low, high = column.low, MAX_S if column.unit == "s" else np.inf
     with np.errstate(invalid="ignore"):
         smallest, largest = numbers.min(), numbers.max()
     if np.isfinite(smallest) and np.isfinite(largest) and (low is None or smallest >= low):

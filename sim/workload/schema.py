@@ -187,7 +187,7 @@ CPU: Final = Column(
     nullable=True,
     low=0,
 )
-MAY_HAVE: Final[dict[str, tuple[Column, ...]]] = {
+OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, REQUESTED, CPU, *FEATURES, *CLOCK),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES),
     "history": CLOCK,
@@ -250,7 +250,7 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "downloads": DOWNLOADS,
 }
 
-OPTIONAL: Final[dict[str, tuple[Column, ...]]] = {
+OPTIONAL_TABLES: Final[dict[str, tuple[Column, ...]]] = {
     "history": HISTORY,
     "training": TRAINING,
     "failures": FAILURES,
@@ -280,21 +280,21 @@ def demand_column(resource: str) -> Column:
 
 def empty(table: str) -> pa.Table:
     """Return the table of that name without rows."""
-    return pa.table({c.name: pa.array([], c.type) for c in columns_of(table)})
+    return pa.table({c.name: pa.array([], c.type) for c in required_columns(table)})
 
 
-def columns_of(table: str) -> tuple[Column, ...]:
+def required_columns(table: str) -> tuple[Column, ...]:
     """Return the columns that the table of that name must have."""
-    return TABLES[table] if table in TABLES else OPTIONAL[table]
+    return TABLES[table] if table in TABLES else OPTIONAL_TABLES[table]
 
 
 def describe() -> str:
     """Return the schema as a plain text for people, a line a column."""
     lines = []
-    for table, columns in (TABLES | OPTIONAL).items():
-        lines.append(table + (", if there is any" if table in OPTIONAL else ""))
+    for table, columns in (TABLES | OPTIONAL_TABLES).items():
+        lines.append(table + (", if there is any" if table in OPTIONAL_TABLES else ""))
         shown = (*columns, demand_column("<resource>")) if table == "stages" else columns
-        for c in (*shown, *MAY_HAVE.get(table, ())):
+        for c in (*shown, *OPTIONAL_COLUMNS.get(table, ())):
             kind = "category" if c.type == CATEGORY else str(c.type)
             values = f" ({', '.join(c.choices)})" if c.choices else ""
             lines.append(f"  {c.name:18} {kind:9} {c.unit:14} {c.meaning}{values}")

@@ -15,12 +15,12 @@ from sim.workload.schema import (
     CATEGORY,
     DEFAULT_QUANTUM,
     DEMAND_PREFIX,
-    MAY_HAVE,
+    OPTIONAL_COLUMNS,
     REQUIRED,
     SORT_KEYS,
     Column,
-    columns_of,
     demand_column,
+    required_columns,
 )
 
 TableLike: TypeAlias = pa.Table | Mapping[str, ArrayLike]
@@ -46,7 +46,7 @@ def normalise(name: str, table: TableLike) -> pa.Table:
             columns[column.name] = _constant(column, source.num_rows)
     for extra in sorted(set(source.column_names) - set(columns)):
         columns[extra] = plain(_one_chunk(source[extra]))
-    return in_order(name, pa.table(columns))
+    return sort_rows(name, pa.table(columns))
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -87,13 +87,13 @@ def _as_array(values: Any) -> Any:
 
 
 def _columns_of(name: str, source: pa.Table) -> list[Column]:
-    columns = list(columns_of(name))
+    columns = list(required_columns(name))
     if name == "stages":
         demands = sorted(c for c in source.column_names if c.startswith(DEMAND_PREFIX))
         if DEMAND_PREFIX in demands:
             raise InputError("stages: column 'demand_' names no resource", rule="wrong column")
         columns += [demand_column(c.removeprefix(DEMAND_PREFIX)) for c in demands]
-    columns += [c for c in MAY_HAVE.get(name, ()) if c.name in source.column_names]
+    columns += [c for c in OPTIONAL_COLUMNS.get(name, ()) if c.name in source.column_names]
     return columns
 
 
@@ -177,7 +177,7 @@ def _plain_category(array: pa.DictionaryArray) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(new_code[codes]), plain(names))
 
 
-def in_order(name: str, table: pa.Table) -> pa.Table:
+def sort_rows(name: str, table: pa.Table) -> pa.Table:
     """Return the table called `name` with its rows in the order of its sort keys."""
     if name not in SORT_KEYS or table.num_rows < 2:
         return table
@@ -191,7 +191,7 @@ def in_order(name: str, table: pa.Table) -> pa.Table:
 def _sort_key(table: pa.Table, column: str) -> NDArray[Any]:
     if not table[column].null_count:
         return values(table, column)
-    key = or_nan(table, column)
+    key = column_or_nan(table, column)
     return np.where(np.isnan(key), -np.inf, key)
 
 
@@ -201,7 +201,7 @@ def take_rows(table: pa.Table, rows: pa.Array | I8) -> pa.Table:
     return pa.table({c: plain(_one_chunk(table[c]).take(rows)) for c in table.column_names})
 
 
-def replaced(table: pa.Table, column: str, numbers: Any) -> pa.Table:
+def with_column(table: pa.Table, column: str, numbers: Any) -> pa.Table:
     """Return `table` with other values in one of its columns, or with one more column."""
     if column not in table.column_names:
         return table.append_column(column, pa.array(numbers))
@@ -226,7 +226,7 @@ def values(table: pa.Table, column: str) -> NDArray[Any]:
     return out
 
 
-def or_nan(table: pa.Table, column: str) -> F8:
+def column_or_nan(table: pa.Table, column: str) -> F8:
     """Return a column of numbers that may be null, NaN where it is."""
     array: F8 = table[column].chunk(0).to_numpy(zero_copy_only=False)
     return array
@@ -237,7 +237,7 @@ def names(table: pa.Table, column: str) -> tuple[str, ...]:
     return tuple(table[column].chunk(0).dictionary.to_pylist())
 
 
-def without_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
+def split_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
     """Take the column ``duration_s`` out of ``stages``, where it stands for a table of tasks."""
     if "duration_s" not in stages.column_names:
         raise InputError(
@@ -258,7 +258,7 @@ def with_demand(stages: pa.Table) -> pa.Table:
     return stages.append_column(DEMAND_PREFIX + "cpu", pa.array(np.ones(stages.num_rows)))
 
 
-def quantum_of(stages: pa.Table, meta: Mapping[str, Any] | None) -> dict[str, float]:
+def resource_quanta(stages: pa.Table, meta: Mapping[str, Any] | None) -> dict[str, float]:
     """Return the quantum of each resource that ``stages`` names: that of `meta`, or the default."""
     given = dict((meta or {}).get("quantum", {}))
     demands = [c for c in stages.column_names if c.startswith(DEMAND_PREFIX)]

@@ -15,7 +15,7 @@ from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
 from sim.workload.columns import job_stage0, stage_demand, stage_work_s
 from sim.workload.record import Tables
-from sim.workload.tables import in_order, replaced, take_rows, values
+from sim.workload.tables import sort_rows, take_rows, values, with_column
 
 W = TypeVar("W", bound=Tables)
 
@@ -40,7 +40,7 @@ def take(workload: W, job_rows: ArrayLike) -> W:
     stages = ranges(stage0[rows], stage0[rows + 1])
     new_job = _renumber(rows, workload.n_jobs)
     new_stage = _renumber(stages, workload.n_stages)
-    tasks, duration_s = tasks_of(workload, stages)
+    tasks, duration_s = take_tasks(workload, stages)
     tables = {
         "jobs": take_rows(workload.jobs, rows),
         "stages": _relabel(take_rows(workload.stages, stages), new_job, "job"),
@@ -56,14 +56,14 @@ def take(workload: W, job_rows: ArrayLike) -> W:
     return _rebuilt(workload, tables, duration_s)
 
 
-def tasks_of(workload: Tables, stages: I8) -> tuple[pa.Table | None, F8 | None]:
+def take_tasks(workload: Tables, stages: I8) -> tuple[pa.Table | None, F8 | None]:
     """Return the tasks of some stages, which count from 0; or, where it says it all, durations."""
     if workload.stage_duration_s is not None:
         return None, workload.stage_duration_s[stages]
     task0 = workload.stage_task0
     tasks = take_rows(workload.tasks, ranges(task0[stages], task0[stages + 1]))
     stage = np.repeat(np.arange(len(stages), dtype=np.int32), np.diff(task0)[stages])
-    return replaced(tasks, "stage", stage), None
+    return with_column(tasks, "stage", stage), None
 
 
 def slice_time(workload: W, begin_s: float, end_s: float) -> W:
@@ -84,7 +84,7 @@ def slice_time(workload: W, begin_s: float, end_s: float) -> W:
     kept = take(workload, np.arange(first, last))
     history = kept.history
     for column in ("submit_s", "finish_s"):
-        history = replaced(history, column, pc.subtract(history[column].chunk(0), begin_s))
+        history = with_column(history, column, pc.subtract(history[column].chunk(0), begin_s))
     return _with_times(
         kept,
         values(kept.jobs, "submit_s") - begin_s,
@@ -104,14 +104,14 @@ def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, f
         return {cluster.resources[0]: float(work.sum() / (span_s * cluster.total[0]))}
     demand, _, quantum = stage_demand(workload)
     held = dict(zip(workload.resources, maths.dot(work, demand) * quantum, strict=True))
-    check_has("the workload", held, cluster)
+    check_resources("the workload", held, cluster)
     return {
         name: float(held.get(name, 0.0) / (span_s * total))
         for name, total in zip(cluster.resources, cluster.total, strict=True)
     }
 
 
-def check_has(who: str, held: Mapping[str, Any], cluster: Capacity) -> None:
+def check_resources(who: str, held: Mapping[str, Any], cluster: Capacity) -> None:
     """Refuse a demand for what the cluster has none of; `held` is what is held, by resource."""
     for name, amount in held.items():
         if np.any(np.asarray(amount) > 0) and name not in cluster.resources:
@@ -181,7 +181,7 @@ def _renumber(rows: I8, n: int) -> I4:
 
 def _relabel(table: pa.Table, new: I4, *keys: str) -> pa.Table:
     for key in keys:
-        table = replaced(table, key, new[values(table, key)])
+        table = with_column(table, key, new[values(table, key)])
     return table
 
 
@@ -200,7 +200,7 @@ def _kept_failures(workload: Tables, stages: I8) -> pa.Table:
     new = _renumber(rows, workload.n_tasks)
     kept = _kept(workload.failures, new, "task")
     lost = values(kept, "lost")
-    return replaced(kept, "lost", np.where(lost < 0, lost, new[lost]))
+    return with_column(kept, "lost", np.where(lost < 0, lost, new[lost]))
 
 
 def _with_times(workload: W, submit_s: F8, download_s: F8, history: pa.Table) -> W:
@@ -209,7 +209,7 @@ def _with_times(workload: W, submit_s: F8, download_s: F8, history: pa.Table) ->
     if workload.stage_duration_s is None:
         tables["tasks"] = workload.tasks
     for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):
-        tables[name] = in_order(name, replaced(getattr(workload, name), column, time))
+        tables[name] = sort_rows(name, with_column(getattr(workload, name), column, time))
     return _rebuilt(workload, tables, workload.stage_duration_s)
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sim.workload.schema import DEMAND_PREFIX, MAY_HAVE, columns_of
+from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_COLUMNS, required_columns
 from sim.workload.tables import TableLike
 
 _NEAR = 0.75
@@ -14,14 +14,14 @@ _MORE = {"stages": ("duration_s",)}  # it stands for a table of tasks
 _RESOURCES = ("cpu", "cpus", "cores", "mem", "memory", "gpu", "gpus")
 
 
-def with_unused(
+def report_unused_columns(
     meta: Mapping[str, Any] | None, tables: Mapping[str, TableLike | None]
 ) -> dict[str, Any]:
     """Return `meta` with such columns of tables in its report, under ``columns_unused``."""
     unused: dict[str, int] = {}
     for name, table in tables.items():
         given: Any = {} if table is None else table
-        for column, near in meant(name, getattr(given, "column_names", given)).items():
+        for column, near in suggest_columns(name, getattr(given, "column_names", given)).items():
             unused[f"{name}.{column}: did you mean {near}?"] = len(given[column])
     known = dict(meta or {})
     if unused:
@@ -31,7 +31,7 @@ def with_unused(
     return known
 
 
-def meant(table: str, names: Iterable[str]) -> dict[str, str]:
+def suggest_columns(table: str, names: Iterable[str]) -> dict[str, str]:
     """Tell of columns of the table called `table` which one of the schema they may be meant for.
 
     One that the table has cannot be meant by another; a number with its unit is meant for no text.
@@ -42,7 +42,7 @@ def meant(table: str, names: Iterable[str]) -> dict[str, str]:
     {'user_name': 'user'}
     """
     given = list(names)
-    known = [*(c.name for c in (*columns_of(table), *MAY_HAVE.get(table, ())))]
+    known = [*(c.name for c in (*required_columns(table), *OPTIONAL_COLUMNS.get(table, ())))]
     known += _MORE.get(table, ())
     free = [name for name in known if name not in given]
     near = {}

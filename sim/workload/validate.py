@@ -8,21 +8,21 @@ from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.distinct import first_repeat
 from sim.base.errors import InputError
-from sim.workload.columns import codes, job_n_tasks, or_default
+from sim.workload.columns import codes, column_or_default, job_n_tasks
 from sim.workload.record import Tables
 from sim.workload.rules import check_column, check_number, fail, refuse
 from sim.workload.schema import (
     DEMAND_PREFIX,
     EDGE_KINDS,
     JOB_EDGE_KINDS,
-    MAY_HAVE,
     NEW_DEADLINE,
     NEW_DEADLINE_AT,
-    OPTIONAL,
+    OPTIONAL_COLUMNS,
+    OPTIONAL_TABLES,
     TABLES,
     demand_column,
 )
-from sim.workload.tables import or_nan, values
+from sim.workload.tables import column_or_nan, values
 
 _MAX_QUANTA = 2.0**45
 
@@ -53,7 +53,7 @@ def validate(workload: Tables) -> None:
 def _check_sizes(workload: Tables) -> None:
     if workload.n_jobs == 0:
         raise InputError("the workload is empty; it needs at least one job", rule="empty workload")
-    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", *OPTIONAL):
+    for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads", *OPTIONAL_TABLES):
         rows = getattr(workload, name).num_rows
         if rows > np.iinfo(np.int32).max:
             raise InputError(f"{name} has {rows} rows; at most 2^31 - 1", rule="too many rows")
@@ -169,7 +169,7 @@ def _check_ascending(
 
 def validate_optional(workload: Tables) -> None:
     """Hold to their rules the tables and columns that a workload may have."""
-    for name, columns in OPTIONAL.items():
+    for name, columns in OPTIONAL_TABLES.items():
         for column in columns:
             check_column(workload, name, getattr(workload, name), column)
     _check_deadlines(workload)
@@ -180,13 +180,13 @@ def validate_optional(workload: Tables) -> None:
 
 def _check_deadlines(workload: Tables) -> None:
     jobs = workload.jobs
-    present = [c for c in MAY_HAVE["jobs"] if c.nullable and c.name in jobs.column_names]
+    present = [c for c in OPTIONAL_COLUMNS["jobs"] if c.nullable and c.name in jobs.column_names]
     for column in present:
         check_column(workload, "jobs", jobs, column)
     if not present:
         return
-    named = ~np.isnan(or_default(jobs, NEW_DEADLINE))
-    timed = ~np.isnan(or_default(jobs, NEW_DEADLINE_AT))
+    named = ~np.isnan(column_or_default(jobs, NEW_DEADLINE))
+    timed = ~np.isnan(column_or_default(jobs, NEW_DEADLINE_AT))
     missing = jobs["deadline_s"].chunk(0).is_null().to_numpy(zero_copy_only=False)
     text = "a deadline that changes needs deadline_s, new_deadline_s and new_deadline_at_s"
     half = (named != timed) | (named & missing)
@@ -194,10 +194,10 @@ def _check_deadlines(workload: Tables) -> None:
 
 
 def _check_history(workload: Tables) -> None:
-    for column in MAY_HAVE["history"]:
+    for column in OPTIONAL_COLUMNS["history"]:
         if column.name in workload.history.column_names:
             check_column(workload, "history", workload.history, column)
-    submit, finish = (or_nan(workload.history, f"{name}_s") for name in ("submit", "finish"))
+    submit, finish = (column_or_nan(workload.history, f"{name}_s") for name in ("submit", "finish"))
     refuse(
         workload, "history", np.isnan(submit) != np.isnan(finish),
         lambda _: "it has one of submit_s and finish_s; give both, or neither",

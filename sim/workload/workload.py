@@ -17,20 +17,20 @@ from sim.workload import folder as _folder
 from sim.workload import transform
 from sim.workload.columns import Columns
 from sim.workload.folder import digest
-from sim.workload.from_jobs import tables_of
+from sim.workload.from_jobs import tables_from_jobs
 from sim.workload.inflow import Inflow, inflow
 from sim.workload.paths import submit_span_s
 from sim.workload.record import Tables
-from sim.workload.schema import OPTIONAL, TABLES, empty
+from sim.workload.schema import OPTIONAL_TABLES, TABLES, empty
 from sim.workload.tables import (
     TableLike,
     normalise,
-    quantum_of,
+    resource_quanta,
+    split_duration,
     values,
     with_demand,
-    without_duration,
 )
-from sim.workload.unknown_columns import with_unused
+from sim.workload.unknown_columns import report_unused_columns
 from sim.workload.validate import validate as _validate
 from sim.workload.validate import validate_optional
 
@@ -110,18 +110,19 @@ class Workload(Tables):
             "failures": failures,
         }
         tables = {n: empty(n) if t is None else normalise(n, t) for n, t in given.items()}
-        meta = with_unused(meta, given)
+        meta = report_unused_columns(meta, given)
         duration_s = None
         if tasks is None:
             del tables["tasks"]
-            tables["stages"], duration_s = without_duration(tables["stages"])
+            tables["stages"], duration_s = split_duration(tables["stages"])
         elif "duration_s" in tables["stages"].column_names:
             raise InputError(
                 "stages has a column 'duration_s' beside a table of tasks; give one of the two",
                 rule="duration given twice",
             )
         tables["stages"] = with_demand(tables["stages"])
-        workload = cls(tables, duration_s, {**meta, "quantum": quantum_of(tables["stages"], meta)})
+        meta = {**meta, "quantum": resource_quanta(tables["stages"], meta)}
+        workload = cls(tables, duration_s, meta)
         if validate:
             _validate(workload)
         return workload
@@ -164,7 +165,7 @@ class Workload(Tables):
         >>> Workload.from_jobs([{"submit_s": 0.0, "stages": [reads, joins]}]).n_tasks
         3
         """
-        return cls.from_tables(**tables_of(jobs))
+        return cls.from_tables(**tables_from_jobs(jobs))
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Workload:
@@ -248,7 +249,7 @@ class Workload(Tables):
 
     def _kept(self) -> dict[str, pa.Table]:
         """Return the tables that it is made of; tasks only where they are no expansion."""
-        kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL) if n in self.__dict__}
+        kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL_TABLES) if n in self.__dict__}
         if self.stage_duration_s is not None:
             kept.pop("tasks", None)
         return kept
@@ -325,7 +326,7 @@ class Workload(Tables):
         built = state.pop("columns", None)
         if built is not None:
             shared = _columns.shared_with_tables(self)
-            mine = _columns.arrays_of(built)
+            mine = _columns.array_fields(built)
             state["derived"] = {k: v for k, v in mine.items() if k not in shared}
         return state
 

@@ -142,7 +142,7 @@ def load(recipe: Recipe) -> Workload:
 
 def describe(workload: Workload) -> dict[str, Any]:
     """Describe a workload as it is remembered."""
-    from sim.workload.past import learnable  # loads Arrow, which a workload has loaded
+    from sim.workload.history import available_data  # loads Arrow, which a workload has loaded
 
     meta = {key: value for key, value in workload.meta.items() if key != "quantum"}
     about = {
@@ -150,7 +150,7 @@ def describe(workload: Workload) -> dict[str, Any]:
         "n_jobs": workload.n_jobs,
         "n_stages": workload.n_stages,
         "n_tasks": workload.n_tasks,
-        "learnable": learnable(workload.jobs, workload.stages, workload.history),
+        "learnable": available_data(workload.jobs, workload.stages, workload.history),
         "meta": meta,
     }
     plain: dict[str, Any] = json.loads(canonical(about))  # as it will be read back

@@ -26,7 +26,7 @@ from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
 from sim.transforms.parts import rebuilt
 from sim.workload.columns import job_n_tasks, job_stage0
-from sim.workload.tables import replaced, take_rows, values
+from sim.workload.tables import take_rows, values, with_column
 from sim.workload.workload import Workload
 
 Cut = Literal["tasks", "time"]
@@ -205,15 +205,15 @@ def _cut(
     source = old0[:-1][job]
     source[~mine] = kept
     stages = take_rows(workload.stages, source)
-    stages = replaced(stages, "job", job.astype(np.int32))
-    stages = replaced(stages, "n_tasks", n_tasks.astype(np.int32))
+    stages = with_column(stages, "job", job.astype(np.int32))
+    stages = with_column(stages, "n_tasks", n_tasks.astype(np.int32))
     place = np.arange(len(job)) - np.repeat(offsets(n_new)[:-1], n_new)
     old = workload.stages["name"].to_pylist()
     names = [f"S{k + 1}" if m else old[s] for k, m, s in zip(place, mine, source, strict=True)]
     where = np.flatnonzero(mine)
     return rebuilt(
         workload, transform, _one_duration(workload, source, factor), True,
-        stages=replaced(stages, "name", names),
+        stages=with_column(stages, "name", names),
         tasks=None if _is_plain(workload) else _tasks(workload, begin, n_tasks, factor),
         stage_edges={"parent": where[graphs.edge_parent], "child": where[graphs.edge_child]},
     )  # fmt: skip

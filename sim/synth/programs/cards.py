@@ -18,7 +18,7 @@ from sim.describe.flow import job_work_s
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
-from sim.workload.tables import names, or_nan, values
+from sim.workload.tables import column_or_nan, names, values
 from sim.workload.workload import Workload
 
 LABELS = ("template", "application", "job_name", "user", "queue", "requested", "input_mode")
@@ -67,7 +67,7 @@ def fit_cards(workload: Workload) -> tuple[Card, ...]:
     columns = [values(jobs, name).astype(np.int64) for name in LABELS if name in jobs.column_names]
     priority = np.unique(values(jobs, "priority"), return_inverse=True)[1]
     asked_s, due_s = (
-        or_nan(jobs, name) if name in jobs.column_names else np.full(len(gang), np.nan)
+        column_or_nan(jobs, name) if name in jobs.column_names else np.full(len(gang), np.nan)
         for name in ("requested_s", "deadline_s")
     )
     of_kind = bool((asked_s > 0).any())
@@ -85,7 +85,11 @@ def fit_cards(workload: Workload) -> tuple[Card, ...]:
     score = maths.normal_quantile((ranks(work_s) + 0.5) / workload.n_jobs)
     cp_s = np.maximum(critical_path_s(workload.columns), 1e-9)
     spread = _spread(workload)
-    poll = or_nan(jobs, "poll_lag_s") if "poll_lag_s" in jobs.column_names else np.zeros(len(card))
+    poll = (
+        column_or_nan(jobs, "poll_lag_s")
+        if "poll_lag_s" in jobs.column_names
+        else np.zeros(len(card))
+    )
     inputs, lags = _inputs(workload, card), _lags(workload)
     typical = np.stack([_medians(template, of) for of in attributes(workload)], axis=1)
     cards: list[Card] = []

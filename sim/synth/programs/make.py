@@ -20,7 +20,7 @@ from sim.synth.programs.file import Fitted
 from sim.transforms.parts import rebuilt, repeat_jobs
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
-from sim.workload.tables import replaced, values
+from sim.workload.tables import values, with_column
 from sim.workload.workload import Workload
 
 NEAR_TURNS = 4.0
@@ -61,7 +61,7 @@ def make(
     whole = _due(whole, cards, runs, np.where(named, program, -1), deadline, seed)
     if kinds:
         asked = pa.array(asked_s, from_pandas=True)
-        whole = rebuilt(whole, None, jobs=replaced(whole.jobs, "requested_s", asked))
+        whole = rebuilt(whole, None, jobs=with_column(whole.jobs, "requested_s", asked))
     whole = past.linked(whole, cards, runs, seed)
     made = past.cut(whole, history)
     synth = {
@@ -75,7 +75,7 @@ def make(
 def _labelled(workload: Workload, cards: tuple[Card, ...], runs: Runs) -> Workload:
     """Give jobs their programs' names; those that ran once have another name in every block."""
     jobs = workload.jobs
-    jobs = replaced(jobs, "job_id", [f"run-{at:07d}" for at in range(workload.n_jobs)])
+    jobs = with_column(jobs, "job_id", [f"run-{at:07d}" for at in range(workload.n_jobs)])
     told = [(card.labels, card.priority, card.gang) for card in cards]
     n_runs = Counter(label for label, card in zip(told, cards, strict=True) for _ in card.at)
     once = [card.is_program and n_runs[of] == 1 for of, card in zip(told, cards, strict=True)]
@@ -93,14 +93,14 @@ def _labelled(workload: Workload, cards: tuple[Card, ...], runs: Runs) -> Worklo
         if not any(named):
             continue
         column = pa.DictionaryArray.from_arrays(pa.array(at, pa.int32()), pa.array(named))
-        jobs = replaced(jobs, label, column.cast(pa.string()).dictionary_encode())
+        jobs = with_column(jobs, label, column.cast(pa.string()).dictionary_encode())
     priority = np.array([card.priority for card in cards])[runs.card]
     gang = np.array([card.gang for card in cards])[runs.card]
     poll = np.array([card.poll_lag_s for card in cards])[runs.card]
-    jobs = replaced(jobs, "priority", priority)
-    jobs = replaced(jobs, "min_tasks", np.where(gang, job_n_tasks(workload), 0).astype(np.int32))
+    jobs = with_column(jobs, "priority", priority)
+    jobs = with_column(jobs, "min_tasks", np.where(gang, job_n_tasks(workload), 0).astype(np.int32))
     if poll.any():
-        jobs = replaced(jobs, "poll_lag_s", pa.array(poll))
+        jobs = with_column(jobs, "poll_lag_s", pa.array(poll))
     return rebuilt(workload, None, jobs=jobs)
 
 
@@ -134,7 +134,7 @@ def _due(
     due = cp_s * drawn([card.deadline for card in cards], runs.card, lot)
     if np.isnan(due).all() and deadline is not None:
         due = deadline * _before(program, cp_s)
-    jobs = replaced(jobs, "deadline_s", pa.array(due, pa.float64(), from_pandas=True))
+    jobs = with_column(jobs, "deadline_s", pa.array(due, pa.float64(), from_pandas=True))
     return rebuilt(workload, None, jobs=jobs)
 
 

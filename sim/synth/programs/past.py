@@ -19,7 +19,7 @@ from sim.transforms.parts import history_of, rebuilt
 from sim.workload.columns import stage_durations
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
-from sim.workload.tables import names, or_nan, take_rows, values
+from sim.workload.tables import column_or_nan, names, take_rows, values
 from sim.workload.workload import Workload
 
 RECORDED = 3
@@ -134,7 +134,7 @@ def _recorded(workload: Workload, n_past: int) -> dict[str, Any] | None:
     """Return the tasks of the last runs, before, of the programs of jobs with a deadline."""
     known = names(workload.jobs, "template")
     code = values(workload.jobs, "template")
-    due = ~np.isnan(or_nan(workload.jobs, "deadline_s"))
+    due = ~np.isnan(column_or_nan(workload.jobs, "deadline_s"))
     wanted = set(code[n_past:][due[n_past:]].tolist())
     seen: dict[int, int] = {}
     chosen: list[tuple[int, int]] = []

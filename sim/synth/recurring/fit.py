@@ -13,7 +13,7 @@ from sim.describe.slearn import jobs_over_space, jobs_over_time, load_statistics
 from sim.synth.recurring.giants import group_rows, history_log_ratio
 from sim.synth.recurring.tables import BOUNDS_S, WIDE, Stratum, Tables, heaviest, quantiles_at
 from sim.workload.columns import Columns
-from sim.workload.past import NAMES
+from sim.workload.history import NAMES
 from sim.workload.workload import Workload
 
 N_QUANTILES_MAX = 40
@@ -44,7 +44,7 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
     )
     alone = int(max(now.max(), past.max())) + 1 + np.arange(len(now))
     now = np.where(now < 0, alone, now)  # a job without a name is a program with one run
-    past_s, past = columns.features.past("mean_task_s")[past >= 0], past[past >= 0]
+    past_s, past = columns.features.history_column("mean_task_s")[past >= 0], past[past >= 0]
     n_tasks, work_s = np.diff(columns.stage_task0), columns.job_work
     n_programs = int(max(now.max(initial=0), past.max(initial=0))) + 1
     n_past = np.bincount(past, minlength=n_programs)
@@ -68,7 +68,7 @@ def fit(workload: Workload, n_slots: int, note: str | None = None) -> Tables:
             )
         )
     loads = load_statistics(window_loads(columns.job_submit, work_s, n_slots))
-    since_s = float(columns.job_submit[0] - columns.features.past("submit_s").min())
+    since_s = float(columns.job_submit[0] - columns.features.history_column("submit_s").min())
     days = UNTIMED_DAYS if columns.features.untimed.any() else max(math.ceil(since_s / DAY_S), 1)
     over_time = jobs_over_time(workload, days * DAY_S)
     return Tables(
@@ -166,7 +166,7 @@ def _feature_values(columns: Columns, feature: str, n_jobs: int) -> tuple[float,
     features, column = columns.features, NAMES.index(feature)
     codes = np.concatenate(features.codes)
     mean_s = np.concatenate(
-        [columns.stage_work / columns.stage_n_tasks, features.past("mean_task_s")]
+        [columns.stage_work / columns.stage_n_tasks, features.history_column("mean_task_s")]
     )
     valid = np.flatnonzero(
         (codes[:, column] >= 0) & (codes[:, NAMES.index("application")] >= 0) & (mean_s > 0)
@@ -204,7 +204,7 @@ def _unlike_user(columns: Columns, rows: I8) -> float | None:
     features = columns.features
     user = NAMES.index("user")
     now, past = (side[:, user].astype(np.int64) for side in features.codes)
-    mean_s = features.past("mean_task_s")
+    mean_s = features.history_column("mean_task_s")
     has_history = (past >= 0) & (mean_s > 0)
     n_users = int(max(now.max(initial=0), past.max(initial=0))) + 1
     rows = rows[now[rows] >= 0]

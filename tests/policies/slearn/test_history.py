@@ -9,7 +9,7 @@ import pytest
 
 import sim
 from policies.slearn.history import History, Points
-from sim.workload.past import NAMES
+from sim.workload.history import NAMES
 
 DAY = 86_400.0
 NAN = float("nan")

@@ -8,7 +8,7 @@ import pytest
 import policies
 import sim
 from sim.engine.plan import Mix
-from sim.metrics.devices import looks
+from sim.metrics.devices import device_samples
 
 KINDS = [
     {"count": 2, "class": "a", "cpu": 6, "devices": {"gpu": 3}},
@@ -61,7 +61,7 @@ def test_what_is_of_no_use_is_what_lists_say(policy):
                 if int(r.task_devices[task]) >> d & 1:
                     devices[m][d] -= min(gpu, 1.0)
         wanted.append(of_no_use(cluster, mix, free, devices))
-    np.testing.assert_allclose(looks(r), wanted, atol=1e-6)
+    np.testing.assert_allclose(device_samples(r), wanted, atol=1e-6)
     free, useless = np.array(wanted).T
     assert r.metrics["devices_unallocated"] == pytest.approx(free[-1] / 10)
     assert r.metrics["fragmentation"] == pytest.approx((useless / free)[free > 1e-9].mean())

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import sim
-from sim.workload.schema import OPTIONAL
+from sim.workload.schema import OPTIONAL_TABLES
 
 
 def small() -> dict[str, dict[str, list[Any]]]:
@@ -157,7 +157,7 @@ def _failures(
 
 def expanded(workload: sim.Workload) -> sim.Workload:
     """Return the same workload with every task in a table."""
-    names = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads", *OPTIONAL)
+    names = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads", *OPTIONAL_TABLES)
     return sim.Workload.from_tables(
         **{name: getattr(workload, name) for name in names}, meta=workload.meta
     )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import sim
-from sim.workload.schema import OPTIONAL, TABLES
+from sim.workload.schema import OPTIONAL_TABLES, TABLES
 from tests.sim.workload.tables import expanded, table_workloads
 
 
@@ -114,7 +114,7 @@ def test_any_workload_survives(w):
         back = pickle.loads(pickle.dumps(w, protocol=protocol))
         assert (
             sim.Workload.from_tables(
-                **{n: getattr(back, n) for n in (*TABLES, *OPTIONAL)},
+                **{n: getattr(back, n) for n in (*TABLES, *OPTIONAL_TABLES)},
                 meta=back.meta,
             ).digest
             == w.digest

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sim
-from sim.workload.unknown_columns import meant
+from sim.workload.unknown_columns import suggest_columns
 from tests.sim.workload.tables import build
 
 
@@ -31,7 +31,7 @@ from tests.sim.workload.tables import build
     ],
 )  # fmt: skip
 def test_the_nearest_that_is_missing(table, names, near):
-    assert meant(table, names) == near
+    assert suggest_columns(table, names) == near
 
 
 def test_reading_counts_them_and_carries_them_along(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sim.metrics import METRICS, OF_JOBS_ALONE
+from sim.metrics import ALONE_METRICS, METRICS
 from sweep.stats.metric_format import style
 
 
@@ -61,7 +61,7 @@ def test_a_name_of_ones_own_is_its_label(name: str, kind: str) -> None:
     assert (shown.better, shown.meaning) == (None, "")
 
 
-@pytest.mark.parametrize("name", [*METRICS, *OF_JOBS_ALONE])
+@pytest.mark.parametrize("name", [*METRICS, *ALONE_METRICS])
 def test_a_unit_is_what_the_metric_says(name: str) -> None:
-    unit = {**METRICS, **OF_JOBS_ALONE}[name].unit
+    unit = {**METRICS, **ALONE_METRICS}[name].unit
     assert (style(name).kind == "seconds") == (unit == "s")

@@ -23,14 +23,14 @@ class Metric:
     against_baseline: bool = False  # whether it compares a run with the baseline's
 
 
-def done_of(run: Run) -> Mask:
+def done_mask(run: Run) -> Mask:
     """Tell which jobs are done: finished, and not failed."""
     return np.isfinite(run.job_finish) & ~run.job_failed
 
 
 def makespan_s(run: Run) -> float:
     """Return the last finish of the jobs done minus the first submission of all; NaN if none is."""
-    finish = run.job_finish[done_of(run)]
+    finish = run.job_finish[done_mask(run)]
     return float(finish.max() - run.workload.columns.job_submit[0]) if len(finish) else NAN
 
 

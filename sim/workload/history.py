@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import I4, Mask
-from sim.workload.tables import names, or_nan, values
+from sim.workload.tables import column_or_nan, names, values
 
 NAMES = ("application", "job_name", "user", "day", "hour", "requested")
 """The features, in the order of their columns (Jajoo et al., NSDI 2022, §4.2)."""
@@ -52,14 +52,14 @@ class Features:
             now[:, f] = np.where(own >= 0, own, now[:, f])
         return now, past
 
-    def past(self, column: str) -> NDArray[Any]:
+    def history_column(self, column: str) -> NDArray[Any]:
         """Return a column of numbers of the history, (H,), in the order in which its jobs end."""
         if column not in ("submit_s", "finish_s") or not self.untimed.any():
             return values(self.history, column)
-        begin = np.fmin.reduce(or_nan(self.history, "submit_s"), initial=0.0)
-        return np.where(self.untimed, begin, or_nan(self.history, column))
+        begin = np.fmin.reduce(column_or_nan(self.history, "submit_s"), initial=0.0)
+        return np.where(self.untimed, begin, column_or_nan(self.history, column))
 
-    def numbered(self, every: int) -> frozenset[int]:
+    def every_nth_job(self, every: int) -> frozenset[int]:
         """Rows of the jobs whose number is a multiple of `every`; none for 0.
 
         The number is what `job_id` ends in; a job whose id ends in no digit has none.
@@ -72,14 +72,14 @@ class Features:
     @cached_property
     def untimed(self) -> Mask:
         """Of which jobs of the past only the order is known, (H,)."""
-        return np.isnan(or_nan(self.history, "submit_s"))
+        return np.isnan(column_or_nan(self.history, "submit_s"))
 
 
 def _moment(table: pa.Table, name: str) -> I4:
     if name in table.column_names:
         return values(table, name)
     unit, cycle = (DAY_S, 7) if name == "day" else (HOUR_S, 24)
-    at = np.floor(or_nan(table, "submit_s") / unit) % cycle
+    at = np.floor(column_or_nan(table, "submit_s") / unit) % cycle
     return np.where(np.isnan(at), -1, at).astype(np.int32)
 
 
@@ -91,7 +91,7 @@ def _coded(table: pa.Table, column: str, known: dict[str, int]) -> I4:
     return np.array(lookup, dtype=np.int32)[values(table, column)] if lookup else np.zeros(0, "i4")
 
 
-def learnable(jobs: pa.Table, stages: pa.Table, history: pa.Table) -> list[str]:
+def available_data(jobs: pa.Table, stages: pa.Table, history: pa.Table) -> list[str]:
     """Return which of "history" and "features" (but for when jobs come) a workload has."""
     named = [name for name in NAMES if name not in ("day", "hour")]
     tables = [(table, name) for table in (jobs, stages) for name in named]

@@ -10,7 +10,7 @@ import pytest
 import sim
 from sim.synth.alibaba2018.transforms import change_load
 from sim.transforms import amplify
-from sim.workload import past as features
+from sim.workload import history as features
 from sim.workload import schema
 from tests.sim.workload.tables import build
 
@@ -107,7 +107,7 @@ def test_history_travels(built):
     assert back.history.equals(w.history)
     for mine, other in zip(w.columns.features.codes, back.columns.features.codes, strict=True):
         np.testing.assert_array_equal(mine, other)
-    assert back.columns.features.past("mean_task_s").tolist() == [0.0, 7.0, 2.5]
+    assert back.columns.features.history_column("mean_task_s").tolist() == [0.0, 7.0, 2.5]
 
 
 def test_transforms_keep_the_history():
@@ -155,10 +155,10 @@ def test_of_some_of_the_past_only_the_order_is_known():
     w = known(**none)
     assert w.history["mean_task_s"].to_pylist() == [1.0, 3.0, 2.0]
     assert w.columns.features.untimed.tolist() == [True, True, False]
-    assert w.columns.features.past("finish_s").tolist() == [0.0, 0.0, 6.0]
+    assert w.columns.features.history_column("finish_s").tolist() == [0.0, 0.0, 6.0]
     later = w.slice_time(1.0, 1e6)
     assert later.history["submit_s"].to_pylist() == [None, None, 4.0]
-    assert later.columns.features.past("submit_s").tolist() == [0.0, 0.0, 4.0]
+    assert later.columns.features.history_column("submit_s").tolist() == [0.0, 0.0, 4.0]
 
 
 def test_a_record_has_both_times_or_none():
