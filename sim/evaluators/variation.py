@@ -48,7 +48,9 @@ def evaluate(
     """
     columns = workload.columns
     submit_s = columns.job_submit
-    first_s = min(float(submit_s[0]), *columns.features.history_column("submit_s").tolist(), float("inf"))
+    first_s = min(
+        float(submit_s[0]), *columns.features.history_column("submit_s").tolist(), float("inf")
+    )
     late = np.flatnonzero(submit_s >= first_s + max(DAYS) * 86_400.0)
     eligible = late if len(late) else np.arange(workload.n_jobs)
     rows = np.sort(stream(seed, "variation").permutation(eligible)[:sample])
