@@ -1,6 +1,7 @@
 """The simulated world: workloads, clusters, the kernel, bounds and metrics.
 
-Importing this package is cheap; what needs the compiled kernel or pandas is loaded on first use.
+Importing this package is cheap; modules that need the compiled kernel or pandas are loaded on first
+use.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sim.traces import read_trace
     from sim.workload.workload import Workload
 
-_HOME = {
+_MODULES = {
     "Cluster": "sim.cluster.cluster",
     "DeadlockError": "sim.base.errors",
     "InputError": "sim.base.errors",
@@ -48,8 +49,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'sim' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    value = getattr(importlib.import_module(_MODULES[name]), name)
     globals()[name] = value
     return value

@@ -1,4 +1,4 @@
-"""What a policy of your own imports: the plan that it fills, and the world that it sees."""
+"""Public API for your own policy: the plan that it fills, and the world that it reads."""
 
 from sim.engine.plan import NO_LIMIT, Batch, Event, Fit, Order, Plan, Scheduler, World
 

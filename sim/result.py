@@ -17,28 +17,28 @@ from sim.metrics.tokens import limit_changes
 
 
 class Result(Run):
-    """The outcome of one run, as columns.
+    """Outcome of one run, as columns, with tables, bounds and metrics.
 
     Attributes
     ----------
     workload, cluster, policy, seed
-        What was run.
+        The arguments of the run.
     job_submit : (J,) float64
-        When the job was submitted, s: later than in the workload if it waited for inputs.
+        Submission of each job, s: later than in the workload if it waited for inputs.
     job_start, job_finish : (J,) float64
-        When the job's first task started and its last one ended, s; NaN if that never was.
+        Start of the job's first task and end of its last one, s; NaN if it never started or ended.
     job_failed : (J,) bool
-        Whether the job failed.
+        True if the job failed.
     task_start, task_finish : (T,) float64 or None
-        The same for each task; None with record="jobs", as what follows on tasks.
+        Start and end of each task, s; None with record="jobs", as the next two.
     task_machine : (T,) int32 or None
         The machine it ran on.
     task_devices : (T,) int64 or None
-        Which of its machine's devices it took, as bits; None where machines have none.
+        The devices of its machine that it took, as bits; None where machines have none.
     job_estimate : (J,) float64 or None
-        What the policy took for the sum of the job's task durations, s; NaN for nothing.
+        The policy's estimate of the sum of the job's task durations, s; NaN for none.
     limits_set : sequence of (float, (N,) int32, (N,) int32)
-        When the policy set run limits (s; NaN for before the run), of which jobs, and to what.
+        Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
     """
 
     @cached_property
@@ -79,8 +79,8 @@ class Result(Run):
     def tasks(self) -> pa.Table | None:
         """A row a task: job_id, stage, task, machine, start_s, finish_s; None with record="jobs".
 
-        And ``devices`` where machines have some: which of them, as bits. ``stage`` is the row of
-        the workload's stages, ``task`` the index within the stage.
+        ``devices`` as well where machines have some, as bits. ``stage`` is the row of the
+        workload's stages, ``task`` the index within the stage.
         """
         if self.task_start is None:
             return None
@@ -105,7 +105,7 @@ class Result(Run):
         """A row for each time the policy set a job's run limit: job, time_s, tokens.
 
         By job and time; ``job`` is the row of the workload's jobs, ``tokens`` the limit from then
-        on. A job's first row is of its submission, whenever before the limit was set; no row of a
+        on. A job's first row is at its submission, even if the limit was set before; no row of a
         job comes after its end.
         """
         job, time_s, tokens = limit_changes(self.limits_set, self.job_submit, self.job_finish)
@@ -113,24 +113,23 @@ class Result(Run):
 
     @cached_property
     def metrics(self) -> dict[str, float]:
-        """Numbers of the run by name; each is defined in `sim.metrics`.
+        """Metrics of the run by name; each is defined in `sim.metrics`.
 
         Raises
         ------
         InputError
-            If the run was simulated with record="jobs": some of them need to know when each task
-            ran.
+            If the run was simulated with record="jobs": some metrics need the times of tasks.
         """
         if self.task_start is None:
             raise InputError(
-                "record='jobs' keeps no times of tasks, which metrics need: simulate with "
+                "metrics need the times of tasks, which record='jobs' does not keep: simulate with "
                 "record='tasks', the default",
                 rule="record",
             )
         return compute(self, self.bounds)
 
     def __repr__(self) -> str:
-        """Say what was run, and how it came out."""
+        """Describe the run and its outcome in one line."""
         n_failed = int(self.job_failed.sum())
         jct_s = (self.job_finish - self.job_submit)[~self.job_failed]
         mean = f"; mean JCT {jct_s.mean():.6g} s" if len(jct_s) else ""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Scheduler
-from sim.engine.simulate import simulate as run_of
+from sim.engine.simulate import simulate as run
 from sim.result import Result
 from sim.workload.workload import Workload
 
@@ -26,15 +26,15 @@ def simulate(
     Parameters
     ----------
     workload : Workload
-        What is submitted.
+        The jobs that are submitted.
     cluster : Cluster
-        What it runs on.
+        The cluster that they run on.
     policy : Scheduler
-        What decides, e.g. ``policies.build("sjf")``.
+        The scheduling policy, e.g. ``policies.build("sjf")``.
     seed : int
-        Seed of whatever the policy draws.
+        Seed of the policy's random streams.
     record : {"jobs", "tasks"}
-        "tasks" keeps when and where each task ran, which metrics need; "jobs" does without, and
+        "tasks" records when and where each task ran, which metrics need; "jobs" does not, and
         saves 20 bytes and some 10 ns a task.
 
     Returns
@@ -46,8 +46,8 @@ def simulate(
     InputError
         If a demand, a gang or a queue can never fit, before anything runs.
     PolicyError
-        If the policy fills a column with nonsense.
+        If the policy fills a column with invalid values.
     DeadlockError
         If jobs are left that can never go on.
     """
-    return Result(**vars(run_of(workload, cluster, policy, seed=seed, record=record)))
+    return Result(**vars(run(workload, cluster, policy, seed=seed, record=record)))

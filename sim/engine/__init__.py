@@ -1,1 +1,1 @@
-"""simulate(): the plan that a policy writes, its layout, the run's record."""
+"""simulate(): the policy's plan, its layout in arrays, the event loop, the record of a run."""

@@ -1,4 +1,4 @@
-"""What happened in a run, as arrays: the bare record; `sim.Result` is the facade above."""
+"""The bare record of a run, as arrays; `sim.Result` is the facade above it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LimitsSet = tuple[float, I4, I4]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The outcome of one run, as columns; `sim.Result` says what each is."""
+    """Outcome of one run, as columns; `sim.Result` documents each."""
 
     workload: Workload
     cluster: Cluster
@@ -31,13 +31,13 @@ class Run:
     task_start: F8 | None = None
     task_finish: F8 | None = None
     task_machine: I4 | None = None
-    task_devices: I8 | None = None  # of its machine, as bits; None where machines have none
+    task_devices: I8 | None = None  # bits of its machine's devices; None without devices
     job_estimate: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
 
     @cached_property
     def estimate_s(self) -> F8:
-        """`job_estimate`, NaN throughout where there is none: (J,) float64."""
+        """`job_estimate`, NaN throughout without one: (J,) float64."""
         if self.job_estimate is None:
             return np.full(len(self.job_start), np.nan)
         return self.job_estimate

@@ -1,4 +1,4 @@
-"""Running a job alone to record its tasks, as the table of earlier runs wants them."""
+"""Task records of a job that runs alone, as the table of earlier runs needs them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sim.workload.workload import Workload
 
 @dataclass(frozen=True)
 class FirstComeFirstServed:
-    """A scheduler that leaves the plan as it is, but for how many tasks of a job run at once."""
+    """A scheduler with the default plan, except the number of tasks of a job that run at once."""
 
-    limit: int = NO_LIMIT  # that many
+    limit: int = NO_LIMIT  # tasks of a job at once
     name: str = "first come, first served"
     events: Event = Event.NONE
 
     def begin(self, world: World, plan: Plan) -> object:
-        """Set the limit."""
+        """Set the run limit."""
         plan.set_jobs(run_limit=self.limit)
         return None
 
@@ -39,7 +39,7 @@ def run_alone(workload: Workload, tokens: int) -> Run:
 
 
 def record_alone(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[str, Any]:
-    """Run a workload of one job alone on `tokens` slots; return what is recorded of its tasks."""
+    """Run a workload of one job alone on `tokens` slots; return the records of its tasks."""
     run = run_alone(workload, tokens)
     assert run.task_start is not None
     assert run.task_finish is not None
@@ -60,7 +60,7 @@ def record_alone(workload: Workload, tokens: int, init_s: F8 | None = None) -> d
 
 
 def training_table(names: Sequence[str], recorded: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the table of earlier runs (`sim.workload.schema.TRAINING`), by their templates."""
+    """Return the table of earlier runs (`sim.workload.schema.TRAINING`), with their templates."""
     return {
         "template": [name for name, r in zip(names, recorded, strict=True) for _ in r["task"]],
         **{key: np.concatenate([r[key] for r in recorded]) for key in recorded[0]},
@@ -68,7 +68,7 @@ def training_table(names: Sequence[str], recorded: Sequence[dict[str, Any]]) -> 
 
 
 def _ready_s(run: Run) -> F8:
-    """Return when the inputs of each task were there, (T,) s; a lost one, when it is again."""
+    """Return the time at which the inputs of each task exist, (T,) s; for a lost input, again."""
     columns = run.workload.columns
     finish_s = run.task_finish
     assert finish_s is not None
@@ -78,7 +78,7 @@ def _ready_s(run: Run) -> F8:
     parent = np.repeat(np.arange(len(task0) - 1), np.diff(columns.edge0))
     for p, c, kind in zip(parent, columns.edge_child, columns.edge_kind, strict=True):
         begin, end = task0[c], task0[c + 1]
-        if kind == 1:  # one to one: those that have a counterpart
+        if kind == 1:  # one to one: only tasks with a partner
             end = begin + min(end - begin, task0[p + 1] - task0[p])
             parent_finish_s = finish_s[task0[p] : task0[p] + end - begin]
         else:

@@ -1,4 +1,4 @@
-"""simulate(): validate, allocate, alternate the kernel and the policy."""
+"""The simulation of one run: validate, allocate, alternate the kernel and the policy."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def simulate(
         raise InputError(f"record must be 'jobs' or 'tasks', not {record!r}")
     check_room(workload, cluster)
     check_fits(workload, cluster)
-    keep_tasks = record == "tasks"
-    world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, keep_tasks)
+    record_tasks = record == "tasks"
+    world, plan, memory, arrays, features = _begin(workload, cluster, policy, seed, record_tasks)
     limited = plan.take_limited()
     limits = [(np.nan, *limited)] if limited else []
     state, changed = layout.make(arrays), plan.take_changed()
@@ -52,37 +52,37 @@ def simulate(
         job_start=arrays["out_job_start"],
         job_finish=arrays["out_job_finish"],
         job_failed=arrays["out_job_failed"].astype(np.bool_),
-        task_start=arrays["out_task_start"] if keep_tasks else None,
-        task_finish=arrays["out_task_finish"] if keep_tasks else None,
-        task_machine=arrays["out_task_machine"] if keep_tasks else None,
-        task_devices=arrays["out_task_devices"] if keep_tasks and cluster.devices else None,
+        task_start=arrays["out_task_start"] if record_tasks else None,
+        task_finish=arrays["out_task_finish"] if record_tasks else None,
+        task_machine=arrays["out_task_machine"] if record_tasks else None,
+        task_devices=arrays["out_task_devices"] if record_tasks and cluster.devices else None,
         job_estimate=plan.estimate_s,
         limits_set=limits,
     )
 
 
 def variant(workload: Workload, cluster: Cluster, policy: Scheduler) -> frozenset[str]:
-    """Return the features of the event loop that runs of these compile and use."""
-    return _begin(workload, cluster, policy, 0, keep_tasks=True)[-1]
+    """Return the features of the event loop that such runs compile and use."""
+    return _begin(workload, cluster, policy, 0, record_tasks=True)[-1]
 
 
 def compile_ahead(workload: Workload, cluster: Cluster, policy: Scheduler) -> None:
-    """Compile all that a run of these will use, or load it, and run nothing."""
-    *_, arrays, features = _begin(workload, cluster, policy, 0, keep_tasks=True)
+    """Compile or load all kernels of such a run, and run nothing."""
+    *_, arrays, features = _begin(workload, cluster, policy, 0, record_tasks=True)
     compiled_variant(features, layout.make(arrays), np.zeros(0, dtype=np.int32))
 
 
 def _begin(
-    workload: Workload, cluster: Cluster, policy: Scheduler, seed: int, keep_tasks: bool
+    workload: Workload, cluster: Cluster, policy: Scheduler, seed: int, record_tasks: bool
 ) -> tuple[World, Plan, object, dict[str, NDArray[Any]], frozenset[str]]:
-    """Let the policy fill its plan, and lay out the kernel's state."""
+    """Let the policy fill its plan, and allocate the kernel's state."""
     columns = workload.columns
     plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
     # the live views need the kernel's arrays, which need the filled plan: views come first
     views = _views(columns.job_submit, len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     memory = policy.begin(world, plan)
-    arrays, features = lay_out(columns, cluster, plan, policy.events, views, keep_tasks)
+    arrays, features = lay_out(columns, cluster, plan, policy.events, views, record_tasks)
     return world, plan, memory, arrays, features
 
 
@@ -97,11 +97,11 @@ def _alternate(
     plan: Plan,
     limits: list[LimitsSet],
 ) -> bool:
-    """Run to the end and note `limits`; False if jobs are left that can never go on."""
+    """Run to the end and append to `limits`; False if jobs are left that can never go on."""
     code = run(state, changed, -1)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
-    while code == kernel.WANTS_POLICY:
+    while code == kernel.NEEDS_POLICY:
         n, now = counts.item(layout.N_EVENTS), times.item(layout.NOW)
         plan.timer_s = timer_s = times.item(layout.TIMER)
         policy.react(memory, Batch(now, kinds[:n].copy(), rows[:n].copy()), world, plan)
@@ -147,6 +147,6 @@ def _stuck(workload: Workload, arrays: dict[str, NDArray[Any]]) -> str:
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
     return (
         f"{len(left)} jobs can never go on after {arrays['state_f'][layout.NOW]:g} s ({shown}"
-        f"{more}): nothing runs and no event will come; does a run limit or start gate of the "
-        "policy stay shut, or does it count on an event it did not subscribe to?"
+        f"{more}): nothing runs and no event will come; check whether a run limit or start gate of "
+        "the policy stays at its limit, or whether it waits for an event it did not subscribe to"
     )

@@ -1,8 +1,9 @@
-"""The tasks that a machine takes at once: of the best, the set of greatest score that fits.
+"""Bundle packing: the set of tasks of greatest total score that fits a machine at once.
 
-The best stages, with how many of their tasks count, stand in the ``state_pick_`` fields, best
-first. The search goes through the numbers of tasks of each stage in turn, from all to none, and
-leaves a branch when even all that is left of it would not beat what it has found.
+The candidates are the best stages, best first, with the number of their tasks that count; they
+stand in the ``state_bundle_`` fields. A branch-and-bound search goes through the number of tasks of
+each stage in turn, from all to none, and leaves a branch when even all that is left of it would not
+beat the best total.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,29 +11,29 @@ leaves a branch when even all that is left of it would not beat what it has foun
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import may_run
+from sim.engine.kernels.devices import can_run
 from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.score import (
+    can_start,
     eta,
     first_queue,
-    is_served,
-    may_start,
+    is_eligible,
     owed_queue,
-    start_charged,
-    worth_of,
+    start_and_charge,
+    task_worth,
 )
-from sim.engine.kernels.state import ALIGNED, BUNDLE, LEFTS, PICKY, WORTHS
+from sim.engine.kernels.state import ALIGNED, BUNDLE, CONSTRAINED, SUM_REMAINING, SUM_WORTH
 
-_ANY = 2**60
+_UNBOUNDED = 2**60
 """More than any demand."""
 
 
 @part
-def pick_bundle(st, machine, n):
-    """Pick what `machine` takes of the `n` found; return how many stages were looked at, or 0.
+def choose_bundle(st, machine, n):
+    """Choose the tasks that `machine` takes of the `n` fitting stages; return how many candidates.
 
-    -1 where it takes nothing because a queue is owed of which nothing fits.
+    0 if no queue has anything that may start; -1 if a queue is owed of which nothing fits.
     """
     first = first_queue(st, n)
     if first < 0:
@@ -40,225 +41,242 @@ def pick_bundle(st, machine, n):
     k = _best_stages(st, machine, n, first, owed_queue(st, first))
     if k == 0:
         return -1
-    _describe(st, k)
+    _load_candidates(st, k)
     _search(st, machine, k)
     return k
 
 
 @part
 def start_bundle(st, machine, k):
-    """Start what was picked, until a run limit, a cap or what is owed stands against it."""
+    """Start the chosen tasks, until a run limit, a cap or an owed queue forbids the next."""
     started = False
     for i in range(k):
-        g = st.state_pick_stage[i]
-        for _ in range(st.state_pick_best[i]):
-            if started and not _still_wanted(st, g, machine):
+        g = st.state_bundle_stage[i]
+        for _ in range(st.state_bundle_best[i]):
+            if started and not _is_still_allowed(st, g, machine):
                 return
             started = True
-            st.state_f[WORTHS] += st.state_pick_worth[i]
-            st.state_f[LEFTS] += st.state_pick_left[i]
-            start_charged(st, g, machine)
+            st.state_f[SUM_WORTH] += st.state_bundle_worth[i]
+            st.state_f[SUM_REMAINING] += st.state_bundle_remaining[i]
+            start_and_charge(st, g, machine)
 
 
 @inlined
 def _best_stages(st, machine, n, first, owed):
-    """List the best of the `n` found that are served, and how many of their tasks are.
+    """List the best eligible stages of the `n` that fit, and the number of their tasks that count.
 
-    As many as tasks make up a bundle, so that only the last may count less of them than fit.
+    As many as tasks make up a bundle, so only the last may count fewer of its tasks than fit.
     """
-    most, weight, k, n_tasks = st.state_i[BUNDLE], eta(st), 0, 0
-    best, scores, copies = st.state_pick_found, st.state_pick_score, st.state_pick_copies
+    max_tasks, eta_s, k, n_tasks = st.state_i[BUNDLE], eta(st), 0, 0
+    matches, scores, max_counts = (
+        st.state_bundle_match,
+        st.state_bundle_score,
+        st.state_bundle_max_tasks,
+    )
     for i in range(n):
-        at = st.state_scan_found[i]
-        g = st.state_scan[at]
-        if not is_served(st, st.state_scan_queue[at], first, owed):
+        position = st.state_scan_match[i]
+        g = st.state_scan[position]
+        if not is_eligible(st, st.state_scan_queue[position], first, owed):
             continue
         aligned = st.state_scan_score[i] if st.state_i[ALIGNED] else 1.0
-        worth = worth_of(st, g, machine, aligned)
-        score = worth - weight * st.state_job_remaining[st.w_stage_job[g]]
-        if n_tasks >= most and not _beats(st, score, at, k - 1):
+        worth = task_worth(st, g, machine, aligned)
+        score = worth - eta_s * st.state_job_remaining[st.w_stage_job[g]]
+        if n_tasks >= max_tasks and not _beats(st, score, position, k - 1):
             continue
-        if not may_start(st, g):
+        if not can_start(st, g):
             continue
         st.state_scan_score[i] = worth
-        fitting = _copies_that_fit(st, machine, g)
-        n_tasks += fitting
-        while k > 0 and n_tasks - copies[k - 1] >= most and _beats(st, score, at, k - 1):
+        n_fit = _max_fitting(st, machine, g)
+        n_tasks += n_fit
+        while (
+            k > 0
+            and n_tasks - max_counts[k - 1] >= max_tasks
+            and _beats(st, score, position, k - 1)
+        ):
             k -= 1
-            n_tasks -= copies[k]
-        to = k
+            n_tasks -= max_counts[k]
+        slot = k
         k += 1
-        while to > 0 and _beats(st, score, at, to - 1):
-            scores[to] = scores[to - 1]
-            best[to] = best[to - 1]
-            copies[to] = copies[to - 1]
-            to -= 1
-        scores[to] = score
-        best[to] = i
-        copies[to] = fitting
+        while slot > 0 and _beats(st, score, position, slot - 1):
+            scores[slot] = scores[slot - 1]
+            matches[slot] = matches[slot - 1]
+            max_counts[slot] = max_counts[slot - 1]
+            slot -= 1
+        scores[slot] = score
+        matches[slot] = i
+        max_counts[slot] = n_fit
     if k > 0:
-        copies[k - 1] -= max(0, n_tasks - most)
+        max_counts[k - 1] -= max(0, n_tasks - max_tasks)
     return k
 
 
 @inlined
-def _beats(st, score, at, i):
-    other = st.state_pick_score[i]
-    return score > other or (score == other and at < st.state_scan_found[st.state_pick_found[i]])
+def _beats(st, score, position, i):
+    other = st.state_bundle_score[i]
+    return score > other or (
+        score == other and position < st.state_scan_match[st.state_bundle_match[i]]
+    )
 
 
 @inlined
-def _copies_that_fit(st, machine, g):
-    """Count how many tasks of stage `g` fit `machine`, of at most a bundle."""
+def _max_fitting(st, machine, g):
+    """Count the tasks of stage `g` that fit `machine`, at most a bundle."""
     row = demand_row(st, g)
-    copies = min(st.state_i[BUNDLE], st.state_stage_waiting[g])
-    for r in range(st.c_dot.shape[1]):
+    n_fit = min(st.state_i[BUNDLE], st.state_stage_waiting[g])
+    for r in range(st.c_alignment_scale.shape[1]):
         free, demand = max(st.state_mach_free[machine, r], 0), st.w_stage_demand[row, r]
-        while copies * demand > free:
-            copies -= 1
-    return copies
+        while n_fit * demand > free:
+            n_fit -= 1
+    return n_fit
 
 
 @inlined
-def _describe(st, k):
-    """Note what the `k` listed stages are, and what their tasks count in the running means."""
+def _load_candidates(st, k):
+    """Copy stage, worth and remaining work of the `k` candidates, for the running means."""
     for i in range(k):
-        g = st.state_scan[st.state_scan_found[st.state_pick_found[i]]]
-        st.state_pick_stage[i] = g
-        st.state_pick_worth[i] = st.state_scan_score[st.state_pick_found[i]]
-        st.state_pick_left[i] = st.state_job_remaining[st.w_stage_job[g]]
+        g = st.state_scan[st.state_scan_match[st.state_bundle_match[i]]]
+        st.state_bundle_stage[i] = g
+        st.state_bundle_worth[i] = st.state_scan_score[st.state_bundle_match[i]]
+        st.state_bundle_remaining[i] = st.state_job_remaining[st.w_stage_job[g]]
 
 
 @part
 def _search(st, machine, k):
-    """Set ``state_pick_best`` to the numbers of tasks of greatest total score that fit."""
-    score, total, rest = st.state_pick_score, st.state_pick_total, st.state_pick_rest
-    n = 0  # of those with a positive score
+    """Set ``state_bundle_best`` to the numbers of tasks of greatest total score that fit."""
+    score, total, rest = (
+        st.state_bundle_score,
+        st.state_bundle_path_score,
+        st.state_bundle_rest_score,
+    )
+    n = 0  # candidates with a positive score
     for i in range(k):
-        st.state_pick_best[i] = 0
+        st.state_bundle_best[i] = 0
         if score[i] > 0:
             n = i + 1
-    st.state_pick_best[0] = 1
-    if _takes_one(st, machine, n):
+    st.state_bundle_best[0] = 1
+    if _at_most_one_fits(st, machine, n):
         return
     rest[n] = 0.0
     for i in range(n - 1, -1, -1):
-        rest[i] = rest[i + 1] + st.state_pick_copies[i] * score[i]
-    for r in range(st.state_pick_room.shape[1]):
-        st.state_pick_room[0, r] = max(st.state_mach_free[machine, r], 0)
-        _value(st, r, n)
-    total[0], most = 0.0, 0.0
+        rest[i] = rest[i + 1] + st.state_bundle_max_tasks[i] * score[i]
+    for r in range(st.state_bundle_free.shape[1]):
+        st.state_bundle_free[0, r] = max(st.state_mach_free[machine, r], 0)
+        _set_density(st, r, n)
+    total[0], best_total = 0.0, 0.0
     i, depth = 0, 0
     while n > 0:
-        while i < n and _may_reach(st, depth, i, most):
-            copies = _fitting_copies(st, depth, i)
-            if copies > 0:
-                _take(st, depth, i, copies)
+        while i < n and _can_beat(st, depth, i, best_total):
+            n_taken = _fitting_tasks(st, depth, i)
+            if n_taken > 0:
+                _take(st, depth, i, n_taken)
                 depth += 1
             i += 1
-        if total[depth] > most:
-            most = total[depth]
-            _keep(st, depth, n)
+        if total[depth] > best_total:
+            best_total = total[depth]
+            _store_best(st, depth, n)
         if depth == 0:
             return
         depth -= 1
-        i = st.state_pick_at[depth]
-        if st.state_pick_now[depth] > 1:
-            _take(st, depth, i, st.state_pick_now[depth] - 1)
+        i = st.state_bundle_path_stage[depth]
+        if st.state_bundle_path_tasks[depth] > 1:
+            _take(st, depth, i, st.state_bundle_path_tasks[depth] - 1)
             depth += 1
         i += 1
 
 
 @inlined
-def _takes_one(st, machine, n):
-    """Tell whether no two tasks of the first `n` stages fit `machine`: it takes the best then."""
-    for r in range(st.state_pick_room.shape[1]):
-        least, second = _ANY, _ANY
+def _at_most_one_fits(st, machine, n):
+    """Tell whether no two tasks of the first `n` stages fit `machine`: then it takes the best."""
+    for r in range(st.state_bundle_free.shape[1]):
+        smallest, second = _UNBOUNDED, _UNBOUNDED
         for i in range(n):
-            demand = st.w_stage_demand[demand_row(st, st.state_pick_stage[i]), r]
-            if st.state_pick_copies[i] > 1:
+            demand = st.w_stage_demand[demand_row(st, st.state_bundle_stage[i]), r]
+            if st.state_bundle_max_tasks[i] > 1:
                 second = min(second, demand)
-            if demand < least:
-                least, second = demand, min(least, second)
+            if demand < smallest:
+                smallest, second = demand, min(smallest, second)
             elif demand < second:
                 second = demand
-        if least + second > max(st.state_mach_free[machine, r], 0):
+        if smallest + second > max(st.state_mach_free[machine, r], 0):
             return True
-    return n < 2 and st.state_pick_copies[0] < 2
+    return n < 2 and st.state_bundle_max_tasks[0] < 2
 
 
 @inlined
-def _value(st, r, n):
-    """Note the least of resource `r` that each stage and those after it ask for, and its value.
+def _set_density(st, r, n):
+    """Set the least demand for resource `r` of each candidate and those after it, and the density.
 
-    That is the most that a quantum brings; infinity where one of those stages asks for none.
+    The density is their best score per quantum, an upper bound; infinity where one demands none.
     """
-    per, least = 0.0, st.state_pick_room[0, r]
+    density, min_demand = 0.0, st.state_bundle_free[0, r]
     for i in range(n - 1, -1, -1):
-        g = st.state_pick_stage[i]
+        g = st.state_bundle_stage[i]
         demand = st.w_stage_demand[demand_row(st, g), r]
-        per = max(per, st.state_pick_score[i] / demand) if demand > 0 else math.inf
-        least = min(least, demand)
-        st.state_pick_per[i, r] = per
-        st.state_pick_least[i, r] = least
+        density = max(density, st.state_bundle_score[i] / demand) if demand > 0 else math.inf
+        min_demand = min(min_demand, demand)
+        st.state_bundle_max_density[i, r] = density
+        st.state_bundle_min_demand[i, r] = min_demand
 
 
 @part
-def _may_reach(st, depth, i, most):
-    """Tell whether stages from `i` on may bring the total up to `most`."""
-    # the slack keeps what rounding alone puts below the best
-    wanted = most * (1 - 1e-9) - st.state_pick_total[depth]
-    if st.state_pick_rest[i] * (1 + 1e-9) < wanted:
+def _can_beat(st, depth, i, best_total):
+    """Tell whether stages from `i` on may raise the total to `best_total`."""
+    # the slack keeps branches that rounding alone puts below the best
+    needed = best_total * (1 - 1e-9) - st.state_bundle_path_score[depth]
+    if st.state_bundle_rest_score[i] * (1 + 1e-9) < needed:
         return False
-    for r in range(st.state_pick_room.shape[1]):
-        room, per = st.state_pick_room[depth, r], st.state_pick_per[i, r]
-        if room < st.state_pick_least[i, r]:
+    for r in range(st.state_bundle_free.shape[1]):
+        room, density = st.state_bundle_free[depth, r], st.state_bundle_max_density[i, r]
+        if room < st.state_bundle_min_demand[i, r]:
             return False
-        if per < math.inf and per * room * (1 + 1e-9) < wanted:
+        if density < math.inf and density * room * (1 + 1e-9) < needed:
             return False
     return True
 
 
 @part
-def _fitting_copies(st, depth, i):
-    row = demand_row(st, st.state_pick_stage[i])
-    copies = st.state_pick_copies[i]
-    for r in range(st.state_pick_room.shape[1]):
-        demand, room = st.w_stage_demand[row, r], st.state_pick_room[depth, r]
-        while copies * demand > room:
-            copies -= 1
-    return copies
+def _fitting_tasks(st, depth, i):
+    """Count the tasks of candidate `i` that fit the room left at that depth of the search."""
+    row = demand_row(st, st.state_bundle_stage[i])
+    n_fit = st.state_bundle_max_tasks[i]
+    for r in range(st.state_bundle_free.shape[1]):
+        demand, room = st.w_stage_demand[row, r], st.state_bundle_free[depth, r]
+        while n_fit * demand > room:
+            n_fit -= 1
+    return n_fit
 
 
 @part
-def _take(st, depth, i, copies):
-    row = demand_row(st, st.state_pick_stage[i])
-    st.state_pick_at[depth] = i
-    st.state_pick_now[depth] = copies
-    for r in range(st.state_pick_room.shape[1]):
-        used = copies * st.w_stage_demand[row, r]
-        st.state_pick_room[depth + 1, r] = st.state_pick_room[depth, r] - used
-    total = st.state_pick_total[depth]
-    for _ in range(copies):
-        total += st.state_pick_score[i]
-    st.state_pick_total[depth + 1] = total
+def _take(st, depth, i, n_taken):
+    """Take `n_taken` tasks of candidate `i` at that depth of the search."""
+    row = demand_row(st, st.state_bundle_stage[i])
+    st.state_bundle_path_stage[depth] = i
+    st.state_bundle_path_tasks[depth] = n_taken
+    for r in range(st.state_bundle_free.shape[1]):
+        used = n_taken * st.w_stage_demand[row, r]
+        st.state_bundle_free[depth + 1, r] = st.state_bundle_free[depth, r] - used
+    total = st.state_bundle_path_score[depth]
+    for _ in range(n_taken):
+        total += st.state_bundle_score[i]
+    st.state_bundle_path_score[depth + 1] = total
 
 
 @inlined
-def _keep(st, depth, n):
+def _store_best(st, depth, n):
+    """Store the current path of the search as the best."""
     for i in range(n):
-        st.state_pick_best[i] = 0
+        st.state_bundle_best[i] = 0
     for d in range(depth):
-        st.state_pick_best[st.state_pick_at[d]] = st.state_pick_now[d]
+        st.state_bundle_best[st.state_bundle_path_stage[d]] = st.state_bundle_path_tasks[d]
 
 
 @inlined
-def _still_wanted(st, g, machine):
-    """Tell whether a task of stage `g` may start on `machine` after others of its bundle have."""
-    if CHOOSES and st.state_i[PICKY] and not may_run(st, g, machine):
+def _is_still_allowed(st, g, machine):
+    """Tell whether a task of stage `g` may start on `machine` after others of its bundle did."""
+    if CHOOSES and st.state_i[CONSTRAINED] and not can_run(st, g, machine):
         return False
-    if st.state_scan_at[g] < 0 or not may_start(st, g):
+    if st.state_scan_position[g] < 0 or not can_start(st, g):
         return False
-    mine = st.state_job_where[st.w_stage_job[g]]
-    owed = owed_queue(st, mine)
-    return owed < 0 or owed == mine
+    queue = st.state_job_wait_queue[st.w_stage_job[g]]
+    owed = owed_queue(st, queue)
+    return owed < 0 or owed == queue

@@ -1,58 +1,59 @@
-"""The machine that a task goes to, of those with room, and its devices there.
+"""Machine choice: the machine with room that a task goes to, and its devices there.
 
-`sim.engine.plan.choice` says by what. The least score is best, of equal ones the first machine. A
-score is kept until something is taken or given on its machine, for all stages of one type.
+`sim.engine.plan.choice` defines the scores. The least score is best; of equal ones the first
+machine. A score is cached until something is acquired or released on its machine, for all stages of
+one type.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import first_with_room, occupy, release, wants, wants_part
-from sim.engine.kernels.fragments import increase, least_increase
+from sim.engine.kernels.devices import device_demand, first_with_room, occupy, release, takes_part
+from sim.engine.kernels.fragments import increase, min_increase
 from sim.engine.kernels.resources import fits
 from sim.engine.kernels.state import (
+    CACHES_SCORES,
     DEVICE_CHOICE,
-    KEEPS_SCORES,
+    DEVICE_QUANTA,
     MACHINE_CHOICE,
     N_DIRTY,
-    PER_DEVICE,
     RECORD,
 )
 
 BEST_FIT, LEAST_DOT, PACKED, FRAGMENTATION = 1, 2, 3, 4
-FIRST, TIGHTEST, OF_LEAST_FRAGMENTATION = 0, 1, 2
+FIRST, TIGHTEST, LEAST_FRAGMENTATION = 0, 1, 2
 
 
 @part
 def best_machine(st, g, row, freed):
     """Return the machine with room where stage `g` scores least, -1 for none.
 
-    `freed`: of those freed since the last dispatch; no other has room.
+    `freed`: only machines freed since the last dispatch are tried; no other has room.
     """
-    best, least = -1, 0.0
+    best, best_score = -1, 0.0
     for i in range(st.state_i[N_DIRTY] if freed else st.state_mach_free.shape[0]):
         machine = st.state_dirty[i] if freed else i
         if fits(st, row, machine):
-            score = _kept_score(st, g, machine)
-            if best < 0 or score < least or (score == least and machine < best):
-                best, least = machine, score
+            score = _cached_score(st, g, machine)
+            if best < 0 or score < best_score or (score == best_score and machine < best):
+                best, best_score = machine, score
     return best
 
 
 @part
-def take_devices(st, g, machine, slot):
-    """Give the task of stage `g` in `slot` its devices on `machine`."""
+def acquire_devices(st, g, machine, slot):
+    """Acquire the devices on `machine` for the task of stage `g` in `slot`."""
     bits = 0
-    if wants(st, g) > 0:
-        bits = occupy(st, g, machine, _device_for(st, g, machine) if wants_part(st, g) else -1)
+    if device_demand(st, g) > 0:
+        bits = occupy(st, g, machine, _device_for(st, g, machine) if takes_part(st, g) else -1)
     st.state_slot_devices[slot] = bits
     if st.state_i[RECORD]:
         st.out_task_devices[st.state_slot_task[slot]] = bits
 
 
 @part
-def give_devices(st, slot):
-    """Take back the devices of the task in `slot`, which leaves its machine."""
+def release_devices(st, slot):
+    """Release the devices of the task in `slot`, which leaves its machine."""
     release(st, st.state_slot_stage[slot], st.state_slot_machine[slot], st.state_slot_devices[slot])
 
 
@@ -60,14 +61,14 @@ def give_devices(st, slot):
 def _device_for(st, g, machine):
     """Return the device of `machine` of which a task of stage `g` takes a part."""
     rule = st.state_i[DEVICE_CHOICE]
-    if rule == OF_LEAST_FRAGMENTATION:
-        return least_increase(st, g, machine)[1]
+    if rule == LEAST_FRAGMENTATION:
+        return min_increase(st, g, machine)[1]
     return first_with_room(st, g, machine, rule == TIGHTEST)
 
 
 @inlined
-def _kept_score(st, g, machine):
-    if not st.state_i[KEEPS_SCORES]:
+def _cached_score(st, g, machine):
+    if not st.state_i[CACHES_SCORES]:
         return _score(st, g, machine)
     kind, version = st.w_stage_kind[g], st.state_mach_version[machine]
     if st.state_score_version[kind, machine] != version:
@@ -80,39 +81,39 @@ def _kept_score(st, g, machine):
 def _score(st, g, machine):
     rule = st.state_i[MACHINE_CHOICE]
     if rule == FRAGMENTATION:
-        if st.state_i[DEVICE_CHOICE] == OF_LEAST_FRAGMENTATION or not wants_part(st, g):
-            return least_increase(st, g, machine)[0]
+        if st.state_i[DEVICE_CHOICE] == LEAST_FRAGMENTATION or not takes_part(st, g):
+            return min_increase(st, g, machine)[0]
         return increase(st, g, machine, _device_for(st, g, machine))
     if rule == PACKED:
         return _packed(st, g, machine)
     total = 0.0
-    for r in range(st.c_dot.shape[1]):
+    for r in range(st.c_alignment_scale.shape[1]):
         free, demand = st.state_mach_free[machine, r], st.w_stage_demand[g, r]
         if rule == BEST_FIT:
-            total += (free - demand) * st.c_most[r]
+            total += (free - demand) * st.c_mach_scale[r]
         else:
-            total += (free * st.c_most[r]) * (demand * st.c_most[r])
+            total += (free * st.c_mach_scale[r]) * (demand * st.c_mach_scale[r])
     return total
 
 
 @inlined
 def _packed(st, g, machine):
-    """Return 0 to 1 for a part of a device in use, from 2 on for idle ones, from 200 on elsewhere.
+    """Score by idle devices: 0 to 1 for a part of a device in use, from 2 on for idle ones.
 
-    There on an idle machine; the less is free, and the fewer are idle, the better.
+    From 200 on for an idle machine. The less is free, and the fewer are idle, the better.
     """
-    wanted, per = wants(st, g), st.state_i[PER_DEVICE]
-    if wanted == 0:
+    demand, per_device = device_demand(st, g), st.state_i[DEVICE_QUANTA]
+    if demand == 0:
         return 0.0
-    if wanted < per:
+    if demand < per_device:
         free = st.state_device_free[_device_for(st, g, machine)]
-        if free < per:
-            return free / per
+        if free < per_device:
+            return free / per_device
     first, end = st.c_mach_device0[machine], st.c_mach_device0[machine + 1]
     idle = 0
     for d in range(first, end):
-        if st.state_device_free[d] == per:
+        if st.state_device_free[d] == per_device:
             idle += 1
     if idle == end - first:
         return 200.0 + idle
-    return 2.0 + max(wanted // per, 1)
+    return 2.0 + max(demand // per_device, 1)

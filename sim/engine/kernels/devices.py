@@ -1,68 +1,68 @@
-"""Machines of classes, and their devices: which a task may use, and takes.
+"""Classes and devices of machines: which of them a task may use, and takes.
 
-A device is a piece of a machine's room for resource DEVICE, PER_DEVICE quanta of it. A task takes
+A device is a piece of a machine's room for resource DEVICE, DEVICE_QUANTA quanta each. A task takes
 whole devices, or a part of one.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import part
-from sim.engine.kernels.state import DEVICE, PER_DEVICE
+from sim.engine.kernels.state import DEVICE, DEVICE_QUANTA
 
 
 @part
-def may_run(st, g, machine):
-    """Tell whether a task of stage `g` may run on `machine`, and finds devices there."""
+def can_run(st, g, machine):
+    """Tell whether a task of stage `g` is allowed on `machine` and finds free devices there."""
     if not st.w_stage_allowed[g] & st.c_mach_class[machine]:
         return False
-    wanted = wants(st, g)
-    if wanted == 0:
+    demand = device_demand(st, g)
+    if demand == 0:
         return True
-    per = st.state_i[PER_DEVICE]
-    n, least = max(wanted // per, 1), min(wanted, per)
+    per_device = st.state_i[DEVICE_QUANTA]
+    n, min_free = max(demand // per_device, 1), min(demand, per_device)
     for d in range(st.c_mach_device0[machine], st.c_mach_device0[machine + 1]):
-        if st.state_device_free[d] >= least:
+        if st.state_device_free[d] >= min_free:
             n -= 1
     return n <= 0
 
 
 @part
-def wants(st, g):
-    """Return how much of devices a task of stage `g` takes, quanta."""
+def device_demand(st, g):
+    """Return the demand of a task of stage `g` for devices, quanta."""
     return st.w_stage_demand[g, st.state_i[DEVICE]] if st.state_i[DEVICE] >= 0 else 0
 
 
 @part
-def wants_part(st, g):
+def takes_part(st, g):
     """Tell whether a task of stage `g` takes a part of a device."""
-    return 0 < wants(st, g) < st.state_i[PER_DEVICE]
+    return 0 < device_demand(st, g) < st.state_i[DEVICE_QUANTA]
 
 
 @part
 def first_with_room(st, g, machine, tightest):
-    """Return the first device of `machine` with room for a part; `tightest`: of least room."""
-    wanted, best = wants(st, g), -1
+    """Return the first device of `machine` with room for a part; `tightest`: that of least room."""
+    demand, best = device_demand(st, g), -1
     for d in range(st.c_mach_device0[machine], st.c_mach_device0[machine + 1]):
         free = st.state_device_free[d]
-        if free >= wanted and (best < 0 or (tightest and free < st.state_device_free[best])):
+        if free >= demand and (best < 0 or (tightest and free < st.state_device_free[best])):
             best = d
     return best
 
 
 @part
 def occupy(st, g, machine, d):
-    """Take what a task of stage `g` takes on `machine`, a part of device `d`, or whole ones.
+    """Acquire devices for a task of stage `g` on `machine`: a part of device `d`, or whole ones.
 
-    Returns which, as bits.
+    Returns them as bits.
     """
-    wanted, per = wants(st, g), st.state_i[PER_DEVICE]
+    demand, per_device = device_demand(st, g), st.state_i[DEVICE_QUANTA]
     first = st.c_mach_device0[machine]
-    if 0 < wanted < per:
-        st.state_device_free[d] -= wanted
+    if 0 < demand < per_device:
+        st.state_device_free[d] -= demand
         return 1 << (d - first)
-    bits, n = 0, wanted // per
+    bits, n = 0, demand // per_device
     for whole in range(first, st.c_mach_device0[machine + 1]):
-        if n > 0 and st.state_device_free[whole] == per:
+        if n > 0 and st.state_device_free[whole] == per_device:
             n -= 1
             st.state_device_free[whole] = 0
             bits |= 1 << (whole - first)
@@ -71,11 +71,11 @@ def occupy(st, g, machine, d):
 
 @part
 def release(st, g, machine, bits):
-    """Give back the devices `bits` of `machine` that a task of stage `g` had."""
-    least = min(wants(st, g), st.state_i[PER_DEVICE])
+    """Release the devices `bits` of `machine` that a task of stage `g` had."""
+    amount = min(device_demand(st, g), st.state_i[DEVICE_QUANTA])
     d = st.c_mach_device0[machine]
     while bits > 0:
         if bits & 1:
-            st.state_device_free[d] += least
+            st.state_device_free[d] += amount
         bits >>= 1
         d += 1

@@ -1,8 +1,8 @@
-"""The features of runs.
+"""Features: the parts of the event loop that a run needs, and that are compiled only then.
 
-A feature is what a run has, or does without, and then does not compile: in a kernel a condition, by
-its bare name: ``if GANGS:``. Each must be worth it, in time to compile or to run; all else is a
-register. `sim.engine.layout.features` says which a run has.
+A feature is a condition of a kernel by its bare name: ``if GANGS:``. Each must be worth it, in time
+to compile or to run; anything else is a register. `sim.engine.layout.features` derives the features
+of a run.
 """
 
 from __future__ import annotations
@@ -13,33 +13,32 @@ POOL = Feature("POOL")
 """Slots, and nothing but orders and weights of queues: the hot loops of
 `sim.engine.kernels.pool`."""
 STRICT = Feature("STRICT")
-"""The first in order that does not fit lets its queue wait. Without it they look past it."""
+"""The first in order that does not fit blocks its queue. Without it stages behind it are tried."""
 SKIP = Feature("SKIP")
-"""The next in order that fits goes first. With neither, machines take what fills them best."""
+"""The next in order that fits goes first. With neither, machines take the tasks that pack best."""
 SCORED = Feature("SCORED")
-"""How well it fills them is not all that counts, or they take bundles
-(`sim.engine.plan.queues`)."""
+"""Packing scores beyond alignment, or bundles (`sim.engine.plan.queues`)."""
 OVERBOOK = Feature("OVERBOOK")
-"""Full machines take more where that gains more than it costs."""
+"""Full machines take one more task where that gains more than it costs."""
 USAGE = Feature("USAGE")
-"""The use of queues and jobs is kept."""
+"""Accounts of the use of queues and jobs."""
 DYNAMIC_ORDER = Feature("DYNAMIC_ORDER")
-"""The order of some queue moves with tasks."""
+"""The order of some queue changes as tasks start and end."""
 SERVICE = Feature("SERVICE")
-"""There may be thresholds of attained service."""
+"""Thresholds of attained service."""
 LIMITS = Feature("LIMITS")
-"""The policy is called back, or run limits and start gates may bind."""
+"""Callbacks of the policy, or run limits and start gates that may bind."""
 GANGS = Feature("GANGS")
-"""There may be gang jobs."""
+"""Gang jobs."""
 INPUTS = Feature("INPUTS")
-"""Jobs may look at the inputs that others make."""
+"""Jobs that need the outputs of others."""
 VARIABLE_ENDS = Feature("VARIABLE_ENDS")
-"""A running task may end at another time than was expected at its start: overbooked or lost
-machines, evictions, failures, slow periods, remote inputs."""
+"""The end of a running task may change after its start: overbooked or lost machines, evictions,
+failures, slow periods, remote inputs."""
 RESERVES = Feature("RESERVES")
-"""Room may be reserved for the first in order (`sim.engine.kernels.reserve`)."""
+"""Reservations for the first in order (`sim.engine.kernels.reserve`)."""
 EVICTS = Feature("EVICTS")
-"""Tasks make way for those of jobs below their run limit."""
+"""Tasks are evicted for those of jobs below their run limit."""
 CHOOSES = Feature("CHOOSES")
-"""Tasks choose among machines, may run on some alone, or take devices
+"""Tasks choose among machines, are restricted to some, or take devices
 (`sim.engine.kernels.choice`)."""

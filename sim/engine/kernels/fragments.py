@@ -1,74 +1,74 @@
-"""What of a machine's devices is of no use to the next task, of a mix of types.
+"""Device fragmentation: free room of a machine's devices that the next task of a mix can't use.
 
-`sim.engine.plan.choice` says what it is (Weng et al., ATC 2023, §4).
+`sim.engine.plan.choice` defines it (Weng et al., ATC 2023, §4).
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import occupy, release, wants, wants_part
-from sim.engine.kernels.state import DEVICE, PER_DEVICE
+from sim.engine.kernels.devices import device_demand, occupy, release, takes_part
+from sim.engine.kernels.state import DEVICE, DEVICE_QUANTA
 
 
 @part
 def fragmentation(st, machine):
-    """Return how much of the free room of the devices of `machine` is of no use, quanta."""
+    """Return the expected unusable part of the free room of the devices of `machine`, quanta."""
     free = 0
     for d in range(st.c_mach_device0[machine], st.c_mach_device0[machine + 1]):
         free += st.state_device_free[d]
     total = 0.0
     if free > 0:
         for k in range(len(st.p_mix_weight)):
-            total += st.p_mix_weight[k] * _of_no_use(st, k, machine, free)
+            total += st.p_mix_weight[k] * _unusable(st, k, machine, free)
     return total
 
 
 @part
-def _of_no_use(st, k, machine, free):
-    """Return what of `free` is of no use to type `k` of the mix."""
+def _unusable(st, k, machine, free):
+    """Return the part of `free` that a task of type `k` of the mix can't use."""
     if not st.p_mix_allowed[k] & st.c_mach_class[machine]:
         return free
-    wanted = st.p_mix_demand[k, st.state_i[DEVICE]]
-    if wanted == 0:
+    demand = st.p_mix_demand[k, st.state_i[DEVICE]]
+    if demand == 0:
         return free
     for r in range(st.p_mix_demand.shape[1]):
         if st.p_mix_demand[k, r] > max(st.state_mach_free[machine, r], 0):
             return free
-    per = st.state_i[PER_DEVICE]
-    n, least, of_use = max(wanted // per, 1), min(wanted, per), 0
+    per_device = st.state_i[DEVICE_QUANTA]
+    n, min_free, usable = max(demand // per_device, 1), min(demand, per_device), 0
     for d in range(st.c_mach_device0[machine], st.c_mach_device0[machine + 1]):
-        if st.state_device_free[d] >= least:
-            of_use += st.state_device_free[d]
+        if st.state_device_free[d] >= min_free:
+            usable += st.state_device_free[d]
             n -= 1
-    return free - of_use if n <= 0 else free
+    return free - usable if n <= 0 else free
 
 
 @part
-def least_increase(st, g, machine):
-    """Return by how much a task of stage `g` makes it more, and of which device it takes a part."""
+def min_increase(st, g, machine):
+    """Return the least increase of fragmentation by a task of stage `g`, and its device."""
     before = fragmentation(st, machine)
-    if not wants_part(st, g):
-        return _with(st, g, machine, -1) - before, -1
-    wanted, first = wants(st, g), st.c_mach_device0[machine]
-    best, least = -1, 0.0
+    if not takes_part(st, g):
+        return _after_start(st, g, machine, -1) - before, -1
+    demand, first = device_demand(st, g), st.c_mach_device0[machine]
+    best, best_increase = -1, 0.0
     for d in range(first, st.c_mach_device0[machine + 1]):
-        if st.state_device_free[d] < wanted or _is_again(st, first, d):
+        if st.state_device_free[d] < demand or _is_duplicate(st, first, d):
             continue
-        more = _with(st, g, machine, d) - before
-        if best < 0 or more < least:
-            best, least = d, more
-    return least, best
+        increase_d = _after_start(st, g, machine, d) - before
+        if best < 0 or increase_d < best_increase:
+            best, best_increase = d, increase_d
+    return best_increase, best
 
 
 @part
 def increase(st, g, machine, d):
-    """Return by how much a task of stage `g` makes it more, where it takes a part of device `d`."""
+    """Return the increase of fragmentation by a task of stage `g` with a part of device `d`."""
     before = fragmentation(st, machine)
-    return _with(st, g, machine, d) - before
+    return _after_start(st, g, machine, d) - before
 
 
 @inlined
-def _is_again(st, first, d):
+def _is_duplicate(st, first, d):
     """Tell whether a device from `first` on, before `d`, has the same room."""
     for other in range(first, d):  # noqa: SIM110  # kernels have no generators
         if st.state_device_free[other] == st.state_device_free[d]:
@@ -77,8 +77,8 @@ def _is_again(st, first, d):
 
 
 @part
-def _with(st, g, machine, d):
-    """Return what it would be with a task of stage `g`, which takes a part of device `d`."""
+def _after_start(st, g, machine, d):
+    """Return the fragmentation with a task of stage `g` that takes a part of device `d`."""
     for r in range(st.w_stage_demand.shape[1]):
         st.state_mach_free[machine, r] -= st.w_stage_demand[g, r]
     bits = occupy(st, g, machine, d)

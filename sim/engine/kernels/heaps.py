@@ -2,8 +2,8 @@
 
 - Running tasks are a binary heap by (finish time, task).
 - The ready tasks of a stage with one-to-one parents are a binary heap by their turn in the
-  order of the stage (their index, or their place in ``p_task_order``), in the stretch of the stage
-  in ``state_task_heap``; ``state_stage_waiting`` is its size.
+  order of the stage (their index, or their position in ``p_task_order``), in the stage's range
+  of ``state_task_heap``; ``state_stage_waiting`` is its size.
 - Jobs that wait for their inputs before they are submitted are a binary heap by (due time, row).
 - Waiting stages in queue order are one pairing heap a queue, its nodes the stages themselves: by
   rank of the job, then key and row of the stage. A node is a stage with a ready task, so a job that
@@ -15,7 +15,7 @@ import numpy as np
 from sim.base.jit import inlined, part
 from sim.engine.kernels.state import N_DUE, N_FIN
 
-ONE = np.uint64(1)  # places are unsigned: a signed one would be asked whether it is negative
+ONE = np.uint64(1)  # positions are unsigned: numba checks a signed index for negative values
 
 
 @part
@@ -40,7 +40,7 @@ def fin_pop(st):
 
 @part
 def fin_sink(st, n, time, slot):
-    """Put (`time`, `slot`) at the root of a heap of `n` and let it sink to its place."""
+    """Put (`time`, `slot`) at the root of a heap of `n` and let it sink to its position."""
     times, slots, tasks = st.state_fin_time, st.state_fin_slot, st.state_slot_task
     task = tasks[slot]
     i, child, last = np.uint64(0), ONE, np.uint64(n) - ONE
@@ -49,7 +49,7 @@ def fin_sink(st, n, time, slot):
         if left == right:
             child += np.uint64(tasks[slots[child + ONE]] < tasks[slots[child]])
         else:
-            child += np.uint64(right < left)  # no branch: nobody could guess which way it goes
+            child += np.uint64(right < left)  # no branch: it would be unpredictable
         first = times[child]
         if time < first or (time == first and task < tasks[slots[child]]):
             break
@@ -93,7 +93,7 @@ def turn_push(st, g, turn):
 
 @inlined
 def turn_pop(st, g):
-    """Take the least turn out of the heap of stage `g`, which must not be empty."""
+    """Remove the least turn from the heap of stage `g`, which must not be empty, and return it."""
     n = st.state_stage_waiting[g]
     st.state_stage_waiting[g] = n - 1
     return binary_pop(st.state_task_heap, st.w_stage_task0[g], n)
@@ -114,7 +114,7 @@ def binary_push(heap, base, n, turn):
 
 @part
 def binary_pop(heap, base, n):
-    """Take the least out of the binary heap of the `n` turns from `base` on."""
+    """Remove the least from the binary heap of the `n` turns from `base` on, and return it."""
     top = heap[base]
     n -= 1
     last = heap[base + n]
@@ -149,7 +149,7 @@ def due_push(st, j):
 
 @inlined
 def due_pop(st):
-    """Remove the job that is due first."""
+    """Remove the job with the earliest due time."""
     heap, n = st.state_due_heap, st.state_i[N_DUE] - 1
     st.state_i[N_DUE] = n
     j = heap[n]
@@ -186,7 +186,7 @@ def before(st, a, b):
 
 @inlined
 def heap_insert(st, queue, g):
-    """Add stage `g` to the heap of `queue`."""
+    """Insert stage `g` into the heap of `queue`."""
     st.state_stage_child[g] = -1
     st.state_stage_sibling[g] = -1
     st.state_stage_prev[g] = -1
@@ -196,7 +196,7 @@ def heap_insert(st, queue, g):
 
 @inlined
 def heap_remove(st, queue, g):
-    """Take stage `g`, wherever it stands, out of the heap of `queue`."""
+    """Remove stage `g`, at any position, from the heap of `queue`."""
     rest = _merge_pairs(st, st.state_stage_child[g])
     st.state_stage_child[g] = -1
     if st.state_queue_root[queue] == g:
@@ -208,8 +208,8 @@ def heap_remove(st, queue, g):
 
 
 @inlined
-def heap_fewer(st, queue, g):
-    """Restore order after the rank of stage `g` became smaller."""
+def heap_decrease(st, queue, g):
+    """Restore order after the rank of stage `g` decreased."""
     root = st.state_queue_root[queue]
     if root != g:
         _cut(st, g)
@@ -245,7 +245,7 @@ def _cut(st, g):
 
 @inlined
 def _merge_pairs(st, first):
-    """Meld a list of siblings, in pairs and then from the back; returns the root or -1."""
+    """Meld a list of siblings, in pairs and then from the back; return the root or -1."""
     if first < 0:
         return first
     sibling, prev = st.state_stage_sibling, st.state_stage_prev

@@ -1,9 +1,9 @@
-"""What happens to a job: it arrives, its stages open, its tasks start and end, it is done."""
+"""Life cycle of a job: submission, stages that open, tasks that start and end, completion."""
 
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.choice import give_devices, take_devices
+from sim.engine.kernels.choice import acquire_devices, release_devices
 from sim.engine.kernels.features import (
     CHOOSES,
     DYNAMIC_ORDER,
@@ -15,35 +15,35 @@ from sim.engine.kernels.features import (
 )
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
 from sim.engine.kernels.rates import begin_task, leave_machine
-from sim.engine.kernels.resources import give, give_held, take
-from sim.engine.kernels.service import accrue, forget, watch
+from sim.engine.kernels.resources import acquire_task, release_held, release_task
+from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
 from sim.engine.kernels.state import (
+    CONSTRAINED,
     EVENTS,
+    EXPECTED,
     FAILS,
     FIRST_ENDED,
     JOBS_LEFT,
     N_ARRIVED,
     N_EVENTS,
-    N_GANG,
+    N_REFILL,
     N_SLOT_FREE,
     NEXT_JOB,
     NOW,
+    ONE_TO_ONE,
     PENDING,
-    PER_TASK,
-    PICKY,
     PREFERS,
     PRIORITY,
     RECORD,
     REMOTE,
-    SEEN,
     TASK_ORDER,
 )
 from sim.engine.kernels.waiting import (
     kernel_queue,
-    rank_changed,
-    settle,
     stage_drained,
     stage_ready,
+    update_rank,
+    update_wait_queue,
 )
 
 JOB_ARRIVED, TASKS_DONE, STAGE_DONE, JOB_DONE, SERVICE_CROSSED, TIMER_TICK = 1, 2, 4, 8, 16, 32
@@ -55,7 +55,7 @@ BLIND, POLL = 1, 2
 
 @part
 def emit(st, kind, row):
-    """Note an event for the policy, if it subscribed to its kind."""
+    """Record an event for the policy, if it subscribed to its kind."""
     if st.state_i[EVENTS] & kind:
         n = st.state_i[N_EVENTS]
         st.state_event_kind[n] = kind
@@ -64,13 +64,13 @@ def emit(st, kind, row):
 
 
 @inlined
-def arrive(st, j):
-    """Job `j` is submitted: open its stages that wait for no barrier."""
+def submit_job(st, j):
+    """Submit job `j`: open its stages that wait for no barrier."""
     st.state_job_turn[j] = st.state_i[N_ARRIVED]
     st.state_i[N_ARRIVED] += 1
     st.state_job_since[j] = st.state_f[NOW]
-    st.state_job_home[j] = kernel_queue(st, j, st.p_job_queue[j])
-    settle(st, j)
+    st.state_job_queue[j] = kernel_queue(st, j, st.p_job_queue[j])
+    update_wait_queue(st, j)
     for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
         if st.state_stage_barriers[g] == 0:
             open_stage(st, g)
@@ -79,7 +79,7 @@ def arrive(st, j):
 
 @part
 def open_stage(st, g):
-    """Make the tasks of stage `g`, before which no barrier is left, ready (or wait one for one)."""
+    """Make the tasks of stage `g`, which waits for no barrier, ready; one-to-one tasks may wait."""
     task0 = st.w_stage_task0[g]
     n = st.w_stage_task0[g + 1] - task0
     if st.w_stage_o2o[g] & 1:
@@ -90,12 +90,12 @@ def open_stage(st, g):
         st.state_stage_waiting[g] = n
     if st.state_stage_waiting[g] > 0:
         stage_ready(st, g)
-        look_at_gang(st, st.w_stage_job[g])
+        request_refill(st, st.w_stage_job[g])
 
 
 @part
-def start_task(st, g, machine, held):
-    """Start the next task of stage `g` on `machine`, in a slot its gang holds or in free room."""
+def start_task(st, g, machine, in_held_slot):
+    """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room."""
     now = st.state_f[NOW]
     j = st.w_stage_job[g]
     task0 = st.w_stage_task0[g]
@@ -103,7 +103,7 @@ def start_task(st, g, machine, held):
         task = task0 + _index_of(st, task0, turn_pop(st, g))
     else:
         if st.state_i[PREFERS]:
-            _bring_forward(st, g, turn_for(st, g, machine))
+            _bring_forward(st, g, next_turn(st, g, machine))
         task = task0 + _index_of(st, task0, st.state_stage_next[g])
         st.state_stage_waiting[g] -= 1
     st.state_stage_next[g] += 1
@@ -116,15 +116,15 @@ def start_task(st, g, machine, held):
     st.state_slot_stage[slot] = g
     st.state_slot_machine[slot] = machine
     flag = 0
-    if st.state_job_first[j] < st.p_job_notify_at[j]:
+    if st.state_job_first_started[j] < st.p_job_notify_at[j]:
         flag = FIRST_K
-        st.state_job_first[j] += 1
-    if held:
+        st.state_job_first_started[j] += 1
+    if in_held_slot:
         flag |= HELD
     else:
-        if CHOOSES and st.state_i[PICKY]:
-            take_devices(st, g, machine, slot)
-        take(st, j, g, machine)
+        if CHOOSES and st.state_i[CONSTRAINED]:
+            acquire_devices(st, g, machine, slot)
+        acquire_task(st, j, g, machine)
     st.state_slot_flag[slot] = flag
     st.state_slot_start[slot] = now
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
@@ -132,41 +132,41 @@ def start_task(st, g, machine, held):
     st.state_job_started[j] += 1
     st.state_job_running[j] += 1
     if st.state_i[PENDING]:
-        st.state_job_remaining[j] -= weighted_s(st, g, task)
+        st.state_job_remaining[j] -= task_weighted_s(st, g, task)
     if st.state_i[RECORD]:
         st.out_task_start[task] = now
         st.out_task_machine[task] = machine
     if VARIABLE_ENDS:
-        begin_task(st, slot, _lasts(st, slot))
+        begin_task(st, slot, _duration_s(st, slot))
     else:
         fin_push(st, now + st.w_task_duration[task], slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
-    look_again(st, j)
+    refresh_job(st, j)
 
 
 @inlined
-def _lasts(st, slot):
-    """Return how long the task in `slot` runs at full speed: longer where its input is remote.
+def _duration_s(st, slot):
+    """Return the duration of the task in `slot` at full speed, s.
 
-    Less than it is long if it fails.
+    Longer than in the workload if its input is remote, shorter if this attempt fails.
     """
     task, g = st.state_slot_task[slot], st.state_slot_stage[slot]
-    lasts = st.w_task_duration[task]
+    duration = st.w_task_duration[task]
     if st.state_i[FAILS]:
         attempt = st.w_attempt0[task] + st.state_task_failed[task]
         if attempt < st.w_attempt0[task + 1]:
-            lasts = st.w_attempt_s[attempt]
+            duration = st.w_attempt_s[attempt]
     if st.state_i[REMOTE] and st.w_stage_home[g] >= 0:
         home = (st.w_stage_home[g] + task - st.w_stage_task0[g]) % st.state_mach_free.shape[0]
         if home != st.state_slot_machine[slot]:
-            lasts = lasts * st.w_stage_remote_factor[g]
-    return lasts
+            duration = duration * st.w_stage_remote_factor[g]
+    return duration
 
 
 @inlined
 def end_task(st, slot):
-    """End the task in `slot` now: give back its room and open what waited for it."""
+    """End the task in `slot` now: release its room and open what waited for it."""
     now = st.state_f[NOW]
     task = st.state_slot_task[slot]
     g = st.state_slot_stage[slot]
@@ -182,56 +182,57 @@ def end_task(st, slot):
         accrue(st, j)
     duration = st.w_task_duration[task]
     st.state_job_done_work[j] += duration
-    if st.state_i[SEEN]:
+    if st.state_i[EXPECTED]:
         st.state_stage_done_work[g] += duration
     if not st.state_i[PENDING]:
-        st.state_job_remaining[j] -= weighted_s(st, g, task)
+        st.state_job_remaining[j] -= task_weighted_s(st, g, task)
     st.state_job_running[j] -= 1
     st.state_job_done[j] += 1
     st.state_job_left[j] -= 1
     st.state_stage_left[g] -= 1
     if flag & HELD:
-        st.state_hold_machine[st.w_job_hold0[j] + st.state_job_gang[j]] = st.state_slot_machine[
-            slot
-        ]
-        st.state_job_gang[j] += 1
+        st.state_held_machine[st.w_job_held0[j] + st.state_job_idle_held[j]] = (
+            st.state_slot_machine[slot]
+        )
+        st.state_job_idle_held[j] += 1
     else:
-        if CHOOSES and st.state_i[PICKY]:
-            give_devices(st, slot)
-        give(st, j, g, st.state_slot_machine[slot])
+        if CHOOSES and st.state_i[CONSTRAINED]:
+            release_devices(st, slot)
+        release_task(st, j, g, st.state_slot_machine[slot])
     counts = flag & FIRST_K
     if st.state_i[FIRST_ENDED]:
-        counts = st.state_job_notify[j] < st.p_job_notify_at[j]
+        counts = st.state_job_first_ended[j] < st.p_job_notify_at[j]
     if counts:
-        st.state_job_notify[j] += 1
+        st.state_job_first_ended[j] += 1
         st.state_job_first_work[j] += duration
-        if st.state_job_notify[j] == st.p_job_notify_at[j]:
+        if st.state_job_first_ended[j] == st.p_job_notify_at[j]:
             emit(st, TASKS_DONE, j)
-    again = st.state_i[FAILS] and st.state_task_again[task]
-    if st.state_i[PER_TASK] and st.w_stage_o2o[g] & 2 and not again:
+    again = st.state_i[FAILS] and st.state_task_rerun[task]
+    if st.state_i[ONE_TO_ONE] and st.w_stage_o2o[g] & 2 and not again:
         _release_children(st, g, task - st.w_stage_task0[g])
     if st.state_stage_left[g] == 0 and not st.state_stage_done[g]:
         _stage_done(st, g)
     if st.state_job_left[j] == 0:
         _job_done(st, j)
         return
-    look_again(st, j)
-    look_at_gang(st, j)
+    refresh_job(st, j)
+    request_refill(st, j)
 
 
 @inlined
-def look_again(st, j):
-    """Job `j` runs more or fewer tasks than before: see where it waits, and when it is served."""
+def refresh_job(st, j):
+    """Update queue, rank and crossing of job `j`, which runs more or fewer tasks than before."""
     if LIMITS:
-        settle(st, j)
+        update_wait_queue(st, j)
     if DYNAMIC_ORDER:
-        rank_changed(st, j)
+        update_rank(st, j)
     if SERVICE:
-        watch(st, j)
+        schedule_crossing(st, j)
 
 
 @inlined
 def _stage_done(st, g):
+    """Complete stage `g`: open the child stages for which it was the last barrier."""
     st.state_stage_done[g] = 1
     emit(st, STAGE_DONE, g)
     for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
@@ -244,22 +245,24 @@ def _stage_done(st, g):
 
 @inlined
 def _job_done(st, j):
+    """Complete job `j`: release the slots that it holds and publish its output."""
     st.out_job_finish[j] = st.state_f[NOW]
     st.state_i[JOBS_LEFT] -= 1
     if SERVICE:
-        forget(st, j)
-    if GANGS and st.state_job_gang[j] > 0:
-        base = st.w_job_hold0[j]
-        for i in range(st.state_job_gang[j]):
-            give_held(st, j, st.state_hold_machine[base + i])
-        st.state_job_gang[j] = -1
+        drop_crossing(st, j)
+    if GANGS and st.state_job_idle_held[j] > 0:
+        base = st.w_job_held0[j]
+        for i in range(st.state_job_idle_held[j]):
+            release_held(st, j, st.state_held_machine[base + i])
+        st.state_job_idle_held[j] = -1
     if INPUTS:
-        inputs_made(st, j)
+        publish_output(st, j)
     emit(st, JOB_DONE, j)
 
 
 @inlined
 def _release_children(st, g, index):
+    """Release the one-to-one children that wait for task `index` of stage `g`."""
     for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
         if st.w_edge_kind[e] == 0:
             continue
@@ -272,21 +275,21 @@ def _release_children(st, g, index):
             turn_push(st, child, turn_of(st, task0, index))
             if st.state_stage_waiting[child] == 1:
                 stage_ready(st, child)
-                look_at_gang(st, st.w_stage_job[child])
+                request_refill(st, st.w_stage_job[child])
 
 
 @part
 def next_task(st, g, machine):
-    """Return the task of stage `g` that `machine` takes next; it must have a ready one."""
+    """Return the task of stage `g` that `machine` takes next; the stage must have a ready one."""
     task0 = st.w_stage_task0[g]
-    return task0 + _index_of(st, task0, turn_for(st, g, machine))
+    return task0 + _index_of(st, task0, next_turn(st, g, machine))
 
 
 @inlined
-def turn_for(st, g, machine):
+def next_turn(st, g, machine):
     """Return the turn of the task of stage `g` that `machine` takes next.
 
-    The first that prefers it, if all are ready at once; else the first.
+    The first task that prefers the machine, if all are ready at once; else the first.
     """
     task0 = st.w_stage_task0[g]
     turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
@@ -297,6 +300,7 @@ def turn_for(st, g, machine):
 
 @part
 def _preferring(st, g, machine, first):
+    """Return the first turn from `first` on whose task prefers `machine`; `first` if none does."""
     task0 = st.w_stage_task0[g]
     for turn in range(first, st.w_stage_task0[g + 1] - task0):
         if st.p_turn_prefers[task0 + turn] == machine:
@@ -306,7 +310,7 @@ def _preferring(st, g, machine, first):
 
 @part
 def _bring_forward(st, g, turn):
-    """Let the task of that turn be the next of stage `g`, before those that it passes over."""
+    """Move the task of that turn to the next turn of stage `g`."""
     task0 = st.w_stage_task0[g]
     first, last = task0 + st.state_stage_next[g], task0 + turn
     order, prefers = st.p_task_order, st.p_turn_prefers
@@ -318,34 +322,34 @@ def _bring_forward(st, g, turn):
     prefers[first] = machine
     if st.state_i[PRIORITY]:
         priority = st.p_turn_priority
-        worth = priority[last]
+        moved_priority = priority[last]
         for i in range(last, first, -1):
             priority[i] = priority[i - 1]
-        priority[first] = worth
+        priority[first] = moved_priority
 
 
 @part
 def _index_of(st, task0, turn):
-    """Return the index within the stage of the task whose turn is `turn`."""
+    """Return the index within the stage of the task with that turn."""
     return st.p_task_order[task0 + turn] if st.state_i[TASK_ORDER] else turn
 
 
 @part
 def turn_of(st, task0, index):
-    """Return the turn of the task of that index within its stage."""
+    """Return the turn of the task with that index within its stage."""
     return st.p_task_turn[task0 + index] if st.state_i[TASK_ORDER] else index
 
 
 @part
-def weighted_s(st, g, task):
-    """Return what `task` of stage `g` counts in the remaining work of its job."""
-    lasts = st.p_stage_expected_s[g] if st.state_i[SEEN] else st.w_task_duration[task]
-    return lasts * st.p_stage_weight[g]
+def task_weighted_s(st, g, task):
+    """Return the weighted seconds of `task` of stage `g` in the remaining work of its job."""
+    duration = st.p_stage_expected_s[g] if st.state_i[EXPECTED] else st.w_task_duration[task]
+    return duration * st.p_stage_weight[g]
 
 
 @part
-def see_remaining(st, j):
-    """Sum the remaining work of job `j` anew, from what its stages' tasks are taken to last."""
+def recompute_remaining(st, j):
+    """Recompute the remaining work of job `j` from the expected durations of its stages' tasks."""
     remaining = 0.0
     for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
         left = st.state_stage_left[g]
@@ -356,21 +360,21 @@ def see_remaining(st, j):
 
 
 @part
-def look_at_gang(st, j):
-    """If job `j` has idle held slots, see to it that the next dispatch uses them."""
-    if GANGS and st.state_job_gang[j] > 0 and not st.state_gang_listed[j]:
-        st.state_gang_listed[j] = 1
-        st.state_gang_list[st.state_i[N_GANG]] = j
-        st.state_i[N_GANG] += 1
+def request_refill(st, j):
+    """If job `j` has idle held slots, let the next dispatch fill them."""
+    if GANGS and st.state_job_idle_held[j] > 0 and not st.state_refill_listed[j]:
+        st.state_refill_listed[j] = 1
+        st.state_refill_list[st.state_i[N_REFILL]] = j
+        st.state_i[N_REFILL] += 1
 
 
 @part
-def inputs_made(st, j):
-    """Job `j` is done: what it makes is there for others."""
+def publish_output(st, j):
+    """Make the output of job `j`, which is done, available to the jobs that read it."""
     for e in range(st.w_input0[j], st.w_input0[j + 1]):
         reader = st.w_input_reader[e]
         st.state_job_missing[reader] -= 1
-        if st.w_job_mode[reader] != POLL or st.state_job_missing[reader] > 0:
+        if st.w_job_input_mode[reader] != POLL or st.state_job_missing[reader] > 0:
             continue
         st.state_job_due[reader] = st.state_f[NOW] + st.w_job_poll_lag[reader]
         if reader < st.state_i[NEXT_JOB]:

@@ -1,6 +1,6 @@
 """The hot loops of a pool of slots: a task ends, and the next in order takes its slot.
 
-They read every field into a local once and do only what is common. What is rare (an arrival, a
+They read every field into a local once and handle only the common case. Rare events (an arrival, a
 crossing, several ends at one instant, a stage that others wait for) they leave to the general loop
 *before* they have changed anything; a test holds the two to the same bits.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import DYNAMIC_ORDER, SERVICE, USAGE
 from sim.engine.kernels.heaps import ONE, fin_push, fin_sink
-from sim.engine.kernels.service import forget, watch
+from sim.engine.kernels.service import drop_crossing, schedule_crossing
 from sim.engine.kernels.state import (
     JOBS_LEFT,
     N_DIRTY,
@@ -25,17 +25,17 @@ from sim.engine.kernels.state import (
     RELEASED,
     TIMER,
 )
-from sim.engine.kernels.waiting import rank_changed, stage_drained
+from sim.engine.kernels.waiting import stage_drained, update_rank
 
 
 @inlined
 def run_pool(st):
-    """Run ahead from end to end while nothing rare happens; stop before the first that is."""
+    """Run from end to end while nothing rare happens; stop before the first rare event."""
     fin_time, fin_slot, slot_task = st.state_fin_time, st.state_fin_slot, st.state_slot_task
     slot_stage, stage_job, stage_task0 = st.state_slot_stage, st.w_stage_job, st.w_stage_task0
     stage_left, stage_waiting = st.state_stage_left, st.state_stage_waiting
     stage_next, stage_weight, edge0 = st.state_stage_next, st.p_stage_weight, st.w_edge0
-    duration, root, home = st.w_task_duration, st.state_queue_root, st.state_job_home
+    duration, root, home = st.w_task_duration, st.state_queue_root, st.state_job_queue
     running, done, left = st.state_job_running, st.state_job_done, st.state_job_left
     done_work, remaining = st.state_job_done_work, st.state_job_remaining
     attained, since, started = st.state_job_attained, st.state_job_since, st.state_job_started
@@ -86,12 +86,12 @@ def run_pool(st):
             job_finish[j] = now
             counters[JOBS_LEFT] -= 1
             if SERVICE:
-                forget(st, j)
+                drop_crossing(st, j)
         else:
             if DYNAMIC_ORDER:
-                rank_changed(st, j)
+                update_rank(st, j)
             if SERVICE:
-                watch(st, j)
+                schedule_crossing(st, j)
         head = _head(st) if USAGE else root[0]
         if head < 0:  # nothing waits: the slot stays free
             n -= 1
@@ -126,9 +126,9 @@ def run_pool(st):
         if stage_waiting[h] == 0:
             stage_drained(st, h)
         if DYNAMIC_ORDER:
-            rank_changed(st, j)
+            update_rank(st, j)
         if SERVICE:
-            watch(st, j)
+            schedule_crossing(st, j)
     counters[N_FIN] = n
 
 
@@ -171,13 +171,13 @@ def dispatch_pool(st):
         st.state_stage_waiting[h] -= batch
         if USAGE:
             st.state_job_used[j, 0] += 1
-            st.state_queue_used[st.state_job_home[j], 0] += 1
+            st.state_queue_used[st.state_job_queue[j], 0] += 1
         if st.state_stage_waiting[h] == 0:
             stage_drained(st, h)
         if DYNAMIC_ORDER:
-            rank_changed(st, j)
+            update_rank(st, j)
         if SERVICE:
-            watch(st, j)
+            schedule_crossing(st, j)
     counters[RELEASED] = 0
     counters[N_DIRTY] = 0
     st.state_mach_dirty[0] = 0
@@ -185,16 +185,16 @@ def dispatch_pool(st):
 
 @part
 def _head(st):
-    """Return the head of the queue that is served next, -1 for none (`queues.goes_first`)."""
+    """Return the head of the queue that is served next, -1 for none (`waiting.precedes`)."""
     root, best = st.state_queue_root, -1
     for q in range(len(root)):
-        if root[q] >= 0 and (best < 0 or _goes_first(st, q, best)):
+        if root[q] >= 0 and (best < 0 or _precedes(st, q, best)):
             best = q
     return -1 if best < 0 else root[best]
 
 
 @inlined
-def _goes_first(st, a, b):
+def _precedes(st, a, b):
     tier = st.p_queue_tier
     if tier[a] != tier[b]:
         return tier[a] < tier[b]

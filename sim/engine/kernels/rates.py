@@ -1,34 +1,34 @@
-"""How fast tasks run: slow periods, and overbooked machines.
+"""Rates of running tasks: slow periods, and overbooked machines.
 
 In a slow period everything runs at a speed that changes at times known beforehand. On an overbooked
-machine, who demands a resource of which too much is demanded runs slower. Its fungible resource r
-of capacity C, of which its tasks hold D > C, lets each task that demands it run at C / D of its
-speed; a task goes at the least of its resources' rates. So what is really used of r stays within
-C. Rates are looked at once an instant, after placement, on the machines where something was taken
-or given back. A task that will end earlier than its entry in the heap of ends says gets a new one;
-the old one is stale, and dropped when it comes up. One that will end later keeps its entry, which
-is put off when it comes up.
+machine, tasks that demand an overbooked resource run slower. Its fungible resource r of capacity C,
+of which its tasks hold D > C, lets each task that demands it run at C / D of its speed; a task goes
+at the least of its resources' rates. So the real use of r stays within C. Rates are updated once an
+instant, after placement, on the machines where something was acquired or released. A task that will
+end earlier than its entry in the heap of ends says gets a new one; the old one is stale, and
+dropped when it comes up. One that will end later keeps its entry, which is postponed when it comes
+up.
 """
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.heaps import fin_pop, fin_push
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.state import AT_SPEED, N_FIN, N_RIGID, N_TOUCHED, NOW
+from sim.engine.kernels.state import N_FIN, N_RIGID, N_TOUCHED, NOW, SPEED_INDEX
 
 
 @inlined
-def speed_now(st):
-    """Go on to the speed of the present instant."""
-    i = st.state_i[AT_SPEED]
+def advance_speed(st):
+    """Advance to the speed of the present instant."""
+    i = st.state_i[SPEED_INDEX]
     while i + 1 < len(st.c_speed) and st.c_speed_time[i + 1] <= st.state_f[NOW]:
         i += 1
-    st.state_i[AT_SPEED] = i
+    st.state_i[SPEED_INDEX] = i
 
 
 @part
-def end_of(st, work):
-    """Return when `work` seconds at full speed, begun now, are done."""
-    i, time = st.state_i[AT_SPEED], st.state_f[NOW]
+def finish_time(st, work):
+    """Return the time at which `work` seconds at full speed, begun now, are done."""
+    i, time = st.state_i[SPEED_INDEX], st.state_f[NOW]
     while i + 1 < len(st.c_speed):
         until = st.c_speed_time[i + 1]
         end = time + work / st.c_speed[i]
@@ -43,7 +43,7 @@ def end_of(st, work):
 @part
 def done_since(st, since):
     """Return the seconds at full speed that fit between `since` and now."""
-    i, now = st.state_i[AT_SPEED], st.state_f[NOW]
+    i, now = st.state_i[SPEED_INDEX], st.state_f[NOW]
     done = 0.0
     while i > 0 and st.c_speed_time[i] > since:
         done += (now - st.c_speed_time[i]) * st.c_speed[i]
@@ -56,8 +56,8 @@ ENDED = -1.0
 
 
 @part
-def begin_task(st, slot, lasts):
-    """Let the task in `slot`, of `lasts` seconds at full speed, go at its machine's last rate."""
+def begin_task(st, slot, duration):
+    """Start the task in `slot`, of `duration` seconds at full speed, at its machine's last rate."""
     machine = st.state_slot_machine[slot]
     first = st.state_mach_slot[machine]
     st.state_slot_prev[slot] = -1
@@ -65,7 +65,7 @@ def begin_task(st, slot, lasts):
     if first >= 0:
         st.state_slot_prev[first] = slot
     st.state_mach_slot[machine] = slot
-    st.state_slot_left[slot] = lasts
+    st.state_slot_left[slot] = duration
     st.state_slot_rate[slot] = _rate(st, st.state_slot_stage[slot], machine)
     _expect(st, slot)
 
@@ -83,15 +83,15 @@ def leave_machine(st, slot):
 
 
 @inlined
-def forget_end(st, slot):
-    """Let whatever the heap of ends says of `slot` be stale."""
+def clear_end(st, slot):
+    """Make all entries of `slot` in the heap of ends stale."""
     st.state_slot_end[slot] = ENDED
     st.state_slot_entry[slot] = ENDED
 
 
 @part
 def update_rates(st):
-    """After a placement: bring the machines it touched, and their tasks, to their new rates."""
+    """After a placement: set the rates of the machines that it touched, and of their tasks."""
     for i in range(st.state_i[N_TOUCHED]):
         machine = st.state_touched[i]
         st.state_mach_touched[machine] = 0
@@ -101,7 +101,7 @@ def update_rates(st):
         while slot >= 0:
             rate = _rate(st, st.state_slot_stage[slot], machine)
             if rate != st.state_slot_rate[slot]:
-                st.state_slot_left[slot] = left_of(st, slot)
+                st.state_slot_left[slot] = remaining_s(st, slot)
                 st.state_slot_rate[slot] = rate
                 _expect(st, slot)
             slot = st.state_slot_next[slot]
@@ -110,7 +110,7 @@ def update_rates(st):
 
 @part
 def drop_stale(st):
-    """See to it that the first entry of the heap of ends, if any, is that of an end."""
+    """Drop stale entries until the first entry of the heap of ends, if any, is an end."""
     while st.state_i[N_FIN] > 0:
         if st.state_fin_time[0] == st.state_slot_end[st.state_fin_slot[0]]:
             return
@@ -126,12 +126,12 @@ def collect_ended(st):
         slot = _pop(st)
         if slot < 0:
             continue
-        forget_end(st, slot)  # an equal entry may follow
-        at = n
-        while at > 0 and task[ended[at - 1]] > task[slot]:
-            ended[at] = ended[at - 1]
-            at -= 1
-        ended[at] = slot
+        clear_end(st, slot)  # an equal entry may follow
+        k = n
+        while k > 0 and task[ended[k - 1]] > task[slot]:
+            ended[k] = ended[k - 1]
+            k -= 1
+        ended[k] = slot
         n += 1
     return n
 
@@ -144,7 +144,7 @@ def _pop(st):
     end = st.state_slot_end[slot]
     if end == time:
         return slot
-    if st.state_slot_entry[slot] == time:  # put off
+    if st.state_slot_entry[slot] == time:  # postponed
         st.state_slot_entry[slot] = end
         fin_push(st, end, slot)
     return -1
@@ -152,12 +152,13 @@ def _pop(st):
 
 @part
 def _rates_changed(st, machine):
+    """Set the rates of the fungible resources of `machine`; tell whether one changed."""
     changed = False
     for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
-        has = st.c_capacity[machine, r]
-        demanded = has - st.state_mach_free[machine, r]
-        has = max(has, 1)
-        rate = has / demanded if demanded > has else 1.0
+        capacity = st.c_capacity[machine, r]
+        demanded = capacity - st.state_mach_free[machine, r]
+        capacity = max(capacity, 1)
+        rate = capacity / demanded if demanded > capacity else 1.0
         if rate != st.state_mach_rate[machine, r]:
             st.state_mach_rate[machine, r] = rate
             changed = True
@@ -166,6 +167,7 @@ def _rates_changed(st, machine):
 
 @part
 def _rate(st, g, machine):
+    """Return the rate of a task of stage `g` on `machine`: the least of its resources' rates."""
     row = demand_row(st, g)
     rate = 1.0
     for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
@@ -175,8 +177,8 @@ def _rate(st, g, machine):
 
 
 @part
-def left_of(st, slot):
-    """Return what is left of the task in `slot`, in seconds at full speed."""
+def remaining_s(st, slot):
+    """Return the remaining duration of the task in `slot`, in seconds at full speed."""
     ran = done_since(st, st.state_slot_since[slot])
     return max(0.0, st.state_slot_left[slot] - st.state_slot_rate[slot] * ran)
 
@@ -186,7 +188,7 @@ def _expect(st, slot):
     """Put the end of the task in `slot`, at its rate from now on, into the heap."""
     now = st.state_f[NOW]
     st.state_slot_since[slot] = now
-    end = end_of(st, st.state_slot_left[slot] / st.state_slot_rate[slot])
+    end = finish_time(st, st.state_slot_left[slot] / st.state_slot_rate[slot])
     st.state_slot_end[slot] = end
     entry = st.state_slot_entry[slot]
     if entry != ENDED and entry <= end:
@@ -200,7 +202,7 @@ def _expect(st, slot):
 
 @part
 def _rebuild(st):
-    """Leave no stale entry in the heap of ends."""
+    """Rebuild the heap of ends without stale entries."""
     st.state_i[N_FIN] = 0
     for machine in range(len(st.state_mach_slot)):
         slot = st.state_mach_slot[machine]

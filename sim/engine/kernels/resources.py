@@ -1,67 +1,67 @@
-"""Taking and giving back room: on machines, and in the accounts of organisations and queues."""
+"""Room on machines, and the accounts of organisations and queues: acquire and release."""
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import may_run
+from sim.engine.kernels.devices import can_run
 from sim.engine.kernels.features import CHOOSES, USAGE, VARIABLE_ENDS
-from sim.engine.kernels.state import HARD, N_DIRTY, N_TOUCHED, PICKY, RELEASED, UNIT
+from sim.engine.kernels.state import CONSTRAINED, HARD_CAPS, N_DIRTY, N_TOUCHED, RELEASED, UNIT
 
-FREED, HELD_BACK = 1, 2
+FREED, RETRY = 1, 2
 
 
 @part
 def demand_row(st, g):
-    """Return the row of ``w_stage_demand`` that holds what a task of stage `g` needs."""
+    """Return the row of ``w_stage_demand`` with the demand of a task of stage `g`."""
     return 0 if st.state_i[UNIT] else g
 
 
 @part
 def fits(st, row, machine):
-    """Tell whether the demands of `row` fit the free room of `machine`."""
+    """Tell whether the demand in `row` fits the free room of `machine`."""
     if st.state_mach_lost[machine]:
         return False
     for r in range(st.state_mach_free.shape[1]):
         if st.w_stage_fit[row, r] > st.state_mach_free[machine, r]:
             return False
-    if CHOOSES and st.state_i[PICKY]:
-        return may_run(st, row, machine)
+    if CHOOSES and st.state_i[CONSTRAINED]:
+        return can_run(st, row, machine)
     return True
 
 
 @part
 def within_cap(st, j, demand, row, times):
-    """Tell whether the organisation of job `j` may use `times` the demands of `row` more."""
-    if not st.state_i[HARD]:
+    """Tell whether the organisation of job `j` may use `times` the demand in `row` more."""
+    if not st.state_i[HARD_CAPS]:
         return True
     org = st.w_job_org[j]
-    for r in range(st.c_dot.shape[1]):
+    for r in range(st.c_alignment_scale.shape[1]):
         if st.state_org_used[org, r] + times * demand[row, r] > st.c_org_cap[org, r]:
             return False
     return True
 
 
 @inlined
-def take(st, j, g, machine):
-    """Take the room of one task of stage `g` on `machine`."""
+def acquire_task(st, j, g, machine):
+    """Acquire the room of one task of stage `g` on `machine`."""
     _move(st, j, machine, st.w_stage_demand, demand_row(st, g), 1)
 
 
 @inlined
-def give(st, j, g, machine):
-    """Give back the room of one task of stage `g` on `machine`."""
+def release_task(st, j, g, machine):
+    """Release the room of one task of stage `g` on `machine`."""
     _move(st, j, machine, st.w_stage_demand, demand_row(st, g), -1)
     st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
 
 
 @inlined
-def take_held(st, j, machine):
-    """Take the room of one held slot of gang job `j` on `machine`."""
+def acquire_held(st, j, machine):
+    """Acquire the room of one held slot of gang job `j` on `machine`."""
     _move(st, j, machine, st.w_job_slot, j, 1)
 
 
 @inlined
-def give_held(st, j, machine):
-    """Give back the room of one held slot of gang job `j` on `machine`."""
+def release_held(st, j, machine):
+    """Release the room of one held slot of gang job `j` on `machine`."""
     _move(st, j, machine, st.w_job_slot, j, -1)
     st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
@@ -74,7 +74,7 @@ def _move(st, j, machine, demand, row, sign):
         st.state_mach_free[machine, r] -= amount
         if USAGE:
             st.state_job_used[j, r] += amount
-            st.state_queue_used[st.state_job_home[j], r] += amount
+            st.state_queue_used[st.state_job_queue[j], r] += amount
             st.state_org_used[st.w_job_org[j], r] += amount
     if CHOOSES:
         st.state_mach_version[machine] += 1
@@ -84,7 +84,7 @@ def _move(st, j, machine, demand, row, sign):
 
 @part
 def touch(st, machine):
-    """Note that something was taken or given on `machine` since the last placement."""
+    """Mark `machine` as changed since the last placement."""
     if not st.state_mach_touched[machine]:
         st.state_mach_touched[machine] = 1
         st.state_touched[st.state_i[N_TOUCHED]] = machine
@@ -93,28 +93,28 @@ def touch(st, machine):
 
 @part
 def freed(st, machine):
-    """Note that `machine` has more room than before."""
+    """Mark `machine` as freed: it has more room than before."""
     st.state_i[RELEASED] = 1
     if not st.state_mach_dirty[machine]:
         _mark_dirty(st, machine, FREED)
 
 
 @part
-def hold_back(st, machine):
-    """See to it that the next dispatch holds everything against `machine` again."""
+def retry_machine(st, machine):
+    """Let the next dispatch try everything on `machine` again."""
     if st.state_mach_dirty[machine]:
-        st.state_mach_dirty[machine] = HELD_BACK
+        st.state_mach_dirty[machine] = RETRY
     else:
-        _mark_dirty(st, machine, HELD_BACK)
+        _mark_dirty(st, machine, RETRY)
 
 
 @part
 def clear_dirty(st):
-    """After a dispatch: of the machines freed before it, keep those that it held back."""
+    """After a dispatch: keep only the freed machines that the next one is to try again."""
     n = 0
     for i in range(st.state_i[N_DIRTY]):
         machine = st.state_dirty[i]
-        if st.state_mach_dirty[machine] == HELD_BACK:
+        if st.state_mach_dirty[machine] == RETRY:
             st.state_mach_dirty[machine] = FREED
             st.state_dirty[n] = machine
             n += 1

@@ -1,11 +1,11 @@
-"""The event loop: from instant to instant until all is done or the policy is wanted.
+"""The event loop: from instant to instant until all jobs are done or the policy has events.
 
 The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
 timers (crossings of attained service by row, then the policy's timer), arrivals by row, then the
 policy, then placement.
 
 Names in capitals such as POOL are features of a run: constants when its loop is compiled
-(`sim.engine.kernels.state`).
+(`sim.engine.kernels.features`).
 """
 
 from __future__ import annotations
@@ -30,22 +30,23 @@ from sim.engine.kernels.features import (
     STRICT,
     VARIABLE_ENDS,
 )
-from sim.engine.kernels.gang import fill_gangs
+from sim.engine.kernels.gang import refill_gangs
 from sim.engine.kernels.heaps import fin_pop
 from sim.engine.kernels.lifecycle import (
     SERVICE_CROSSED,
     TIMER_TICK,
     emit,
     end_task,
-    look_at_gang,
-    see_remaining,
+    recompute_remaining,
+    request_refill,
 )
 from sim.engine.kernels.pool import dispatch_pool, run_pool
-from sim.engine.kernels.rates import collect_ended, drop_stale, speed_now, update_rates
+from sim.engine.kernels.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.reserve import dispatch_reserved
-from sim.engine.kernels.restart import attempt_fails, fail_attempt, made_again, outages
-from sim.engine.kernels.service import accrue, crossing, postpone, watch
+from sim.engine.kernels.restart import attempt_fails, fail_attempt, outages, wake_readers
+from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
 from sim.engine.kernels.state import (
+    EXPECTED,
     FAILS,
     IDLE_TICKS,
     JOBS_LEFT,
@@ -55,27 +56,26 @@ from sim.engine.kernels.state import (
     NEXT_OUTAGE,
     NOW,
     RESERVATIONS,
-    SEEN,
     TIMER,
 )
-from sim.engine.kernels.waiting import move_home, rank_changed, rekey, settle
+from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 
-DONE, WANTS_POLICY, STUCK = range(3)
+DONE, NEEDS_POLICY, STUCK = range(3)
 
 MAX_IDLE_TICKS = 10_000
-"""Timer ticks in a row with nothing running, arriving or started, after which a run is stuck."""
+"""Deadlock limit: timer ticks in a row with nothing running, arriving or started."""
 
 
 @jit
 def run(st, changed, n_changed):
-    """Run until DONE, STUCK, or an instant with events for the policy.
+    """Run until DONE, STUCK, or an instant with events for the policy (NEEDS_POLICY).
 
-    `n_changed` jobs were `changed` by the policy; -1 at the first call, before anything is placed.
+    The policy `changed` the first `n_changed` jobs; -1 at the first call, before any placement.
     """
     placing = n_changed >= 0
     if LIMITS and placing:
         st.state_i[N_EVENTS] = 0
-        _apply(st, changed, n_changed)
+        _apply_changes(st, changed, n_changed)
     while True:
         if placing:
             _dispatch(st)
@@ -91,8 +91,8 @@ def run(st, changed, n_changed):
             return STUCK
         st.state_f[NOW] = now
         if VARIABLE_ENDS:
-            speed_now(st)
-        _ends(st)
+            advance_speed(st)
+        _process_ends(st)
         if VARIABLE_ENDS:
             outages(st)
         if SERVICE:
@@ -101,7 +101,7 @@ def run(st, changed, n_changed):
             _tick(st)
         arrivals(st)
         if st.state_i[N_EVENTS] > 0:
-            return WANTS_POLICY
+            return NEEDS_POLICY
         placing = True
 
 
@@ -120,17 +120,17 @@ def _next_time(st):
 
 
 @inlined
-def _ends(st):
+def _process_ends(st):
     if VARIABLE_ENDS:
         for i in range(collect_ended(st)):
-            _end(st, st.state_ended[i])
+            _process_end(st, st.state_ended[i])
         return
     while st.state_i[N_FIN] > 0 and st.state_fin_time[0] <= st.state_f[NOW]:
         end_task(st, fin_pop(st))
 
 
 @inlined
-def _end(st, slot):
+def _process_end(st, slot):
     if not st.state_i[FAILS]:
         end_task(st, slot)
     elif attempt_fails(st, slot):
@@ -138,7 +138,7 @@ def _end(st, slot):
     else:
         g, task = st.state_slot_stage[slot], st.state_slot_task[slot]
         end_task(st, slot)
-        made_again(st, g, task)
+        wake_readers(st, g, task)
 
 
 @inlined
@@ -149,7 +149,7 @@ def _crossings(st):
         if st.state_service_time[j] > now:
             return
         if crossing(st, j) > now:
-            postpone(st, j)
+            postpone_crossing(st, j)
             continue
         accrue(st, j)
         queue = st.p_job_queue[j]
@@ -162,11 +162,11 @@ def _crossings(st):
             emit(st, SERVICE_CROSSED, j)
         if demote_at == limit:
             st.p_job_queue[j] = st.p_queue_demote_to[queue]
-            move_home(st, j)
-            settle(st, j)
+            update_queue(st, j)
+            update_wait_queue(st, j)
         if DYNAMIC_ORDER:
-            rank_changed(st, j)
-        postpone(st, j)
+            update_rank(st, j)
+        postpone_crossing(st, j)
 
 
 @inlined
@@ -178,19 +178,19 @@ def _tick(st):
 
 
 @inlined
-def _apply(st, changed, n_changed):
+def _apply_changes(st, changed, n_changed):
     for i in range(n_changed):
         j = changed[i]
-        if st.state_i[SEEN]:
-            see_remaining(st, j)
+        if st.state_i[EXPECTED]:
+            recompute_remaining(st, j)
         if st.state_job_turn[j] < 0 or st.state_job_left[j] == 0:
             continue
-        move_home(st, j)
-        settle(st, j)
-        rekey(st, j)
+        update_queue(st, j)
+        update_wait_queue(st, j)
+        reorder_job(st, j)
         if SERVICE:
-            watch(st, j)
-        look_at_gang(st, j)
+            schedule_crossing(st, j)
+        request_refill(st, j)
 
 
 @part
@@ -199,7 +199,7 @@ def _dispatch(st):
         dispatch_pool(st)
         return
     if GANGS:
-        fill_gangs(st)
+        refill_gangs(st)
     if RESERVES and st.state_i[RESERVATIONS] > 0:
         dispatch_reserved(st)
     elif STRICT:
@@ -211,28 +211,27 @@ def _dispatch(st):
 
 
 def compiled_variant(features: frozenset[str], state: Any, changed: Any) -> Callable[..., int]:
-    """Return the event loop of runs with `features`; say so if it has to be compiled."""
-    saying = (
-        f"sim: compiling {_words(features)}, once for this version: up to {_most_s(features)} s"
-    )
+    """Return the event loop of runs with `features`; print a line if it has to be compiled."""
+    text, seconds = _variant_text(features), _budget_s(features)
+    saying = f"sim: compiling {text}, once for this version: up to {seconds} s"
     variant: Callable[..., int] = specialised(run, features)
     return compiled(variant, state, changed, -1, saying=saying)
 
 
 def is_compiled(features: frozenset[str]) -> bool:
-    """Tell whether the event loop of runs with `features` need not be compiled any more."""
+    """Tell whether the event loop of runs with `features` is compiled already."""
     return is_cached(run, features)
 
 
-def _words(features: frozenset[str]) -> str:
+def _variant_text(features: frozenset[str]) -> str:
     if POOL in features:
         return "the event loop of a pool of slots"
-    rest = sorted(features - {"STRICT"})
-    return "the event loop of machines" + (f" ({', '.join(rest).lower()})" if rest else "")
+    rest = [name.lower().replace("_", " ") for name in sorted(features - {"STRICT"})]
+    return "the event loop of machines" + (f" ({', '.join(rest)})" if rest else "")
 
 
-def _most_s(features: frozenset[str]) -> int:
-    """Return the budget of a variant, in CPU seconds; most take half of it."""
+def _budget_s(features: frozenset[str]) -> int:
+    """Return the compile-time budget of a variant, in CPU seconds; most take half of it."""
     if POOL in features:
         return 15
     return 40 if features & {SCORED, OVERBOOK, VARIABLE_ENDS} else 25

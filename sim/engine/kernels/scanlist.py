@@ -1,29 +1,29 @@
 """The waiting stages in order, as one sorted list, for placements that look past the first.
 
-Sorted by kernel queue, then rank, stage key and row; with a copy of each stage's demands beside
-it, resource by resource, so that holding many of them against a machine is a few vector loops. A
-stage that leaves leaves a hole, which keeps its place in the order and fits nothing; the next one
-to enter nearby takes it.
+Sorted by kernel queue, then rank, stage key and row; with a copy of each stage's demand beside
+it, resource by resource, so that a few vector loops try many of them on a machine. A stage that
+leaves leaves a hole, which keeps its position in the order and fits nothing; the next one to enter
+nearby takes it.
 
-A stage is *new* (``state_scan_new``) until it has been held against every machine. 0: it has been;
+A stage is *new* (``state_scan_new``) until it has been tried on every machine. 0: it has been;
 1: it has not; within a dispatch also 2: refused by a cap, and 3: refused by every machine. Those
-that are 2 or 3 are brought to the front of ``state_scan_fresh``, N_REFUSED of them, as they meet
-one: room and caps only get tighter within a dispatch.
+that are 2 or 3 are moved to the front of ``state_scan_new_list``, N_REFUSED of them, as they are
+met: room and caps only get tighter within a dispatch.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.devices import may_run
+from sim.engine.kernels.devices import can_run
 from sim.engine.kernels.features import CHOOSES
 from sim.engine.kernels.state import (
     BLOCK,
+    CONSTRAINED,
     N_HOLES,
     N_NEW,
     N_REFUSED,
     N_RIGID,
     N_SCAN,
-    PICKY,
     SCAN_SHIFTS,
     UNIT,
 )
@@ -31,12 +31,12 @@ from sim.engine.kernels.state import (
 BY_CAP, BY_ALL = 2, 3
 
 FITS_NOTHING = 2.0**63
-"""What a hole demands: more quanta than an int64 counts."""
+"""Demand of a hole: more quanta than an int64 counts."""
 
 
 @inlined
 def scan_insert(st, queue, g):
-    """Add stage `g`, which waits in `queue`, at its place; it is new to every machine."""
+    """Insert stage `g`, which waits in `queue`, at its position; it is new to every machine."""
     n = st.state_i[N_SCAN]
     if n == len(st.state_scan) or 4 * st.state_i[N_HOLES] > n + 128:
         _close_holes(st)
@@ -48,15 +48,15 @@ def scan_insert(st, queue, g):
             low = mid + 1
         else:
             high = mid
-    at = _open_place(st, low)
-    st.state_scan[at] = g
-    st.state_scan_at[g] = at
-    st.state_scan_queue[at] = queue
-    st.state_scan_rank[at] = rank
-    st.state_scan_key[at] = key
+    position = _open_place(st, low)
+    st.state_scan[position] = g
+    st.state_scan_position[g] = position
+    st.state_scan_queue[position] = queue
+    st.state_scan_rank[position] = rank
+    st.state_scan_key[position] = key
     row = 0 if st.state_i[UNIT] else g
     for r in range(st.state_scan_demand.shape[0]):
-        st.state_scan_demand[r, at] = st.w_stage_demand[row, r]
+        st.state_scan_demand[r, position] = st.w_stage_demand[row, r]
     st.state_i[SCAN_SHIFTS] += 1
     st.state_queue_waiting[queue] += 1
     mark_new(st, g)
@@ -64,13 +64,13 @@ def scan_insert(st, queue, g):
 
 @inlined
 def scan_remove(st, g):
-    """Take stage `g` out of the list."""
-    at = st.state_scan_at[g]
-    st.state_queue_waiting[st.state_scan_queue[at]] -= 1
-    st.state_scan_at[g] = -1
-    st.state_scan[at] = -1 - g
+    """Remove stage `g` from the list."""
+    position = st.state_scan_position[g]
+    st.state_queue_waiting[st.state_scan_queue[position]] -= 1
+    st.state_scan_position[g] = -1
+    st.state_scan[position] = -1 - g
     for r in range(st.state_scan_demand.shape[0]):
-        st.state_scan_demand[r, at] = FITS_NOTHING
+        st.state_scan_demand[r, position] = FITS_NOTHING
     n, holes = st.state_i[N_SCAN], st.state_i[N_HOLES] + 1
     while n > 0 and st.state_scan[n - 1] < 0:
         n -= 1
@@ -81,24 +81,24 @@ def scan_remove(st, g):
 
 @part
 def mark_new(st, g):
-    """See to it that stage `g` is held against every machine."""
+    """Let the next dispatch try stage `g` on every machine."""
     if not st.state_scan_new[g]:
         st.state_scan_new[g] = 1
-        st.state_scan_fresh[st.state_i[N_NEW]] = g
+        st.state_scan_new_list[st.state_i[N_NEW]] = g
         st.state_i[N_NEW] += 1
 
 
 @part
 def refuse(st, g, why):
-    """Note that stage `g` can't start any more in this dispatch: BY_CAP, or BY_ALL machines."""
+    """Mark stage `g` as refused for the rest of this dispatch: BY_CAP, or BY_ALL machines."""
     mark_new(st, g)
     st.state_scan_new[g] = why
 
 
 @part
-def put_aside(st, i):
-    """Bring entry `i` of the fresh list among the refused ones at its front."""
-    fresh, front = st.state_scan_fresh, st.state_i[N_REFUSED]
+def move_to_refused(st, i):
+    """Move entry `i` of the list of new stages to the refused ones at its front."""
+    fresh, front = st.state_scan_new_list, st.state_i[N_REFUSED]
     g = fresh[i]
     fresh[i] = fresh[front]
     fresh[front] = g
@@ -106,23 +106,23 @@ def put_aside(st, i):
 
 
 @inlined
-def forget_new(st, i):
-    """Take entry `i`, behind the refused ones, off the fresh list: its stage waits no more."""
+def drop_new(st, i):
+    """Remove entry `i`, behind the refused ones, from the list of new stages: it waits no more."""
     last = st.state_i[N_NEW] - 1
-    st.state_scan_new[st.state_scan_fresh[i]] = 0
-    st.state_scan_fresh[i] = st.state_scan_fresh[last]
+    st.state_scan_new[st.state_scan_new_list[i]] = 0
+    st.state_scan_new_list[i] = st.state_scan_new_list[last]
     st.state_i[N_NEW] = last
 
 
 @inlined
-def scan_settled(st):
-    """After a dispatch: nothing is new any more, but what a cap refused stays so."""
+def end_scan(st):
+    """End a dispatch: no stage is new any more, except those refused by a cap."""
     n_new = 0
     for i in range(st.state_i[N_NEW]):
-        g = st.state_scan_fresh[i]
-        if st.state_scan_new[g] == BY_CAP and st.state_scan_at[g] >= 0:
+        g = st.state_scan_new_list[i]
+        if st.state_scan_new[g] == BY_CAP and st.state_scan_position[g] >= 0:
             st.state_scan_new[g] = 1
-            st.state_scan_fresh[n_new] = g
+            st.state_scan_new_list[n_new] = g
             n_new += 1
         else:
             st.state_scan_new[g] = 0
@@ -132,7 +132,7 @@ def scan_settled(st):
 
 @inlined
 def queue_end(st, low, high):
-    """Return the end of the stretch of the queue at place `low` within [low, high)."""
+    """Return the end of the range of the queue at position `low` within [low, high)."""
     queue = st.state_scan_queue[low]
     if st.state_scan_queue[high - 1] == queue:
         return high
@@ -147,7 +147,7 @@ def queue_end(st, low, high):
 
 @inlined
 def _open_place(st, low):
-    """Make room before what is at place `low`, up to the nearest hole; return the open place."""
+    """Open a position before `low`, up to the nearest hole; return it."""
     n = st.state_i[N_SCAN]
     left, right = low - 1, low
     while right < n and st.state_scan[right] >= 0:
@@ -196,7 +196,7 @@ def _less(st, i, queue, rank, key, g):
 def _move(st, source, target):
     g = st.state_scan[source]
     st.state_scan[target] = g
-    st.state_scan_at[g] = target
+    st.state_scan_position[g] = target
     st.state_scan_queue[target] = st.state_scan_queue[source]
     st.state_scan_rank[target] = st.state_scan_rank[source]
     st.state_scan_key[target] = st.state_scan_key[source]
@@ -206,69 +206,69 @@ def _move(st, source, target):
 
 @inlined
 def find_fitting(st, machine):
-    """List the places whose stages fit `machine`, with their scores; return how many."""
-    n, found = st.state_i[N_SCAN], 0
-    places, scores, room = st.state_scan_found, st.state_scan_score, st.state_scan_room
-    n_resources = st.c_dot.shape[1]
+    """List the positions of stages that fit `machine`, with their scores; return their number."""
+    n, n_fitting = st.state_i[N_SCAN], 0
+    places, scores, room = st.state_scan_match, st.state_scan_score, st.state_scan_room
+    n_resources = st.c_alignment_scale.shape[1]
     first = _scarcest(st, machine, n_resources)
     for begin in range(0, n, BLOCK):
         end = min(begin + BLOCK, n)
-        if _hold(st, machine, first, n_resources, begin, end):
+        if _compute_room(st, machine, first, n_resources, begin, end):
             for i in range(end - begin):
-                places[found] = begin + i
-                found += room[i] >= 0.0
-    if CHOOSES and st.state_i[PICKY]:
-        return still_fitting(st, machine, found)
-    for i in range(found):
+                places[n_fitting] = begin + i
+                n_fitting += room[i] >= 0.0
+    if CHOOSES and st.state_i[CONSTRAINED]:
+        return filter_fitting(st, machine, n_fitting)
+    for i in range(n_fitting):
         scores[i] = score_at(st, machine, places[i])
-    return found
+    return n_fitting
 
 
 @inlined
 def find_rigid(st, machine):
-    """List the places whose stages fit what of `machine` can't be overbooked; return how many."""
-    n, found, n_rigid = st.state_i[N_SCAN], 0, st.state_i[N_RIGID]
-    places, room = st.state_scan_found, st.state_scan_room
+    """List the positions of stages that fit the rigid resources of `machine`; return how many."""
+    n, n_fitting, n_rigid = st.state_i[N_SCAN], 0, st.state_i[N_RIGID]
+    places, room = st.state_scan_match, st.state_scan_room
     if n_rigid == 0:
-        for at in range(n):
-            if st.state_scan[at] >= 0:
-                places[found] = at
-                found += 1
-        return found
+        for position in range(n):
+            if st.state_scan[position] >= 0:
+                places[n_fitting] = position
+                n_fitting += 1
+        return n_fitting
     first = _scarcest(st, machine, n_rigid)
     for begin in range(0, n, BLOCK):
         end = min(begin + BLOCK, n)
-        if _hold(st, machine, first, n_rigid, begin, end):
+        if _compute_room(st, machine, first, n_rigid, begin, end):
             for i in range(end - begin):
-                places[found] = begin + i
-                found += room[i] >= 0.0
-    return found
+                places[n_fitting] = begin + i
+                n_fitting += room[i] >= 0.0
+    return n_fitting
 
 
 @part
-def still_fitting(st, machine, n):
-    """Of the first `n` listed, which fitted `machine`, keep those that still do, scored anew."""
-    places, kept = st.state_scan_found, 0
+def filter_fitting(st, machine, n):
+    """Keep those of the first `n` listed stages that still fit `machine`; score them again."""
+    places, n_kept = st.state_scan_match, 0
     for i in range(n):
-        at = places[i]
-        if fits_at(st, machine, at):
-            places[kept] = at
-            st.state_scan_score[kept] = score_at(st, machine, at)
-            kept += 1
-    return kept
+        position = places[i]
+        if fits_at(st, machine, position):
+            places[n_kept] = position
+            st.state_scan_score[n_kept] = score_at(st, machine, position)
+            n_kept += 1
+    return n_kept
 
 
 @part
 def first_fitting(st, machine, low, high):
-    """Return the first place of [low, high) whose stage fits `machine`, else `high`."""
+    """Return the first position of [low, high) whose stage fits `machine`, else `high`."""
     if st.state_mach_lost[machine]:
         return high
     room = st.state_scan_room
-    n_resources = st.c_dot.shape[1]
+    n_resources = st.c_alignment_scale.shape[1]
     first = _scarcest(st, machine, n_resources)
     for begin in range(low, high, BLOCK):
         end = min(begin + BLOCK, high)
-        if _hold(st, machine, first, n_resources, begin, end):
+        if _compute_room(st, machine, first, n_resources, begin, end):
             for i in range(end - begin):
                 if room[i] >= 0.0:
                     return begin + i
@@ -276,40 +276,40 @@ def first_fitting(st, machine, low, high):
 
 
 @part
-def fits_at(st, machine, at):
-    """Tell whether the stage at `at` fits `machine`; a hole does not."""
-    for r in range(st.c_dot.shape[1]):
-        demand = st.state_scan_demand[r, at]
+def fits_at(st, machine, position):
+    """Tell whether the stage at `position` fits `machine`; a hole does not."""
+    for r in range(st.c_alignment_scale.shape[1]):
+        demand = st.state_scan_demand[r, position]
         if demand > st.state_mach_free[machine, r] and demand > 0:
             return False
-    return may_use(st, machine, at)
+    return can_use(st, machine, position)
 
 
 @part
-def may_use(st, machine, at):
-    """Tell whether the stage at `at`, room aside, may run on `machine` and finds devices there."""
-    if CHOOSES and st.state_i[PICKY]:
-        return may_run(st, st.state_scan[at], machine)
+def can_use(st, machine, position):
+    """Tell whether the stage at `position`, room aside, may run on `machine`, devices included."""
+    if CHOOSES and st.state_i[CONSTRAINED]:
+        return can_run(st, st.state_scan[position], machine)
     return True
 
 
 @part
-def score_at(st, machine, at):
-    """Return free · demand of the stage at `at` on `machine`, both over its capacity."""
+def score_at(st, machine, position):
+    """Return free · demand of the stage at `position` on `machine`, both over its capacity."""
     total = 0.0
-    for r in range(st.c_dot.shape[1]):
-        weight = st.state_mach_free[machine, r] * st.c_dot[machine, r]
-        total += weight * st.state_scan_demand[r, at]
+    for r in range(st.c_alignment_scale.shape[1]):
+        weight = st.state_mach_free[machine, r] * st.c_alignment_scale[machine, r]
+        total += weight * st.state_scan_demand[r, position]
     return total
 
 
 @part
-def _hold(st, machine, first, n_resources, begin, end):
-    """Set ``state_scan_room`` to the least that each of [begin, end) would leave of any resource.
+def _compute_room(st, machine, first, n_resources, begin, end):
+    """Set ``state_scan_room`` to the least room of any resource that each of [begin, end) leaves.
 
-    Of the first `n_resources`, that is, those of which at least one must be.
+    Of the first `n_resources` only; return the number of stages that fit.
 
-    Resource `first` comes first: where it lets none through, the others need no look.
+    Resource `first` comes first: where it lets none through, the others are not tried.
     """
     room = st.state_scan_room
     free = float(max(st.state_mach_free[machine, first], 0))
@@ -321,32 +321,32 @@ def _hold(st, machine, first, n_resources, begin, end):
         n += left >= 0.0
     for r in range(n_resources):
         if r != first and n > 0:
-            n = _hold_one(st, machine, r, begin, end)
+            n = _subtract_demand(st, machine, r, begin, end)
     return n
 
 
 @inlined
-def _hold_one(st, machine, r, begin, end):
+def _subtract_demand(st, machine, r, begin, end):
     room = st.state_scan_room
     free = float(max(st.state_mach_free[machine, r], 0))
     demand = st.state_scan_demand[r, begin:end]
     n = 0
     for i in range(len(demand)):
         left = free - demand[i]
-        least = room[i]
-        least = left if left < least else least
-        room[i] = least + 0.0  # not what stood there, or it is stored under a mask, which is slow
-        n += least >= 0.0
+        min_left = room[i]
+        min_left = left if left < min_left else min_left
+        room[i] = min_left + 0.0  # never the old value itself: a masked store is slow
+        n += min_left >= 0.0
     return n
 
 
 @part
 def _scarcest(st, machine, n_resources):
-    """Return the resource, of the first `n_resources`, of which the least part is free."""
-    best, least = 0, 2.0
+    """Return the scarcest of the first `n_resources` on `machine`: the least part of it is free."""
+    best, min_share = 0, 2.0
     for r in range(n_resources):
         free = float(st.state_mach_free[machine, r])
-        part_free = free * free * st.c_dot[machine, r]
-        if part_free < least:
-            best, least = r, part_free
+        share = free * free * st.c_alignment_scale[machine, r]
+        if share < min_share:
+            best, min_share = r, share
     return best

@@ -1,6 +1,6 @@
-"""What a task is worth to a machine, which queue is served, and what each queue is owed.
+"""Packing scores: the worth of a task to a machine, and fairness between queues by deficit.
 
-`sim.engine.plan.queues` says what the parameters mean (DAGPS, §5, Fig. 8).
+`sim.engine.plan.queues` defines the parameters (DAGPS, §5, Fig. 8).
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,12 +10,11 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import is_waiting_gang
-from sim.engine.kernels.lifecycle import start_task, turn_for
+from sim.engine.kernels.lifecycle import next_turn, start_task
 from sim.engine.kernels.resources import demand_row, within_cap
-from sim.engine.kernels.scanlist import BY_CAP, fits_at, forget_new, put_aside, refuse, score_at
+from sim.engine.kernels.scanlist import BY_CAP, drop_new, fits_at, move_to_refused, refuse, score_at
 from sim.engine.kernels.state import (
-    HARD,
-    LEFTS,
+    HARD_CAPS,
     N_NEW,
     N_REFUSED,
     N_SCAN,
@@ -26,21 +25,22 @@ from sim.engine.kernels.state import (
     PREFERS,
     PRIORITY,
     REBASED,
-    WORTHS,
+    SUM_REMAINING,
+    SUM_WORTH,
 )
-from sim.engine.kernels.waiting import goes_first
+from sim.engine.kernels.waiting import precedes
 
 
 @part
-def worth_of(st, g, machine, what):
-    """Return `what` the next task of stage `g` brings, weighted by its priority and place."""
+def task_worth(st, g, machine, value):
+    """Return the worth of the next task of stage `g`: `value` × priority × preference."""
     if not (st.state_i[PRIORITY] or st.state_i[PREFERS]):
-        return what
+        return value
     task0 = st.w_stage_task0[g]
-    turn = turn_for(st, g, machine)
-    worth = what
+    turn = next_turn(st, g, machine)
+    worth = value
     if st.state_i[PRIORITY]:
-        worth = _priority(st, g, st.p_turn_priority[task0 + turn]) * what
+        worth = _priority(st, g, st.p_turn_priority[task0 + turn]) * value
     if st.state_i[PREFERS]:
         prefers = st.p_turn_prefers[task0 + turn]
         if prefers >= 0 and prefers != machine:
@@ -50,71 +50,75 @@ def worth_of(st, g, machine, what):
 
 @inlined
 def _priority(st, g, priority):
-    """Return what `priority` makes of the worth of a task of stage `g` now."""
+    """Return the factor that `priority` gives the worth of a task of stage `g` now."""
     if st.state_i[REBASED]:
         j = st.w_stage_job[g]
-        others = st.state_job_left[j] - st.state_job_running[j] - 1
-        priority = min(1.0, priority / others) if others > 0 else 1.0
+        n_unstarted = st.state_job_left[j] - st.state_job_running[j] - 1
+        priority = min(1.0, priority / n_unstarted) if n_unstarted > 0 else 1.0
     return 1.0 - st.p_pack[PACK_ORDER] * (1.0 - priority)
 
 
 @part
 def eta(st):
-    """Return what a unit of remaining work counts beside worth."""
-    if st.state_f[LEFTS] > 0:
-        return st.p_pack[PACK_REMAINING] * st.state_f[WORTHS] / st.state_f[LEFTS]
+    """Return the weight of a unit of remaining work beside worth: η of DAGPS."""
+    if st.state_f[SUM_REMAINING] > 0:
+        return st.p_pack[PACK_REMAINING] * st.state_f[SUM_WORTH] / st.state_f[SUM_REMAINING]
     return 0.0
 
 
 @part
-def compete(st):
+def queues_compete(st):
     """Tell whether the queues of a tier compete by score."""
     return st.p_pack[PACK_UNFAIRNESS] < math.inf
 
 
 @part
-def before_queue(st, a, b):
+def queue_before(st, a, b):
     """Tell whether queue `a` is served before `b`; among competing ones, by tier alone."""
-    if not compete(st):
-        return goes_first(st, a, b)
+    if not queues_compete(st):
+        return precedes(st, a, b)
     return _tier(st, a) < _tier(st, b)
 
 
 @part
 def owed_queue(st, queue):
-    """Return the queue of the tier of `queue` that nothing else may go before, -1 for none.
+    """Return the queue of the tier of `queue` that must be served first, -1 for none.
 
-    Of those with a task that only room is wanted for it is the one of greatest deficit, if that
-    is as much as unfairness may be.
+    Of those with a task that lacks nothing but room it is the one of greatest deficit, if the
+    deficit reaches the limit of unfairness.
     """
-    if not compete(st):
+    if not queues_compete(st):
         return -1
-    best, most = -1, st.p_pack[PACK_UNFAIRNESS]
+    best, max_deficit = -1, st.p_pack[PACK_UNFAIRNESS]
     for q in range(len(st.state_queue_waiting)):
         owed = st.state_queue_deficit[q]
-        if st.state_queue_waiting[q] == 0 or owed < most or (owed == most and best >= 0):
+        if (
+            st.state_queue_waiting[q] == 0
+            or owed < max_deficit
+            or (owed == max_deficit and best >= 0)
+        ):
             continue
         if _tier(st, q) == _tier(st, queue) and _wants_room(st, q):
-            best, most = q, owed
+            best, max_deficit = q, owed
     return best
 
 
 @part
-def is_served(st, queue, first, owed):
-    """Tell whether `queue` may be picked from, where `first` goes before others, or `owed` does."""
+def is_eligible(st, queue, first, owed):
+    """Tell whether `queue` may be picked from: it is `first`, competes with it, or is `owed`."""
     if owed >= 0:
         return queue == owed
-    return queue == first or (compete(st) and _tier(st, queue) == _tier(st, first))
+    return queue == first or (queues_compete(st) and _tier(st, queue) == _tier(st, first))
 
 
 @part
 def _wants_room(st, queue):
     """Tell whether a task that waits in `queue` could start if there were room."""
-    if not (GANGS or st.state_i[HARD]):
+    if not (GANGS or st.state_i[HARD_CAPS]):
         return True
-    for at in range(st.state_i[N_SCAN]):
-        g = st.state_scan[at]
-        if g < 0 or st.state_scan_queue[at] != queue:
+    for position in range(st.state_i[N_SCAN]):
+        g = st.state_scan[position]
+        if g < 0 or st.state_scan_queue[position] != queue:
             continue
         j = st.w_stage_job[g]
         if GANGS and is_waiting_gang(st, j):
@@ -125,15 +129,15 @@ def _wants_room(st, queue):
 
 
 @inlined
-def start_charged(st, g, machine):
-    """Start the next task of stage `g`, and count it in what the queues are owed."""
-    if compete(st):
-        _charge(st, st.state_job_where[st.w_stage_job[g]], st.p_stage_cost[g])
+def start_and_charge(st, g, machine):
+    """Start the next task of stage `g`, and charge its cost to the deficits of the queues."""
+    if queues_compete(st):
+        _charge(st, st.state_job_wait_queue[st.w_stage_job[g]], st.p_stage_cost[g])
     start_task(st, g, machine, False)
 
 
 @inlined
-def _charge(st, mine, cost):
+def _charge(st, charged, cost):
     total = 0.0
     for q in range(len(st.state_queue_waiting)):
         if st.state_queue_waiting[q] > 0:
@@ -141,7 +145,7 @@ def _charge(st, mine, cost):
     for q in range(len(st.state_queue_waiting)):
         if st.state_queue_waiting[q] > 0:
             share = _weight(st, q) / total
-            st.state_queue_deficit[q] += cost * (share - 1.0) if q == mine else cost * share
+            st.state_queue_deficit[q] += cost * (share - 1.0) if q == charged else cost * share
 
 
 @part
@@ -156,7 +160,7 @@ def _tier(st, queue):
 
 
 @part
-def may_start(st, g):
+def can_start(st, g):
     """Tell whether a single task of stage `g` may start, room aside."""
     j = st.w_stage_job[g]
     if GANGS and is_waiting_gang(st, j):
@@ -169,34 +173,34 @@ def may_start(st, g):
 
 @inlined
 def find_new(st, machine):
-    """List the places of the new stages that fit `machine`, with their scores; return how many."""
-    found = 0
+    """List the positions of new stages that fit `machine`, with their scores; return how many."""
+    n_fitting = 0
     i = st.state_i[N_REFUSED]
     while i < st.state_i[N_NEW]:
-        g = st.state_scan_fresh[i]
-        at = st.state_scan_at[g]
-        if at < 0:
-            forget_new(st, i)
+        g = st.state_scan_new_list[i]
+        position = st.state_scan_position[g]
+        if position < 0:
+            drop_new(st, i)
             continue
         if st.state_scan_new[g] > 1:
-            put_aside(st, i)
-        elif fits_at(st, machine, at):
-            st.state_scan_found[found] = at
-            st.state_scan_score[found] = score_at(st, machine, at)
-            found += 1
+            move_to_refused(st, i)
+        elif fits_at(st, machine, position):
+            st.state_scan_match[n_fitting] = position
+            st.state_scan_score[n_fitting] = score_at(st, machine, position)
+            n_fitting += 1
         i += 1
-    return found
+    return n_fitting
 
 
 @part
 def first_queue(st, n):
-    """Return the queue that goes before all others of the `n` found, -1 if nothing may start."""
+    """Return the queue served before all others of the `n` that fit, -1 if nothing may start."""
     best = -1
     for i in range(n):
-        at = st.state_scan_found[i]
-        queue = st.state_scan_queue[at]
-        if queue == best or (best >= 0 and not before_queue(st, queue, best)):
+        position = st.state_scan_match[i]
+        queue = st.state_scan_queue[position]
+        if queue == best or (best >= 0 and not queue_before(st, queue, best)):
             continue
-        if may_start(st, st.state_scan[at]):
+        if can_start(st, st.state_scan[position]):
             best = queue
     return best

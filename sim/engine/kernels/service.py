@@ -1,8 +1,8 @@
-"""Attained service: how many task seconds a job has had, and when it crosses a threshold.
+"""Attained service: the task seconds that a job has received, and its crossings of thresholds.
 
 Service accrues at the rate of the job's running tasks. The next crossing of each job is one entry
-of an indexed heap. A falling rate only makes it later, so the entry is left and looked at again
-when it comes up; a rising rate moves it forward at once.
+of an indexed heap. A falling rate only makes it later, so the entry is left and recomputed when it
+comes up; a rising rate moves it forward at once.
 """
 
 import math
@@ -14,7 +14,7 @@ from sim.engine.kernels.state import N_SERVICE, NOW
 
 @part
 def accrue(st, j):
-    """Bring the attained service of job `j` up to now; call before its running tasks change."""
+    """Bring the attained service of job `j` up to now; call it before its running tasks change."""
     now = st.state_f[NOW]
     st.state_job_attained[j] += st.state_job_running[j] * (now - st.state_job_since[j])
     st.state_job_since[j] = now
@@ -22,13 +22,13 @@ def accrue(st, j):
 
 @inlined
 def threshold(st, j):
-    """Return the next attained service at which something happens to job `j`."""
+    """Return the next threshold of attained service of job `j`: demotion or a SERVICE event."""
     return min(st.p_queue_demote_at[st.p_job_queue[j]], st.p_job_service_at[j])
 
 
 @part
 def crossing(st, j):
-    """Return when job `j` crosses its threshold if nothing changes, inf for never."""
+    """Return the time at which job `j` crosses its threshold if nothing changes, inf for never."""
     running = st.state_job_running[j]
     limit = threshold(st, j)
     if limit > st.w_job_work[j] * (1 + 1e-9) and not VARIABLE_ENDS:
@@ -41,8 +41,8 @@ def crossing(st, j):
 
 
 @part
-def watch(st, j):
-    """See to it that the entry of job `j` is no later than its crossing."""
+def schedule_crossing(st, j):
+    """Make the entry of job `j` no later than its crossing."""
     time = crossing(st, j)
     pos = st.state_service_pos[j]
     if time == math.inf:
@@ -57,7 +57,7 @@ def watch(st, j):
 
 
 @part
-def forget(st, j):
+def drop_crossing(st, j):
     """Drop the entry of job `j`, if it has one."""
     pos = st.state_service_pos[j]
     if pos < 0:
@@ -72,11 +72,11 @@ def forget(st, j):
 
 
 @part
-def postpone(st, j):
+def postpone_crossing(st, j):
     """Set the entry of job `j`, which came up too early, to its crossing."""
     time = crossing(st, j)
     if time == math.inf:
-        forget(st, j)
+        drop_crossing(st, j)
     else:
         st.state_service_time[j] = time
         _sink(st, st.state_service_pos[j], j)

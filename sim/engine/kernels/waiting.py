@@ -1,14 +1,14 @@
-"""Where a job's ready stages wait, and which queue is served next.
+"""Queues of waiting stages: the queue in which a job waits, its rank there, and the next queue.
 
 The stages with a ready task form a list in their job. They stand in the heap of the kernel queue
-``state_job_where`` (strict order) or in the scan list (skip and pack), or in neither while the job
-is parked because its run limit or its start gate binds. The next queue is that of the lower tier,
-then of the least use over weight.
+``state_job_wait_queue`` (strict order) or in the scan list (skip and pack), or in neither while the
+job is parked because its run limit or its start gate binds. The next queue is that of the lower
+tier, then of the least use over weight.
 """
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import EVICTS, LIMITS, STRICT, USAGE
-from sim.engine.kernels.heaps import heap_fewer, heap_insert, heap_remove
+from sim.engine.kernels.heaps import heap_decrease, heap_insert, heap_remove
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
 from sim.engine.kernels.state import RELEASED, SHARE
 
@@ -23,63 +23,63 @@ def kernel_queue(st, j, queue):
 
 @part
 def stage_ready(st, g):
-    """Stage `g` has a ready task again: list it in its job and let it wait."""
+    """Add stage `g`, which has a ready task again, to its job's list and to its queue."""
     j = st.w_stage_job[g]
-    first = st.state_job_ready[j]
+    first = st.state_job_ready_head[j]
     st.state_stage_ready_next[g] = first
     st.state_stage_ready_prev[g] = -1
     if first >= 0:
         st.state_stage_ready_prev[first] = g
-    st.state_job_ready[j] = g
-    queue = st.state_job_where[j]
+    st.state_job_ready_head[j] = g
+    queue = st.state_job_wait_queue[j]
     if queue >= 0:
         _enter(st, queue, g)
 
 
 @part
 def stage_drained(st, g):
-    """Stage `g` has no ready task left: take it off its job's list and out of its queue."""
+    """Remove stage `g`, which has no ready task left, from its job's list and from its queue."""
     j = st.w_stage_job[g]
     nxt, prev = st.state_stage_ready_next[g], st.state_stage_ready_prev[g]
     if prev >= 0:
         st.state_stage_ready_next[prev] = nxt
     else:
-        st.state_job_ready[j] = nxt
+        st.state_job_ready_head[j] = nxt
     if nxt >= 0:
         st.state_stage_ready_prev[nxt] = prev
-    queue = st.state_job_where[j]
+    queue = st.state_job_wait_queue[j]
     if queue >= 0:
         _leave(st, queue, g)
 
 
 @part
-def settle(st, j):
-    """Put the stages of job `j` where its limits and columns say that they wait."""
-    queue = _wanted(st, j)
-    if queue == st.state_job_where[j]:
+def update_wait_queue(st, j):
+    """Move the stages of job `j` to the queue that its limits and columns give it now."""
+    queue = _target_queue(st, j)
+    if queue == st.state_job_wait_queue[j]:
         return
-    g = st.state_job_ready[j]
-    if st.state_job_where[j] >= 0:
+    g = st.state_job_ready_head[j]
+    if st.state_job_wait_queue[j] >= 0:
         while g >= 0:
-            _leave(st, st.state_job_where[j], g)
+            _leave(st, st.state_job_wait_queue[j], g)
             g = st.state_stage_ready_next[g]
-    st.state_job_where[j] = queue
+    st.state_job_wait_queue[j] = queue
     if queue >= 0:
         st.state_job_rank[j] = rank(st, j)
-        g = st.state_job_ready[j]
+        g = st.state_job_ready_head[j]
         while g >= 0:
             _enter(st, queue, g)
             g = st.state_stage_ready_next[g]
 
 
 @part
-def move_home(st, j):
-    """Follow ``p_job_queue``: change the kernel queue of job `j` and whose use it counts as."""
-    old = st.state_job_home[j]
+def update_queue(st, j):
+    """Follow ``p_job_queue``: change the kernel queue of job `j`, and the use of both queues."""
+    old = st.state_job_queue[j]
     new = kernel_queue(st, j, st.p_job_queue[j])
     if old == new:
         return
-    st.state_job_home[j] = new
+    st.state_job_queue[j] = new
     if USAGE:
         used = st.state_job_used
         for r in range(used.shape[1]):
@@ -89,8 +89,8 @@ def move_home(st, j):
 
 @part
 def rank(st, j):
-    """Return what the queue that job `j` waits in orders it by."""
-    order = st.p_queue_order[st.state_job_where[j] % len(st.p_queue_order)]
+    """Return the value by which its queue orders job `j`."""
+    order = st.p_queue_order[st.state_job_wait_queue[j] % len(st.p_queue_order)]
     if order == FIFO:
         return float(st.state_job_turn[j])
     if order == REMAINING_ORDER:
@@ -103,28 +103,28 @@ def rank(st, j):
 
 
 @part
-def rank_changed(st, j):
-    """Bring the stages of job `j` into the place that its rank now gives them."""
-    queue = st.state_job_where[j]
+def update_rank(st, j):
+    """Move the stages of job `j` to the position that its rank gives them now."""
+    queue = st.state_job_wait_queue[j]
     if queue < 0:
         return
     old, new = st.state_job_rank[j], rank(st, j)
     if new == old:
         return
-    g = st.state_job_ready[j]
+    g = st.state_job_ready_head[j]
     if g < 0:
         st.state_job_rank[j] = new
     elif STRICT and new < old and st.state_stage_ready_next[g] < 0:
         st.state_job_rank[j] = new
-        heap_fewer(st, queue, g)
+        heap_decrease(st, queue, g)
     else:
         _reinsert(st, j, queue, new)
 
 
 @inlined
-def rekey(st, j):
-    """Bring job `j` into its place after the policy changed its columns."""
-    queue = st.state_job_where[j]
+def reorder_job(st, j):
+    """Move job `j` to its position after the policy changed its columns."""
+    queue = st.state_job_wait_queue[j]
     if queue < 0:
         return
     new = rank(st, j)
@@ -134,9 +134,9 @@ def rekey(st, j):
 
 @inlined
 def _key_changed(st, j):
-    g = st.state_job_ready[j]
+    g = st.state_job_ready_head[j]
     while g >= 0:
-        if st.state_scan_key[st.state_scan_at[g]] != st.p_stage_key[g]:
+        if st.state_scan_key[st.state_scan_position[g]] != st.p_stage_key[g]:
             return True
         g = st.state_stage_ready_next[g]
     return False
@@ -144,25 +144,26 @@ def _key_changed(st, j):
 
 @part
 def _reinsert(st, j, queue, new):
-    g = st.state_job_ready[j]
+    g = st.state_job_ready_head[j]
     while g >= 0:
         _leave(st, queue, g)
         g = st.state_stage_ready_next[g]
     st.state_job_rank[j] = new
-    g = st.state_job_ready[j]
+    g = st.state_job_ready_head[j]
     while g >= 0:
         _enter(st, queue, g)
         g = st.state_stage_ready_next[g]
 
 
 @inlined
-def _wanted(st, j):
+def _target_queue(st, j):
+    """Return the queue in which job `j` waits now, -1 if run limit or start gate parks it."""
     if LIMITS:
-        shut = st.state_job_running[j] >= st.p_job_run_limit[j]
-        if shut or st.state_job_started[j] >= st.p_job_start_gate[j]:
+        is_blocked = st.state_job_running[j] >= st.p_job_run_limit[j]
+        if is_blocked or st.state_job_started[j] >= st.p_job_start_gate[j]:
             overflow = st.p_job_overflow_queue[j]
             return -1 if overflow < 0 else kernel_queue(st, j, overflow)
-    return st.state_job_home[j]
+    return st.state_job_queue[j]
 
 
 @inlined
@@ -196,7 +197,7 @@ FOR_ROOM, BY_CAP = 1, 2
 
 
 @part
-def use(st, used, row):
+def queue_use(st, used, row):
     """Return the use in row `row` of `used`: the dominant share, or that of one resource."""
     resource = st.state_i[SHARE]
     if resource >= 0:
@@ -208,7 +209,7 @@ def use(st, used, row):
 
 
 @part
-def goes_first(st, a, b):
+def precedes(st, a, b):
     """Tell whether kernel queue `a` is served before kernel queue `b`."""
     n = len(st.p_queue_weight)
     org_a, org_b = a // n, b // n
@@ -216,36 +217,36 @@ def goes_first(st, a, b):
     if st.p_queue_tier[level_a] != st.p_queue_tier[level_b]:
         return st.p_queue_tier[level_a] < st.p_queue_tier[level_b]
     if org_a != org_b:
-        use_a = use(st, st.state_org_used, org_a) / st.c_org_weight[org_a]
-        use_b = use(st, st.state_org_used, org_b) / st.c_org_weight[org_b]
+        use_a = queue_use(st, st.state_org_used, org_a) / st.c_org_weight[org_a]
+        use_b = queue_use(st, st.state_org_used, org_b) / st.c_org_weight[org_b]
         return use_a < use_b or (use_a == use_b and org_a < org_b)
-    use_a = use(st, st.state_queue_used, a) / st.p_queue_weight[level_a]
-    use_b = use(st, st.state_queue_used, b) / st.p_queue_weight[level_b]
+    use_a = queue_use(st, st.state_queue_used, a) / st.p_queue_weight[level_a]
+    use_b = queue_use(st, st.state_queue_used, b) / st.p_queue_weight[level_b]
     return use_a < use_b or (use_a == use_b and level_a < level_b)
 
 
 @inlined
-def pick_queue(st):
+def next_queue(st):
     """Return the queue to serve next among those with an unblocked head, -1 for none."""
     n = len(st.state_queue_root)
     best = -1
     for q in range(n):
         if st.state_queue_root[q] < 0 or st.state_queue_blocked[q]:
             continue
-        if best < 0 or goes_first(st, q, best):
+        if best < 0 or precedes(st, q, best):
             best = q
     return best
 
 
 @inlined
 def unblock(st):
-    """Before a dispatch: queues look again after a release, or behind a new head.
+    """Before a dispatch: unblock queues after a release, or behind a new head.
 
-    Always where tasks make way for others: those that would may have started since.
+    Always where tasks may be evicted for others: those with a claim may have started since.
 
     A queue that waits for room keeps ``state_queue_blocked_stage`` while its head stays, since
-    only the machines freed since need a look. One that waits for its own cap looks again, with
-    nothing kept, once its organisation has given something back.
+    only the machines freed since need a try. One that waits for its own cap is tried again, with
+    nothing kept, once its organisation has released something.
     """
     released = EVICTS or st.state_i[RELEASED]
     n = len(st.p_queue_weight)

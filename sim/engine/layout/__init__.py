@@ -1,4 +1,4 @@
-"""Turns a workload, a cluster and a filled plan into the arrays of the kernel's state."""
+"""Layout: the arrays of the kernel's state, from a workload, a cluster and a filled plan."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from sim.engine.kernels import state as layout
 from sim.engine.kernels.state import FIELDS, READ_ONLY
 from sim.engine.layout.choice import (
     ABSENT,
-    capacity_of,
     check_choice,
     lay_out_choice,
+    machine_quanta,
     set_registers,
 )
 from sim.engine.layout.columns import (
+    by_turn,
     demand_quanta,
     gang_slots,
-    inputs_of,
-    may_be_remote,
-    missing,
-    most_running,
-    must_be_free,
+    has_remote_penalty,
+    input_fields,
+    max_running,
+    missing_parent_tasks,
     o2o_bits,
     order_resources,
     organisations,
-    per_turn,
-    quantum_of,
+    required_free,
+    resource_quanta,
     turns,
     weighted_work,
 )
-from sim.engine.layout.features import event_room, features_of, registers
+from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.plan import Event, Plan
 
@@ -48,32 +48,32 @@ def lay_out(
     plan: Plan,
     events: Event,
     views: dict[str, NDArray[Any]],
-    keep_tasks: bool,
+    record_tasks: bool,
 ) -> tuple[dict[str, NDArray[Any]], frozenset[str]]:
-    """Allocate the state of one run, and say which features it has."""
+    """Allocate the state of one run; return it with the run's features."""
     check_rigid(columns, cluster, plan)
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     n_tasks = len(columns.task_duration)
     resources, n_rigid, n_fit = order_resources(cluster, plan)
-    quantum = quantum_of(columns, cluster, resources)
+    quantum = resource_quanta(columns, cluster, resources)
     order = [cluster.resources.index(name) for name in resources]
-    capacity = capacity_of(cluster, order, quantum)
+    capacity = machine_quanta(cluster, order, quantum)
     total = capacity.sum(axis=0)
     demand = demand_quanta(columns, cluster, resources)
     org, org_cap, org_weight = organisations(columns, cluster, total)
     n_queues = len(org_weight) * len(plan.queues.weight)
-    remote = may_be_remote(columns, len(capacity))
-    flags = registers(columns, cluster, plan, events, resources, keep_tasks)
+    remote = has_remote_penalty(columns, len(capacity))
+    flags = registers(columns, cluster, plan, events, resources, record_tasks)
     flags[layout.N_RIGID] = n_rigid
     flags[layout.REMOTE] = remote
     check_choice(columns, cluster, plan)
     set_registers(flags, columns, cluster, plan, resources, quantum)
-    features = features_of(columns, cluster, plan, events, n_queues, remote)
+    features = select_features(columns, cluster, plan, events, n_queues, remote)
     paced, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
-    n_sure = n_rigid if paced else n_fit
-    n_slots = most_running(demand[:, :n_sure], total[:n_sure], n_tasks, cluster.unit)
+    n_binding = n_rigid if paced else n_fit
+    n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks, cluster.unit)
     flags[layout.N_SLOT_FREE] = n_slots
     task_order, task_turn = turns(columns, plan)
     speed_time, speed = cluster.slowdowns.steps()
@@ -85,41 +85,41 @@ def lay_out(
     if "CHOOSES" in features:
         choice, n_kinds = lay_out_choice(columns, cluster, plan, order, capacity, demand, flags)
     conditions = {
-        "DEVICES": keep_tasks and bool(flags[layout.PICKY]),
-        "SCORES": bool(flags[layout.KEEPS_SCORES]),
+        "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
+        "SCORES": bool(flags[layout.CACHES_SCORES]),
         "DEMANDS": not cluster.unit,
         "FAILS": fails,
-        "HEAPS": restarts or bool(flags[layout.PER_TASK]),
+        "HEAPS": restarts or bool(flags[layout.ONE_TO_ONE]),
         "PREFERS": bool(flags[layout.PREFERS]),
         "PRIORITY": bool(flags[layout.PRIORITY]),
-        "RECORD": keep_tasks,
+        "RECORD": record_tasks,
         "RESERVED": plan.reservations > 0,
         "SCAN": "STRICT" not in features,
         "TURNS": bool(flags[layout.TASK_ORDER]),
     }
-    there = features | {name for name, holds in conditions.items() if holds}
+    conditions_met = features | {name for name, holds in conditions.items() if holds}
     sizes = {
         "J": n_jobs, "G": n_stages, "T": n_tasks, "E": len(columns.edge_child),
         "R": len(total), "M": len(capacity), "F": n_fit,
         "Q": n_queues, "O": len(org_weight), "L": len(plan.queues.weight),
         "S": n_slots, "N": 2 * n_slots + 64 if paced else n_slots, "H": max(int(hold0[-1]), 1),
-        "B": plan.packing.bundle, "V": event_room(events, n_jobs, n_stages), "P": 3 * n_jobs + 2,
-        "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
+        "B": plan.packing.bundle, "V": event_capacity(events, n_jobs, n_stages),
+        "P": 3 * n_jobs + 2, "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
     }  # fmt: skip
     pack = plan.packing
-    given: dict[str, NDArray[Any]] = {
+    inputs: dict[str, NDArray[Any]] = {
         "w_job_submit": columns.job_submit,
         "w_job_stage0": columns.job_stage0,
         "w_job_min_tasks": columns.job_min_tasks,
         "w_job_org": org,
         "w_job_work": columns.job_work,
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
-        "w_job_hold0": hold0 if gangs else hold0[:1],
-        **inputs_of(columns, "INPUTS" in features),
+        "w_job_held0": hold0 if gangs else hold0[:1],
+        **input_fields(columns, "INPUTS" in features),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
-        "w_stage_fit": must_be_free(demand, n_rigid, n_fit) if paced else demand,
+        "w_stage_fit": required_free(demand, n_rigid, n_fit) if paced else demand,
         "w_stage_o2o": o2o_bits(columns, restarts),
         "w_stage_home": columns.stage_home,
         "w_stage_remote_factor": columns.stage_remote_factor,
@@ -132,10 +132,10 @@ def lay_out(
         "w_edge_kind": columns.edge_kind,
         **cluster.outages.in_order(),
         **choice,
-        "c_most": 1.0 / np.maximum(capacity.max(axis=0), 1),
+        "c_mach_scale": 1.0 / np.maximum(capacity.max(axis=0), 1),
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
-        "c_dot": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
+        "c_alignment_scale": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
         "c_capacity": capacity if paced else capacity[:1],
         "c_speed_time": speed_time,
         "c_speed": speed,
@@ -145,8 +145,8 @@ def lay_out(
         **{f"p_stage_{name}": plan.stages[name] for name in Plan.STAGE_COLUMNS},
         "p_task_order": task_order,
         "p_task_turn": task_turn,
-        "p_turn_priority": per_turn(columns, plan, "task_priority", "f8"),
-        "p_turn_prefers": per_turn(columns, plan, "task_prefers", "i4"),
+        "p_turn_priority": by_turn(columns, plan, "task_priority", "f8"),
+        "p_turn_prefers": by_turn(columns, plan, "task_prefers", "i4"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0]),
@@ -156,12 +156,12 @@ def lay_out(
         "state_stage_left": views["stage_left"],
         "state_stage_done_work": views["stage_done_work"],
         "state_stage_barriers": columns.stage_n_barrier.copy(),
-        "state_task_missing": missing(columns, n_tasks, "HEAPS" in there),
+        "state_task_missing": missing_parent_tasks(columns, n_tasks, "HEAPS" in conditions_met),
         "state_mach_free": capacity.copy(),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
         **{f"out_job_{name}": views[name] for name in ("submit", "start", "finish", "failed")},
     }
-    return allocate(sizes, there, given), features
+    return allocate(sizes, conditions_met, inputs), features
 
 
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")
@@ -169,33 +169,33 @@ _JOB_VIEWS = ("turn", "left", "started", "running", "done", "done_work", "first_
 
 
 def allocate(
-    sizes: Mapping[str, int], there: Collection[str], given: Mapping[str, NDArray[Any]]
+    sizes: Mapping[str, int], conditions_met: Collection[str], inputs: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
-    """Return all fields in their order: those that are given, and the others as they begin."""
-    fields, left = {}, set(given)
+    """Return all fields in their order: `inputs`, and the others at their initial values."""
+    fields, left = {}, set(inputs)
     for name, code, dims, fill in FIELDS:
-        shape = [_extent(dim.strip(), sizes, there) for dim in dims.split(",")]
+        shape = [_extent(dim.strip(), sizes, conditions_met) for dim in dims.split(",")]
         if fill is not None:
             fields[name] = np.full(shape, fill, dtype=code)  # type: ignore[arg-type]  # none is *
             continue
-        if name not in given:
-            raise ValueError(f"nobody gave the field {name}")
+        if name not in inputs:
+            raise ValueError(f"no value for the field {name}")
         left.remove(name)
-        array = given[name]
+        array = inputs[name]
         if any(n not in (have, None) for n, have in zip(shape, array.shape, strict=False)):
-            raise ValueError(f"{name} has shape {array.shape}; its table says {dims}: {shape}")
+            raise ValueError(f"{name} has shape {array.shape}; FIELDS says {dims}: {shape}")
         fields[name] = _frozen(array) if name.startswith(READ_ONLY) else array
     if left:
-        raise ValueError(f"given, but begun by the table or no field at all: {sorted(left)}")
+        raise ValueError(f"no fields, or fields with an initial value in FIELDS: {sorted(left)}")
     return fields
 
 
-def _extent(dim: str, sizes: Mapping[str, int], there: Collection[str]) -> int | None:
+def _extent(dim: str, sizes: Mapping[str, int], conditions_met: Collection[str]) -> int | None:
     """Return the length of one axis, None for any."""
     if dim == "*":
         return None
     count, _, condition = dim.partition(":")
-    if condition and condition not in there:
+    if condition and condition not in conditions_met:
         return 1
     name, _, more = count.partition("+")
     return sizes[name] + (sizes[more] if more in sizes else int(more or 0))

@@ -1,4 +1,4 @@
-"""Classes, devices and what chooses among them, as the kernel has them."""
+"""Classes, devices and machine choice, in the kernel's arrays."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.columns import Columns
 
-MOST_SCORES = 2**23
-"""No more scores are kept than these, 16 bytes each."""
+MAX_SCORES = 2**23
+"""Largest number of cached scores, 16 bytes each."""
 
 
-def is_picky(columns: Columns, cluster: Cluster) -> bool:
-    """Tell whether machines are of classes that some task asks for, or have devices."""
+def has_constraints(columns: Columns, cluster: Cluster) -> bool:
+    """Tell whether some task asks for a class of machines, or machines have devices."""
     if cluster.unit:
         return False
     return cluster.devices is not None or any(text != ANY for text in columns.runs_on)
 
 
 def check_choice(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse a plan that does not go with classes and devices."""
+    """Refuse a plan that is not simulated with classes and devices."""
     if plan.fit == Fit.PACK and plan.choice.machine != Machine.FIRST and not cluster.unit:
         raise PolicyError(
             f"plan.choice.machine is {plan.choice.machine.name.lower()}, but with fit pack "
             "machines choose tasks; use fit strict or skip"
         )
-    if not is_picky(columns, cluster):
+    if not has_constraints(columns, cluster):
         return
     overbooks = plan.fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
-    for wrong, what in ((plan.evict, "plan.evict"), (overbooks, "overbooking")):
-        if wrong:
+    for is_set, setting in ((plan.evict, "plan.evict"), (overbooks, "overbooking")):
+        if is_set:
             raise PolicyError(
-                f"{what} is not simulated where machines have devices or tasks ask for a class of "
-                "them; take another policy, or a cluster of like machines"
+                f"{setting} is not simulated where machines have devices or tasks ask for a class "
+                "of machines; take another policy, or a cluster of equal machines"
             )
 
 
-def capacity_of(cluster: Cluster, order: list[int], quantum: F8) -> I8:
-    """Return what each machine has in quanta, (M, R), in the kernel's order."""
+def machine_quanta(cluster: Cluster, order: list[int], quantum: F8) -> I8:
+    """Return the capacity of each machine in quanta, (M, R), in the kernel's order."""
     names = [cluster.resources[i] for i in order]
     device = names.index(cluster.devices) if cluster.devices else None
     return capacity_in_quanta(cluster.capacity.take(order, axis=1), quantum, device)
@@ -62,12 +62,12 @@ def set_registers(
     resources: tuple[str, ...],
     quantum: F8,
 ) -> None:
-    """Say in the registers what is chosen."""
-    flags[register.PICKY] = is_picky(columns, cluster)
-    flags[register.DEVICE], flags[register.PER_DEVICE] = -1, 1
+    """Set the registers of classes, devices and choice."""
+    flags[register.CONSTRAINED] = has_constraints(columns, cluster)
+    flags[register.DEVICE], flags[register.DEVICE_QUANTA] = -1, 1
     if cluster.devices:
         flags[register.DEVICE] = resources.index(cluster.devices)
-        flags[register.PER_DEVICE] = quanta_per_device(quantum[flags[register.DEVICE]])
+        flags[register.DEVICE_QUANTA] = quanta_per_device(quantum[flags[register.DEVICE]])
     if not cluster.unit:
         flags[register.MACHINE_CHOICE] = plan.choice.machine
         flags[register.DEVICE_CHOICE] = plan.choice.device
@@ -82,19 +82,21 @@ def lay_out_choice(
     demand: I8,
     flags: I8,
 ) -> tuple[dict[str, NDArray[Any]], int]:
-    """Return the fields, and how many kinds of stages have scores that are kept."""
+    """Return the fields, and the number of kinds of stages whose scores are cached."""
     n_stages = len(columns.stage_job)
     bits = class_bits(columns.runs_on, cluster.classes)
     allowed = np.full(n_stages, -1) if cluster.unit else bits[columns.stage_runs_on]
     kind, n_kinds = np.zeros(n_stages, np.int32), 1
     if flags[register.MACHINE_CHOICE]:
         rows = np.column_stack([demand, allowed])
-        types, which = np.unique(rows, axis=0, return_inverse=True)
-        if len(types) * len(capacity) <= MOST_SCORES:
-            kind, n_kinds = which.ravel().astype(np.int32), len(types)
-            flags[register.KEEPS_SCORES] = 1
-    device, per = int(flags[register.DEVICE]), int(flags[register.PER_DEVICE])
-    n_devices = capacity[:, device] // per if device >= 0 else np.zeros(len(capacity), np.int64)
+        types, type_index = np.unique(rows, axis=0, return_inverse=True)
+        if len(types) * len(capacity) <= MAX_SCORES:
+            kind, n_kinds = type_index.ravel().astype(np.int32), len(types)
+            flags[register.CACHES_SCORES] = 1
+    device, per_device = int(flags[register.DEVICE]), int(flags[register.DEVICE_QUANTA])
+    n_devices = (
+        capacity[:, device] // per_device if device >= 0 else np.zeros(len(capacity), np.int64)
+    )
     mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
     return {
@@ -105,7 +107,7 @@ def lay_out_choice(
         "p_mix_demand": np.ascontiguousarray(mix.demand[:, order]),
         "p_mix_allowed": mix.allowed.copy(),
         "p_mix_weight": mix.weight.copy(),
-        "state_device_free": np.full(max(int(n_devices.sum()), 1), per, np.int64),
+        "state_device_free": np.full(max(int(n_devices.sum()), 1), per_device, np.int64),
     }, n_kinds
 
 
@@ -120,4 +122,4 @@ ABSENT: dict[str, NDArray[Any]] = {
     "p_mix_weight": np.zeros(0),
     "state_device_free": np.zeros(1, np.int64),
 }
-"""The fields of a run without any of it; their arrays are never written."""
+"""Fields of a run without classes, devices and choice; their arrays are never written."""

@@ -1,4 +1,4 @@
-"""Resources, tasks, stages and jobs as the kernel has them: in its order and units."""
+"""Resources, tasks, stages and jobs in the kernel's order and units."""
 
 from __future__ import annotations
 
@@ -23,49 +23,52 @@ NO_CAP = np.iinfo(np.int64).max // 4
 def order_resources(cluster: Cluster, plan: Plan) -> tuple[tuple[str, ...], int, int]:
     """Return the resources in the kernel's order, how many are rigid, how many decide what fits.
 
-    Those that can't be overbooked come first, then the fungible ones that are looked at.
+    Rigid ones, which can't be overbooked, come first, then the fungible ones that decide what fits.
     """
-    wanted = plan.fit_resources or cluster.resources
-    for name in wanted:
+    fitting = plan.fit_resources or cluster.resources
+    for name in fitting:
         if name not in cluster.resources:
             raise PolicyError(unknown("resource in fit_resources", name, cluster.resources))
     rigid = tuple(name for name in cluster.resources if name not in cluster.fungible)
     for name in rigid:
-        if name not in wanted:
+        if name not in fitting:
             raise PolicyError(
                 f"fit_resources leaves out {name}, which can't be overbooked; only fungible "
                 f"resources may be left out (here: {', '.join(cluster.fungible) or 'none'}); "
                 f"name {name} too, or declare it fungible in the cluster"
             )
-    looked_at = rigid + tuple(name for name in cluster.fungible if name in wanted)
-    rest = tuple(name for name in cluster.fungible if name not in wanted)
-    return looked_at + rest, len(rigid), len(looked_at)
+    deciding = rigid + tuple(name for name in cluster.fungible if name in fitting)
+    rest = tuple(name for name in cluster.fungible if name not in fitting)
+    return deciding + rest, len(rigid), len(deciding)
 
 
-def quantum_of(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> F8:
-    """Return how much of each resource a quantum is, (R,)."""
+def resource_quanta(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> F8:
+    """Return the size of a quantum of each resource, (R,)."""
     if cluster.unit:
         return np.ones(1)
-    known = dict(zip(columns.resources, columns.quantum, strict=True))
-    return np.array([known.get(name, 1.0) for name in resources])
+    quantum = dict(zip(columns.resources, columns.quantum, strict=True))
+    return np.array([quantum.get(name, 1.0) for name in resources])
 
 
 def demand_quanta(columns: Columns, cluster: Cluster, resources: tuple[str, ...]) -> I8:
-    """Return what a task of each stage holds, in quanta: (G, R), in the kernel's order."""
+    """Return the demand of a task of each stage in quanta: (G, R), in the kernel's order."""
     if cluster.unit:
         return np.ones((1, 1), dtype=np.int64)
     if columns.resources == resources:
         return columns.stage_demand
-    at = {name: i for i, name in enumerate(columns.resources)}
+    index = {name: i for i, name in enumerate(columns.resources)}
     demand = np.zeros((len(columns.stage_job), len(resources)), dtype=np.int64)
     for r, name in enumerate(resources):
-        if name in at:
-            demand[:, r] = columns.stage_demand[:, at[name]]
+        if name in index:
+            demand[:, r] = columns.stage_demand[:, index[name]]
     return demand
 
 
-def must_be_free(demand: I8, n_rigid: int, n_fit: int) -> I8:
-    """Return the demands, lower than any room where a resource is left out or not demanded."""
+def required_free(demand: I8, n_rigid: int, n_fit: int) -> I8:
+    """Return the free room that each stage requires, in quanta.
+
+    The demand; below any possible room for resources left out, and for fungible ones not demanded.
+    """
     must = demand.copy()
     must[:, n_fit:] = -NO_CAP
     fungible = must[:, n_rigid:n_fit]
@@ -88,19 +91,19 @@ def organisations(columns: Columns, cluster: Cluster, total: I8) -> tuple[I4, I8
     return columns.job_queue, cap, share
 
 
-def most_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
-    """Bound how many tasks can run at once: each holds at least the least dominant share."""
+def max_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
+    """Bound the number of running tasks: each holds at least the least dominant share."""
     if unit:
         return min(n_tasks, int(total[0]))
     dominant = (demand / np.maximum(total, 1)).max(axis=1, initial=0.0)
-    least = dominant.min()
-    if least <= 0:
+    min_share = dominant.min()
+    if min_share <= 0:
         return n_tasks
-    return int(min(n_tasks, np.ceil(len(total) / least) + 1))
+    return int(min(n_tasks, np.ceil(len(total) / min_share) + 1))
 
 
 def gang_slots(columns: Columns, demand: I8, unit: bool, gangs: bool) -> I8:
-    """Return what one held slot of each job holds: the most that any of its stages demands."""
+    """Return the room of one held slot of each job: the largest demand of any of its stages."""
     if not gangs:
         return np.zeros((1, demand.shape[1]), dtype=np.int64)
     if unit:
@@ -109,7 +112,7 @@ def gang_slots(columns: Columns, demand: I8, unit: bool, gangs: bool) -> I8:
 
 
 def weighted_work(columns: Columns, plan: Plan) -> F8:
-    """Return the work of each job that is left at its beginning, weighted by stage: (J,)."""
+    """Return the initial remaining work of each job, weighted by stage: (J,)."""
     stage_work, expected_s = columns.stage_work, plan.stages["expected_s"]
     if not np.isnan(expected_s).all():
         stage_work = np.diff(columns.stage_task0) * expected_s
@@ -121,26 +124,26 @@ def weighted_work(columns: Columns, plan: Plan) -> F8:
 
 
 def turns(columns: Columns, plan: Plan) -> tuple[I4, I4]:
-    """Return the task of each turn, and the turn of each task: (T,) each; (1,) if in order."""
+    """Return the task of each turn and the turn of each task: (T,) each; (1,) if in order."""
     order = plan.task_order
     if order is None and plan.task_prefers is None:
         return np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
     sizes = np.diff(columns.stage_task0)
     base = np.repeat(columns.stage_task0[:-1], sizes)
-    own = np.arange(len(base)) - base
-    order = np.array(own if order is None else order, dtype=np.int32, order="C")
+    in_order = np.arange(len(base)) - base
+    order = np.array(in_order if order is None else order, dtype=np.int32, order="C")
     if order.shape != base.shape:
-        raise PolicyError(f"task_order has shape {order.shape}; wanted {base.shape}")
-    at = base + order
+        raise PolicyError(f"task_order has shape {order.shape}; expected {base.shape}")
+    row = base + order
     inside = (order >= 0) & (order < np.repeat(sizes, sizes))
-    if not inside.all() or (np.bincount(at, minlength=len(base)) != 1).any():
+    if not inside.all() or (np.bincount(row, minlength=len(base)) != 1).any():
         raise PolicyError("task_order must hold, for each stage, a permutation of its tasks")
     turn = np.empty(len(base), dtype=np.int32)
-    turn[at] = own
+    turn[row] = in_order
     return order, turn
 
 
-def per_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[Any]:
+def by_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[Any]:
     """Return the column `name` of the plan's tasks, in the order of their turns in each stage."""
     column, sizes = getattr(plan, name), np.diff(columns.stage_task0)
     if column is None:
@@ -153,31 +156,31 @@ def per_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[Any
         )
     if plan.task_order is None:
         return array
-    by_turn: NDArray[Any] = array[np.repeat(columns.stage_task0[:-1], sizes) + plan.task_order]
-    return by_turn
+    reordered: NDArray[Any] = array[np.repeat(columns.stage_task0[:-1], sizes) + plan.task_order]
+    return reordered
 
 
-def may_be_remote(columns: Columns, n_machines: int) -> bool:
-    """Tell whether any task may take longer for running where its input does not lie."""
+def has_remote_penalty(columns: Columns, n_machines: int) -> bool:
+    """Tell whether any task takes longer on a machine without its input."""
     slower = (columns.stage_home >= 0) & (columns.stage_remote_factor > 1)
     return n_machines > 1 and bool(slower.any())
 
 
 def o2o_bits(columns: Columns, restarts: bool) -> I1:
-    """Return bit 0 where ready tasks are a heap, bit 1 where children are one-to-one: (G,)."""
+    """Return bit 0 if ready tasks are a heap, bit 1 if the stage has one-to-one children: (G,)."""
     bits = ((columns.stage_n_o2o > 0) | restarts).astype(np.int8)
     parents = np.repeat(np.arange(len(bits)), np.diff(columns.edge0))
     bits[parents[columns.edge_kind == 1]] |= 2
     return bits
 
 
-def missing(columns: Columns, n_tasks: int, heaps: bool) -> I4:
-    """Count for each task how many one-to-one parents' tasks it waits for; (1,) without heaps."""
+def missing_parent_tasks(columns: Columns, n_tasks: int, heaps: bool) -> I4:
+    """Count the one-to-one parents' tasks that each task waits for: (T,); (1,) without heaps."""
     if not heaps:
         return np.zeros(1, dtype=np.int32)
-    one = columns.edge_kind == 1
-    parent = np.repeat(np.arange(len(columns.stage_job)), np.diff(columns.edge0))[one]
-    child = columns.edge_child[one]
+    is_one_to_one = columns.edge_kind == 1
+    parent = np.repeat(np.arange(len(columns.stage_job)), np.diff(columns.edge0))[is_one_to_one]
+    child = columns.edge_child[is_one_to_one]
     sizes = np.diff(columns.stage_task0)
     pairs = np.minimum(sizes[parent], sizes[child])
     first = np.repeat(columns.stage_task0[child], pairs)
@@ -185,14 +188,14 @@ def missing(columns: Columns, n_tasks: int, heaps: bool) -> I4:
     return np.bincount(first + within, minlength=n_tasks).astype(np.int32)
 
 
-def inputs_of(columns: Columns, looks: bool) -> dict[str, NDArray[Any]]:
-    """Return the fields about what jobs make for each other, of one entry where no job looks."""
-    n = len(columns.job_submit) if looks else 1
-    readers = columns.input_reader if looks else np.zeros(0, dtype=np.int32)
+def input_fields(columns: Columns, reads_inputs: bool) -> dict[str, NDArray[Any]]:
+    """Return the fields of inputs between jobs, of one entry each if no job reads any."""
+    n = len(columns.job_submit) if reads_inputs else 1
+    readers = columns.input_reader if reads_inputs else np.zeros(0, dtype=np.int32)
     return {
-        "w_job_mode": columns.job_input_mode[:n],
+        "w_job_input_mode": columns.job_input_mode[:n],
         "w_job_poll_lag": columns.job_poll_lag[:n],
-        "w_input0": columns.input0 if looks else np.zeros(1, dtype=np.int64),
+        "w_input0": columns.input0 if reads_inputs else np.zeros(1, dtype=np.int64),
         "w_input_reader": readers,
         "state_job_missing": np.bincount(readers, minlength=n).astype(np.int32),
     }

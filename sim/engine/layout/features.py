@@ -1,4 +1,4 @@
-"""What a run has: the features of its event loop, so that few variants do, and its registers."""
+"""Select the features of a run's event loop, rounded so that few variants do, and its registers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
 from sim.engine.kernels import features as has
 from sim.engine.kernels import state as register
-from sim.engine.layout.choice import is_picky
+from sim.engine.layout.choice import has_constraints
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
 from sim.engine.plan.queues import Packing
@@ -27,39 +27,39 @@ _RARE = {has.GANGS, has.INPUTS}
 _WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.VARIABLE_ENDS, has.CHOOSES}
 
 
-def features_of(
+def select_features(
     columns: Columns, cluster: Cluster, plan: Plan, events: Event, n_queues: int, remote: bool
 ) -> frozenset[str]:
-    """Return what the run has, and what goes with it: each other variant costs a compilation."""
-    found = _needed(columns, cluster, plan, events, n_queues, remote)
-    return frozenset(str(feature) for feature in _rounded(found))
+    """Return the features of a run, rounded up: each other variant costs a compilation."""
+    needed = _needed(columns, cluster, plan, events, n_queues, remote)
+    return frozenset(str(feature) for feature in _rounded(needed))
 
 
-def _rounded(found: set[Feature]) -> set[Feature]:
+def _rounded(needed: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
-    if has.POOL in found:
-        return found
+    if has.POOL in needed:
+        return needed
     if os.environ.get("SIM_VARIANTS") == "wide":
-        return found | _WIDE | _widest(found)
-    if found >= {has.SCORED, has.VARIABLE_ENDS}:
-        found = found | {has.OVERBOOK, has.LIMITS}
-    if found & _RARE or (has.VARIABLE_ENDS in found and found & _ORDERS):
-        found = found | {*_RARE, has.LIMITS, has.USAGE}
-        return found | _ORDERS if found & _THRESHOLDS else found
-    if has.VARIABLE_ENDS not in found and found & (_ORDERS | {has.LIMITS}):
-        return found | _ORDERS
-    return found
+        return needed | _WIDE | _widest(needed)
+    if needed >= {has.SCORED, has.VARIABLE_ENDS}:
+        needed = needed | {has.OVERBOOK, has.LIMITS}
+    if needed & _RARE or (has.VARIABLE_ENDS in needed and needed & _ORDERS):
+        needed = needed | {*_RARE, has.LIMITS, has.USAGE}
+        return needed | _ORDERS if needed & _THRESHOLDS else needed
+    if has.VARIABLE_ENDS not in needed and needed & (_ORDERS | {has.LIMITS}):
+        return needed | _ORDERS
+    return needed
 
 
-def _widest(found: set[Feature]) -> set[Feature]:
-    """Return what else runs on machines may have, a variant for each way to fit.
+def _widest(needed: set[Feature]) -> set[Feature]:
+    """Return further features of runs on machines, so that each way to fit has one variant.
 
-    With SIM_VARIANTS=wide these four serve whatever is run, tests for instance; each costs more to
-    compile, and a run more time.
+    With SIM_VARIANTS=wide these four serve any run, tests for instance; each costs more to compile,
+    and a run more time.
     """
-    if has.STRICT in found:
+    if has.STRICT in needed:
         return {has.EVICTS}
-    return {has.RESERVES} if has.SKIP in found else {has.SCORED, has.OVERBOOK}
+    return {has.RESERVES} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
 
 
 def _needed(
@@ -79,17 +79,17 @@ def _needed(
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
     if cluster.unit and not gangs and not scored and not plan.reservations:
-        fit = Fit.STRICT  # like demands: what fits one fits all
+        fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = limits or inputs or paced or events != Event.NONE or columns.stage_n_o2o.any()
         in_turn = plan.task_order is None and plan.task_prefers is None
         blind = bool(np.isnan(plan.stages["expected_s"]).all())
         pool = not rare and in_turn and blind and cluster.queue_mode == "global"
     if plan.evict and (gangs or fit != Fit.STRICT):
         raise PolicyError(
-            "plan.evict needs the fit strict, and jobs that are no gangs: a policy that evicts "
-            f"was given fit {fit.name.lower()}" + (" and gangs" if gangs else "")
+            "plan.evict needs fit=strict and no gang jobs; this run has "
+            f"fit={fit.name.lower()}" + (" and gang jobs" if gangs else "")
         )
-    found = {
+    needed = {
         has.POOL: pool,
         has.STRICT: fit == Fit.STRICT,
         has.SKIP: fit == Fit.SKIP,
@@ -105,13 +105,13 @@ def _needed(
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
         has.CHOOSES: not cluster.unit
-        and (is_picky(columns, cluster) or plan.choice.machine != Machine.FIRST),
+        and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }
-    return {feature for feature, there in found.items() if there}
+    return {feature for feature, is_needed in needed.items() if is_needed}
 
 
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
-    """Tell whether a resource is not looked at when it is decided what fits."""
+    """Tell whether a resource does not decide what fits."""
     return bool(plan.fit_resources) and not set(cluster.resources) <= set(plan.fit_resources)
 
 
@@ -121,9 +121,9 @@ def registers(
     plan: Plan,
     events: Event,
     resources: tuple[str, ...],
-    keep_tasks: bool,
+    record_tasks: bool,
 ) -> I8:
-    """Return the registers that say what the run has; the kernel skips the rest."""
+    """Return the configuration registers of a run."""
     flags = np.zeros(register.N_I, dtype=np.int64)
     if not -1 <= plan.share < len(cluster.resources):
         raise PolicyError(
@@ -133,16 +133,16 @@ def registers(
     flags[register.SHARE] = share
     flags[register.UNIT] = cluster.unit
     flags[register.EVENTS] = int(events)
-    flags[register.RECORD] = keep_tasks
-    flags[register.HARD] = cluster.queue_mode == "hard"
-    flags[register.PER_TASK] = bool(columns.stage_n_o2o.any())
+    flags[register.RECORD] = record_tasks
+    flags[register.HARD_CAPS] = cluster.queue_mode == "hard"
+    flags[register.ONE_TO_ONE] = bool(columns.stage_n_o2o.any())
     flags[register.TASK_ORDER] = plan.task_order is not None or plan.task_prefers is not None
     flags[register.BUNDLE] = plan.packing.bundle
     flags[register.PRIORITY] = plan.task_priority is not None
     flags[register.PREFERS] = plan.task_prefers is not None
-    flags[register.SEEN] = not np.isnan(plan.stages["expected_s"]).all()
-    flags[register.OVERBOOKS] = plan.packing.overbook and bool(cluster.fungible)
-    flags[register.MAKES_WAY] = plan.evict
+    flags[register.EXPECTED] = not np.isnan(plan.stages["expected_s"]).all()
+    flags[register.OVERBOOKING] = plan.packing.overbook and bool(cluster.fungible)
+    flags[register.EVICTING] = plan.evict
     flags[register.FAILS] = bool(len(columns.attempt_s))
     flags[register.REBASED] = plan.packing.rebased
     flags[register.ALIGNED] = plan.packing.aligned
@@ -153,8 +153,8 @@ def registers(
     return flags
 
 
-def event_room(events: Event, n_jobs: int, n_stages: int) -> int:
-    """Return how many events may be noted between two callbacks."""
+def event_capacity(events: Event, n_jobs: int, n_stages: int) -> int:
+    """Return the largest number of events between two callbacks."""
     if events == Event.NONE:
         return 1
     if n_jobs + n_stages > 2**28:

@@ -1,4 +1,4 @@
-"""What a run must be like for room to be reserved in it."""
+"""Requirements of reservations: rigid jobs on one pool of slots with one queue, without faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
-    """Refuse a plan with reservations that can't be kept: of these jobs, on that cluster."""
+    """Refuse a plan whose reservations can't be kept with these jobs on that cluster."""
     if not 0 <= plan.reservations <= NO_LIMIT:
         raise PolicyError(f"plan.reservations must be 0 to {NO_LIMIT}, not {plan.reservations}")
     if plan.reservations == 0:

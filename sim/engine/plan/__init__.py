@@ -1,9 +1,10 @@
-"""What a policy sees and what it fills: the vocabulary between policies and the kernel.
+"""Vocabulary between policies and the kernel: the plan that a policy fills, the world it reads.
 
 The kernel moves time; a policy fills *columns*. Before the run it gets a `World` to read and a
 `Plan` to fill; at the moments it subscribed to it gets a `Batch` of events of one instant, before
-anything is placed at that instant, and may change the plan for the jobs it names. What it sees is
-in `seen`, its queues are in `queues`, and the columns here.
+anything is placed at that instant, and may change the plan for the jobs it names. `World` and
+`Batch` are in `world`, queues and packing in `queues`, machine choice in `choice`, and the columns
+here.
 """
 
 from __future__ import annotations
@@ -47,58 +48,56 @@ _NO_ROWS = np.empty(0, dtype=np.int32)
 class Plan:
     """The columns that a policy fills; the defaults are first come, first served.
 
-    Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel looks again
-    only at the rows named there. All else but `timer_s` is read once,
-    before the run.
+    Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel re-reads only
+    the rows named there. Everything except `timer_s` and `estimate_s` is read once, before the run.
 
     Attributes
     ----------
     queues : Queues
-        One queue in key order, unless the policy says otherwise.
+        One queue in key order by default.
     fit : Fit
         STRICT by default.
     fit_resources : tuple of str
-        The resources that are looked at when it is decided what fits, on machines and in hard
-        shares; empty for all. Only a fungible resource (`sim.cluster.cluster.Cluster`) may be left
-        out.
+        The resources that decide what fits, on machines and in hard shares; empty for all. Only
+        a fungible resource (`sim.cluster.cluster.Cluster`) may be left out.
     share : int
-        `Share.DOMINANT`, or the index of the one resource whose use counts.
+        Resource whose use counts between queues: an index, or `Share.DOMINANT`.
     packing : Packing
-        What Fit.PACK weighs; by default how well a task fills a machine, alone.
+        Weights of Fit.PACK; by default alignment alone: how well a task fills a machine.
     choice : Choice
-        Where a task goes of the machines and devices with room (`sim.engine.plan.choice`): the
-        first, by default.
+        Machine and device of a task, among those with room (`sim.engine.plan.choice`): the first,
+        by default.
     task_order : (T,) int32 or None
-        For each stage a permutation of its tasks (index within the stage): which goes first.
+        Start order of tasks: for each stage a permutation of its tasks (index within the stage).
     task_priority : (T,) float64 or None
-        What the worth of each task is multiplied by in Fit.PACK, 0 or more; 1 by default
+        Factor of the worth of each task in Fit.PACK, 0 or more; 1 by default
         (`sim.engine.plan.queues.Packing.order` and ``rebased``).
     task_prefers : (T,) int32 or None
-        The machine that each task prefers, -1 for none. Of a stage's tasks that are ready at once,
-        which those are that wait for no single task of a parent, a machine takes the first that
-        prefers it, if any; Fit.PACK also weighs it between stages
+        The machine that each task prefers, -1 for none. If the tasks of a stage are ready at once,
+        that is, none waits for a single task of a parent, a machine takes the first that prefers
+        it, if any; Fit.PACK also weighs the preference between stages
         (`sim.engine.plan.queues.Packing.remote`). Where tasks may have to start again (faults,
         evictions), the first in order goes first.
     evict : bool
-        Whether a job that runs fewer tasks than its ``run_limit``, and finds no room, gets that of
-        tasks which other jobs run beyond theirs: these start again later, the last started go
-        first. Only with Fit.STRICT and without gangs. False by default.
+        If True, a job that runs fewer tasks than its ``run_limit``, and finds no room, gets the
+        room of tasks that other jobs run beyond theirs: these start again later, the last started
+        are evicted first. Only with Fit.STRICT and without gangs. False by default.
     first_ended : bool
-        Whether the first ``notify_at`` tasks of a job are those to end rather than those to start.
-        False by default.
+        If True, the first ``notify_at`` tasks of a job are the first to end; if False, the default,
+        the first to start.
     reservations : int
-        For how many jobs, the first in order that do not fit, room is reserved, by the
-        ``expected_s`` of all; what comes after them may start where it delays none of these. 0 for
-        none, `NO_LIMIT` for all: then each keeps its start unless room that comes free lets it
-        begin earlier, as long as all starts can be kept. A smaller number are planned anew at each
+        Number of jobs, the first in order that do not fit, for which room is reserved, by the
+        ``expected_s`` of all; jobs after them may start where they delay none of these. 0 for
+        none, `NO_LIMIT` for all: then each keeps its start unless freed room lets it begin earlier,
+        as long as all starts can be kept. A smaller number are planned anew at each
         instant. It takes the place of `fit`. Only for rigid jobs, all of whose tasks start
-        together, on a pool of slots with one queue. A job that runs for longer than expected goes
-        on, and is taken to end at any moment. Read once.
+        together, on a pool of slots with one queue. A job that runs longer than expected goes
+        on, and is assumed to end at any moment. Read once.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
-        What the policy took for the sum of the job's task durations, s; NaN for nothing. Nothing
-        follows from it: it is there to be compared with the truth. Fill it at any time.
+        The policy's estimate of the sum of the job's task durations, s; NaN for none. It changes
+        nothing in the run: it is compared with the truth afterwards. Fill it at any time.
     """
 
     JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
@@ -151,22 +150,22 @@ class Plan:
         **columns
             key : float64, smallest first;
             queue : int32, one of the plan's queues;
-            run_limit : int32, how many of the job's tasks may run at once, or are guaranteed to
-            where it has an overflow queue;
+            run_limit : int32, how many of the job's tasks may run at once; with an overflow queue,
+            how many are guaranteed to;
             start_gate : int32, how many of its tasks may start in all (raise it in a callback);
-            overflow_queue : int32, where a job at its limit or gate waits, there free of both
-            (a queue of a higher tier, so that it takes only what nothing else wants); -1 for none;
+            overflow_queue : int32, the queue in which a job at its limit or gate waits, there free
+            of both (a queue of a higher tier, so that it gets only surplus room); -1 for none;
             notify_at : int32, k for a TASKS_DONE event when the first k started tasks have ended;
-            service_at : float64, attained task seconds at which a SERVICE event is wanted;
-            expected_s : float64, how long the job is expected to run from its start on, which
-            reservations are planned by: finite, for all jobs, if there are `reservations`;
-            fill_key : float64, smallest first (then as in the queue): the order in which those jobs
-            are tried for which no room is reserved.
+            service_at : float64, attained task seconds at which to send a SERVICE event;
+            expected_s : float64, expected run time of the job from its start on, s, by which
+            reservations are planned: finite, for all jobs, if there are `reservations`;
+            fill_key : float64, smallest first (then as in the queue): the order in which jobs
+            without a reservation are tried.
 
         Raises
         ------
         PolicyError
-            On an unknown column, a NaN, a wrong number of values, a row that is not there, or a
+            On an unknown column, a NaN, a wrong number of values, a row that does not exist, or a
             queue, limit or gate out of its range.
         """
         where: Any = slice(None) if rows is None else rows
@@ -197,19 +196,19 @@ class Plan:
         rows : array of int, int, slice or None
             Rows of stages.
         jobs : array of int
-            The jobs those stages belong to; needed in a callback, so that the kernel looks again.
+            The jobs those stages belong to; needed in a callback, so that the kernel re-reads them.
         **columns
             key : float64, smallest first, among the stages of jobs of equal key;
             weight : float64, how much a second of its tasks counts in remaining work (read once);
-            cost : float64, what starting one counts between queues (`sim.engine.plan.queues`; read
-            once);
+            cost : float64, cost of starting one task, in the fairness between queues
+            (`sim.engine.plan.queues`; read once);
             expected_s : float64, expected duration of each of its tasks, s, in remaining work and
             overbooking; if set before the run, for all stages, it may be refined at any time.
 
         Raises
         ------
         PolicyError
-            On an unknown column, a NaN, a wrong number of values or a row that is not there.
+            On an unknown column, a NaN, a wrong number of values or a row that does not exist.
         """
         where: Any = slice(None) if rows is None else rows
         for name, value in columns.items():
@@ -226,13 +225,13 @@ class Plan:
             self._changed.append(np.atleast_1d(np.asarray(jobs, dtype=np.int64)))
 
     def take_changed(self) -> I4:
-        """Return the jobs named since the last call, for the kernel; from the first call on."""
+        """Return the jobs changed since the last call, for the kernel; none at the first call."""
         changed, self._changed = self._changed, []
         if not changed:
             return _NO_ROWS
         if len(changed) == 1 and isinstance(changed[0], int):
             return np.array(changed, dtype=np.int32)
-        rows = np.concatenate([np.atleast_1d(each) for each in changed])
+        rows = np.concatenate([np.atleast_1d(rows_or_row) for rows_or_row in changed])
         return rows.astype(np.int32, copy=False)
 
     def take_limited(self) -> tuple[I4, I4] | None:
@@ -276,39 +275,39 @@ class Plan:
 
 
 class Scheduler(Protocol):
-    """What `sim.simulate` needs of a policy; `policies.Policy` is one."""
+    """Protocol of a policy for `sim.simulate`; `policies.Policy` implements it."""
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
+        """Name in the registry."""
 
     @property
     def events(self) -> Event:
-        """What it subscribes to."""
+        """Events that it subscribes to."""
 
     def begin(self, world: World, plan: Plan) -> object:
-        """Fill `plan` before the run; return what `react` needs."""
+        """Fill `plan` before the run; return a memory for `react`."""
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Change `plan` at one instant."""
+        """Change `plan` at one instant, after a batch of events."""
 
 
 def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArray[Any]]:
     return {name: np.full(n, default, dtype=dtype) for name, (dtype, default) in spec.items()}
 
 
-def _misfit(what: str, name: str, column: NDArray[Any], where: Any, value: Any) -> PolicyError:
-    """Word that values don't fit into the rows of a column that they are for."""
+def _misfit(entity: str, name: str, column: NDArray[Any], where: Any, value: Any) -> PolicyError:
+    """Return the error that values don't fit the selected rows of a column."""
     try:
         n_rows = len(_rows(where, len(column)))
         column[where]
     except (ValueError, IndexError) as error:
-        return PolicyError(f"{what} column {name!r}: {error}; there are {len(column)} {what}s")
+        return PolicyError(f"{entity} column {name!r}: {error}; there are {len(column)} {entity}s")
     shape = np.shape(value)
-    given = f"{shape[0]} values" if len(shape) == 1 else f"an array of shape {shape}"
+    received = f"{shape[0]} values" if len(shape) == 1 else f"an array of shape {shape}"
     return PolicyError(
-        f"{what} column {name!r} was given {given} for {n_rows} {what}s; give one for each, or one "
-        "for all of them"
+        f"{entity} column {name!r} was given {received} for {n_rows} {entity}s; give one for each, "
+        "or one for all of them"
     )
 
 

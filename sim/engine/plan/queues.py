@@ -1,4 +1,4 @@
-"""Queues: which is served next, what orders the jobs in them, and what goes on a machine."""
+"""Queues of a policy: service between them, order inside them, and packing scores of tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.base.errors import PolicyError
 
 
 class Order(IntEnum):
-    """What orders the jobs of a queue (then ``stage_key``, then the row of the stage)."""
+    """Key that orders the jobs of a queue (then ``stage_key``, then the row of the stage)."""
 
     KEY = 0  #: ``job_key``, smallest first
     FIFO = 1  #: the order of submission
@@ -24,15 +24,15 @@ class Order(IntEnum):
 
 
 class Fit(IntEnum):
-    """What happens when the first in order does not fit."""
+    """Rule for a task that does not fit, although it is first in order."""
 
     STRICT = 0  #: its queue waits for it
     SKIP = 1  #: the next in order that fits goes first
-    PACK = 2  #: each machine takes what fills it best: free · demand (see `packing.Packing`)
+    PACK = 2  #: each machine takes the tasks that fill it best: free · demand (see `Packing`)
 
 
 class Share(IntEnum):
-    """What the use of a queue is measured in, when queues are served by use over weight."""
+    """Measure of a queue's use, where queues are served by use over weight."""
 
     DOMINANT = -1  #: the largest of its shares over all resources
 
@@ -50,9 +50,9 @@ class Queues:
     order : int32
         `Order` inside each queue.
     demote_at : float64
-        Attained service (task s) at which a job leaves for ``demote_to``; inf for never.
+        Attained service (task s) at which a job moves to ``demote_to``; inf for never.
     demote_to : int32
-        The queue it leaves for.
+        The queue that a demoted job moves to.
     """
 
     weight: F8
@@ -123,34 +123,34 @@ class Packing:
     Attributes
     ----------
     remaining : float
-        What little remaining work counts beside worth: m of DAGPS, §8.5.
+        Weight of little remaining work beside worth: m of DAGPS, §8.5.
     aligned : bool
-        Whether alignment counts. Without it worth is priority: machines take what fits in the order
-        of priority, as in list scheduling.
+        If True, alignment counts. If False, worth is priority: machines take the tasks that fit in
+        the order of priority, as in list scheduling.
     order : float
-        How much ``task_priority`` p counts, 0 to 1: priority is 1 - order · (1 - p).
+        Weight of ``task_priority`` p, 0 to 1: priority is 1 - order · (1 - p).
     rebased : bool
-        Whether ``task_priority`` counts tasks, how many of its job come after this one, and p is
-        that over how many others of the job have not started, at most 1: the first of what is left
-        comes to 1, whatever of the job is done.
+        If True, ``task_priority`` is the number of tasks of the job that come after this one, and p
+        is that number over the number of other tasks of the job that have not started, at most 1:
+        the first task that has not started gets 1, however much of the job is done.
     pending : bool
-        Whether remaining work is of the tasks that have not started, rather than unfinished.
+        If True, remaining work counts the tasks that have not started, rather than unfinished ones.
     remote : float
         Factor of a task's worth on a machine that it does not prefer, 0 to 1.
     bundle : int
-        Of the best so many fitting tasks a machine takes the set that fits together and has the
+        Number of best fitting tasks of which a machine takes the set that fits together and has the
         greatest total score (§7.2); 1 takes one by one. The tasks of a stage count as equals.
     overbook : bool
-        Whether a machine where a task has ended, and nothing more fits, takes tasks that ask too
-        much of its fungible resources alone, if that gains more than it costs: waiting time saved,
+        If True, a machine where a task has ended, and nothing more fits, takes tasks that exceed
+        only its fungible resources, if that gains more than it costs: waiting time saved,
         until the task would fit, times its work rate (its stage's ``weight``), less the delays
-        of itself and of the tasks there, each times its work rate. That takes alignment's place.
+        of itself and of the tasks there, each times its work rate. That replaces alignment.
     unfairness : float
         Deficit from which a queue is owed (κC of §5); inf serves queues by tier and use instead.
         Where it is finite, queues of a tier compete by score alone; each task that starts adds its
-        stage's ``cost`` times the fair share (of the weights of those with tasks that wait) to
-        the deficit of each such queue, and takes its cost from its own. While the queue of
-        greatest deficit among them (but for what gangs and caps hold up) is owed, only it is
+        stage's ``cost`` times the fair share (of the weights of queues with waiting tasks) to
+        the deficit of each such queue, and takes its cost from its own queue's. While the queue of
+        greatest deficit among them (except tasks that gangs and caps hold up) is owed, only it is
         picked from: a machine where nothing of it fits takes nothing, so that room is kept for
         it. So of two queues neither is ever owed more than this and the cost of a task.
     """

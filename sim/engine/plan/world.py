@@ -1,4 +1,4 @@
-"""What a policy sees: the world before the run, and batches of events during it."""
+"""The world that a policy reads before the run, and the batches of events during it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sim.workload.columns import Columns
 
 
 class Event(IntFlag):
-    """What a policy can subscribe to."""
+    """Events that a policy can subscribe to."""
 
     NONE = 0
     JOB_ARRIVED = 1
@@ -26,25 +26,25 @@ class Event(IntFlag):
     SERVICE = 16  #: a job's attained service crossed its ``service_at``
     TIMER = 32
     FAULT = 64  #: a machine was lost or came back
-    JOB_FAILED = 128  #: for want of an input, be the job submitted or not
+    JOB_FAILED = 128  #: an input was missing; the job may be submitted or not
 
 
 @dataclass(frozen=True)
 class World:
-    """What a policy may read.
+    """Read-only view of a run for its policy.
 
     Attributes
     ----------
     columns : Columns
-        The workload as read-only arrays (see `sim.workload.workload.Columns`). A policy that claims
-        not to know durations must not look at ``task_duration`` and what is summed from it.
+        The workload as read-only arrays (see `sim.workload.columns.Columns`). A policy that
+        declares no knowledge of durations must not read ``task_duration`` or sums of it.
     cluster : Cluster
         The simulated cluster.
     seed : int
         The seed of the run.
     view : Mapping of str to array
         Live read-only views of the kernel's counters, one entry a job: ``left`` (unfinished
-        tasks), ``running``, ``started`` (but for those lost with their machine), ``done``
+        tasks), ``running``, ``started`` (except those lost with their machine), ``done``
         (finished tasks), ``done_work`` (their summed durations, s), ``first_work`` (the same of
         the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
         happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1), ``turn`` (how many
@@ -59,7 +59,7 @@ class World:
     view: Mapping[str, NDArray[Any]]
 
     def rng(self, purpose: str) -> Stream:
-        """Return a counter-based stream of its own for each (seed, purpose)."""
+        """Return the counter-based random stream of this (seed, purpose)."""
         return stream(self.seed, purpose)
 
 
@@ -81,6 +81,6 @@ class Batch(NamedTuple):
     row: I4
 
     def rows(self, kind: Event) -> I4:
-        """Rows of the events of one kind."""
+        """Return the rows of the events of one kind."""
         picked: I4 = self.row[self.kind == int(kind)]
         return picked

@@ -170,7 +170,7 @@ def test_scores_that_are_not_kept_are_the_same(monkeypatch):
     workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.mixed([A, B, PLAIN])
     policy = policies.build("fgd")
     kept = sim.simulate(workload, cluster, policy, record="tasks")
-    monkeypatch.setattr("sim.engine.layout.choice.MOST_SCORES", 0)
+    monkeypatch.setattr("sim.engine.layout.choice.MAX_SCORES", 0)
     not_kept = sim.simulate(workload, cluster, policy, record="tasks")
     np.testing.assert_array_equal(kept.task_machine, not_kept.task_machine)
     np.testing.assert_array_equal(kept.task_devices, not_kept.task_devices)
@@ -190,5 +190,5 @@ def test_what_does_not_go_with_devices_is_refused():
         sim.simulate(workload, cluster, Chooses(fit="pack", choice=Choice(Machine.BEST_FIT)))
     with pytest.raises(sim.PolicyError, match=r"plan.evict is not simulated where"):
         sim.simulate(workload, cluster, Evicts())
-    with pytest.raises(sim.PolicyError, match="a mix of tasks is needed"):
+    with pytest.raises(sim.PolicyError, match="needs a mix of task types"):
         Choice(Machine.FRAGMENTATION)
