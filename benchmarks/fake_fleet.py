@@ -23,13 +23,13 @@ import pyarrow as pa
 from sweep.execution import compute, plan
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.result_batch import Chunk, Part
+from sweep.execution.result_batch import ResultBatch, TaskPayload
 from sweep.grid import grid
 from sweep.grid.request import Request
 from sweep.store import shards
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
-from sweep.store.shard_writer import Written
+from sweep.store.shard_writer import PendingShard
 from sweep.store.shards import Row
 
 TASK_S, PART_S, WAIT_S = 0.4e-3, 0.4e-3, 3e-6
@@ -44,7 +44,7 @@ METRICS = {f"metric_{at}": float(at) for at in range(20)}
 class Task:
     """The parts of a task as they come."""
 
-    def __init__(self, fleet: Fleet, chunk: Chunk, most_ahead: int) -> None:
+    def __init__(self, fleet: Fleet, chunk: TaskPayload, most_ahead: int) -> None:
         self._fleet = fleet
         self._keys = [spec[0] for spec in chunk.specs]
         self.n_left = len(self._keys)
@@ -110,7 +110,7 @@ class Fleet:
         if function is None:
             return lambda _: SimpleNamespace(remote=lambda *_: (MADE, MADE, MADE))
 
-        def submit(workload: Any, chunk: Chunk, made: Any, ahead: int) -> Task:
+        def submit(workload: Any, chunk: TaskPayload, made: Any, ahead: int) -> Task:
             with self.aside():
                 self.charged_s += TASK_S
                 task = Task(self, chunk, ahead)
@@ -181,7 +181,7 @@ class Fleet:
             rows = [Row(bytes.fromhex(key), "{}", self._schema, b"", METRICS) for key in keys]
             shard, about = shards.write(rows)
             results = [CellResult(key, seconds=self.cell_s, node=f"{0:056x}") for key in keys]
-            return Part(results, [Written(about, shards.name_of(shard), None)])
+            return ResultBatch(results, [PendingShard(about, shards.name_of(shard), None)])
 
     def put(self, value: Any) -> Any:
         """Stand for ``ray.put``."""

@@ -20,11 +20,11 @@ from sweep import track as tracking
 from sweep.cli import outcome
 from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
-from sweep.execution.plan import Planned, Prepared, kept_config, tables_of
+from sweep.execution.plan import PlannedCell, PreparedGrid, kept_config, tables_of
 from sweep.execution.rerun import run_again
 from sweep.stats.cell_columns import AXES, Rows
 from sweep.store.cache import Cache
-from sweep.store.cache_miss import Nearest
+from sweep.store.cache_miss import ClosestCached
 from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
 from sweep.store.provenance import other_bits
@@ -104,8 +104,8 @@ def plan(command: Command) -> int:
     return 0
 
 
-def _lines(prepared: Prepared, kept: Sequence[bool], *, show_all: bool) -> str:
-    nearest = Nearest(prepared.cache.configs(), _sources_changed(prepared))
+def _lines(prepared: PreparedGrid, kept: Sequence[bool], *, show_all: bool) -> str:
+    nearest = ClosestCached(prepared.cache.configs(), _sources_changed(prepared))
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
     rows: list[list[str]] = []
     reasons = Counter[str]()
@@ -128,7 +128,7 @@ def _lines(prepared: Prepared, kept: Sequence[bool], *, show_all: bool) -> str:
     return text
 
 
-def _sources_changed(prepared: Prepared) -> Callable[[Any, str], list[str]]:
+def _sources_changed(prepared: PreparedGrid) -> Callable[[Any, str], list[str]]:
     """Return what names the modules that differ, given the sources of a cached and a new cell."""
     kinds = {(id(p.cell.policy), id(p.cell.evaluator), p.input): p for p in prepared.first}.values()
     tables = dict(item for planned in kinds for item in tables_of(prepared, planned).items())
@@ -176,7 +176,7 @@ def _sample(rows: Rows, n: int, seed: int) -> list[int]:
     return sorted(heapq.nsmallest(n, map(int, rows), key=rank))
 
 
-def _verify(prepared: Prepared, planned: Planned, key: str) -> tuple[str, bool]:
+def _verify(prepared: PreparedGrid, planned: PlannedCell, key: str) -> tuple[str, bool]:
     kept = Cache(prepared.grid.request.settings.results).get(key)
     if kept is None:
         return "differs: its result is no longer in the cache, or damaged", False

@@ -15,7 +15,7 @@ from sweep.grid import remote_results
 from sweep.store import sweep_list
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Event, Journal
-from sweep.store.sweep_summaries import listed
+from sweep.store.sweep_summaries import summarize
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +107,7 @@ def list_sweeps(command: Command) -> int:
     results = command.results()
     if command.names:
         raise InputError(f"list takes no {command.names[0]!r}: it lists all sweeps there are")
-    found = listed(results)
+    found = summarize(results)
     if not found:
         raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
     rows = [[each.sweep, each.begun, str(each.n_cells), each.state] for each in found]

@@ -7,14 +7,14 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sweep.execution import plan
-from sweep.execution.plan import Planned, Prepared
+from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.grid.grid import Grid
 from sweep.grid.request import Request
 from sweep.search.cell_factory import CellFactory
 from sweep.stats.cell_columns import AXES, text
 
 
-def plan_cell(asked: Request, labels: Mapping[str, Any]) -> tuple[Prepared, Planned]:
+def plan_cell(asked: Request, labels: Mapping[str, Any]) -> tuple[PreparedGrid, PlannedCell]:
     """Plan the cell of some labels among those that a request gives.
 
     Raises InputError where the request does not have them any more.

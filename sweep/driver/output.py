@@ -12,7 +12,7 @@ from sweep import report
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.cell_metrics import Flags
 from sweep.execution.memory import give_back
-from sweep.execution.plan import Prepared
+from sweep.execution.plan import PreparedGrid
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import FinishedSweep
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def write_folder(
-    prepared: Prepared,
+    prepared: PreparedGrid,
     folder: SweepFolder,
     cached: Sequence[bool] | Flags,
     errors: Mapping[str, CellError],
@@ -55,7 +55,7 @@ def write_folder(
 
 
 def write_cells(
-    prepared: Prepared,
+    prepared: PreparedGrid,
     folder: SweepFolder,
     cells: pa.Table,
     config: Mapping[str, Any],

@@ -12,9 +12,9 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sweep.driver import output, run_sweep
 from sweep.driver.request import ask_for, find_modules
-from sweep.driver.sweep_loop import Rounds
+from sweep.driver.sweep_loop import SweepLoop
 from sweep.execution import cells_table, notes, origin
-from sweep.execution.plan import Prepared
+from sweep.execution.plan import PreparedGrid
 from sweep.grid.config_tree import to_yaml
 from sweep.grid.options import Options
 from sweep.store import sync
@@ -100,7 +100,9 @@ def _from_cache(folder: SweepFolder, damaged: Set[str]) -> None:
     output.write_cells(prepared, folder, cells, config, about, confirm)
 
 
-def _prepared(folder: SweepFolder, damaged: Set[str]) -> tuple[Prepared, Mapping[str, pa.Table]]:
+def _prepared(
+    folder: SweepFolder, damaged: Set[str]
+) -> tuple[PreparedGrid, Mapping[str, pa.Table]]:
     """Prepare the cells of a sweep, all of which must be in the cache; and the tables of a search.
 
     Raises
@@ -111,7 +113,7 @@ def _prepared(folder: SweepFolder, damaged: Set[str]) -> tuple[Prepared, Mapping
     words, config_dirs = _words(folder, damaged)
     asked = ask_for(folder.results, words, config_dirs, ["launcher=inline", "tracking=none"])
     question = run_sweep.question_of(asked)
-    rounds = Rounds(question)
+    rounds = SweepLoop(question)
     if rounds.sweep != folder.sweep:
         raise InputError(f"its words give {rounds.sweep} now: options or sources have changed")
     return rounds.settle().prepared, question.tables()

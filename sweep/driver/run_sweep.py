@@ -12,11 +12,11 @@ from sim.base.errors import InputError
 from sweep import track
 from sweep.driver.output import Outcome, write_folder
 from sweep.driver.request import python_path
-from sweep.driver.sweep_loop import Rounds, Settled
+from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
 from sweep.execution import cells_table, notes
 from sweep.execution.cell import Simulate
 from sweep.execution.on_ray.pool import make_runner
-from sweep.execution.plan import Prepared
+from sweep.execution.plan import PreparedGrid
 from sweep.grid import grid, remote_results
 from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
@@ -63,7 +63,7 @@ def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
         notes.note(silence)
     runner = make_runner(where.launcher, python_path(asked.options), simulate, where.cell_timeout_s)
     with contextlib.closing(runner), waiting(notes.note):
-        rounds = Rounds(question, runner, lambda: _before_cells(rounds.first.grid))
+        rounds = SweepLoop(question, runner, lambda: _before_cells(rounds.first.grid))
         folder, journal = rounds.folder, rounds.journal
         _check_folder(folder.path)
         with rounds.held():
@@ -104,12 +104,12 @@ def _is_over(folder: SweepFolder, journal: Journal) -> bool:
     return not damaged
 
 
-def begin(asked: Request) -> Prepared:
+def begin(asked: Request) -> PreparedGrid:
     """Prepare the cells that a request begins with: all of them, unless it is a search."""
-    return Rounds(question_of(asked)).first
+    return SweepLoop(question_of(asked)).first
 
 
-def _finish(settled: Settled, folder: SweepFolder, journal: Journal) -> Outcome:
+def _finish(settled: CompletedSweep, folder: SweepFolder, journal: Journal) -> Outcome:
     """Write the sweep's folder and track it."""
     prepared, errors = settled.prepared, settled.errors
     outcome = write_folder(prepared, folder, settled.cached, errors, journal.confirm)
@@ -122,7 +122,7 @@ def _finish(settled: Settled, folder: SweepFolder, journal: Journal) -> Outcome:
     return dataclasses.replace(outcome, is_tracked=is_tracked)
 
 
-def _again(prepared: Prepared, folder: SweepFolder, journal: Journal) -> Outcome:
+def _again(prepared: PreparedGrid, folder: SweepFolder, journal: Journal) -> Outcome:
     """Answer a sweep that is over and of which every cell is cached: only statuses change."""
     settings = prepared.grid.request.settings
     journal.append("asked")

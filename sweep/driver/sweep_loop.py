@@ -20,7 +20,7 @@ from sweep.execution import compute, notes, origin, plan
 from sweep.execution.cell_metrics import Flags
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
-from sweep.execution.plan import Prepared
+from sweep.execution.plan import PreparedGrid
 from sweep.execution.sweep_id import name_of
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
@@ -35,15 +35,15 @@ from sweep.store.journal import Journal
 
 
 @dataclass(frozen=True)
-class Settled:
+class CompletedSweep:
     """All cells that a question took, run or failed."""
 
-    prepared: Prepared
+    prepared: PreparedGrid
     cached: Flags  # of each row, whether it was computed before
     errors: dict[str, CellError]  # by key
 
 
-class Rounds:
+class SweepLoop:
     """The batches of a question, of which the first is prepared.
 
     Without a runner cells are looked up alone, for who only wants to know which they were.
@@ -88,7 +88,7 @@ class Rounds:
                 self.first = self._prepare(self._batch.grid)
             yield
 
-    def settle(self) -> Settled:
+    def settle(self) -> CompletedSweep:
         """Run batch after batch until the question is answered; the sweep is held."""
         answers = CellResults()
         begun = self._begun()
@@ -111,9 +111,9 @@ class Rounds:
             prepared.grid = whole
         else:
             prepared = self._prepare(whole)
-        return Settled(prepared, self._cached(prepared), answers.errors)
+        return CompletedSweep(prepared, self._cached(prepared), answers.errors)
 
-    def begin(self, prepared: Prepared, cached: Flags, n_todo: int = 0) -> None:
+    def begin(self, prepared: PreparedGrid, cached: Flags, n_todo: int = 0) -> None:
         """Note in the journal that a round begins."""
         self.journal.append(
             "begin",
@@ -125,10 +125,10 @@ class Rounds:
             **origin.words_of(prepared.grid.request),
         )
 
-    def _prepare(self, grid: Grid) -> Prepared:
+    def _prepare(self, grid: Grid) -> PreparedGrid:
         return plan.prepare(grid, self._inputs, self._cache, self.sweep)
 
-    def _run(self, batch: Batch, prepared: Prepared, cached: Flags, answers: CellResults) -> None:
+    def _run(self, batch: Batch, prepared: PreparedGrid, cached: Flags, answers: CellResults) -> None:
         rows = prepared.rows_to_do(answers.errors)
         if not len(rows):
             return
@@ -160,7 +160,7 @@ class Rounds:
         self._must_close = bool(errors)
         answers.errors |= errors
 
-    def _cached(self, prepared: Prepared) -> Flags:
+    def _cached(self, prepared: PreparedGrid) -> Flags:
         """Tell of each row whether it was computed before the round in which it came first."""
         if len(self._seen) == 1 and self._seen[0][0] is prepared.keys:
             return self._seen[0][1]
@@ -184,7 +184,7 @@ class Rounds:
         return begun
 
 
-def _id(question: Strategy, first: Prepared) -> str:
+def _id(question: Strategy, first: PreparedGrid) -> str:
     """Name a sweep by its first cells, and by what else is asked than these."""
     if question.id_part is None:
         return first.sweep

@@ -15,7 +15,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Metrics(Mapping[str, dict[str, float]]):
+class CellMetrics(Mapping[str, dict[str, float]]):
     """Metrics of those cells of a plan that are known, by key.
 
     Of a key that is there again the first one counts.
@@ -34,7 +34,7 @@ class Metrics(Mapping[str, dict[str, float]]):
         self._columns: dict[str, F8] = {}
 
     @classmethod
-    def of_none(cls) -> Metrics:
+    def of_none(cls) -> CellMetrics:
         """Make one of no cells."""
         return cls(as_keys(b""), np.zeros(0, bool), lambda _: {})
 

@@ -23,8 +23,8 @@ from sim.base.text import single_line
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, against
-from sweep.execution.cell_metrics import Flags, Metrics
-from sweep.execution.plan import Memo, Planned, Prepared
+from sweep.execution.cell_metrics import CellMetrics, Flags
+from sweep.execution.plan import IdentityCache, PlannedCell, PreparedGrid
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.grid.overrides import quote
@@ -38,7 +38,7 @@ _TEXTS = ("policy", "trace", "status")
 
 
 def narrow(
-    prepared: Prepared,
+    prepared: PreparedGrid,
     errors: Mapping[str, CellError],
     cached: Sequence[bool] | Flags | None = None,
 ) -> pa.Table:
@@ -51,7 +51,7 @@ def narrow(
     labels = {key: _Coded() for key in ("policy", "trace", *grid.swept)}
     capacity, seed = np.empty(n), np.empty(n, np.int64)
     about = np.empty((len(ABOUT), n), bool)
-    cluster = Memo(_about)
+    cluster = IdentityCache(_about)
     for at, cell in enumerate(grid.cells):
         for key, column in labels.items():
             column.add(cell.labels[key])
@@ -76,7 +76,7 @@ def narrow(
     for name in _names(metrics.names()):
         table[name] = pa.nulls(n) if name in AGAINST_BASELINE else metrics.column(name)[0]
     del metrics
-    prepared.metrics = Metrics.of_none()  # the table has them all
+    prepared.metrics = CellMetrics.of_none()  # the table has them all
     if failed:
         for name in ERROR:
             part = name.removeprefix("error_")
@@ -89,7 +89,9 @@ def narrow(
     return against(pa.table(made), grid.swept, grid.request.baseline, prepared.cache)
 
 
-def _those(prepared: Prepared, errors: Mapping[str, CellError]) -> Iterator[tuple[int, Planned]]:
+def _those(
+    prepared: PreparedGrid, errors: Mapping[str, CellError]
+) -> Iterator[tuple[int, PlannedCell]]:
     """Rows of the cells that failed."""
     keys = np.array([bytes.fromhex(key) for key in errors], prepared.keys.dtype)
     for row in np.flatnonzero(np.isin(prepared.keys, keys)).tolist() if len(keys) else ():
@@ -101,7 +103,7 @@ def _about(cluster: Mapping[str, Any]) -> tuple[bool, bool]:
     return cluster["shape"] == "slots", cluster.get("count") is not None
 
 
-def parts(prepared: Prepared, table: pa.Table) -> Iterator[pa.Table]:
+def parts(prepared: PreparedGrid, table: pa.Table) -> Iterator[pa.Table]:
     """Make the whole table, part by part, from the narrow one."""
     for begin in range(0, table.num_rows, ROWS_A_GROUP):
         part = table.slice(begin, ROWS_A_GROUP)
@@ -171,7 +173,7 @@ def with_status(cells: pa.Table, status: str) -> pa.Table:
     return cells.set_column(cells.column_names.index("status"), "status", column)
 
 
-def reproduce(grid: Grid, row: Planned) -> str:
+def reproduce(grid: Grid, row: PlannedCell) -> str:
     """Write the command that runs this cell alone, in this process, under a debugger's eyes."""
     request = grid.request
     words = [f"{key}={row.cell.labels[key]}" for key in AXES]
@@ -193,7 +195,7 @@ def _shell_word(word: str) -> str:
     return f"$'{''.join(sign or code for sign, code in zip(signs, coded, strict=True))}'"
 
 
-def _applies(key: str, row: Planned) -> bool:
+def _applies(key: str, row: PlannedCell) -> bool:
     """Tell whether a fixed key was used by this cell: a policy may lack a parameter."""
     head, _, inner = key.partition(".")
     return head != "policy" or inner.split(".")[0] in row.cell.policy["params"]

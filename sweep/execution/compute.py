@@ -22,9 +22,9 @@ from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import error_of, run_cell
 from sweep.execution.inputs import Convert
-from sweep.execution.plan import Planned, Prepared
+from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.execution.progress import Line, Progress, console
-from sweep.execution.result_batch import Keeping, Part, pack
+from sweep.execution.result_batch import ResultBatch, StoreSpec, pack
 from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
 from sweep.execution.workload_build import Clusters, Recipe, few_of
@@ -32,7 +32,7 @@ from sweep.store import storage
 from sweep.store.cell import CellError, CellResult
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
-from sweep.store.shard_writer import MOST_CELLS, Written, mark_of
+from sweep.store.shard_writer import MOST_CELLS, PendingShard, mark_of
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -47,11 +47,11 @@ KEEP_EVERY_S = 0.5
 """What came is kept together after so long: a shard a cell would be many."""
 
 
-Keep = Callable[[Sequence[Planned]], Keeping]
+MakeStoreSpec = Callable[[Sequence[PlannedCell]], StoreSpec]
 """Says how cells are kept by whoever runs them."""
-Wanted = Callable[[Sequence[Planned]], Sequence[Planned]]
+ExcludeCached = Callable[[Sequence[PlannedCell]], Sequence[PlannedCell]]
 """Leaves out cells that another sweep has kept meanwhile."""
-Came = tuple[CellResult, Planned, str]
+Arrival = tuple[CellResult, PlannedCell, str]
 """What came of a cell, and where it ran."""
 
 
@@ -86,11 +86,11 @@ class Runner(Protocol):
 
     def run(
         self,
-        work: Iterable[Planned],
+        work: Iterable[PlannedCell],
         workloads: Workloads,
-        keep: Keep | None = None,
-        wanted: Wanted = list,
-    ) -> Iterator[Part | str]:
+        keep: MakeStoreSpec | None = None,
+        wanted: ExcludeCached = list,
+    ) -> Iterator[ResultBatch | str]:
         """Yield the outcome of each cell once, in parts as they come.
 
         Cells are drawn from `work` as they are needed; its iterator's length hint says how many
@@ -119,11 +119,11 @@ class InlineRunner:
 
     def run(
         self,
-        work: Iterable[Planned],
+        work: Iterable[PlannedCell],
         workloads: Workloads,
-        keep: Keep | None = None,
-        wanted: Wanted = list,
-    ) -> Iterator[Part | str]:
+        keep: MakeStoreSpec | None = None,
+        wanted: ExcludeCached = list,
+    ) -> Iterator[ResultBatch | str]:
         """Yield each cell's outcome in the order of the work."""
         left = iter(work)
         first = list(itertools.islice(left, FIRST))
@@ -145,13 +145,13 @@ class InlineRunner:
                         result = run_cell(workload, cell.spec, cluster, self._simulate)
                 except CellTimeoutError as error:  # rang as the cell had just ended
                     result = CellResult(cell.key, error=error_of("simulate", error))
-                yield Part([result])
+                yield ResultBatch([result])
 
     def close(self) -> None:
         """Nothing was started."""
 
 
-def _made_for(work: Sequence[Planned], workloads: Workloads) -> tuple[Workload, Clusters]:
+def _made_for(work: Sequence[PlannedCell], workloads: Workloads) -> tuple[Workload, Clusters]:
     """Load a few jobs of the first workload, and build the clusters of its cells."""
     workload, built = workloads.workload(work[0].input), Clusters()
     for cell in work:
@@ -160,7 +160,7 @@ def _made_for(work: Sequence[Planned], workloads: Workloads) -> tuple[Workload, 
     return few_of(workload), built
 
 
-def read_traces(prepared: Prepared) -> None:
+def read_traces(prepared: PreparedGrid) -> None:
     """Read the traces of cells to run that never were, so that no cell runs if one is damaged."""
     needed = np.unique(prepared.of_input[prepared.rows_to_do()])
     for cell in prepared.first:
@@ -171,18 +171,18 @@ def read_traces(prepared: Prepared) -> None:
 class _Work:
     """Cells to run, each noted by its key as it is drawn, and those that others have kept since."""
 
-    def __init__(self, prepared: Prepared, cells: Iterator[Planned], n_cells: int) -> None:
+    def __init__(self, prepared: PreparedGrid, cells: Iterator[PlannedCell], n_cells: int) -> None:
         self._prepared = prepared
         self._cells = cells
         self._n_left = n_cells
-        self.by_key: dict[str, Planned] = {}  # those that have not come back
+        self.by_key: dict[str, PlannedCell] = {}  # those that have not come back
         self._kept: set[str] = set()
         self._look_s = time.monotonic() + LOOK_EVERY_S
 
     def __iter__(self) -> _Work:
         return self
 
-    def __next__(self) -> Planned:
+    def __next__(self) -> PlannedCell:
         try:
             cell = next(self._cells)
         except StopIteration:
@@ -195,7 +195,7 @@ class _Work:
     def __length_hint__(self) -> int:
         return self._n_left
 
-    def kept(self, some: Sequence[Planned]) -> list[Planned]:
+    def kept(self, some: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Give up those cells that another sweep has kept, as far as the last look tells."""
         if time.monotonic() >= self._look_s:
             self._look()
@@ -218,8 +218,8 @@ class _Work:
 
 
 def run(
-    prepared: Prepared,
-    cells: Iterator[Planned],
+    prepared: PreparedGrid,
+    cells: Iterator[PlannedCell],
     n_cells: int,
     journal: Journal,
     runner: Runner,
@@ -236,18 +236,18 @@ def run(
     unknown = [name for name in _inputs(prepared) if prepared.inputs.known(name) is None]
     mark = cache(lambda: mark_of(prepared.cache.place))
 
-    def keep(some: Sequence[Planned]) -> Keeping:
+    def keep(some: Sequence[PlannedCell]) -> StoreSpec:
         where = storage.name_of(prepared.cache.results)
-        return Keeping(where, mark(), [*plan.kept_configs(prepared, some)])
+        return StoreSpec(where, mark(), [*plan.kept_configs(prepared, some)])
 
-    came: list[Came] = []  # and does not count yet: what came in a moment
-    written: list[Written] = []
+    came: list[Arrival] = []  # and does not count yet: what came in a moment
+    written: list[PendingShard] = []
     kept_s, has_begun = time.monotonic(), False
     axes = prepared.grid.request.axes
     shape = len(axes["seed"]), len(axes["capacity"])
     left = TimeLeft(prepared.rows_to_do(), *shape, lambda: runner.slots)
 
-    def wanted(some: Sequence[Planned]) -> Sequence[Planned]:
+    def wanted(some: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
         kept = {cell.key: cell.row for cell in work.kept(some)}
         if not kept:
             return some
@@ -272,7 +272,7 @@ def run(
             try:
                 for said in runner.run(work, prepared.inputs, keep, wanted):
                     journal.confirm()
-                    if isinstance(said, Part):
+                    if isinstance(said, ResultBatch):
                         if not has_begun:  # before, nothing has come that could be kept
                             stack.enter_context(interrupt.unwinding())
                             has_begun = True
@@ -299,13 +299,15 @@ def run(
     return errors | skipped([*by_key, *(cell.key for cell in work)], limit)
 
 
-def _inputs(prepared: Prepared) -> set[str]:
+def _inputs(prepared: PreparedGrid) -> set[str]:
     """Names of all workloads."""
     return {cell.input for cell in prepared.first}
 
 
-def _has_failed(said: Part | str) -> bool:
-    return isinstance(said, Part) and any(result.error is not None for result in said.results)
+def _has_failed(said: ResultBatch | str) -> bool:
+    return isinstance(said, ResultBatch) and any(
+        result.error is not None for result in said.results
+    )
 
 
 def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
@@ -316,9 +318,9 @@ def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
 
 
 def _take_in(
-    came: list[Came],
-    written: list[Written],
-    prepared: Prepared,
+    came: list[Arrival],
+    written: list[PendingShard],
+    prepared: PreparedGrid,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> int:
@@ -347,7 +349,7 @@ def _take_in(
     return n_failed
 
 
-def _keep_sources(prepared: Prepared, done: Iterable[Planned]) -> None:
+def _keep_sources(prepared: PreparedGrid, done: Iterable[PlannedCell]) -> None:
     """Keep the digests of modules that these cells and their workloads come from."""
     kept = prepared.cache.sources
     for cell in {(id(c.cell.policy), id(c.cell.evaluator), c.input): c for c in done}.values():
@@ -355,7 +357,7 @@ def _keep_sources(prepared: Prepared, done: Iterable[Planned]) -> None:
             kept.keep(digest, table)
 
 
-def _pack(came: list[Came], written: list[Written], prepared: Prepared) -> None:
+def _pack(came: list[Arrival], written: list[PendingShard], prepared: PreparedGrid) -> None:
     """Put results that came with their tables, as from this process, into shards."""
     whole = [at for at, (result, *_) in enumerate(came) if result.jobs is not None]
     if not whole:

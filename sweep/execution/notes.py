@@ -9,7 +9,7 @@ from typing import Any
 import policies
 from sim.base.text import printable
 from sim.evaluators import NO_POLICY
-from sweep.execution.plan import Planned, Prepared
+from sweep.execution.plan import PlannedCell, PreparedGrid
 
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
 _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
@@ -21,7 +21,7 @@ def note(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)
 
 
-def grid(prepared: Prepared, n_todo: int) -> None:
+def grid(prepared: PreparedGrid, n_todo: int) -> None:
     """Say what is about to run."""
     axes = " × ".join(
         count(len(values), _PLURAL.get(key, key))
@@ -34,7 +34,7 @@ def grid(prepared: Prepared, n_todo: int) -> None:
     traces(prepared)
 
 
-def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
+def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None:
     """Say what loading the traces left out or filled in; of `names` alone, if they are given.
 
     Of one that was never made nothing is known.
@@ -43,7 +43,7 @@ def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
         return
     lines = []
     inputs = prepared.inputs
-    kinds: dict[tuple[int, str], Planned] = {}
+    kinds: dict[tuple[int, str], PlannedCell] = {}
     for each in prepared.first:
         if names is None or each.input in names:
             kinds.setdefault((id(each.cell.policy), each.input), each)
@@ -59,7 +59,7 @@ def traces(prepared: Prepared, names: Collection[str] | None = None) -> None:
         note(line)
 
 
-def _unfounded(prepared: Prepared, planned: Planned) -> str:
+def _unfounded(prepared: PreparedGrid, planned: PlannedCell) -> str:
     """Word that a policy learns from what the workload does not have; '' if it does not."""
     policy = planned.cell.policy
     if policy["name"] == NO_POLICY:
@@ -80,7 +80,7 @@ def _unfounded(prepared: Prepared, planned: Planned) -> str:
 INTERRUPTED = "interrupted: what is done is kept; the same command goes on from here"
 
 
-def interrupted(prepared: Prepared, n_todo: int) -> str:
+def interrupted(prepared: PreparedGrid, n_todo: int) -> str:
     """Word how much is kept."""
     left = len(prepared.rows_to_do())
     return (

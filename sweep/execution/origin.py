@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from sim.base.masking import mask_tree
-from sweep.execution.plan import Prepared
+from sweep.execution.plan import PreparedGrid
 from sweep.grid.config_tree import in_short
 from sweep.grid.request import Request
 from sweep.store import provenance
@@ -19,7 +19,7 @@ def words_of(asked: Request) -> dict[str, list[str]]:
     return masked
 
 
-def provenance_of(prepared: Prepared) -> tuple[dict[str, Any], str]:
+def provenance_of(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
     """Describe code, packages, machine, seeds and inputs; return too the changes to the code."""
     asked = prepared.grid.request
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.first}
@@ -28,7 +28,7 @@ def provenance_of(prepared: Prepared) -> tuple[dict[str, Any], str]:
     return provenance.collect(words, asked.axes["seed"], inputs)
 
 
-def config_of(prepared: Prepared) -> dict[str, Any]:
+def config_of(prepared: PreparedGrid) -> dict[str, Any]:
     """Describe what was asked for and what it resolved to, for ``config.yaml``."""
     asked = prepared.grid.request
     options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "evaluator": {}}

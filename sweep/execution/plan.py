@@ -12,20 +12,20 @@ import numpy as np
 
 from sim.base.masking import mask_tree
 from sim.base.sources import Table
-from sweep.execution.cell_metrics import Flags, Metrics, Rows
+from sweep.execution.cell_metrics import CellMetrics, Flags, Rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.keys import key_of, policy_text
 from sweep.execution.sweep_id import SweepId
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
-from sweep.grid.lazy import Lazy
+from sweep.grid.lazy import LazySequence
 from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
 from sweep.store.index import Keys, Places, as_keys
 
 
-class Memo:
+class IdentityCache:
     """What a function makes of an object, made once for each object (not for each equal one)."""
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
@@ -40,7 +40,7 @@ class Memo:
         return found[1]
 
 
-class Planned(NamedTuple):
+class PlannedCell(NamedTuple):
     """A cell with its key."""
 
     row: int  # its place in the grid
@@ -67,7 +67,7 @@ class Planned(NamedTuple):
 
 
 @dataclass
-class Prepared:
+class PreparedGrid:
     """A grid that is ready to run."""
 
     grid: Grid
@@ -77,21 +77,23 @@ class Prepared:
     keys: Keys  # of each row
     of_input: Places  # of each row which workload, by a number
     firsts: Sequence[int]  # rows of `first`
-    metrics: Metrics  # of cells that are kept, by key
-    masked: Memo = field(default_factory=lambda: Memo(mask_tree))  # parts of cells, no secrets
+    metrics: CellMetrics  # of cells that are kept, by key
+    masked: IdentityCache = field(
+        default_factory=lambda: IdentityCache(mask_tree)
+    )  # parts of cells, no secrets
 
     @property
-    def planned(self) -> Lazy[Planned]:
+    def planned(self) -> LazySequence[PlannedCell]:
         """A cell each, in the order of the rows."""
-        return Lazy(len(self.keys), self._row)
+        return LazySequence(len(self.keys), self._row)
 
-    def _row(self, row: int) -> Planned:
+    def _row(self, row: int) -> PlannedCell:
         cell = self.grid.cells[row]
         key = self.keys[row : row + 1].tobytes().hex()
-        return Planned(row, cell, key, self.inputs.id_of(cell))
+        return PlannedCell(row, cell, key, self.inputs.id_of(cell))
 
     @property
-    def first(self) -> list[Planned]:
+    def first(self) -> list[PlannedCell]:
         """Those cells in which more than a capacity or a seed comes for the first time."""
         return [self._row(row) for row in self.firsts]
 
@@ -119,7 +121,7 @@ class Prepared:
             return left
         return left[np.sort(np.unique(self.keys[left], return_index=True)[1])]
 
-    def in_order(self, rows: Rows) -> Iterator[Planned]:
+    def in_order(self, rows: Rows) -> Iterator[PlannedCell]:
         """Yield the cells of rows, workload by workload as the first of each comes."""
         _, first, of = np.unique(self.of_input[rows], return_index=True, return_inverse=True)
         return map(self._row, map(int, rows[np.argsort(first[of], kind="stable")]))
@@ -127,7 +129,7 @@ class Prepared:
 
 def prepare(
     grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None, sweep: str = ""
-) -> Prepared:
+) -> PreparedGrid:
     """Find every cell's key and look it up in the cache; no workload is made or loaded.
 
     A `cache` that was opened before looks for what came since. The id of the `sweep` is made of its
@@ -137,7 +139,11 @@ def prepare(
     opened, cache = cache, cache or Cache(results)
     inputs = Inputs(results) if inputs is None else inputs
     # a policy, a cluster, an evaluator is one object to all cells that share it
-    policies, texts, numbers = Memo(policy_text), Memo(canonical), lru_cache(canonical)
+    policies, texts, numbers = (
+        IdentityCache(policy_text),
+        IdentityCache(canonical),
+        lru_cache(canonical),
+    )
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
     number_of: dict[str, int] = {}
@@ -159,9 +165,9 @@ def prepare(
         sweep_id.add(cell.labels, key)
     keys = as_keys(bytes(content))
     kept = cache.are_kept(keys) if opened is None else cache.look_again(keys)
-    metrics = Metrics(keys, kept, cache.columns)
+    metrics = CellMetrics(keys, kept, cache.columns)
     rows = np.frombuffer(of_input, np.int32), [*firsts.values()]
-    return Prepared(grid, sweep or sweep_id.end(), inputs, cache, keys, *rows, metrics)
+    return PreparedGrid(grid, sweep or sweep_id.end(), inputs, cache, keys, *rows, metrics)
 
 
 def source_of(cell: Cell) -> str:
@@ -169,7 +175,7 @@ def source_of(cell: Cell) -> str:
     return sources.of_cell(cell.policy, cell.evaluator)
 
 
-def tables_of(prepared: Prepared, planned: Planned) -> dict[str, Table]:
+def tables_of(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Table]:
     """Digests of the modules that a cell and its workload come from, by the digests of all."""
     cell, workload = planned.cell, prepared.inputs.made_from(planned.input)
     return {
@@ -178,12 +184,12 @@ def tables_of(prepared: Prepared, planned: Planned) -> dict[str, Table]:
     }
 
 
-def kept_config(prepared: Prepared, planned: Planned) -> dict[str, Any]:
+def kept_config(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
     return next(kept_configs(prepared, [planned]))
 
 
-def kept_configs(prepared: Prepared, some: Iterable[Planned]) -> Iterator[dict[str, Any]]:
+def kept_configs(prepared: PreparedGrid, some: Iterable[PlannedCell]) -> Iterator[dict[str, Any]]:
     """Give the same of many cells, most of which differ in capacity and seed alone."""
     shared: dict[tuple[object, ...], dict[str, Any]] = {}
     for planned in some:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from sim.base.errors import InputError
 from sweep.execution import notes
 from sweep.execution.cell import run_cell
-from sweep.execution.plan import Planned, Prepared, kept_config
+from sweep.execution.plan import PlannedCell, PreparedGrid, kept_config
 from sweep.grid import clusters
 from sweep.store.cell import CellResult
 
 
-def run_again(prepared: Prepared, planned: Planned) -> CellResult:
+def run_again(prepared: PreparedGrid, planned: PlannedCell) -> CellResult:
     """Run a cell of a plan, cached or not; the cache stays as it is."""
     workload = prepared.inputs.workload(planned.input)
     built = clusters.build_for(workload, planned.cell.cluster, planned.cell.capacity)
     return run_cell(workload, planned.spec, built)
 
 
-def kept_again(prepared: Prepared, planned: Planned, key: str) -> CellResult:
+def kept_again(prepared: PreparedGrid, planned: PlannedCell, key: str) -> CellResult:
     """Run a cell of a plan again, and keep it if it is still the one of that key."""
     result = run_again(prepared, planned)
     if result.error is not None:

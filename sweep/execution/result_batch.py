@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
     from sweep.execution.watch import Watched
     from sweep.store.cell import CellResult
-    from sweep.store.shard_writer import Written
-    from sweep.store.storage import Place
+    from sweep.store.shard_writer import PendingShard
+    from sweep.store.storage import Storage
 
 
 @dataclass(frozen=True)
-class Pace:
+class FlushPolicy:
     """How a task goes through its cells."""
 
     part_s: float  # what was done is handed over after so long; 0 after every cell
@@ -26,7 +26,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class StoreSpec:
     """How a task keeps its cells."""
 
     where: str  # the place of results, and its mark
@@ -35,26 +35,26 @@ class Keeping:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class TaskPayload:
     """Cells of one workload, for one task, and how it goes through them.
 
     One argument of a task, of plain tuples: of others a driver would pickle thousands a second.
     """
 
     specs: Sequence[tuple[Any, ...]]  # the fields of `CellSpec`
-    pace: Pace
+    pace: FlushPolicy
     python_path: Sequence[str] = ()  # folders where modules of the user's may lie
     simulate: Simulate | None = None
     watched: Watched | None = None
-    keeping: Keeping | None = None
+    keeping: StoreSpec | None = None
 
 
 @dataclass(frozen=True)
-class Part:
+class ResultBatch:
     """Results of cells, their tables and metrics in shards; or with both, still to be packed."""
 
     results: list[CellResult]
-    kept: Sequence[Written] = ()
+    kept: Sequence[PendingShard] = ()
     node: str = ""  # name of the one where they ran, for people; empty: this machine
 
 
@@ -62,7 +62,7 @@ Done = tuple["CellResult", Mapping[str, Any]]
 """A result with its table, and its cell's configuration."""
 
 
-def pack(done: Sequence[Done], there: Place | None) -> Part:
+def pack(done: Sequence[Done], there: Storage | None) -> ResultBatch:
     """Put the tables of cells into shards, in their place where it is reached from here."""
     rows, unkept = shard_writer.rows_of(
         (result, config) for result, config in done if not result.error
@@ -73,4 +73,4 @@ def pack(done: Sequence[Done], there: Place | None) -> Part:
         found = unkept.get(result.key)
         error = result.error if found is None else error_of("keep", found)
         results.append(result._replace(metrics={}, jobs=None, error=error))
-    return Part(results, [*shard_writer.write(rows, there)])
+    return ResultBatch(results, [*shard_writer.write(rows, there)])

@@ -19,10 +19,10 @@ import policies
 from sim.evaluators import NO_POLICY
 from sweep.execution import workload_build as making
 from sweep.execution.cell import run_cell
-from sweep.execution.result_batch import Done, Part, pack
+from sweep.execution.result_batch import Done, ResultBatch, pack
 from sweep.execution.watch import watching
 from sweep.execution.working_folder import leave_if_gone
-from sweep.execution.workload_build import Clusters, Made, Recipe, World
+from sweep.execution.workload_build import BuiltWorkload, Clusters, Recipe, World
 from sweep.grid import clusters
 from sweep.store import shard_writer
 from sweep.store.cell import CellError, CellResult, CellSpec
@@ -30,10 +30,12 @@ from sweep.store.cell import CellError, CellResult, CellSpec
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Workload
-    from sweep.execution.result_batch import Chunk, Keeping
+    from sweep.execution.result_batch import StoreSpec, TaskPayload
 
 
-def run_batch(workload: Workload, chunk: Chunk, made: Made | None = None) -> Iterator[Part]:
+def run_batch(
+    workload: Workload, chunk: TaskPayload, made: BuiltWorkload | None = None
+) -> Iterator[ResultBatch]:
     """Run cells of one workload, one after the other, on the clusters that were `made` for it.
 
     Yields what is done, in that order, as often as its `pace` says, and kept from here where it
@@ -65,15 +67,15 @@ def run_batch(workload: Workload, chunk: Chunk, made: Made | None = None) -> Ite
         yield _part(done, keeping)
 
 
-def _part(done: Sequence[Done], keeping: Keeping | None) -> Part:
+def _part(done: Sequence[Done], keeping: StoreSpec | None) -> ResultBatch:
     if keeping is None:
-        return Part([result for result, _ in done])
+        return ResultBatch([result for result, _ in done])
     return pack(done, shard_writer.reached(keeping.where, keeping.mark))
 
 
 def make(
     recipe: Recipe, wanted: Sequence[World], python_path: Sequence[str]
-) -> tuple[Made, Workload, Workload]:
+) -> tuple[BuiltWorkload, Workload, Workload]:
     """Make a workload here; see `workload_build.make`. Return its first few jobs beside it."""
     find_modules_in(python_path)
     made, workload = making.make(recipe, wanted)

@@ -71,21 +71,21 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Made:
+class BuiltWorkload:
     """What is known of a workload once it is made."""
 
     about: dict[str, Any]  # see `describe`
     clusters: Clusters
 
 
-def make(recipe: Recipe, wanted: Iterable[World]) -> tuple[Made, Workload]:
+def make(recipe: Recipe, wanted: Iterable[World]) -> tuple[BuiltWorkload, Workload]:
     """Make a workload and build the wanted clusters for it.
 
     Raises InputError where it can't be made, or does not fit one of them.
     """
     workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
-    made = Made(describe(workload), Clusters())
+    made = BuiltWorkload(describe(workload), Clusters())
     for config, capacity in wanted:
         made.clusters.of(workload, config, capacity)
     return made, workload

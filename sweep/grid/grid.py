@@ -17,7 +17,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_names
 from sim.evaluators import NO_POLICY
 from sweep.grid import cluster_checks, config_tree, randomness, traces
-from sweep.grid.lazy import Lazy
+from sweep.grid.lazy import LazySequence
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
 from sweep.stats.arrange import build_columns, check_baseline
@@ -301,7 +301,7 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         of_capacity, of_seed = divmod(at, len(seeds))
         return {"capacity": capacities[of_capacity], "seed": seeds[of_seed], "paths": paths}
 
-    contexts = Lazy(len(capacities) * len(seeds), context)
+    contexts = LazySequence(len(capacities) * len(seeds), context)
     resolver = resolver or Resolver()
     pairs = list(itertools.product(chosen, worlds))
     _check(pairs, contexts, resolver)
@@ -319,7 +319,7 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         }
         return Cell(labels, resolver.policy(policy, about), *resolver.world(world, about))
 
-    cells = Lazy(len(pairs) * len(contexts), cell)
+    cells = LazySequence(len(pairs) * len(contexts), cell)
     return Grid(request, cells, swept, _is_fixed(chosen, worlds))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 T = TypeVar("T")
 
 
-class Lazy(Sequence[T], Generic[T]):
+class LazySequence(Sequence[T], Generic[T]):
     """A sequence of which nothing is kept: an element follows from its place."""
 
     def __init__(self, n: int, make: Callable[[int], T]) -> None:
@@ -27,7 +27,7 @@ class Lazy(Sequence[T], Generic[T]):
     def __getitem__(self, at: int | slice) -> T | Sequence[T]:
         if isinstance(at, slice):
             part = range(self._n)[at]
-            return Lazy(len(part), lambda k: self._make(part[k]))
+            return LazySequence(len(part), lambda k: self._make(part[k]))
         return self._make(range(self._n)[at])
 
     def __iter__(self) -> Iterator[T]:

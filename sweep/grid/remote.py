@@ -76,13 +76,13 @@ def download(uri: str, folder: Path) -> Path:
     """Copy a file, or all files of a folder, unless they are here; return the copy."""
     check(uri)
     try:
-        system, root, listed = _listing(uri)
+        system, root, entries = _listing(uri)
         content = [
-            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in listed.items()
+            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in entries.items()
         ]
         about = canonical([mask(uri), content])
         kept = folder / hashlib.sha256(about.encode()).hexdigest()
-        for name, info in listed.items():
+        for name, info in entries.items():
             copy = kept / name
             if ".." in copy.parts or not copy.is_relative_to(kept):
                 raise InputError(f"trace.path={mask(uri)}: no file can be called {name!r} here")
@@ -96,7 +96,7 @@ def download(uri: str, folder: Path) -> Path:
         raise InputError(
             f"trace.path={mask(uri)} can't be fetched: {reason}; {_WAY_OUT}", rule="fetching"
         ) from None
-    return kept / next(iter(listed)) if root in {info.path for info in listed.values()} else kept
+    return kept / next(iter(entries)) if root in {info.path for info in entries.values()} else kept
 
 
 def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
@@ -114,15 +114,15 @@ def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
     if info.type == fs.FileType.File:
         return system, root, {info.base_name: info}
     inside = system.get_file_info(fs.FileSelector(root, recursive=True))
-    listed = {
+    entries = {
         entry.path[len(root) + 1 :]: entry for entry in inside if entry.type == fs.FileType.File
     }
-    if not 0 < len(listed) <= MAX_FILES:
+    if not 0 < len(entries) <= MAX_FILES:
         raise InputError(
-            f"trace.path={mask(uri)} holds {len(listed)} files; a trace has 1 to {MAX_FILES}",
+            f"trace.path={mask(uri)} holds {len(entries)} files; a trace has 1 to {MAX_FILES}",
             rule="missing file",
         )
-    return system, root, dict(sorted(listed.items()))
+    return system, root, dict(sorted(entries.items()))
 
 
 def _tag(system: Any, info: Any) -> str:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from sim.base import html
 from sweep.store.folder import CELLS, HTML, TABLE
-from sweep.store.sweep_summaries import listed
+from sweep.store.sweep_summaries import summarize
 
 _TEMPLATES = Path(__file__).parent / "templates"
 MAX_SENTENCES = 4
@@ -27,7 +27,7 @@ def to_html(results: Path, mlflow: str = "", runs: Mapping[str, str] | None = No
         Address of each sweep's run there, by its id.
     """
     sweeps = []
-    for each in listed(results):
+    for each in summarize(results):
         place = f"sweeps/{quote(each.sweep)}"
         files = ((HTML, "report"), (TABLE, "table"), (CELLS, "cells"))
         links = [(f"{place}/{name}", words) for name, words in files if each.is_over]

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sweep.execution import cells_table
-from sweep.execution.plan import Prepared
+from sweep.execution.plan import PreparedGrid
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell
 from sweep.stats.cell_columns import text
@@ -22,13 +22,13 @@ class CellResults:
 
     def __init__(self) -> None:
         self.errors: dict[str, CellError] = {}  # by key
-        self._new: list[Prepared] = []  # whose cells nobody has asked for by their labels
-        self._last: Prepared | None = None
+        self._new: list[PreparedGrid] = []  # whose cells nobody has asked for by their labels
+        self._last: PreparedGrid | None = None
         self._cells: dict[str, Cell] = {}
         self._keys: dict[str, str] = {}
         self._metrics: dict[str, dict[str, float]] = {}
 
-    def add(self, prepared: Prepared) -> None:
+    def add(self, prepared: PreparedGrid) -> None:
         """Take in a batch whose cells were run, or have failed."""
         self._new.append(prepared)
         self._last = prepared

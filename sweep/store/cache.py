@@ -18,7 +18,7 @@ from sim.base.errors import InputError
 from sweep.store import shard_writer, shards, storage
 from sweep.store.cell import CellResult
 from sweep.store.index import Index, Keys, Places
-from sweep.store.shard_writer import MOST_BYTES, MOST_CELLS, Written
+from sweep.store.shard_writer import MOST_BYTES, MOST_CELLS, PendingShard
 from sweep.store.shards import MANIFESTS, Manifest, Row, Shard
 from sweep.store.sources import KeptSources
 
@@ -175,7 +175,7 @@ class Cache:
             self.commit([written])
         return errors
 
-    def commit(self, written: Sequence[Written]) -> list[Manifest]:
+    def commit(self, written: Sequence[PendingShard]) -> list[Manifest]:
         """Put what was handed over, then the manifest that makes all of it count."""
         if not written:
             return []
@@ -197,7 +197,7 @@ class Cache:
             index.add(manifest)
         return manifests
 
-    def _put(self, written: Written) -> None:
+    def _put(self, written: PendingShard) -> None:
         self.place.put(shards.file_of(written.name), written.content or b"")
 
     def configs(self) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ _BESIDE = 2
 """On each side, where that thing is a number: nothing farther off is nearer."""
 
 
-class Nearest:
+class ClosestCached:
     """Finds, for a cell, a cached one that differs from it in a single thing.
 
     The things are the policy with its parameters, the trace, the cluster, what is measured, the

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweep.store import shards
 from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
-from sweep.store.storage import Place, read
+from sweep.store.storage import Storage, read
 
 Keys = np.ndarray[Any, np.dtype[np.bytes_]]
 Places = np.ndarray[Any, np.dtype[np.int32]]
@@ -37,7 +37,7 @@ class Index:
         self._new: dict[bytes, tuple[int, int]] = {}
         self.dropped: set[str] = set()  # shards that are damaged or gone
 
-    def load(self, place: Place) -> None:
+    def load(self, place: Storage) -> None:
         """Take in the manifests that were not known before, and forget those that are gone."""
         there = place.list(MANIFESTS)
         names = {name.rpartition("/")[2]: name for name in there}

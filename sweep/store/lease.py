@@ -1,6 +1,6 @@
 """One holder at a time, wherever results lie: a lease with a heartbeat and a fencing token.
 
-A lease is a file that its holder alone may create (`Place.put_new`), named by a number that only
+A lease is a file that its holder alone may create (`Storage.put_new`), named by a number that only
 grows: its token. The holder writes it anew every few seconds. Who finds one that has not changed
 for long, by their own clock and no other, creates the next; the highest token holds. No lock of an
 operating system is asked for: on a shared file system that may be none.
@@ -22,7 +22,7 @@ from sim.base import process
 from sim.base.errors import InputError
 from sweep.store import storage
 from sweep.store.bucket import waiting
-from sweep.store.storage import Place
+from sweep.store.storage import Storage
 
 BEAT_S, EXPIRES_S = 3.0, 30.0
 
@@ -35,7 +35,7 @@ class LeaseLostError(InputError):
 class Lease:
     """What one process at a time may hold."""
 
-    place: Place
+    place: Storage
     name: str  # what is held, such as ``journal/demo-6de33191``
     beat_s: float = BEAT_S
     expires_s: float = EXPIRES_S

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sweep.store import shards, storage
 from sweep.store.cell import CellResult
 from sweep.store.shards import Row
-from sweep.store.storage import Place
+from sweep.store.storage import Storage
 
 MOST_CELLS, MOST_BYTES = 4096, 2**24
 """A shard's, at most; one cell may be larger."""
@@ -26,12 +26,12 @@ MARK = "cache/mark"
 """By its content a machine knows that it reaches this place, and not another of the same name."""
 LOOK_S = 1.0
 _SOUGHT: set[tuple[str, str]] = set()
-_REACHED: dict[tuple[str, str], Place] = {}
+_REACHED: dict[tuple[str, str], Storage] = {}
 """By name and mark, in this process."""
 
 
 @dataclass(frozen=True)
-class Written:
+class PendingShard:
     """A shard that waits for its manifest."""
 
     about: bytes  # what the manifest is to say
@@ -58,7 +58,7 @@ def rows_of(
     return rows, errors
 
 
-def write(rows: Sequence[Row], there: Place | None) -> Iterator[Written]:
+def write(rows: Sequence[Row], there: Storage | None) -> Iterator[PendingShard]:
     """Put rows into shards; one that can't be put from here is to be handed over."""
     for part in _in_parts(rows):
         content, about = shards.write(part)
@@ -67,16 +67,16 @@ def write(rows: Sequence[Row], there: Place | None) -> Iterator[Written]:
             with contextlib.suppress(OSError, ValueError):  # InputError is one
                 there.put(shards.file_of(name), content)
                 is_put = True
-        yield Written(about, name, None if is_put else content)
+        yield PendingShard(about, name, None if is_put else content)
 
 
-def mark_of(there: Place) -> str:
+def mark_of(there: Storage) -> str:
     """Return what marks a place, marked now if it was not."""
     there.put_new(MARK, secrets.token_hex(16).encode())
     return (there.get(MARK) or b"").decode()
 
 
-def reached(where: str, mark: str) -> Place | None:
+def reached(where: str, mark: str) -> Storage | None:
     """Return the place of a name, if the one with this mark is known to be reached from here.
 
     It is looked for aside, as that takes half a minute where a machine has no keys to a store: who

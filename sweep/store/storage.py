@@ -14,7 +14,7 @@ from sweep.grid.remote import is_remote
 from sweep.store.bucket import Bucket
 
 
-class Place(Protocol):
+class Storage(Protocol):
     """Contents by name; names are relative and have ``/`` between their parts."""
 
     def get(self, name: str) -> bytes | None:
@@ -42,7 +42,7 @@ class Place(Protocol):
         ...
 
 
-def read(place: Place, name: str) -> bytes | None:
+def read(place: Storage, name: str) -> bytes | None:
     """Return a content; None too where the disk does not give it, as of one that is damaged."""
     try:
         return place.get(name)
@@ -116,7 +116,7 @@ def _bucket(address: str) -> Bucket:
     return Bucket(address)
 
 
-def of(results: Path) -> Place:
+def of(results: Path) -> Storage:
     """Return where the results lie that are worked on in a folder: there, unless elsewhere."""
     return named(name_of(results))
 
@@ -126,6 +126,6 @@ def name_of(results: Path) -> str:
     return remote_results.address_of(results) or str(results)
 
 
-def named(name: str) -> Place:
+def named(name: str) -> Storage:
     """Return the place of a name."""
     return _bucket(name) if is_remote(name) else Folder(Path(name))

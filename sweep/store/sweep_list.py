@@ -13,7 +13,7 @@ MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
-class Known:
+class SweepEntry:
     """A sweep of a folder of results."""
 
     sweep: str  # its id, ``<name>-<digest>``
@@ -27,7 +27,7 @@ class Known:
         return self.sweep.rpartition("-")[0]
 
 
-def sweeps(results: Path) -> list[Known]:
+def sweeps(results: Path) -> list[SweepEntry]:
     """All sweeps of a folder of results, the latest begun or asked for last."""
     over = {file.parent.name: file for file in (results / "sweeps").glob(f"*/{CELLS}")}
     begun = {file.stem: file for file in (results / "journal").glob("*.jsonl")}
@@ -36,11 +36,11 @@ def sweeps(results: Path) -> list[Known]:
         times = Journal(results, sweep).begun_s() if sweep in begun else None
         if times is None:  # a folder that was copied here
             times = ((over.get(sweep) or begun[sweep]).stat().st_mtime,) * 2
-        found.append(Known(sweep, *times, sweep in over))
+        found.append(SweepEntry(sweep, *times, sweep in over))
     return sorted(found, key=lambda known: known.asked_s)
 
 
-def find(results: Path, word: str | None) -> Known:
+def find(results: Path, word: str | None) -> SweepEntry:
     """Find a sweep by its id, its name (the latest of that name) or how its id begins.
 
     None means the latest begun, whatever became of it.

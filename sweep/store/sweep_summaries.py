@@ -12,7 +12,7 @@ from sweep.store.journal import Journal
 
 
 @dataclass(frozen=True)
-class Listed:
+class SweepSummary:
     """A sweep in a list."""
 
     sweep: str  # its id
@@ -23,7 +23,7 @@ class Listed:
     sentences: list[str]  # its verdict
 
 
-def listed(results: Path) -> list[Listed]:
+def summarize(results: Path) -> list[SweepSummary]:
     """List the sweeps of a folder of results, the latest begun or asked for again first."""
     found = []
     for each in reversed(sweep_list.sweeps(results)):
@@ -34,7 +34,7 @@ def listed(results: Path) -> list[Listed]:
             n_cells, state = _not_over(Journal(results, each.sweep))
             sentences = []
         state = ", ".join(filter(None, (state, f"asked again {asked}" * (asked != begun))))
-        found.append(Listed(each.sweep, begun, each.is_over, n_cells, state, sentences))
+        found.append(SweepSummary(each.sweep, begun, each.is_over, n_cells, state, sentences))
     return found
 
 

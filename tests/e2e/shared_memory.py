@@ -16,8 +16,8 @@ import numpy as np
 from sim import Workload
 from sweep.execution.on_ray.pool import make_runner
 from sweep.execution.on_ray.shared_workloads import LARGE
-from sweep.execution.plan import Planned
-from sweep.execution.result_batch import Part
+from sweep.execution.plan import PlannedCell
+from sweep.execution.result_batch import ResultBatch
 from sweep.execution.workload_build import Recipe
 from sweep.grid.grid import Cell
 
@@ -106,12 +106,12 @@ if __name__ == "__main__":
     cluster = {"shape": "slots", "count": 1, "load": None}
     labels = {"policy": "fifo", "trace": "t", "capacity": 1.0}
     cells = [Cell({**labels, "seed": at}, policy, {}, cluster, WHAT) for at in range(8)]
-    work = [Planned(at, cell, str(at), "w") for at, cell in enumerate(cells)]
+    work = [PlannedCell(at, cell, str(at), "w") for at, cell in enumerate(cells)]
     with tempfile.TemporaryDirectory() as folder:
         write(folder)
         made = One(folder)
         runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
         said = [*runner.run(work, made)]
         runner.close()
-    results = [one for part in said if isinstance(part, Part) for one in part.results]
+    results = [one for part in said if isinstance(part, ResultBatch) for one in part.results]
     json.dump([made.made, [[r.error, r.metrics] for r in results]], sys.stdout)

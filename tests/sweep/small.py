@@ -17,7 +17,7 @@ from policies import Policy
 from sim import Cluster, Workload
 from sweep.cli import main
 from sweep.driver import ask
-from sweep.execution.plan import Planned
+from sweep.execution.plan import PlannedCell
 from sweep.grid import randomness
 from sweep.grid.grid import Cell
 from sweep.grid.request import Request
@@ -88,10 +88,10 @@ POLICY = {"name": "fifo", "module": None, "params": {}}
 CLUSTER = {"shape": "slots", "count": 2, "load": None}
 
 
-def planned(key: str, name: str = "w", **labels: Any) -> Planned:
+def planned(key: str, name: str = "w", **labels: Any) -> PlannedCell:
     """Plan a cell of no grid: key and workload are whatever a test calls them."""
     labels = {"policy": "fifo", "trace": "t", "capacity": 1.0, "seed": 0, **labels}
-    return Planned(0, Cell(labels, POLICY, {}, CLUSTER, {"name": "simulation"}), key, name)
+    return PlannedCell(0, Cell(labels, POLICY, {}, CLUSTER, {"name": "simulation"}), key, name)
 
 
 def set_json(folder: Path, name: str, content: Any) -> None:

@@ -15,7 +15,7 @@ _Alike = tuple[str, str, str]
 
 
 @dataclass
-class Strikes:
+class FailureTracker:
     """What is known of cells that failed, by node.
 
     A cell that fails is tried once on another node. If it is done there, the first node has failed

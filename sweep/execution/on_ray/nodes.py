@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sim.base.errors import InputError, summary_line
 from sweep.execution.on_ray import preflight
-from sweep.execution.on_ray.failures import Strikes
+from sweep.execution.on_ray.failures import FailureTracker
 from sweep.execution.progress import Line
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ class Nodes:
     """Those that Ray lists, and what is known of each."""
 
     def __init__(self) -> None:
-        self._wanted: preflight.Wanted | None = None
+        self._wanted: preflight.Expected | None = None
         self._up: dict[str, Node] = {}
         self._seen: dict[str, Node] = {}  # those that are gone, too
-        self._strikes = Strikes()
+        self._strikes = FailureTracker()
         self._news: list[Line] = []
         self._doubted_s = -DOUBT_S
 
@@ -182,7 +182,7 @@ class Nodes:
         """Forget who is up: their answers were of a connection that is no more."""
         self._up.clear()
 
-    def _ask(self, node_id: str, node: Node, wanted: preflight.Wanted) -> None:
+    def _ask(self, node_id: str, node: Node, wanted: preflight.Expected) -> None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -12,17 +12,24 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError, summary_line
 from sweep.execution import task
 from sweep.execution.cell import error_of
-from sweep.execution.compute import FIRST, InlineRunner, Keep, Runner, Wanted, Workloads
+from sweep.execution.compute import (
+    FIRST,
+    ExcludeCached,
+    InlineRunner,
+    MakeStoreSpec,
+    Runner,
+    Workloads,
+)
 from sweep.execution.memory import collecting_seldom
 from sweep.execution.on_ray import heartbeats
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge
 from sweep.execution.on_ray.conversion import blame_input, convert
-from sweep.execution.on_ray.shared_workloads import Shared
-from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, Batches
+from sweep.execution.on_ray.shared_workloads import SharedWorkloads
+from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, TaskQueue
 from sweep.execution.on_ray.warm_up import HEARTBEAT_S, warm_up
-from sweep.execution.plan import Planned
+from sweep.execution.plan import PlannedCell
 from sweep.execution.progress import Line
-from sweep.execution.result_batch import Chunk, Part
+from sweep.execution.result_batch import ResultBatch, TaskPayload
 from sweep.execution.watch import GRACE_S, Watched, too_long
 from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellError, CellResult
@@ -60,7 +67,7 @@ class RayRunner:
         self._python_path = list(python_path)
         self._simulate = simulate
         self._connection = Connection(launcher, python_path)
-        self._shared = Shared(self._connection, python_path)
+        self._shared = SharedWorkloads(self._connection, python_path)
         self._tasks: dict[Any, Batch] = {}  # by the generator of its parts
         self._names: dict[Any, str] = {}  # under which tasks say what runs for long
         self._heard_s: dict[Any, float] = {}  # when it was handed out, or a part of it came
@@ -70,7 +77,7 @@ class RayRunner:
         self._long = ""
         self._memory: dict[Any, int] = {}
         self._is_ready = False
-        self._keep: Keep | None = None
+        self._keep: MakeStoreSpec | None = None
 
     slots = property(lambda self: self._connection.slots)  # tasks that run at once
 
@@ -80,17 +87,17 @@ class RayRunner:
 
     def run(
         self,
-        work: Iterable[Planned],
+        work: Iterable[PlannedCell],
         workloads: Workloads,
-        keep: Keep | None = None,
-        wanted: Wanted = list,
-    ) -> Iterator[Part | str]:
+        keep: MakeStoreSpec | None = None,
+        wanted: ExcludeCached = list,
+    ) -> Iterator[ResultBatch | str]:
         """Yield each cell's outcome once, in parts as they come; a text every second without one.
 
         Ray stays up afterwards, for more work, until `close`.
         """
         self._keep = keep
-        batches = Batches(work, slots=1, drawn=self._shared.expect, wanted=wanted)
+        batches = TaskQueue(work, slots=1, drawn=self._shared.expect, wanted=wanted)
         if not self._is_ready:
             yield from self._open(batches.draw(FIRST), workloads)
         n_in_vain = 0
@@ -109,7 +116,7 @@ class RayRunner:
             yield from self._lose_all(batches, why)
             yield from self._come_back(why)
 
-    def _open(self, work: Sequence[Planned], workloads: Workloads) -> Iterator[str]:
+    def _open(self, work: Sequence[PlannedCell], workloads: Workloads) -> Iterator[str]:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
         if self._simulate is None:
             self._connection.expect(cell.spec for cell in work)
@@ -131,7 +138,7 @@ class RayRunner:
         self._connection.close()
         self._is_ready = False
 
-    def _run(self, batches: Batches, workloads: Workloads) -> Iterator[Part | str]:
+    def _run(self, batches: TaskQueue, workloads: Workloads) -> Iterator[ResultBatch | str]:
         import ray
 
         run_batch = ray.remote(task.run_batch)
@@ -160,12 +167,12 @@ class RayRunner:
                 # at once: while the next thousand are taken in, slots would wait
                 self._fill(placed, batches, workloads)
 
-    def _fill(self, placed: Any, batches: Batches, workloads: Workloads) -> None:
+    def _fill(self, placed: Any, batches: TaskQueue, workloads: Workloads) -> None:
         most = _most_tasks(batches.slots)
         while len(self._tasks) < most and (batch := batches.next()) is not None:
             self._submit(placed, batch, batches, workloads)
 
-    def _warm_up(self, work: Sequence[Planned], workloads: Workloads) -> Iterator[str]:
+    def _warm_up(self, work: Sequence[PlannedCell], workloads: Workloads) -> Iterator[str]:
         import ray
 
         try:
@@ -189,7 +196,7 @@ class RayRunner:
             **self._connection.nodes.where(but),
         )
 
-    def _submit(self, placed: Any, batch: Batch, batches: Batches, workloads: Workloads) -> None:
+    def _submit(self, placed: Any, batch: Batch, batches: TaskQueue, workloads: Workloads) -> None:
         specs = [tuple(cell.spec) for cell in batch.work]
         memory = self._connection.doubled_memory if batch.doubled else 0
         keeping = None if self._keep is None else self._keep(batch.work)
@@ -200,7 +207,7 @@ class RayRunner:
                 name = f"{self._board}{next(self._n_named):09d}"
                 watched = Watched(name, self._timeout_s, heartbeats.post)
                 how = (batches.pace(batch), self._python_path, self._simulate, watched, keeping)
-                ref = remote.remote(workload, Chunk(specs, *how), made)
+                ref = remote.remote(workload, TaskPayload(specs, *how), made)
         except DisconnectedError:
             batches.put_back(batch)
             raise
@@ -221,13 +228,15 @@ class RayRunner:
                 with self._connection.guarded():
                     ray.cancel(ref)
 
-    def _collect(self, ref: Any, batches: Batches, workloads: Workloads) -> Iterator[Part | Line]:
+    def _collect(
+        self, ref: Any, batches: TaskQueue, workloads: Workloads
+    ) -> Iterator[ResultBatch | Line]:
         """Take in the next part of a task, or that it is over."""
         import ray
 
         batch = self._tasks[ref]
         try:
-            part: Part = ray.get(next(ref), timeout=GET_S)
+            part: ResultBatch = ray.get(next(ref), timeout=GET_S)
             self._shared.learn(batch.input, workloads, GET_S)
         except StopIteration:
             batches.left(self._pop(ref))
@@ -242,11 +251,11 @@ class RayRunner:
             batches.done(batch, len(results), sum(result.seconds for result in results))
             pairs = zip(cells, results, strict=False)
             there = [result for cell, result in pairs if self._counts(cell, result, batches)]
-            yield Part(there, part.kept, self._connection.nodes.name(results[0].node))
+            yield ResultBatch(there, part.kept, self._connection.nodes.name(results[0].node))
         for name in batches.over():
             self._shared.forget(name)
 
-    def _counts(self, cell: Planned, result: CellResult, batches: Batches) -> bool:
+    def _counts(self, cell: PlannedCell, result: CellResult, batches: TaskQueue) -> bool:
         """Tell whether a cell is settled; one that failed may have to be tried elsewhere."""
         nodes = self._connection.nodes
         is_plain = result.error is None and not nodes.but(result.key)
@@ -261,7 +270,7 @@ class RayRunner:
         self._heard_s.pop(ref)
         return self._tasks.pop(ref)
 
-    def _lose(self, ref: Any, error: Exception, batches: Batches) -> Iterator[Part | Line]:
+    def _lose(self, ref: Any, error: Exception, batches: TaskQueue) -> Iterator[ResultBatch | Line]:
         verdict = judge(error)
         if verdict in ("lost", "broken"):
             self._connection.look(at_once=True)  # it may have joined just now
@@ -277,7 +286,7 @@ class RayRunner:
                 about = CellError(
                     stage="worker", type="CellTimeoutError", message=text, traceback=over["stack"]
                 )
-                yield Part([CellResult(cell.key, error=about, seconds=over["seconds"])])
+                yield ResultBatch([CellResult(cell.key, error=about, seconds=over["seconds"])])
             return
         if verdict in ("lost", "away") and _is_for_good(error):
             self._shared.forget(batch.input)
@@ -296,7 +305,7 @@ class RayRunner:
                     f"its worker died {n} times: ended for its memory, or by what the cell does; "
                     f"launcher=inline shows it ({about['message']})"
                 )
-            yield Part([CellResult(cell.key, error=about)])
+            yield ResultBatch([CellResult(cell.key, error=about)])
 
     def _ended(self, ref: Any) -> dict[str, Any] | None:
         """Return what a worker said that ended itself at the limit of time; None if it did not.
@@ -335,13 +344,13 @@ class RayRunner:
         for kept in (self._tasks, self._memory, self._names, self._heard_s):
             kept.clear()
 
-    def _lose_all(self, batches: Batches, why: str) -> Iterator[Part]:
+    def _lose_all(self, batches: TaskQueue, why: str) -> Iterator[ResultBatch]:
         """Let what was on its way wait again."""
         on_their_way = list(self._tasks.values())
         self._forget_tasks()
         for batch in on_their_way:
             for cell in batches.lost(batch, "lost"):
-                yield Part([CellResult(cell.key, error=_as_error(DisconnectedError(why)))])
+                yield ResultBatch([CellResult(cell.key, error=_as_error(DisconnectedError(why)))])
 
     def _come_back(self, why: str) -> Iterator[str]:
         """Join again, or start Ray again, as soon as it can be done."""

@@ -30,11 +30,11 @@ MOST_NAMED = 3
 _Named = tuple[str, str | None]
 """A policy or an evaluator: its name, and the module if it is the user's own."""
 
-Wanted = dict[str, Any]
+Expected = dict[str, Any]
 """What the driver has: ``python``, ``packages``, ``python_path``, ``cells`` and their ``table``."""
 
 
-def wanted(cells: Iterable[Any], python_path: Sequence[str]) -> Wanted:
+def wanted(cells: Iterable[Any], python_path: Sequence[str]) -> Expected:
     """Describe what `cells` (their specs) come from on this machine.
 
     Whoever asks adds whether that was ``sent``, and whether it is asked ``again``.
@@ -52,7 +52,7 @@ def wanted(cells: Iterable[Any], python_path: Sequence[str]) -> Wanted:
     }
 
 
-def look(wanted: Wanted) -> list[str]:
+def look(wanted: Expected) -> list[str]:
     """Return what is wrong with this node, each with the way out; nothing if all is well."""
     if (here := _python()) != wanted["python"]:
         return [f"it runs Python {here}, the sweep {wanted['python']}: start Ray there under that"]
@@ -83,7 +83,7 @@ def _other_packages(packages: Mapping[str, str | None]) -> list[str]:
     return [f"{_some(other)}: {way_out}"] if other else []
 
 
-def _other_sources(wanted: Wanted) -> list[str]:
+def _other_sources(wanted: Expected) -> list[str]:
     sys.path.extend(folder for folder in wanted["python_path"] if folder not in sys.path)
     way_out = _SENT if wanted.get("sent") else _SEND
     try:

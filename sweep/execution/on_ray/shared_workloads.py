@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sweep.execution import task
 from sweep.execution.on_ray.connection import Connection, put
 from sweep.execution.on_ray.warm_up import HEARTBEAT_S
-from sweep.execution.workload_build import Made, Recipe, World
+from sweep.execution.workload_build import BuiltWorkload, Recipe, World
 
 if TYPE_CHECKING:
     from sweep.execution.compute import Workloads
-    from sweep.execution.plan import Planned
+    from sweep.execution.plan import PlannedCell
 
 MAKE_AGAIN = 5
 """How often Ray makes a workload again whose worker or node was lost; see its lineage."""
@@ -24,7 +24,7 @@ LARGE = 1_000_000
 """Tasks of a workload whose reader's process is not kept for more work, for its memory."""
 
 
-class Shared:
+class SharedWorkloads:
     """References to workloads, each there once for all nodes, and to what is known of them."""
 
     def __init__(self, connection: Connection, python_path: Sequence[str]) -> None:
@@ -34,7 +34,7 @@ class Shared:
         self._wanted: dict[str, dict[tuple[int, float], World]] = {}
         self._unknown: set[str] = set()  # made ones that the driver knows nothing of yet
 
-    def expect(self, work: Iterable[Planned]) -> None:
+    def expect(self, work: Iterable[PlannedCell]) -> None:
         """Note which clusters are to be built for each workload."""
         for each in work:
             config, capacity = each.cell.cluster, each.cell.capacity
@@ -42,7 +42,7 @@ class Shared:
             of_input[id(config), capacity] = (config, capacity)
 
     def get(self, name: str, workloads: Workloads) -> tuple[Any, Any]:
-        """Give references to a workload and to its `Made`."""
+        """Give references to a workload and to its `BuiltWorkload`."""
         if name not in self._refs:
             recipe = workloads.recipe(name)
             wanted = list(self._wanted.get(name, {}).values())
@@ -68,7 +68,9 @@ class Shared:
         make = ray.remote(num_returns=3, max_retries=MAKE_AGAIN, **options)(task.make)
         return make.remote(recipe, wanted, self._python_path)
 
-    def first(self, name: str, workloads: Workloads) -> Generator[str, None, tuple[Made, Any]]:
+    def first(
+        self, name: str, workloads: Workloads
+    ) -> Generator[str, None, tuple[BuiltWorkload, Any]]:
         """Have a workload made; say so meanwhile.
 
         Return what is known of it, and a reference to its few first jobs.
@@ -91,7 +93,7 @@ class Shared:
         import ray
 
         if name in self._unknown:
-            made: Made = ray.get(self._refs[name][0], timeout=timeout_s)
+            made: BuiltWorkload = ray.get(self._refs[name][0], timeout=timeout_s)
             workloads.learn(name, made.about)
             self._unknown.discard(name)
 

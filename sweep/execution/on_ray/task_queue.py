@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from operator import length_hint
 from typing import TYPE_CHECKING, Literal
 
-from sweep.execution.result_batch import Pace
+from sweep.execution.result_batch import FlushPolicy
 
 if TYPE_CHECKING:
-    from sweep.execution.plan import Planned
+    from sweep.execution.plan import PlannedCell
 
 MOST_CELLS = 2048
 """Of a chunk."""
@@ -44,7 +44,7 @@ class Batch:
     """Cells of one workload that make one task, in the order in which it runs them."""
 
     input: str  # name of the workload
-    work: Sequence[Planned]  # those that have not come back
+    work: Sequence[PlannedCell]  # those that have not come back
     doubled: bool = False  # whether the task asks for twice the memory of a slot
     careful: bool = False  # whether a cell begins only once the one before has come back
     but: str = ""  # the node that it must not run on, as a cell of it failed there
@@ -58,7 +58,7 @@ class _Trials:
 
 
 @dataclass
-class Batches:
+class TaskQueue:
     """The cells that wait, in order, and what is known of their durations and losses.
 
     Cells are drawn as they are needed, of which few wait at a time; `work` tells by its length
@@ -67,11 +67,15 @@ class Batches:
     cells are long; what it leaves waits again.
     """
 
-    work: Iterable[Planned]
+    work: Iterable[PlannedCell]
     slots: int  # how many tasks run at once
-    drawn: Callable[[Sequence[Planned]], object] = lambda _: None  # is told of those that wait now
-    wanted: Callable[[Sequence[Planned]], Sequence[Planned]] = list  # leaves out what others did
-    _waiting: dict[str, deque[Planned]] = field(init=False, default_factory=dict)
+    drawn: Callable[[Sequence[PlannedCell]], object] = lambda _: (
+        None
+    )  # is told of those that wait now
+    wanted: Callable[[Sequence[PlannedCell]], Sequence[PlannedCell]] = (
+        list  # leaves out what others did
+    )
+    _waiting: dict[str, deque[PlannedCell]] = field(init=False, default_factory=dict)
     _again: deque[Batch] = field(init=False, default_factory=deque)
     _seconds: dict[str, float] = field(init=False, default_factory=dict)
     _left: dict[str, int] = field(init=False, default_factory=dict)
@@ -85,7 +89,7 @@ class Batches:
     def __post_init__(self) -> None:
         self.work = iter(self.work)
 
-    def draw(self, n_cells: int = DRAWN) -> list[Planned]:
+    def draw(self, n_cells: int = DRAWN) -> list[PlannedCell]:
         """Let so many more cells wait, and return them; empty if there are no more."""
         drawn = list(itertools.islice(self.work, n_cells))
         if not drawn:
@@ -147,7 +151,7 @@ class Batches:
     def _part_s(self) -> float:
         return max(LEAST_S, self.slots / PARTS_S)
 
-    def pace(self, batch: Batch) -> Pace:
+    def pace(self, batch: Batch) -> FlushPolicy:
         """Say how a task shall go through a batch.
 
         For long where much is left, so that tasks are few; for less and less towards the end, so
@@ -155,7 +159,7 @@ class Batches:
         """
         left_s = self._seconds.get(batch.input, 0.0) * self._n_rest() / (2 * self.slots)
         part_s = self._part_s() * batch.spread
-        return Pace(0.0 if batch.careful else part_s, max(part_s, min(left_s, self._most_s)))
+        return FlushPolicy(0.0 if batch.careful else part_s, max(part_s, min(left_s, self._most_s)))
 
     def put_back(self, batch: Batch) -> None:
         """Let a batch wait again that could not be handed out."""
@@ -178,7 +182,7 @@ class Batches:
             self._waiting[batch.input].extendleft(reversed(batch.work))
             self._n_waiting += len(batch.work)
 
-    def lost(self, batch: Batch, loss: Loss) -> list[Planned]:
+    def lost(self, batch: Batch, loss: Loss) -> list[PlannedCell]:
         """Note that a task was lost; return those of its cells that won't be tried again.
 
         The cell to blame shall not take others with it. Of many it is not known which it is: they
@@ -213,7 +217,7 @@ class Batches:
         self._count(batch.input, -len(given_up))
         return given_up
 
-    def ended(self, batch: Batch, key: str) -> Planned | None:
+    def ended(self, batch: Batch, key: str) -> PlannedCell | None:
         """Note that one cell of a batch was ended, and return it; the others wait again.
 
         None if it has come back: its result was handed over just before the limit.
@@ -226,12 +230,12 @@ class Batches:
             self._count(batch.input, -1)
         return over
 
-    def elsewhere(self, cell: Planned, but: str) -> None:
+    def elsewhere(self, cell: PlannedCell, but: str) -> None:
         """Let a cell that came back wait again, for another node than `but`."""
         self._count(cell.input, 1)
         self._again.append(Batch(cell.input, [cell], but=but))
 
-    def n_lost(self, cell: Planned) -> int:
+    def n_lost(self, cell: PlannedCell) -> int:
         """How often a cell was to blame for the loss of its worker."""
         return self._of(cell).lost
 
@@ -251,5 +255,5 @@ class Batches:
         else:
             self._settled.add(name)
 
-    def _of(self, cell: Planned) -> _Trials:
+    def _of(self, cell: PlannedCell) -> _Trials:
         return self._trials.setdefault(cell.key, _Trials())

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sweep.execution.cell_metrics import Metrics
-from sweep.grid.lazy import Lazy
+from sweep.execution.cell_metrics import CellMetrics
+from sweep.grid.lazy import LazySequence
 from sweep.store import shards
 from sweep.store.index import Keys
 
@@ -26,7 +26,7 @@ def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None
         asked.append(len(wanted))
         return {"a": np.array([1.0, math.nan]), "b": np.array([shards.ABSENT, 2.0])}
 
-    found = Metrics(keys(1, 2, 3), np.array([True, False, True]), load)
+    found = CellMetrics(keys(1, 2, 3), np.array([True, False, True]), load)
     assert name(1) in found
     assert name(2) not in found
     assert name(9) not in found
@@ -46,11 +46,11 @@ def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None
     assert len(found) == 3
     found[name(9)] = {"a": 7.0}  # not of the plan
     assert found.are_known(keys(1, 2, 3, 8, 9)).tolist() == [True, True, True, False, False]
-    assert len(Metrics.of_none()) == 0
+    assert len(CellMetrics.of_none()) == 0
 
 
 def test_metrics_of_many_cells_are_taken_at_once_in_any_order() -> None:
-    found = Metrics(keys(5, 2, 9, 2), np.zeros(4, bool), lambda _: {})
+    found = CellMetrics(keys(5, 2, 9, 2), np.zeros(4, bool), lambda _: {})
     assert found.n_keys == 3
     absent = shards.ABSENT
     taken = {"a": np.array([1.0, absent, 3.0]), "b": np.array([absent, math.nan, 6.0])}
@@ -68,7 +68,7 @@ def test_metrics_of_many_cells_are_taken_at_once_in_any_order() -> None:
     assert found.names() == ["a", "b"]
     assert found[name(9)] == {}
     found.take(keys(), {})
-    assert Metrics(keys(), np.zeros(0, bool), lambda _: {}).column("a")[0].tolist() == []
+    assert CellMetrics(keys(), np.zeros(0, bool), lambda _: {}).column("a")[0].tolist() == []
 
 
 def test_a_sequence_that_keeps_nothing() -> None:
@@ -78,7 +78,7 @@ def test_a_sequence_that_keeps_nothing() -> None:
         made.append(at)
         return 10 * at
 
-    lazy = Lazy(5, make)
+    lazy = LazySequence(5, make)
     assert len(lazy) == 5
     assert made == []
     assert lazy[-1] == 40

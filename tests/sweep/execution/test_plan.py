@@ -16,7 +16,7 @@ from tests.sweep.small import Command
 GRID = ("policy=fifo,las", "policy.queues=5,10", "capacity=0.5,1", "seed=range(0,3)")
 
 
-def prepared(command: Command, *words: str) -> plan.Prepared:
+def prepared(command: Command, *words: str) -> plan.PreparedGrid:
     return plan.prepare(grid.build(command.request(*words)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sweep.execution.result_batch import Part, pack
+from sweep.execution.result_batch import ResultBatch, pack
 from sweep.store import shard_writer
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellResult
@@ -30,7 +30,7 @@ DONE = [
 ]
 
 
-def packed(root: Path, mark: str, what: Any = DONE) -> Part:
+def packed(root: Path, mark: str, what: Any = DONE) -> ResultBatch:
     return pack(what, shard_writer.reached(str(root), mark))
 
 

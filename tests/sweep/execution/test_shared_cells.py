@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sweep.execution import compute, plan
-from sweep.execution.on_ray.task_queue import SHARED_S, Batches
-from sweep.execution.plan import Planned
+from sweep.execution.on_ray.task_queue import SHARED_S, TaskQueue
+from sweep.execution.plan import PlannedCell
 from sweep.execution.rerun import run_again
 from sweep.grid import grid
 from sweep.store.journal import Journal
@@ -51,11 +51,11 @@ def test_what_another_sweep_has_kept_meanwhile_is_not_run(
 def test_a_batch_leaves_out_what_others_did() -> None:
     kept = {f"cell{at}" for at in range(10, 30)}
 
-    def wanted(some: Sequence[Planned]) -> Sequence[Planned]:
+    def wanted(some: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
         return [cell for cell in some if cell.key not in kept]
 
     work = [planned(f"cell{at}", "ab"[at // 20]) for at in range(40)]
-    batches, found = Batches(work, slots=2, wanted=wanted), list[str]()
+    batches, found = TaskQueue(work, slots=2, wanted=wanted), list[str]()
     first = batches.next()
     assert first is not None
     batches.done(first, 1, 5.0)
@@ -72,7 +72,7 @@ def test_a_batch_leaves_out_what_others_did() -> None:
 
 def test_of_a_million_cells_that_others_did_none_is_handed_out() -> None:
     work = [planned(f"cell{at}") for at in range(20_000)]
-    assert Batches(work, slots=6_400, wanted=lambda _: []).next() is None
+    assert TaskQueue(work, slots=6_400, wanted=lambda _: []).next() is None
 
 
 def test_a_sweep_knows_whether_another_runs_beside_it(

@@ -13,14 +13,14 @@ import pytest
 from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
-from sweep.execution.result_batch import Chunk, Pace
+from sweep.execution.result_batch import FlushPolicy, TaskPayload
 from sweep.execution.task import Variant, find_modules_in, run_batch
 from sweep.execution.workload_build import FEW_JOBS, Clusters, few_of
 from sweep.store import sources
 from sweep.store.cell import CellResult, CellSpec
 from tests.sweep.small import fake_simulate
 
-AT_ONCE = Pace(part_s=60.0, task_s=60.0)
+AT_ONCE = FlushPolicy(part_s=60.0, task_s=60.0)
 SPEC = CellSpec(
     key="k",
     policy={"name": "fifo", "module": None, "params": {}},
@@ -42,10 +42,11 @@ def workload() -> Workload:
 
 
 def run(
-    workload: Workload, specs: Sequence[CellSpec], pace: Pace = AT_ONCE
+    workload: Workload, specs: Sequence[CellSpec], pace: FlushPolicy = AT_ONCE
 ) -> list[list[CellResult]]:
     return [
-        part.results for part in run_batch(workload, Chunk(specs, pace, simulate=fake_simulate))
+        part.results
+        for part in run_batch(workload, TaskPayload(specs, pace, simulate=fake_simulate))
     ]
 
 
@@ -58,12 +59,12 @@ def test_runs_cells_in_order(workload: Workload, spec: CellSpec) -> None:
 def test_hands_over_after_every_cell_where_care_is_asked_for(
     workload: Workload, spec: CellSpec
 ) -> None:
-    parts = run(workload, [spec._replace(key=key) for key in "abc"], Pace(0.0, 60.0))
+    parts = run(workload, [spec._replace(key=key) for key in "abc"], FlushPolicy(0.0, 60.0))
     assert [[result.key for result in part] for part in parts] == [["a"], ["b"], ["c"]]
 
 
 def test_begins_no_cell_when_its_time_is_up(workload: Workload, spec: CellSpec) -> None:
-    (results,) = run(workload, [spec._replace(key=key) for key in "abc"], Pace(60.0, 0.0))
+    (results,) = run(workload, [spec._replace(key=key) for key in "abc"], FlushPolicy(60.0, 0.0))
     assert [result.key for result in results] == ["a"]
 
 
@@ -72,7 +73,9 @@ def test_no_cell_is_watched_while_a_part_waits_to_be_taken(
 ) -> None:
     begun: list[str | None] = []
     monkeypatch.setattr(task, "watching", lambda _: contextlib.nullcontext(begun.append))
-    parts = run_batch(workload, Chunk([spec, spec], Pace(0.0, 60.0), simulate=fake_simulate))
+    parts = run_batch(
+        workload, TaskPayload([spec, spec], FlushPolicy(0.0, 60.0), simulate=fake_simulate)
+    )
     next(parts)
     assert begun == ["k", None]
 

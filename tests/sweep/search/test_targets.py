@@ -15,7 +15,7 @@ import sweep as api
 from sim import Cluster, Workload, simulate
 from sim.base import interrupt
 from sweep.cli import main
-from sweep.driver.sweep_loop import Rounds
+from sweep.driver.sweep_loop import SweepLoop
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.workload_build import ANSWER, convert
@@ -324,10 +324,10 @@ def test_a_trace_is_sized_where_it_is_converted(
         raise AssertionError("the driver loads no trace")
 
     asked = fake.request(*GRID)
-    here = [cell.labels for cell in Rounds(TargetSearches(asked)).first.grid.cells]
+    here = [cell.labels for cell in SweepLoop(TargetSearches(asked)).first.grid.cells]
     monkeypatch.setattr(Inputs, "workload", refuse)
     shutil.rmtree(fake.results)
-    there = Rounds(TargetSearches(asked), cast("Runner", SimpleNamespace(convert=convert))).first
+    there = SweepLoop(TargetSearches(asked), cast("Runner", SimpleNamespace(convert=convert))).first
     assert [cell.labels for cell in there.grid.cells] == here
     (name,) = {cell.input for cell in there.planned}
     assert set(there.inputs.describe(name)).isdisjoint({ANSWER})

@@ -114,12 +114,12 @@ def test_two_who_look_at_the_same_time_step_back(
     real = there._listed
     looks = itertools.count()
 
-    def listed(prefix: str) -> Any:
+    def summarize(prefix: str) -> Any:
         if next(looks) == 1:  # the other has written and not looked yet
             there.put("a/b~other", b"")
         return real(prefix)
 
-    monkeypatch.setattr(there, "_listed", listed)
+    monkeypatch.setattr(there, "_listed", summarize)
     assert not there.put_new("a/b", b"mine")
     assert there.get("a/b") is None
     there.delete("a/b~other")

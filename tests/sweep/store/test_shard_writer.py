@@ -34,7 +34,7 @@ def test_a_place_that_does_not_answer_is_waited_for_once_and_used_when_it_does(
     there, asked, answers = storage.Folder(tmp_path), [], threading.Event()
     mark = shard_writer.mark_of(there)
 
-    def named(where: str) -> storage.Place:
+    def named(where: str) -> storage.Storage:
         asked.append(where)
         assert answers.wait(60)
         return there

@@ -15,7 +15,7 @@ import policies
 from sim.base.sources import Table, modules
 from sim.evaluators import NO_POLICY
 from sweep.execution import plan
-from sweep.execution.plan import Planned, Prepared
+from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.grid import grid
 from sweep.store import sources
 from tests.sweep.small import request, write_workload
@@ -95,7 +95,7 @@ CELLS = [
 ]
 
 
-def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[Prepared, Planned]:
+def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[PreparedGrid, PlannedCell]:
     """Plan one small cell of a trace."""
     words = (*words, f"trace={trace}", *TRACES[trace], f"paths.results={tmp_path}")
     if trace == "parquet":

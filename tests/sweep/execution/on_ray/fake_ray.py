@@ -13,7 +13,7 @@ from ray import exceptions as ray_errors
 from sim.base.errors import InputError
 from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.result_batch import Part
+from sweep.execution.result_batch import ResultBatch
 from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellResult
 from tests.sweep.small import planned
@@ -94,7 +94,7 @@ class FakeRay:
         if ref.number < 0:
             return MADE
         specs = self._tasks[ref.number][1][1].specs
-        return Part([CellResult(spec[0], seconds=0.2) for spec in specs])
+        return ResultBatch([CellResult(spec[0], seconds=0.2) for spec in specs])
 
     def get_runtime_context(self) -> Any:
         return SimpleNamespace(gcs_address="head:1", get_node_id=lambda: "n0")
@@ -122,8 +122,8 @@ def runner_of(patience_s: float = 0.0) -> RayRunner:
     return RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
 
 
-def came(run: Iterable[Part | str]) -> list[CellResult]:
-    return [one for said in run if isinstance(said, Part) for one in said.results]
+def came(run: Iterable[ResultBatch | str]) -> list[CellResult]:
+    return [one for said in run if isinstance(said, ResultBatch) for one in said.results]
 
 
 def outcomes(patience_s: float = 0.0) -> list[CellResult]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sweep.execution.on_ray.failures import Strikes
+from sweep.execution.on_ray.failures import FailureTracker
 from sweep.store.cell import CellResult
 
 
@@ -12,7 +12,7 @@ def failed(key: str, node: str, kind: str = "OSError") -> CellResult:
 
 
 def test_a_node_that_fails_what_others_do_is_over_after_three() -> None:
-    strikes = Strikes()
+    strikes = FailureTracker()
     for at in range(3):
         assert strikes.over() == {}
         assert strikes.is_tried_elsewhere(failed(f"c{at}", "bad"), "fifo", True)
@@ -23,7 +23,7 @@ def test_a_node_that_fails_what_others_do_is_over_after_three() -> None:
 
 
 def test_what_fails_on_two_nodes_alike_is_the_policys_and_not_tried_twice_again() -> None:
-    strikes = Strikes()
+    strikes = FailureTracker()
     assert strikes.is_tried_elsewhere(failed("c0", "a"), "fifo", True)
     assert not strikes.is_tried_elsewhere(failed("c0", "b"), "fifo", True)
     assert not strikes.is_tried_elsewhere(failed("c1", "a"), "fifo", True)
@@ -33,7 +33,7 @@ def test_what_fails_on_two_nodes_alike_is_the_policys_and_not_tried_twice_again(
 
 
 def test_where_there_is_one_node_nothing_is_tried_twice() -> None:
-    strikes = Strikes()
+    strikes = FailureTracker()
     assert not strikes.is_tried_elsewhere(failed("c0", "a"), "fifo", False)
     assert not strikes.is_tried_elsewhere(failed("c0", ""), "fifo", True)
     # the other node has gone meanwhile

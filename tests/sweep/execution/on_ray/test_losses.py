@@ -11,9 +11,9 @@ from ray import exceptions as ray_errors
 
 from sweep.execution.on_ray import nodes
 from sweep.execution.on_ray.pool import RayRunner
-from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, Batches, Loss
+from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, Loss, TaskQueue
 from sweep.execution.progress import Line
-from sweep.execution.result_batch import Part
+from sweep.execution.result_batch import ResultBatch
 from sweep.store.cell import CellResult
 from tests.sweep.execution.on_ray.fake_ray import (
     WORK,
@@ -105,7 +105,7 @@ class LosingRay(FakeRay):
             self.runs[key] += 1
         else:
             self.back.append(key)
-        return Part([CellResult(key, seconds=0.2)])
+        return ResultBatch([CellResult(key, seconds=0.2)])
 
 
 def losing(monkeypatch: pytest.MonkeyPatch, state: str, loss: Loss) -> LosingRay:
@@ -209,7 +209,7 @@ def test_a_worker_that_ended_itself_over_a_cell_that_has_come_back(
 @pytest.mark.parametrize("careful", [False, True])
 @pytest.mark.parametrize("loss", ERRORS)
 def test_of_a_task_without_cells_nothing_waits(loss: Loss, careful: bool) -> None:
-    batches = Batches(WORK[:2], slots=1)
+    batches = TaskQueue(WORK[:2], slots=1)
     batch = batches.next()
     assert batch is not None
     batches.done(batch, len(batch.work), 0.2)

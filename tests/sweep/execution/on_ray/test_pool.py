@@ -16,7 +16,7 @@ from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.on_ray.task_queue import Batch
 from sweep.execution.progress import Line
-from sweep.execution.result_batch import Part
+from sweep.execution.result_batch import ResultBatch
 from tests.sweep.execution.on_ray.fake_ray import (
     WORK,
     WORKLOADS,
@@ -67,7 +67,7 @@ def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
     runner.close()
     half = runner.run(WORK, WORKLOADS)
     assert next(half) == "joining the cluster"
-    assert isinstance(next(half), Part)
+    assert isinstance(next(half), ResultBatch)
     runner.close()  # what was on its way is forgotten
     again = came(runner.run(WORK[:2], WORKLOADS))
     assert [one.key for one in again] == ["cell0", "cell1"]

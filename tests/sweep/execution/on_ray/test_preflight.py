@@ -20,11 +20,11 @@ SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, 1.0, {"name": "simula
 
 
 @pytest.fixture(scope="module")
-def wanted() -> preflight.Wanted:
+def wanted() -> preflight.Expected:
     return preflight.wanted([SPEC, SPEC], [])
 
 
-def test_here_all_is_well(wanted: preflight.Wanted) -> None:
+def test_here_all_is_well(wanted: preflight.Expected) -> None:
     assert preflight.look(wanted) == []
     assert {"sim.engine.simulate", "policies.registry", *preflight.RUN_TASKS} <= {*wanted["table"]}
     assert "sweep.report" not in wanted["table"]
@@ -40,27 +40,27 @@ def test_here_all_is_well(wanted: preflight.Wanted) -> None:
     ],
 )
 def test_what_differs_is_named(
-    wanted: preflight.Wanted, changed: dict[str, Any], said: str
+    wanted: preflight.Expected, changed: dict[str, Any], said: str
 ) -> None:
     (wrong,) = preflight.look({**wanted, **changed})
     assert said in wrong
 
 
-def test_other_sources_are_named(wanted: preflight.Wanted) -> None:
+def test_other_sources_are_named(wanted: preflight.Expected) -> None:
     table = {**wanted["table"], "policies.registry": "another"}
     (wrong,) = preflight.look({**wanted, "table": table})
     assert wrong.startswith("other sources of policies.registry: launcher.send_code=true")
 
 
 def test_kernels_that_can_not_be_kept(
-    wanted: preflight.Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wanted: preflight.Expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sim.base.kernel_cache.cache_dir", lambda: tmp_path / "gone")
     (wrong,) = preflight.look({**wanted, "cells": [], "table": preflight._table([])})
     assert wrong.startswith(f"kernels can't be kept in {tmp_path}/gone (No such file or directory)")
 
 
-def test_it_runs_where_the_project_is_not(wanted: preflight.Wanted, tmp_path: Path) -> None:
+def test_it_runs_where_the_project_is_not(wanted: preflight.Expected, tmp_path: Path) -> None:
     cloudpickle.register_pickle_by_value(preflight)
     try:
         sent = cloudpickle.dumps((preflight.look, wanted))

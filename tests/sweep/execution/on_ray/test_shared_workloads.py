@@ -11,7 +11,7 @@ import pytest
 from sim import Workload
 from sweep.execution import task, workload_build
 from sweep.execution.on_ray.connection import Connection
-from sweep.execution.on_ray.shared_workloads import LARGE, MAKE_AGAIN, Shared
+from sweep.execution.on_ray.shared_workloads import LARGE, MAKE_AGAIN, SharedWorkloads
 from sweep.execution.workload_build import Recipe
 from tests.sweep.small import CLUSTER, planned
 
@@ -47,7 +47,7 @@ class Ray:
         return refs, []
 
 
-class Known:
+class SweepEntry:
     """Workloads, one that is drawn and one that is read; what is learnt."""
 
     def __init__(self) -> None:
@@ -71,14 +71,14 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
 
 
 @pytest.fixture
-def shared() -> Shared:
-    found = Shared(Connection({"kind": "local"}, []), [])
+def shared() -> SharedWorkloads:
+    found = SharedWorkloads(Connection({"kind": "local"}, []), [])
     found.expect(WORK)
     return found
 
 
-def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: Shared) -> None:
-    known = Known()
+def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: SharedWorkloads) -> None:
+    known = SweepEntry()
     workload, about = shared.get("made", known)
     assert shared.get("made", known) == (workload, about)
     assert [given["max_retries"] for given in ray.asked] == [MAKE_AGAIN]
@@ -89,8 +89,8 @@ def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: Shared)
     assert [one.facts["n_machines"] for one in built] == [1, 2]
 
 
-def test_the_driver_learns_once_what_was_made(ray: Ray, shared: Shared) -> None:
-    known = Known()
+def test_the_driver_learns_once_what_was_made(ray: Ray, shared: SharedWorkloads) -> None:
+    known = SweepEntry()
     shared.get("made", known)
     for _ in range(2):
         shared.learn("made", known, 1.0)
@@ -106,8 +106,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("reads")
-def test_what_is_read_is_read_here_by_a_process_of_its_own(ray: Ray, shared: Shared) -> None:
-    known = Known()
+def test_what_is_read_is_read_here_by_a_process_of_its_own(
+    ray: Ray, shared: SharedWorkloads
+) -> None:
+    known = SweepEntry()
     for _ in range(2):
         workload, about = shared.get("read", known)
     assert (workload.n_jobs, about.about["n_jobs"]) == (1, 1)
@@ -124,21 +126,21 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(ray: Ray, shared: Sha
 
 @pytest.mark.usefixtures("reads")
 def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray) -> None:
-    afar = Shared(Connection({"kind": "ray", "address": "ray://head:10001"}, []), [])
-    workload, about = afar.get("read", Known())
+    afar = SharedWorkloads(Connection({"kind": "ray", "address": "ray://head:10001"}, []), [])
+    workload, about = afar.get("read", SweepEntry())
     assert (ray.n_puts, ray.asked, workload.n_jobs) == (3, [], 1)
     assert about.about["digest"] == workload.digest
 
 
-def test_what_can_not_be_had_is_made_anew(ray: Ray, shared: Shared) -> None:
+def test_what_can_not_be_had_is_made_anew(ray: Ray, shared: SharedWorkloads) -> None:
     for _ in range(2):
-        shared.get("made", Known())
+        shared.get("made", SweepEntry())
         shared.forget("made")
     assert len(ray.asked) == 2
 
 
-def test_the_first_is_said_to_be_made(ray: Ray, shared: Shared) -> None:
-    waits = shared.first("made", Known())
+def test_the_first_is_said_to_be_made(ray: Ray, shared: SharedWorkloads) -> None:
+    waits = shared.first("made", SweepEntry())
     assert next(waits) == "making the first workload"
     with pytest.raises(StopIteration) as over:
         next(waits)
@@ -146,8 +148,10 @@ def test_the_first_is_said_to_be_made(ray: Ray, shared: Shared) -> None:
     assert (made.about["n_jobs"], few_jobs.n_jobs) == (5, 3)
 
 
-def test_clusters_are_built_where_their_workload_was_made(ray: Ray, shared: Shared) -> None:
-    _, about = shared.get("made", Known())
+def test_clusters_are_built_where_their_workload_was_made(
+    ray: Ray, shared: SharedWorkloads
+) -> None:
+    _, about = shared.get("made", SweepEntry())
     cells = [work.spec for work in WORK]
     other = cells[0]._replace(cluster={**RECIPE.cluster, "count": 3})
     _, found = task.sample([other, *cells], lambda: (None, about.clusters))

@@ -12,15 +12,15 @@ from sweep.execution.on_ray.task_queue import (
     MOST_S,
     PARTS_S,
     Batch,
-    Batches,
     Loss,
+    TaskQueue,
 )
-from sweep.execution.plan import Planned
-from sweep.execution.result_batch import Pace
+from sweep.execution.plan import PlannedCell
+from sweep.execution.result_batch import FlushPolicy
 from tests.sweep.small import planned
 
 
-def work(n: int, name: str = "w") -> list[Planned]:
+def work(n: int, name: str = "w") -> list[PlannedCell]:
     return [planned(f"{name}{at}", name) for at in range(n)]
 
 
@@ -29,25 +29,25 @@ def keys(batch: Batch | None) -> list[str]:
     return [one.key for one in batch.work]
 
 
-def take(batches: Batches) -> Batch:
+def take(batches: TaskQueue) -> Batch:
     batch = batches.next()
     assert batch is not None
     return batch
 
 
 def test_a_chunk_leaves_the_other_slots_their_part() -> None:
-    batches = Batches(work(41), slots=2)
+    batches = TaskQueue(work(41), slots=2)
     sizes = []
     while (batch := batches.next()) is not None:
         sizes.append(len(batch.work))
     assert sizes[0] == 11
     assert sizes[-1] == 1
     assert sum(sizes) == 41
-    assert len(take(Batches(work(100_000), slots=2)).work) == MOST_CELLS
+    assert len(take(TaskQueue(work(100_000), slots=2)).work) == MOST_CELLS
 
 
 def test_what_a_task_had_no_time_for_is_next() -> None:
-    batches = Batches(work(20), slots=1)
+    batches = TaskQueue(work(20), slots=1)
     first = take(batches)
     assert keys(first) == [f"w{at}" for at in range(10)]
     batches.done(first, 4, 1.0)
@@ -60,9 +60,9 @@ def test_what_a_task_had_no_time_for_is_next() -> None:
 
 
 def test_tasks_are_long_where_much_is_left() -> None:
-    batches = Batches(work(10_000), slots=2)
+    batches = TaskQueue(work(10_000), slots=2)
     first = take(batches)
-    assert batches.pace(first) == Pace(part_s=LEAST_S, task_s=LEAST_S)  # nothing is known
+    assert batches.pace(first) == FlushPolicy(part_s=LEAST_S, task_s=LEAST_S)  # nothing is known
     batches.done(first, 100, 100 * 0.002)
     assert batches.pace(take(batches)).task_s == pytest.approx(0.002 * 5_964 / 4)
     batches.done(first, 100, 100 * 1.0)
@@ -74,14 +74,14 @@ def test_tasks_are_long_where_much_is_left() -> None:
 
 
 def test_parts_are_rarer_where_slots_are_many() -> None:
-    batches = Batches(work(1_000), slots=12_800)
+    batches = TaskQueue(work(1_000), slots=12_800)
     batches.done(take(batches), 1, 1.0)
     assert batches.pace(take(batches)).part_s == pytest.approx(12_800 / PARTS_S)
 
 
 def test_cells_of_one_workload_follow_each_other() -> None:
     mixed = [one for pair in zip(work(3, "a"), work(3, "b"), strict=True) for one in pair]
-    batches = Batches(mixed, slots=2)
+    batches = TaskQueue(mixed, slots=2)
     taken = []
     while (batch := batches.next()) is not None:
         taken.append((batch.input, len(batch.work)))
@@ -89,7 +89,7 @@ def test_cells_of_one_workload_follow_each_other() -> None:
 
 
 def test_a_workload_is_over_when_its_cells_are_settled() -> None:
-    batches = Batches(work(2), slots=2)
+    batches = TaskQueue(work(2), slots=2)
     first, second = take(batches), take(batches)
     batches.done(first, 1, 1.0)
     assert batches.over() == []
@@ -99,7 +99,7 @@ def test_a_workload_is_over_when_its_cells_are_settled() -> None:
 
 
 def test_a_workload_is_not_over_while_more_of_it_may_come() -> None:
-    batches = Batches([*work(AHEAD + DRAWN, "a"), *work(1, "b")], slots=1)
+    batches = TaskQueue([*work(AHEAD + DRAWN, "a"), *work(1, "b")], slots=1)
     settled, over = 0, []
     while (batch := batches.next()) is not None:
         settled += len(batch.work)
@@ -109,15 +109,15 @@ def test_a_workload_is_not_over_while_more_of_it_may_come() -> None:
 
 
 def test_few_cells_wait_at_a_time() -> None:
-    drawn: list[Planned] = []
-    batches = Batches(work(100_000), slots=2, drawn=drawn.extend)
+    drawn: list[PlannedCell] = []
+    batches = TaskQueue(work(100_000), slots=2, drawn=drawn.extend)
     taken = sum(len(take(batches).work) for _ in range(10))
     assert taken == 10 * MOST_CELLS
     assert AHEAD <= len(drawn) - taken + MOST_CELLS < AHEAD + DRAWN
 
 
 def test_of_very_many_tasks_the_first_end_one_after_the_other_and_so_do_all() -> None:
-    batches = Batches(work(2_000_000), slots=12_800)
+    batches = TaskQueue(work(2_000_000), slots=12_800)
     first = [take(batches) for _ in range(1_000)]
     longest = 12_800 / PARTS_S
     parts = [batches.pace(batch).part_s for batch in first]
@@ -133,20 +133,20 @@ def test_of_very_many_tasks_the_first_end_one_after_the_other_and_so_do_all() ->
 
 
 def test_of_few_tasks_all_are_as_long() -> None:
-    batches = Batches(work(8_000), slots=100)
+    batches = TaskQueue(work(8_000), slots=100)
     first = [take(batches) for _ in range(50)]
     assert {batches.pace(batch).part_s for batch in first} == {LEAST_S}
     assert [len(batch.work) for batch in first[:2]] == [40, 40]
 
 
 def test_no_task_is_given_more_than_it_has_time_for() -> None:
-    batches = Batches(work(100_000), slots=2)
+    batches = TaskQueue(work(100_000), slots=2)
     batches.done(take(batches), 1, 0.1)
     assert len(take(batches).work) == MOST_S / 0.1
 
 
 def test_a_lost_chunk_waits_again_with_care() -> None:
-    batches = Batches(work(3), slots=1)
+    batches = TaskQueue(work(3), slots=1)
     assert batches.lost(Batch("w", work(3)), "lost") == []
     again = take(batches)
     assert (keys(again), again.careful) == (["w0", "w1", "w2"], True)
@@ -154,7 +154,7 @@ def test_a_lost_chunk_waits_again_with_care() -> None:
 
 
 def test_with_care_the_first_is_to_blame() -> None:
-    batches = Batches(work(0), slots=1)
+    batches = TaskQueue(work(0), slots=1)
     batches._left["w"] = 3
     chunk = Batch("w", work(3), careful=True)
     batches.done(chunk, 1, 0.1)
@@ -169,7 +169,7 @@ def test_with_care_the_first_is_to_blame() -> None:
 @pytest.mark.parametrize(("loss", "runs"), [("lost", 2 + MAX_LOST + 1), ("memory", 3)])
 def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> None:
     """Whatever is on its way: none of the others is given up, and it is tried few times."""
-    batches = Batches(work(40), slots=2)
+    batches = TaskQueue(work(40), slots=2)
     done, given_up, n_runs = [], [], 0
     while (batch := batches.next()) is not None:
         bad = [at for at, one in enumerate(batch.work) if one.key == f"w{poison}"]
@@ -190,7 +190,7 @@ def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> 
 
 
 def test_a_lost_cell_has_five_more_trials() -> None:
-    batches = Batches(work(1), slots=1)
+    batches = TaskQueue(work(1), slots=1)
     for _ in range(MAX_LOST):
         assert batches.lost(take(batches), "lost") == []
     assert MAX_LOST == 5
@@ -199,7 +199,7 @@ def test_a_lost_cell_has_five_more_trials() -> None:
 
 
 def test_out_of_memory_has_one_more_trial_with_twice_the_memory() -> None:
-    batches = Batches(work(1), slots=1)
+    batches = TaskQueue(work(1), slots=1)
     first = take(batches)
     assert not first.doubled
     assert batches.lost(first, "memory") == []
@@ -210,7 +210,7 @@ def test_out_of_memory_has_one_more_trial_with_twice_the_memory() -> None:
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> None:
-    batches = Batches(work(n), slots=2)
+    batches = TaskQueue(work(n), slots=2)
     given_up = batches.lost(Batch("w", [take(batches).work[0] for _ in range(n)]), "broken")
     assert len(given_up) == (1 if n == 1 else 0)
     while (batch := batches.next()) is not None:
@@ -219,7 +219,7 @@ def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> 
 
 
 def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
-    batches = Batches(work(3), slots=1)
+    batches = TaskQueue(work(3), slots=1)
     all_three = Batch("w", [one for _ in range(2) for one in take(batches).work])
     assert batches.ended(all_three, "w1").key == "w1"
     assert keys(batches.next()) == ["w0", "w2"]
@@ -228,7 +228,7 @@ def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
 
 
 def test_what_could_not_be_handed_out_is_next_again() -> None:
-    batches = Batches(work(3), slots=2)
+    batches = TaskQueue(work(3), slots=2)
     first = take(batches)
     batches.put_back(first)
     assert [keys(batches.next()) for _ in range(3)] == [["w0"], ["w1"], ["w2"]]
