@@ -179,9 +179,9 @@ class Fleet:
             return SimpleNamespace(about={})
         with self.aside():
             rows = [Row(bytes.fromhex(key), "{}", self._schema, b"", METRICS) for key in keys]
-            shard, about = shards.write(rows)
+            shard, about = shards.encode(rows)
             results = [CellResult(key, seconds=self.cell_s, node=f"{0:056x}") for key in keys]
-            return ResultBatch(results, [PendingShard(about, shards.name_of(shard), None)])
+            return ResultBatch(results, [PendingShard(about, shards.digest_name(shard), None)])
 
     def put(self, value: Any) -> Any:
         """Stand for ``ray.put``."""

@@ -197,7 +197,7 @@ def _fleet(folder: Path) -> list[Row]:
     for each, n_cells in ((8, 100), (32, 80), (64, 80), (64, 160)):
         *words, _ = _tiny(folder, 200 * each * n_cells)
         words.append(f"paths.results={folder / f'fleet{each}_{n_cells}'}")
-        asked = driver.ask(words, [str(folder / "own")])
+        asked = driver.make_request(words, [str(folder / "own")])
         whole, while_any = fake_fleet.busy(200, each, asked)
         what = f"200 nodes of {each} slots, {n_cells} cells of 1 s a slot: busy"
         rows.append(row(f"{what} while cells wait", 100 * while_any, "%", at_least=90))

@@ -77,7 +77,7 @@ def run(
     for word in given:
         if not isinstance(word, str) or not ("=" in word or word.startswith("~")):
             raise InputError(f"{word!r} is not key=value, e.g. policy=fifo,sjf", rule="grammar")
-    return Sweep(driver.run(driver.ask(given, folders, fail_fast=fail_fast)).folder)
+    return Sweep(driver.run(driver.make_request(given, folders, fail_fast=fail_fast)).folder)
 
 
 def load(name: str | Path | None = None, *, results: str | Path | None = None) -> Sweep:
@@ -96,8 +96,8 @@ def load(name: str | Path | None = None, *, results: str | Path | None = None) -
         If there is none, or it is not over.
     """
     where = Options().compose()["paths"]["results"] if results is None else results
-    folder = sync.fetch(remote_results.folder_of(str(where)))
-    return Sweep(driver.opened(folder, None if name is None else str(name)))
+    folder = sync.fetch(remote_results.working_folder(str(where)))
+    return Sweep(driver.open_intact(folder, None if name is None else str(name)))
 
 
 def _word(key: str, value: Any) -> str:
@@ -190,7 +190,7 @@ class Sweep:
         means.choose_metrics(self._summary, names)
         cells = self._narrow
         if baseline != own:
-            cells = baseline_metrics.against(cells, self.config["swept"], baseline, self._cache)
+            cells = baseline_metrics.recompute(cells, self.config["swept"], baseline, self._cache)
         asked = {**table_options(self.config), "baseline": baseline}
         found = contrasts.compare(cells, chosen=names, **asked)
         return _frame(contrasts.SCHEMA.empty_table() if found is None else found)
@@ -354,8 +354,8 @@ class Cell:
     def _again(self) -> Any:
         folder = self._of._folder
         notes.note(f"{self!r}: not in the cache any more; running it again")
-        prepared, planned = driver.plan_cell(driver.ask_again(folder), self.labels)
-        return rerun.kept_again(prepared, planned, self._row["key"]).jobs
+        prepared, planned = driver.plan_cell(driver.repeat_request(folder), self.labels)
+        return rerun.rerun_and_store(prepared, planned, self._row["key"]).jobs
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

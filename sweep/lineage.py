@@ -98,9 +98,9 @@ def _profiled(args: argparse.Namespace) -> Store:
     if not files:
         raise InputError("the folder holds no *.parquet", file=folder, rule="missing file")
     if args.address is None:
-        start.start_local(args.workers, start.environment_of(()))
+        start.start_local(args.workers, start.worker_environment(()))
     else:
-        start.join(args.address, start.environment_of(()))
+        start.join(args.address, start.worker_environment(()))
     import ray
 
     try:

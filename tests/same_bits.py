@@ -25,7 +25,7 @@ from sim.base.maths.matrices import eigh, svd
 from sim.base.random import stream
 from sim.evaluators import NO_POLICY
 from sweep.execution import plan
-from sweep.execution.rerun import run_again
+from sweep.execution.rerun import rerun
 from sweep.grid import grid
 from tests.sweep.small import request
 
@@ -161,7 +161,7 @@ def _cell(folder: Path, trace: str, *words: str) -> str:
     more = TRACES.get(trace, (f"trace.path={folder / 'rigid'}", "cluster.count=12"))
     asked = request((*words, f"trace={trace}", *more, f"paths.results={folder}"))
     found = plan.prepare(grid.build(asked))
-    result = run_again(found, found.planned[0])
+    result = rerun(found, found.planned[0])
     assert result.error is None, result.error["traceback"]
     table = result.jobs.to_pydict() if result.jobs is not None else None
     return digest(sorted(result.metrics.items()), table)

@@ -48,7 +48,9 @@ def candidates(words: Sequence[str]) -> list[str]:
 def _options(before: Sequence[str]) -> Options:
     folders = [b for a, b in pairwise(before) if a == "--config-dir"]
     folders += [word.partition("=")[2] for word in before if word.startswith("--config-dir=")]
-    return Options.of([folder for folder in folders if Path(folder).expanduser().is_dir()])
+    return Options.from_folders(
+        [folder for folder in folders if Path(folder).expanduser().is_dir()]
+    )
 
 
 def _names(verb: str, at: int | None, before: Sequence[str], options: Options) -> Iterator[str]:

@@ -43,7 +43,9 @@ class Command:
                 f"{did_you_mean(word, VERBS)}`python -m sweep --help` shows both",
                 rule="grammar",
             )
-        return driver.ask(self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast)
+        return driver.make_request(
+            self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast
+        )
 
     def results(self, *also: str) -> Path:
         """Folder of all results, for verbs that look at sweeps that are over.
@@ -59,7 +61,7 @@ class Command:
             elif given.key not in also:
                 only = " and ".join(takes) if also else f"{takes[0]} alone"
                 raise InputError(f"{given.text}: this verb takes {only}")
-        return sync.fetch(remote_results.folder_of(folder))
+        return sync.fetch(remote_results.working_folder(folder))
 
     def given(self, *keys: str) -> list[Assignment]:
         """Return the assignments of some keys, the last of each."""
@@ -100,10 +102,10 @@ def asked_again(command: Command) -> tuple[SweepFolder, Request]:
             raise InputError(f"{assignment.text}: {NOTHING_ELSE}")
     paths = [word.text for word in given if word.key == "paths.results"]
     results = Command(tuple(paths), (), command.flags).results()
-    folder = driver.opened(results, sweep)
+    folder = driver.open_intact(results, sweep)
     words = [word.text for word in given]
     fail_fast = getattr(command.flags, "fail_fast", False)
-    return folder, driver.ask_again(folder, words, fail_fast=fail_fast)
+    return folder, driver.repeat_request(folder, words, fail_fast=fail_fast)
 
 
 def add_grid_flags(parser: argparse.ArgumentParser) -> None:

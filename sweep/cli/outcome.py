@@ -47,8 +47,8 @@ def show(outcome: Outcome, settings: Settings) -> int:
     command = ui_command(settings)
     if command and outcome.is_tracked:
         print(f"MLflow:  {command}")
-    print(f"cells:   {remote_results.where(folder.path / CELLS)}")
-    print(remote_results.where(folder.path), flush=True)
+    print(f"cells:   {remote_results.display_path(folder.path / CELLS)}")
+    print(remote_results.display_path(folder.path), flush=True)
     return 1 if outcome.n_failed else 0
 
 

@@ -97,7 +97,7 @@ def overview(words: Sequence[str] = ()) -> str:
     flags = argparse.ArgumentParser(add_help=False)
     add_grid_flags(flags)
     known, rest = flags.parse_known_args(list(words))
-    options = Options.of(known.config_dir)
+    options = Options.from_folders(known.config_dir)
     asked = [word.removeprefix("policy=") for word in rest if word.startswith("policy=")]
     if asked:
         find_modules(options)

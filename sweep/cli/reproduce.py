@@ -36,7 +36,7 @@ def reproduce_arguments(parser: argparse.ArgumentParser) -> None:
 
 def reproduce(command: Command) -> int:
     """Run experiments that have a study; write their figures beside the source's, to be kept."""
-    options = Options.of(command.flags.config_dir)
+    options = Options.from_folders(command.flags.config_dir)
     given, scale = _scale(command.overrides)
     known = studies(options)
     if command.flags.list:
@@ -61,7 +61,9 @@ def reproduce(command: Command) -> int:
 
 def _reproduce(name: str, words: list[str], command: Command, options: Options) -> int:
     """Run an experiment and write its page."""
-    request = driver.ask(words, command.flags.config_dir, fail_fast=command.flags.fail_fast)
+    request = driver.make_request(
+        words, command.flags.config_dir, fail_fast=command.flags.fail_fast
+    )
     sweep = driver.run(request)
     failed = outcome.show(sweep, request.settings)
     return max(failed, _write(name, sweep.folder, options))

@@ -20,8 +20,8 @@ from sweep import track as tracking
 from sweep.cli import outcome
 from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
 from sweep.execution import notes
-from sweep.execution.plan import PlannedCell, PreparedGrid, kept_config, tables_of
-from sweep.execution.rerun import run_again
+from sweep.execution.plan import PlannedCell, PreparedGrid, source_tables, stored_config
+from sweep.execution.rerun import rerun
 from sweep.stats.cell_columns import AXES, Rows
 from sweep.store.cache import Cache
 from sweep.store.cache_miss import ClosestCached
@@ -86,7 +86,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
 def plan(command: Command) -> int:
     """Say which cells are cached, which are not, and for those what changed; run nothing."""
     request = command.request()
-    prepared = driver.begin(request)
+    prepared = driver.prepare_first(request)
     kept = prepared.is_known().tolist()
     n_cells, n_todo, n_cached = len(kept), len(prepared.rows_to_do()), sum(kept)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
@@ -113,7 +113,7 @@ def _lines(prepared: PreparedGrid, kept: Sequence[bool], *, show_all: bool) -> s
         state, reason = "cached", ""
         if not kept[planned.row]:
             is_first = nearest.is_empty
-            changes = None if is_first else nearest.changes(kept_config(prepared, planned))
+            changes = None if is_first else nearest.changes(stored_config(prepared, planned))
             state, reason = "to run", "; ".join(changes or ["nothing like it is cached"])
             reasons[reason] += 1
         if show_all or (state == "to run" and len(rows) < MAX_LINES):
@@ -131,7 +131,7 @@ def _lines(prepared: PreparedGrid, kept: Sequence[bool], *, show_all: bool) -> s
 def _sources_changed(prepared: PreparedGrid) -> Callable[[Any, str], list[str]]:
     """Return what names the modules that differ, given the sources of a cached and a new cell."""
     kinds = {(id(p.cell.policy), id(p.cell.evaluator), p.input): p for p in prepared.first}.values()
-    tables = dict(item for planned in kinds for item in tables_of(prepared, planned).items())
+    tables = dict(item for planned in kinds for item in source_tables(prepared, planned).items())
     return lambda old, new: prepared.cache.sources.changes(old, tables[new])
 
 
@@ -180,7 +180,7 @@ def _verify(prepared: PreparedGrid, planned: PlannedCell, key: str) -> tuple[str
     kept = Cache(prepared.grid.request.settings.results).get(key)
     if kept is None:
         return "differs: its result is no longer in the cache, or damaged", False
-    again = run_again(prepared, planned)
+    again = rerun(prepared, planned)
     since = "" if planned.key == key else " (sources or input changed since)"
     if again.error is not None:
         return f"differs: fails now: {again.error['message']}{since}", False

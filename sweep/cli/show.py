@@ -44,7 +44,7 @@ def show(command: Command) -> int:
     sweep: str | None = None
     if len(names) == 2 or (names and not _looks_like_cell(names[0])):
         sweep = names.pop(0)
-    folder = driver.opened(results, sweep)
+    folder = driver.open_intact(results, sweep)
     swept = folder.config()["swept"]
     if not names:
         _list(folder, swept)
@@ -138,8 +138,8 @@ def report(command: Command) -> int:
     if len(command.names) == 2:
         if command.flags.gantt is not None or command.given("baseline", "metrics"):
             raise InputError("--gantt, baseline= and metrics= go with one sweep")
-        return _compare(*(driver.opened(results, name) for name in command.names))
-    folder = driver.opened(results, command.sweep())
+        return _compare(*(driver.open_intact(results, name) for name in command.names))
+    folder = driver.open_intact(results, command.sweep())
     cells, config, gantt = cells_table.read(folder), folder.config(), command.flags.gantt
     words = command.given("baseline", "metrics")
     if words:
@@ -157,12 +157,12 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
         if line.key == "baseline":
             config["baseline"] = None if line.value is None else str(line.value)
         else:
-            config["metrics"] = list(request.metrics_of(line, _evaluator_of(config)))
+            config["metrics"] = list(request.table_metrics(line, _evaluator_of(config)))
             for name in config["metrics"]:
                 if name not in (ALL_METRICS, *folder.schema().names):
                     raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
     cache = Cache(folder.results)
-    cells = baseline_metrics.against(
+    cells = baseline_metrics.recompute(
         cells_table.read(folder), config["swept"], config["baseline"], cache
     )
     name = "--".join([folder.sweep, *(line.text for line in words)])

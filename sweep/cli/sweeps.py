@@ -79,9 +79,9 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     lines += _of_nodes(nodes)
     lines += [f"  {e['text']}" for e in others if e["event"] == "said" and "text" in e][-10:]
     lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed]
-    folder = SweepFolder.of(results, sweep)
+    folder = SweepFolder.for_sweep(results, sweep)
     if folder.is_whole():
-        lines.append(remote_results.where(folder.path))
+        lines.append(remote_results.display_path(folder.path))
     return "\n".join(lines), n_failed
 
 

@@ -6,20 +6,20 @@ rest.
 
 from sweep.driver.one_cell import plan_cell
 from sweep.driver.output import Outcome, find, write_report
-from sweep.driver.repair import opened
-from sweep.driver.request import ask, ask_again, find_modules
-from sweep.driver.run_sweep import ONE_SEED, begin, run
+from sweep.driver.repair import open_intact
+from sweep.driver.request import find_modules, make_request, repeat_request
+from sweep.driver.run_sweep import ONE_SEED, prepare_first, run
 
 __all__ = [
     "ONE_SEED",
     "Outcome",
-    "ask",
-    "ask_again",
-    "begin",
     "find",
     "find_modules",
-    "opened",
+    "make_request",
+    "open_intact",
     "plan_cell",
+    "prepare_first",
+    "repeat_request",
     "run",
     "write_report",
 ]

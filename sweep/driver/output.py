@@ -47,9 +47,9 @@ def write_folder(
     give_back()
     cells = cells_table.narrow(prepared, errors, cached)
     give_back()
-    config = origin.config_of(prepared)
+    config = origin.config_record(prepared)
     confirm()
-    about = folder.replace_origin(config, *origin.provenance_of(prepared))
+    about = folder.replace_origin(config, *origin.provenance_record(prepared))
     write_cells(prepared, folder, cells, config, about, confirm)
     return Outcome(folder, cells, config, len(errors))
 

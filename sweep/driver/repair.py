@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sweep.driver import output, run_sweep
-from sweep.driver.request import ask_for, find_modules
+from sweep.driver.request import find_modules, request_for_results
 from sweep.driver.sweep_loop import SweepLoop
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.plan import PreparedGrid
@@ -23,7 +23,7 @@ from sweep.store.folder import CONFIG, DIFF, FINDINGS, OF_REPORT, PROVENANCE, Sw
 from sweep.store.journal import Journal
 
 
-def opened(results: Path, name: str | None) -> SweepFolder:
+def open_intact(results: Path, name: str | None) -> SweepFolder:
     """Find a sweep that is over, as `SweepFolder.find` does, and write anew what is damaged of it.
 
     Raises
@@ -73,7 +73,7 @@ def _rebuild(folder: SweepFolder, damaged: Mapping[str, str]) -> None:
 def _from_folder(folder: SweepFolder, damaged: Set[str]) -> None:
     cells, config = cells_table.read(folder), folder.config()
     if FINDINGS in damaged:
-        find_modules(Options.of(config["config_dirs"]))  # of a study of somebody's own
+        find_modules(Options.from_folders(config["config_dirs"]))  # of a study of somebody's own
         folder.replace(FINDINGS, output.find(folder.parts(), config, Cache(folder.results)))
     output.write_report(folder, cells, config, folder.provenance())
     folder.commit()
@@ -82,13 +82,13 @@ def _from_folder(folder: SweepFolder, damaged: Set[str]) -> None:
 def _from_cache(folder: SweepFolder, damaged: Set[str]) -> None:
     prepared, tables = _prepared(folder, damaged)
     if CONFIG in damaged:
-        config = origin.config_of(prepared)
+        config = origin.config_record(prepared)
         if not folder.is_recorded(CONFIG, to_yaml(config).encode()):
             raise InputError("the words in its journal give another configuration now")
     else:
         config = folder.config()  # which may say more, as how seeds=auto came to its seeds
     if damaged & {PROVENANCE, DIFF}:
-        provenance, diff = origin.provenance_of(prepared)
+        provenance, diff = origin.provenance_record(prepared)
     else:
         provenance, diff = folder.provenance(), folder.diff()
     for name, table in tables.items():
@@ -111,8 +111,10 @@ def _prepared(
         If a cell is not there, or the words of the sweep do not give its cells any more.
     """
     words, config_dirs = _words(folder, damaged)
-    asked = ask_for(folder.results, words, config_dirs, ["launcher=inline", "tracking=none"])
-    question = run_sweep.question_of(asked)
+    asked = request_for_results(
+        folder.results, words, config_dirs, ["launcher=inline", "tracking=none"]
+    )
+    question = run_sweep.strategy_for(asked)
     rounds = SweepLoop(question)
     if rounds.sweep != folder.sweep:
         raise InputError(f"its words give {rounds.sweep} now: options or sources have changed")

@@ -14,11 +14,11 @@ from sweep.store import sync
 from sweep.store.folder import SweepFolder
 
 
-def ask(
+def make_request(
     overrides: Sequence[str], config_dirs: Sequence[str] = (), *, fail_fast: bool = False
 ) -> Request:
     """Make a request, with the user's modules found and the experiment's study checked."""
-    options = Options.of(config_dirs)
+    options = Options.from_folders(config_dirs)
     find_modules(options)
     asked = request.read(overrides, options, fail_fast=fail_fast)
     if asked.study is not None and asked.experiment is not None:
@@ -27,16 +27,16 @@ def ask(
     return asked
 
 
-def ask_again(
+def repeat_request(
     folder: SweepFolder, words: Sequence[str] = (), *, fail_fast: bool = False
 ) -> Request:
     """Ask for the grid of a sweep that is over again; `words` say where and how it runs."""
     config = folder.config()
     dirs = config["config_dirs"]
-    return ask_for(folder.results, config["words"], dirs, words, fail_fast=fail_fast)
+    return request_for_results(folder.results, config["words"], dirs, words, fail_fast=fail_fast)
 
 
-def ask_for(
+def request_for_results(
     results: Path,
     asked: Sequence[str],
     config_dirs: Sequence[str],
@@ -47,9 +47,9 @@ def ask_for(
     """Ask for a grid in a folder of results, unless `words`, of where and how, name another."""
     where = []
     if not any(word.startswith("paths.results=") for word in words):
-        address = remote_results.address_of(results) or str(results)
+        address = remote_results.address_for(results) or str(results)
         where.append(overrides.quote("paths.results", address))
-    return ask([*asked, *words, *where], config_dirs, fail_fast=fail_fast)
+    return make_request([*asked, *words, *where], config_dirs, fail_fast=fail_fast)
 
 
 def find_modules(options: Options) -> None:

@@ -38,7 +38,7 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
-def question_of(asked: Request) -> Strategy:
+def strategy_for(asked: Request) -> Strategy:
     """Return what a request asks; its options and grid are checked."""
     if isinstance(asked.goal, Target):
         return TargetSearches(asked)
@@ -52,13 +52,13 @@ def question_of(asked: Request) -> Strategy:
 
 def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
     """Run a sweep to its end."""
-    question = question_of(asked)
+    question = strategy_for(asked)
     where = asked.settings
     _check_writable(where.results)
     for part in ("cache", "sweeps", "journal"):
         files.delete_stale_temporaries(where.results / part)
     interrupt.set_line(notes.INTERRUPTED)
-    _say_where(where)
+    _note_remote_results(where)
     if silence := track.unreachable_warning(where):
         notes.note(silence)
     runner = make_runner(where.launcher, python_path(asked.options), simulate, where.cell_timeout_s)
@@ -104,9 +104,9 @@ def _is_over(folder: SweepFolder, journal: Journal) -> bool:
     return not damaged
 
 
-def begin(asked: Request) -> PreparedGrid:
+def prepare_first(asked: Request) -> PreparedGrid:
     """Prepare the cells that a request begins with: all of them, unless it is a search."""
-    return SweepLoop(question_of(asked)).first
+    return SweepLoop(strategy_for(asked)).first
 
 
 def _finish(settled: CompletedSweep, folder: SweepFolder, journal: Journal) -> Outcome:
@@ -157,21 +157,21 @@ def _track(folder: SweepFolder, settings: Settings) -> str | None:
     return target
 
 
-def _say_where(settings: Settings) -> None:
-    """Say what of the results stays on this machine where they lie in an object store."""
-    address = remote_results.address_of(settings.results)
-    if address is not None:
-        stays = ""
-        if settings.tracking["kind"] == "mlflow" and not settings.tracking.get("uri"):
-            stays = "; MLflow's database stays on this machine, tracking.uri=URI names another"
-        notes.note(
-            f"results go to {remote_results.shown(address)}, by way of {settings.results}{stays}"
-        )
+def _note_remote_results(settings: Settings) -> None:
+    """Report the store, the working copy on this machine, and data that is not sent to the store."""
+    address = remote_results.address_for(settings.results)
+    if address is None:
+        return
+    text = f"results are kept in {remote_results.display_address(address)}"
+    text += f", with a working copy in {settings.results}"
+    if settings.tracking["kind"] == "mlflow" and not settings.tracking.get("uri"):
+        text += "; MLflow's database stays on this machine (tracking.uri=URI names another)"
+    notes.note(text)
 
 
 def _check_writable(results: Path) -> None:
     try:
-        storage.of(results).put("cache/CACHEDIR.TAG", _TAG)
+        storage.for_results(results).put("cache/CACHEDIR.TAG", _TAG)
         results.mkdir(parents=True, exist_ok=True)
         files.write_bytes(results / "cache" / "CACHEDIR.TAG", _TAG)
     except OSError as error:

@@ -21,7 +21,7 @@ from sweep.execution.cell_metrics import Flags
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PreparedGrid
-from sweep.execution.sweep_id import name_of
+from sweep.execution.sweep_id import sweep_name
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.search.cell_results import CellResults
@@ -65,7 +65,7 @@ class SweepLoop:
         self.first = self._prepare(self._batch.grid)
         self.sweep = _id(question, self.first)
         self.first.sweep = self.sweep
-        self.folder = SweepFolder.of(self._results, self.sweep)
+        self.folder = SweepFolder.for_sweep(self._results, self.sweep)
         self.journal = Journal(self._results, self.sweep)
         self.n_run = 0  # cells run by this process
         self._limit = question.request.settings.max_failures
@@ -122,7 +122,7 @@ class SweepLoop:
             todo=n_todo,
             cached=np.flatnonzero(cached).tolist(),
             argv=[mask(word) for word in sys.argv[1:]],
-            **origin.words_of(prepared.grid.request),
+            **origin.request_words(prepared.grid.request),
         )
 
     def _prepare(self, grid: Grid) -> PreparedGrid:
@@ -190,4 +190,4 @@ def _id(question: Strategy, first: PreparedGrid) -> str:
         return first.sweep
     seeds = list(question.request.axes["seed"])
     content = canonical([first.sweep, repr(question.id_part), seeds])
-    return f"{name_of(question.request)}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    return f"{sweep_name(question.request)}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"

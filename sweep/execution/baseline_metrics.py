@@ -19,7 +19,9 @@ from sweep.store.cache import Cache
 AGAINST_BASELINE = tuple(name for name, metric in METRICS.items() if metric.against_baseline)
 
 
-def against(cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: Cache) -> pa.Table:
+def recompute(
+    cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: Cache
+) -> pa.Table:
     """Give ``cells.parquet`` with its metrics against a baseline made anew, from what is cached.
 
     They are NaN where a cell or the baseline's failed, or is not cached any more.

@@ -41,7 +41,7 @@ def run_cell(
         metrics, jobs = _run(workload, spec, built.cluster, simulate, stage)
     except (Exception, SystemExit) as error:
         at = _line_of_policy(error, spec)
-        found = error_of(stage[0] if at is None else "policy", error)
+        found = describe_error(stage[0] if at is None else "policy", error)
         at = at or _last_line_in(error, spec.evaluator.get("module"))
         if at is not None and not isinstance(error, InputError):
             found["message"] += f" ({at})"
@@ -50,7 +50,7 @@ def run_cell(
     return CellResult(spec.key, metrics, jobs, seconds=time.perf_counter() - begin)
 
 
-def error_of(stage: str, error: BaseException) -> CellError:
+def describe_error(stage: str, error: BaseException) -> CellError:
     """Describe an exception by the words of a failed cell's row."""
     return {
         "stage": stage,

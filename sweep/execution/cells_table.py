@@ -22,7 +22,7 @@ from sim.base.masking import mask, mask_under
 from sim.base.text import single_line
 from sim.cluster.load import FACTS
 from sim.metrics import METRICS
-from sweep.execution.baseline_metrics import AGAINST_BASELINE, against
+from sweep.execution.baseline_metrics import AGAINST_BASELINE, recompute
 from sweep.execution.cell_metrics import CellMetrics, Flags
 from sweep.execution.plan import IdentityCache, PlannedCell, PreparedGrid
 from sweep.grid.config_tree import canonical
@@ -86,7 +86,7 @@ def narrow(
     table |= dict(zip(ABOUT, about, strict=True))
     table["key"] = columns.fixed_binary(prepared.keys, KEY_BYTES)
     made = {k: v if isinstance(v, pa.Array) else columns.from_numpy(v) for k, v in table.items()}
-    return against(pa.table(made), grid.swept, grid.request.baseline, prepared.cache)
+    return recompute(pa.table(made), grid.swept, grid.request.baseline, prepared.cache)
 
 
 def _those(

@@ -20,19 +20,19 @@ import numpy as np
 from sim.base import interrupt
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
-from sweep.execution.cell import error_of, run_cell
+from sweep.execution.cell import describe_error, run_cell
 from sweep.execution.inputs import Convert
 from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.execution.progress import Line, Progress, console
 from sweep.execution.result_batch import ResultBatch, StoreSpec, pack
 from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
-from sweep.execution.workload_build import Clusters, Recipe, few_of
+from sweep.execution.workload_build import Clusters, Recipe, first_jobs
 from sweep.store import storage
 from sweep.store.cell import CellError, CellResult
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
-from sweep.store.shard_writer import MOST_CELLS, PendingShard, mark_of
+from sweep.store.shard_writer import MOST_CELLS, PendingShard, marker_of
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -139,12 +139,12 @@ class InlineRunner:
         for name, cells in itertools.groupby(to_run, lambda cell: cell.input):
             workload, built = workloads.workload(name), Clusters()
             for cell in cells:
-                cluster = built.of(workload, cell.cell.cluster, cell.cell.capacity)
+                cluster = built.get_or_build(workload, cell.cell.cluster, cell.cell.capacity)
                 try:
                     with alarm(self._timeout_s):
                         result = run_cell(workload, cell.spec, cluster, self._simulate)
                 except CellTimeoutError as error:  # rang as the cell had just ended
-                    result = CellResult(cell.key, error=error_of("simulate", error))
+                    result = CellResult(cell.key, error=describe_error("simulate", error))
                 yield ResultBatch([result])
 
     def close(self) -> None:
@@ -156,8 +156,8 @@ def _made_for(work: Sequence[PlannedCell], workloads: Workloads) -> tuple[Worklo
     workload, built = workloads.workload(work[0].input), Clusters()
     for cell in work:
         if cell.input == work[0].input:
-            built.of(workload, cell.cell.cluster, cell.cell.capacity)
-    return few_of(workload), built
+            built.get_or_build(workload, cell.cell.cluster, cell.cell.capacity)
+    return first_jobs(workload), built
 
 
 def read_traces(prepared: PreparedGrid) -> None:
@@ -208,7 +208,7 @@ class _Work:
         """Take over the metrics of what has not come back and is kept."""
         begin_s, names = time.monotonic(), [*self.by_key]
         keys = as_keys(bytes.fromhex("".join(names)))
-        are_kept = self._prepared.cache.look_again(keys)
+        are_kept = self._prepared.cache.refresh(keys)
         if are_kept.any():
             columns = self._prepared.cache.columns(keys[are_kept])
             self._prepared.metrics.take(keys[are_kept], columns)
@@ -234,11 +234,11 @@ def run(
     by_key = work.by_key
     limit = prepared.grid.request.settings.max_failures
     unknown = [name for name in _inputs(prepared) if prepared.inputs.known(name) is None]
-    mark = cache(lambda: mark_of(prepared.cache.place))
+    mark = cache(lambda: marker_of(prepared.cache.place))
 
     def keep(some: Sequence[PlannedCell]) -> StoreSpec:
-        where = storage.name_of(prepared.cache.results)
-        return StoreSpec(where, mark(), [*plan.kept_configs(prepared, some)])
+        where = storage.location_of(prepared.cache.results)
+        return StoreSpec(where, mark(), [*plan.stored_configs(prepared, some)])
 
     came: list[Arrival] = []  # and does not count yet: what came in a moment
     written: list[PendingShard] = []
@@ -353,7 +353,7 @@ def _keep_sources(prepared: PreparedGrid, done: Iterable[PlannedCell]) -> None:
     """Keep the digests of modules that these cells and their workloads come from."""
     kept = prepared.cache.sources
     for cell in {(id(c.cell.policy), id(c.cell.evaluator), c.input): c for c in done}.values():
-        for digest, table in plan.tables_of(prepared, cell).items():
+        for digest, table in plan.source_tables(prepared, cell).items():
             kept.keep(digest, table)
 
 
@@ -362,7 +362,7 @@ def _pack(came: list[Arrival], written: list[PendingShard], prepared: PreparedGr
     whole = [at for at, (result, *_) in enumerate(came) if result.jobs is not None]
     if not whole:
         return
-    configs = plan.kept_configs(prepared, (came[at][1] for at in whole))
+    configs = plan.stored_configs(prepared, (came[at][1] for at in whole))
     done = [(came[at][0], config) for at, config in zip(whole, configs, strict=True)]
     part = pack(done, None)
     written += part.kept

@@ -72,11 +72,11 @@ class Inputs:
 
             def digest(file: Path) -> str:
                 stamps[str(file)] = stamp(file)
-                return self._digests.of(file)
+                return self._digests.digest(file)
 
             identity = traces.identity(trace, cell.cluster, digest)
             self._digests.save()
-            identity["sources"] = sources.of_workload(trace)
+            identity["sources"] = sources.workload_digest(trace)
             name = _digest(identity)
             self._ids[pair] = (name, cell)
             made_from = {"files": _digest(identity["files"]), "sources": identity["sources"]}
@@ -118,7 +118,7 @@ class Inputs:
         if not self.is_read(name):
             return Recipe(wanted.trace, wanted.cluster, digest=digest)
         is_parquet = wanted.trace["format"] == "parquet"  # which is read as what is kept would be
-        kept = None if is_parquet else converted_workloads.folder_of(self._results, name)
+        kept = None if is_parquet else converted_workloads.folder_for(self._results, name)
         if digest and kept is not None and not kept.is_dir():
             sync.fetch_part(self._results, f"{kept.relative_to(self._results).as_posix()}/")
         files = wanted.stamps, self._copies
@@ -130,7 +130,7 @@ class Inputs:
             file = self._folder / f"{name}.json"
             files.write_checked_json(file, about)
             # without what was kept the trace is read again
-            sync.push(self._results, file, converted_workloads.folder_of(self._results, name))
+            sync.push(self._results, file, converted_workloads.folder_for(self._results, name))
             self._known[name] = dict(about)
 
     def workload(self, name: str) -> Workload:

@@ -14,7 +14,7 @@ def policy_text(policy: Mapping[str, Any]) -> str:
     return canonical({"name": policy["name"], "params": policy["params"]})
 
 
-def key_of(
+def cell_key(
     policy: str, cluster: str, evaluator: str, capacity: str, seed: str, workload: str, sources: str
 ) -> bytes:
     """SHA-256 of all that a cell's numbers follow from: its configuration and two digests.

@@ -7,19 +7,19 @@ from typing import Any
 
 from sim.base.masking import mask_tree
 from sweep.execution.plan import PreparedGrid
-from sweep.grid.config_tree import in_short
+from sweep.grid.config_tree import abbreviated
 from sweep.grid.request import Request
 from sweep.store import provenance
 
 
-def words_of(asked: Request) -> dict[str, list[str]]:
+def request_words(asked: Request) -> dict[str, list[str]]:
     """Return the words of a request and its folders of options, without secrets."""
     words, folders = list(asked.words), [str(folder) for folder in asked.options.user_dirs]
     masked: dict[str, list[str]] = mask_tree({"words": words, "config_dirs": folders})
     return masked
 
 
-def provenance_of(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
+def provenance_record(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
     """Describe code, packages, machine, seeds and inputs; return too the changes to the code."""
     asked = prepared.grid.request
     names = {planned.input: planned.cell.labels["trace"] for planned in prepared.first}
@@ -28,7 +28,7 @@ def provenance_of(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
     return provenance.collect(words, asked.axes["seed"], inputs)
 
 
-def config_of(prepared: PreparedGrid) -> dict[str, Any]:
+def config_record(prepared: PreparedGrid) -> dict[str, Any]:
     """Describe what was asked for and what it resolved to, for ``config.yaml``."""
     asked = prepared.grid.request
     options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "evaluator": {}}
@@ -42,8 +42,8 @@ def config_of(prepared: PreparedGrid) -> dict[str, Any]:
             "sweep": prepared.sweep,
             "experiment": asked.experiment,
             "study": asked.study,
-            **words_of(asked),
-            "axes": {key: in_short(values) for key, values in asked.axes.items()},
+            **request_words(asked),
+            "axes": {key: abbreviated(values) for key, values in asked.axes.items()},
             "swept": list(prepared.grid.swept),
             "fixed": [assignment.text for assignment in asked.fixed],
             "baseline": asked.baseline,

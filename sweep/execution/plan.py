@@ -14,7 +14,7 @@ from sim.base.masking import mask_tree
 from sim.base.sources import Table
 from sweep.execution.cell_metrics import CellMetrics, Flags, Rows
 from sweep.execution.inputs import Inputs
-from sweep.execution.keys import key_of, policy_text
+from sweep.execution.keys import cell_key, policy_text
 from sweep.execution.sweep_id import SweepId
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
@@ -45,7 +45,7 @@ class PlannedCell(NamedTuple):
 
     row: int  # its place in the grid
     cell: Cell
-    key: str  # see `sweep.execution.keys.key_of`; hex
+    key: str  # see `sweep.execution.keys.cell_key`; hex
     input: str  # name of its workload in `Inputs`
 
     @property
@@ -63,7 +63,9 @@ class PlannedCell(NamedTuple):
         """Task payload of the cell."""
         cell = self.cell
         world = cell.cluster, cell.capacity
-        return CellSpec(self.key, cell.policy, *world, cell.evaluator, cell.seed, source_of(cell))
+        return CellSpec(
+            self.key, cell.policy, *world, cell.evaluator, cell.seed, sources_digest(cell)
+        )
 
 
 @dataclass
@@ -158,44 +160,44 @@ def prepare(
         firsts.setdefault(what, row)
         source = digests.get((id(cell.policy), id(cell.evaluator)), "")
         if not source:
-            source = digests[id(cell.policy), id(cell.evaluator)] = source_of(cell)
+            source = digests[id(cell.policy), id(cell.evaluator)] = sources_digest(cell)
         parts = (policies(cell.policy), texts(cell.cluster), texts(cell.evaluator))
-        key = key_of(*parts, numbers(cell.capacity), str(cell.seed), workload, source)
+        key = cell_key(*parts, numbers(cell.capacity), str(cell.seed), workload, source)
         content += key
         sweep_id.add(cell.labels, key)
     keys = as_keys(bytes(content))
-    kept = cache.are_kept(keys) if opened is None else cache.look_again(keys)
+    kept = cache.are_cached(keys) if opened is None else cache.refresh(keys)
     metrics = CellMetrics(keys, kept, cache.columns)
     rows = np.frombuffer(of_input, np.int32), [*firsts.values()]
     return PreparedGrid(grid, sweep or sweep_id.end(), inputs, cache, keys, *rows, metrics)
 
 
-def source_of(cell: Cell) -> str:
+def sources_digest(cell: Cell) -> str:
     """Digest of the sources that a cell's numbers come from."""
-    return sources.of_cell(cell.policy, cell.evaluator)
+    return sources.cell_digest(cell.policy, cell.evaluator)
 
 
-def tables_of(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Table]:
+def source_tables(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Table]:
     """Digests of the modules that a cell and its workload come from, by the digests of all."""
     cell, workload = planned.cell, prepared.inputs.made_from(planned.input)
     return {
-        source_of(cell): sources.table_of_cell(cell.policy, cell.evaluator),
-        workload["sources"]: sources.table_of_workload(cell.trace),
+        sources_digest(cell): sources.cell_table(cell.policy, cell.evaluator),
+        workload["sources"]: sources.workload_table(cell.trace),
     }
 
 
-def kept_config(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Any]:
+def stored_config(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Any]:
     """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
-    return next(kept_configs(prepared, [planned]))
+    return next(stored_configs(prepared, [planned]))
 
 
-def kept_configs(prepared: PreparedGrid, some: Iterable[PlannedCell]) -> Iterator[dict[str, Any]]:
+def stored_configs(prepared: PreparedGrid, some: Iterable[PlannedCell]) -> Iterator[dict[str, Any]]:
     """Give the same of many cells, most of which differ in capacity and seed alone."""
     shared: dict[tuple[object, ...], dict[str, Any]] = {}
     for planned in some:
         cell = planned.cell
         which = planned.input, id(cell.policy), id(cell.cluster), id(cell.evaluator)
         if which not in shared:
-            workload, source = prepared.inputs.made_from(planned.input), source_of(cell)
+            workload, source = prepared.inputs.made_from(planned.input), sources_digest(cell)
             shared[which] = {**prepared.shown(cell), "workload": workload, "sources": source}
         yield {**shared[which], "capacity": cell.capacity, "seed": cell.seed}

@@ -5,25 +5,25 @@ from __future__ import annotations
 from sim.base.errors import InputError
 from sweep.execution import notes
 from sweep.execution.cell import run_cell
-from sweep.execution.plan import PlannedCell, PreparedGrid, kept_config
+from sweep.execution.plan import PlannedCell, PreparedGrid, stored_config
 from sweep.grid import clusters
 from sweep.store.cell import CellResult
 
 
-def run_again(prepared: PreparedGrid, planned: PlannedCell) -> CellResult:
+def rerun(prepared: PreparedGrid, planned: PlannedCell) -> CellResult:
     """Run a cell of a plan, cached or not; the cache stays as it is."""
     workload = prepared.inputs.workload(planned.input)
     built = clusters.build_for(workload, planned.cell.cluster, planned.cell.capacity)
     return run_cell(workload, planned.spec, built)
 
 
-def kept_again(prepared: PreparedGrid, planned: PlannedCell, key: str) -> CellResult:
+def rerun_and_store(prepared: PreparedGrid, planned: PlannedCell, key: str) -> CellResult:
     """Run a cell of a plan again, and keep it if it is still the one of that key."""
-    result = run_again(prepared, planned)
+    result = rerun(prepared, planned)
     if result.error is not None:
         raise InputError(f"this cell fails now: {result.error['message']}")
     if planned.key == key:
-        prepared.cache.put(result, kept_config(prepared, planned))
+        prepared.cache.put(result, stored_config(prepared, planned))
     else:
         notes.note("sources or input changed since: its numbers may differ from the sweep's")
     return result

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sweep.execution.cell import error_of
+from sweep.execution.cell import describe_error
 from sweep.store import shard_writer
 
 if TYPE_CHECKING:
@@ -64,13 +64,13 @@ Done = tuple["CellResult", Mapping[str, Any]]
 
 def pack(done: Sequence[Done], there: Storage | None) -> ResultBatch:
     """Put the tables of cells into shards, in their place where it is reached from here."""
-    rows, unkept = shard_writer.rows_of(
+    rows, unkept = shard_writer.to_rows(
         (result, config) for result, config in done if not result.error
     )
     results = []
     for result, _ in done:
         # a table of the user's evaluator that no file can hold is the cell's fault alone
         found = unkept.get(result.key)
-        error = result.error if found is None else error_of("keep", found)
+        error = result.error if found is None else describe_error("keep", found)
         results.append(result._replace(metrics={}, jobs=None, error=error))
     return ResultBatch(results, [*shard_writer.write(rows, there)])

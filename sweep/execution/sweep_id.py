@@ -32,9 +32,9 @@ class SweepId:
         metric = self._request.verdict_metric
         end = "" if metric is None else f',"verdict":{canonical(metric)}'
         self._digest.update(f"]{end}}}".encode())
-        return f"{name_of(self._request)}-{self._digest.hexdigest()[:8]}"
+        return f"{sweep_name(self._request)}-{self._digest.hexdigest()[:8]}"
 
 
-def name_of(request: Request) -> str:
+def sweep_name(request: Request) -> str:
     """Return what a sweep is called: its name, its experiment's, or ``sweep``."""
     return (request.name or request.experiment or "sweep").replace("/", "-")

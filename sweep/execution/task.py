@@ -53,7 +53,7 @@ def run_batch(
             begin(spec.key)
             result = _other_sources(spec)
             if result is None:
-                cluster = built.of(workload, spec.cluster, spec.capacity)
+                cluster = built.get_or_build(workload, spec.cluster, spec.capacity)
                 result = run_cell(workload, spec, cluster, chunk.simulate)
             done.append((result._replace(node=node), config))
             now_s = time.monotonic()
@@ -70,7 +70,7 @@ def run_batch(
 def _part(done: Sequence[Done], keeping: StoreSpec | None) -> ResultBatch:
     if keeping is None:
         return ResultBatch([result for result, _ in done])
-    return pack(done, shard_writer.reached(keeping.where, keeping.mark))
+    return pack(done, shard_writer.reachable(keeping.where, keeping.mark))
 
 
 def make(
@@ -79,7 +79,7 @@ def make(
     """Make a workload here; see `workload_build.make`. Return its first few jobs beside it."""
     find_modules_in(python_path)
     made, workload = making.make(recipe, wanted)
-    return made, workload, making.few_of(workload)
+    return made, workload, making.first_jobs(workload)
 
 
 def convert(recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
     try:
         if spec.policy["module"] is not None:
             policies.registry.load(spec.policy["module"])
-        if sources.of_cell(spec.policy, spec.evaluator) == spec.sources:
+        if sources.cell_digest(spec.policy, spec.evaluator) == spec.sources:
             return None
     except Exception:
         return None  # the cell itself will say so better

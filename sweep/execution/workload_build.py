@@ -36,7 +36,7 @@ class Clusters:
     def __init__(self) -> None:
         self._built: dict[tuple[str, float], Built] = {}
 
-    def of(self, workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
+    def get_or_build(self, workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
         """Return the cluster of a capacity, built for the workload unless it was before.
 
         Raises InputError where a job does not fit it.
@@ -87,11 +87,11 @@ def make(recipe: Recipe, wanted: Iterable[World]) -> tuple[BuiltWorkload, Worklo
     _ = workload.columns  # computed once here, shared by all
     made = BuiltWorkload(describe(workload), Clusters())
     for config, capacity in wanted:
-        made.clusters.of(workload, config, capacity)
+        made.clusters.get_or_build(workload, config, capacity)
     return made, workload
 
 
-def few_of(workload: Workload) -> Workload:
+def first_jobs(workload: Workload) -> Workload:
     """Return its first jobs: what kernels they need is what all need."""
     return workload.take(range(min(FEW_JOBS, workload.n_jobs)))
 

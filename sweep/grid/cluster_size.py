@@ -27,7 +27,7 @@ def stretched(workload: Workload, config: Mapping[str, Any]) -> Workload:
     """Return the workload with its arrivals stretched, where the cluster asks for it."""
     if not stretches(config):
         return workload
-    fixed = of_shape(config["shape"], config["count"])
+    fixed = build_shape(config["shape"], config["count"])
     if config.get("tails", False):
         factor = max(workload.mean_load(fixed).values()) / config["load"]
         found = workload.scale_load(config["load"], fixed)
@@ -47,10 +47,10 @@ def full_count(workload: Workload, config: Mapping[str, Any]) -> float:
 
 def at_capacity(config: Mapping[str, Any], full: float, capacity: float) -> Cluster:
     """Return the cluster of a capacity, of so many machines at 1, whether or not jobs fit it."""
-    return of_shape(config["shape"], capacity * full)
+    return build_shape(config["shape"], capacity * full)
 
 
-def count_of(cluster: Cluster, shape: Any) -> float:
+def machine_count(cluster: Cluster, shape: Any) -> float:
     """Return how many slots or machines a cluster of that shape has; like ones may be parts."""
     if isinstance(shape, list):
         return float(cluster.n_machines)
@@ -63,6 +63,6 @@ def comes_whole(config: Mapping[str, Any]) -> bool:
     return config["shape"] == "slots" or isinstance(config["shape"], list)
 
 
-def of_shape(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
+def build_shape(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
     """Build the cluster of `count` times a slot, a machine of a shape, or listed machines."""
     return times(single(shape, fungible), count)

@@ -30,9 +30,9 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     """Build the cluster for a workload and a capacity, and check that every job fits it."""
     shape = config["shape"]
     bare = cluster_size.at_capacity(config, cluster_size.full_count(workload, config), capacity)
-    n_machines = cluster_size.count_of(bare, shape)
+    n_machines = cluster_size.machine_count(bare, shape)
     count = capacity * config["count"] if isinstance(shape, list) else n_machines
-    cluster = cluster_size.of_shape(shape, count, config.get("fungible") or ())
+    cluster = cluster_size.build_shape(shape, count, config.get("fungible") or ())
     queues = _queues(workload, config)
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))
     try:

@@ -145,7 +145,7 @@ MANY = 1_000
 """Numbers that are written one by one, at most, if they follow each other."""
 
 
-def in_short(values: Sequence[Any]) -> Any:
+def abbreviated(values: Sequence[Any]) -> Any:
     """Give a list as it is written down: of very many seeds, the range that they are."""
     n = len(values)
     if n <= MANY or any(type(value) is not int for value in values):

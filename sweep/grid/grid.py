@@ -54,7 +54,7 @@ class WorldVariant:
         return {"trace": self.trace, "cluster": self.cluster, "evaluator": self.evaluator}
 
 
-def of_policy(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
+def policy_variants(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
     """Set the fixed and the swept parameters of a policy: a variant for each combination.
 
     Only those apply that the policy has; where it has none of the swept ones there is one variant.
@@ -109,7 +109,7 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
             raise InputError(message, rule="unknown parameter")
 
 
-def of_trace(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
+def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
     """Set the keys of a trace, its cluster and its evaluator: a variant for each combination."""
     fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
     chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "evaluator")}
@@ -143,7 +143,7 @@ def _inner(key: str) -> str:
     return key.partition(".")[2]
 
 
-def of_evaluator(request: Request) -> list[PolicyVariant]:
+def variants_without_policy(request: Request) -> list[PolicyVariant]:
     """Give what stands in for a policy where the evaluator needs none; empty where it needs one."""
     chosen = [line.value for line in request.fixed if line.key == "evaluator"]
     option = chosen[-1] if chosen else request.options.default("evaluator")
@@ -278,12 +278,12 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
     swept = tuple(key for key in request.axes if key not in AXES)
     policy_keys = [key for key in swept if key.startswith("policy.")]
     world_keys = [key for key in swept if not key.startswith("policy.")]
-    chosen = of_evaluator(request)
+    chosen = variants_without_policy(request)
     if not chosen:
         chosen = [
             policy
             for name in request.axes["policy"]
-            for policy in of_policy(request, name, policy_keys)
+            for policy in policy_variants(request, name, policy_keys)
         ]
         check_parameters_used(request, chosen)
         if request.baseline is not None:
@@ -292,7 +292,9 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
                 build_columns(of_variants, policy_keys, request.baseline)[0], request.baseline
             )
     worlds = [
-        world for name in request.axes["trace"] for world in of_trace(request, name, world_keys)
+        world
+        for name in request.axes["trace"]
+        for world in trace_variants(request, name, world_keys)
     ]
     paths = {"traces": request.settings.traces}
     capacities, seeds = request.axes["capacity"], request.axes["seed"]
@@ -341,6 +343,8 @@ def _check(
 
 def _is_fixed(chosen: Sequence[PolicyVariant], worlds: Sequence[WorldVariant]) -> bool:
     texts = {id(w): json.dumps([w.trace, w.cluster, w.evaluator], default=str) for w in worlds}
-    if not all(randomness.is_fixed(texts[id(w)], w.cluster, w.evaluator) for w in worlds):
+    if not all(randomness.ignores_seed(texts[id(w)], w.cluster, w.evaluator) for w in worlds):
         return False
-    return not any(randomness.may_draw(policies.spec(n)) for n in {p.raw["name"] for p in chosen})
+    return not any(
+        randomness.draws_randomly(policies.spec(n)) for n in {p.raw["name"] for p in chosen}
+    )

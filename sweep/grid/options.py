@@ -35,7 +35,7 @@ class Options:
     user_dirs: tuple[Path, ...] = ()
 
     @classmethod
-    def of(cls, user_dirs: Sequence[str]) -> Options:
+    def from_folders(cls, user_dirs: Sequence[str]) -> Options:
         """Take the user's folders by name."""
         folders = []
         for name in user_dirs:

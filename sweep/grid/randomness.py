@@ -16,7 +16,7 @@ _DRAWS = frozenset(("rng", "seed", "random", "default_rng", "stream"))
 _ROOM = policies.__name__
 
 
-def is_fixed(world: str, cluster: Mapping[str, Any], evaluator: Mapping[str, Any]) -> bool:
+def ignores_seed(world: str, cluster: Mapping[str, Any], evaluator: Mapping[str, Any]) -> bool:
     """Tell whether workload, cluster and evaluator are the same with every seed.
 
     `world` is the text of what they are made of, its references not resolved.
@@ -25,7 +25,7 @@ def is_fixed(world: str, cluster: Mapping[str, Any], evaluator: Mapping[str, Any
     return is_plain and not _OF_SEED.search(world) and not any(map(cluster.get, FAULTS))
 
 
-def may_draw(policy: type) -> bool:
+def draws_randomly(policy: type) -> bool:
     """Tell whether a policy's code, or code of its room or module that it names, names chance."""
     todo: list[Any] = [policy]
     seen = set[int]()

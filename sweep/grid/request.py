@@ -64,7 +64,7 @@ def _settings(
         message = unknown("tracking.granularity", str(granularity), _GRANULARITIES)
         raise InputError(f"{message}; null chooses by the number of cells", rule="wrong type")
     return Settings(
-        results=remote_results.folder_of(config["paths"]["results"]),
+        results=remote_results.working_folder(config["paths"]["results"]),
         launcher=config["launcher"],
         tracking=config["tracking"],
         max_failures=failures,
@@ -160,7 +160,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         axes=_axes(lines, defaults, options),
         fixed=tuple(line for line in lines.values() if not line.swept and line.key not in AXES),
         baseline=_baseline(baseline),
-        metrics=metrics_of(metrics, lines.get("evaluator")),
+        metrics=table_metrics(metrics, lines.get("evaluator")),
         experiment=name,
         study=None if name is None else defaults["experiment"].get("study"),
         options=options,
@@ -286,7 +286,7 @@ def _baseline(line: Assignment | None) -> str | None:
     return None if line is None or line.value is None else str(line.value)
 
 
-def metrics_of(line: Assignment | None, evaluator: object | None) -> tuple[str, ...]:
+def table_metrics(line: Assignment | None, evaluator: object | None) -> tuple[str, ...]:
     """Read ``metrics=``: those that the tables show, all if there are none."""
     if line is None or line.values == (None,):
         return ()

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sim.base import html
 from sim.base.masking import mask, mask_tree
-from sweep.grid.config_tree import in_short, to_yaml
+from sweep.grid.config_tree import abbreviated, to_yaml
 from sweep.report import findings as of_study
 from sweep.report import headlines as against
 from sweep.report import overview, table, table_model
@@ -156,7 +156,7 @@ def _context(
 
 def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str, str]:
     """Give the grid, an axis an entry."""
-    seeds = in_short(summary.seeds)
+    seeds = abbreviated(summary.seeds)
     axes = {
         "Policies": dict.fromkeys(column.policy for column in summary.columns),
         "Traces": dict.fromkeys(block.trace for block in summary.blocks),

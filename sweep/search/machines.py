@@ -98,4 +98,4 @@ class Machines:
     def _count(self, capacity: float) -> float:
         """Return how many machines a capacity is."""
         cluster = cluster_size.at_capacity(self.config, self.of_one, capacity)
-        return cluster_size.count_of(cluster, self.config["shape"])
+        return cluster_size.machine_count(cluster, self.config["shape"])

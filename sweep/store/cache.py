@@ -42,7 +42,7 @@ class Cache:
 
     def __init__(self, results: Path) -> None:
         self.results = results
-        self.place = storage.of(results)
+        self.place = storage.for_results(results)
         self.sources = KeptSources(results)
         self._is_here = isinstance(self.place, storage.Folder)
         self._made: Index | None = None
@@ -69,7 +69,7 @@ class Cache:
             metrics = self._metrics(manifest, row)
             if shard is not None and metrics is not None:
                 _, schema, jobs = shard.jobs(row)
-                return CellResult(key, metrics, shards.jobs_of(schema, jobs))
+                return CellResult(key, metrics, shards.read_jobs(schema, jobs))
             self._lost(manifest)
         return None
 
@@ -97,14 +97,14 @@ class Cache:
         config: dict[str, Any] = json.loads(shard.config(found[1]))
         return config
 
-    def among(self, keys: Collection[str]) -> list[str]:
+    def cached_keys(self, keys: Collection[str]) -> list[str]:
         """Return those of the keys that are kept, in their order."""
-        there = self.are_kept(
+        there = self.are_cached(
             np.array([bytes.fromhex(key) for key in keys], f"S{shards.KEY_BYTES}")
         )
         return [key for key, is_there in zip(keys, there, strict=True) if is_there]
 
-    def are_kept(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def are_cached(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each key whether it is kept, in a shard that is whole."""
         while True:
             of, _ = self._index.find_all(keys)
@@ -116,10 +116,10 @@ class Cache:
             self._lost(*bad)
         return of >= 0
 
-    def look_again(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def refresh(self, keys: Keys) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Tell of each key whether it is kept by now, by whomever."""
         self._index.load(self.place)
-        return self.are_kept(keys)
+        return self.are_cached(keys)
 
     def columns(self, keys: Keys) -> dict[str, F8]:
         """Return the metrics of many keys by name, those names alone that one of the cells has.
@@ -170,7 +170,7 @@ class Cache:
         All of them are kept when it returns, but for those whose table no file can hold: their
         errors are returned by key.
         """
-        rows, errors = shard_writer.rows_of(results)
+        rows, errors = shard_writer.to_rows(results)
         for written in shard_writer.write(rows, None):
             self.commit([written])
         return errors
@@ -189,7 +189,7 @@ class Cache:
             elif error is not None:
                 raise error
         about = shards.join([shard.about for shard in written])
-        name = shards.name_of(about)
+        name = shards.digest_name(about)
         self.place.put(MANIFESTS + name, about)
         manifests = shards.read_manifests(name, about)
         for manifest in manifests:
@@ -198,7 +198,7 @@ class Cache:
         return manifests
 
     def _put(self, written: PendingShard) -> None:
-        self.place.put(shards.file_of(written.name), written.content or b"")
+        self.place.put(shards.shard_path(written.name), written.content or b"")
 
     def configs(self) -> Iterator[dict[str, Any]]:
         """Return the configurations of all cells kept, shard by shard."""
@@ -252,7 +252,7 @@ class Cache:
         needed = {each.shard for each in self._index.manifests if each.name not in files}
         old = {each.shard for each in taken} - needed
         for name in sorted(old):
-            self.place.delete(shards.file_of(name))
+            self.place.delete(shards.shard_path(name))
         return len(old)
 
     def forget_orphans(self, older_s: float = ORPHAN_S) -> int:
@@ -263,7 +263,7 @@ class Cache:
         cells alone.
         """
         there = self.place.list(shards.SHARDS)
-        named = {shards.file_of(each.shard) for each in self._index.manifests}
+        named = {shards.shard_path(each.shard) for each in self._index.manifests}
         if there.keys() <= named:
             return 0
         now = f"{shards.SHARDS}now"
@@ -274,7 +274,7 @@ class Cache:
         manifests = {name.rpartition("/")[2] for name in self.place.list(MANIFESTS)}
         if manifests != {each.name for each in self._index.manifests}:
             return 0  # one can't be read now: nobody knows what it names
-        named = {shards.file_of(each.shard) for each in self._index.manifests}
+        named = {shards.shard_path(each.shard) for each in self._index.manifests}
         old = [name for name in there if times_s[now] - times_s.get(name, math.inf) > older_s]
         orphans = [name for name in old if name not in named]
         for name in orphans:
@@ -300,8 +300,8 @@ class Cache:
     def _is_whole(self, manifest: Manifest) -> bool:
         """Tell whether a shard can be gone by; one elsewhere is looked at when it is read."""
         if self._is_here and manifest.shard not in self._whole:
-            content = storage.read(self.place, shards.file_of(manifest.shard))
-            if content is None or shards.name_of(content) != manifest.shard:
+            content = storage.read(self.place, shards.shard_path(manifest.shard))
+            if content is None or shards.digest_name(content) != manifest.shard:
                 return False
             self._whole.add(manifest.shard)
         return True
@@ -310,8 +310,8 @@ class Cache:
         if manifest.shard in self._open:
             self._open.move_to_end(manifest.shard)
             return self._open[manifest.shard][0]
-        content = storage.read(self.place, shards.file_of(manifest.shard))
-        if content is None or shards.name_of(content) != manifest.shard:
+        content = storage.read(self.place, shards.shard_path(manifest.shard))
+        if content is None or shards.digest_name(content) != manifest.shard:
             return None
         shard = Shard(content)
         self._open[manifest.shard] = (shard, len(content))

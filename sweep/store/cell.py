@@ -24,7 +24,7 @@ class CellError(TypedDict):
 class CellSpec(NamedTuple):
     """What a worker needs to know besides the workload."""
 
-    key: str  # SHA-256, hex; see `sweep.execution.keys.key_of`
+    key: str  # SHA-256, hex; see `sweep.execution.keys.cell_key`
     policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
     cluster: Mapping[str, Any]  # for `sweep.grid.clusters.build_for`, with the capacity
     capacity: float

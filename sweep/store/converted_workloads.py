@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 
-def folder_of(results: Path, name: str) -> Path:
+def folder_for(results: Path, name: str) -> Path:
     """Return where a workload is kept."""
     return results / "cache" / "converted" / name
 

@@ -24,7 +24,7 @@ class FileDigests:
         self._known: dict[str, list[object]] | None = None
         self._has_new = False
 
-    def of(self, file: Path) -> str:
+    def digest(self, file: Path) -> str:
         """Return the SHA-256 of a file, as 64 hex digits.
 
         Raises InputError where it can't be read.

@@ -53,7 +53,7 @@ class SweepFolder:
         self._pending: dict[str, str | None] = {}  # checksums not recorded yet; None if deleted
 
     @classmethod
-    def of(cls, results: Path, sweep: str) -> SweepFolder:
+    def for_sweep(cls, results: Path, sweep: str) -> SweepFolder:
         """Folder of a sweep by its id."""
         return cls(results / "sweeps" / sweep)
 
@@ -71,7 +71,7 @@ class SweepFolder:
                 f"command that began it goes on{others}",
                 rule="not over",
             )
-        return cls.of(results, found.sweep)
+        return cls.for_sweep(results, found.sweep)
 
     @property
     def sweep(self) -> str:

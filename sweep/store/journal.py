@@ -67,7 +67,7 @@ class Journal:
         about = {"event": event, "time": round(time.time(), 3), "pid": os.getpid()}
         begin = encode(about)[:-1]
         text = "".join(
-            summed(f"{begin}{', ' * bool(line)}{encode(line)[1:]}") + "\n" for line in lines
+            with_crc(f"{begin}{', ' * bool(line)}{encode(line)[1:]}") + "\n" for line in lines
         )
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("ab+", buffering=0) as file:
@@ -116,7 +116,7 @@ class Journal:
             if left <= 0:
                 yield event
 
-    def begun_s(self) -> tuple[float, float] | None:
+    def start_times_s(self) -> tuple[float, float] | None:
         """Return when it was last begun, and when begun or asked for; None if not known.
 
         Both in s since 1970.
@@ -152,7 +152,7 @@ class Journal:
     def lease(self) -> Lease:
         """Return what the process holds that runs the sweep."""
         return Lease(
-            storage.of(self._results),
+            storage.for_results(self._results),
             f"journal/{self._sweep}",
             on_beat=lambda: sync.push(self._results, self.file, waits=False),
         )
@@ -171,7 +171,7 @@ class Journal:
 
     def has_company(self) -> bool:
         """Tell whether another sweep runs in this place, as far as can be seen at once."""
-        there = storage.of(self._results)
+        there = storage.for_results(self._results)
         beats = {
             name.partition(".lease/")[0]: at_s
             for name, at_s in there.times_s("journal/").items()
@@ -186,7 +186,7 @@ class Journal:
         return self.lease().is_taken()
 
 
-def summed(line: str) -> str:
+def with_crc(line: str) -> str:
     """Add its CRC-32 to a line, the text of a JSON object."""
     return f'{line[:-1]}, "crc": "{zlib.crc32(line[:-1].encode()):08x}"}}'
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.masking import mask, mask_tree
-from sweep.grid.config_tree import in_short
+from sweep.grid.config_tree import abbreviated
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = (
@@ -34,7 +34,7 @@ def collect(
     git, diff = _git()
     provenance = {
         "command": mask(" ".join(["python -m sweep", *words])),
-        "seeds": in_short(seeds),
+        "seeds": abbreviated(seeds),
         "inputs": mask_tree(list(inputs)),
         "git": git,
         "lock": _digest_of(_ROOT / _LOCK),

@@ -39,7 +39,7 @@ class PendingShard:
     content: bytes | None  # None if it lies in its place
 
 
-def rows_of(
+def to_rows(
     results: Iterable[tuple[CellResult, Mapping[str, Any]]],
 ) -> tuple[list[Row], dict[str, Exception]]:
     """Turn results into rows, each with its configuration for people to read.
@@ -52,7 +52,7 @@ def rows_of(
         assert result.jobs is not None
         try:
             text = json.dumps(config, ensure_ascii=False)
-            rows.append(shards.row_of(result.key, text, result.jobs, result.metrics))
+            rows.append(shards.to_row(result.key, text, result.jobs, result.metrics))
         except (pa.ArrowException, TypeError, ValueError) as error:
             errors[result.key] = error
     return rows, errors
@@ -61,22 +61,22 @@ def rows_of(
 def write(rows: Sequence[Row], there: Storage | None) -> Iterator[PendingShard]:
     """Put rows into shards; one that can't be put from here is to be handed over."""
     for part in _in_parts(rows):
-        content, about = shards.write(part)
-        name, is_put = shards.name_of(content), False
+        content, about = shards.encode(part)
+        name, is_put = shards.digest_name(content), False
         if there is not None:
             with contextlib.suppress(OSError, ValueError):  # InputError is one
-                there.put(shards.file_of(name), content)
+                there.put(shards.shard_path(name), content)
                 is_put = True
         yield PendingShard(about, name, None if is_put else content)
 
 
-def mark_of(there: Storage) -> str:
+def marker_of(there: Storage) -> str:
     """Return what marks a place, marked now if it was not."""
     there.put_new(MARK, secrets.token_hex(16).encode())
     return (there.get(MARK) or b"").decode()
 
 
-def reached(where: str, mark: str) -> Storage | None:
+def reachable(where: str, mark: str) -> Storage | None:
     """Return the place of a name, if the one with this mark is known to be reached from here.
 
     It is looked for aside, as that takes half a minute where a machine has no keys to a store: who
@@ -93,7 +93,7 @@ def reached(where: str, mark: str) -> Storage | None:
 
 def _look_for(where: str, mark: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # InputError is one
-        found = storage.named(where)
+        found = storage.open_location(where)
         if found.get(MARK) == mark.encode():
             _REACHED[where, mark] = found
 

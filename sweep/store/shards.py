@@ -65,7 +65,7 @@ class Manifest:
         return np.frombuffer(values, np.float64).reshape(len(self.names), len(self))
 
 
-def row_of(key: str, config: str, jobs: pa.Table, metrics: Mapping[str, float]) -> Row:
+def to_row(key: str, config: str, jobs: pa.Table, metrics: Mapping[str, float]) -> Row:
     """Turn a result into a row.
 
     Raises pyarrow's errors, TypeError or ValueError where its table can't be kept.
@@ -90,7 +90,7 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
-def jobs_of(schema: bytes, jobs: bytes) -> pa.Table:
+def read_jobs(schema: bytes, jobs: bytes) -> pa.Table:
     """Read a row's table."""
     about = pa.ipc.read_schema(pa.py_buffer(schema))
     if not len(about):
@@ -105,8 +105,8 @@ def are_absent(values: F8) -> Mask:
     return bits
 
 
-def write(rows: Sequence[Row]) -> tuple[bytes, bytes]:
-    """Write a shard and its manifest; names follow from the bytes, see `name_of`."""
+def encode(rows: Sequence[Row]) -> tuple[bytes, bytes]:
+    """Write a shard and its manifest; names follow from the bytes, see `digest_name`."""
     schemas = list(dict.fromkeys(row.schema for row in rows))
     number = {schema: at for at, schema in enumerate(schemas)}
     table = pa.table(
@@ -140,7 +140,7 @@ def _manifest(rows: Sequence[Row], shard: bytes) -> bytes:
     packed = pa.Codec("zstd").compress(values.tobytes(), asbytes=True) if values.size else b""
     about = {
         "version": VERSION,
-        "shard": name_of(shard),
+        "shard": digest_name(shard),
         "bytes": len(shard),
         "cells": len(rows),
         "metrics": names,
@@ -150,12 +150,12 @@ def _manifest(rows: Sequence[Row], shard: bytes) -> bytes:
     return json.dumps(about, ensure_ascii=False).encode() + b"\n" + keys + sizes + packed
 
 
-def name_of(content: bytes) -> str:
+def digest_name(content: bytes) -> str:
     """Name a shard or a manifest."""
     return hashlib.sha256(content).hexdigest()
 
 
-def file_of(shard: str) -> str:
+def shard_path(shard: str) -> str:
     """Return where a shard lies."""
     return f"{SHARDS}{shard}.parquet"
 
@@ -170,7 +170,7 @@ def join(manifests: Sequence[bytes]) -> bytes:
 
 def read_manifests(name: str, content: bytes) -> list[Manifest]:
     """Read a manifest, shard by shard; none if it is damaged or from another version."""
-    if name_of(content) != name:
+    if digest_name(content) != name:
         return []
     head, _, rest = content.partition(b"\n")
     about = json.loads(head)

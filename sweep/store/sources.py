@@ -36,22 +36,22 @@ Named = Mapping[str, Any]
 """A policy or evaluator as configured: its ``name``, and the ``module`` if it is a user's own."""
 
 
-def of_cell(policy: Named, evaluator: Named) -> str:
+def cell_digest(policy: Named, evaluator: Named) -> str:
     """Digest of all that the numbers of a cell under a policy come from."""
     return _of_cell(*_named(policy), *_named(evaluator), (*sys.path,))[0]
 
 
-def table_of_cell(policy: Named, evaluator: Named) -> Table:
+def cell_table(policy: Named, evaluator: Named) -> Table:
     """Digests of the modules and the data that a cell's numbers come from."""
     return _of_cell(*_named(policy), *_named(evaluator), (*sys.path,))[1]
 
 
-def of_workload(trace: Mapping[str, Any]) -> str:
+def workload_digest(trace: Mapping[str, Any]) -> str:
     """Digest of all that makes the workload which a trace is configured to be."""
     return _made_by(trace)[0]
 
 
-def table_of_workload(trace: Mapping[str, Any]) -> Table:
+def workload_table(trace: Mapping[str, Any]) -> Table:
     """Digests of the modules and the data that make the workload."""
     return _made_by(trace)[1]
 

@@ -116,16 +116,16 @@ def _bucket(address: str) -> Bucket:
     return Bucket(address)
 
 
-def of(results: Path) -> Storage:
+def for_results(results: Path) -> Storage:
     """Return where the results lie that are worked on in a folder: there, unless elsewhere."""
-    return named(name_of(results))
+    return open_location(location_of(results))
 
 
-def name_of(results: Path) -> str:
+def location_of(results: Path) -> str:
     """Return what these results are called from everywhere: an address, or a folder."""
-    return remote_results.address_of(results) or str(results)
+    return remote_results.address_for(results) or str(results)
 
 
-def named(name: str) -> Storage:
+def open_location(name: str) -> Storage:
     """Return the place of a name."""
     return _bucket(name) if is_remote(name) else Folder(Path(name))

@@ -33,7 +33,7 @@ def sweeps(results: Path) -> list[SweepEntry]:
     begun = {file.stem: file for file in (results / "journal").glob("*.jsonl")}
     found = []
     for sweep in sorted({*over, *begun}):
-        times = Journal(results, sweep).begun_s() if sweep in begun else None
+        times = Journal(results, sweep).start_times_s() if sweep in begun else None
         if times is None:  # a folder that was copied here
             times = ((over.get(sweep) or begun[sweep]).stat().st_mtime,) * 2
         found.append(SweepEntry(sweep, *times, sweep in over))

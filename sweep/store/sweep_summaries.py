@@ -29,7 +29,7 @@ def summarize(results: Path) -> list[SweepSummary]:
     for each in reversed(sweep_list.sweeps(results)):
         begun, asked = map(_at, (each.begun_s, each.asked_s))
         if each.is_over:
-            n_cells, state, sentences = _over(SweepFolder.of(results, each.sweep))
+            n_cells, state, sentences = _over(SweepFolder.for_sweep(results, each.sweep))
         else:
             n_cells, state = _not_over(Journal(results, each.sweep))
             sentences = []

@@ -32,7 +32,7 @@ def push(results: Path, *paths: Path, waits: bool = True) -> None:
 
     While another thread hands over files this one `waits`, or leaves its own for later.
     """
-    there = storage.of(results)
+    there = storage.for_results(results)
     if not isinstance(there, Bucket) or not _PUSHING.acquire(blocking=waits):
         return
     try:
@@ -75,7 +75,7 @@ def fetch(results: Path) -> Path:
 
 def fetch_part(results: Path, *parts: str) -> None:
     """Bring what changed in some parts."""
-    there = storage.of(results)
+    there = storage.for_results(results)
     if not isinstance(there, Bucket):
         return
     kept = files.read_json(results / _FETCHED)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.masking import mask_tree
 from sweep.execution.progress import LINE_EVERY_S
-from sweep.grid.config_tree import in_short, to_yaml
+from sweep.grid.config_tree import abbreviated, to_yaml
 from sweep.grid.request import Settings
 from sweep.stats.arrange import arrange
 from sweep.store import lease
@@ -114,7 +114,7 @@ def track(
         found = configs([int(row.rows[0]) for row in missing])
         for done, (row, config) in enumerate(zip(missing, found, strict=True), start=1):
             if row.kind != "cell":
-                config = {**config, "seed": in_short(np.unique(them.seed[row.rows]).tolist())}
+                config = {**config, "seed": abbreviated(np.unique(them.seed[row.rows]).tolist())}
             text = to_yaml(mask_tree(config))
             log_child(place, parent, row, compared, text, _times_of(row, times))
             if on_progress:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from sweep.driver import ask
+from sweep.driver import make_request
 from tests.conftest import ROOT
 
 
@@ -52,7 +52,7 @@ def test_the_schema_finds_mistakes(manifest: Any, spoil: Callable[[Any], object]
 def test_its_command_is_one(manifest: Any) -> None:
     words = shlex.split(manifest["spec"]["entrypoint"])
     assert words[:3] == ["python", "-m", "sweep"]
-    request = ask(words[3:], [])
+    request = make_request(words[3:], [])
     assert request.settings.launcher["kind"] == "ray"
     head = manifest["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
     mounted = {mount["mountPath"] for mount in head["containers"][0]["volumeMounts"]}

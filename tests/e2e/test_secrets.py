@@ -68,7 +68,7 @@ def test_nor_is_one_of_where_results_lie_which_workers_are_told(
     with s3.serving() as endpoint:
         system, options = s3.bucket(endpoint, "kept")
         address = f"s3://someone:{OF_BUCKET}@kept/results?{options}"
-        worked_on_in = remote_results.folder_of(address)
+        worked_on_in = remote_results.working_folder(address)
         ran = command(
             *(
                 f"--config-dir={command.user}",

@@ -73,8 +73,8 @@ def _kept(there: Bucket) -> set[bytes]:
     for name in there.list(shards.MANIFESTS):
         content = there.get(name) or b""
         for each in shards.read_manifests(name.rpartition("/")[2], content):
-            shard = there.get(shards.file_of(each.shard)) or b""
-            assert shards.name_of(shard) == each.shard
+            shard = there.get(shards.shard_path(each.shard)) or b""
+            assert shards.digest_name(shard) == each.shard
             begins = range(0, len(each.keys), shards.KEY_BYTES)
             keys |= {each.keys[at : at + shards.KEY_BYTES] for at in begins}
     return keys

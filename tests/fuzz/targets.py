@@ -29,7 +29,7 @@ from sim.synth.programs import file
 from sim.synth.recurring import tables as recurring
 from sim.synth.recurring.fit import fit
 from sim.traces.bqetl.files import EDGES, JOBS
-from sweep.driver import ask
+from sweep.driver import make_request
 from sweep.grid import grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse, quote
@@ -178,13 +178,13 @@ def _overrides(content: bytes, _: Path) -> object:
 
 def _request(content: bytes, folder: Path) -> object:
     words = [word for word in content.decode(errors="replace").split("\n") if word]
-    return grid.build(ask([*words, f"paths.results='{folder}'"], []))
+    return grid.build(make_request([*words, f"paths.results='{folder}'"], []))
 
 
 def _option(content: bytes, folder: Path) -> object:
     (folder / "policy").mkdir(exist_ok=True)
     (folder / "policy" / "fuzzed.yaml").write_bytes(content)
-    return grid.build(ask(["policy=fuzzed", "trace=alibaba_synth"], [str(folder)]))
+    return grid.build(make_request(["policy=fuzzed", "trace=alibaba_synth"], [str(folder)]))
 
 
 def _journal(content: bytes, folder: Path) -> object:
@@ -211,8 +211,11 @@ def _kept(
     folder: Path, shard: bytes, lies: bytes, manifest: bytes, lies_too: bytes | None = None
 ) -> object:
     for name, content in (
-        (shards.file_of(shards.name_of(shard)), lies),
-        (shards.MANIFESTS + shards.name_of(manifest), manifest if lies_too is None else lies_too),
+        (shards.shard_path(shards.digest_name(shard)), lies),
+        (
+            shards.MANIFESTS + shards.digest_name(manifest),
+            manifest if lies_too is None else lies_too,
+        ),
     ):
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -269,7 +272,7 @@ _EVENT = {
 def _sample_shard() -> tuple[bytes, bytes]:
     table = pa.table({"finish_s": np.array([1.0, 2.0])})
     metrics = {"jct_mean_s": 1.0, "nothing": math.nan}
-    return shards.write([shards.row_of(KEY, '{"seed": 0}', table, metrics)])
+    return shards.encode([shards.to_row(KEY, '{"seed": 0}', table, metrics)])
 
 
 def _lines(*rows: object) -> bytes:

@@ -16,7 +16,7 @@ import sim
 from policies import Policy
 from sim import Cluster, Workload
 from sweep.cli import main
-from sweep.driver import ask
+from sweep.driver import make_request
 from sweep.execution.plan import PlannedCell
 from sweep.grid import randomness
 from sweep.grid.grid import Cell
@@ -149,11 +149,11 @@ class Command:
         return self.bare(*words, f"paths.results={self.results}")
 
     def request(self, *words: str) -> Request:
-        return ask(self.words(*words), [])
+        return make_request(self.words(*words), [])
 
 
 def request(words: Sequence[str], config_dirs: Sequence[str] = ()) -> Request:
-    return ask(words, config_dirs)
+    return make_request(words, config_dirs)
 
 
 def fake_engine(
@@ -161,7 +161,7 @@ def fake_engine(
 ) -> None:
     """Stand in for the simulator; what it gives follows from the seed if it `draws`."""
     monkeypatch.setattr(sim, "simulate", simulate)
-    monkeypatch.setattr(randomness, "may_draw", lambda policy: draws)
+    monkeypatch.setattr(randomness, "draws_randomly", lambda policy: draws)
 
 
 def interrupted_after(simulate: Any, n: int) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
 from sweep.execution.on_ray import nodes
-from sweep.execution.on_ray.start import environment_of, join, knock, start_local
+from sweep.execution.on_ray.start import join, knock, start_local, worker_environment
 from sweep.execution.on_ray.task_queue import Loss
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Connection:
     def open(self) -> None:
         """Start Ray, or join the cluster."""
         self.is_open = True
-        environment = environment_of(self._python_path)
+        environment = worker_environment(self._python_path)
         if self._launcher["kind"] == "local":
             start_local(self._launcher.get("workers"), environment)
         else:

@@ -87,7 +87,7 @@ class Nodes:
             if node_id not in self._up:
                 has = one["Resources"]
                 at = one.get("NodeManagerAddress", "")
-                node = Node(name_of(one), at, has.get("CPU", 0.0), has.get("memory", 0.0))
+                node = Node(display_name(one), at, has.get("CPU", 0.0), has.get("memory", 0.0))
                 self._up[node_id] = self._seen[node_id] = node
                 if node.n_cpus >= 1 and self._wanted is not None:
                     self._ask(node_id, node, self._wanted)
@@ -252,7 +252,7 @@ class Nodes:
         self._news.append(Line(f"node {self.name(node_id)} {what}"))
 
 
-def name_of(listed: Mapping[str, Any]) -> str:
+def display_name(listed: Mapping[str, Any]) -> str:
     """Name a node for people: by its host and, beside loopback, its address."""
     host, address = listed.get("NodeManagerHostname", ""), listed.get("NodeManagerAddress", "")
     return f"{host} ({address})" if address and not address.startswith("127.") else host or address

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, summary_line
 from sweep.execution import task
-from sweep.execution.cell import error_of
+from sweep.execution.cell import describe_error
 from sweep.execution.compute import (
     FIRST,
     ExcludeCached,
@@ -386,7 +386,7 @@ def _is_for_good(error: Exception) -> bool:
 
 
 def _as_error(error: Exception) -> CellError:
-    return {**error_of("worker", error), "message": summary_line(error)}
+    return {**describe_error("worker", error), "message": summary_line(error)}
 
 
 def _duration(seconds: float) -> str:

@@ -45,7 +45,7 @@ def wanted(cells: Iterable[Any], python_path: Sequence[str]) -> Expected:
     known = sorted(set(zip(named, named, strict=True)), key=str)
     return {
         "python": _python(),
-        "packages": {name: version_of(name) for name in PACKAGES},
+        "packages": {name: installed_version(name) for name in PACKAGES},
         "python_path": list(python_path),
         "cells": known,
         "table": _table(known),
@@ -60,7 +60,7 @@ def look(wanted: Expected) -> list[str]:
     return found or _without_room()
 
 
-def version_of(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
     """Version of an installed package; None if it is not there."""
     try:
         return metadata.version(package)
@@ -73,7 +73,7 @@ def _python() -> str:
 
 
 def _other_packages(packages: Mapping[str, str | None]) -> list[str]:
-    there = {name: version_of(name) for name in packages}
+    there = {name: installed_version(name) for name in packages}
     other = [
         f"{name} {there[name] or 'is missing'} ({version or 'none'} here)"
         for name, version in packages.items()
@@ -138,7 +138,7 @@ def _table(cells: Iterable[tuple[_Named, _Named]]) -> dict[str, str]:
         if policy_module is not None:
             policies.registry.load(policy_module)
         ours = {"name": policy, "module": policy_module}
-        table.update(sources.table_of_cell(ours, {"name": evaluator, "module": evaluator_module}))
+        table.update(sources.cell_table(ours, {"name": evaluator, "module": evaluator_module}))
     return table
 
 

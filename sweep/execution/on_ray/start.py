@@ -179,7 +179,7 @@ def _init(what: str, way_out: str, **options: Any) -> None:
         signal.signal(signal.SIGTERM, ours)  # Ray has put its own there
 
 
-def environment_of(python_path: Sequence[str]) -> dict[str, str]:
+def worker_environment(python_path: Sequence[str]) -> dict[str, str]:
     """Build the environment that workers need: where modules and compiled kernels lie."""
     here = Path(__file__).resolve().parents[3]
     checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]

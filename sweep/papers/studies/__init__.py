@@ -62,7 +62,7 @@ def find(study: Mapping[str, Any], finished: FinishedSweep) -> list[Finding]:
     try:
         function = _function(study)
     except InputError:
-        options = Options.of(finished.config["config_dirs"])
+        options = Options.from_folders(finished.config["config_dirs"])
         experiment = options.plain("experiment", finished.config["experiment"])
         function = _function(experiment["study"])
     return list(function(finished))

@@ -17,7 +17,7 @@ import yaml
 import sweep
 from sweep.execution import cells_table
 from sweep.store import folder
-from sweep.store.journal import Journal, summed
+from sweep.store.journal import Journal, with_crc
 from tests.sweep.small import (
     Command,
     Ran,
@@ -262,7 +262,7 @@ class TestList:
         events = [*journal.events()]
         for event in events:
             event["time"] = 1e9
-        journal.file.write_text("".join(summed(json.dumps(event)) + "\n" for event in events))
+        journal.file.write_text("".join(with_crc(json.dumps(event)) + "\n" for event in events))
         begun = fake.verb("list").out.splitlines()[1]
         fake("policy=fifo")
         (line, *_) = fake.verb("list").out.splitlines()[1:]

@@ -11,7 +11,7 @@ import policies
 from sim import Workload
 from sim.base.errors import summary_line
 from sweep.execution import cell
-from sweep.execution.keys import key_of, policy_text
+from sweep.execution.keys import cell_key, policy_text
 from sweep.grid import clusters
 from sweep.grid.config_tree import canonical
 from sweep.store.cell import CellResult, CellSpec
@@ -207,7 +207,7 @@ def key(**parts: Any) -> bytes:
     """Return the key of a cell of these parts."""
     names = ("cluster", "evaluator", "capacity", "seed")
     written = {name: canonical(parts[name]) for name in names}
-    return key_of(**{**parts, **written, "policy": policy_text(parts["policy"])})
+    return cell_key(**{**parts, **written, "policy": policy_text(parts["policy"])})
 
 
 def test_a_key_is_the_sha256_of_canonical_json() -> None:

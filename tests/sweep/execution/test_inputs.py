@@ -282,7 +282,7 @@ def test_a_file_that_an_option_names_is_part_of_the_identity(tmp_path: Path) -> 
     file.write_text("{}")
     trace = {"synth": "alibaba2018", "tables": str(file), "more": [{"name": "x" * 5000}]}
     (cell,) = cells("trace=alibaba_synth")
-    digest = FileDigests(tmp_path / "digests.json").of
+    digest = FileDigests(tmp_path / "digests.json").digest
     before = traces.identity(trace, cell.cluster, digest)
     assert traces.identity(trace, cell.cluster, digest) == before
     file.write_text("{ }")

@@ -32,7 +32,7 @@ def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
             "capacity": cell.capacity,
             "seed": cell.seed,
             "workload": found.inputs.id_of(cell),
-            "sources": plan.source_of(cell),
+            "sources": plan.sources_digest(cell),
         }
         assert planned.key == hashlib.sha256(canonical(content).encode()).hexdigest()
     assert len({planned.key for planned in found.planned}) == 36
@@ -41,7 +41,7 @@ def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
 def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command) -> None:
     found = prepared(fake, *GRID)
     (first, *_) = found.planned
-    kept = plan.kept_config(found, first)
+    kept = plan.stored_config(found, first)
     assert kept.keys() == {*found.shown(first.cell), "workload", "sources"}
     assert kept["policy"] == first.cell.policy
     assert kept["workload"].keys() == {"files", "sources"}

@@ -31,24 +31,24 @@ DONE = [
 
 
 def packed(root: Path, mark: str, what: Any = DONE) -> ResultBatch:
-    return pack(what, shard_writer.reached(str(root), mark))
+    return pack(what, shard_writer.reachable(str(root), mark))
 
 
 @pytest.mark.parametrize("is_reached", [True, False])
 def test_a_shard_is_put_from_here_or_handed_over_and_counts_with_its_manifest(
     tmp_path: Path, *, is_reached: bool
 ) -> None:
-    mark = shard_writer.mark_of(Folder(tmp_path))
+    mark = shard_writer.marker_of(Folder(tmp_path))
     part = packed(tmp_path, mark if is_reached else "of another folder of this name")
     assert [(one.key, one.error) for one in part.results] == [(A, None), (B, ERROR), (C, None)]
     assert all(one.jobs is None and not one.metrics for one in part.results)
     (written,) = part.kept
     assert (written.content is None) == is_reached
     assert (tmp_path / "cache" / "shards" / f"{written.name}.parquet").exists() == is_reached
-    assert Cache(tmp_path).among([A, B, C]) == []
+    assert Cache(tmp_path).cached_keys([A, B, C]) == []
     Cache(tmp_path).commit(part.kept)
     found = Cache(tmp_path)
-    assert found.among([A, B, C]) == [A, C]
+    assert found.cached_keys([A, B, C]) == [A, C]
     assert found.metrics(A) == {"jct_mean_s": 1.5}
     assert found.get(C).jobs.num_columns == 0  # type: ignore[union-attr]
     assert found.config(A) == {"seed": 3, "workload": "recipe"}
@@ -60,19 +60,19 @@ def test_what_can_not_be_put_is_handed_over(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    mark = shard_writer.mark_of(Folder(tmp_path))
+    mark = shard_writer.marker_of(Folder(tmp_path))
     monkeypatch.setattr(Folder, "put", full)
     (written,) = packed(tmp_path, mark).kept
     monkeypatch.undo()
     Cache(tmp_path).commit([written])
-    assert Cache(tmp_path).among([A, C]) == [A, C]
+    assert Cache(tmp_path).cached_keys([A, C]) == [A, C]
 
 
 def test_a_table_that_no_file_can_hold_is_its_cells_error(tmp_path: Path) -> None:
     result, _ = done(B)
     part = packed(tmp_path, "", [DONE[0], (result, {"what": object()})])
     Cache(tmp_path).commit(part.kept)
-    assert Cache(tmp_path).among([A, B]) == [A]
+    assert Cache(tmp_path).cached_keys([A, B]) == [A]
     error = part.results[1].error
     assert error is not None
     assert (error["stage"], error["type"]) == ("keep", "TypeError")
@@ -84,5 +84,7 @@ def test_of_none_that_is_done_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_place_is_marked_once(tmp_path: Path) -> None:
-    assert shard_writer.mark_of(Folder(tmp_path)) == shard_writer.mark_of(Folder(tmp_path)) != ""
-    assert shard_writer.reached(str(tmp_path / "elsewhere"), "") is None
+    assert (
+        shard_writer.marker_of(Folder(tmp_path)) == shard_writer.marker_of(Folder(tmp_path)) != ""
+    )
+    assert shard_writer.reachable(str(tmp_path / "elsewhere"), "") is None

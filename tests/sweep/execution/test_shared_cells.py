@@ -12,7 +12,7 @@ import pytest
 from sweep.execution import compute, plan
 from sweep.execution.on_ray.task_queue import SHARED_S, TaskQueue
 from sweep.execution.plan import PlannedCell
-from sweep.execution.rerun import run_again
+from sweep.execution.rerun import rerun
 from sweep.grid import grid
 from sweep.store.journal import Journal
 from sweep.store.lease import EXPIRES_S
@@ -35,7 +35,7 @@ def test_what_another_sweep_has_kept_meanwhile_is_not_run(
         simulated.append((args[2].name, options["seed"]))
         if len(simulated) == 1:
             fake_engine(monkeypatch)
-            other.cache.put_many([(run_again(other, each), {}) for each in other.planned])
+            other.cache.put_many([(rerun(other, each), {}) for each in other.planned])
             fake_engine(monkeypatch, simulate)
         return fake_simulate(*args, **options)
 

@@ -15,7 +15,7 @@ from sim.engine.kernels import run as kernel
 from sweep.execution import task
 from sweep.execution.result_batch import FlushPolicy, TaskPayload
 from sweep.execution.task import Variant, find_modules_in, run_batch
-from sweep.execution.workload_build import FEW_JOBS, Clusters, few_of
+from sweep.execution.workload_build import FEW_JOBS, Clusters, first_jobs
 from sweep.store import sources
 from sweep.store.cell import CellResult, CellSpec
 from tests.sweep.small import fake_simulate
@@ -33,7 +33,7 @@ SPEC = CellSpec(
 
 @pytest.fixture
 def spec() -> CellSpec:
-    return SPEC._replace(sources=sources.of_cell(SPEC.policy, SPEC.evaluator))
+    return SPEC._replace(sources=sources.cell_digest(SPEC.policy, SPEC.evaluator))
 
 
 @pytest.fixture
@@ -122,8 +122,8 @@ def variants(*specs: CellSpec) -> tuple[Workload, list[Variant]]:
 def jobs(specs: Sequence[CellSpec]) -> tuple[Workload, Clusters]:
     workload, built = Workload.from_jobs(JOBS), Clusters()
     for spec in specs:
-        built.of(workload, spec.cluster, spec.capacity)
-    return few_of(workload), built
+        built.get_or_build(workload, spec.cluster, spec.capacity)
+    return first_jobs(workload), built
 
 
 def lost() -> tuple[Workload, Clusters]:

@@ -68,7 +68,7 @@ LONG = {
 
 def test_every_bundled_trace_is_known_here() -> None:
     known = {*OPEN, *OF_FILES, *CLOSED, *OWN}
-    assert known == set(Options.of([]).names("trace"))
+    assert known == set(Options.from_folders([]).names("trace"))
 
 
 def _marked(traces: Iterable[str]) -> list[object]:

@@ -75,10 +75,10 @@ def test_resolves_as_omegaconf_does(part: dict[str, object]) -> None:
 
 
 def test_very_many_seeds_are_written_as_their_range() -> None:
-    assert config_tree.in_short(range(1000)) == [*range(1000)]
-    assert config_tree.in_short(range(3, 1004)) == "range(3,1004)"
-    assert config_tree.in_short([*range(1000), 2000]) == [*range(1000), 2000]
-    assert config_tree.in_short([0.5] * 2000) == [0.5] * 2000
+    assert config_tree.abbreviated(range(1000)) == [*range(1000)]
+    assert config_tree.abbreviated(range(3, 1004)) == "range(3,1004)"
+    assert config_tree.abbreviated([*range(1000), 2000]) == [*range(1000), 2000]
+    assert config_tree.abbreviated([0.5] * 2000) == [0.5] * 2000
 
 
 @pytest.mark.parametrize("text", ["${nothing}", "${x}", "${x.y.z}"])

@@ -54,7 +54,7 @@ def test_an_unknown_option_names_the_nearest() -> None:
 
 def test_a_users_folder_adds_options(tmp_path: Path) -> None:
     user_option(tmp_path, "policy", "mine/first", "name: fifo\n")
-    options = Options.of([str(tmp_path)])
+    options = Options.from_folders([str(tmp_path)])
     assert "mine/first" in options.names("policy")
     assert options.compose(policy="mine/first")["policy"] == {"name": "fifo"}
 
@@ -62,18 +62,18 @@ def test_a_users_folder_adds_options(tmp_path: Path) -> None:
 def test_a_users_option_must_not_hide_another(tmp_path: Path) -> None:
     user_option(tmp_path, "policy", "fifo", "name: fifo\n")
     with pytest.raises(InputError, match="policy=fifo is there already"):
-        Options.of([str(tmp_path)]).names("policy")
+        Options.from_folders([str(tmp_path)]).names("policy")
 
 
 def test_a_users_folder_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
-        Options.of([str(tmp_path / "nowhere")])
+        Options.from_folders([str(tmp_path / "nowhere")])
 
 
 def test_yaml_that_does_not_parse_is_an_input_error(tmp_path: Path) -> None:
     user_option(tmp_path, "policy", "broken", "name: fifo\n  x: [1\n")
     user_option(tmp_path, "evaluator", "broken", "name: [slow\n")
-    options = Options.of([str(tmp_path)])
+    options = Options.from_folders([str(tmp_path)])
     with pytest.raises(InputError) as caught:
         options.compose(policy="broken")
     where = f"{tmp_path}/policy/broken.yaml:2: policy=broken does not compose: "
@@ -93,7 +93,7 @@ def test_whatever_is_wrong_in_a_file_is_said_in_a_line_with_its_name(
     user_option(tmp_path, "policy", "broken", "")
     (tmp_path / "policy" / "broken.yaml").write_bytes(content)
     with pytest.raises(InputError) as caught:
-        Options.of([str(tmp_path)]).compose(policy="broken")
+        Options.from_folders([str(tmp_path)]).compose(policy="broken")
     (line,) = str(caught.value).splitlines()
     assert f"{tmp_path}/policy/broken.yaml" in line
 
@@ -113,9 +113,9 @@ def test_yaml_of_more_values_than_it_shows_is_refused(tmp_path, text, line, word
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "mine.yaml").write_text("name: fifo\n" + text)
     if line is None:
-        Options.of([str(tmp_path)]).compose(policy="mine")
+        Options.from_folders([str(tmp_path)]).compose(policy="mine")
         return
     with pytest.raises(InputError, match=words) as error:
-        Options.of([str(tmp_path)]).compose(policy="mine")
+        Options.from_folders([str(tmp_path)]).compose(policy="mine")
     assert error.value.file == str(tmp_path / "policy" / "mine.yaml")
     assert error.value.line == line + 1

@@ -22,8 +22,8 @@ RIGID = [name for name in policies.names() if policies.spec(name).rigid_jobs]
 
 def test_policies_that_draw_nothing_are_known() -> None:
     assert {*RIGID} <= {*FIXED}, "no job of the test below is rigid"
-    assert [name for name in FIXED if randomness.may_draw(policies.spec(name))] == []
-    assert randomness.may_draw(policies.spec("random"))
+    assert [name for name in FIXED if randomness.draws_randomly(policies.spec(name))] == []
+    assert randomness.draws_randomly(policies.spec("random"))
 
 
 @pytest.mark.parametrize("name", sorted({*policies.names()} - {*RIGID}))
@@ -40,7 +40,7 @@ def test_those_that_draw_are_among_those_whose_code_says_so(
     monkeypatch.setattr(World, "rng", noted)
     workload = sim.Workload.read(write_workload(tmp_path / "trace"))
     sim.simulate(workload, sim.Cluster.slots(4), policies.build(name), seed=0)
-    assert not drawn or randomness.may_draw(policies.spec(name))
+    assert not drawn or randomness.draws_randomly(policies.spec(name))
 
 
 @pytest.fixture
@@ -105,6 +105,6 @@ def test_a_policy_of_ones_own_is_read_too(
     monkeypatch.syspath_prepend(tmp_path)
     policies.registry.load(name, name)
     try:
-        assert randomness.may_draw(policies.spec(name)) is expected
+        assert randomness.draws_randomly(policies.spec(name)) is expected
     finally:
         policies.registry._REGISTRY.pop(name)

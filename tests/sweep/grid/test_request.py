@@ -175,7 +175,7 @@ def experiment(folder: Path, text: str) -> Options:
     file = folder / "experiment" / "mine.yaml"
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
-    return Options.of([str(folder)])
+    return Options.from_folders([str(folder)])
 
 
 MINE = """

@@ -22,7 +22,7 @@ class Known(FinishedSweep):
 
 def findings(experiment: str, rows: list[Row], *swept: str, **config: Any) -> list[Finding]:
     """Let the study of an experiment of ours look at some cells."""
-    study = Options.of([]).plain("experiment", experiment)["study"]
+    study = Options.from_folders([]).plain("experiment", experiment)["study"]
     whole = {"swept": list(swept), "experiment": experiment, "config_dirs": [], **config}
     return studies.find(study, Known(rows, whole, None))  # type: ignore[arg-type]
 

@@ -18,7 +18,7 @@ WHAT = ("jobs_failed", "value_attained", "value_of")
 
 
 def test_every_study_of_ours_is_one() -> None:
-    options = Options.of([])
+    options = Options.from_folders([])
     used = set()
     for name in options.names("experiment"):
         study = options.plain("experiment", name).get("study")

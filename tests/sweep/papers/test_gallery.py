@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sweep.cli import reproduce
-from sweep.driver import ask
+from sweep.driver import make_request
 from sweep.grid.options import Options
 from sweep.papers import gallery
 from sweep.report.findings import DIFFERS
@@ -64,7 +64,7 @@ def test_each_figure_has_a_row_and_says_how_it_came_out(
 
 
 def test_what_the_papers_have_points_to_what_there_is() -> None:
-    studies = reproduce.studies(Options.of([]))
+    studies = reproduce.studies(Options.from_folders([]))
     papers = gallery.papers()
     assert len(papers) == 5
     for paper in papers:
@@ -82,13 +82,15 @@ def test_what_the_papers_have_points_to_what_there_is() -> None:
             assert "show" not in entry or entry["show"] in {row.name for row in rows}, entry
 
 
-SMALLER = {n: s.gallery for n, s in reproduce.studies(Options.of([])).items() if s.gallery}
+SMALLER = {
+    n: s.gallery for n, s in reproduce.studies(Options.from_folders([])).items() if s.gallery
+}
 
 
 @pytest.mark.parametrize("name", SMALLER)
 def test_what_a_gallery_takes_less_of_is_still_swept(name: str, shared_traces: Path) -> None:
     where = [f"experiment={name}", f"paths.traces={shared_traces}"]
-    whole, smaller = ask(where, []), ask([*where, *SMALLER[name]], [])
+    whole, smaller = make_request(where, []), make_request([*where, *SMALLER[name]], [])
     assert list(smaller.axes) == list(whole.axes)  # a study looks for the columns
     for key, values in smaller.axes.items():
         assert all(value in whole.axes[key] for value in values)
@@ -96,7 +98,7 @@ def test_what_a_gallery_takes_less_of_is_still_swept(name: str, shared_traces: P
 
 
 def test_the_kept_list_is_of_the_kept_pages() -> None:
-    studies = reproduce.studies(Options.of([]))
+    studies = reproduce.studies(Options.from_folders([]))
     assert (KEPT / gallery.NAME).read_text() == gallery.index(KEPT, studies), (
         "the list of published experiments is not that of the pages: make it again with "
         "`python -m sweep reproduce --list`"

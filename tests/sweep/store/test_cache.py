@@ -97,7 +97,7 @@ def test_any_flipped_bit_is_noticed(cache: Cache, part: str) -> None:
         file.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
         assert reopened(cache).get(KEY) is None, at
         assert reopened(cache).metrics(KEY) is None, at
-        assert reopened(cache).among([KEY]) == [], at
+        assert reopened(cache).cached_keys([KEY]) == [], at
     file.write_bytes(content)
     assert reopened(cache).get(KEY) is not None
 
@@ -107,7 +107,7 @@ def test_a_file_cut_short_is_noticed(cache: Cache, n: int) -> None:
     (file,) = shards_of(cache)
     file.write_bytes(file.read_bytes()[:n])
     assert reopened(cache).get(KEY) is None
-    assert reopened(cache).among([KEY]) == []
+    assert reopened(cache).cached_keys([KEY]) == []
 
 
 def keys(n: int) -> list[str]:
@@ -120,26 +120,26 @@ def test_many_cells_make_a_shard_and_one_that_is_lost_costs_its_cells_alone(tmp_
         cache.put_many([(result(key), CONFIG) for key in all_keys[at : at + 300]])
     assert len(shards_of(cache)) == 3
     for found in (cache, reopened(cache)):
-        assert found.among(all_keys) == all_keys
+        assert found.cached_keys(all_keys) == all_keys
         assert found.get(all_keys[777]) is not None
         assert repr(found.metrics(all_keys[299])) == repr(result().metrics)
     where = {key: at for at, key in enumerate(all_keys)}
     shards_of(cache)[0].unlink()
-    left = reopened(cache).among(all_keys)
+    left = reopened(cache).cached_keys(all_keys)
     assert len(left) == 600
     lost = [key for key in all_keys if key not in left]
     assert {where[key] // 300 for key in lost} == {where[lost[0]] // 300}
     assert reopened(cache).get(lost[0]) is None
     cache = reopened(cache)
     cache.put_many([(result(key), CONFIG) for key in lost])
-    assert reopened(cache).among(all_keys) == all_keys
+    assert reopened(cache).cached_keys(all_keys) == all_keys
 
 
 def test_a_table_that_no_file_can_hold_takes_no_other_with_it(tmp_path: Path) -> None:
     cache, (one, other) = Cache(tmp_path), keys(2)
     errors = cache.put_many([(result(one), {"what": object()}), (result(other), CONFIG)])
     assert [*errors] == [one]
-    assert Cache(tmp_path).among([one, other]) == [other]
+    assert Cache(tmp_path).cached_keys([one, other]) == [other]
 
 
 def test_of_small_shards_few_bytes_are_read_at_once(
@@ -152,7 +152,7 @@ def test_of_small_shards_few_bytes_are_read_at_once(
     monkeypatch.setattr(cache_module, "MOST_BYTES", 10 * n_bytes)
     assert cache.compact() == 40
     assert 4 <= len(shards_of(cache)) <= 5
-    assert Cache(tmp_path).among(all_keys) == all_keys
+    assert Cache(tmp_path).cached_keys(all_keys) == all_keys
 
 
 def test_small_shards_are_put_together(tmp_path: Path) -> None:
@@ -161,14 +161,14 @@ def test_small_shards_are_put_together(tmp_path: Path) -> None:
         cache.put(result(key), CONFIG)
     reader, planner = Cache(tmp_path), Cache(tmp_path)
     assert reader.get(all_keys[0]) is not None
-    assert planner.among(all_keys) == all_keys
+    assert planner.cached_keys(all_keys) == all_keys
     assert cache.compact() == 40
     assert len(shards_of(cache)) == 1
     assert cache.compact() == 0
     for found in (cache, Cache(tmp_path), reader):  # a reader that knew the old ones looks again
         assert found.get(all_keys[7]) is not None
         assert found.config(all_keys[7]) == CONFIG
-        assert found.among(all_keys) == all_keys
+        assert found.cached_keys(all_keys) == all_keys
     wanted = np.array([bytes.fromhex(key) for key in all_keys], "S32")
     assert planner.columns(wanted)["jct_mean_s"].tolist() == [1 / 3] * 40
 
@@ -217,13 +217,13 @@ def test_a_kill_at_any_step_of_writing_leaves_a_store_that_is_whole(
         except KilledError:
             died = True
         after = Cache(folder)
-        assert after.among(all_keys[:5]) == all_keys[:5]
-        assert all(after.get(key) is not None for key in after.among(all_keys))
+        assert after.cached_keys(all_keys[:5]) == all_keys[:5]
+        assert all(after.get(key) is not None for key in after.cached_keys(all_keys))
         if not died:
             break
         after.put(result(all_keys[5]), CONFIG)
         after.compact()
-        assert Cache(folder).among(all_keys) == all_keys
+        assert Cache(folder).cached_keys(all_keys) == all_keys
     assert step == 16  # two writes, two more, and a file a shard and a manifest deleted
 
 
@@ -258,21 +258,21 @@ def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
         one
         for part in parts
         for one in shard_writer.write(
-            shard_writer.rows_of((result(k), CONFIG) for k in part)[0], cache.place
+            shard_writer.to_rows((result(k), CONFIG) for k in part)[0], cache.place
         )
     ]
     cache.commit(written)
     assert len([*(tmp_path / "cache" / "manifests").iterdir()]) == 1
     for found in (cache, Cache(tmp_path)):
-        assert found.among(all_keys) == all_keys
+        assert found.cached_keys(all_keys) == all_keys
         assert repr(found.metrics(all_keys[45])) == repr(result().metrics)
         assert found.get(all_keys[75]) is not None
     (tmp_path / "cache" / "shards" / f"{written[1].name}.parquet").write_bytes(b"")
-    assert Cache(tmp_path).among(all_keys) == parts[0] + parts[2]
+    assert Cache(tmp_path).cached_keys(all_keys) == parts[0] + parts[2]
     again = Cache(tmp_path)
     assert again.get(all_keys[45]) is None
     again.put_many([(result(key), CONFIG) for key in parts[1]])
-    assert Cache(tmp_path).among(all_keys) == again.among(all_keys) == all_keys
+    assert Cache(tmp_path).cached_keys(all_keys) == again.cached_keys(all_keys) == all_keys
 
 
 def test_many_small_ones_are_put_together_until_its_time_is_up(
@@ -287,4 +287,4 @@ def test_many_small_ones_are_put_together_until_its_time_is_up(
     monkeypatch.setattr(cache_module, "MOST_CELLS", 10)
     assert Cache(tmp_path).compact() == 40
     assert len(shards_of(Cache(tmp_path))) == 4
-    assert Cache(tmp_path).among(all_keys) == all_keys
+    assert Cache(tmp_path).cached_keys(all_keys) == all_keys

@@ -16,7 +16,7 @@ def workload() -> Workload:
 
 
 def test_what_is_kept_is_found(tmp_path: Path, workload: Workload) -> None:
-    folder = converted_workloads.folder_of(tmp_path, "name")
+    folder = converted_workloads.folder_for(tmp_path, "name")
     assert converted_workloads.find(folder, workload.digest) is None
     converted_workloads.keep(workload, folder)
     found = converted_workloads.find(folder, workload.digest)

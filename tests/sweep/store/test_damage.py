@@ -220,10 +220,10 @@ def test_failed_cells_are_in_the_table_alone(
 def test_a_copy_elsewhere_is_checked_too(fake: Command, tmp_path: Path) -> None:
     kept = _kept(fake, GRID, tmp_path)
     assert SweepFolder(kept.copy).is_whole()
-    assert driver.opened(fake.results, str(kept.copy)).cells().num_rows == 8
+    assert driver.open_intact(fake.results, str(kept.copy)).cells().num_rows == 8
     (kept.copy / "config.yaml").write_text("a: 1\n")
     with pytest.raises(InputError, match=r"config\.yaml: it is damaged"):
-        driver.opened(fake.results, str(kept.copy))
+        driver.open_intact(fake.results, str(kept.copy))
 
 
 def test_checksums_are_those_of_sha256sum(fake: Command) -> None:

@@ -280,7 +280,7 @@ class TestACacheOfAnOlderVersion:
         head, _, rest = file.read_bytes().partition(b"\n")
         content = json.dumps({**json.loads(head), **about}).encode() + b"\n" + rest
         file.unlink()
-        (file.parent / shards.name_of(content)).write_bytes(content)
+        (file.parent / shards.digest_name(content)).write_bytes(content)
         assert fake("plan", "policy=fifo", "seed=1").code == 0
         again = fake("policy=fifo")
         assert "0 cached, 1 to run" in again.err

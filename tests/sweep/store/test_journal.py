@@ -48,7 +48,7 @@ def test_a_damaged_line_is_skipped(journal: Journal) -> None:
         left = [*journal.events()]
         assert len(left) < 5
         assert all(event in events for event in left)
-        assert journal.begun_s() in (None, (events[0]["time"],) * 2)
+        assert journal.start_times_s() in (None, (events[0]["time"],) * 2)
 
 
 def test_an_attempt_is_open_until_its_end(journal: Journal) -> None:

@@ -16,23 +16,23 @@ def nothing_sought(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_is_reached_at_once_by_its_mark(tmp_path: Path) -> None:
-    mark = shard_writer.mark_of(storage.Folder(tmp_path))
+    mark = shard_writer.marker_of(storage.Folder(tmp_path))
     assert len(mark) == 32
-    assert shard_writer.mark_of(storage.Folder(tmp_path)) == mark
-    assert shard_writer.reached(str(tmp_path), mark) is not None
+    assert shard_writer.marker_of(storage.Folder(tmp_path)) == mark
+    assert shard_writer.reachable(str(tmp_path), mark) is not None
 
 
 def test_a_folder_of_that_name_on_another_disk_is_not_taken_for_it(tmp_path: Path) -> None:
-    shard_writer.mark_of(storage.Folder(tmp_path))
-    assert shard_writer.reached(str(tmp_path), "0" * 32) is None
-    assert shard_writer.reached(str(tmp_path / "none"), "0" * 32) is None
+    shard_writer.marker_of(storage.Folder(tmp_path))
+    assert shard_writer.reachable(str(tmp_path), "0" * 32) is None
+    assert shard_writer.reachable(str(tmp_path / "none"), "0" * 32) is None
 
 
 def test_a_place_that_does_not_answer_is_waited_for_once_and_used_when_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there, asked, answers = storage.Folder(tmp_path), [], threading.Event()
-    mark = shard_writer.mark_of(there)
+    mark = shard_writer.marker_of(there)
 
     def named(where: str) -> storage.Storage:
         asked.append(where)
@@ -41,11 +41,11 @@ def test_a_place_that_does_not_answer_is_waited_for_once_and_used_when_it_does(
 
     monkeypatch.setattr(storage, "named", named)
     monkeypatch.setattr(shard_writer, "LOOK_S", 0.01)
-    assert shard_writer.reached("s3://slow/one", mark) is None
-    assert shard_writer.reached("s3://slow/one", mark) is None
+    assert shard_writer.reachable("s3://slow/one", mark) is None
+    assert shard_writer.reachable("s3://slow/one", mark) is None
     answers.set()
     for thread in threading.enumerate():
         if thread.daemon and thread.name.endswith("(_look_for)"):
             thread.join(60)
-    assert shard_writer.reached("s3://slow/one", mark) is there
+    assert shard_writer.reachable("s3://slow/one", mark) is there
     assert asked == ["s3://slow/one"]

@@ -82,10 +82,10 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
 
 def digests() -> dict[str, str]:
     cells = {
-        name: sources.of_cell({"name": policy}, {"name": evaluator})
+        name: sources.cell_digest({"name": policy}, {"name": evaluator})
         for name, (policy, evaluator) in CELLS.items()
     }
-    return cells | {name: sources.of_workload(trace) for name, trace in WORKLOADS.items()}
+    return cells | {name: sources.workload_digest(trace) for name, trace in WORKLOADS.items()}
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def test_an_edit_makes_stale_what_it_touches_and_no_more(
 def test_every_module_of_a_cell_counts(edited: Sources, cell: str) -> None:
     policy, evaluator = CELLS[cell]
     asked = ({"name": policy}, {"name": evaluator})
-    before, table = sources.of_cell(*asked), sources.table_of_cell(*asked)
+    before, table = sources.cell_digest(*asked), sources.cell_table(*asked)
     unseen = []
     for name in table:
         edited.edit(name, added=STATEMENT)
-        if sources.of_cell(*asked) == before:
+        if sources.cell_digest(*asked) == before:
             unseen.append(name)
     assert not unseen
 
@@ -121,12 +121,12 @@ def test_the_same_sources_are_the_same_digest(edited: Sources) -> None:
 
 @pytest.mark.parametrize("name", evaluators.names())
 def test_an_evaluator_counts_for_its_own_cells(name: str) -> None:
-    assert f"sim.evaluators.{name}" in sources.table_of_cell({"name": "none"}, {"name": name})
+    assert f"sim.evaluators.{name}" in sources.cell_table({"name": "none"}, {"name": name})
 
 
 def test_a_policy_counts_with_all_that_it_is_made_from() -> None:
     for name in policies.names():
-        table = sources.table_of_cell({"name": name}, {"name": "simulation"})
+        table = sources.cell_table({"name": name}, {"name": "simulation"})
         made_of = {cls.__module__ for cls in policies.spec(name).__mro__}
         assert made_of - {"abc", "builtins"} <= {*table}
 
@@ -160,10 +160,10 @@ class Mine(Policy):
         found = []
         for text in ("X = 1  # one\n", "X = 2\n"):
             sources.forget()
-            before = sources.of_cell(policy, evaluator)
+            before = sources.cell_digest(policy, evaluator)
             (folder / "sources_helper.py").write_text(text)
             sources.forget()
-            found.append(sources.of_cell(policy, evaluator) != before)
+            found.append(sources.cell_digest(policy, evaluator) != before)
         return found
 
     def test_policy(self, folder: Path) -> None:

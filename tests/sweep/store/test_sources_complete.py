@@ -139,16 +139,16 @@ def unknown(code: str, given: Mapping[str, Any], table: Table) -> set[str]:
 def test_a_cell(tmp_path: Path, policy: str, evaluator: str, trace: str) -> None:
     words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
     given = a_cell(tmp_path, trace, *words)
-    table = sources.table_of_cell(given["spec"]["policy"], given["spec"]["evaluator"])
+    table = sources.cell_table(given["spec"]["policy"], given["spec"]["evaluator"])
     assert unknown(A_CELL, given, table) == set()
 
 
 def test_this_test_notices(tmp_path: Path) -> None:
     given = a_cell(tmp_path, "alibaba_synth", "policy=dagps", "evaluator=alone")
-    table = sources.table_of_cell({"name": "fifo"}, {"name": "alone"})
+    table = sources.cell_table({"name": "fifo"}, {"name": "alone"})
     assert "policies.dagps.online" in unknown(A_CELL, given, table)
     workload = {"trace": {"synth": "alibaba2018", "jobs": 5}, "cluster": {}}
-    table = sources.table_of_workload({"synth": "recurring"})
+    table = sources.workload_table({"synth": "recurring"})
     assert str(file_of("sim.synth.alibaba2018/tables.json")) in unknown(A_WORKLOAD, workload, table)
 
 
@@ -162,4 +162,4 @@ def test_this_test_notices(tmp_path: Path) -> None:
 def test_a_workload(tmp_path: Path, trace: str) -> None:
     _, one = prepared(tmp_path, trace, "policy=fifo")
     given = {"trace": one.cell.trace, "cluster": one.cell.cluster}
-    assert unknown(A_WORKLOAD, given, sources.table_of_workload(one.cell.trace)) == set()
+    assert unknown(A_WORKLOAD, given, sources.workload_table(one.cell.trace)) == set()

@@ -47,7 +47,7 @@ class Ray:
         return refs, []
 
 
-class SweepEntry:
+class FakeWorkloads:
     """Workloads, one that is drawn and one that is read; what is learnt."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ def shared() -> SharedWorkloads:
 
 
 def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: SharedWorkloads) -> None:
-    known = SweepEntry()
+    known = FakeWorkloads()
     workload, about = shared.get("made", known)
     assert shared.get("made", known) == (workload, about)
     assert [given["max_retries"] for given in ray.asked] == [MAKE_AGAIN]
@@ -90,7 +90,7 @@ def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: SharedW
 
 
 def test_the_driver_learns_once_what_was_made(ray: Ray, shared: SharedWorkloads) -> None:
-    known = SweepEntry()
+    known = FakeWorkloads()
     shared.get("made", known)
     for _ in range(2):
         shared.learn("made", known, 1.0)
@@ -109,7 +109,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_read_is_read_here_by_a_process_of_its_own(
     ray: Ray, shared: SharedWorkloads
 ) -> None:
-    known = SweepEntry()
+    known = FakeWorkloads()
     for _ in range(2):
         workload, about = shared.get("read", known)
     assert (workload.n_jobs, about.about["n_jobs"]) == (1, 1)
@@ -127,20 +127,20 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(
 @pytest.mark.usefixtures("reads")
 def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray) -> None:
     afar = SharedWorkloads(Connection({"kind": "ray", "address": "ray://head:10001"}, []), [])
-    workload, about = afar.get("read", SweepEntry())
+    workload, about = afar.get("read", FakeWorkloads())
     assert (ray.n_puts, ray.asked, workload.n_jobs) == (3, [], 1)
     assert about.about["digest"] == workload.digest
 
 
 def test_what_can_not_be_had_is_made_anew(ray: Ray, shared: SharedWorkloads) -> None:
     for _ in range(2):
-        shared.get("made", SweepEntry())
+        shared.get("made", FakeWorkloads())
         shared.forget("made")
     assert len(ray.asked) == 2
 
 
 def test_the_first_is_said_to_be_made(ray: Ray, shared: SharedWorkloads) -> None:
-    waits = shared.first("made", SweepEntry())
+    waits = shared.first("made", FakeWorkloads())
     assert next(waits) == "making the first workload"
     with pytest.raises(StopIteration) as over:
         next(waits)
@@ -151,7 +151,7 @@ def test_the_first_is_said_to_be_made(ray: Ray, shared: SharedWorkloads) -> None
 def test_clusters_are_built_where_their_workload_was_made(
     ray: Ray, shared: SharedWorkloads
 ) -> None:
-    _, about = shared.get("made", SweepEntry())
+    _, about = shared.get("made", FakeWorkloads())
     cells = [work.spec for work in WORK]
     other = cells[0]._replace(cluster={**RECIPE.cluster, "count": 3})
     _, found = task.sample([other, *cells], lambda: (None, about.clusters))
