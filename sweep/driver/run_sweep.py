@@ -158,7 +158,7 @@ def _track(folder: SweepFolder, settings: Settings) -> str | None:
 
 
 def _note_remote_results(settings: Settings) -> None:
-    """Report the store, the working copy on this machine, and data that is not sent to the store."""
+    """Report the store, the working copy here, and data that stays on this machine."""
     address = remote_results.address_for(settings.results)
     if address is None:
         return

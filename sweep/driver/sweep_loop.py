@@ -128,7 +128,9 @@ class SweepLoop:
     def _prepare(self, grid: Grid) -> PreparedGrid:
         return plan.prepare(grid, self._inputs, self._cache, self.sweep)
 
-    def _run(self, batch: Batch, prepared: PreparedGrid, cached: Flags, answers: CellResults) -> None:
+    def _run(
+        self, batch: Batch, prepared: PreparedGrid, cached: Flags, answers: CellResults
+    ) -> None:
         rows = prepared.rows_to_do(answers.errors)
         if not len(rows):
             return

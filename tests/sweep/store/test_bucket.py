@@ -165,7 +165,7 @@ def test_a_sweep_and_the_same_from_another_machine(
     assert (
         ran.out.splitlines()[-1] == f"s3://results/{tmp_path.name}/here/sweeps/{near.folder.name}"
     )
-    assert "results go to s3://results" in ran.err
+    assert "results are kept in s3://results" in ran.err
     assert {path.name for path in tmp_path.iterdir()} == {*before, "one"}
     found = sweeps(Bucket(address))
     expected = every_file(near.folder)
