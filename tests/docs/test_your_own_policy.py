@@ -71,7 +71,7 @@ def test_earliest_deadline_goes_first(registered):
 
 
 def test_arrays_of_the_page_are_there_and_as_long_as_it_says():
-    table = TEXT.partition("## What a policy may read")[2].partition("## What a plan can say")[0]
+    table = TEXT.partition("## Arrays that a policy may read")[2].partition("## The plan")[0]
     c = crowd(0).columns
     sizes = {"J": len(c.job_submit), "G": len(c.stage_job), "T": len(c.task_duration)}
     sizes |= {"E": len(c.edge_child)} | {f"{k} + 1": n + 1 for k, n in sizes.items()}
