@@ -14,7 +14,15 @@ from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import Stream, stream
 from sim.lineage.worth import BLIND, NONE, POLL
 from sim.published import numbers
-from sim.synth.cosmos.flows import (
+from sim.synth.cosmos.requests import (
+    Downloads,
+    draw_downloads,
+    draw_priorities,
+    draw_widths,
+    like_their_users,
+)
+from sim.synth.cosmos.runs import BEGIN_S, END_S, Finished, Runs, ad_hoc_times, distinct, draw_runs
+from sim.synth.cosmos.workflows import (
     FAST,
     READ_BY_AD_HOC,
     WEEK_S,
@@ -26,14 +34,6 @@ from sim.synth.cosmos.flows import (
     some,
     team_sizes,
 )
-from sim.synth.cosmos.requests import (
-    Downloads,
-    draw_downloads,
-    draw_priorities,
-    draw_widths,
-    like_their_users,
-)
-from sim.synth.cosmos.runs import BEGIN_S, END_S, Finished, Runs, ad_hoc_times, distinct, draw_runs
 
 JOBS_A_DAY = numbers("wing")["cosmos"]["jobs_a_day"]
 RECURRING = numbers("wing")["recurring"]["jobs"]

@@ -14,7 +14,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges, ranks
 from sim.base.random import Stream, stream
 from sim.published import numbers
-from sim.synth.cosmos.flows import WEEK_S, Flows
+from sim.synth.cosmos.workflows import WEEK_S, Flows
 
 _PAPER = numbers("wing")["priorities"]
 HIGH_AD_HOC, INVERTED_TEMPLATES = _PAPER["adhoc_above"], _PAPER["templates_inverted"]

@@ -14,7 +14,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import Stream, stream
-from sim.synth.cosmos.flows import WEEK_S, Flows
+from sim.synth.cosmos.workflows import WEEK_S, Flows
 
 QUIET, BUSY = 0.4, 8.0
 """Of the busiest hour, what happens at any; and how narrow the busy hours are: six hours away from

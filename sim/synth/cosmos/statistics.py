@@ -13,9 +13,9 @@ from sim.base import maths
 from sim.base.arrays import Mask
 from sim.lineage.worth import BLIND
 from sim.published import numbers
-from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import Month
 from sim.synth.cosmos.requests import TOKENS, peak
+from sim.synth.cosmos.workflows import WEEK_S
 
 SHIFT_H = (1, 3, 6, 12)
 

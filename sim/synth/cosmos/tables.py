@@ -10,9 +10,9 @@ from sim.lineage.log_tables import operations_log
 from sim.lineage.logs import make_logs
 from sim.lineage.window import workload as of_window
 from sim.lineage.worth import POLL, JobGraph, RecordedJobs, category, week_workload
-from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import Month, letters
 from sim.synth.cosmos.statistics import wanted_got
+from sim.synth.cosmos.workflows import WEEK_S
 from sim.workload.workload import Workload
 
 

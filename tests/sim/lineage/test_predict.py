@@ -22,8 +22,8 @@ from sim.lineage.predict import (
     reader_columns,
     threshold_table,
 )
-from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import draw_month
+from sim.synth.cosmos.workflows import WEEK_S
 
 # template 0 runs at 0, 10, 20, 30 and (tested) 100, 110; 1 and 2 read what it makes
 TEMPLATE = np.array([0, 1, 0, 1, 2, 0, 1, 0, 0, 1, 1, 0, 2], np.int32)

@@ -13,11 +13,11 @@ from sim.base.errors import InputError
 from sim.cluster.fits import check_fits
 from sim.lineage.files import READ, WRITE
 from sim.synth import cosmos
-from sim.synth.cosmos.flows import WEEK_S
 from sim.synth.cosmos.month import draw_month, letters, queue_shares
 from sim.synth.cosmos.requests import TOKENS, held
 from sim.synth.cosmos.runs import Finished
 from sim.synth.cosmos.statistics import AT_LEAST, TARGETS, statistics
+from sim.synth.cosmos.workflows import WEEK_S
 
 SCALE = 0.05
 
