@@ -1,9 +1,9 @@
-"""Four weeks of an analytics cluster whose jobs depend on each other, like Microsoft's Cosmos.
+"""Four weeks of an analytics cluster with dependencies between jobs, like Microsoft's Cosmos.
 
 After Chung et al., *Unearthing inter-job dependencies for better cluster scheduling*, OSDI 2020.
-The logs of that cluster are private. What is published of them (`published`) is what the
-synthesized ones are drawn to match, and `statistics` says how near they come. docs/wing_workload.md
-has the figures, and what is assumed where the paper is silent.
+The logs of that cluster are private. The synthesized jobs are drawn to match the published
+statistics, and `statistics` measures how near they come. docs/wing_workload.md has the figures, and
+the assumptions where the paper is silent.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ def synthesize(
     """Synthesize the week that is scheduled: the third of four.
 
     Times count from its beginning. Every job is one task that holds ``tokens`` of one pool for as
-    long as it runs. Edges are those between jobs of the week: what was made before it is there.
-    Downloads are those of the week's jobs, up to a week after their end. The history is of the jobs
-    of the two weeks before, with what they were worth (`sim.lineage.worth`). What recurs, what is
-    hard and who polls is found in the logs of these two weeks, as of any (`sim.lineage.workload`).
+    long as it runs. Edges join jobs of the week: outputs made before it exist from the start.
+    Downloads are those of the week's jobs, up to a week after their end. The history consists of
+    the jobs of the two weeks before, with their value (`sim.lineage.worth`). Recurring programs,
+    hard dependencies and polling jobs are found in the logs of these two weeks, as in a user's own
+    (`sim.lineage.workload`).
 
     Parameters
     ----------
@@ -49,16 +50,18 @@ def synthesize(
     seed : int
         Seed of all draws.
     organisations : int, optional
-        How many, at least 5; left out, 150 at full scale and fewer at a smaller one.
+        Number of organisations, at least 5; by default 150 at full scale and fewer at a smaller
+        one.
     rounds : int, optional
-        How far downstream worth is counted: 2^rounds hops, 0 for none; left out, all the way.
+        Distance downstream over which value is counted: 2^rounds hops, 0 for none; by default all
+        the way.
     hard_inputs : int, optional
-        Most inputs that a job can't do without, at least 1: the jobs submitted last of those that
-        its program always reads. Left out, all of these. For ``history="truth"``, as logs do not
-        tell it.
+        Maximum number of hard inputs of a job, at least 1: of the jobs that its program always
+        reads, those submitted last. By default all of these. Needs ``history="truth"``, as logs
+        can't show it.
     history : {"logs", "truth"}
-        Whether programs, hard dependencies and polling jobs are as the profiler finds them, or as
-        they were drawn.
+        Source of programs, hard dependencies and polling jobs: the profiler's findings in the logs,
+        or the values that were drawn.
 
     Returns
     -------
@@ -69,15 +72,17 @@ def synthesize(
     Raises
     ------
     InputError
-        If a number is out of its range, or `hard_inputs` given of logs.
+        If a number is out of its range, or `hard_inputs` is set with ``history="logs"``.
     """
     if hard_inputs is not None and history == "logs":
         raise InputError(
-            f"hard_inputs={hard_inputs} is of what was drawn, and logs do not tell it; add "
-            "history=truth",
+            f"hard_inputs={hard_inputs} needs history=truth: logs do not show how many inputs of "
+            "a job are hard",
             rule="wrong option",
         )
-    from sim.synth.cosmos.month import draw_month  # loads scipy, which naming options needs not
+    from sim.synth.cosmos.month import (
+        draw_month,  # loads scipy, which listing options does not need
+    )
     from sim.synth.cosmos.tables import workload
 
     month = draw_month(scale, seed, organisations, hard_inputs)
@@ -91,7 +96,7 @@ def logs(
     organisations: Organisations | None = None,
     weeks: tuple[int, int] = (-2, 2),
 ) -> Logs:
-    """Return the logs of the same four weeks, as a data platform would have kept them."""
+    """Return the logs of the same four weeks, as a data platform would have written them."""
     from sim.lineage import make_logs  # as above
     from sim.synth.cosmos.month import draw_month
     from sim.synth.cosmos.tables import tables

@@ -1,7 +1,7 @@
-"""What people ask for: priorities and tokens of their jobs, and downloads of what these make.
+"""Priorities and tokens of jobs, and downloads of their outputs.
 
-Users mostly give the priority of the script that they started from. Widths are so that requests are
-what they should be of queues and cluster.
+Users mostly keep the priority of the script from which they started. Token counts are scaled so
+that requests reach their published peak of the cluster, and in proportion to the queues.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges, ranks
 from sim.base.random import Stream, stream
 from sim.published import numbers
-from sim.synth.cosmos.workflows import WEEK_S, Flows
+from sim.synth.cosmos.workflows import WEEK_S, Workflows
 
 _PAPER = numbers("wing")["priorities"]
 HIGH_AD_HOC, INVERTED_TEMPLATES = _PAPER["adhoc_above"], _PAPER["templates_inverted"]
@@ -23,89 +23,100 @@ PEAK = numbers("wing")["cosmos"]["peak"]
 
 
 INHERITED = 0.7
-"""Workflows whose priority is that of an earlier one of the organisation; an assumption (§2.2)."""
+"""Share of workflows with the priority of an earlier one of the organisation; an assumption
+(§2.2)."""
 SLOW = 1.0
-"""Programs above what they read are of slow workflows first: few jobs, for so many programs."""
+"""Preference for slow workflows among the programs that are raised above their inputs: these have
+few jobs for their number of programs."""
 PARTS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.18, 0.12)
-"""Shares of programs that may be: fewer of more workflows."""
+"""Tried shares of programs that may be raised: the smaller, the more workflows are affected."""
 HIGHEST = 1000
 STEP = 10
 """Priorities are whole multiples of the step, from one step to the highest."""
 
 
 def draw_priorities(
-    flows: Flows, program: I8, organisation: I8, up: I8, down: I8, submit_s: F8, seed: int
+    workflows: Workflows, program: I8, organisation: I8, up: I8, down: I8, submit_s: F8, seed: int
 ) -> F8:
     """Draw a priority for each job; see `sim.synth.cosmos.month.Month`.
 
-    A program gets its highest consumer's, if that is above its workflow's; then some go below one.
+    A program gets the highest priority of its consumers, if that is above its workflow's; then some
+    consumers are raised above their inputs.
     """
     rng = stream(seed, "synth", "cosmos", "priorities")
-    own = _workflows(flows, rng)[flows.flow]
+    program_priority = _workflow_priorities(workflows, rng)[workflows.workflow]
     recurring = program >= 0
-    both = recurring[up] & recurring[down]
-    pair = np.unique(program[up[both]] * len(own) + program[down[both]])
-    a, b = pair // len(own), pair % len(own)
-    a, b = a[a != b], b[a != b]
-    lifted = own.copy()
+    is_recurring_edge = recurring[up] & recurring[down]
+    pair = np.unique(
+        program[up[is_recurring_edge]] * len(program_priority) + program[down[is_recurring_edge]]
+    )
+    producer, consumer = pair // len(program_priority), pair % len(program_priority)
+    producer, consumer = producer[producer != consumer], consumer[producer != consumer]
+    lifted = program_priority.copy()
     while True:
-        before = lifted.copy()
-        np.maximum.at(lifted, a, lifted[b])
-        if (lifted == before).all():
+        previous = lifted.copy()
+        np.maximum.at(lifted, producer, lifted[consumer])
+        if (lifted == previous).all():
             break
-    ticket = rng.random(len(own))
-    above = lifted.copy()  # what a program that is raised gets: more than all that it reads
-    np.maximum.at(above, b, lifted[a])
-    above += STEP * (1 + np.floor(rng.random(len(own)) * 20))
+    ticket = rng.random(len(program_priority))
+    above = lifted.copy()  # priority of a program that is raised: above all that it reads
+    np.maximum.at(above, consumer, lifted[producer])
+    above += STEP * (1 + np.floor(rng.random(len(program_priority)) * 20))
     dice = rng.random((2, len(program)))
-    best, least = np.zeros(0), np.inf
+    best, min_error = np.zeros(0), np.inf
     for part in PARTS:
-        late = SLOW * maths.log(168.0 / flows.period_h) + rng.random(len(flows.organisation))
-        turn = ranks(late)[flows.flow]
-        may = np.unique(b[ticket[b] < part])
-        may = may[np.lexsort((ticket[may], turn[may]))]
-        of_program = _raised(may, above, lifted, a, b)
-        priority = np.where(recurring, of_program[program], 0.0)
-        priority = np.where(recurring, priority, _ad_hoc(recurring, organisation, priority, dice))
-        behind = np.zeros(len(program), dtype=bool)
-        behind[down[priority[up] < priority[down]]] = True
-        above_them = len(np.unique(a[of_program[a] < of_program[b]])) / len(own)
-        off = abs(behind.mean() - INVERTED_JOBS) + abs(above_them - INVERTED_TEMPLATES)
-        if off < least:
-            best, least = priority, float(off)
+        lateness = SLOW * maths.log(168.0 / workflows.period_h) + rng.random(
+            len(workflows.organisation)
+        )
+        turn = ranks(lateness)[workflows.workflow]
+        candidates = np.unique(consumer[ticket[consumer] < part])
+        candidates = candidates[np.lexsort((ticket[candidates], turn[candidates]))]
+        raised = _raise_programs(candidates, above, lifted, producer, consumer)
+        priority = np.where(recurring, raised[program], 0.0)
+        priority = np.where(
+            recurring, priority, _ad_hoc_priorities(recurring, organisation, priority, dice)
+        )
+        depends_on_lower = np.zeros(len(program), dtype=bool)
+        depends_on_lower[down[priority[up] < priority[down]]] = True
+        inverted = len(np.unique(producer[raised[producer] < raised[consumer]])) / len(
+            program_priority
+        )
+        error = abs(depends_on_lower.mean() - INVERTED_JOBS) + abs(inverted - INVERTED_TEMPLATES)
+        if error < min_error:
+            best, min_error = priority, float(error)
     return best
 
 
-def _workflows(flows: Flows, rng: Stream) -> F8:
-    fresh = STEP * rng.integers(10, HIGHEST // STEP - 9, size=len(flows.organisation))
-    copies = rng.random(len(fresh)) < INHERITED
-    pick = rng.random(len(fresh))
-    out = fresh.astype(np.float64)
-    order = np.argsort(flows.organisation, kind="stable")
-    owner = flows.organisation[order]
+def _workflow_priorities(workflows: Workflows, rng: Stream) -> F8:
+    new_priority = STEP * rng.integers(10, HIGHEST // STEP - 9, size=len(workflows.organisation))
+    inherits = rng.random(len(new_priority)) < INHERITED
+    pick = rng.random(len(new_priority))
+    priority = new_priority.astype(np.float64)
+    order = np.argsort(workflows.organisation, kind="stable")
+    owner = workflows.organisation[order]
     start = np.searchsorted(owner, owner, "left")
     for i, row in enumerate(order):
-        if copies[row] and i > start[i]:
-            out[row] = out[order[start[i] + int(pick[row] * (i - start[i]))]]
-    return out
+        if inherits[row] and i > start[i]:
+            priority[row] = priority[order[start[i] + int(pick[row] * (i - start[i]))]]
+    return priority
 
 
-def _raised(may: I8, above: F8, priority: F8, a: I8, b: I8) -> F8:
-    """Raise programs of `may`, from the first on, until enough have a consumer above themselves."""
-    wanted = round(INVERTED_TEMPLATES * len(priority))
-    low, high = 0, len(may)
+def _raise_programs(candidates: I8, above: F8, priority: F8, producer: I8, consumer: I8) -> F8:
+    """Raise the first of `candidates` until enough programs have a consumer above themselves."""
+    n_target = round(INVERTED_TEMPLATES * len(priority))
+    low, high = 0, len(candidates)
     while True:
         n = (low + high) // 2
         raised = priority.copy()
-        raised[may[:n]] = above[may[:n]]
+        raised[candidates[:n]] = above[candidates[:n]]
         if low >= high:
             return raised
-        got = len(np.unique(a[raised[a] < raised[b]]))
-        low, high = (n + 1, high) if got < wanted else (low, n)
+        n_raised = len(np.unique(producer[raised[producer] < raised[consumer]]))
+        low, high = (n + 1, high) if n_raised < n_target else (low, n)
 
 
-def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
-    """Give so many ad hoc jobs a priority above their queue's average recurring job."""
+def _ad_hoc_priorities(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
+    """Draw priorities of ad hoc jobs, `HIGH_AD_HOC` of them above their queue's recurring mean."""
     n = int(organisation.max()) + 1
     total = np.bincount(organisation[recurring], priority[recurring], n)
     count = np.bincount(organisation[recurring], minlength=n)
@@ -113,39 +124,41 @@ def _ad_hoc(recurring: Mask, organisation: I8, priority: F8, dice: F8) -> F8:
     step = np.floor(mean / STEP)
     high = step + 1 + np.floor(dice[1] * np.maximum(HIGHEST / STEP - step, 1))
     low = np.maximum(1, np.floor(dice[1] * step))
-    out: F8 = STEP * np.where(dice[0] < HIGH_AD_HOC, high, low)
-    return out
+    ad_hoc_priority: F8 = STEP * np.where(dice[0] < HIGH_AD_HOC, high, low)
+    return ad_hoc_priority
 
 
 USER = 0.6
-"""Of the variance of ad hoc jobs' sizes, what their user tells: scripts are inherited (§2.2).
-Calibrated on what oracles gain (docs/wing_workload.md)."""
+"""Share of the variance of ad hoc jobs' sizes between users: scripts are inherited (§2.2).
+Calibrated on the gain of oracles (docs/wing_workload.md)."""
 
 
-def like_their_users(user: I8, rng: Stream) -> F8:
-    """Draw normal numbers for jobs, of which their users' part is `USER` of the variance."""
-    part = rng.normal(size=int(user.max(initial=0)) + 1)[user]
-    out: F8 = np.sqrt(USER) * part + np.sqrt(1 - USER) * rng.normal(size=len(user))
-    return out
+def draw_user_scores(user: I8, rng: Stream) -> F8:
+    """Draw standard normal scores of jobs, with the share `USER` of the variance between users."""
+    user_score = rng.normal(size=int(user.max(initial=0)) + 1)[user]
+    score: F8 = np.sqrt(USER) * user_score + np.sqrt(1 - USER) * rng.normal(size=len(user))
+    return score
 
 
 TOKENS = 100_000
-"""Of the whole cluster at capacity 1, whatever the scale."""
+"""Tokens of the whole cluster at capacity 1, at every scale."""
 SPREAD = 1.0
-"""Of widths, of programs and of ad hoc jobs; not published."""
+"""Spread of the logarithm of the tokens of programs and of ad hoc jobs; not published."""
 LEAN = 0.5
-"""Peaks of organisations' requests go by their queues' sizes to this power, as their numbers of
-jobs do: small queues are fuller. Calibrated on user priorities (docs/wing_workload.md)."""
+"""Peaks of organisations' requests are proportional to their queues' sizes to this power, as their
+numbers of jobs are: small queues are fuller. Calibrated on user priorities
+(docs/wing_workload.md)."""
 UNEVEN, FULLEST = 0.5, 1.8
-"""Peaks of an organisation's requests, of its queue's size: spread, and most. Not published;
-calibrated on user priorities alone (docs/wing_workload.md)."""
+"""Peak of an organisation's requests relative to its queue's size: spread and maximum. Not
+published; calibrated on user priorities alone (docs/wing_workload.md)."""
 WIDEST = 0.1
-"""Of its queue that a job holds at most, so that it fits a fifth of the cluster; calibrated too."""
+"""Maximum share of its queue that a job holds, so that it fits a fifth of the cluster; calibrated
+too."""
 PEAK_WINDOW_S = 3600.0
 
 
 def draw_widths(
-    flows: Flows,
+    workflows: Workflows,
     program: I8,
     organisation: I8,
     user: I8,
@@ -154,55 +167,59 @@ def draw_widths(
     share: F8,
     seed: int,
 ) -> I8:
-    """Draw how many tokens each job holds; see `sim.synth.cosmos.month.Month`.
+    """Draw the tokens of each job; see `sim.synth.cosmos.month.Month`.
 
-    The peak of an organisation's requests is in proportion to its queue, but for `UNEVEN`;
-    requests of all peak at `PEAK`.
+    The peak of an organisation's requests follows the size of its queue (`LEAN`), with the spread
+    `UNEVEN`; the requests of all peak at `PEAK`.
     """
     rng = stream(seed, "synth", "cosmos", "widths")
-    own = maths.exp(SPREAD * rng.normal(size=len(flows.flow)))
-    single = maths.exp(SPREAD * like_their_users(user, rng))
-    width = np.where(program >= 0, own[program], single)
-    wish = maths.power(share, LEAN) * maths.exp(UNEVEN * rng.normal(size=len(share)))
-    most = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]
-    third = (submit_s >= 0) & (submit_s < WEEK_S)
-    rows = [np.flatnonzero(third & (organisation == o)) for o in range(len(share))]
+    program_width = maths.exp(SPREAD * rng.normal(size=len(workflows.workflow)))
+    ad_hoc_width = maths.exp(SPREAD * draw_user_scores(user, rng))
+    width = np.where(program >= 0, program_width[program], ad_hoc_width)
+    target_scale = maths.power(share, LEAN) * maths.exp(UNEVEN * rng.normal(size=len(share)))
+    max_tokens = np.maximum(np.floor(WIDEST * share * TOKENS), 1.0)[organisation]
+    in_week = (submit_s >= 0) & (submit_s < WEEK_S)
+    rows = [np.flatnonzero(in_week & (organisation == o)) for o in range(len(share))]
     factor = np.ones(len(share))
     level = float(TOKENS)
     for _ in range(8):
-        tokens = _whole(width * factor[organisation], most)
-        top = np.array([peak(submit_s[r], duration_s[r], tokens[r]) for r in rows])
-        aim = np.minimum(level * wish, FULLEST * share * TOKENS)
-        factor *= np.clip(aim / np.maximum(top, 1.0), 0.1, 10.0)
+        tokens = _round_tokens(width * factor[organisation], max_tokens)
+        peak = np.array([peak_tokens(submit_s[r], duration_s[r], tokens[r]) for r in rows])
+        target = np.minimum(level * target_scale, FULLEST * share * TOKENS)
+        factor *= np.clip(target / np.maximum(peak, 1.0), 0.1, 10.0)
         factor = np.minimum(factor, np.maximum(3 * WIDEST * share * TOKENS, 1.0))
-        level *= PEAK * TOKENS / peak(submit_s[third], duration_s[third], tokens[third])
+        level *= (
+            PEAK * TOKENS / peak_tokens(submit_s[in_week], duration_s[in_week], tokens[in_week])
+        )
     width = width * factor[organisation]
     low, high = -3.0, 3.0
     for _ in range(30):
-        tokens = _whole(width * maths.exp((low + high) / 2), most)
-        over = peak(submit_s[third], duration_s[third], tokens[third]) > PEAK * TOKENS
-        low, high = (low, (low + high) / 2) if over else ((low + high) / 2, high)
-    return _whole(width * maths.exp(low), most).astype(np.int64)
+        tokens = _round_tokens(width * maths.exp((low + high) / 2), max_tokens)
+        is_over = (
+            peak_tokens(submit_s[in_week], duration_s[in_week], tokens[in_week]) > PEAK * TOKENS
+        )
+        low, high = (low, (low + high) / 2) if is_over else ((low + high) / 2, high)
+    return _round_tokens(width * maths.exp(low), max_tokens).astype(np.int64)
 
 
-def _whole(width: F8, most: F8) -> F8:
-    return np.clip(np.rint(width), 1.0, most)
+def _round_tokens(width: F8, max_tokens: F8) -> F8:
+    return np.clip(np.rint(width), 1.0, max_tokens)
 
 
-def peak(submit_s: F8, duration_s: F8, tokens: F8) -> float:
-    """Return the most tokens held on average in an hour of the week from 0, if no job waits."""
-    return float(held(submit_s, duration_s, tokens)[1:].max())
+def peak_tokens(submit_s: F8, duration_s: F8, tokens: F8) -> float:
+    """Return the largest mean of tokens held in an hour of the week from 0, if no job waits."""
+    return float(hourly_tokens(submit_s, duration_s, tokens)[1:].max())
 
 
-def held(submit_s: F8, duration_s: F8, tokens: F8) -> F8:
-    """Return the tokens held on average in each hour of the week from 0, if no job waits."""
+def hourly_tokens(submit_s: F8, duration_s: F8, tokens: F8) -> F8:
+    """Return the mean tokens held in each hour of the week from 0, if no job waits."""
     edges = np.arange(0.0, WEEK_S + 1.0, PEAK_WINDOW_S)
     order = np.argsort(submit_s, kind="stable")
-    done = _integral(submit_s[order], tokens[order], edges)
+    token_s = _integral(submit_s[order], tokens[order], edges)
     finish = submit_s + duration_s
     order = np.argsort(finish, kind="stable")
-    done -= _integral(finish[order], tokens[order], edges)
-    return np.diff(done) / PEAK_WINDOW_S
+    token_s -= _integral(finish[order], tokens[order], edges)
+    return np.diff(token_s) / PEAK_WINDOW_S
 
 
 def _integral(time_s: F8, tokens: F8, edges: F8) -> F8:
@@ -210,120 +227,122 @@ def _integral(time_s: F8, tokens: F8, edges: F8) -> F8:
     count = np.searchsorted(time_s, edges, "right")
     total = np.concatenate([[0.0], np.cumsum(tokens)])[count]
     moment = np.concatenate([[0.0], np.cumsum(tokens * time_s)])[count]
-    out: F8 = total * edges - moment
-    return out
+    integral: F8 = total * edges - moment
+    return integral
 
 
 VALUE_RATIO = numbers("wing")["cosmos"]["value_ratio"]
 
 VALUED = 1.0
-"""Jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's line; the
-lower half of the jobs has one. Below 1 the distribution ends early, and the rest have none."""
+"""Share of jobs that are downloaded at all. Whole numbers of downloads lie in steps below Zipf's
+line; the lower half of the jobs has one. Below 1 the distribution ends early, and the rest have
+none."""
 NOISE = (-1.9, 0.9)
-"""Mean and spread of the logarithm of how much runs of a program differ in value."""
+"""Mean and spread, over programs, of the logarithm of the variation of value between their runs."""
 LAST = 0.75
-"""How much more the programs at the end of a workflow are downloaded, as a logarithm."""
+"""Logarithm of the extra downloads of programs at the end of a workflow."""
 FIRST_H, FIRST_SPREAD = 26.0, 1.0
 SOON, SOON_H = 0.05, 0.25
-"""From the end of a job to its first download: median over programs, and spread; and programs whose
-output is fetched soon, with their median. Both are what the shiftable jobs ask for."""
+"""Time from the end of a job to its first download: median over programs, and spread; share of
+programs whose output is fetched soon, and their median. Both are set by the published shares of
+shiftable jobs."""
 EARLY = 0.7
-"""The first of n downloads comes n to this power sooner. Calibrated, as `MORE_DAYS` is, on user
-priorities alone."""
+"""The first of n downloads comes sooner by the factor n to this power. Calibrated, as `MORE_DAYS`
+is, on user priorities alone."""
 MORE_DAYS = 0.2
 """Mean time from the first download to the others. Not published; calibrated on user priorities
 alone (docs/wing_workload.md)."""
 FAMOUS = 20
-"""Recurring jobs of a week that are worth more than any ad hoc one; an assumption."""
-MOST_TIMES = 12
-"""Downloads of a job are told apart up to so many; more come several at a time."""
+"""Recurring jobs of a week with a higher value than any ad hoc one; an assumption."""
+MAX_TIMES = 12
+"""Maximum number of distinct download times of a job; further downloads share these times."""
 
 
 @dataclass(frozen=True, eq=False)
 class Downloads:
-    """D times at which outputs are downloaded, by job and then time."""
+    """D times at which outputs are downloaded, sorted by job and then time."""
 
-    job: I8  # of which job, and how many
-    time_s: F8  # when: within a week of the end of the job
-    n: I8
+    job: I8  # row of the job
+    time_s: F8  # within a week of the end of the job
+    n: I8  # number of downloads at that time
 
 
 def draw_downloads(
-    flows: Flows, program: I8, submit_s: F8, finish_s: F8, up: I8, down: I8, seed: int
+    workflows: Workflows, program: I8, submit_s: F8, finish_s: F8, up: I8, down: I8, seed: int
 ) -> Downloads:
-    """Draw who downloads what: of the jobs of each week, the i-th most valued one C / i times."""
+    """Draw downloads: of the jobs of each week, the i-th most valuable one has C / i (Zipf)."""
     rng = stream(seed, "synth", "cosmos", "value")
-    n_programs = len(flows.flow)
+    n_programs = len(workflows.workflow)
     recurring = program >= 0
-    size = np.bincount(flows.flow)
-    end = LAST * (flows.place + 1) / size[flows.flow]
-    base = -maths.log1p(-_even(flows.weight, rng)) + end
+    size = np.bincount(workflows.workflow)
+    end = LAST * (workflows.position + 1) / size[workflows.workflow]
+    program_score = -maths.log1p(-_uniform_over_runs(workflows.weight, rng)) + end
     spread = maths.exp(NOISE[0] + NOISE[1] * rng.normal(size=n_programs))
     score = np.where(
         recurring,
-        base[program] + spread[program] * rng.normal(size=len(program)),
+        program_score[program] + spread[program] * rng.normal(size=len(program)),
         rng.exponential(size=len(program)),
     )
     week = np.clip(np.floor(submit_s / WEEK_S), -2, 1).astype(np.int64) + 2
     value = _zipf(score, recurring, week)
-    return _times(flows, program, finish_s, value, rng)
+    return _times(workflows, program, finish_s, value, rng)
 
 
-def _even(weight: F8, rng: Stream) -> F8:
-    """Draw numbers between 0 and 1 so that runs, `weight` of each program, are spread evenly."""
+def _uniform_over_runs(weight: F8, rng: Stream) -> F8:
+    """Draw scores of programs from 0 to 1 that are uniform over runs, `weight` per program."""
     order = rng.permutation(len(weight))
-    part = np.empty(len(weight))
-    part[order] = np.cumsum(weight[order]) - weight[order] * rng.random(len(weight))
-    out: F8 = np.clip(part / weight.sum(), 1e-9, 1 - 1e-9)
-    return out
+    position = np.empty(len(weight))
+    position[order] = np.cumsum(weight[order]) - weight[order] * rng.random(len(weight))
+    score: F8 = np.clip(position / weight.sum(), 1e-9, 1 - 1e-9)
+    return score
 
 
 def _zipf(score: F8, recurring: Mask, week: I8) -> I8:
-    """Rank the jobs of each week, ad hoc ones lower by what gives recurring ones their part."""
+    """Rank the jobs of each week; a penalty of ad hoc ones gives recurring ones their share."""
     value = np.zeros(len(score), dtype=np.int64)
     for number in range(4):
         rows = np.flatnonzero(week == number)
-        best, least = None, np.inf
+        best_value, min_error = None, np.inf
         low, high = -4.0, 12.0
         top = np.sort(score[rows[recurring[rows]]])[-FAMOUS:].min(initial=np.inf)
         cap = np.where(recurring[rows], np.inf, top)
         for _ in range(30):
-            less = (low + high) / 2
-            shifted = score[rows] - np.where(recurring[rows], 0.0, less)
+            penalty = (low + high) / 2
+            shifted = score[rows] - np.where(recurring[rows], 0.0, penalty)
             order = np.argsort(-np.minimum(shifted, cap), kind="stable")
             ranked = np.zeros(len(rows), dtype=np.int64)
             ranked[order] = (VALUED * len(rows) / (np.arange(len(rows)) + 1.0)).astype(np.int64)
-            mine = int(ranked[recurring[rows]].sum())
-            ratio = mine / max(int(ranked.sum()) - mine, 1)
-            if abs(maths.log(max(ratio, 1e-9) / VALUE_RATIO)) < least:
-                best, least = ranked, abs(maths.log(max(ratio, 1e-9) / VALUE_RATIO))
-            low, high = (less, high) if ratio < VALUE_RATIO else (low, less)
-        if best is not None:
-            value[rows] = best
+            recurring_value = int(ranked[recurring[rows]].sum())
+            ratio = recurring_value / max(int(ranked.sum()) - recurring_value, 1)
+            if abs(maths.log(max(ratio, 1e-9) / VALUE_RATIO)) < min_error:
+                best_value, min_error = ranked, abs(maths.log(max(ratio, 1e-9) / VALUE_RATIO))
+            low, high = (penalty, high) if ratio < VALUE_RATIO else (low, penalty)
+        if best_value is not None:
+            value[rows] = best_value
     return value
 
 
-def _first_h(part: F8) -> F8:
-    """Return the time to the first download, of the share `part` of programs that are sooner."""
-    late = part >= SOON
-    within = np.where(late, (part - SOON) / (1 - SOON), part / SOON)
-    median = np.where(late, FIRST_H, SOON_H)
+def _first_h(quantile: F8) -> F8:
+    """Return the time to the first download at the quantile `quantile` over programs."""
+    is_late = quantile >= SOON
+    within = np.where(is_late, (quantile - SOON) / (1 - SOON), quantile / SOON)
+    median = np.where(is_late, FIRST_H, SOON_H)
     return median * maths.exp(FIRST_SPREAD * maths.normal_quantile(np.clip(within, 1e-9, 1 - 1e-9)))
 
 
-def _times(flows: Flows, program: I8, finish_s: F8, value: I8, rng: Stream) -> Downloads:
-    typical = 3600.0 * _first_h(_even(flows.weight, rng))
-    single = 3600.0 * _first_h(rng.random(len(program)))
-    first = np.where(program >= 0, typical[program], single)
-    first *= maths.exp(0.3 * rng.normal(size=len(program)))
-    first *= maths.power(np.maximum(value, 1).astype(np.float64), -EARLY)
-    count = np.minimum(value, MOST_TIMES)
+def _times(workflows: Workflows, program: I8, finish_s: F8, value: I8, rng: Stream) -> Downloads:
+    program_s = 3600.0 * _first_h(_uniform_over_runs(workflows.weight, rng))
+    ad_hoc_s = 3600.0 * _first_h(rng.random(len(program)))
+    first_s = np.where(program >= 0, program_s[program], ad_hoc_s)
+    first_s *= maths.exp(0.3 * rng.normal(size=len(program)))
+    first_s *= maths.power(np.maximum(value, 1).astype(np.float64), -EARLY)
+    count = np.minimum(value, MAX_TIMES)
     job = np.repeat(np.arange(len(program)), count)
     number = ranges(np.zeros(len(program), dtype=np.int64), count)
     n = value[job] // count[job] + (number < value[job] % count[job])
-    more = rng.exponential(MORE_DAYS * 86_400.0, len(job))
-    delay = first[job] + np.where(number == 0, 0.0, more)
-    delay = np.where(delay < WEEK_S, delay, WEEK_S * (1 - rng.random(len(job)) / 2))
-    time = finish_s[job] + delay
-    order = np.lexsort((time, job))
-    return Downloads(job[order], time[order], n[order])
+    extra_s = rng.exponential(MORE_DAYS * 86_400.0, len(job))
+    delay_s = first_s[job] + np.where(number == 0, 0.0, extra_s)
+    delay_s = np.where(delay_s < WEEK_S, delay_s, WEEK_S * (1 - rng.random(len(job)) / 2))
+    time_s = finish_s[job] + delay_s
+    order = np.lexsort((time_s, job))
+    return Downloads(job[order], time_s[order], n[order])

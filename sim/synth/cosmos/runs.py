@@ -1,7 +1,7 @@
-"""Runs of recurring programs over four weeks: when each starts and ends, and what it reads.
+"""Runs of recurring programs over four weeks: start, end and reads of each.
 
-With when in the day and the week things happen (`hours`), and the last runs of a program that are
-there (`Finished`), as ad hoc jobs have them too.
+Ad hoc jobs share two parts of it: the distribution of times over the day and the week (`hours`),
+and the search for a program's last finished runs (`FinishedRuns`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.random import Stream, stream
-from sim.synth.cosmos.workflows import WEEK_S, Flows
+from sim.synth.cosmos.workflows import WEEK_S, Workflows
 
 QUIET, BUSY = 0.4, 8.0
-"""Of the busiest hour, what happens at any; and how narrow the busy hours are: six hours away from
-the busiest e^-BUSY of the rest happens. Calibrated on how often requests exceed 40 % of the
+"""Base rate at any hour, relative to the peak of the busy hours; and the narrowness of that peak,
+which falls to e^-BUSY six hours from it. Calibrated on how often requests exceed 40 % of the
 cluster, and on user priorities (docs/wing_workload.md)."""
 BUSIEST_H = 10.0
 
 WEEKEND = 0.7
-"""Ad hoc jobs on a day of the weekend, of those on a weekday; not published."""
+"""Ad hoc jobs on a day of the weekend, relative to a weekday; not published."""
 _DAY_S = 86_400.0
 
 
 def daily_offset(period_s: F8, rng: Stream) -> F8:
-    """Draw when within their period workflows start, most of the daily ones in busy hours."""
+    """Draw the start of workflows within their period, mostly in busy hours for daily ones."""
     hour = hours(len(period_s), rng)
     day = np.floor(rng.random(len(period_s)) * np.maximum(period_s / _DAY_S, 1.0))
     return (day * _DAY_S + hour * 3600.0) % period_s
@@ -46,40 +46,42 @@ def hours(n: int, rng: Stream) -> F8:
 
 
 def ad_hoc_times(n: int, weeks: int, rng: Stream) -> F8:
-    """Draw times in so many weeks from 0, ascending: more by day, and on weekdays."""
+    """Draw n ascending times in `weeks` weeks from 0: more by day, and on weekdays."""
     weight = np.array([1.0, 1.0, 1.0, 1.0, 1.0, WEEKEND, WEEKEND])
     day = rng.choice(7, size=n, p=weight / weight.sum()) + 7 * rng.integers(weeks, size=n)
     return np.sort(day * _DAY_S + hours(n, rng) * 3600.0)
 
 
-class Finished:
-    """The runs of each program in the order in which they end."""
+class FinishedRuns:
+    """Runs of each program in order of their end, to look up the last ones before a time."""
 
     def __init__(self, program: I8, finish_s: F8, n_programs: int) -> None:
         self.order = np.lexsort((finish_s, program))
         self.finish_s = finish_s[self.order]
         self.first = np.searchsorted(program[self.order], np.arange(n_programs + 1))
 
-    def last(self, program: I8, by_s: F8, back: I8) -> I8:
-        """Return the run of each program that ended as the last by a time, or `back` before it."""
+    def last_before(self, program: I8, time_s: F8, back: I8) -> I8:
+        """Return programs' last run that ended by a time, or `back` runs before; -1 for none."""
         low, high = self.first[program], self.first[program + 1]
         begin = low.copy()
         while True:  # all queries halve their range at once
-            open_ = low < high
-            if not open_.any():
+            unresolved = low < high
+            if not unresolved.any():
                 break
             middle = (low + high) // 2
-            there = open_ & (self.finish_s[np.minimum(middle, len(self.finish_s) - 1)] <= by_s)
-            low = np.where(there, middle + 1, low)
-            high = np.where(open_ & ~there, middle, high)
-        at = low - 1 - back
-        return np.where(at >= begin, self.order[np.maximum(at, 0)], -1)
+            is_finished = unresolved & (
+                self.finish_s[np.minimum(middle, len(self.finish_s) - 1)] <= time_s
+            )
+            low = np.where(is_finished, middle + 1, low)
+            high = np.where(unresolved & ~is_finished, middle, high)
+        position = low - 1 - back
+        return np.where(position >= begin, self.order[np.maximum(position, 0)], -1)
 
 
-def distinct(up: I8, down: I8, hard: Mask) -> tuple[I8, I8, Mask]:
-    """Return the pairs that name a run, each once, by `down` and `up`."""
-    known = np.flatnonzero(up >= 0)
-    order = known[np.lexsort((up[known], down[known]))]
+def distinct_edges(up: I8, down: I8, hard: Mask) -> tuple[I8, I8, Mask]:
+    """Drop duplicate edges and those without a run (`up` < 0); sort by `down`, then `up`."""
+    edges = np.flatnonzero(up >= 0)
+    order = edges[np.lexsort((up[edges], down[edges]))]
     up, down = up[order], down[order]
     new = np.ones(len(up), dtype=bool)
     new[1:] = (up[1:] != up[:-1]) | (down[1:] != down[:-1])
@@ -87,71 +89,75 @@ def distinct(up: I8, down: I8, hard: Mask) -> tuple[I8, I8, Mask]:
 
 
 BEGIN_S, END_S = -2 * WEEK_S, 2 * WEEK_S
-"""The four weeks; 0 is where the third begins."""
+"""The four weeks; the third begins at 0."""
 MEDIAN_S, SPREAD = 800.0, 1.8
-"""Of the run times of daily programs; longer ones have longer runs, by the power 0.4."""
+"""Run times of daily programs: median and spread; they grow with the period to the power 0.4."""
 LONGEST = 0.3
-"""Run time at most, of the period; and eight hours."""
+"""Maximum run time as a share of the period; it is also at most eight hours."""
 NOISE = (-1.6, 0.8)
-"""Mean and spread of the logarithm of how much a program's runs differ."""
+"""Mean and spread, over programs, of the logarithm of the variation between a program's runs."""
 DRIFT = 0.08
-"""How much a program's run time changes from week to week."""
+"""Spread of a program's change of run time from week to week."""
 LATE = 0.2
-"""How late a workflow that waits for data may start, of its period."""
-LAG_S, MOST_LAG_S = 180.0, 840.0
-"""From the last input to the job that polls for it: mean, and most (Table 1: 15 minutes)."""
+"""Maximum delay of a workflow that waits for data, as a share of its period."""
+LAG_S, MAX_LAG_S = 180.0, 840.0
+"""Lag from the last input to the job that polls for it: mean and maximum (Table 1: 15 minutes)."""
 MARGIN = (0.003, 1.6)
-"""From the planned end of inputs to a clocked job: median, of the period, and spread. Calibrated
-on user priorities alone (docs/wing_workload.md)."""
+"""Margin from the planned end of inputs to a job that starts by the clock: median, as a share of
+the period, and spread. Calibrated on user priorities alone (docs/wing_workload.md)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """N runs, program by program, each program's by number."""
+    """N runs, program by program, each program's in order."""
 
-    program: I8  # which program ran
-    submit_s: F8  # when, from the beginning of the third week, and for how long
+    program: I8
+    submit_s: F8  # from the beginning of the third week
     duration_s: F8
     lag_s: F8  # from the last input to the submission of a job that polls
-    up: I8  # rows that were read, and that read them
-    down: I8
-    # whether the job can't do without: it reads that program every time, one run or as many as
-    # always. Its own last run it can do without, as it would never recover otherwise
+    up: I8  # rows that are read
+    down: I8  # rows that read them
+    # hard inputs: the job reads that program every time, and always as many runs of it. Its own
+    # last run is never hard, as the program would never recover from a failure otherwise
     hard: Mask
 
 
-def draw_runs(flows: Flows, seed: int) -> Runs:
+def draw_runs(workflows: Workflows, seed: int) -> Runs:
     """Draw the runs of all programs in the four weeks, as if none ever waited for resources."""
     rng = stream(seed, "synth", "cosmos", "runs")
-    period_s = flows.period_h * 3600.0
+    period_s = workflows.period_h * 3600.0
     count = np.rint((END_S - BEGIN_S) / period_s).astype(np.int64)
     begin_s = BEGIN_S + daily_offset(period_s, rng)
-    late_s = np.where(flows.blind, 0.0, LATE * period_s)
+    late_s = np.where(workflows.blind, 0.0, LATE * period_s)
     flow_first = np.cumsum(count) - count
     flow_row = np.repeat(np.arange(len(count)), count)
     number = np.arange(count.sum()) - flow_first[flow_row]
     base_s = begin_s[flow_row] + number * period_s[flow_row]
     base_s += late_s[flow_row] * rng.beta(2, 3, len(flow_row))
 
-    n_runs = count[flows.flow]
+    n_runs = count[workflows.workflow]
     first = np.cumsum(n_runs) - n_runs
     program = np.repeat(np.arange(len(n_runs)), n_runs)
-    base = base_s[flow_first[flows.flow][program] + np.arange(len(program)) - first[program]]
-    typical_s, spread = _typical(period_s[flows.flow], rng)
-    duration = _durations(typical_s, spread, program, base, period_s[flows.flow], rng)
-    lag_s = np.minimum(rng.exponential(LAG_S, len(program)), MOST_LAG_S)
-    offset_s = _planned(flows, typical_s * maths.exp(1.5 * spread), period_s, rng)
+    base = base_s[
+        flow_first[workflows.workflow][program] + np.arange(len(program)) - first[program]
+    ]
+    typical_s, spread = _typical(period_s[workflows.workflow], rng)
+    duration = _durations(typical_s, spread, program, base, period_s[workflows.workflow], rng)
+    lag_s = np.minimum(rng.exponential(LAG_S, len(program)), MAX_LAG_S)
+    offset_s = _planned_starts(workflows, typical_s * maths.exp(1.5 * spread), period_s, rng)
 
-    made = flows.up != flows.down
-    edge = np.flatnonzero(made)
-    reads = _reads(flows, edge, first, n_runs, base, rng)
-    submit = _submissions(flows, base, offset_s, program, first, duration, lag_s, reads)
-    up, down, of = _with_last_runs(flows, reads, first, n_runs, base, rng)
-    up, down, of = _there(up, down, of, first, flows.up, submit + duration, submit)
-    hard = (flows.optional[of] == 1.0) & made[of]
-    far = _from_elsewhere(flows, program, submit, submit + duration, first, n_runs)
-    up, down, hard = distinct(
-        *(np.concatenate(pair) for pair in zip((up, down, hard), far, strict=True))
+    is_other = workflows.up != workflows.down
+    edge = np.flatnonzero(is_other)
+    reads = _reads(workflows, edge, first, n_runs, base, rng)
+    submit = _submissions(workflows, base, offset_s, program, first, duration, lag_s, reads)
+    up, down, read = _add_own_last_runs(workflows, reads, first, n_runs, base, rng)
+    up, down, read = _replace_late_inputs(
+        up, down, read, first, workflows.up, submit + duration, submit
+    )
+    hard = (workflows.optional[read] == 1.0) & is_other[read]
+    cross = _cross_reads(workflows, program, submit, submit + duration, first, n_runs)
+    up, down, hard = distinct_edges(
+        *(np.concatenate(pair) for pair in zip((up, down, hard), cross, strict=True))
     )
     return Runs(program, submit, duration, lag_s, up, down, hard)
 
@@ -170,22 +176,24 @@ def _durations(typical_s: F8, spread: F8, program: I8, base_s: F8, period_s: F8,
     week = np.clip((base_s - BEGIN_S) // WEEK_S, 0, 3).astype(np.int64)
     drift = np.cumsum(DRIFT * rng.normal(size=(len(typical_s), 4)), axis=1)
     noise = spread[program] * rng.normal(size=len(program)) + drift[program, week]
-    most = np.minimum(LONGEST * period_s, 8 * 3600.0)[program]
-    return np.clip(typical_s[program] * maths.exp(noise), 10.0, most)
+    max_s = np.minimum(LONGEST * period_s, 8 * 3600.0)[program]
+    return np.clip(typical_s[program] * maths.exp(noise), 10.0, max_s)
 
 
-def _planned(flows: Flows, slow_s: F8, period_s: F8, rng: Stream) -> F8:
-    """Return when clocked programs start after their workflow: once inputs should be there."""
-    period = period_s[flows.flow]
+def _planned_starts(workflows: Workflows, slow_s: F8, period_s: F8, rng: Stream) -> F8:
+    """Return the start of programs after their workflow's, when their inputs should exist."""
+    period = period_s[workflows.workflow]
     margin = MARGIN[0] * period * maths.exp(MARGIN[1] * rng.normal(size=len(period)))
     margin = np.clip(margin, 60.0, 0.5 * period)
     planned = np.zeros(len(period))
-    inner = np.flatnonzero(flows.up != flows.down)
-    order = inner[np.argsort(flows.place[flows.down[inner]], kind="stable")]
-    bounds = np.searchsorted(flows.place[flows.down[order]], np.arange(1, flows.place.max() + 2))
+    inner = np.flatnonzero(workflows.up != workflows.down)
+    order = inner[np.argsort(workflows.position[workflows.down[inner]], kind="stable")]
+    bounds = np.searchsorted(
+        workflows.position[workflows.down[order]], np.arange(1, workflows.position.max() + 2)
+    )
     for begin, end in pairwise(bounds):
         rows = order[begin:end]
-        down, up = flows.down[rows], flows.up[rows]
+        down, up = workflows.down[rows], workflows.up[rows]
         np.maximum.at(planned, down, planned[up] + slow_s[up])
         later = np.unique(down)
         planned[later] += margin[later]
@@ -193,21 +201,21 @@ def _planned(flows: Flows, slow_s: F8, period_s: F8, rng: Stream) -> F8:
 
 
 def _reads(
-    flows: Flows, edge: I8, first: I8, n_runs: I8, base_s: F8, rng: Stream
+    workflows: Workflows, edge: I8, first: I8, n_runs: I8, base_s: F8, rng: Stream
 ) -> tuple[I8, I8, I8]:
-    """Return rows read, rows that read, and the read of `flows` each is of; run for run."""
-    count = n_runs[flows.down[edge]]
-    of = np.repeat(edge, count)
+    """Return rows read, rows that read them, and the read of `workflows`; run by run."""
+    count = n_runs[workflows.down[edge]]
+    read = np.repeat(edge, count)
     number = ranges(np.zeros(len(edge), dtype=np.int64), count)
-    up, down = first[flows.up[of]] + number, first[flows.down[of]] + number
-    part = (base_s[down] - BEGIN_S) / (END_S - BEGIN_S)
-    ok = (part >= flows.born[of]) & (part < flows.dies[of])
-    ok &= rng.random(len(of)) < flows.optional[of]
-    return up[ok], down[ok], of[ok]
+    up, down = first[workflows.up[read]] + number, first[workflows.down[read]] + number
+    time_share = (base_s[down] - BEGIN_S) / (END_S - BEGIN_S)
+    is_made = (time_share >= workflows.read_begin[read]) & (time_share < workflows.read_end[read])
+    is_made &= rng.random(len(read)) < workflows.optional[read]
+    return up[is_made], down[is_made], read[is_made]
 
 
 def _submissions(
-    flows: Flows,
+    workflows: Workflows,
     base_s: F8,
     offset_s: F8,
     program: I8,
@@ -216,55 +224,59 @@ def _submissions(
     lag_s: F8,
     reads: tuple[I8, I8, I8],
 ) -> F8:
-    """Return when each run is submitted: by the clock, or once what it always reads is there."""
-    blind = flows.blind[flows.flow]
+    """Return the submission of each run: by the clock, or once its permanent inputs exist."""
+    blind = workflows.blind[workflows.workflow]
     submit = base_s + np.where(blind, offset_s, 0.0)[program]
-    up, down, of = reads
-    waits = (flows.optional[of] == 1.0) & ~blind[flows.down[of]]
+    up, down, read = reads
+    waits = (workflows.optional[read] == 1.0) & ~blind[workflows.down[read]]
     up, down = up[waits], down[waits]
-    place = flows.place[program[down]]
-    order = np.argsort(place, kind="stable")
-    up, down, place = up[order], down[order], place[order]
-    bounds = np.searchsorted(place, np.arange(1, int(flows.place.max()) + 2))
+    position = workflows.position[program[down]]
+    order = np.argsort(position, kind="stable")
+    up, down, position = up[order], down[order], position[order]
+    bounds = np.searchsorted(position, np.arange(1, int(workflows.position.max()) + 2))
     ready = np.full(len(submit), -np.inf)
     for begin, end in pairwise(bounds):
         rows = slice(begin, end)
         np.maximum.at(ready, down[rows], submit[up[rows]] + duration_s[up[rows]])
-        here = np.unique(down[rows])
-        submit[here] = np.maximum(submit[here], ready[here] + lag_s[here])
+        ready_rows = np.unique(down[rows])
+        submit[ready_rows] = np.maximum(submit[ready_rows], ready[ready_rows] + lag_s[ready_rows])
     return submit
 
 
-def _with_last_runs(
-    flows: Flows, reads: tuple[I8, I8, I8], first: I8, n_runs: I8, base_s: F8, rng: Stream
+def _add_own_last_runs(
+    workflows: Workflows, reads: tuple[I8, I8, I8], first: I8, n_runs: I8, base_s: F8, rng: Stream
 ) -> tuple[I8, I8, I8]:
-    """Add to the reads those of a program's own last run."""
-    itself = np.flatnonzero(flows.up == flows.down)
-    up, down, of = _reads(flows, itself, first, n_runs, base_s, rng)
-    later = up > first[flows.up[of]]
-    up, down, of = up[later] - 1, down[later], of[later]
-    out = tuple(np.concatenate(pair) for pair in zip(reads, (up, down, of), strict=True))
-    return out[0], out[1], out[2]
+    """Add the reads of a program's own last run."""
+    own_reads = np.flatnonzero(workflows.up == workflows.down)
+    up, down, read = _reads(workflows, own_reads, first, n_runs, base_s, rng)
+    later = up > first[workflows.up[read]]
+    up, down, read = up[later] - 1, down[later], read[later]
+    pairs = tuple(np.concatenate(pair) for pair in zip(reads, (up, down, read), strict=True))
+    return pairs[0], pairs[1], pairs[2]
 
 
-def _there(
-    up: I8, down: I8, of: I8, first: I8, program_up: I8, finish_s: F8, submit_s: F8
+def _replace_late_inputs(
+    up: I8, down: I8, read: I8, first: I8, program_up: I8, finish_s: F8, submit_s: F8
 ) -> tuple[I8, I8, I8]:
-    """Let a run that comes before its input is there read the run before that, or none."""
-    early = finish_s[up] > submit_s[down]
-    up = np.where(early & (up > first[program_up[of]]), up - 1, up)
-    ok = finish_s[up] <= submit_s[down]
-    return up[ok], down[ok], of[ok]
+    """Replace inputs that are not finished in time by the run before, or by none."""
+    is_early = finish_s[up] > submit_s[down]
+    up = np.where(is_early & (up > first[program_up[read]]), up - 1, up)
+    is_finished = finish_s[up] <= submit_s[down]
+    return up[is_finished], down[is_finished], read[is_finished]
 
 
-def _from_elsewhere(
-    flows: Flows, program: I8, submit_s: F8, finish_s: F8, first: I8, n_runs: I8
+def _cross_reads(
+    workflows: Workflows, program: I8, submit_s: F8, finish_s: F8, first: I8, n_runs: I8
 ) -> tuple[I8, I8, Mask]:
-    """Return rows of other workflows' runs, rows that read them, and that they must be there."""
-    count = n_runs[flows.into] * flows.window
-    of = np.repeat(np.arange(len(count)), count)
-    at = ranges(np.zeros(len(count), dtype=np.int64), count)
-    down = first[flows.into[of]] + at // flows.window[of]
-    done = Finished(program, finish_s, len(flows.flow))
-    back = at % flows.window[of]
-    return done.last(flows.from_[of], submit_s[down], back), down, np.ones(len(of), dtype=bool)
+    """Return rows of other workflows' runs, rows that read them, and that these are hard."""
+    count = n_runs[workflows.cross_down] * workflows.window
+    read = np.repeat(np.arange(len(count)), count)
+    number = ranges(np.zeros(len(count), dtype=np.int64), count)
+    down = first[workflows.cross_down[read]] + number // workflows.window[read]
+    finished = FinishedRuns(program, finish_s, len(workflows.workflow))
+    back = number % workflows.window[read]
+    return (
+        finished.last_before(workflows.cross_up[read], submit_s[down], back),
+        down,
+        np.ones(len(read), dtype=bool),
+    )

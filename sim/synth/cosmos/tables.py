@@ -1,4 +1,4 @@
-"""The third week as a workload; some of the four weeks as a job log and a provenance log."""
+"""Convert a month: the third week to a workload, any of the weeks to job and provenance logs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pyarrow as pa
 from sim.base.arrays import I8
 from sim.lineage.log_tables import operations_log
 from sim.lineage.logs import make_logs
-from sim.lineage.window import workload as of_window
+from sim.lineage.window import workload as window_workload
 from sim.lineage.worth import POLL, JobGraph, RecordedJobs, category, week_workload
-from sim.synth.cosmos.month import Month, letters
-from sim.synth.cosmos.statistics import wanted_got
+from sim.synth.cosmos.month import Month, to_letters
+from sim.synth.cosmos.statistics import target_pairs
 from sim.synth.cosmos.workflows import WEEK_S
 from sim.workload.workload import Workload
 
@@ -23,7 +23,7 @@ def job_ids(rows: I8) -> pa.Array:
 
 def programs(month: Month) -> list[str]:
     """Return the name of each recurring program."""
-    return [f"program-{letters(number, 4)}" for number in range(int(month.program.max()) + 1)]
+    return [f"program-{to_letters(number, 4)}" for number in range(int(month.program.max()) + 1)]
 
 
 def users(month: Month) -> list[str]:
@@ -38,7 +38,7 @@ def workload(
     meta = {
         "name": "synth-cosmos",
         "queue_share": month.shares,
-        "target, actual": wanted_got(month, scale),
+        "target, actual": target_pairs(month, scale),
         "synth": {
             "generator": "cosmos",
             "scale": float(scale),
@@ -50,7 +50,7 @@ def workload(
         },
     }
     if from_logs:
-        return of_window(make_logs(*tables(month)), 0.0, WEEK_S, rounds=rounds, meta=meta)
+        return window_workload(make_logs(*tables(month)), 0.0, WEEK_S, rounds=rounds, meta=meta)
     recorded = RecordedJobs(
         past=_past(month), duration_s=month.duration_s, lag_s=month.lag_s, priority=month.priority,
         tokens=month.tokens, mode=month.mode, template=(month.program + 1, ["", *programs(month)]),
@@ -71,7 +71,7 @@ def _past(month: Month) -> JobGraph:
 def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa.Table]:
     """Return operations and jobs of some of the weeks, with the columns of `sim.lineage.files`.
 
-    An ad hoc job has a name of its own.
+    Each ad hoc job has a unique template name.
     """
     end_s = weeks[1] * WEEK_S
     rows, past = _past(month).where(
@@ -82,12 +82,12 @@ def tables(month: Month, weeks: tuple[int, int] = (-2, 2)) -> tuple[pa.Table, pa
 
 
 def _jobs(month: Month, rows: I8, ids: pa.Array) -> pa.Table:
-    known = programs(month)
-    single = ~month.recurring[rows]
+    recurring_names = programs(month)
+    is_ad_hoc = ~month.recurring[rows]
     program = month.program[rows].copy()
-    program[single] = len(known) + np.arange(int(single.sum()))
-    own = [f"script-{letters(i, 5)}" for i in range(int(single.sum()))]
-    template = category(program, known + own)
+    program[is_ad_hoc] = len(recurring_names) + np.arange(int(is_ad_hoc.sum()))
+    ad_hoc_names = [f"script-{to_letters(i, 5)}" for i in range(int(is_ad_hoc.sum()))]
+    template = category(program, recurring_names + ad_hoc_names)
     return pa.table(
         {
             "job_id": ids,

@@ -1,4 +1,4 @@
-"""Jobs that depend on each other: what is published of Cosmos, counted again from the logs."""
+"""cosmos: the published figures, also counted independently from the logs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sim.base.errors import InputError
 from sim.cluster.fits import check_fits
 from sim.lineage.files import READ, WRITE
 from sim.synth import cosmos
-from sim.synth.cosmos.month import draw_month, letters, queue_shares
-from sim.synth.cosmos.requests import TOKENS, held
-from sim.synth.cosmos.runs import Finished
+from sim.synth.cosmos.month import draw_month, queue_shares, to_letters
+from sim.synth.cosmos.requests import TOKENS, hourly_tokens
+from sim.synth.cosmos.runs import FinishedRuns
 from sim.synth.cosmos.statistics import AT_LEAST, TARGETS, statistics
 from sim.synth.cosmos.workflows import WEEK_S
 
@@ -33,8 +33,8 @@ def drawn():
 
 
 @pytest.fixture(scope="module")
-def known():
-    """Jobs of the logs as dicts, and who reads whose output, as the logs tell."""
+def log_graph():
+    """Jobs of the logs as dicts, (writer, reader) pairs of the logs, and the logs."""
     logs = cosmos.logs(scale=SCALE, seed=0)
     jobs = logs.jobs.to_pylist()
     writer, reads = {}, []
@@ -48,42 +48,46 @@ def known():
 
 @pytest.mark.parametrize(("scale", "seed"), [(SCALE, 0), (0.2, 1)])
 def test_the_published_figures_come_out(scale, seed):
-    got = statistics(draw_month(scale, seed))
-    got["jobs a day / scale"] /= scale
-    off = {k: (got[k], w) for k, (w, by) in TARGETS.items() if abs(got[k] - w) > by}
+    actual = statistics(draw_month(scale, seed))
+    actual["jobs a day / scale"] /= scale
+    off = {
+        k: (actual[k], target)
+        for k, (target, tolerance) in TARGETS.items()
+        if abs(actual[k] - target) > tolerance
+    }
     assert off == {}
-    assert {k: got[k] for k, least in AT_LEAST.items() if got[k] < least} == {}
+    assert {k: actual[k] for k, low in AT_LEAST.items() if actual[k] < low} == {}
 
 
 @pytest.mark.long
 def test_requests_are_below_two_fifths_of_the_cluster_most_of_the_time():
-    """In a quarter of the hours they are above: the mean over seeds, which differ."""
+    """On average over seeds, which differ, they exceed it in a quarter of the hours."""
     above = []
     for seed in range(10):
         month = draw_month(SCALE, seed)
         third = month.week(0, 1)
-        used = held(month.submit_s[third], month.duration_s[third], month.tokens[third])
+        used = hourly_tokens(month.submit_s[third], month.duration_s[third], month.tokens[third])
         above.append(np.mean(used > 0.4 * TOKENS))
     assert 0.2 < np.mean(above) < 0.3
     assert np.median(above) < 0.3
 
 
-def test_inputs_and_users_are_as_the_rules_of_calibration_have_them():
+def test_inputs_and_users_meet_the_calibration_rules():
     month = draw_month(0.2, 1)
     third = month.week(0, 1)
     inputs = np.bincount(month.down, minlength=len(third))[third]
-    some, top = inputs[inputs > 0], np.sort(inputs)[::-1][: len(inputs) // 100]
-    assert np.median(some) in (1, 2)
-    assert np.quantile(some, 0.9) <= 4
-    assert np.quantile(some, 0.99) >= 16
+    n_inputs, top = inputs[inputs > 0], np.sort(inputs)[::-1][: len(inputs) // 100]
+    assert np.median(n_inputs) in (1, 2)
+    assert np.quantile(n_inputs, 0.9) <= 4
+    assert np.quantile(n_inputs, 0.99) >= 16
     assert top.sum() / inputs.sum() > 0.3
-    single = third & ~month.recurring
-    length = np.log(month.duration_s[single])
-    mean = np.bincount(month.user[single], length) / np.bincount(month.user[single])
-    assert np.var(mean[month.user[single]]) / np.var(length) > 0.5
+    ad_hoc = third & ~month.recurring
+    length = np.log(month.duration_s[ad_hoc])
+    mean = np.bincount(month.user[ad_hoc], length) / np.bincount(month.user[ad_hoc])
+    assert np.var(mean[month.user[ad_hoc]]) / np.var(length) > 0.5
 
 
-def test_the_workload_says_what_was_wanted_and_what_came_out(week, drawn):
+def test_the_workload_records_targets_and_actual_values(week, drawn):
     pairs = drawn.meta["target, actual"]
     assert set(pairs) == set(TARGETS) | set(AT_LEAST)
     assert pairs["blind, of recurring jobs"][0] == 0.34
@@ -94,25 +98,25 @@ def test_the_workload_says_what_was_wanted_and_what_came_out(week, drawn):
     assert week.meta["target, actual"] == pairs
 
 
-def test_the_profiler_finds_what_was_drawn(week, drawn):
-    """What it takes for ad hoc are programs that ran less than three times in two weeks."""
+def test_the_profiler_recovers_the_drawn_jobs(week, drawn):
+    """Missed programs, taken for ad hoc, ran less than three times in two weeks."""
 
-    def of(workload):
+    def arrays(workload):
         jobs = {c: np.array(workload.jobs[c].to_pylist()) for c in ("template", "input_mode")}
         return (*jobs.values(), *(np.array(c.to_pylist()) for c in workload.job_edges.columns))
 
-    template, mode, up, down, kind = of(week)
-    wanted, drawn_mode, *ends, drawn_kind = of(drawn)
+    template, mode, up, down, kind = arrays(week)
+    drawn_template, drawn_mode, *ends, drawn_kind = arrays(drawn)
     assert week.meta["synth"]["history"] == "logs"
     assert [up.tolist(), down.tolist()] == [e.tolist() for e in ends]
     assert week.jobs["job_id"].equals(drawn.jobs["job_id"])
     assert week.downloads.equals(drawn.downloads)
-    missed = (template == "") & (wanted != "")
+    missed = (template == "") & (drawn_template != "")
     runs = Counter(drawn.history["template"].to_pylist())
     assert 0 < missed.mean() < 0.015
-    assert not ((template != "") & (wanted == "")).any()
-    assert np.mean([runs[t] > 2 for t in wanted[missed]]) < 0.1
-    pairs = set(zip(template[template != ""], wanted[template != ""], strict=True))
+    assert not ((template != "") & (drawn_template == "")).any()
+    assert np.mean([runs[t] > 2 for t in drawn_template[missed]]) < 0.1
+    pairs = set(zip(template[template != ""], drawn_template[template != ""], strict=True))
     assert len(pairs) == len({t for t, _ in pairs}) == len({t for _, t in pairs})
     polls, polled = mode == "poll", drawn_mode == "poll"
     assert (polls & polled).sum() / polls.sum() > 0.98
@@ -123,9 +127,9 @@ def test_the_profiler_finds_what_was_drawn(week, drawn):
     assert (hard & drawn_hard).sum() / drawn_hard.sum() > 0.9
 
 
-def test_figures_counted_one_by_one_from_the_logs_are_those_measured(known):
-    jobs, reads, logs = known
-    got = statistics(draw_month(SCALE, 0))
+def test_figures_counted_one_by_one_from_the_logs_are_those_measured(log_graph):
+    jobs, reads, logs = log_graph
+    expected = statistics(draw_month(SCALE, 0))
     third = {i for i, j in enumerate(jobs) if 0 <= j["submit_s"] < WEEK_S}
     recurring = {i for i, j in enumerate(jobs) if j["template_name"].startswith("program-")}
     into = [(u, d) for u, d in reads if d in third]
@@ -152,11 +156,11 @@ def test_figures_counted_one_by_one_from_the_logs_are_those_measured(known):
         "shiftable by 3 h": sum(gap[i] > 10800 and long_s[i] < 10800 for i in gap) / len(third),
     }
     # the logs end with the four weeks: a few jobs and reads of the last days are missing
-    assert {k: got[k] for k in counted} == pytest.approx(counted, abs=0.005)
+    assert {k: expected[k] for k in counted} == pytest.approx(counted, abs=0.005)
 
 
-def test_reads_of_the_logs_come_after_their_writes_and_are_the_edges(known, week):
-    jobs, reads, logs = known
+def test_reads_of_the_logs_come_after_their_writes_and_are_the_edges(log_graph, week):
+    jobs, reads, logs = log_graph
     assert logs.report == {}
     assert all(jobs[u]["finish_s"] <= jobs[d]["submit_s"] for u, d in reads)
     row = {j: i for i, j in enumerate(week.jobs["job_id"].to_pylist())}
@@ -176,8 +180,8 @@ def test_the_history_is_of_the_past_alone_and_says_what_jobs_were_worth(week):
     assert np.array_equal(np.isfinite(past["agg_value"].to_numpy()), seen)
     value, total = (past[c].to_numpy()[seen] for c in ("value", "agg_value"))
     assert (total >= value).all()
-    back = set(past["template"].to_pylist())
-    assert np.mean([j in back for j in week.jobs["template"].to_pylist()]) > 0.99
+    past_templates = set(past["template"].to_pylist())
+    assert np.mean([j in past_templates for j in week.jobs["template"].to_pylist()]) > 0.99
     logs = cosmos.logs(scale=SCALE, seed=0, weeks=(-2, 0))
     assert logs.n_jobs == past.num_rows
     valid = np.isfinite(past["value"].to_numpy())
@@ -195,7 +199,7 @@ def test_most_value_is_hidden_downstream_and_found_in_four_rounds():
     assert near.sum() / total.sum() > 0.95  # Fig. 6: 0.99
 
 
-def test_what_was_known_at_the_beginning_ends_there():
+def test_logs_of_the_first_weeks_end_with_them():
     logs = cosmos.logs(scale=0.02, seed=3, weeks=(-2, 0))
     assert logs.time_s.max() < 0
     assert logs.column("finish_s").max() < 0
@@ -204,13 +208,13 @@ def test_what_was_known_at_the_beginning_ends_there():
 
 @pytest.mark.parametrize("capacity", [1.0, 0.6])
 def test_no_job_fails_where_there_is_room_for_all(week, capacity):
-    much = sim.Cluster.machines(1000, tokens=TOKENS)
-    everything = sim.simulate(week, much, policies.build("priority"))
-    assert everything.metrics["jobs_failed"] == 0
-    assert everything.metrics["value_attained"] == 1.0
-    assert np.array_equal(everything.job_submit, week.columns.job_submit)
-    one = sim.Cluster.machines(capacity, tokens=TOKENS)
-    assert sim.simulate(week, one, policies.build("priority")).metrics["value_attained"] > 0.99
+    large = sim.Cluster.machines(1000, tokens=TOKENS)
+    result = sim.simulate(week, large, policies.build("priority"))
+    assert result.metrics["jobs_failed"] == 0
+    assert result.metrics["value_attained"] == 1.0
+    assert np.array_equal(result.job_submit, week.columns.job_submit)
+    cluster = sim.Cluster.machines(capacity, tokens=TOKENS)
+    assert sim.simulate(week, cluster, policies.build("priority")).metrics["value_attained"] > 0.99
 
 
 def test_all_jobs_fit_a_fifth_of_their_queue_of_any_seed(week):
@@ -225,19 +229,19 @@ def test_held_tokens_are_those_counted_second_by_second():
     duration, tokens = rng.integers(1, 4000, 20).astype(float), rng.integers(1, 9, 20).astype(float)
     second = np.arange(7200) + 0.5
     running = (submit <= second[:, None]) & (second[:, None] < submit + duration)
-    assert held(submit, duration, tokens)[:2] == pytest.approx(
+    assert hourly_tokens(submit, duration, tokens)[:2] == pytest.approx(
         (running * tokens).sum(axis=1).reshape(2, 3600).mean(axis=1)
     )
 
 
-def test_the_last_run_that_is_there_is_found():
+def test_the_last_finished_run_is_found():
     program = np.array([0, 0, 1, 0, 1])
     finish = np.array([5.0, 2.0, 9.0, 7.0, 1.0])
-    done = Finished(program, finish, 2)
-    asked = np.array([0, 0, 0, 0, 1, 1, 1])
-    by = np.array([1.9, 2.0, 6.0, 7.0, 0.5, 9.0, 9.0])
+    finished = FinishedRuns(program, finish, 2)
+    queried = np.array([0, 0, 0, 0, 1, 1, 1])
+    time_s = np.array([1.9, 2.0, 6.0, 7.0, 0.5, 9.0, 9.0])
     back = np.array([0, 0, 0, 2, 0, 0, 2])
-    assert done.last(asked, by, back).tolist() == [-1, 1, 0, 1, -1, 2, -1]
+    assert finished.last_before(queried, time_s, back).tolist() == [-1, 1, 0, 1, -1, 2, -1]
 
 
 def test_the_same_seed_gives_the_same_bytes():
@@ -250,7 +254,7 @@ def test_organisations_are_uneven_and_their_names_have_no_digits():
     assert sum(share) == pytest.approx(1.0)
     assert share[0] / share[-1] > 40
     assert share == sorted(share, reverse=True)
-    assert [letters(n) for n in (0, 27, 26**3 - 1)] == ["aaa", "abb", "zzz"]
+    assert [to_letters(n) for n in (0, 27, 26**3 - 1)] == ["aaa", "abb", "zzz"]
 
 
 @pytest.mark.parametrize(
@@ -267,26 +271,26 @@ def test_options_out_of_range_are_errors(options, words):
         sim.synthesize("cosmos", **options)
 
 
-def test_weeks_that_are_not_there_are_an_error():
+def test_unknown_weeks_are_an_error():
     with pytest.raises(sim.InputError, match="two rising whole numbers from -2 to 2"):
         cosmos.logs(scale=0.02, weeks=(0, 3))
 
 
-def test_a_job_may_do_without_all_inputs_but_some():
-    whole, few = (draw_month(0.02, 1, hard_inputs=k) for k in (None, 2))
-    wanted: dict[int, list[int]] = defaultdict(list)
-    for up, down, hard in zip(whole.up, whole.down, whole.hard, strict=True):
+def test_hard_inputs_can_be_limited():
+    full, limited = (draw_month(0.02, 1, hard_inputs=k) for k in (None, 2))
+    all_hard: dict[int, list[int]] = defaultdict(list)
+    for up, down, hard in zip(full.up, full.down, full.hard, strict=True):
         if hard:
-            wanted[int(down)].append(int(up))
-    got: dict[int, list[int]] = defaultdict(list)
-    for up, down, hard in zip(few.up, few.down, few.hard, strict=True):
+            all_hard[int(down)].append(int(up))
+    limited_hard: dict[int, list[int]] = defaultdict(list)
+    for up, down, hard in zip(limited.up, limited.down, limited.hard, strict=True):
         if hard:
-            got[int(down)].append(int(up))
-    assert max(map(len, wanted.values())) > 2
-    assert got == {down: sorted(ups)[-2:] for down, ups in wanted.items()}
-    assert np.array_equal(few.submit_s, whole.submit_s)
-    assert np.array_equal(few.mode, whole.mode)
+            limited_hard[int(down)].append(int(up))
+    assert max(map(len, all_hard.values())) > 2
+    assert limited_hard == {down: sorted(ups)[-2:] for down, ups in all_hard.items()}
+    assert np.array_equal(limited.submit_s, full.submit_s)
+    assert np.array_equal(limited.mode, full.mode)
     with pytest.raises(InputError, match="hard_inputs must be"):
         sim.synthesize("cosmos", hard_inputs=0)
-    with pytest.raises(InputError, match=r"hard_inputs=2 is of what was drawn.*history=truth"):
+    with pytest.raises(InputError, match=r"hard_inputs=2 needs history=truth"):
         sim.synthesize("cosmos", hard_inputs=2)
