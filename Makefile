@@ -8,6 +8,8 @@
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make bench   set up the benchmarks' references, measure
 # make audit   licences of the locked packages, and holes that are known of them
+# make wheel   build the wheel; try it in an empty environment, without extras and with all
+# make lint    the linters, type checker and import contracts alone
 # make lock    resolve the lock files anew from pyproject.toml
 
 PYTHON ?= python3
@@ -27,7 +29,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
+.PHONY: sweep wheel lint test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -109,6 +111,24 @@ endef
 
 audit: $(READY)
 	$(BIN)/python .ci/audit.py requirements.lock
+
+lint: $(READY)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+
+# packages of the versions in the lock file; what a person gets without a lock is tried by the
+# workflow on a public forge (RESOLVE= there)
+RESOLVE ?= --constraint requirements.txt
+WHEEL_ENV = build/wheel-env
+wheel: $(READY)
+	rm -rf dist $(WHEEL_ENV) && mkdir -p build
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log
+	sed -n 's/^\([a-zA-Z0-9_.-]*==.*\) \\$$/\1/p' requirements.lock > build/requirements.txt
+	$(BIN)/uv venv --quiet --python $(BIN)/python $(WHEEL_ENV)
+	cd build && ../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) ../dist/*.whl
+	cd build && wheel-env/bin/python ../.ci/try_wheel.py
+	cd build && ../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) \
+		"$$(echo ../dist/*.whl)[all]"
+	cd build && wheel-env/bin/cluster-sweep paths.results=wheel-results
 
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml

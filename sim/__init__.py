@@ -27,6 +27,7 @@ _MODULES = {
     "Result": "sim.result",
     "SimError": "sim.base.errors",
     "Workload": "sim.workload.workload",
+    "__version__": "sim.base.version",
     "lower_bound": "sim.bounds",
     "read_trace": "sim.traces",
     "simulate": "sim.simulation",

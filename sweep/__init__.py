@@ -9,10 +9,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from sim.base.extras import require
+
 if TYPE_CHECKING:
     from sweep.api import Cell, Sweep, load, run
 
-_HOME = {"Cell": "sweep.api", "Sweep": "sweep.api", "load": "sweep.api", "run": "sweep.api"}
+_HOME = {
+    **dict.fromkeys(("Cell", "Sweep", "load", "run"), "sweep.api"),
+    "__version__": "sim.base.version",
+}
 
 __all__ = ["Cell", "Sweep", "load", "run"]
 
@@ -20,6 +25,8 @@ __all__ = ["Cell", "Sweep", "load", "run"]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sweep' has no attribute {name!r}")
+    if _HOME[name] == "sweep.api":
+        require("sweep")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -1,4 +1,4 @@
-"""``python -m sweep``."""
+"""``python -m sweep``, and the console script ``cluster-sweep``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ import os
 import signal
 import sys
 
-from sim.base import interrupt
+from sim.base import extras, interrupt
+from sim.base.errors import InputError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Run the command line of this process, and end the process with its exit code."""
     interrupt.install(*_SIGNALS)  # before the seconds that imports may take
     # Arrow's own allocator keeps what is freed, and is chosen as Arrow is loaded
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    from sweep.cli.main import main
+    try:
+        extras.require("sweep")
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    from sweep.cli.main import main as run  # after the signals are taken over
     from sweep.execution.memory import keep_no_large
 
     keep_no_large()
-    interrupt.finish(main(sys.argv[1:]), *_SIGNALS)
+    interrupt.finish(run(sys.argv[1:]), *_SIGNALS)
+
+
+if __name__ == "__main__":
+    main()

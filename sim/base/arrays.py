@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-I1 = NDArray[np.int8]
-U8 = NDArray[np.uint64]
-U1 = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
+# not NDArray[...]: from NumPy 2.5 on that is an alias in which readers of annotations find no dtype
+F8 = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
+I8 = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
+I4 = np.ndarray[tuple[Any, ...], np.dtype[np.int32]]
+I1 = np.ndarray[tuple[Any, ...], np.dtype[np.int8]]
+U8 = np.ndarray[tuple[Any, ...], np.dtype[np.uint64]]
+U1 = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
+Mask = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 
 
 A = TypeVar("A", bound=NDArray[Any])

@@ -19,6 +19,11 @@ _LONG = (pa.large_string(), pa.large_binary())
 _DTYPES = {pa.from_numpy_dtype(code): np.dtype(code) for code in "?bBhHiIlLfd"}
 
 
+def numpy_dtype(kind: pa.DataType) -> np.dtype[Any]:
+    """Return NumPy's type of an Arrow type of numbers; ``to_pandas_dtype`` asks for pandas."""
+    return _DTYPES[kind]
+
+
 def from_numpy(values: np.ndarray[Any, Any], there: Mask | None = None) -> pa.Array:
     """View numbers as a column, null where they are not `there`; truth values are packed."""
     flat = np.ascontiguousarray(values)

@@ -30,6 +30,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """False when kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
 
+TESTED_NUMBA = ("0.68.",)
+"""Beginnings of the versions of numba whose inside `sim.base.part_library` is known to fit."""
+
 _LOG = logging.getLogger("sim.compiling")  # on standard error, unless somebody configures it
 
 os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
@@ -38,7 +41,11 @@ if JIT:
     from numba.core import event
 
     from sim.base.numba_cache import KernelCache
-    from sim.base.part_library import PartCompiler
+
+    try:
+        from sim.base import part_library
+    except (ImportError, AttributeError):  # a numba with another inside
+        part_library = None  # type: ignore[assignment]
 
     # somebody may have imported numba before us
     numba.config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
@@ -158,8 +165,8 @@ def _compile(function: F, **options: Any) -> F:
     function.kernel_options = dict(options)  # type: ignore[attr-defined]
     if not JIT:
         return function
-    if "no_cpython_wrapper" in options:
-        options = options | {"pipeline_class": PartCompiler}
+    if "no_cpython_wrapper" in options and _parts_are_linked():
+        options = options | {"pipeline_class": part_library.PartCompiler}
     njit: Any = numba.njit
     keeps = options.pop("cache", False)
     dispatcher = njit(nogil=True, error_model="numpy", boundscheck=CHECKED, **options)(function)
@@ -173,6 +180,17 @@ def _compile(function: F, **options: Any) -> F:
         dispatcher._cache = KernelCache(function)
         _compile_alone(dispatcher, function)
     return cast(F, dispatcher)
+
+
+@cache
+def _parts_are_linked() -> bool:
+    """Tell whether parts can be compiled by `sim.base.part_library` with this numba.
+
+    Versions that all tests passed with are believed; any other is tried, which takes 0.3 s.
+    """
+    if part_library is None or os.environ.get("SIM_PLAIN_PARTS"):
+        return False
+    return numba.__version__.startswith(TESTED_NUMBA) or part_library.is_usable()
 
 
 def _compile_alone(dispatcher: Any, function: Callable[..., Any]) -> None:

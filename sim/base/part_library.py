@@ -1,4 +1,4 @@
-"""How the parts of kernels are compiled: to what is optimised once, in the kernel itself.
+"""Compiler of the parts of kernels: a part is optimised once, in the kernel that calls it.
 
 Numba optimises each function that another one calls, with all that it calls, and makes machine code
 of it, which Python might call. Of a part, which Python can't call, neither is needed: what is
@@ -9,8 +9,10 @@ linked into its caller is optimised there, and was again and again, once for eac
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -62,3 +64,19 @@ class PartCompiler(CompilerBase):
         passes.passes = [p for p in passes.passes if p[0] is not NativeLowering]
         passes.finalize()
         return [passes]
+
+
+@cache
+def is_usable() -> bool:
+    """Tell whether numba's inside is still as this module expects; compile a small kernel to see.
+
+    Numba promises nothing of its inside. Where a version has changed it, parts compile the usual
+    way: to the same results, in more time.
+    """
+    try:
+        options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        add_one: Any = numba.njit(pipeline_class=PartCompiler, **options)(lambda x: x + 1)
+        kernel: Any = numba.njit(lambda x: add_one(add_one(x)))
+        return bool(kernel(1) == 3)
+    except Exception:  # whatever a changed inside raises
+        return False

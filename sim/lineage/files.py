@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base import parquet
+from sim.base.columns import numpy_dtype
 from sim.base.errors import InputError, did_you_mean
 from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
 from sim.workload.schema import CATEGORY, REQUIRED, Column
@@ -226,7 +227,7 @@ def _constant(column: Column, n: int) -> pa.Array:
     if column.type == CATEGORY:
         return pa.DictionaryArray.from_arrays(np.zeros(n, np.int32), [column.default])
     value = np.nan if column.default is None else column.default
-    return pa.array(np.full(n, value, column.type.to_pandas_dtype()))
+    return pa.array(np.full(n, value, numpy_dtype(column.type)))
 
 
 def _is_number(column: Column) -> bool:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
+from sim.base.extras import importing
 from sim.base.reading import OnBadRow
 from sim.lineage.files import OPERATION_NAMES, OUTCOMES, PathLike, as_table, read_table
 from sim.workload.tables import plain
@@ -236,7 +237,8 @@ def split(part: Logs, n: int) -> list[Logs]:
 
     Which one a file is in depends on its name alone.
     """
-    import pandas as pd  # takes long to load, and only a log in parts needs it
+    with importing("sweep"):
+        import pandas as pd  # takes long to load, and only a log in parts needs it
 
     names = part.files.to_numpy(zero_copy_only=False)
     number = (pd.util.hash_array(names) % np.uint64(n)).astype(np.int64)

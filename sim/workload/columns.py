@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, I8, frozen, offsets
+from sim.base.columns import numpy_dtype
 from sim.workload.history import Features, Training
 from sim.workload.record import Tables
 from sim.workload.schema import (
@@ -247,7 +248,7 @@ def column_or_default(table: pa.Table, column: Column) -> NDArray[Any]:
     if column.name in table.column_names:
         array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)
         return array.copy()
-    return np.full(table.num_rows, column.default, dtype=column.type.to_pandas_dtype())
+    return np.full(table.num_rows, column.default, dtype=numpy_dtype(column.type))
 
 
 def _runs_on(stages: pa.Table) -> tuple[I4, tuple[str, ...]]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I8
+from sim.base.columns import numpy_dtype
 from sim.base.errors import InputError
 from sim.workload.schema import (
     CATEGORY,
@@ -143,7 +144,7 @@ def _constant(column: Column, n: int) -> pa.Array:
         return pa.array(np.full(n, np.nan), column.type, from_pandas=True)
     if pa.types.is_string(column.type):
         return plain(pa.repeat(pa.scalar(column.default, column.type), n))
-    return pa.array(np.full(n, column.default, column.type.to_pandas_dtype()))
+    return pa.array(np.full(n, column.default, numpy_dtype(column.type)))
 
 
 def _plain_string(array: pa.Array) -> pa.Array:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
+from sim.base.extras import importing
 from sim.base.text import printable
 from sweep.report import plots
 from sweep.stats.cell_columns import text
@@ -49,7 +50,8 @@ def _axis(metric: str) -> str:
 def plotly_figure(summary: Summary, metric: str) -> go.Figure:
     """Draw a metric against capacity, a panel a trace, a line a policy, 95 % intervals as bars."""
     # a second to import: only where something is drawn
-    from plotly.subplots import make_subplots
+    with importing("plots"):
+        from plotly.subplots import make_subplots
 
     panels = _panels(summary, metric)
     titles = [_no_html(block.title) for block, _ in panels]
@@ -97,8 +99,9 @@ def write(summary: Summary, metric: str, path: Path) -> None:
         files.write_text(path, plotly_figure(summary, metric).to_html(div_id="figure"))
         return
     # not plotly: its SVG and PDF want a browser; and no pyplot, which has a state of its own
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    with importing("plots"):
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
 
     with mpl.rc_context({"svg.hashsalt": "sweep", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(4.6 * len(panels), 3.2), layout="constrained")

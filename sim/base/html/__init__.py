@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sim.base.extras import importing
 from sim.base.text import printable
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def embedded(figures: list[dict[str, Any]]) -> dict[str, str]:
 def _plotly_js(figures: list[dict[str, Any]]) -> str:
     if {trace["type"] for figure in figures for trace in figure["data"]} <= _OF_BASIC:
         return gzip.decompress((_HERE / "vendor" / "plotly-basic.min.js.gz").read_bytes()).decode()
-    from plotly.offline import get_plotlyjs
+    with importing("plots"):
+        from plotly.offline import get_plotlyjs
 
     return str(get_plotlyjs())
 

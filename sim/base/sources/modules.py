@@ -92,7 +92,7 @@ def _data_in(folder: Path) -> Iterator[Path]:
         if entry.is_dir():
             if not (entry / "__init__.py").exists():  # else it answers for itself
                 yield from _data_in(entry)
-        elif entry.suffix not in (".py", ".pyc", *_PAGES):
+        elif entry.suffix not in (".py", ".pyc", ".typed", *_PAGES):
             yield entry
 
 

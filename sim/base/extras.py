@@ -1,0 +1,58 @@
+"""Extras of the distribution: optional packages, and the error that names the extra to install."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from sim.base.errors import InputError
+
+MODULES_FOUND = ()  # packages of others alone, so that sim.base.sources knows
+EXTRAS = {
+    "sweep": ("hydra", "mlflow", "omegaconf", "optuna", "pandas", "ray", "rich"),
+    "plots": ("matplotlib", "plotly"),
+}
+"""Packages that each extra in ``pyproject.toml`` installs, by import name."""
+
+
+class MissingExtraError(InputError, ImportError):
+    """A package of an extra is not installed."""
+
+
+def require(extra: str) -> None:
+    """Check that the packages of an extra are installed, without importing them.
+
+    Raises
+    ------
+    MissingExtraError
+        If one is missing, naming the command that installs it.
+    """
+    missing = [package for package in EXTRAS[extra] if not _is_installed(package)]
+    if missing:
+        raise _error(extra, missing)
+
+
+@contextmanager
+def importing(extra: str) -> Iterator[None]:
+    """Turn the failed import of a package of an extra into `MissingExtraError`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS[extra]:
+            raise
+        raise _error(extra, [package]) from None
+
+
+def _is_installed(package: str) -> bool:
+    """Tell whether a package is there; a folder of that name on the path is none."""
+    spec = find_spec(package)
+    return spec is not None and spec.origin is not None
+
+
+def _error(extra: str, missing: list[str]) -> MissingExtraError:
+    verb = "is" if len(missing) == 1 else "are"
+    return MissingExtraError(
+        f"{', '.join(missing)} {verb} not installed: pip install 'cluster-sweep[{extra}]'"
+    )
