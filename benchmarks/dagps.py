@@ -1,10 +1,10 @@
-"""Speed of DAGPS's offline schedules on one core, and what trying fewer candidates loses.
+"""Speed of DAGPS's offline schedules on one core, and the loss with fewer candidates.
 
 Run as ``python -m benchmarks.dagps``. The DAGs are drawn: stages in seven layers, each with one to
 three parents in the layers above, lognormal sizes and durations, demands of four resources with a
 coefficient of variation near 1 (Grandl et al., *Do the hard stuff first*, §2.3, Table 1). Demands
 are scaled so that the work takes between a quarter and twice as long as the critical path, log-
-uniformly: where one of the two is much the greater, any schedule will do.
+uniformly: where one of the two is much greater, any schedule is good.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ DEPTH = 7
 
 
 def dag(
-    n_tasks: int, seed: int, paired: float = 0.0, alike: bool = True, depth: int = DEPTH
+    n_tasks: int, seed: int, paired: float = 0.0, equal_tasks: bool = True, depth: int = DEPTH
 ) -> sim.Workload:
-    """Draw one job of so many tasks, `depth` stages on its longest path.
+    """Draw one job of `n_tasks` tasks with `depth` stages on its longest path.
 
-    `paired` is the share of the edges that are one-to-one, `alike` whether the tasks of a stage all
-    last the same.
+    `paired` is the share of one-to-one edges. With `equal_tasks` the tasks of a stage have equal
+    durations.
     """
     rng = np.random.default_rng([seed, n_tasks, depth])
     n_stages = int(rng.integers(2 * depth, 5 * depth))
@@ -46,7 +46,7 @@ def dag(
     for s in range(n_stages):
         length = float(np.round(rng.lognormal(3, 1), 3))
         durations = [length] * int(size[s])
-        if not alike:
+        if not equal_tasks:
             durations = np.round(length * rng.lognormal(0, 0.4, int(size[s])), 3).tolist()
         parents = {}
         if layer[s]:
@@ -57,14 +57,14 @@ def dag(
                 f"s{p}": "one_to_one" if rng.random() < paired else "barrier" for p in set(some)
             }
         stages.append({"name": f"s{s}", "durations_s": durations, "parents": parents})
-    wanted = float(np.exp(rng.uniform(np.log(0.25), np.log(2.0))))
-    for _ in range(5):  # what is cut at the size of a machine is made up for by the others
+    target_ratio = float(np.exp(rng.uniform(np.log(0.25), np.log(2.0))))
+    for _ in range(5):  # the other demands make up for those clipped at the size of a machine
         amounts = np.clip(amounts, 1, 900)
         for stage, row_ in zip(stages, amounts.tolist(), strict=True):
             stage["demand"] = dict(zip(RESOURCES, row_, strict=True))
         job = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
-        found = bound_arrays(job.columns, CLUSTER)
-        amounts *= wanted * found["cp_len"][0] / found["twork"][0]
+        bounds = bound_arrays(job.columns, CLUSTER)
+        amounts *= target_ratio * bounds["cp_len"][0] / bounds["twork"][0]
     return job
 
 
@@ -77,7 +77,7 @@ def seconds(jobs: list[sim.Workload], **options: int | str | None) -> list[float
 
 def heft_seconds(jobs: list[sim.Workload]) -> list[float]:
     """Time one HEFT schedule of each job."""
-    took = []
+    elapsed_s = []
     for job in jobs:
         columns = job.columns
 
@@ -85,8 +85,8 @@ def heft_seconds(jobs: list[sim.Workload]) -> list[float]:
             demand, capacity = demand_quanta(columns, CLUSTER)
             heft_schedule(one_job(columns, demand, 0, columns.task_duration), capacity)
 
-        took.append(cpu_seconds(run))
-    return took
+        elapsed_s.append(cpu_seconds(run))
+    return elapsed_s
 
 
 def spans(jobs: list[sim.Workload], **options: int | str | None) -> np.ndarray:
@@ -99,17 +99,17 @@ def main() -> int:
     seconds([dag(50, 0)])  # compiles
     small = [dag(1000, seed) for seed in range(25)]
     rows = [row("1,000 tasks, a profile a stage", seconds(small), "s", at_most=0.3)]
-    uneven = [dag(1000, seed, alike=False) for seed in range(9)]
+    uneven = [dag(1000, seed, equal_tasks=False) for seed in range(9)]
     rows.append(row("... a duration of its own for each task", seconds(uneven), "s"))
     paired = [dag(1000, seed, paired=0.3) for seed in range(9)]
     rows.append(row("... 30 % of the edges one-to-one", seconds(paired), "s"))
     rows.append(row("... HEFT, one schedule, for comparison", heft_seconds(small), "s"))
     last = 0.0
     for n in (250, 500, 1000, 2000, 4000, 8000):
-        took = seconds([dag(n, seed) for seed in range(15)])
-        grows = f" ({median(took) / last:.1f} × the half)" if last else ""
-        rows.append(row(f"{n:,} tasks{grows}", took, "s"))
-        last = median(took)
+        elapsed_s = seconds([dag(n, seed) for seed in range(15)])
+        grows = f" ({median(elapsed_s) / last:.1f} × the half)" if last else ""
+        rows.append(row(f"{n:,} tasks{grows}", elapsed_s, "s"))
+        last = median(elapsed_s)
     rows.append(row("5,000 tasks", seconds([dag(5000, s) for s in range(9)]), "s", at_most=3))
     everything = spans(small, max_candidates=None)
     for n in (1, 8, 16, 32, 64, 128):

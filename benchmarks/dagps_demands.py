@@ -1,27 +1,27 @@
-"""Chooses the mean demands of `sim.synth.production_dags`, by a rule that never looks at DAGPS.
+"""Choose the mean demands of `sim.synth.production_dags` by a rule that never runs DAGPS.
 
 Run as ``python -m benchmarks.dagps_demands``. The paper gives how demands vary (Grandl et al., *Do
-the hard stuff first*, Table 1), not how large they are on average. But it gives (Table 5) how much
-is gained where all resources are looked at rather than cpu and memory alone, for critical path and
-for Coffman-Graham: that depends on how often disk or network is the bottleneck.
+the hard stuff first*, Table 1), not their means. But it gives (Table 5) the gain from checking all
+resources rather than cpu and memory alone, for critical path and for Coffman-Graham: that gain
+depends on how often disk or network is the bottleneck.
 
-The rule, written down before any point of the grid was looked at (of the former demands 20 DAGs of
+The rule, written down before any point of the grid was run (of the former demands 20 DAGs of
 another seed had been run, under breadth first, critical path and DAGPS):
 
 - Two numbers are chosen: the mean demand for cpu and for memory, one number for both, of
-  `CPU_MEM`; and by what the former means of the four reads and writes (`BEFORE`) are multiplied,
-  of `TIMES`. A variation of 7.08 with a demand of at most a machine allows a mean of at most
+  `CPU_MEM`; and the factor on the former means of the four reads and writes (`BEFORE`), of
+  `TIMES`. A variation of 7.08 with a demand of at most a machine allows a mean of at most
   1 / (1 + 7.08²) = 2 %, and a capped log-normal with a sigma of at most 4 one of 1.1 %: the mean
   of net_write is at most `MOST_NET_WRITE`.
-- Looked at are two schemes, critical path and Coffman-Graham, and four percentiles over DAGs, 25,
-  50, 75 and 90, of the improvement over breadth first (that looks at cpu and memory): *fit all*
-  less *fit cpu/mem*, in points. The loss is the sum over the eight of how far that is from the
-  paper's.
-- `SEEDS`, which no page uses; `DAGS` DAGs each. The least loss wins, the earlier in the grid where
-  two tie. Where the least loss lies on the grid's upper edge, the grid is not made larger.
-- What was chosen is then judged once, on the pages' seeds, with DAGPS and all others.
+- The measured numbers are those of two schemes, critical path and Coffman-Graham, at four
+  percentiles over DAGs, 25, 50, 75 and 90: the improvement over breadth first (that checks cpu and
+  memory), *fit all* less *fit cpu/mem*, in points. The loss is the sum of the eight absolute
+  differences from the paper's.
+- The seeds are `SEEDS`, which no page uses, with `DAGS` DAGs each. The least loss wins, the earlier
+  in the grid on a tie. If the least loss lies on the grid's upper edge, the grid is not enlarged.
+- The choice is then judged once, on the pages' seeds, with DAGPS and all others.
 
-What came out: 0.12 and 3 times, with a loss of 32.7 points over the eight (0.12 and once, as
+Result: 0.12 and 3 times, with a loss of 32.7 points over the eight (0.12 and once, as
 before, 62.8; 0.08 and twice 36.5; 0.18 and 3 times 38.6). *Fit all* less *fit cpu/mem* is 6.4, 8.8,
 11.7 and 12.4 for critical path, where the paper has 3, 4, 11 and 15, and -2.9, 1.8, 7.1 and 13.2
 for Coffman-Graham, where it has 2, 1, 12 and 24.
@@ -54,14 +54,14 @@ MACHINE = dict.fromkeys(("cpu", "mem", "disk", "net"), 1.0)
 
 
 def means(cpu_mem: float, times: float) -> dict[str, float]:
-    """Give the mean demands of one point of the grid."""
+    """Return the mean demands of one point of the grid."""
     io = {name: times * mean for name, mean in BEFORE.items()}
     io["net_write"] = min(io["net_write"], MOST_NET_WRITE)
     return {"cpu": cpu_mem, "mem": cpu_mem, **io}
 
 
 def makespans(workload: sim.Workload, seed: int, policy: str, fit: tuple[str, ...]) -> F8:
-    """Run each DAG alone, as `sim.evaluators.alone` does, and measure how long it takes, s."""
+    """Run each DAG alone, as `sim.evaluators.alone` does; return the makespans, s."""
     scheme = policies.build(policy, fit="skip", fit_resources=fit)
     counts = machines_per_job(workload, MACHINE, seed)
     seconds = np.empty(len(counts))
@@ -79,38 +79,40 @@ def differences(mean: dict[str, float]) -> dict[str, F8]:
         for seed in SEEDS:
             w = sim.synthesize("production_dags", jobs=DAGS, seed=seed)
             before = makespans(w, seed, "bfs", RIGID)
-            for scheme, all_of_them in product(SCHEMES, (False, True)):
-                seconds = makespans(w, seed, scheme, () if all_of_them else RIGID)
+            for scheme, fits_all in product(SCHEMES, (False, True)):
+                seconds = makespans(w, seed, scheme, () if fits_all else RIGID)
                 gain = 100.0 * (1.0 - seconds / before)
-                gains.setdefault((scheme, all_of_them), []).append(gain)
-    at = {key: np.percentile(np.concatenate(of), PERCENTILES) for key, of in gains.items()}
-    return {scheme: at[scheme, True] - at[scheme, False] for scheme in SCHEMES}
+                gains.setdefault((scheme, fits_all), []).append(gain)
+    percentiles = {
+        key: np.percentile(np.concatenate(arrays), PERCENTILES) for key, arrays in gains.items()
+    }
+    return {scheme: percentiles[scheme, True] - percentiles[scheme, False] for scheme in SCHEMES}
 
 
 def published() -> dict[str, F8]:
-    """Give the paper's differences, points (Table 5)."""
+    """Return the paper's differences, points (Table 5)."""
     table = numbers("dagps")["table5"]
     rows = {s: (f"list_scheduling/{s}", f"list_scheduling/{s}_cpu_mem") for s in SCHEMES}
     return {
-        scheme: np.array([table[of_all][f"p{q}"] - table[few][f"p{q}"] for q in PERCENTILES])
-        for scheme, (of_all, few) in rows.items()
+        scheme: np.array([table[fit_all][f"p{q}"] - table[fit_two][f"p{q}"] for q in PERCENTILES])
+        for scheme, (fit_all, fit_two) in rows.items()
     }
 
 
 def main() -> None:
-    """Print the loss of each point of the grid, the least first."""
+    """Print the loss of each point of the grid, and the least."""
     paper = published()
-    found = []
+    results = []
     for cpu_mem, times in product(CPU_MEM, TIMES):
         ours = differences(means(cpu_mem, times))
         loss = float(sum(np.abs(ours[scheme] - paper[scheme]).sum() for scheme in SCHEMES))
         words = "; ".join(f"{s}: {np.round(ours[s], 1).tolist()}" for s in SCHEMES)
-        found.append((loss, cpu_mem, times, words))
+        results.append((loss, cpu_mem, times, words))
         print(
             f"cpu and memory {cpu_mem:g}, reads and writes {times:g} times: {loss:.1f} ({words})",
             flush=True,
         )
-    loss, cpu_mem, times, _ = min(found, key=lambda of: of[0])
+    loss, cpu_mem, times, _ = min(results, key=lambda result: result[0])
     print(f"least: cpu and memory {cpu_mem:g}, reads and writes {times:g} times, {loss:.1f}")
 
 

@@ -2,10 +2,10 @@
 
 Run as ``python -m benchmarks.dagps_online``. Jobs are runs of 20 templates: DAGs of depth 7 over 4
 to 20 stages; disk and network are fungible. The offline order is built once per template and
-measured apart. Seconds are of one core, the median of three; machines are as many as are said,
-and arrivals such that they are offered the load. Beside it are the baselines on the same jobs.
-Then 1,000 production-like jobs on 1,000 machines: what making their offline schedules takes, and
-what a second cell takes, which finds them kept, over what tez_tetris does.
+measured separately. Seconds are of one core, the median of three. The machines are fixed, and
+arrivals are such that they offer the load. The baselines run on the same jobs. Then 1,000
+production-like jobs on 1,000 machines: the time to build their offline schedules, and the time of a
+second cell, which finds the schedules in the disk cache, over that of tez_tetris.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FUNGIBLE = ("disk", "net")
 
 @dataclass(frozen=True)
 class Prepared(Policy):
-    """A policy whose plan was filled before: what is measured is the run alone."""
+    """A policy whose plan was filled before, so that only the run is measured."""
 
     name: ClassVar[str] = "prepared"
 
@@ -45,23 +45,23 @@ class Prepared(Policy):
 
     @property
     def events(self) -> Event:  # type: ignore[override]
-        """What the policy listens to."""
+        """Events of the wrapped policy."""
         return self.policy.events
 
     def begin(self, world: World, plan: Plan) -> object:
-        """Fill `plan` as it was filled before."""
+        """Copy the filled plan into `plan`."""
         for name, value in vars(self.filled).items():
             copied = {k: v.copy() for k, v in value.items()} if isinstance(value, dict) else value
             setattr(plan, name, copied)
         return deepcopy(self.memory)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Let the policy react."""
+        """Forward the events to the wrapped policy."""
         self.policy.react(memory, batch, world, plan)
 
 
-def jobs_at(load: float, n_jobs: int = N_JOBS, machines: int = MACHINES) -> sim.Workload:
-    """Make runs of a few templates that offer `load` to the bottleneck of `machines`."""
+def jobs_at_load(load: float, n_jobs: int = N_JOBS, machines: int = MACHINES) -> sim.Workload:
+    """Make runs of a few templates that offer `load` to the bottleneck of `machines` machines."""
     rng = np.random.default_rng(0)
     shapes = [_template(rng) for _ in range(TEMPLATES)]
     jobs, work = [], np.zeros(len(SHAPE))
@@ -81,8 +81,8 @@ def jobs_at(load: float, n_jobs: int = N_JOBS, machines: int = MACHINES) -> sim.
             )
         jobs.append({"job_id": f"j{i}", "template": f"t{t}", "stages": stages})
     span = work.max() / (machines * load)
-    for job, at in zip(jobs, np.sort(rng.uniform(0, span, n_jobs)), strict=True):
-        job["submit_s"] = float(at)
+    for job, submit_s in zip(jobs, np.sort(rng.uniform(0, span, n_jobs)), strict=True):
+        job["submit_s"] = float(submit_s)
     return sim.Workload.from_jobs(jobs)
 
 
@@ -105,25 +105,28 @@ def _demand(rng: np.random.Generator) -> np.ndarray:
 
 
 def second_cell(n: int = 1000) -> list[Row]:
-    """Measure a cell whose offline schedules were made in another one, beside tez_tetris."""
+    """Measure a cell with offline schedules from another cell, beside tez_tetris."""
     w = sim.synthesize("production_dags", jobs=n, seed=0)
     cluster = sim.Cluster.machines(n, fungible=FUNGIBLE, **SHAPE)
     with disk_cache.disabled():
-        made = cpu_seconds(lambda: offline_order(w.columns, cluster))
+        first_s = cpu_seconds(lambda: offline_order(w.columns, cluster))
     offline_order(w.columns, cluster)
-    found = [cpu_seconds(lambda: offline_order(w.columns, cluster)) for _ in range(3)]
+    cached_s = [cpu_seconds(lambda: offline_order(w.columns, cluster)) for _ in range(3)]
     built = {name: policies.build(name) for name in ("dagps", "tez_tetris")}
     runs = {
         name: lambda policy=policy: run_seconds(w, cluster, policy)
         for name, policy in built.items()
     }
-    took = rounds(runs, 3)
+    elapsed_s = rounds(runs, 3)
     jobs = f"{n:,} jobs on {n:,} machines"
-    times = [ours / other for ours, other in zip(took["dagps"], took["tez_tetris"], strict=True)]
+    times = [
+        ours / other
+        for ours, other in zip(elapsed_s["dagps"], elapsed_s["tez_tetris"], strict=True)
+    ]
     return [
-        row(f"{jobs}: offline schedules, made", made, "s"),
-        row(f"{jobs}: offline schedules, found", found, "s"),
-        *(row(f"{jobs}: {name}, again", seconds, "s") for name, seconds in took.items()),
+        row(f"{jobs}: offline schedules, built", first_s, "s"),
+        row(f"{jobs}: offline schedules, from the disk cache", cached_s, "s"),
+        *(row(f"{jobs}: {name}, again", seconds, "s") for name, seconds in elapsed_s.items()),
         row(f"{jobs}: dagps over tez_tetris, again", times, "×", at_most=2.0),
     ]
 
@@ -131,12 +134,12 @@ def second_cell(n: int = 1000) -> list[Row]:
 def main() -> int:
     """Measure DAGPS and its baselines at the load and at twice the load."""
     cluster = sim.Cluster.machines(MACHINES, fungible=FUNGIBLE, **SHAPE)
-    small = jobs_at(0.9, n_jobs=3)
+    small = jobs_at_load(0.9, n_jobs=3)
     for name in ("dagps", "tez", "tez_tetris"):
         sim.simulate(small, cluster, policies.build(name))  # compiles
     rows: list[Row] = []
     for load in (0.9, 2.0):
-        w = jobs_at(load)
+        w = jobs_at_load(load)
         built = {name: policies.build(name) for name in ("dagps", "tez", "tez_cp", "tez_tetris")}
         if load < 1:
             with disk_cache.disabled():
@@ -154,8 +157,8 @@ def main() -> int:
             ours = name == "dagps"
             rows.append(row(label, seconds, "s", at_most=5.0 if ours and load < 1 else None))
             rate = [w.n_tasks / s / 1e6 for s in seconds]
-            wanted = 0.3 if ours and load > 1 else None
-            rows.append(row(label, rate, "M placements/s", at_least=wanted))
+            min_rate = 0.3 if ours and load > 1 else None
+            rows.append(row(label, rate, "M placements/s", at_least=min_rate))
     return show("dagps_online", rows + second_cell())
 
 

@@ -1,7 +1,10 @@
 """BuildSchedule, the offline half of DAGPS (§4, Figs. 5 to 7): a compact schedule for one DAG.
 
-Its candidates, CandidateTroublesomeTasks (§4.1), and their scores stand first. Beyond the paper,
-more schedules come from lists (`policies.dagps.lists`).
+CandidateTroublesomeTasks (§4.1) and its scores come first. Beyond the paper, list scheduling adds
+more schedules (`policies.dagps.lists`).
+
+Symbols of the paper: T, O, P and C are the troublesome tasks, the others, the ancestors and the
+descendants; (l, f) is a pair of thresholds on LongScore and FragScore.
 """
 
 from __future__ import annotations
@@ -13,38 +16,38 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from policies.dagps.board import Board, Placed, Space, placed
 from policies.dagps.dag import (
     Dag,
     check_demand,
     demand_quanta,
-    enough,
     one_job,
-    parts,
+    ordered_parts,
     path_s,
     read_only,
     stage_profile,
-    take,
+    sub_dag,
     upward_rank,
+    usable_machines,
 )
-from policies.dagps.lists import Ways, improved, without
+from policies.dagps.lists import ListSearch, shortest_placement, without_demands
+from policies.dagps.placer import Placement, Placer, Space, to_placement
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.workload.workload import Workload
 
 Candidates = Literal["paper", "more"]
-"""Which candidates are tried: those of §4 alone, or those of lists and of sharing as well."""
+"""Candidate schedules: those of §4 alone, or also list schedules and shared fungible resources."""
 
 T, O, P, C = range(4)  # noqa: E741  # the paper's names
-"""Labels: troublesome tasks, others, ancestors, descendants."""
+"""Labels of tasks: troublesome, others, ancestors, descendants."""
 
 
-def time_alone(board: Board) -> F8:
-    """Measure how long a greedy packer takes for each stage alone, (G,) s."""
-    stage = board.dag.task_stage
-    stages = range(len(board.dag.order))
-    spans = [board.place(stage, g, False, board.empty, 0, np.inf) for g in stages]
+def time_alone(placer: Placer) -> F8:
+    """Measure the time that a greedy packer needs for each stage alone, (G,) s."""
+    stage = placer.dag.task_stage
+    stages = range(len(placer.dag.order))
+    spans = [placer.place(stage, g, False, placer.empty, 0, np.inf) for g in stages]
     return np.array([0.0 if space is None else space.span_s for space in spans])
 
 
@@ -62,35 +65,35 @@ def frag_score(dag: Dag, capacity: I8, alone: F8) -> F8:
     return score
 
 
-def candidates(
-    duration: F8, frag_score: F8, ahead: Any, back: Any, max_candidates: int | None
+def candidate_labels(
+    duration: F8, frag_score: F8, forward_dag: Any, reversed_dag: Any, max_candidates: int | None
 ) -> list[I4]:
-    """Divide a DAG's tasks in every way that a discriminative pair of thresholds (l, f) gives.
+    """Label a DAG's tasks once for each discriminative pair of thresholds (l, f).
 
-    Troublesome are the tasks at least as long as l times the longest or of a FragScore of at most
-    f, and whatever lies on a path between two of them. l takes every LongScore there is, the
-    largest first, and for each of them f first a value below every FragScore, then each of them,
-    the smallest first. A set that was seen before is left out.
+    A task is troublesome if it is at least as long as l times the longest task, or has a FragScore
+    of at most f, or lies on a path between two such tasks. l runs through all LongScores, the
+    largest first. For each l, f starts below every FragScore and then runs through all of them,
+    the smallest first. A set that occurred before is left out.
     """
     labels: dict[bytes, I4] = {}
     seen: set[bytes] = set()
-    for picked in _picked(duration, frag_score, max_candidates):
+    for picked in _threshold_sets(duration, frag_score, max_candidates):
         key = np.packbits(picked).tobytes()
         if key in seen:
             continue
         seen.add(key)
-        label = divide(picked, ahead, back)
+        label = label_tasks(picked, forward_dag, reversed_dag)
         labels.setdefault((label == T).tobytes(), label)
     return _spread(list(labels.values()), max_candidates)
 
 
-def divide(picked: Mask, ahead: Any, back: Any) -> I4:
-    """Label the tasks, given those that were `picked` as troublesome."""
-    from policies.dagps.kernels.dagrecord import reach  # compiled: slow to import
+def label_tasks(picked: Mask, forward_dag: Any, reversed_dag: Any) -> I4:
+    """Label the tasks of a DAG, given those `picked` as troublesome."""
+    from policies.dagps.kernels.dagrecord import mark_descendants  # compiled: slow to import
 
     below, above = np.empty_like(picked), np.empty_like(picked)
-    reach(ahead, picked, below)
-    reach(back, picked, above)
+    mark_descendants(forward_dag, picked, below)
+    mark_descendants(reversed_dag, picked, above)
     label = np.full(len(picked), O, dtype=np.int32)
     label[above] = P
     label[below] = C
@@ -98,45 +101,49 @@ def divide(picked: Mask, ahead: Any, back: Any) -> I4:
     return label
 
 
-def _picked(duration: F8, frag_score: F8, max_candidates: int | None) -> Iterator[Mask]:
-    longs, frags = np.unique(duration)[::-1], np.unique(frag_score)
+def _threshold_sets(duration: F8, frag_score: F8, max_candidates: int | None) -> Iterator[Mask]:
+    long_scores, frag_scores = np.unique(duration)[::-1], np.unique(frag_score)
     if max_candidates is not None:
-        frags = np.array(_spread(list(frags), 2 * max_candidates))
-        longs = np.array(_spread(list(longs), max(1, 4 * max_candidates // (1 + len(frags)))))
-    hard = [np.zeros(len(duration), dtype=np.bool_)] + [frag_score <= f for f in frags]
-    for shortest in longs:
+        frag_scores = np.array(_spread(list(frag_scores), 2 * max_candidates))
+        long_scores = np.array(
+            _spread(list(long_scores), max(1, 4 * max_candidates // (1 + len(frag_scores))))
+        )
+    poor_packing = [np.zeros(len(duration), dtype=np.bool_)] + [
+        frag_score <= f for f in frag_scores
+    ]
+    for shortest in long_scores:
         long = duration >= shortest
-        for packs_badly in hard:
-            yield long | packs_badly
+        for packs_poorly in poor_packing:
+            yield long | packs_poorly
 
 
-def _spread(items: list[Any], n: int | None) -> list[Any]:
-    """Return `n` of the items, evenly spread, the first included."""
-    if n is None or len(items) <= n:
+def _spread(items: list[Any], n_max: int | None) -> list[Any]:
+    """Return at most `n_max` of the items, evenly spread, the first included."""
+    if n_max is None or len(items) <= n_max:
         return items
-    return [items[i * len(items) // n] for i in range(n)]
+    return [items[i * len(items) // n_max] for i in range(n_max)]
 
 
 MAX_CANDIDATES = 128
-"""Default of how many sets of troublesome tasks are tried for each part of a DAG.
+"""Default limit on the sets of troublesome tasks that are tried for each part of a DAG.
 
-``python -m benchmarks.dagps`` measures what fewer lose. Of drawn DAGs of 1,000 tasks with a
-profile a stage, few have more sets than that, and trying all of them found nothing better.
+``python -m benchmarks.dagps`` measures the loss with fewer sets. Few random DAGs of 1,000 tasks
+with one profile a stage have more sets, and trying all of them found nothing better.
 """
 
 SLACK = 1e-12
-"""A span within this of a lower bound, relative to it, is as good as the bound."""
+"""Relative tolerance: a span this close to a lower bound counts as optimal."""
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """A schedule of T tasks."""
 
-    begin_s: F8  # when each task runs; the first begins at 0
+    begin_s: F8  # begin of each task; the first begins at 0
     end_s: F8
-    machine: I4  # where
+    machine: I4
     order: I8  # tasks by begin, ties by row
-    makespan_s: float  # when the last ends
+    makespan_s: float  # end of the last task
 
 
 def build_schedule(
@@ -148,10 +155,11 @@ def build_schedule(
     max_candidates: int | None = MAX_CANDIDATES,
     candidates: Candidates = "more",
 ) -> Schedule:
-    """Build the schedule of one job that has all of a cluster: BuildSchedule (§4, Figs. 5 to 7).
+    """Build the schedule of one job alone on a cluster: BuildSchedule (§4, Figs. 5 to 7).
 
-    With `candidates` "paper" it is the paper's; with "more" the best of that and of schedules that
-    share fungible resources and follow lists, which is beyond the paper (`most_compact`).
+    With `candidates` "paper" the result is the paper's. With "more" it is the best of the paper's
+    and of list schedules that share fungible resources, which goes beyond the paper
+    (`improve_with_lists`).
     """
     columns = workload.columns
     if not 0 <= job < len(columns.job_submit):
@@ -163,7 +171,7 @@ def build_schedule(
 
 
 def shared_resources(cluster: Cluster, candidates: Candidates) -> Mask | None:
-    """Tell which resources of a cluster are fungible, (R,); None for the paper's own candidates."""
+    """Return a mask of a cluster's fungible resources, (R,); None for the paper's candidates."""
     if candidates not in get_args(Candidates):
         raise InputError(f"candidates must be 'paper' or 'more', not {candidates!r}")
     return None if candidates == "paper" else np.isin(cluster.resources, cluster.fungible)
@@ -172,18 +180,18 @@ def shared_resources(cluster: Cluster, candidates: Candidates) -> Mask | None:
 def schedule(
     dag: Dag, capacity: I8, max_candidates: int | None = MAX_CANDIDATES, shared: Mask | None = None
 ) -> Schedule:
-    """Build the schedule of a DAG, totally ordered part by part (§4.4)."""
+    """Build the schedule of a DAG, one totally ordered part after the other (§4.4)."""
     if max_candidates is not None and max_candidates < 1:
         raise InputError(f"max_candidates must be at least 1, or None for all: {max_candidates}")
     check_demand(dag.demand, capacity)
     n = len(dag.duration)
     begin, end, machine = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int32)
     now = 0.0
-    for stages in parts(dag):
-        part, tasks = take(dag, stages)
+    for stages in ordered_parts(dag):
+        part, tasks = sub_dag(dag, stages)
         compact = most_compact(part, capacity, max_candidates)
         if shared is not None:
-            compact = shorter(part, capacity, max_candidates, shared, compact)
+            compact = improve_with_lists(part, capacity, max_candidates, shared, compact)
         shift = now - compact.begin.min()
         begin[tasks], end[tasks] = compact.begin + shift, compact.end + shift
         machine[tasks] = compact.machine
@@ -191,102 +199,114 @@ def schedule(
     return Schedule(begin, end, machine, np.argsort(begin, kind="stable"), now)
 
 
-def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placed:
-    """Build the most compact schedule that some choice of troublesome tasks leads to (Fig. 5)."""
-    board = Board(dag, enough(capacity, len(dag.duration)))
-    alone = time_alone(board)
-    best: Placed | None = None
-    least = least_span(dag, capacity, alone) * (1 + SLACK)
+def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placement:
+    """Build the most compact schedule over all choices of troublesome tasks (Fig. 5)."""
+    placer = Placer(dag, usable_machines(capacity, len(dag.duration)))
+    alone = time_alone(placer)
+    best: Placement | None = None
+    bound_s = span_lower_bound(dag, capacity, alone) * (1 + SLACK)
     score = frag_score(dag, capacity, alone)[dag.task_stage]
-    for label in candidates(dag.duration, score, board.ahead, board.back, max_candidates):
-        for better in orders(board, label, np.inf if best is None else best.span_s):
+    for label in candidate_labels(
+        dag.duration, score, placer.forward_dag, placer.reversed_dag, max_candidates
+    ):
+        for better in subset_orders(placer, label, np.inf if best is None else best.span_s):
             best = better
-        if best is not None and best.span_s <= least:
+        if best is not None and best.span_s <= bound_s:
             break
-    assert best is not None  # the first set is placed without a limit, and no order has dead ends
+    assert best is not None  # the first set is placed without a limit; no order has dead ends
     return best
 
 
-def shorter(
-    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask, best: Placed
-) -> Placed:
-    """Look beyond the paper for a schedule that is shorter than the `best` of its own candidates.
+def improve_with_lists(
+    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask, best: Placement
+) -> Placement:
+    """Return a list schedule shorter than `best`, if there is one; beyond the paper.
 
-    What the virtual space can't show: that a fungible resource of which too much is demanded is
-    shared, and slows down who demands it. So the search is made once more without those demands;
-    its order, that of `best` and those of list scheduling are run as the simulator would run them
-    (`policies.dagps.lists`): such that every demand must fit, and such that those must that can't
-    be shared.
+    The virtual space can't show that an overbooked fungible resource is shared and slows down its
+    users. So BuildSchedule runs once more without the fungible demands. The resulting order, the
+    order of `best` and the lists of list scheduling are then run as the simulator would run them
+    (`policies.dagps.lists`): once with all demands held to capacity, and once with the fungible
+    ones overbooked.
     """
-    least = _least_of_all(dag, capacity)
-    if best.span_s <= least:
+    bound_s = _span_bound_s(dag, capacity)
+    if best.span_s <= bound_s:
         return best
-    machines = enough(capacity, len(dag.duration))
-    return improved(
-        dag, machines, *_begun(dag, capacity, max_candidates, shared, best), best, least
+    machines = usable_machines(capacity, len(dag.duration))
+    return shortest_placement(
+        dag, machines, *_seed_keys(dag, capacity, max_candidates, shared, best), best, bound_s
     )
 
 
-def _least_of_all(dag: Dag, capacity: I8) -> float:
-    return least_span(dag, capacity, np.zeros(len(dag.order))) * (1 + SLACK)
+def _span_bound_s(dag: Dag, capacity: I8) -> float:
+    return span_lower_bound(dag, capacity, np.zeros(len(dag.order))) * (1 + SLACK)
 
 
-def _begun(
-    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask, best: Placed
+def _seed_keys(
+    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask, best: Placement
 ) -> tuple[Mask, list[F8]]:
-    """Return which shared resources are demanded, and when tasks begin with and without those."""
+    """Return the demanded shared resources, and the begins of tasks with and without them."""
     demanded = shared & (dag.demand > 0).any(axis=0)
-    begun = [best.begin]
+    seed_keys = [best.begin]
     if demanded.any():
-        begun.append(most_compact(without(dag, demanded), capacity, max_candidates).begin)
-    return demanded, begun
+        seed_keys.append(
+            most_compact(without_demands(dag, demanded), capacity, max_candidates).begin
+        )
+    return demanded, seed_keys
 
 
-def followed(
+def best_list(
     dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask
 ) -> tuple[I8, Mask, float]:
-    """Find the list by which a DAG that has all machines ends first, if it is followed throughout.
+    """Find the list that ends a DAG alone on its machines first, if the run follows it throughout.
 
-    Of the lists that `shorter` tries, part by part.
+    The candidates are the lists that `improve_with_lists` tries, part by part.
 
     Returns
     -------
-    place : (T,) int64
-        Of each task in the list.
-    looks : (R,) bool
-        The resources of which there must be enough for a task to begin; all others are shared.
+    position : (T,) int64
+        Position of each task in the list.
+    checked : (R,) bool
+        The resources that a task must fit; all others are shared.
     span_s : float
-        How long it takes.
+        Makespan of the list.
     """
     check_demand(dag.demand, capacity)
-    machines = enough(capacity, len(dag.duration))
-    tried: list[tuple[I8, list[tuple[float, NDArray[Any]]]]] = []
-    for part, tasks in (take(dag, stages) for stages in parts(dag)):
+    machines = usable_machines(capacity, len(dag.duration))
+    part_lists: list[tuple[I8, list[tuple[float, NDArray[Any]]]]] = []
+    for part, tasks in (sub_dag(dag, stages) for stages in ordered_parts(dag)):
         compact = most_compact(part, capacity, max_candidates)
-        demanded, begun = _begun(part, capacity, max_candidates, shared, compact)
-        ways, least = Ways(part, machines, demanded), _least_of_all(part, capacity)
-        tried.append((tasks, [ways.shortest(begun, looks, least) for looks in ways.looks()]))
-    all_fit, shares = (sum(found[way][0] for _, found in tried) for way in (0, -1))
-    way = 0 if all_fit <= shares else -1
-    place = np.empty(len(dag.duration), dtype=np.int64)
+        demanded, seed_keys = _seed_keys(part, capacity, max_candidates, shared, compact)
+        search, bound_s = ListSearch(part, machines, demanded), _span_bound_s(part, capacity)
+        part_lists.append(
+            (
+                tasks,
+                [
+                    search.shortest_list(seed_keys, checked, bound_s)
+                    for checked in search.checked_choices()
+                ],
+            )
+        )
+    all_fit, overbooked = (sum(lists[choice][0] for _, lists in part_lists) for choice in (0, -1))
+    choice = 0 if all_fit <= overbooked else -1
+    position = np.empty(len(dag.duration), dtype=np.int64)
     n_before = 0
-    for tasks, found in tried:
-        by_key = np.argsort(found[way][1], kind="stable")
-        place[tasks[by_key]] = n_before + np.arange(len(tasks))
+    for tasks, lists in part_lists:
+        by_key = np.argsort(lists[choice][1], kind="stable")
+        position[tasks[by_key]] = n_before + np.arange(len(tasks))
         n_before += len(tasks)
-    looks = ~shared if way else np.ones_like(shared)
-    return place, looks, min(all_fit, shares)
+    checked = ~shared if choice else np.ones_like(shared)
+    return position, checked, min(all_fit, overbooked)
 
 
-def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:
-    """Try the four orders of subsets without dead ends (§4.3, Fig. 7); yield what is better."""
-    trouble = board.either_way(label, T, board.empty, (0, 1), limit)
+def subset_orders(placer: Placer, label: I4, limit: float) -> Iterator[Placement]:
+    """Try the four orders of subsets without dead ends (§4.3, Fig. 7); yield improvements."""
+    trouble = placer.place_more_compact(label, T, placer.empty, (0, 1), limit)
     if trouble is None:
         return
-    others = board.either_way(label, O, trouble, (2, 3), limit)
+    others_placed = placer.place_more_compact(label, O, trouble, (2, 3), limit)
     sequences: list[tuple[Space | None, tuple[tuple[int, bool], ...]]]
-    sequences = [(others, ((C, False), (P, True))), (others, ((P, True), (C, False)))]
-    if (label == O).any():  # else they are the same again
+    sequences = [(others_placed, ((C, False), (P, True))), (others_placed, ((P, True), (C, False)))]
+    if (label == O).any():  # without others, these orders repeat the first two
         sequences += [
             (trouble, ((C, False), (O, True), (P, True))),
             (trouble, ((P, True), (O, False), (C, False))),
@@ -295,17 +315,17 @@ def orders(board: Board, label: I4, limit: float) -> Iterator[Placed]:
         space = start
         for i, (subset, backward) in enumerate(steps):
             if space is not None:
-                space = board.place(label, subset, backward, space, 4 + i % 2, limit)
+                space = placer.place(label, subset, backward, space, 4 + i % 2, limit)
         if space is not None:
             limit = space.span_s
-            yield placed(space)
+            yield to_placement(space)
 
 
-def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
+def span_lower_bound(dag: Dag, capacity: I8, alone: F8) -> float:
     """Bound the span of any schedule from below, s.
 
-    The greatest of CPLen, TWork and ModCP (§6); a stage whose tasks are alike can't take less than
-    it takes alone, as never more of them run at once than the greedy packer runs.
+    The greatest of CPLen, TWork and ModCP (§6). A stage of equal tasks can't take less time than it
+    takes alone, because the greedy packer runs as many of them at once as any schedule can.
     """
     from sim.bounds.kernels.bounds import whole_stage_paths  # compiled: slow to import
 
@@ -321,10 +341,10 @@ def least_span(dag: Dag, capacity: I8, alone: F8) -> float:
     return float(max(path_s(dag).max(), path.max(), load.sum(axis=0).max()))
 
 
-def heft_schedule(dag: Dag, capacity: I8) -> Placed:
-    """Schedule a DAG on machines of its own by HEFT, which BuildSchedule is compared with."""
-    board = Board(dag, capacity, upward_rank(dag))
+def heft_schedule(dag: Dag, capacity: I8) -> Placement:
+    """Schedule a DAG alone on some machines by HEFT, the reference for BuildSchedule."""
+    placer = Placer(dag, capacity, upward_rank(dag))
     whole = np.zeros(len(dag.duration), dtype=np.int32)
-    space = board.place(whole, 0, False, board.empty, 0, np.inf)
+    space = placer.place(whole, 0, False, placer.empty, 0, np.inf)
     assert space is not None  # there is no limit
-    return placed(space)
+    return to_placement(space)

@@ -1,4 +1,4 @@
-"""One job's DAG as arrays, the totally ordered parts it splits into, and ranks of its stages."""
+"""The DAG of one job as arrays, its split into totally ordered parts, and ranks of its stages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Dag:
     """
 
     task0: I8  # tasks of stage g are ``task0[g]`` to ``task0[g+1]``
-    duration: F8  # how long each task is taken to run, s
-    demand: I8  # what one task holds, quanta
+    duration: F8  # expected duration of each task, s
+    demand: I8  # demand of one task of each stage, quanta
     edge0: I8  # children of each stage; 0 for a barrier, 1 for one-to-one
     edge_child: I4
     edge_kind: I1
@@ -56,7 +56,7 @@ def one_job(columns: Columns, demand: I8, job: int, duration: F8) -> Dag:
 
 
 def demand_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8]:
-    """Return what a task of each stage holds and what each machine has, in the same quanta."""
+    """Return the demand of each stage's tasks and the capacity of machines, in the same quanta."""
     n_stages = len(columns.stage_job)
     if cluster.unit:
         capacity = capacity_quanta(cluster.capacity, 1.0)
@@ -65,14 +65,14 @@ def demand_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8]:
     demand = np.zeros((n_stages, len(cluster.resources)), dtype=np.int64)
     for i, name in enumerate(columns.resources):
         if name in cluster.resources:
-            at = cluster.resources.index(name)
-            demand[:, at] = columns.stage_demand[:, i]
-            quantum[at] = columns.quantum[i]
+            column = cluster.resources.index(name)
+            demand[:, column] = columns.stage_demand[:, i]
+            quantum[column] = columns.quantum[i]
         elif columns.stage_demand[:, i].any():
             stage = int(np.argmax(columns.stage_demand[:, i] > 0))
             raise InputError(
                 f"stage {stage} demands {unknown('resource', name, cluster.resources)}; "
-                f"give the machines {name}=... too",
+                f"add {name}=... to the machines",
                 rule="missing resource",
             )
     capacity = capacity_quanta(cluster.capacity, quantum)
@@ -81,11 +81,11 @@ def demand_quanta(columns: Columns, cluster: Cluster) -> tuple[I8, I8]:
 
 
 def check_demand(demand: I8, capacity: I8) -> None:
-    """Raise InputError unless some machine holds a task of each stage."""
+    """Raise InputError unless each stage's task fits some machine."""
     shapes = np.unique(capacity, axis=0)
-    held = np.any(np.all(demand[:, None] <= shapes, axis=2), axis=1)
-    if not held.all():
-        stage = int(np.argmin(held))
+    fits = np.any(np.all(demand[:, None] <= shapes, axis=2), axis=1)
+    if not fits.all():
+        stage = int(np.argmin(fits))
         raise InputError(
             f"no machine holds a task of stage {stage}: it demands {demand[stage].tolist()} quanta "
             f"and the machines have {shapes.tolist()}; give larger machines or split the task",
@@ -93,13 +93,13 @@ def check_demand(demand: I8, capacity: I8) -> None:
         )
 
 
-def enough(capacity: I8, n_tasks: int) -> I8:
-    """Return the machines that so many tasks can use: of like ones the first is taken first."""
+def usable_machines(capacity: I8, n_tasks: int) -> I8:
+    """Return the machines that `n_tasks` tasks can use: equal machines are taken in order."""
     return capacity[:n_tasks] if (capacity == capacity[:1]).all() else capacity
 
 
-def parts(dag: Dag) -> list[I8]:
-    """Split a DAG wherever every task behind waits for every task before (§4.4)."""
+def ordered_parts(dag: Dag) -> list[I8]:
+    """Split a DAG wherever every later task waits for every earlier one (§4.4)."""
     from sim.bounds.kernels.bounds import part_starts  # compiled: slow to import
 
     n = len(dag.order)
@@ -111,8 +111,8 @@ def parts(dag: Dag) -> list[I8]:
     return [np.sort(stages) for stages in np.split(dag.order, cuts)]
 
 
-def take(dag: Dag, stages: I8) -> tuple[Dag, I8]:
-    """Cut the sub-DAG of some `stages`, ascending; return it and the rows of its tasks."""
+def sub_dag(dag: Dag, stages: I8) -> tuple[Dag, I8]:
+    """Return the sub-DAG of `stages`, ascending, and the rows of its tasks."""
     if len(stages) == len(dag.order):
         return dag, np.arange(len(dag.duration))
     sizes = np.diff(dag.task0)[stages]
@@ -137,15 +137,15 @@ def take(dag: Dag, stages: I8) -> tuple[Dag, I8]:
     return part, tasks
 
 
-def turned(dag: Dag) -> Dag:
-    """Return the DAG with its edges turned round."""
-    ways = both_ways(dag)
-    edges = {"edge0": ways["parent0"], "edge_child": ways["parent"].astype(np.int32)}
-    return replace(dag, **edges, edge_kind=ways["parent_kind"], order=dag.order[::-1].copy())
+def reverse(dag: Dag) -> Dag:
+    """Return the DAG with its edges reversed."""
+    arrays = arrays_with_parents(dag)
+    edges = {"edge0": arrays["parent0"], "edge_child": arrays["parent"].astype(np.int32)}
+    return replace(dag, **edges, edge_kind=arrays["parent_kind"], order=dag.order[::-1].copy())
 
 
-def both_ways(dag: Dag) -> dict[str, NDArray[Any]]:
-    """Return a DAG's arrays by name, with the edges of each stage to its parents too."""
+def arrays_with_parents(dag: Dag) -> dict[str, NDArray[Any]]:
+    """Return a DAG's arrays by name, including the edges from each stage to its parents."""
     n_stages = len(dag.order)
     parent = np.repeat(np.arange(n_stages), np.diff(dag.edge0))
     by_child = np.argsort(dag.edge_child, kind="stable")
@@ -164,7 +164,7 @@ def both_ways(dag: Dag) -> dict[str, NDArray[Any]]:
 
 
 def stage_profile(columns: Columns) -> F8:
-    """Return for each task the mean duration of its stage, (T,) s."""
+    """Return the mean duration of each task's stage, (T,) s."""
     sizes = np.diff(columns.stage_task0)
     mean = np.where(
         columns.stage_min_s == columns.stage_max_s, columns.stage_max_s, columns.stage_work / sizes
@@ -178,17 +178,17 @@ def path_s(dag: Dag) -> F8:
 
     longest = np.maximum.reduceat(dag.duration, dag.task0[:-1])
     group = np.zeros(len(dag.order), dtype=np.int64)
-    given = (dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)
-    return tails(*[read_only(array) for array in (*given, longest, dag.duration)])
+    arrays = (dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind, dag.task0)
+    return tails(*[read_only(array) for array in (*arrays, longest, dag.duration)])
 
 
 def upward_rank(dag: Dag) -> F8:
     """Return HEFT's rank: the longest path from each task to the end of its job, (T,) s."""
     from sim.workload.kernels.paths import task_tails  # compiled: slow to import
 
-    given: list[NDArray[Any]] = [dag.order, dag.edge0, dag.edge_child, dag.edge_kind]
-    given += [dag.task0, dag.duration]
-    return task_tails(*[read_only(array) for array in given])
+    arrays: list[NDArray[Any]] = [dag.order, dag.edge0, dag.edge_child, dag.edge_kind]
+    arrays += [dag.task0, dag.duration]
+    return task_tails(*[read_only(array) for array in arrays])
 
 
 def _topological(edge0: I8, child: I4) -> I8:
@@ -204,7 +204,7 @@ def _topological(edge0: I8, child: I4) -> I8:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a C-contiguous, read-only view, as kernels take what they only read."""
+    """Return a C-contiguous, read-only view, the form in which kernels take their inputs."""
     view = np.ascontiguousarray(array).view()
     view.setflags(write=False)
     return view

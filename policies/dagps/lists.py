@@ -1,9 +1,9 @@
-"""Schedules of one DAG by lists, on machines whose fungible resources stretch: beyond the paper.
+"""List schedules of one DAG on machines with overbooked fungible resources: beyond the paper.
 
-The virtual space of §4 holds every resource to its capacity. A cluster shares what is fungible
-(disk and network): more of it may be demanded than there is, and who demands it is slowed down. So
-a schedule that overbooks may be shorter than any that the space holds; and of those that do not,
-one that a list gives may be, as the search tries few of all orders.
+The virtual space of §4 holds every resource to its capacity. A cluster shares fungible resources
+(disk and network): demand may exceed capacity, and then slows down the tasks that use it. So a
+schedule that overbooks may be shorter than any schedule in the space. Even without overbooking a
+list schedule may be shorter, because BuildSchedule tries few of all orders.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from policies.dagps.board import Placed
-from policies.dagps.dag import Dag, both_ways, path_s, turned, upward_rank
+from policies.dagps.dag import Dag, arrays_with_parents, path_s, reverse, upward_rank
+from policies.dagps.placer import Placement
 from sim.base.arrays import I8, Mask
 from sim.base.random import fixed_permutation
 
 N_DRAWN = 16
-"""How many random orders of the stages are tried."""
+"""Random orders of the stages that are tried."""
 
 
-def without(dag: Dag, fungible: Mask) -> Dag:
-    """Return the DAG as it is where its fungible demands are none."""
+def without_demands(dag: Dag, fungible: Mask) -> Dag:
+    """Return the DAG without its demands for fungible resources."""
     return replace(dag, demand=np.where(fungible, 0, dag.demand))
 
 
-def lists_of(dag: Dag) -> Iterator[NDArray[Any]]:
-    """Give the keys of list scheduling, (G,) or (T,), the least first.
+def list_keys(dag: Dag) -> Iterator[NDArray[Any]]:
+    """Yield the keys of list scheduling, (G,) or (T,), lowest first.
 
-    Breadth first, the longest path to the end first, inside a stage too, and falling
+    Breadth first; the longest path to the end first, inside a stage too; and descending
     Coffman-Graham labels (`policies.list_scheduling`).
     """
     from sim.dags.kernels.levels import coffman_graham_labels  # compiled: slow to import
@@ -46,119 +46,125 @@ def lists_of(dag: Dag) -> Iterator[NDArray[Any]]:
     yield -coffman_graham_labels(one_job, dag.order, dag.edge0, dag.edge_child)
 
 
-def improved(
-    dag: Dag, capacity: I8, fungible: Mask, keys: list[NDArray[Any]], best: Placed, least_s: float
-) -> Placed:
-    """Return the shortest of `best` and the schedules by lists; stop at one of `least_s`.
+def shortest_placement(
+    dag: Dag,
+    capacity: I8,
+    fungible: Mask,
+    keys: list[NDArray[Any]],
+    best: Placement,
+    bound_s: float,
+) -> Placement:
+    """Return the shortest of `best` and the list schedules; stop at a span of `bound_s`.
 
-    Demands are all looked at, or those of `fungible` resources left out.
+    Lists are tried with all resources held to capacity, then with `fungible` ones overbooked.
     """
-    ways = Ways(dag, capacity, fungible)
-    for looks in ways.looks():
-        for _, found in ways.tried(keys, looks):
-            if found.span_s < best.span_s:
-                best = found
-            if best.span_s <= least_s:
+    search = ListSearch(dag, capacity, fungible)
+    for checked in search.checked_choices():
+        for _, placement in search.trials(keys, checked):
+            if placement.span_s < best.span_s:
+                best = placement
+            if best.span_s <= bound_s:
                 return best
     return best
 
 
-class Ways:
-    """A DAG and its machines, ready to be run there and back in the order of lists."""
+class ListSearch:
+    """Forward-backward list scheduling of a DAG on its machines."""
 
     def __init__(self, dag: Dag, capacity: I8, fungible: Mask) -> None:
         self._dag, self._fungible = dag, fungible
-        self._known = list(lists_of(dag))
-        self._ahead = Lists(dag, capacity, fungible)
-        self._back = Lists(turned(dag), capacity, fungible)
+        self._standard_keys = list(list_keys(dag))
+        self._forward = ListRunner(dag, capacity, fungible)
+        self._backward = ListRunner(reverse(dag), capacity, fungible)
 
-    def looks(self) -> list[Mask]:
-        """Tell which demands must fit, in the two ways that there are; in one if none is shared."""
+    def checked_choices(self) -> list[Mask]:
+        """Return the masks of resources to check: all, then without fungible ones if there are."""
         everything = np.ones(len(self._fungible), dtype=np.bool_)
         return [everything, ~self._fungible][: 1 + self._fungible.any()]
 
-    def tried(self, keys: list[NDArray[Any]], looks: Mask) -> Iterator[tuple[NDArray[Any], Placed]]:
-        """Give lists, each with the schedule that it leads to.
+    def trials(
+        self, keys: list[NDArray[Any]], checked: Mask
+    ) -> Iterator[tuple[NDArray[Any], Placement]]:
+        """Yield lists, each with its schedule.
 
-        Lists are the `keys` that are given, those of list scheduling and random ones. Each is run
-        as the simulator would, and then there and back: by its ends, backward, and by what that
-        gives forward again, for as long as it gets shorter (Li and Willis, *An iterative scheduling
-        technique for resource-constrained project scheduling*, EJOR 56, 1992). With machines that
-        pack comes what begins first, which may lead to another schedule.
+        The lists are `keys`, those of list scheduling, and random ones. Each is run as the
+        simulator would run it, and then improved: backward in the order of its ends, and forward
+        in the order that results, for as long as the schedule gets shorter (Li and Willis, *An
+        iterative scheduling technique for resource-constrained project scheduling*, EJOR 56, 1992).
+        The list of a packing run is its tasks by begin, which may lead to another schedule.
         """
-        for key, first in self._firsts([*keys, *self._known], looks):
-            found: Placed | None = first
-            while found is not None:
-                yield key, found
-                mirrored = self._back.run(-found.end, looks)
+        for key, first in self._first_runs([*keys, *self._standard_keys], checked):
+            placement: Placement | None = first
+            while placement is not None:
+                yield key, placement
+                mirrored = self._backward.run(-placement.end, checked)
                 assert mirrored is not None  # there is no limit
                 key = -mirrored.end
-                found = self._ahead.run(key, looks, found.span_s)
+                placement = self._forward.run(key, checked, placement.span_s)
 
-    def _firsts(
-        self, keys: list[NDArray[Any]], looks: Mask
-    ) -> Iterator[tuple[NDArray[Any], Placed]]:
+    def _first_runs(
+        self, keys: list[NDArray[Any]], checked: Mask
+    ) -> Iterator[tuple[NDArray[Any], Placement]]:
         n_stages = len(self._dag.order)
         for key in keys:
-            yield key, self.follow(key, looks)
-        packed = self._ahead.run(np.arange(n_stages), looks, packs=True)
+            yield key, self.follow(key, checked)
+        packed = self._forward.run(np.arange(n_stages), checked, packs=True)
         assert packed is not None  # there is no limit
         yield packed.begin, packed
         for i in range(N_DRAWN):
             key = fixed_permutation(n_stages, i)
-            yield key, self.follow(key, looks)
+            yield key, self.follow(key, checked)
 
-    def follow(self, key: NDArray[Any], looks: Mask) -> Placed:
-        """Run the tasks in the order of a list."""
-        found = self._ahead.run(key, looks)
-        assert found is not None  # there is no limit
-        return found
+    def follow(self, key: NDArray[Any], checked: Mask) -> Placement:
+        """Run the tasks in the order of one list."""
+        placement = self._forward.run(key, checked)
+        assert placement is not None  # there is no limit
+        return placement
 
-    def shortest(
-        self, keys: list[NDArray[Any]], looks: Mask, least_s: float
+    def shortest_list(
+        self, keys: list[NDArray[Any]], checked: Mask, bound_s: float
     ) -> tuple[float, NDArray[Any]]:
-        """Return how long the best list takes, s, and its key of each task, (T,)."""
+        """Return the span of the best list, s, and its keys of tasks, (T,)."""
         best, best_s = np.zeros(len(self._dag.duration)), np.inf
-        for key, found in self.tried(keys, looks):
-            if found.span_s >= best_s:
+        for key, placement in self.trials(keys, checked):
+            if placement.span_s >= best_s:
                 continue
-            span_s = self.follow(key, looks).span_s
+            span_s = self.follow(key, checked).span_s
             if span_s < best_s:
                 best = key if len(key) == len(best) else key[self._dag.task_stage]
                 best_s = span_s
-            if best_s <= least_s:
+            if best_s <= bound_s:
                 break
         return best_s, best
 
 
-class Lists:
-    """A DAG and its machines, ready to be run in the order of a list."""
+class ListRunner:
+    """List scheduling of a DAG on its machines."""
 
     def __init__(self, dag: Dag, capacity: I8, fungible: Mask) -> None:
         from policies.dagps.kernels import listrecord  # compiled: slow to import
 
         self._stage = dag.task_stage
         self.n_stages = len(dag.order)
-        self._run = listrecord.make(both_ways(dag), capacity, fungible)
+        self._run = listrecord.make(arrays_with_parents(dag), capacity, fungible)
 
     def run(
-        self, key: NDArray[Any], looks: Mask, limit: float = np.inf, packs: bool = False
-    ) -> Placed | None:
-        """Run the tasks by a key, (T,) or (G,), the least first, ties by row.
+        self, key: NDArray[Any], checked: Mask, limit: float = np.inf, packs: bool = False
+    ) -> Placement | None:
+        """Run the tasks by a key, (T,) or (G,), lowest first, ties by row.
 
-        Of a task's demands those of the resources that `looks` tells must fit. With `packs` the
-        machines take what fills them best, and the key decides between equals. None if the run
-        takes as long as `limit`.
+        A task must fit the `checked` resources (R,). With `packs` each machine takes the task that
+        fills it best, and the key breaks ties. None if the run takes as long as `limit`.
         """
         from policies.dagps.kernels import listing, listrecord
 
         arrays = listrecord.columns(self._run)
-        of_task = key if len(key) == len(self._stage) else key[self._stage]
-        arrays["state_task_at"][:] = np.argsort(of_task, kind="stable")
-        arrays["state_looks"][:] = looks
+        task_key = key if len(key) == len(self._stage) else key[self._stage]
+        arrays["state_task_at"][:] = np.argsort(task_key, kind="stable")
+        arrays["state_checked"][:] = checked
         span = listing.run_list(self._run, packs, limit)
         if span == np.inf:
             return None
         names = ("out_begin", "out_end", "state_slot_machine")
         begin, end, machine = (arrays[name].copy() for name in names)
-        return Placed(begin, end, machine, span)
+        return Placement(begin, end, machine, span)

@@ -2,9 +2,9 @@
 
 Grandl et al., *Do the hard stuff first: scheduling dependent computations in data-analytics
 clusters*, MSR-TR-2016-19. The demands are reconstructed so that the paper's prose and footnotes
-hold. Times are compared to 1e-9 s where they hold an ε, which a float does not. DAGPS reaches the
-optimum both as a schedule built offline and as the online policy alone, which without the offline
-order does as Tetris does.
+hold. Times that contain an ε, which a float can't hold exactly, are compared to 1e-9 s. DAGPS
+reaches the optimum both as a schedule built offline and as the online policy alone; without the
+offline order the online policy equals Tetris.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def fig2(e):
 
 
 def fig17(d, k):
-    """In each of d groups one red task unlocks the next group; k - 1 others look just like it."""
+    """In each of d groups one red task unlocks the next group; k - 1 others are equal to it."""
     stages = []
     for g in range(d):
         parents = [f"R{g - 1}"] if g else []
@@ -89,7 +89,7 @@ def test_fig2_takes_three_times_the_optimum_unless_the_long_tasks_go_first(e):
 
 
 @pytest.mark.parametrize(("d", "k"), [(2, 3), (3, 5), (5, 4), (4, 20)])
-def test_fig17_whoever_does_not_look_at_dependencies_takes_d_times_as_long(d, k):
+def test_fig17_a_policy_blind_to_dependencies_takes_d_times_as_long(d, k):
     capacity = {f"r{g}": 1 for g in range(d)}
     assert makespan("fifo", fig17(d, k), capacity) == k * d  # blind: stages by index
     assert makespan("critical_path", fig17(d, k), capacity) == k + d - 1

@@ -1,1 +1,1 @@
-"""Compiled loops of BuildSchedule: a DAG's tasks in a resource-time space."""
+"""Compiled loops of BuildSchedule and of list scheduling of one DAG."""

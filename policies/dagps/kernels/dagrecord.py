@@ -1,7 +1,7 @@
-"""A DAG as the kernels of DAGPS know it, and what of it lies behind what.
+"""Record of a DAG for the kernels of DAGPS, and reachability between its tasks.
 
-Edges go both ways, so that the DAG with its edges turned round is one with two groups of fields
-exchanged.
+Edges are stored in both directions, so that the reversed DAG is the same record with two groups of
+fields exchanged.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -30,19 +30,19 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_child0", "i8", 1),
     ("w_child", "i4", 1),
     ("w_child_kind", "i1", 1),
-    ("w_task_at", "i4", 1),  # [T] the tasks in order: of the ready ones the first goes next
-    ("w_place", "i4", 1),  # [T] the place of each task in that order
-    ("w_places", "i4", 1),  # [T] the same, ascending in each stage's stretch
-    # what is kept while tasks are placed
-    ("state_missing", "i4", 1),  # [T] counterparts that are to be placed before it
+    ("w_task_at", "i4", 1),  # [T] the tasks in order: the first ready one goes next
+    ("w_place", "i4", 1),  # [T] position of each task in that order
+    ("w_places", "i4", 1),  # [T] the same positions, ascending within each stage
+    # state of a placement
+    ("state_missing", "i4", 1),  # [T] one-to-one parents still to be placed
     ("state_left", "i4", 1),  # [G] tasks still to be placed
     ("state_waits", "i4", 1),  # [G] barrier parents with tasks still to be placed
-    ("state_release", "f8", 1),  # [G] when its barrier parents have ended
-    ("state_heap", "i4", 1),  # [T] ready runs: places of their first tasks, as a binary heap
-    ("state_until", "i4", 1),  # [T] where the run that begins at a place ends
-    ("state_room", "f8", 2),  # [G, P] no machine has room for a task of the stage before this
-    ("state_fit", "f8", 2),  # [G, 2P] nor, before this, for as long: a tree of least values
-    ("state_fit_for", "f8", 2),  # [G, 2] as long as what, and the release that both hold from
+    ("state_release", "f8", 1),  # [G] end of its barrier parents
+    ("state_heap", "i4", 1),  # [T] ready runs: positions of their first tasks, as a binary heap
+    ("state_until", "i4", 1),  # [T] end of the run that begins at a position
+    ("state_room", "f8", 2),  # [G, P] earliest time with room for a task, by machine
+    ("state_fit", "f8", 2),  # [G, 2P] the same for a whole duration: a tree of minima
+    ("state_fit_for", "f8", 2),  # [G, 2] the duration and release time that both hold for
 )
 
 Dag = namedtuple("Dag", [name for name, _, _ in FIELDS])  # type: ignore[misc]
@@ -50,7 +50,7 @@ _pack = record("PlacedDag", FIELDS, ("w_",)) if JIT else None
 
 
 def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
-    """Bind the arrays of a DAG into the record that kernels take."""
+    """Pack the arrays of a DAG into the record that kernels take."""
     n_stages, n_tasks = len(arrays["order"]), len(arrays["duration"])
     width = 1
     while width < n_machines:
@@ -62,21 +62,21 @@ def make(arrays: dict[str, NDArray[Any]], n_machines: int) -> Any:
         "fit": (n_stages, 2 * width),
         "fit_for": (n_stages, 2),
     }
-    fields = laid_out(FIELDS, arrays, scratch, np.inf)
+    fields = layout_fields(FIELDS, arrays, scratch, np.inf)
     return _pack(fields) if _pack else Dag(*fields)
 
 
-def laid_out(
+def layout_fields(
     fields: Sequence[tuple[str, str, int]],
     arrays: Mapping[str, NDArray[Any]],
     sizes: Mapping[str, int | tuple[int, ...]],
     begin: float,
 ) -> list[NDArray[Any]]:
-    """Lay out a record: what is given and the rest, of some sizes, floats at `begin`.
+    """Lay out a record: the input `arrays`, and scratch arrays of `sizes` with floats at `begin`.
 
-    What is given of the DAG and its machines is read-only.
+    Inputs that describe the DAG and its machines are read-only.
     """
-    found: list[NDArray[Any]] = []
+    columns: list[NDArray[Any]] = []
     for name, code, _ in fields:
         kind, _, key = name.partition("_")
         if key in arrays:
@@ -84,12 +84,12 @@ def laid_out(
             array.setflags(write=kind == "state")
         else:
             array = np.full(sizes[key], begin if code == "f8" else 0, dtype=code)
-        found.append(array)
-    return found
+        columns.append(array)
+    return columns
 
 
 @jit
-def reach(dag, picked, out):
+def mark_descendants(dag, picked, out):
     """Mark the tasks that have an ancestor among `picked`."""
     out[:] = False
     n_stages = len(dag.w_order)

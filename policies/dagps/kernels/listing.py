@@ -1,14 +1,13 @@
-"""Runs the tasks of one DAG in the order of a list, on machines whose fungible resources stretch.
+"""List scheduling of one DAG on machines with overbooked fungible resources.
 
-At each instant, of the tasks whose parents have ended and that fit a machine, the first of the list
-begins, on the first such machine; and so on until none fits. Or each machine in turn takes those
-that fill it best, as Tetris does: of the greatest alignment, the sum over resources of free ×
-demand, as fractions of the machine; the list decides between equals. Resources that are not looked
-at may be overbooked, and then slow down who uses them: the same DAG alone gets the same times in
-the simulator, to the bit. Speeds, ends and heaps are those of the event loop
-(`sim.engine.kernels.rates`, `sim.engine.kernels.heaps`), where the slot of a task is its row. Not
-so how stages wait: the place of a stage is that of its first ready task in the list, which changes
-with every start.
+At each instant the first ready task of the list that fits some machine begins on the first such
+machine, and so on until no task fits. Alternatively each machine in turn takes the task that fills
+it best, as Tetris does: the one of greatest alignment, the sum over resources of free × demand as
+fractions of the machine, with ties broken by the list. Unchecked resources may be overbooked, and
+then slow down the tasks that use them. The same DAG alone gets the same times in the simulator, to
+the bit. Speeds, ends and heaps are those of the event loop (`sim.engine.kernels.rates`,
+`sim.engine.kernels.heaps`), where the slot of a task is its row. Only the queue of stages differs:
+a stage's position is that of its first ready task in the list, which changes with every start.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -33,9 +32,9 @@ from sim.engine.kernels.state import N_DIRTY, N_FIN, N_TOUCHED, NOW
 
 @jit
 def run_list(run, packs, limit):
-    """Run all tasks, as listed or, if it `packs`, by what fills a machine best.
+    """Run all tasks in the order of the list or, with `packs`, by best fit to each machine.
 
-    Return when the last one ends, or inf as soon as that can't be before `limit`.
+    Return the end of the last task, or inf as soon as it can't be before `limit`.
     """
     _begin(run)
     for g in range(len(run.w_stage_task0) - 1):
@@ -63,7 +62,7 @@ def _begin(run):
     run.state_f[NOW] = 0.0
     run.state_i[N_FIN] = run.state_i[N_TOUCHED] = run.state_i[N_DIRTY] = 0
     for machine in range(len(run.state_mach_slot)):
-        for r in range(len(run.state_looks)):
+        for r in range(len(run.state_checked)):
             run.state_mach_free[machine, r] = run.c_capacity[machine, r]
             run.state_mach_rate[machine, r] = 1.0
         run.state_mach_slot[machine] = -1
@@ -89,7 +88,7 @@ def _begin(run):
 
 @part
 def _open(run, g):
-    """Make ready the tasks of stage `g` that wait for no counterpart."""
+    """Make ready the tasks of stage `g` without unfinished one-to-one parents."""
     for t in range(run.w_stage_task0[g], run.w_stage_task0[g + 1]):
         if run.state_task_missing[t] == 0:
             turn_push(run, g, run.state_place[t])
@@ -97,7 +96,7 @@ def _open(run, g):
 
 @inlined
 def _place(run):
-    """Begin what fits, the first of the list first."""
+    """Start tasks that fit, in the order of the list."""
     n_stages = len(run.w_stage_task0) - 1
     for g in range(n_stages):
         run.state_hint[g] = 0
@@ -124,7 +123,7 @@ def _place(run):
 
 @inlined
 def _settle(run):
-    """Note that every machine has refused what still waits."""
+    """Record that every machine has refused the stages that still wait."""
     for g in range(len(run.state_refused)):
         run.state_refused[g] = 1 if run.state_stage_waiting[g] > 0 else 0
     run.state_i[N_DIRTY] = 0
@@ -132,7 +131,7 @@ def _settle(run):
 
 @inlined
 def _fill(run):
-    """Let each machine in turn take what fills it best."""
+    """Let each machine in turn take the tasks that fill it best."""
     any_new = False
     for g in range(len(run.state_refused)):
         any_new |= run.state_stage_waiting[g] > 0 and not run.state_refused[g]
@@ -151,7 +150,7 @@ def _fill(run):
 def _best_filling(run, machine, is_freed):
     """Return the stage of greatest alignment with `machine`, -1 for none.
 
-    A machine that has not been freed has refused all but what is new.
+    A machine that has not been freed has refused all stages but new ones.
     """
     best, best_score, best_place = -1, 0.0, 0
     for g in range(len(run.state_refused)):
@@ -160,8 +159,8 @@ def _best_filling(run, machine, is_freed):
         if not _fits(run, g, machine):
             continue
         score = 0.0
-        for r in range(len(run.state_looks)):
-            if run.state_looks[r]:
+        for r in range(len(run.state_checked)):
+            if run.state_checked[r]:
                 has = float(max(run.c_capacity[machine, r], 1))
                 free = run.state_mach_free[machine, r]
                 score += free * (1.0 / (has * has)) * run.w_stage_demand[g, r]
@@ -174,7 +173,7 @@ def _best_filling(run, machine, is_freed):
 @inlined
 def _room(run, g):
     """Return the first machine with room for a task of stage `g`, -1 for none."""
-    if run.state_refused[g]:  # only those freed since can have any
+    if run.state_refused[g]:  # only machines freed since then can have room
         for i in range(run.state_hint[g], run.state_i[N_DIRTY]):
             if _fits(run, g, run.state_dirty[i]):
                 run.state_hint[g] = i
@@ -189,8 +188,8 @@ def _room(run, g):
 
 @part
 def _fits(run, g, machine):
-    for r in range(len(run.state_looks)):
-        if run.state_looks[r] and run.w_stage_demand[g, r] > run.state_mach_free[machine, r]:
+    for r in range(len(run.state_checked)):
+        if run.state_checked[r] and run.w_stage_demand[g, r] > run.state_mach_free[machine, r]:
             return False
     return True
 
@@ -201,18 +200,18 @@ def _start(run, g, machine):
     run.out_begin[t] = run.state_f[NOW]
     run.state_slot_machine[t] = machine
     begin_task(run, t, run.w_task_duration[t])
-    for r in range(len(run.state_looks)):
+    for r in range(len(run.state_checked)):
         run.state_mach_free[machine, r] -= run.w_stage_demand[g, r]
     touch(run, machine)
 
 
 @inlined
 def _end(run, t):
-    """Let task `t` end: give its room back, and make ready what waited for it alone."""
+    """End task `t`: return its room, and make ready the tasks that waited for it alone."""
     g, machine = run.state_slot_stage[t], run.state_slot_machine[t]
     run.out_end[t] = run.state_f[NOW]
     leave_machine(run, t)
-    for r in range(len(run.state_looks)):
+    for r in range(len(run.state_checked)):
         run.state_mach_free[machine, r] += run.w_stage_demand[g, r]
     touch(run, machine)
     _free(run, machine)

@@ -1,4 +1,4 @@
-"""A DAG, its machines and the run of a list on them, as `listing` knows them."""
+"""Record of a DAG, its machines and the state of a list's run, for the kernels in `listing`."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from policies.dagps.kernels.dagrecord import laid_out
+from policies.dagps.kernels.dagrecord import layout_fields
 from sim.base.arrays import I8, Mask
 from sim.base.jit import JIT
 from sim.base.record import record
@@ -30,7 +30,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_stage_left", "i4", 1),  # [G]
     ("state_stage_barriers", "i4", 1),  # [G]
     ("state_task_missing", "i4", 1),  # [T]
-    ("state_task_heap", "i4", 1),  # [T] of places in the list
+    ("state_task_heap", "i4", 1),  # [T] of positions in the list
     ("state_mach_free", "i8", 2),  # [M, R] may be negative
     ("state_mach_rate", "f8", 2),  # [M, R]
     ("state_mach_slot", "i4", 1),  # [M]
@@ -50,16 +50,16 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_ended", "i4", 1),  # [T]
     ("state_fin_time", "f8", 1),  # [2T+1]
     ("state_fin_slot", "i4", 1),  # [2T+1]
-    # the list's own
+    # of the list's run alone
     ("w_parent0", "i8", 1),  # [G+1] edges of each stage
     ("w_parent", "i4", 1),  # [E]
     ("w_parent_kind", "i1", 1),  # [E] 0 barrier, 1 one-to-one
     ("w_child0", "i8", 1),
     ("w_child", "i4", 1),
     ("w_child_kind", "i1", 1),
-    ("state_task_at", "i4", 1),  # [T] the list: given anew for every run
-    ("state_place", "i4", 1),  # [T] the place of each task in it
-    ("state_looks", "i1", 1),  # [R] 1 for what is looked at when it is decided what fits
+    ("state_task_at", "i4", 1),  # [T] the list: set for every run
+    ("state_place", "i4", 1),  # [T] position of each task in it
+    ("state_checked", "i1", 1),  # [R] 1 for a resource that a task must fit
     ("state_refused", "i1", 1),  # [G] 1: by machines not freed since; 2: by all at this instant
     ("state_hint", "i4", 1),  # [G] no machine before it has room at this instant
     ("out_begin", "f8", 1),  # [T] s
@@ -70,36 +70,36 @@ Listing = namedtuple("Listing", [name for name, _, _ in FIELDS])  # type: ignore
 _pack = record("ListedDag", FIELDS, READ_ONLY) if JIT else None
 
 
-def make(ways: dict[str, NDArray[Any]], capacity: I8, fungible: Mask) -> Any:
-    """Bind the arrays of a DAG (`policies.dagps.dag.both_ways`), and its machines."""
-    n_stages, n_tasks = len(ways["task0"]) - 1, len(ways["duration"])
+def make(dag_arrays: dict[str, NDArray[Any]], capacity: I8, fungible: Mask) -> Any:
+    """Pack the arrays of a DAG (`policies.dagps.dag.arrays_with_parents`) and its machines."""
+    n_stages, n_tasks = len(dag_arrays["task0"]) - 1, len(dag_arrays["duration"])
     registers = np.zeros(N_I, dtype=np.int64)
-    # what is rigid is never overbooked, so behind the first fungible resource it may be looked at
+    # rigid resources are never overbooked, so those after the first fungible one may be scanned
     registers[N_RIGID] = np.argmax(fungible) if fungible.any() else len(fungible)
-    given = {
-        **ways,
-        "stage_task0": ways["task0"],
-        "stage_demand": ways["demand"],
-        "task_duration": ways["duration"],
+    inputs = {
+        **dag_arrays,
+        "stage_task0": dag_arrays["task0"],
+        "stage_demand": dag_arrays["demand"],
+        "task_duration": dag_arrays["duration"],
         "capacity": capacity,
         "speed_time": np.zeros(1),
         "speed": np.ones(1),
         "i": registers,
         "slot_task": np.arange(n_tasks),
-        "slot_stage": ways["task_stage"],
+        "slot_stage": dag_arrays["task_stage"],
     }
-    own = (name.partition("_")[2] for name, _, _ in FIELDS)
+    field_names = (name.partition("_")[2] for name, _, _ in FIELDS)
     sizes: dict[str, int | tuple[int, ...]] = {
-        **dict.fromkeys(own, n_tasks),
+        **dict.fromkeys(field_names, n_tasks),
         **dict.fromkeys(("stage_waiting", "stage_left", "stage_barriers"), n_stages),
         **dict.fromkeys(("refused", "hint"), n_stages),
         **dict.fromkeys(("mach_slot", "mach_touched", "touched", "dirty"), len(capacity)),
         **dict.fromkeys(("mach_free", "mach_rate"), capacity.shape),
         **dict.fromkeys(("fin_time", "fin_slot"), 2 * n_tasks + 1),
         "f": NOW + 1,
-        "looks": len(fungible),
+        "checked": len(fungible),
     }
-    fields = laid_out(FIELDS, given, sizes, 0.0)
+    fields = layout_fields(FIELDS, inputs, sizes, 0.0)
     return _pack(fields) if _pack else Listing(*fields)
 
 

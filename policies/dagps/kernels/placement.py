@@ -1,7 +1,7 @@
-"""Places a set of a DAG's tasks into a resource-time space, the first ready one in order first.
+"""PlaceTasks: greedy placement of a set of a DAG's tasks into a resource-time space.
 
 `place` is PlaceTasksF of Grandl et al., *Do the hard stuff first* (§4.2, Fig. 7). Placing backward
-is placing forward in the mirrored space with the edges turned round.
+is placing forward in the mirrored space with reversed edges.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,21 +16,21 @@ from sim.engine.kernels.heaps import binary_pop, binary_push
 
 
 @jit
-def place(dag, space, label, which, limit):
-    """Place the tasks whose `label` is `which`; give up when the span reaches `limit`.
+def place(dag, space, label, subset, limit):
+    """Place the tasks whose `label` is `subset`; give up when the span reaches `limit`.
 
-    Of those whose parents in the set are all placed, the first in the DAG's order goes next, at
-    the earliest time not before the ends of its placed parents and the space's begin at which
-    some machine has room for it throughout (ties: the lowest row). Like tasks of a stage that
-    become ready together are handed on as one run, and what is learnt of the machines for one of
-    them holds for the next: room only ever goes.
+    A task is ready once its parents in the set are placed. The first ready task in the DAG's order
+    goes next. It begins at the earliest time at which some machine has room for its whole duration
+    (ties: the lowest row), but not before its placed parents end or the space begins. Equal tasks
+    of a stage that become ready together form one run, and searches of machines for one of them
+    hold for the next, because room only ever shrinks.
     """
     base = space.state_span[BEGIN]
-    n_left = _count(dag, label, which)
+    n_left = _count_waiting(dag, label, subset)
     n_ready = 0
     for g in range(len(dag.w_order)):
         if dag.state_left[g] > 0 and dag.state_waits[g] == 0:
-            n_ready = _open(dag, space, g, label, which, base, n_ready)
+            n_ready = _open_stage(dag, space, g, label, subset, base, n_ready)
     while n_ready > 0:
         turn = binary_pop(dag.state_heap, 0, n_ready)
         n_ready -= 1
@@ -43,8 +43,8 @@ def place(dag, space, label, which, limit):
                 break
             t = dag.w_task_at[turn]
             g = dag.w_task_stage[t]
-            release = _release(dag, space, t, g)
-            machine, begin = _find(dag, space, g, dag.w_duration[t], release, base, limit)
+            release = _earliest_begin(dag, space, t, g)
+            machine, begin = _find_machine(dag, space, g, dag.w_duration[t], release, base, limit)
             if machine < 0:
                 return False
             end = begin + dag.w_duration[t]
@@ -56,14 +56,14 @@ def place(dag, space, label, which, limit):
             space.state_last[g] = max(space.state_last[g], end)
             space.state_span[END] = max(space.state_span[END], end)
             n_left -= 1
-            n_ready = _placed(dag, space, t, g, label, which, base, n_ready)
+            n_ready = _release_children(dag, space, t, g, label, subset, base, n_ready)
             turn += 1
     return n_left == 0 and space.state_span[END] - base < limit
 
 
 @inlined
-def _count(dag, label, which):
-    """Count what waits for what; return how many tasks are to be placed."""
+def _count_waiting(dag, label, subset):
+    """Count the parents that each task waits for; return the number of tasks to place."""
     for g in range(len(dag.w_order)):
         dag.state_left[g] = 0
         dag.state_waits[g] = 0
@@ -72,7 +72,7 @@ def _count(dag, label, which):
     n = 0
     for t in range(len(label)):
         dag.state_missing[t] = 0
-        if label[t] == which:
+        if label[t] == subset:
             dag.state_left[dag.w_task_stage[t]] += 1
             n += 1
     for g in range(len(dag.w_order)):
@@ -85,13 +85,13 @@ def _count(dag, label, which):
                 continue
             t0, c0 = dag.w_task0[g], dag.w_task0[child]
             for k in range(min(dag.w_task0[g + 1] - t0, dag.w_task0[child + 1] - c0)):
-                dag.state_missing[c0 + k] += label[t0 + k] == which
+                dag.state_missing[c0 + k] += label[t0 + k] == subset
     return n
 
 
 @part
-def _open(dag, space, g, label, which, base, n_ready):
-    """Make ready, in runs, the tasks of stage `g` that wait for no counterpart."""
+def _open_stage(dag, space, g, label, subset, base, n_ready):
+    """Make ready, in runs, the tasks of stage `g` without unplaced one-to-one parents."""
     release = base
     for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
         if dag.w_parent_kind[e] == 0:
@@ -101,7 +101,7 @@ def _open(dag, space, g, label, which, base, n_ready):
     for k in range(dag.w_task0[g], dag.w_task0[g + 1]):
         turn = dag.w_places[k]
         t = dag.w_task_at[turn]
-        if label[t] != which or dag.state_missing[t] > 0:
+        if label[t] != subset or dag.state_missing[t] > 0:
             continue
         if turn != until:
             if first >= 0:
@@ -118,8 +118,8 @@ def _open(dag, space, g, label, which, base, n_ready):
 
 
 @inlined
-def _release(dag, space, t, g):
-    """Return the end of the latest placed parent of task `t`, or the space's begin."""
+def _earliest_begin(dag, space, t, g):
+    """Return the latest end of task `t`'s placed parents, or the space's begin."""
     release = dag.state_release[g]
     k = t - dag.w_task0[g]
     for e in range(dag.w_parent0[g], dag.w_parent0[g + 1]):
@@ -133,8 +133,8 @@ def _release(dag, space, t, g):
 
 
 @part
-def _find(dag, space, g, duration, release, base, limit):
-    """Find the machine with room for a task of stage `g` earliest, -1 if it would end too late."""
+def _find_machine(dag, space, g, duration, release, base, limit):
+    """Find the machine with the earliest room for a task of stage `g`; -1 if it ends too late."""
     tree, room = dag.state_fit[g], dag.state_room[g]
     width = len(room)
     earlier = release < dag.state_fit_for[g, 1]
@@ -159,7 +159,7 @@ def _find(dag, space, g, duration, release, base, limit):
                 node += 1
         machine = node - width
         begin, at_all = earliest(space, machine, bound, duration, dag.w_demand, g)
-        if bound <= max(release, room[machine]):  # else there may be some before the bound
+        if bound <= max(release, room[machine]):  # otherwise there may be room before the bound
             room[machine] = at_all
         if tree[node] < begin:
             tree[node] = begin
@@ -171,8 +171,8 @@ def _find(dag, space, g, duration, release, base, limit):
 
 
 @inlined
-def _placed(dag, space, t, g, label, which, base, n_ready):
-    """Make ready what waited only for task `t`."""
+def _release_children(dag, space, t, g, label, subset, base, n_ready):
+    """Make ready the tasks that waited only for task `t`."""
     dag.state_left[g] -= 1
     k = t - dag.w_task0[g]
     for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
@@ -181,13 +181,13 @@ def _placed(dag, space, t, g, label, which, base, n_ready):
             if dag.state_left[g] == 0:
                 dag.state_waits[child] -= 1
                 if dag.state_waits[child] == 0 and dag.state_left[child] > 0:
-                    n_ready = _open(dag, space, child, label, which, base, n_ready)
+                    n_ready = _open_stage(dag, space, child, label, subset, base, n_ready)
             continue
         other = dag.w_task0[child] + k
         if other >= dag.w_task0[child + 1]:
             continue
         dag.state_missing[other] -= 1
-        if dag.state_missing[other] == 0 and dag.state_waits[child] == 0 and label[other] == which:
+        if dag.state_missing[other] == 0 and dag.state_waits[child] == 0 and label[other] == subset:
             turn = dag.w_place[other]
             dag.state_until[turn] = turn + 1
             binary_push(dag.state_heap, 0, n_ready, turn)

@@ -1,13 +1,13 @@
-"""The resource-time space of a few machines: what is free of each resource, when and where.
+"""Resource-time space of a few machines: free amounts of each resource over time.
 
-The time of a machine is cut into regions of equal room. They lie in the order of time in a chain of
-chunks of at most CHUNK regions, and every chunk knows the most and the least that its regions have
-free of each resource (Grandl et al., *Do the hard stuff first*, §4.4, index theirs by time and
-resource as well). The first region of a machine begins at -inf, the last ends at inf. A search
-looks at one time a chunk, passes over chunks without a place for the demand and runs through those
-with room everywhere; a new region moves at most CHUNK others.
+The time line of a machine is cut into regions of constant free amounts. Regions lie in time order
+in a linked list of chunks of at most CHUNK regions. Every chunk stores the maximum and minimum free
+amount of each resource over its regions (Grandl et al., *Do the hard stuff first*, §4.4, index
+theirs by time and resource as well). The first region of a machine begins at -inf, the last ends at
+inf. A search reads one time a chunk, skips chunks without room for the demand and passes through
+those with room everywhere; a new region moves at most CHUNK others.
 
-Time runs forward only: what is wanted backward is done in the mirrored space (`copy`).
+Time runs forward only: backward placement uses the mirrored space (`copy`).
 
 Arrays are copied by loops: an assignment of slices takes half a second to compile.
 """
@@ -27,26 +27,26 @@ from sim.base.jit import JIT, jit, part
 from sim.base.record import record
 
 CHUNK = 32
-"""Regions to a chunk, at most."""
+"""Maximum number of regions in a chunk."""
 
 BEGIN, END = 0, 1
-"""Registers of the span: the least begin and the greatest end of what is placed; 0 when empty."""
+"""Registers of the span: earliest begin and latest end of the placed tasks; 0 when empty."""
 
 FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_used", "i8", 1),  # [1] chunks in use
     ("state_head", "i8", 1),  # [M] first chunk of each machine
     ("state_next", "i8", 1),  # [C] the chunk after each, -1 for none
     ("state_n", "i8", 1),  # [C] regions in it
-    ("state_most", "i8", 2),  # [C, R] the most that one of them has free
-    ("state_least", "i8", 2),  # [C, R]
-    ("state_time", "f8", 2),  # [C, CHUNK] when a region begins, s
-    ("state_free", "i8", 3),  # [C, CHUNK, R] what it has free, quanta
+    ("state_max_free", "i8", 2),  # [C, R] maximum free amount over its regions
+    ("state_min_free", "i8", 2),  # [C, R]
+    ("state_time", "f8", 2),  # [C, CHUNK] begin of a region, s
+    ("state_free", "i8", 3),  # [C, CHUNK, R] free amount in it, quanta
     ("state_span", "f8", 1),  # [2] BEGIN, END
     ("state_begin", "f8", 1),  # [T] of each task, s
     ("state_end", "f8", 1),  # [T]
-    ("state_machine", "i4", 1),  # [T] -1 for what is not placed
-    ("state_first", "f8", 1),  # [G] least begin of a stage's placed tasks, inf for none
-    ("state_last", "f8", 1),  # [G] greatest end, -inf for none
+    ("state_machine", "i4", 1),  # [T] -1 for a task that is not placed
+    ("state_first", "f8", 1),  # [G] earliest begin of a stage's placed tasks, inf for none
+    ("state_last", "f8", 1),  # [G] latest end, -inf for none
 )
 
 Space = namedtuple("Space", [name for name, _, _ in FIELDS])  # type: ignore[misc]
@@ -62,8 +62,8 @@ def make(capacity: I8, n_tasks: int, n_stages: int) -> Any:
         "state_head": np.arange(n_machines),
         "state_next": np.full(n_chunks, -1),
         "state_n": np.ones(n_chunks, np.int64),
-        "state_most": np.zeros((n_chunks, n_resources), np.int64),
-        "state_least": np.zeros((n_chunks, n_resources), np.int64),
+        "state_max_free": np.zeros((n_chunks, n_resources), np.int64),
+        "state_min_free": np.zeros((n_chunks, n_resources), np.int64),
         "state_time": np.full((n_chunks, CHUNK), -np.inf),
         "state_free": np.zeros((n_chunks, CHUNK, n_resources), np.int64),
         "state_span": np.zeros(2),
@@ -73,24 +73,24 @@ def make(capacity: I8, n_tasks: int, n_stages: int) -> Any:
         "state_first": np.full(n_stages, np.inf),
         "state_last": np.full(n_stages, -np.inf),
     }
-    arrays["state_most"][:n_machines] = capacity
-    arrays["state_least"][:n_machines] = capacity
+    arrays["state_max_free"][:n_machines] = capacity
+    arrays["state_min_free"][:n_machines] = capacity
     arrays["state_free"][:n_machines, 0] = capacity
     return _pack(arrays.values()) if _pack else Space(**arrays)
 
 
 def columns(space: Any) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a space by name, as they are now."""
+    """Return the current arrays of a space by name."""
     arrays = space.arrays if _pack else space
     return {name: array for (name, _, _), array in zip(FIELDS, arrays, strict=True)}
 
 
 @jit
 def copy(source, out, mirrored):
-    """Make `out` the same as `source`, or its mirror image in time.
+    """Copy `source` to `out`, as it is or mirrored in time.
 
-    Mirrored, time t is -t: what begins at b and ends at e begins at -e and ends at -b. Negating is
-    exact, so what is found in the mirror has the same bits as if it had been looked for backward.
+    Mirrored, time t becomes -t: a task from b to e runs from -e to -b. Negation is exact, so a
+    search in the mirror gives the same bits as a search backward.
     """
     used = source.state_used[0]
     out.state_used[0] = used
@@ -98,8 +98,8 @@ def copy(source, out, mirrored):
         n = source.state_n[c]
         out.state_n[c] = n
         for r in range(source.state_free.shape[2]):
-            out.state_most[c, r] = source.state_most[c, r]
-            out.state_least[c, r] = source.state_least[c, r]
+            out.state_max_free[c, r] = source.state_max_free[c, r]
+            out.state_min_free[c, r] = source.state_min_free[c, r]
         if not mirrored:
             out.state_next[c] = source.state_next[c]
         for i in range(n):
@@ -149,9 +149,9 @@ def _copy_times(begin, end, out_begin, out_end, mirrored):
 
 @part
 def earliest(space, machine, release, duration, demand, row):
-    """Find when, from `release` on, `machine` has room for ``demand[row]`` for a `duration`.
+    """Find the earliest time from `release` on with room for ``demand[row]`` for a `duration`.
 
-    A duration of 0 needs the room at the instant at which it begins. Never is inf.
+    A duration of 0 needs the room at the instant at which it begins. Inf stands for never.
     """
     c = space.state_head[machine]
     after = space.state_next[c]
@@ -177,10 +177,10 @@ def earliest(space, machine, release, duration, demand, row):
                 return begin if open_since else np.inf, room
             if open_since and space.state_time[c, 0] >= end:
                 return begin, room
-            if not _holds(space.state_most, c, demand, row):
+            if not _holds(space.state_max_free, c, demand, row):
                 open_since = False
                 i = space.state_n[c]
-            elif open_since and _holds(space.state_least, c, demand, row):
+            elif open_since and _holds(space.state_min_free, c, demand, row):
                 i = space.state_n[c]
         if open_since and space.state_time[c, i] >= end:
             return begin, room
@@ -228,7 +228,7 @@ def _holds(free, i, demand, row):
 
 @part
 def _cut(space, c, i, time):
-    """Cut region `i` of chunk `c` in two at `time`; return where the later one is."""
+    """Cut region `i` of chunk `c` in two at `time`; return chunk and index of the later half."""
     n = space.state_n[c]
     if n == CHUNK:
         new = space.state_used[0]
@@ -261,9 +261,9 @@ def _cut(space, c, i, time):
 @part
 def _summarise(space, c):
     for r in range(space.state_free.shape[2]):
-        most = least = space.state_free[c, 0, r]
+        max_free = min_free = space.state_free[c, 0, r]
         for i in range(1, space.state_n[c]):
-            most = max(most, space.state_free[c, i, r])
-            least = min(least, space.state_free[c, i, r])
-        space.state_most[c, r] = most
-        space.state_least[c, r] = least
+            max_free = max(max_free, space.state_free[c, i, r])
+            min_free = min(min_free, space.state_free[c, i, r])
+        space.state_max_free[c, r] = max_free
+        space.state_min_free[c, r] = min_free

@@ -1,4 +1,4 @@
-"""Random small DAGs, and what must hold of any schedule of one."""
+"""Random small DAGs, and the feasibility check of a schedule."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -31,15 +31,15 @@ def make_dag(sizes, durations, demand, edges):
 
 
 @st.composite
-def dags(draw, most_stages=6, most_tasks=4, like=None, of=DURATIONS):
-    """Draw a DAG whose stages stand in any order, of both kinds of edges; `like`: tasks alike."""
-    n = draw(st.integers(1, most_stages))
-    sizes = draw(st.lists(st.integers(1, most_tasks), min_size=n, max_size=n))
-    alike = draw(st.booleans()) if like is None else like
-    some = st.sampled_from(of)
+def dags(draw, max_stages=6, max_tasks=4, equal_tasks=None, durations_from=DURATIONS):
+    """Draw a DAG with stages in any order and both kinds of edges."""
+    n = draw(st.integers(1, max_stages))
+    sizes = draw(st.lists(st.integers(1, max_tasks), min_size=n, max_size=n))
+    is_equal = draw(st.booleans()) if equal_tasks is None else equal_tasks
+    duration = st.sampled_from(durations_from)
     durations = []
     for size in sizes:
-        durations += [draw(some)] * size if alike else [draw(some) for _ in range(size)]
+        durations += [draw(duration)] * size if is_equal else [draw(duration) for _ in range(size)]
     demand = [[draw(st.integers(0, c)) for c in CAPACITY] for _ in range(n)]
     rows = draw(st.permutations(range(n)))
     edges = [
@@ -52,7 +52,7 @@ def dags(draw, most_stages=6, most_tasks=4, like=None, of=DURATIONS):
 
 
 def capacities(n_machines, small=False):
-    """Like machines; with `small` the first has less than the others."""
+    """Equal machines; with `small` the first has less than the others."""
     capacity = np.tile(np.array(CAPACITY, dtype=np.int64), (n_machines, 1))
     if small:
         capacity[0] -= 2
@@ -60,17 +60,17 @@ def capacities(n_machines, small=False):
 
 
 def check_feasible(graph, capacity, begin, end, machine, slack=0.0):
-    """Every task runs for its duration after its parents, within the room of its machine.
+    """Assert that every task runs for its duration, after its parents, within its machine's room.
 
-    A task that takes no time holds nothing.
+    A task that takes no time holds no resources.
     """
     n = len(graph.duration)
     for t in range(n):
         assert abs(end[t] - begin[t] - graph.duration[t]) <= 1e-9
         assert all(begin[t] >= end[p] - slack for p in graph.parents[t])
     for m, room in enumerate(capacity):
-        mine = [t for t in range(n) if machine[t] == m]
-        for x in {begin[t] for t in mine}:
-            runs = [t for t in mine if begin[t] <= x + slack and x + slack < end[t]]
+        tasks = [t for t in range(n) if machine[t] == m]
+        for x in {begin[t] for t in tasks}:
+            runs = [t for t in tasks if begin[t] <= x + slack and x + slack < end[t]]
             for r, c in enumerate(room):
                 assert sum(graph.demand[t][r] for t in runs) <= c

@@ -1,4 +1,4 @@
-"""BuildSchedule as slow, obvious Python: task by task, backward looked for backward."""
+"""Reference implementation of BuildSchedule in slow, obvious Python, without mirrored spaces."""
 
 from itertools import product
 
@@ -16,33 +16,37 @@ class Graph:
         for p in range(len(dag.task0) - 1):
             for e in range(dag.edge0[p], dag.edge0[p + 1]):
                 c = dag.edge_child[e]
-                ours = range(dag.task0[p], dag.task0[p + 1])
-                theirs = range(dag.task0[c], dag.task0[c + 1])
-                pairs = product(ours, theirs) if dag.edge_kind[e] == 0 else zip(ours, theirs)  # noqa: B905
+                parent_tasks = range(dag.task0[p], dag.task0[p + 1])
+                child_tasks = range(dag.task0[c], dag.task0[c + 1])
+                pairs = (
+                    product(parent_tasks, child_tasks)
+                    if dag.edge_kind[e] == 0
+                    else zip(parent_tasks, child_tasks, strict=False)
+                )
                 for a, b in pairs:
                     self.children[a].append(b)
                     self.parents[b].append(a)
 
-    def beyond(self, tasks, edges):
-        """All tasks that can be reached from `tasks`, which are not counted unless reached."""
-        found, todo = set(), list(tasks)
+    def reachable(self, tasks, edges):
+        """Return the tasks that are reachable from `tasks`, themselves only if reached."""
+        reached, todo = set(), list(tasks)
         while todo:
             for other in edges[todo.pop()]:
-                if other not in found:
-                    found.add(other)
+                if other not in reached:
+                    reached.add(other)
                     todo.append(other)
-        return found
+        return reached
 
-    def divide(self, picked):
-        below = self.beyond(picked, self.children)
-        above = self.beyond(picked, self.parents)
+    def label_tasks(self, picked):
+        below = self.reachable(picked, self.children)
+        above = self.reachable(picked, self.parents)
         trouble = set(picked) | (below & above)
         everything = set(range(len(self.duration)))
         return trouble, everything - trouble - below - above, above - trouble, below - trouble
 
 
 class Plane:
-    """The resource-time space: which task is where from when to when."""
+    """Resource-time space: begin, end and machine of each placed task."""
 
     def __init__(self, graph, capacity, placed=None):
         self.graph, self.capacity = graph, [[int(x) for x in row] for row in capacity]
@@ -63,12 +67,13 @@ class Plane:
     def span(self):
         return self.end - self.begin
 
-    def room_at(self, machine, demand, runs_then):
-        held = [
-            self.graph.demand[t] for t, p in self.placed.items() if p[2] == machine and runs_then(p)
+    def room_at(self, machine, demand, runs):
+        demands = [
+            self.graph.demand[t] for t, p in self.placed.items() if p[2] == machine and runs(p)
         ]
         return all(
-            sum(h[r] for h in held) + d <= self.capacity[machine][r] for r, d in enumerate(demand)
+            sum(h[r] for h in demands) + d <= self.capacity[machine][r]
+            for r, d in enumerate(demand)
         )
 
     def fits_from(self, machine, t, begin):
@@ -116,7 +121,7 @@ class Plane:
             left.remove(t)
         return space
 
-    def either_way(self, tasks):
+    def more_compact(self, tasks):
         return most_compact([self.forward(tasks), self.backward(tasks)])
 
 
@@ -142,8 +147,8 @@ def candidate_sets(graph, dag, capacity):
                 for t in range(len(graph.duration))
                 if graph.duration[t] >= shortest or frag[graph.stage[t]] <= f
             ]
-            sets = graph.divide(picked)
-            if sets[0] not in [other[0] for other in seen]:
+            sets = graph.label_tasks(picked)
+            if sets[0] not in [earlier[0] for earlier in seen]:
                 seen.append(sets)
     return seen
 
@@ -151,13 +156,13 @@ def candidate_sets(graph, dag, capacity):
 def build_schedule(dag, capacity):
     """The most compact space for one part, all candidates tried."""
     graph = Graph(dag)
-    tried = []
-    for trouble, others, above, below in candidate_sets(graph, dag, capacity):
-        space = Plane(graph, capacity).either_way(trouble)
-        tried += [
-            space.either_way(others).forward(below).backward(above),
-            space.either_way(others).backward(above).forward(below),
-            space.forward(below).backward(others).backward(above),
-            space.backward(above).forward(others).forward(below),
+    spaces = []
+    for trouble, other_tasks, above, below in candidate_sets(graph, dag, capacity):
+        space = Plane(graph, capacity).more_compact(trouble)
+        spaces += [
+            space.more_compact(other_tasks).forward(below).backward(above),
+            space.more_compact(other_tasks).backward(above).forward(below),
+            space.forward(below).backward(other_tasks).backward(above),
+            space.backward(above).forward(other_tasks).forward(below),
         ]
-    return most_compact(tried)
+    return most_compact(spaces)

@@ -1,4 +1,4 @@
-"""BuildSchedule: equal to the reference, feasible, near the optimum, and what order it hands on."""
+"""BuildSchedule: equal to the reference, feasible, near the optimum; the order it passes on."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from policies.dagps.build_schedule import (
     most_compact,
     schedule,
 )
-from policies.dagps.dag import demand_quanta, one_job, parts, take, upward_rank
+from policies.dagps.dag import demand_quanta, one_job, ordered_parts, sub_dag, upward_rank
 from policies.dagps.offline_order import offline_order
 from sim.base import disk_cache
 from sim.base.random import stream
@@ -30,15 +30,15 @@ from tests.sim.bounds.small_jobs import small_job
 
 
 @settings(max_examples=60, deadline=None)
-@given(dags(most_stages=4, most_tasks=3, of=EXACT), st.integers(1, 2), st.booleans())
+@given(dags(max_stages=4, max_tasks=3, durations_from=EXACT), st.integers(1, 2), st.booleans())
 def test_search_equals_the_reference(dag, n_machines, small):
     """Pruning, sharing spaces and stopping at the lower bound change nothing."""
     capacity = capacities(n_machines, small and n_machines > 1)
     best = reference.build_schedule(dag, capacity)
-    found = most_compact(dag, capacity, None)
-    assert found.span_s == best.span
-    placed = zip(found.begin.tolist(), found.end.tolist(), found.machine.tolist(), strict=True)
-    assert dict(enumerate(placed)) == best.placed
+    actual = most_compact(dag, capacity, None)
+    assert actual.span_s == best.span
+    tasks = zip(actual.begin.tolist(), actual.end.tolist(), actual.machine.tolist(), strict=True)
+    assert dict(enumerate(tasks)) == best.placed
 
 
 @settings(max_examples=100, deadline=None)
@@ -55,42 +55,44 @@ def test_schedules_are_feasible(dag, n_machines, max_candidates):
 
 
 @settings(max_examples=60, deadline=None)
-@given(dags(most_stages=7))
+@given(dags(max_stages=7))
 def test_parts_are_totally_ordered_and_follow_each_other(dag):
     graph = reference.Graph(dag)
-    cut = parts(dag)
+    cut = ordered_parts(dag)
     assert sorted(np.concatenate(cut).tolist()) == list(range(len(dag.order)))
     before = []
     for stages in cut:
-        _, tasks = take(dag, stages)
+        _, tasks = sub_dag(dag, stages)
         for t in before:
-            assert set(tasks.tolist()) <= graph.beyond([t], graph.children)
+            assert set(tasks.tolist()) <= graph.reachable([t], graph.children)
         before += tasks.tolist()
 
 
 @settings(max_examples=40, deadline=None)
 @given(dags(), st.integers(1, 30), st.booleans(), st.booleans())
-def test_machines_that_can_have_no_task_change_nothing(dag, n_machines, small, more):
-    """As many like machines as tasks do; unlike ones all count."""
+def test_machines_beyond_the_number_of_tasks_change_nothing(dag, n_machines, small, shares):
+    """As many equal machines as tasks suffice; of unequal machines all are used."""
     capacity = capacities(n_machines, small and n_machines > 1)
-    shared = np.array([False, True]) if more else None
-    found = schedule(dag, capacity, 16, shared)
+    shared = np.array([False, True]) if shares else None
+    actual = schedule(dag, capacity, 16, shared)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("policies.dagps.build_schedule.enough", lambda capacity, n_tasks: capacity)
-        everything = schedule(dag, capacity, 16, shared)
-    for name, value in vars(everything).items():
-        np.testing.assert_array_equal(value, getattr(found, name))
+        patch.setattr(
+            "policies.dagps.build_schedule.usable_machines", lambda capacity, n_tasks: capacity
+        )
+        expected = schedule(dag, capacity, 16, shared)
+    for name, value in vars(expected).items():
+        np.testing.assert_array_equal(value, getattr(actual, name))
 
 
 def test_a_chain_of_barriers_splits_and_no_choice_of_thresholds_spans_its_parts():
     dag = make_dag([2, 3, 1], [4, 4, 1, 1, 1, 2], [[2, 2]] * 3, [(0, 1, 0), (1, 2, 0)])
-    assert [p.tolist() for p in parts(dag)] == [[0], [1], [2]]
+    assert [p.tolist() for p in ordered_parts(dag)] == [[0], [1], [2]]
     assert schedule(dag, capacities(1)).begin_s.tolist() == [0, 0, 4, 4, 5, 6]
 
 
 def test_a_task_waits_for_its_counterpart_only():
-    one = make_dag([2, 2], [1, 3, 5, 1], [[1, 1]] * 2, [(0, 1, 1)])
-    assert schedule(one, capacities(1)).makespan_s == 6
+    one_to_one = make_dag([2, 2], [1, 3, 5, 1], [[1, 1]] * 2, [(0, 1, 1)])
+    assert schedule(one_to_one, capacities(1)).makespan_s == 6
     barrier = make_dag([2, 2], [1, 3, 5, 1], [[1, 1]] * 2, [(0, 1, 0)])
     assert schedule(barrier, capacities(1)).makespan_s == 8
 
@@ -109,7 +111,7 @@ def work(stages, **more):
     return sim.Workload.from_jobs([{"submit_s": 3.0, "stages": stages, **more}])
 
 
-def test_build_schedule_takes_tasks_as_they_are_or_as_their_stage_is_on_average():
+def test_profiles_are_true_durations_or_means_of_stages():
     w = work([{"durations_s": [1, 5, 3]}, {"durations_s": [2]}])
     cluster = sim.Cluster.machines(2, cpu=1)
     assert build_schedule(w, cluster).makespan_s == 6
@@ -224,12 +226,12 @@ def test_most_schedules_are_optimal_and_none_is_shorter(draw, n, at_least):
         workload, cluster = draw(seed)
         lower, upper = optimum(workload, cluster)
         assert lower == upper  # proven
-        found = build_schedule(workload, cluster)
+        result = build_schedule(workload, cluster)
         demand, capacity = demand_quanta(workload.columns, cluster)
         graph = Graph(one_job(workload.columns, demand, 0, workload.columns.task_duration))
-        check_feasible(graph, capacity, found.begin_s, found.end_s, found.machine)
-        assert found.makespan_s >= lower - NEAR
-        met += found.makespan_s <= lower + NEAR
+        check_feasible(graph, capacity, result.begin_s, result.end_s, result.machine)
+        assert result.makespan_s >= lower - NEAR
+        met += result.makespan_s <= lower + NEAR
     assert met >= at_least
 
 
@@ -267,9 +269,9 @@ def test_tasks_of_a_stage_go_by_begin():
     cluster = sim.Cluster.machines(2, cpu=1)
     order, begin = offline_order(w.columns, cluster), build_schedule(w, cluster).begin_s
     for stage in range(2):
-        mine = slice(3 * stage, 3 * stage + 3)
-        assert sorted(order.task_order[mine].tolist()) == [0, 1, 2]
-        assert (np.diff(begin[mine][order.task_order[mine]]) >= 0).all()
+        rows = slice(3 * stage, 3 * stage + 3)
+        assert sorted(order.task_order[rows].tolist()) == [0, 1, 2]
+        assert (np.diff(begin[rows][order.task_order[rows]]) >= 0).all()
     np.testing.assert_array_equal(order.stage_pri, order.pri_score.reshape(2, 3).max(axis=1))
 
 
@@ -299,27 +301,25 @@ def test_heft_ranks_tasks_and_not_stages():
     assert upward_rank(paired).tolist() == [3, 10, 2, 9]
 
 
-def test_what_is_kept_gives_the_same_order_and_no_more_than_what_it_was_kept_for(
-    monkeypatch, tmp_path
-):
-    """With and without the store, whatever machines, candidates and durations there are."""
+def test_the_disk_cache_returns_the_same_order_for_equal_inputs_only(monkeypatch, tmp_path):
+    """With and without the disk cache, for several machines, candidates and durations."""
     monkeypatch.setattr(disk_cache, "cache_dir", lambda: tmp_path)
     jobs = [fig2(e) | {"template": t} for e, t in ((0.02, "a"), (0.1, "b"), (0.1, "c"))]
     stages = [{**stage, "durations_s": [9.0]} for stage in jobs[0]["stages"]]
     longer = [{**jobs[0], "stages": stages}]
     grids = [
-        (some, sim.Cluster.machines(n, **shape), most)
-        for some in (jobs, longer)
+        (jobs_of_run, sim.Cluster.machines(n, **shape), max_candidates)
+        for jobs_of_run in (jobs, longer)
         for n in (1, 2)
         for shape in ({"a": 20, "b": 20}, {"a": 40, "b": 20})
-        for most in (1, 128)
+        for max_candidates in (1, 128)
     ]
     for _ in range(2):
-        for some, cluster, most in grids:
-            columns = sim.Workload.from_jobs(some).columns
-            found = offline_order(columns, cluster, max_candidates=most)
+        for jobs_of_run, cluster, max_candidates in grids:
+            columns = sim.Workload.from_jobs(jobs_of_run).columns
+            actual = offline_order(columns, cluster, max_candidates=max_candidates)
             with disk_cache.disabled():
-                made = offline_order(columns, cluster, max_candidates=most)
-            for name, value in vars(made).items():
-                assert np.array_equal(value, getattr(found, name)), name
+                expected = offline_order(columns, cluster, max_candidates=max_candidates)
+            for name, value in vars(expected).items():
+                assert np.array_equal(value, getattr(actual, name)), name
         assert len([*tmp_path.glob("*/*/*.kept")]) == 2 * 4 * 2 + 4 * 2  # b and c share theirs

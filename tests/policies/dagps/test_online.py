@@ -1,4 +1,4 @@
-"""DAGPS online, its baselines, and the profiles that it goes by."""
+"""DAGPS online, its baselines, and the profiles that it uses."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def crowd(n_jobs=40, queues=("a", "b")):
 CLUSTER = sim.Cluster.machines(4, cpu=1, disk=1, fungible=["disk"])
 
 
-def demanded(result, resource, at):
-    """Return how much of a resource is demanded of the whole cluster at each time."""
+def demanded(result, resource, time_s):
+    """Return the total demand for a resource at each time."""
     c = result.workload.columns
     r = c.resources.index(resource)
     demand = np.repeat(c.stage_demand_f[:, r], np.diff(c.stage_task0))
-    running = (result.task_start <= at[:, None]) & (at[:, None] < result.task_finish)
+    running = (result.task_start <= time_s[:, None]) & (time_s[:, None] < result.task_finish)
     return running @ demand
 
 
 @pytest.mark.parametrize("name", ["tez", "tez_cp", "tez_drf"])
-def test_tez_looks_at_what_is_not_fungible_alone(name):
+def test_tez_checks_rigid_resources_only(name):
     workload = crowd()
 
     def slowed(**params):
@@ -59,7 +59,7 @@ def test_tez_looks_at_what_is_not_fungible_alone(name):
     assert slowed(fit_resources=("cpu", "disk")) == 0
 
 
-def test_tez_tetris_never_overbooks_and_dagps_does_if_it_is_told_to():
+def test_tez_tetris_never_overbooks_and_dagps_does_by_default():
     workload = crowd()
 
     def slowed(name, **params):
@@ -107,20 +107,22 @@ def test_the_bound_on_unfairness_holds_back_the_favoured_group(fairness):
         jobs.append({"submit_s": 0.0, "queue": "ba"[i % 2], "stages": stages})
     workload = sim.Workload.from_jobs(jobs)
     c = workload.columns
-    of_a = np.repeat(c.job_queue[c.stage_job], np.diff(c.stage_task0)) == c.queue_names.index("a")
+    in_queue_a = np.repeat(c.job_queue[c.stage_job], np.diff(c.stage_task0)) == c.queue_names.index(
+        "a"
+    )
 
-    def begun_of_a(kappa):
+    def started_in_a(kappa):
         policy = policies.build("dagps", kappa=kappa, fairness=fairness, m=1.0)
         result = sim.simulate(workload, CLUSTER, policy, record="tasks")
-        first = np.argsort(result.task_start, kind="stable")[: of_a.sum()]
-        return of_a[first].mean()
+        first = np.argsort(result.task_start, kind="stable")[: in_queue_a.sum()]
+        return in_queue_a[first].mean()
 
-    assert begun_of_a(np.inf) > 0.75
-    assert begun_of_a(0.1) < 0.65
+    assert started_in_a(np.inf) > 0.75
+    assert started_in_a(0.1) < 0.65
 
 
 def test_profiles_decide_which_job_is_short():
-    """A template whose runs were short goes first; the truth of its next run does not count."""
+    """A template whose runs were short goes first; the true duration of its next run is unknown."""
     quick, slow = runs_of("quick", [1.0]), runs_of("slow", [50.0])
     later = [
         {"submit_s": 200.0, "template": "slow", "stages": [{"durations_s": [1.0]}]},
@@ -155,7 +157,7 @@ def test_a_parameter_out_of_its_range_is_an_error(name, value):
 
 
 @pytest.mark.parametrize(
-    ("settings", "of_second"),
+    ("settings", "second_start"),
     [
         ({"priority": "printed"}, 10.0),
         ({"priority": "printed", "order_weight": 0.0}, 20.0),
@@ -163,27 +165,27 @@ def test_a_parameter_out_of_its_range_is_an_error(name, value):
         ({"priority": "remaining", "order_weight": 0.0}, 20.0),
     ],
 )
-def test_the_printed_order_lets_new_jobs_overtake_as_much_as_it_is_told_to(settings, of_second):
+def test_only_the_printed_priority_lets_new_jobs_overtake(settings, second_start):
     """Two jobs of two stages each: is the first's last stage or the second's first one first?"""
     demand = {"cpu": 1.0, "disk": 0.1}
     first = {"name": "a", "durations_s": [10.0], "demand": demand}
     last = {"name": "b", "durations_s": [10.0], "demand": demand, "parents": ["a"]}
     jobs = [{"submit_s": t, "stages": [first, last]} for t in (0.0, 5.0)]
     workload = sim.Workload.from_jobs(jobs)
-    one = sim.Cluster.machines(1, cpu=1, disk=1)
-    run = sim.simulate(workload, one, policies.build("dagps", m=0, **settings))
-    assert run.job_start.tolist() == [0.0, of_second]
+    cluster = sim.Cluster.machines(1, cpu=1, disk=1)
+    run = sim.simulate(workload, cluster, policies.build("dagps", m=0, **settings))
+    assert run.job_start.tolist() == [0.0, second_start]
 
 
-def test_of_what_is_left_a_new_job_that_fills_a_machine_better_goes_first():
-    """What is left of a job stands in its order, from 1 on; it is no rank above all others."""
+def test_by_remaining_tasks_a_new_job_that_fills_a_machine_better_goes_first():
+    """Remaining tasks are ranked from 1 on; they have no priority above all other jobs."""
     small, large = ({"cpu": cpu, "disk": 0.1} for cpu in (0.6, 1.0))
     first = [{"name": "a", "durations_s": [10.0], "demand": small}]
     first += [{"name": "b", "durations_s": [10.0], "demand": small, "parents": ["a"]}]
     jobs = [{"submit_s": 0.0, "stages": first}]
     jobs += [{"submit_s": 5.0, "stages": [{"durations_s": [10.0], "demand": large}]}]
-    workload, one = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, disk=1)
-    run = sim.simulate(workload, one, policies.build("dagps", m=0, priority="remaining"))
+    workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, disk=1)
+    run = sim.simulate(workload, cluster, policies.build("dagps", m=0, priority="remaining"))
     assert run.job_start.tolist() == [0.0, 10.0]
 
 
@@ -192,9 +194,9 @@ def test_how_many_tasks_of_its_job_come_after_each():
     assert tasks_after(workload.columns, np.array([0.5, 0.0, 1.0, 1.0])).tolist() == [1, 0, 2, 0]
 
 
-def test_srpt_counts_what_has_started_unless_it_is_told_not_to():
+def test_srpt_counts_what_has_started_unless_configured():
     """A task of the second job runs: 8 s of it are unfinished, 4 s pending; the third has 6 s."""
-    two = sim.Cluster.machines(2, cpu=1, disk=1)
+    cluster = sim.Cluster.machines(2, cpu=1, disk=1)
     demand = {"cpu": 1.0, "disk": 0.1}
     times = [(0.0, [1.0]), (0.0, [4.0, 4.0]), (0.5, [6.0])]
     workload = sim.Workload.from_jobs(
@@ -203,28 +205,28 @@ def test_srpt_counts_what_has_started_unless_it_is_told_not_to():
 
     def begins(srpt):
         policy = policies.build("dagps", m=5, order_weight=0.0, srpt=srpt, profiles="stage")
-        return sim.simulate(workload, two, policy).job_start[2]
+        return sim.simulate(workload, cluster, policy).job_start[2]
 
     assert (begins("unfinished"), begins("pending")) == (1.0, 4.0)
 
 
-def test_a_profile_is_what_earlier_runs_did_refined_by_the_stage_itself():
+def test_a_profile_is_the_mean_of_earlier_runs_refined_by_the_stage_itself():
     workload = sim.Workload.from_jobs(runs_of("t", [2, 4], [1, 1], [9, 9]))
     columns = workload.columns
-    known = StageProfiles(columns, first_guess_s=30.0, prior_tasks=2.0)
+    profiles = StageProfiles(columns, first_guess_s=30.0, prior_tasks=2.0)
     view = {"stage_left": np.array([2, 2, 2]), "stage_done_work": np.zeros(3)}
-    assert known.expect(np.array([0]), view).tolist() == [30]
+    assert profiles.expect(np.array([0]), view).tolist() == [30]
     view["stage_left"][0], view["stage_done_work"][0] = 1, 2.0  # one task of 2 s has ended
-    assert known.expect(np.array([0]), view).tolist() == [(2 * 30 + 2) / 3]
+    assert profiles.expect(np.array([0]), view).tolist() == [(2 * 30 + 2) / 3]
     view["stage_left"][0], view["stage_done_work"][0] = 0, 6.0
-    known.learn(np.array([0]), view)
-    assert known.expect(np.array([1, 2]), view).tolist() == [3, 3]
+    profiles.learn(np.array([0]), view)
+    assert profiles.expect(np.array([1, 2]), view).tolist() == [3, 3]
 
 
-def test_what_has_no_like_is_expected_to_last_what_all_did():
+def test_a_stage_without_earlier_runs_is_expected_to_last_as_all_stages_on_average():
     jobs = runs_of("t", [2, 4]) + runs_of("", [5], [7])
     workload = sim.Workload.from_jobs(sorted(jobs, key=lambda job: job["submit_s"]))
-    known = StageProfiles(workload.columns, first_guess_s=30.0, prior_tasks=2.0)
-    known.learn(np.array([0]), {"stage_done_work": np.array([6.0, 0, 0])})
-    known.learn(np.array([1]), {"stage_done_work": np.array([0, 5.0, 0])})
-    assert known.expect(np.array([0, 2])).tolist() == [3, 11 / 3]
+    profiles = StageProfiles(workload.columns, first_guess_s=30.0, prior_tasks=2.0)
+    profiles.learn(np.array([0]), {"stage_done_work": np.array([6.0, 0, 0])})
+    profiles.learn(np.array([1]), {"stage_done_work": np.array([0, 5.0, 0])})
+    assert profiles.expect(np.array([0, 2])).tolist() == [3, 11 / 3]
