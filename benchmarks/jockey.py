@@ -1,4 +1,4 @@
-"""Jockey: how long C(p, a) of a large job takes to simulate, and one controlled run.
+"""Jockey: time to simulate C(p, a) of a large job, and time of one controlled run.
 
 Run as ``python -m benchmarks.jockey``. CPU seconds of one core, the median of three. The job is of
 the size of job G (Ferguson et al., EuroSys 2012, Table 2): 8,496 vertices in 110 stages, 15 of them
@@ -24,7 +24,7 @@ MODEL_S, RUN_S = 10.0, 0.5
 
 
 def job_g(seed: int = 0, n_background: int = 400) -> Workload:
-    """Make a job of G's size, with one earlier run, and jobs without a deadline beside it."""
+    """Make a job of G's size with one earlier run, and background jobs without a deadline."""
     rng = np.random.default_rng(seed)
     size = rng.lognormal(0, 1.3, N_STAGES)
     n_tasks = np.maximum(1, np.rint(size * N_VERTICES / size.sum())).astype(int)
@@ -38,7 +38,7 @@ def job_g(seed: int = 0, n_background: int = 400) -> Workload:
         parents = {parent: "barrier" if barrier[s] else "one_to_one"}
         length = (mean_s[s] * rng.lognormal(0, 0.7, n)).tolist()
         stage.append({"name": f"s{s}", "durations_s": length, "parents": parents if s else {}})
-    others = [
+    background = [
         {
             "submit_s": float(rng.uniform(0, 3600)),
             "stages": [{"durations_s": rng.lognormal(3, 1, 200).tolist()}],
@@ -59,15 +59,15 @@ def job_g(seed: int = 0, n_background: int = 400) -> Workload:
         "init_s": 0.1 * length,
         "n_failed": (rng.random(N_VERTICES) < 0.02).astype("i4"),
     }
-    return Workload.from_jobs([{**job, "stages": stage}, *others]).with_training(training)
+    return Workload.from_jobs([{**job, "stages": stage}, *background]).with_training(training)
 
 
 def main() -> int:
-    """Time each in turn; return 1 if what is wanted is missed."""
+    """Time each in turn; return 1 if a limit is exceeded."""
     workload = job_g()
     cluster = sim.Cluster.slots(300)
-    of_g = int(np.flatnonzero(np.isfinite(workload.columns.job_deadline))[0])
-    profile = profile_of_job(workload.columns, of_g)
+    job_row = int(np.flatnonzero(np.isfinite(workload.columns.job_deadline))[0])
+    profile = profile_of_job(workload.columns, job_row)
     jockey = policies.build("jockey")
 
     def simulate(name: str, effort: model.Effort) -> None:
@@ -87,8 +87,8 @@ def main() -> int:
 
     runs["one run under jockey"] = controlled
     values = rounds(runs, TIMES)
-    wanted = {"one run under jockey": RUN_S}
-    rows = [row(what, v, "s", at_most=wanted.get(what, MODEL_S)) for what, v in values.items()]
+    limits = {"one run under jockey": RUN_S}
+    rows = [row(label, v, "s", at_most=limits.get(label, MODEL_S)) for label, v in values.items()]
     return show("jockey", rows)
 
 

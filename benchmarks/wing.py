@@ -1,8 +1,8 @@
-"""Wing's workload and policies at full scale: four weeks made, one of them scheduled.
+"""Wing's workload and policies at full scale: four weeks synthesized, one of them scheduled.
 
 Run as ``python -m benchmarks.wing [--scale S]``. A cell of Fig. 10 is one call of `sim.simulate` on
-the loaded workload with a queue for each of 150 organisations; metrics are timed apart. All are CPU
-seconds of one thread, so that what else the machine does is not counted.
+the loaded workload with a queue for each of 150 organisations; metrics are timed separately. All
+times are CPU seconds of one thread, so that other load on the machine does not count.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ POLICIES = {
     "wing_agg, oracle": {"knowledge": "oracle"},
     "wing_dep, oracle": {"knowledge": "oracle"},
 }
-"""Those of Fig. 10."""
+"""The policies of Fig. 10."""
 
 SEEDS = 5
 CORES = 2
 
 
 def main() -> int:
-    """Measure, and print what was wanted beside it."""
+    """Measure, and print the limits beside the results."""
     args = asked(__doc__, scale=SCALE)
     run(0.02)  # compiles
     return show("wing", run(args.scale))
 
 
 def run(scale: float) -> list[Row]:
-    """Make the workload of a scale and simulate all of a seed's cells of Fig. 10."""
+    """Synthesize the workload at a scale and simulate one seed's cells of Fig. 10."""
     begin = time.process_time()
     workload = sim.synthesize("cosmos", scale=scale)
-    made = time.process_time() - begin
-    found = [
+    made_s = time.process_time() - begin
+    rows = [
         row("jobs of the week", workload.n_jobs / 1e3, "thousand"),
-        row("four weeks, made and valued", made, "s", at_most=MADE_S),
+        row("four weeks, made and valued", made_s, "s", at_most=MADE_S),
         row("digest", cpu_seconds(lambda: workload.digest), "s"),
     ]
     _ = workload.columns
@@ -55,22 +55,22 @@ def run(scale: float) -> list[Row]:
     for name, options in POLICIES.items():
         policy = policies.build(name.partition(",")[0], **options)
         spent = [_cell(workload, capacity, policy) for capacity in CAPACITIES]
-        found.append(row(f"a cell, {name}", [took for took, _ in spent], "s", at_most=CELL_S))
+        rows.append(row(f"a cell, {name}", [cell_s for cell_s, _ in spent], "s", at_most=CELL_S))
         cells += spent
     simulated, measured = (sum(times) for times in zip(*cells, strict=True))
-    found.append(row("metrics of a cell", [metrics for _, metrics in cells], "s"))
-    whole = SEEDS * (made + (simulated + measured) / CORES)
-    found.append(row(f"the grid of Fig. 10, {SEEDS} seeds", whole, "s", at_most=GRID_S))
-    return [*found, peak_memory()]
+    rows.append(row("metrics of a cell", [metrics for _, metrics in cells], "s"))
+    whole = SEEDS * (made_s + (simulated + measured) / CORES)
+    rows.append(row(f"the grid of Fig. 10, {SEEDS} seeds", whole, "s", at_most=GRID_S))
+    return [*rows, peak_memory()]
 
 
 def _cell(workload: sim.Workload, capacity: float, policy: policies.Policy) -> tuple[float, float]:
-    """Return what a cell and its metrics take, s."""
+    """Return the CPU times of a cell and of its metrics, s."""
     cluster = sim.Cluster.machines(capacity, tokens=100_000)
     cluster = cluster.with_queues("hard", workload.meta["queue_share"])
     results: list[sim.Result] = []
-    took = cpu_seconds(lambda: results.append(sim.simulate(workload, cluster, policy)))
-    return took, cpu_seconds(lambda: results[0].metrics)
+    cell_s = cpu_seconds(lambda: results.append(sim.simulate(workload, cluster, policy)))
+    return cell_s, cpu_seconds(lambda: results[0].metrics)
 
 
 if __name__ == "__main__":

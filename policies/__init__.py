@@ -1,4 +1,4 @@
-"""What decides: scheduling policies, one module each, found by name."""
+"""Scheduling policies: a module or a package each, registered by name."""
 
 from typing import Any
 

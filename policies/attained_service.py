@@ -18,25 +18,26 @@ from sim.engine.plan import Order, Plan, Queues, World
 
 @dataclass(frozen=True)
 class MultilevelQueues(Policy):
-    """The queues of the scheduler GS of SLearn (NSDI 2022, §5.1.1): N of them, FIFO inside.
+    """The N queues of SLearn's generic scheduler GS (NSDI 2022, §5.1.1), each FIFO inside.
 
-    Queue q is for jobs of less than ``first_threshold_s · growth^q`` task seconds, the last for
-    all others. Room goes to the queue with the least use over weight, which keeps long jobs from
-    starving, unless priorities are strict. The defaults are those of §5.2.1: 10^6 ms, 10, 10, 10.
+    Queue q is for jobs of less than ``first_threshold_s · growth^q`` task seconds, the last queue
+    for all others. Free resources go to the queue with the least usage over weight, which keeps
+    long jobs from starving, unless priorities are strict. The defaults are those of §5.2.1: 10^6
+    ms, 10, 10, 10.
 
     Attributes
     ----------
     first_threshold_s : float
         Threshold of the first queue, task seconds.
     growth : float
-        Each threshold over the one before.
+        Ratio of each threshold to the one before.
     queues : int
         Number of queues.
     weight_decay : float
-        Each queue's weight over that of the next.
+        Ratio of each queue's weight to that of the next.
     between : {"weights", "strict"}
-        Whether queues share by their weights, or each is served only when those before it have
-        nothing that can start.
+        Sharing between queues: by weights, or strict priority, where a queue is served only when
+        no earlier queue has a task that can start.
     """
 
     first_threshold_s: Positive = 1000.0
@@ -47,36 +48,37 @@ class MultilevelQueues(Policy):
 
     @property
     def thresholds_s(self) -> F8:
-        """Sizes from which on a job belongs to the next queue, (N,) task s; inf for the last."""
+        """Upper limits of job sizes by queue, (N,) task s; inf for the last."""
         queue = np.arange(self.queues, dtype=np.float64)
         threshold: F8 = self.first_threshold_s * maths.power(self.growth, queue)
         threshold[-1] = np.inf
         return threshold
 
-    def make_queues(self, more: Sequence[float] = ()) -> Queues:
-        """Make the queues, for `Plan.queues`, and `more` of them, each at its place among them.
+    def make_queues(self, extra_positions: Sequence[float] = ()) -> Queues:
+        """Build `Plan.queues`: the N queues, and extra ones at `extra_positions` among them.
 
-        One at 0.5 comes second and has a weight between those of its neighbours; one at inf takes
-        what no other wants. Of queues of equal use over weight the first goes.
+        A queue at 0.5 comes second, with a weight between those of its neighbours. A queue at inf
+        takes the resources that no other queue can use. On equal usage over weight the first queue
+        goes.
         """
-        place = np.sort(np.append(np.arange(self.queues, dtype=np.float64), more))
-        last = place == np.inf
-        weight = maths.power(self.weight_decay, -np.where(last, 0.0, place))
-        tier = np.arange(len(place)) if self.between == "strict" else last
-        return Queues.make(len(place), weight=weight, tier=tier, order=Order.FIFO)
+        position = np.sort(np.append(np.arange(self.queues, dtype=np.float64), extra_positions))
+        last = position == np.inf
+        weight = maths.power(self.weight_decay, -np.where(last, 0.0, position))
+        tier = np.arange(len(position)) if self.between == "strict" else last
+        return Queues.make(len(position), weight=weight, tier=tier, order=Order.FIFO)
 
 
 @register("las")
 @register("las_dag")
 @dataclass(frozen=True)
 class LeastAttainedService(MultilevelQueues):
-    """Jobs sink through queues as they are served; higher queues have greater weights.
+    """Least attained service: jobs are demoted through queues of falling weight as they run.
 
-    A job enters queue 0 and leaves queue q for q + 1 once its tasks have run for
-    ``first_threshold_s · growth^q`` seconds in all; the last queue keeps what reaches it. Inside a
-    queue jobs come first, served first: no size needs to be known. The discipline is that of Aalo
-    and Kairos, which SLearn (NSDI 2022, §5.1.3) compares itself to as LAS. Since what all stages
-    of a job were served counts, it is LAS-DAG (§6) too.
+    A job enters queue 0 and moves from queue q to q + 1 once its tasks have run for
+    ``first_threshold_s · growth^q`` seconds in total; the last queue keeps its jobs. Inside a queue
+    jobs go first come, first served. No job size needs to be known. The discipline is that of Aalo
+    and Kairos, which SLearn (NSDI 2022, §5.1.3) uses as its baseline LAS. It is LAS-DAG (§6) too,
+    since the service of all stages of a job counts.
     """
 
     def prepare(self, world: World, plan: Plan) -> None:

@@ -1,6 +1,6 @@
-"""List scheduling, stages by a rank in their job's DAG: bfs, critical_path, coffman_graham, heft.
+"""List scheduling by ranks of stages in their DAG: bfs, critical_path, coffman_graham, heft.
 
-And strip packing (strip), which holds the levels of a DAG apart.
+Strip packing (strip) runs the levels of a DAG one after the other.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from sim.workload.workload import Workload
 
 @dataclass(frozen=True)
 class ListScheduling(Policy, ABC):
-    """Stages by a list that is made of the DAGs beforehand.
+    """Stages in the order of a list that is computed from the DAGs before the run.
 
     Attributes
     ----------
     across : {"jobs", "stages"}
-        "jobs": jobs first come, first served, and the order holds inside each; "stages": the
-        stage that is first of all goes first, whatever its job.
+        Scope of the order. "jobs": jobs go first come, first served, and the order holds inside
+        each. "stages": one order of the stages of all jobs.
     """
 
     across: Literal["jobs", "stages"] = "jobs"
 
     def prepare(self, world: World, plan: Plan) -> None:
-        """Key each stage by its place in the list."""
+        """Key each stage by its rank in the list."""
         plan.set_stages(key=self.stage_key(world.columns))
         plan.task_order = self.task_order(world.columns)
         if self.across == "stages":
@@ -45,7 +45,7 @@ class ListScheduling(Policy, ABC):
 
     @abstractmethod
     def stage_key(self, columns: Columns) -> F8 | I4:
-        """Return the key of each stage, (G,); the least goes first."""
+        """Return the key of each stage, (G,); the lowest goes first."""
 
     def task_order(self, columns: Columns) -> I4 | None:
         """Return the order of the tasks inside each stage (`Plan.task_order`); None: by row."""
@@ -53,7 +53,7 @@ class ListScheduling(Policy, ABC):
 
 
 def longest_first(seconds: F8, columns: Columns) -> I4 | None:
-    """Order the tasks inside each stage by falling `seconds`, (T,); None if that is by row."""
+    """Order the tasks inside each stage by descending `seconds`, (T,); None if that is by row."""
     task0 = columns.stage_task0
     stage = np.repeat(np.arange(len(task0) - 1), np.diff(task0))
     order = np.lexsort((-seconds, stage))
@@ -67,7 +67,7 @@ def longest_first(seconds: F8, columns: Columns) -> I4 | None:
 class BreadthFirst(ListScheduling):
     """Breadth first: by depth, the longest path of edges from a source of the job.
 
-    What Tez does inside a job, and the baseline of DAGPS (MSR-TR-2016-19, §8.1).
+    The order of Tez inside a job, and the baseline of DAGPS (MSR-TR-2016-19, §8.1).
     """
 
     def stage_key(self, columns: Columns) -> I4:
@@ -97,12 +97,12 @@ class CriticalPath(ListScheduling):
 @register("coffman_graham")
 @dataclass(frozen=True)
 class CoffmanGraham(ListScheduling):
-    """Stages by falling Coffman–Graham label, which looks at the DAG alone.
+    """Stages by descending Coffman–Graham label, which depends on the shape of the DAG alone.
 
     Coffman and Graham, *Optimal scheduling for two-processor systems*, Acta Informatica 1, 1972:
-    optimal for unit tasks on two machines, within 2 − 2/m of it on m (a baseline of DAGPS, §8.3).
-    Tasks of a stage wait for the same and are waited for by the same, so that over barriers the
-    labels of stages order tasks as labels of tasks would; a one-to-one edge counts as a barrier.
+    optimal for unit tasks on two machines, within 2 − 2/m of the optimum on m (a baseline of DAGPS,
+    §8.3). Over barriers all tasks of a stage have the same parents and children, so that the labels
+    of stages order tasks as labels of tasks would. A one-to-one edge counts as a barrier.
     """
 
     def stage_key(self, columns: Columns) -> I4:
@@ -117,21 +117,21 @@ class CoffmanGraham(ListScheduling):
 @register("heft")
 @dataclass(frozen=True)
 class Heft(CriticalPath):
-    """Heterogeneous earliest finish time: by falling upward rank, each task in the first hole.
+    """Heterogeneous earliest finish time: tasks by descending upward rank, with insertion.
 
     Topcuoglu, Hariri and Wu, *Performance-effective and low-complexity task scheduling for
     heterogeneous computing*, IEEE TPDS 13(3), 2002. The upward rank is the longest path from a task
-    to its job's end; data moves for free here, and machines differ in nothing but what is free on
-    them, so that the earliest finish is the earliest start. HEFT writes its schedule down in
-    advance, and puts a task into a hole that one of higher rank left: `built_s` is how long that
-    schedule of one job takes. A run, which can't know when holes end, goes by rank, as
-    `CriticalPath` does; what may pass those that wait for room: hence the default `fit`.
+    to its job's end. Data transfer is free here, and machines differ only in their free resources,
+    so that the earliest finish is the earliest start. HEFT builds its schedule offline and inserts
+    tasks into idle slots left by tasks of higher rank; `built_s` is the makespan of that schedule
+    for one job. An online run can't know the ends of idle slots and goes by rank, as `CriticalPath`
+    does. Instead of insertion, tasks may pass others that wait for room: hence the default `fit`.
     """
 
     fit: Literal["strict", "skip", "pack"] = "skip"
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
-        """Return the makespan of the schedule that HEFT writes down for the one job, s."""
+        """Return the makespan of HEFT's offline schedule for a single job, s."""
         columns = workload.columns
         demand, capacity = demand_quanta(columns, cluster)
         dag = one_job(columns, demand, 0, columns.task_duration)
@@ -141,21 +141,21 @@ class Heft(CriticalPath):
 @register("strip")
 @dataclass(frozen=True)
 class Strip(Policy):
-    """Each job's stages part into levels of mutually independent ones, which run one by one.
+    """Strip packing: each job's DAG is split into levels of independent stages, run in sequence.
 
     Augustine, Banerjee and Irani, *Strip packing with precedence constraints and strip packing
     with release times*, SPAA 2006: levels by divide and conquer on the time that the job would
-    take with unlimited room, O(log n) from the optimum for one resource (StripPart, a baseline of
-    DAGPS, §8.3). Within a level the longest stage goes first (the decreasing heights that their
-    packers take), and no task of a level starts before the one before it has ended: on purpose
-    room stays empty that tasks want. The levels of a gang job are ordered, not held apart. With a
-    fit other than "strict" a task of a later level may take the turn of one that does not fit.
+    take with unlimited resources, O(log n) from the optimum for one resource (StripPart, a baseline
+    of DAGPS, §8.3). Within a level the longest stage goes first (the decreasing heights of their
+    packers). No task of a level starts before the level before it has ended, so that resources
+    stay idle on purpose. The levels of a gang job are ordered, but may overlap. With a fit other
+    than "strict" a task of a later level may run instead of one that does not fit.
     """
 
     events: ClassVar[Event] = Event.TASKS_DONE
     conserves_work: ClassVar[bool] = False
 
-    def prepare(self, world: World, plan: Plan) -> Gates:
+    def prepare(self, world: World, plan: Plan) -> LevelGates:
         """Order stages by level and length, and let each job start its first level only."""
         from sim.dags.kernels.levels import strip_levels  # numba: slow to import
 
@@ -166,37 +166,39 @@ class Strip(Policy):
         key[np.lexsort((-c.stage_max_s, level, c.stage_job))] = np.arange(len(level))
         plan.set_stages(key=key)
         plan.task_order = longest_first(c.task_duration, c)
-        gates = Gates.of(level, c)
-        held = np.flatnonzero(c.job_min_tasks == 0)
-        first = gates.n_tasks[gates.at[held]]
-        plan.set_jobs(held, start_gate=first, notify_at=first)
+        gates = LevelGates.build(level, c)
+        gated = np.flatnonzero(c.job_min_tasks == 0)
+        first_gate = gates.n_tasks[gates.current[gated]]
+        plan.set_jobs(gated, start_gate=first_gate, notify_at=first_gate)
         return gates
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Let the jobs whose level has ended start the next one."""
-        assert isinstance(memory, Gates)
+        """Open the next level of jobs whose level has ended."""
+        assert isinstance(memory, LevelGates)
         jobs = batch.rows(Event.TASKS_DONE)
-        memory.at[jobs] += 1
-        jobs = jobs[memory.at[jobs] < memory.end[jobs]]
-        gate = memory.n_tasks[memory.at[jobs]]
+        memory.current[jobs] += 1
+        jobs = jobs[memory.current[jobs] < memory.end[jobs]]
+        gate = memory.n_tasks[memory.current[jobs]]
         plan.set_jobs(jobs, start_gate=gate, notify_at=gate)
 
 
 @dataclass(frozen=True, eq=False)
-class Gates:
-    """How many tasks each job may have started by the end of each of its L levels."""
+class LevelGates:
+    """Limits on started tasks by level, for jobs that run their levels in sequence."""
 
-    n_tasks: I8  # tasks of the job up to and with the level, for the levels of all jobs
-    at: I8  # the level at which each job is, moved on as it runs
-    end: I8  # the level behind each job's last
+    n_tasks: I8  # tasks of the job up to and including the level, for the levels of all jobs
+    current: I8  # each job's current level, advanced as it runs
+    end: I8  # one past each job's last level
 
     @classmethod
-    def of(cls, level: I4, columns: Columns) -> Gates:
+    def build(cls, level: I4, columns: Columns) -> LevelGates:
         """Count the tasks up to each level of each job."""
         n_levels = np.maximum.reduceat(level, columns.job_stage0[:-1]).astype(np.int64) + 1
-        first = offsets(n_levels)
+        first_level = offsets(n_levels)
         size = np.diff(columns.stage_task0)
-        inside = np.bincount(first[columns.stage_job] + level, size, first[-1]).astype(np.int64)
-        upto = offsets(inside)
-        before = np.repeat(upto[first[:-1]], n_levels)
-        return cls(upto[1:] - before, first[:-1].copy(), first[1:])
+        level_tasks = np.bincount(
+            first_level[columns.stage_job] + level, size, first_level[-1]
+        ).astype(np.int64)
+        cumulative = offsets(level_tasks)
+        n_before = np.repeat(cumulative[first_level[:-1]], n_levels)
+        return cls(cumulative[1:] - n_before, first_level[:-1].copy(), first_level[1:])

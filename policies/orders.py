@@ -53,23 +53,23 @@ class LongestJobFirst(Policy):
 @register("srpt")
 @dataclass(frozen=True)
 class ShortestRemainingFirst(Policy):
-    """Jobs in the order of the true work of their unfinished tasks; running tasks go on.
+    """Jobs in the order of the true work of their unfinished tasks, without preemption of tasks.
 
     Schrage's rule (A proof of the optimality of the shortest remaining processing time
     discipline, 1968) as cluster schedulers use it: preemption at the ends of tasks.
     """
 
     def prepare(self, world: World, plan: Plan) -> None:
-        """Let the kernel keep the order, which moves with every task."""
+        """Let the kernel keep the order, which changes with every task."""
         plan.queues = Queues.make(1, order=Order.REMAINING)
 
 
 @register("random")
 @dataclass(frozen=True)
 class Random(Policy):
-    """Jobs in a random order, and the stages of a job as well, drawn once from the run's seed.
+    """Jobs, and the stages of each job, in a random order that is drawn once from the run's seed.
 
-    The baseline that knows nothing and wants nothing (DAGPS, MSR-TR-2016-19, §8.3, Table 5).
+    The baseline without information (DAGPS, MSR-TR-2016-19, §8.3, Table 5).
     """
 
     def prepare(self, world: World, plan: Plan) -> None:
@@ -82,10 +82,10 @@ class Random(Policy):
 @register("priority")
 @dataclass(frozen=True)
 class Priority(Policy):
-    """Jobs by their users' priority, highest first; among equals first come, first served.
+    """Jobs by their users' priority, highest first; equal priorities first come, first served.
 
     PRIO of Wing (OSDI 2020, §6): where the cluster has queues, each queue (organisation) orders
-    its own jobs so, inside its own share.
+    its own jobs this way, inside its own share.
     """
 
     def prepare(self, world: World, plan: Plan) -> None:

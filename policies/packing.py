@@ -1,4 +1,4 @@
-"""Packing by several resources, and DAGPS's online baselines: tetris, and tez over schedulers."""
+"""Multi-resource packing (tetris), and DAGPS's online baselines (tez, tez_cp, ...)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sim.workload.paths import stage_depth, stage_tail_s
 @register("tetris")
 @dataclass(frozen=True)
 class Tetris(Policy):
-    """Each machine takes, of the ready tasks that fit, the one with the greatest alignment.
+    """Each machine takes the ready task that fits with the greatest alignment.
 
     Grandl et al., *Multi-resource packing for cluster schedulers* (Tetris), SIGCOMM 2014, §3.2:
-    the dot product of the task's demand and the machine's free resources, both as fractions of
-    the machine. Ties go first come, first served. Its second half, a preference for jobs of
-    little remaining work, is left to policies that combine the two.
+    alignment is the dot product of the task's demand and the machine's free resources, both as
+    fractions of the machine. Ties go first come, first served. Tetris's second half, a preference
+    for jobs of little remaining work, is left to policies that combine the two.
     """
 
     fit: Literal["strict", "skip", "pack"] = "pack"
@@ -32,15 +32,16 @@ class Tetris(Policy):
 class Tez(Policy):
     """Breadth first inside each job, over the capacity scheduler.
 
-    DAGPS (MSR-TR-2016-19, §8.1): Tez orders the tasks of a job breadth first; YARN's capacity
-    scheduler serves the queue that uses least of its capacity, leaves nothing idle, and goes first
-    come, first served inside each queue. It looks at cores and memory alone: unless
-    `fit_resources` says otherwise, what is fungible is left out.
+    DAGPS (MSR-TR-2016-19, §8.1): Tez orders the tasks of a job breadth first. YARN's capacity
+    scheduler serves the queue with the least usage of its capacity, is work conserving, and goes
+    first come, first served inside each queue. It checks cores and memory alone: unless
+    `fit_resources` says otherwise, fungible resources are not checked.
 
     Attributes
     ----------
     queues : {"queue", "none"}
-        Whether the workload's queues have equal capacities, where the cluster states none.
+        Queues on a cluster that defines none: the workload's, with equal capacities, or a single
+        one.
     """
 
     fit: Literal["strict", "skip", "pack"] = "skip"
@@ -83,10 +84,10 @@ class TezCriticalPath(Tez):
 @register("tez_tetris")
 @dataclass(frozen=True)
 class TezTetris(Tez):
-    """Breadth first inside each job, atop Tetris: what fills a machine best.
+    """Tetris packing; on equal alignment breadth first inside each job.
 
-    DAGPS (MSR-TR-2016-19, §8.1). Tetris looks at all resources and never overbooks; of equally
-    good tasks the least deep goes first. The queues keep their capacities.
+    DAGPS (MSR-TR-2016-19, §8.1). Tetris checks all resources and never overbooks. On a tie the
+    task of least depth goes first. The queues keep their capacities.
     """
 
     fit: Literal["strict", "skip", "pack"] = "pack"
@@ -100,8 +101,8 @@ class TezTetris(Tez):
 class TezDominantResourceFairness(Tez):
     """Breadth first inside each job; the job of least dominant share goes first in its queue.
 
-    Tez over dominant resource fairness (DAGPS, MSR-TR-2016-19, §8.2.3, Table 4): between queues,
-    and between the jobs of each.
+    Tez over dominant resource fairness (DAGPS, MSR-TR-2016-19, §8.2.3, Table 4), both between
+    queues and between the jobs of each queue.
     """
 
     def _share(self, world: World, plan: Plan) -> None:

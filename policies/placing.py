@@ -1,8 +1,8 @@
-"""First come, first served, to the machine that a rule likes best: best_fit, fgd, and others.
+"""Placement rules for first come, first served: best_fit, dot_product, gpu_packing, fgd.
 
-The policies that Weng et al. compare where GPUs are shared (*Beware of fragmentation: scheduling
-GPU-sharing workloads with fragmentation gradient descent*, ATC 2023, §6); gpu_packing and fgd look
-at devices, the others do without.
+The policies that Weng et al. compare on shared GPUs (*Beware of fragmentation: scheduling
+GPU-sharing workloads with fragmentation gradient descent*, ATC 2023, §6). Only gpu_packing and fgd
+need devices.
 """
 
 from __future__ import annotations
@@ -20,31 +20,32 @@ from sim.engine.plan import Choice, Device, Fit, Machine, Mix, Plan, World
 
 @dataclass(frozen=True)
 class Placing(Policy, ABC):
-    """Tasks go first come, first served; what does not fit is passed over.
+    """Tasks go first come, first served; a task that does not fit is passed over.
 
-    With fit pack machines choose tasks, and the rule is of devices alone.
+    With ``fit=pack`` machines choose tasks, and the rule applies to devices alone.
     """
 
     fit: Literal["strict", "skip", "pack"] = "skip"
 
     def prepare(self, world: World, plan: Plan) -> None:
-        """Say how a task's machine is chosen."""
+        """Set the rule that chooses a task's machine."""
         plan.choice = self.choice(world)
         if plan.fit == Fit.PACK:
             plan.choice = replace(plan.choice, machine=Machine.FIRST)
 
     @abstractmethod
     def choice(self, world: World) -> Choice:
-        """Return how machines and devices are chosen."""
+        """Return the rule that chooses machines and devices."""
 
 
 @register("best_fit")
 @dataclass(frozen=True)
 class BestFit(Placing):
-    """To the machine on which least is left, summed over the resources.
+    """Each task goes to the machine with the least free resources left, summed over resources.
 
-    Best fit is folklore; as Weng et al. (ATC 2023, §6) have it, each resource counts as a part of
-    what the largest machine has of it. A part of a device goes to the device that it fills most.
+    Best fit is folklore; as Weng et al. (ATC 2023, §6) define it, each resource counts as a
+    fraction of the largest machine's capacity. A part of a device goes to the device that it fills
+    most.
     """
 
     def choice(self, world: World) -> Choice:
@@ -55,10 +56,10 @@ class BestFit(Placing):
 @register("dot_product")
 @dataclass(frozen=True)
 class DotProduct(Placing):
-    """To the machine where the dot product of what is free and what is asked is least.
+    """Each task goes to the machine with the least dot product of free resources and demand.
 
-    Tetris (Grandl et al., SIGCOMM 2014, §3.2) turned round, as Weng et al. have it: the task
-    chooses, and leaves machines that have much of what it asks to others.
+    Tetris (Grandl et al., SIGCOMM 2014, §3.2) in reverse, as Weng et al. define it: the task
+    chooses, and leaves machines with plenty of the resources that it demands to other tasks.
     """
 
     def choice(self, world: World) -> Choice:
@@ -69,9 +70,9 @@ class DotProduct(Placing):
 @register("gpu_packing")
 @dataclass(frozen=True)
 class GpuPacking(Placing):
-    """To devices in use, else to idle ones of a machine in use, else to an idle machine.
+    """Each task goes to devices in use, else idle ones of a machine in use, else an idle machine.
 
-    Weng et al., *MLaaS in the wild*, NSDI 2022: so that whole devices and machines stay free.
+    Weng et al., *MLaaS in the wild*, NSDI 2022. Whole devices and machines stay free.
     """
 
     def choice(self, world: World) -> Choice:
@@ -82,21 +83,22 @@ class GpuPacking(Placing):
 @register("fgd")
 @dataclass(frozen=True)
 class FragmentationGradientDescent(Placing):
-    """To where it makes least more of the free devices of no use to the next task.
+    """Each task goes where it increases the fragmentation of free devices least.
 
-    Weng et al., ATC 2023, §4 and §5. What comes next is a draw from the mix of the workload's
-    tasks, of which the policy knows the frequent types, as a cluster's history tells them.
+    Weng et al., ATC 2023, §4 and §5. A free device is a fragment if the next task can't use it. The
+    next task is a draw from the workload's mix of task types. The policy knows the frequent types,
+    as a cluster's history would show them.
 
     Attributes
     ----------
     popular : float
-        The mix is of the most frequent types, so many that they are this share of all tasks.
+        Share of all tasks that the mix covers, by its most frequent types.
     """
 
     popular: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a share that is none."""
+        """Check the range of `popular`."""
         check_ranges(self, popular=(0.0, 1.0))
 
     def choice(self, world: World) -> Choice:
@@ -109,6 +111,6 @@ def _most_popular(mix: Mix, share: float) -> Mix:
     """Return the most frequent types that make up `share` of the tasks, at least one."""
     order = np.argsort(-mix.weight, kind="stable")
     before = np.cumsum(mix.weight[order]) - mix.weight[order]
-    kept = np.sort(order[(before < share) | (np.arange(len(order)) == 0)])
-    weight = mix.weight[kept]
-    return Mix(mix.demand[kept], mix.allowed[kept], weight / weight.sum())
+    selected = np.sort(order[(before < share) | (np.arange(len(order)) == 0)])
+    weight = mix.weight[selected]
+    return Mix(mix.demand[selected], mix.allowed[selected], weight / weight.sum())

@@ -1,4 +1,4 @@
-"""Finds policies by name and builds them with checked, typed parameters."""
+"""Registry of policies: lookup by name, and construction with checked, typed parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ P = TypeVar("P", bound=type[Policy])
 
 
 def register(name: str) -> Callable[[P], P]:
-    """Class decorator: make a policy known by `name`.
+    """Class decorator: register a policy as `name`.
 
     Raises
     ------
@@ -97,48 +97,50 @@ def build(name: str, *, module: str | None = None, **params: Any) -> Policy:
 
 
 def load(module: str, name: str | None = None) -> None:
-    """Import a user's policy module, in which a policy called `name` is wanted.
+    """Import a user's policy module, which must register the policy `name` if one is given.
 
     Raises
     ------
     InputError
-        If it can't be found, or registers nothing while a name is wanted, or not that one.
+        If the module can't be found, or `name` is given and it does not register that policy.
     """
     before = set(_REGISTRY)
-    own = import_user_module("policy", module)
+    loaded = import_user_module("policy", module)
     _ADDED.setdefault(module, set()).update(set(_REGISTRY) - before)
     if name is None:
         return
-    registered = _registered_by(own)
+    registered = _registered_by(loaded)
     if not registered:
         raise InputError(
-            f"policy module {module!r} ({own.__file__}) registers nothing: put "
-            f"@policies.register({name!r}) above {_class_in(own)}{same_name_hint(own)}",
+            f"policy module {module!r} ({loaded.__file__}) registers nothing: put "
+            f"@policies.register({name!r}) above {_class_in(loaded)}{same_name_hint(loaded)}",
             rule="nothing registered",
         )
     _discover()
     if name not in _REGISTRY:
         raise InputError(
-            f"policy module {module!r} ({own.__file__}) registers no policy {name!r}; "
+            f"policy module {module!r} ({loaded.__file__}) registers no policy {name!r}; "
             f"{did_you_mean(name, registered)}it registers {', '.join(sorted(registered))}",
             rule="unknown policy",
         )
 
 
 def _registered_by(module: ModuleType) -> set[str]:
-    """Names of the policies that a module registered, has, or imports a module of."""
-    has = list(vars(module).values())
-    rooms = [module, *(value for value in has if isinstance(value, ModuleType))]
-    own = tuple(f"{room.__name__}." for room in rooms if room.__name__.split(".")[0] != __package__)
+    """Names of policies that a module registers, contains, or imports through another module."""
+    values = list(vars(module).values())
+    modules = [module, *(value for value in values if isinstance(value, ModuleType))]
+    prefixes = tuple(
+        f"{room.__name__}." for room in modules if room.__name__.split(".")[0] != __package__
+    )
     return _ADDED[module.__name__] | {
         name
         for name, cls in _REGISTRY.items()
-        if any(cls is value for value in has) or f"{cls.__module__}.".startswith(own)
+        if any(cls is value for value in values) or f"{cls.__module__}.".startswith(prefixes)
     }
 
 
 def _class_in(module: ModuleType) -> str:
-    """Word which class of a module wants to be a policy."""
+    """Describe the class of a module that probably is the policy."""
     for value in vars(module).values():
         if isinstance(value, type) and value.__module__ == module.__name__:
             return f"its class {value.__name__}"
@@ -148,5 +150,5 @@ def _class_in(module: ModuleType) -> str:
 @cache
 def _discover() -> None:
     for module in pkgutil.walk_packages([str(Path(__file__).parent)], "policies."):
-        if ".kernels." not in module.name:  # no policy is there, and numba takes half a second
+        if ".kernels." not in module.name:  # kernels hold no policy; numba takes half a second
             importlib.import_module(module.name)

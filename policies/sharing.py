@@ -1,4 +1,4 @@
-"""Fairness between users or queues, each first in, first out inside: fair, drf."""
+"""Fair sharing between users or queues, FIFO inside each: fair, drf."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sim.engine.plan import Order, Plan, Queues, Share, World
 @register("fair")
 @dataclass(frozen=True)
 class Fair(Policy):
-    """The next room goes to the queue with the least use over its weight; FIFO inside a queue.
+    """Free resources go to the queue with the least usage over its weight; FIFO inside a queue.
 
     Weighted max-min fairness (Bertsekas and Gallager, *Data networks*, 1992, §6.5.2) as the fair
-    schedulers of Hadoop and Spark apply it, task by task. Use is counted in slots, in one
+    schedulers of Hadoop and Spark apply it, task by task. Usage is counted in slots, in one
     resource, or in the dominant share where `resource` is left empty.
 
     Attributes
     ----------
     weights : mapping of str to float
-        Weight of each queue of the workload, 1 where left out. For a cluster that itself shares
-        by queues (weighted, or within hard shares) leave it empty: its own weights count.
+        Weight of each queue of the workload, 1 by default. Leave it empty for a cluster that
+        shares between queues itself (weighted, or within hard shares): its own weights count.
     resource : str
-        Which resource counts, e.g. ``cpu``; empty for the dominant one.
+        Resource that usage is counted in, e.g. ``cpu``; empty for the dominant one.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -44,8 +44,9 @@ class Fair(Policy):
         if cluster.queue_mode != "global":
             if self.weights:
                 raise InputError(
-                    f"policy fair: a cluster with {cluster.queue_mode} queues has weights of its "
-                    "own; set them there (cluster queue shares), and leave weights empty"
+                    f"policy fair: the cluster has {cluster.queue_mode} queues with weights of "
+                    "their own; set weights in the cluster's queue shares, and leave the policy's "
+                    "weights empty"
                 )
             plan.queues = Queues.make(1, order=Order.FIFO)
         else:
@@ -57,24 +58,24 @@ class Fair(Policy):
             plan.set_jobs(queue=columns.job_queue)
         if self.resource:
             if self.resource not in cluster.resources:
-                known = cluster.resources
-                raise InputError(unknown("resource in fair resource", self.resource, known))
+                resources = cluster.resources
+                raise InputError(unknown("resource in fair resource", self.resource, resources))
             plan.share = cluster.resources.index(self.resource)
 
 
 @register("drf")
 @dataclass(frozen=True)
 class DominantResourceFairness(Policy):
-    """The next room goes to the user with the least dominant share; FIFO among a user's jobs.
+    """Free resources go to the user with the least dominant share; FIFO among a user's jobs.
 
     Ghodsi et al., *Dominant resource fairness: fair allocation of multiple resource types*, NSDI
-    2011, Algorithm 1. A user's dominant share is the largest, over resources, of what its tasks
-    hold over what the cluster has.
+    2011, Algorithm 1. A user's dominant share is the maximum over resources of the user's share of
+    the cluster's capacity.
 
     Attributes
     ----------
     by : {"user", "queue"}
-        Between whom it is fair.
+        Groups that share fairly: users, or queues.
     """
 
     by: Literal["user", "queue"] = "user"
@@ -88,15 +89,15 @@ class DominantResourceFairness(Policy):
 def queue_each(by: Literal["user", "queue"], world: World, plan: Plan) -> None:
     """Give each user, or each queue of the workload, a queue of its own, FIFO inside.
 
-    Where the cluster has queues, it serves them by their use already, and one is enough.
+    A cluster with queues shares between them itself, and then one queue is enough.
     """
     columns = world.columns
     if by == "user":
-        names, of_job = columns.user_names, columns.job_user
+        names, job_queue = columns.user_names, columns.job_user
     elif world.cluster.queue_mode == "global":
-        names, of_job = columns.queue_names, columns.job_queue
+        names, job_queue = columns.queue_names, columns.job_queue
     else:
         plan.queues = Queues.make(1, order=Order.FIFO)
         return
     plan.queues = Queues.make(len(names), order=Order.FIFO)
-    plan.set_jobs(queue=of_job)
+    plan.set_jobs(queue=job_queue)

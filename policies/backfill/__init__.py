@@ -1,4 +1,4 @@
-"""Backfilling: room for rigid jobs is reserved by how long jobs are taken to run.
+"""Backfilling: reservations for rigid jobs, based on estimated run times.
 
-`orders` has EASY and conservative backfilling, `estimates` what they take a job to run.
+`orders` has EASY and conservative backfilling, `estimates` their run time estimates.
 """

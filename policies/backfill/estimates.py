@@ -1,4 +1,4 @@
-"""How long a rigid job is taken to run: as requested, in truth, or as its user's last jobs."""
+"""Run time estimates of rigid jobs: requested, true, or predicted from the user's last jobs."""
 
 from __future__ import annotations
 
@@ -10,52 +10,59 @@ from sim.engine.plan import Batch, Event
 from sim.workload.columns import Columns
 from sim.workload.paths import critical_path_s
 
-MORE_S = (60.0, 300.0, 900.0, 1800.0, *(3600.0 * hours for hours in (1, 2, 5, 10, 20, 50, 100)))
-"""What is added to a prediction that proves too short, time after time (predictsim, SC 2015)."""
+EXTENSIONS_S = (
+    60.0,
+    300.0,
+    900.0,
+    1800.0,
+    *(3600.0 * hours for hours in (1, 2, 5, 10, 20, 50, 100)),
+)
+"""Successive extensions of a prediction that proves too short (predictsim, SC 2015)."""
 
 
 def requested_s(columns: Columns) -> F8:
-    """Return what the users asked for; for those who did not say, the most that anyone did: (J,) s.
+    """Return requested run times, (J,) s; the maximum request for jobs without one.
 
     Raises
     ------
     InputError
-        If nobody said.
+        If no job has a request.
     """
-    asked = columns.job_requested
-    known = np.isfinite(asked)
-    if len(asked) and not known.any():
+    requested = columns.job_requested
+    known = np.isfinite(requested)
+    if len(requested) and not known.any():
         raise InputError(
-            "backfilling with policy.estimate=requested or predicted needs the time that users ask "
-            "for, the column requested_s of jobs, and no job has one; take policy.estimate=true, "
-            "or a trace that has it (swf, sacct)",
+            "backfilling with policy.estimate=requested or predicted needs requested run times "
+            "(column requested_s of jobs), and no job has one; set policy.estimate=true, or use a "
+            "trace with requested times (swf, sacct)",
             rule="no requested time",
         )
-    return np.where(known, asked, np.max(asked[known], initial=0.0))
+    return np.where(known, requested, np.max(requested[known], initial=0.0))
 
 
 def true_s(columns: Columns) -> F8:
-    """Return how long each job runs once all of its tasks have started: (J,) s."""
+    """Return the run time of each job once all of its tasks have started, (J,) s."""
     return critical_path_s(columns)
 
 
 class UserHistory:
-    """Predictions by the last two jobs of the same user that have ended (TPDS 2007).
+    """Predicted run times: the mean of the same user's last two finished jobs (TPDS 2007).
 
-    Their mean, and no more than requested, which is what counts until there are two. A job that
-    outlives its prediction gets `MORE_S`, and no more than requested, on top of the first one.
+    A prediction never exceeds the request, which counts until the user has two finished jobs. A job
+    that outlives its prediction gets the first prediction plus `EXTENSIONS_S`, one after the other,
+    up to the request.
     """
 
     def __init__(self, columns: Columns) -> None:
         self.requested = requested_s(columns)
         self.first = self.requested.copy()  # prediction, s
         self.predicted = self.requested.copy()
-        self.corrected = np.zeros(len(self.requested), dtype=np.int64)
+        self.n_corrections = np.zeros(len(self.requested), dtype=np.int64)
         self.user = columns.job_user
         self.last: dict[int, tuple[float, ...]] = {}  # run times of each user's last two, s
 
     def learn(self, batch: Batch, start_s: F8) -> list[int]:
-        """Take note of what has happened; return the jobs that have another prediction now."""
+        """Process events; return the jobs with changed predictions."""
         changed = []
         for kind, j in zip(batch.kind.tolist(), batch.row.tolist(), strict=True):
             last = self.last.get(self.user.item(j), ())
@@ -66,14 +73,14 @@ class UserHistory:
                 self.first[j] = self.predicted[j] = min((last[0] + last[1]) / 2, requested)
                 changed.append(j)
             elif kind == Event.SERVICE:
-                n = self.corrected.item(j)
-                more = MORE_S[n] if n < len(MORE_S) else np.inf
-                self.predicted[j] = min(self.first.item(j) + more, requested)
-                self.corrected[j] = n + 1
+                n = self.n_corrections.item(j)
+                extension_s = EXTENSIONS_S[n] if n < len(EXTENSIONS_S) else np.inf
+                self.predicted[j] = min(self.first.item(j) + extension_s, requested)
+                self.n_corrections[j] = n + 1
                 changed.append(j)
         return changed
 
-    def outlived_s(self, j: int) -> float:
-        """Return after how long job `j` will have outlived its prediction; inf if it may not."""
-        seconds = self.predicted.item(j)
-        return seconds if seconds < self.requested.item(j) else np.inf
+    def limit_s(self, j: int) -> float:
+        """Return the time after which job `j` outlives its prediction, s; inf at its request."""
+        predicted_s = self.predicted.item(j)
+        return predicted_s if predicted_s < self.requested.item(j) else np.inf

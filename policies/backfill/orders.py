@@ -1,4 +1,4 @@
-"""Room for the first job in order, and what fits beside it: easy; room for all: conservative."""
+"""Backfilling with a reservation for the first job (easy) or for all jobs (conservative)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, Queues, World
 
 @dataclass(frozen=True)
 class Backfilling(Policy):
-    """Reservations by estimates, of rigid jobs on a pool of slots; `fit` has no say.
+    """Reservations for rigid jobs on a pool of slots, by estimated run times; `fit` is ignored.
 
     Attributes
     ----------
     estimate : {"requested", "true", "predicted"}
-        How long a job is taken to run: what its user asked for, what it takes, or the mean of the
-        last two jobs of its user that have ended (Tsafrir et al., TPDS 2007).
+        Estimate of a job's run time: as requested by its user, the true run time, or the mean of
+        the last two finished jobs of its user (Tsafrir et al., TPDS 2007).
     order : {"fcfs", "sjf"}
-        Which job goes first: the first that came, or the one that is taken to be the shortest.
+        Order of the jobs: first come, first served, or shortest estimate first.
     """
 
     estimate: Literal["requested", "true", "predicted"] = "requested"
@@ -30,17 +30,17 @@ class Backfilling(Policy):
 
     conserves_work: ClassVar[bool] = False
     rigid_jobs: ClassVar[bool] = True
-    sorted_by: ClassVar[str] = "key"  # the column that ``order`` goes into
+    sorted_by: ClassVar[str] = "key"  # the plan column that ``order`` sets
 
     @property
     def events(self) -> Event:  # type: ignore[override]
-        """Listens only where it predicts."""
+        """Events for predictions; none with other estimates."""
         if self.estimate != "predicted":
             return Event.NONE
         return Event.JOB_ARRIVED | Event.JOB_DONE | Event.SERVICE
 
     def prepare(self, world: World, plan: Plan) -> object:
-        """Expect each job to run as estimated."""
+        """Set the expected run time of each job."""
         columns = world.columns
         plan.queues = Queues.make(1, order=Order.FIFO)
         history = UserHistory(columns) if self.estimate == "predicted" else None
@@ -52,33 +52,33 @@ class Backfilling(Policy):
         return history
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Predict anew where something was learnt."""
+        """Update predictions."""
         assert isinstance(memory, UserHistory)
         for j in memory.learn(batch, world.view["start"]):
             seconds, width = memory.predicted.item(j), world.columns.job_n_tasks.item(j)
-            values = {"expected_s": seconds, "service_at": memory.outlived_s(j) * width}
+            values = {"expected_s": seconds, "service_at": memory.limit_s(j) * width}
             if self.order == "sjf":
                 values[self.sorted_by] = seconds
             plan.set_jobs(j, **values)
-            if memory.corrected[j] == 0:
+            if memory.n_corrections[j] == 0:
                 plan.estimate_s[j] = seconds * width
 
 
 @register("easy")
 @dataclass(frozen=True)
 class Easy(Backfilling):
-    """EASY backfilling: jobs as they came, and those that delay the first that waits go past it.
+    """EASY backfilling: FCFS; a later job may start if it does not delay the first waiting one.
 
-    Lifka's scheduler as Mu'alem and Feitelson have it (TPDS 2001): room is reserved for the
-    first job that does not fit, as early as the estimates have it; any other starts that fits now
-    and either ends by then or leaves enough. With ``order=sjf`` the others are tried shortest
-    first, and the first keeps its place: EASY-SJBF, and with predictions EASY++ (Tsafrir et al.,
-    TPDS 2007).
+    Lifka's scheduler as Mu'alem and Feitelson describe it (TPDS 2001). The first job that does not
+    fit gets a reservation at the earliest time that the estimates allow. Another job starts if it
+    fits now and either ends by that time or leaves enough slots. With ``order=sjf`` backfilled jobs
+    are tried shortest first, and the first job keeps its place: EASY-SJBF, and with predictions
+    EASY++ (Tsafrir et al., TPDS 2007).
 
     Attributes
     ----------
     reservations : int
-        For how many jobs room is reserved; each instant anew.
+        Number of jobs with a reservation; reservations are recomputed at each instant.
     """
 
     reservations: Annotated[int, Between(1, NO_LIMIT - 1)] = 1
@@ -86,7 +86,7 @@ class Easy(Backfilling):
     sorted_by: ClassVar[str] = "fill_key"
 
     def prepare(self, world: World, plan: Plan) -> object:
-        """Reserve room for the first."""
+        """Reserve slots for the first jobs."""
         plan.reservations = self.reservations
         return super().prepare(world, plan)
 
@@ -94,16 +94,16 @@ class Easy(Backfilling):
 @register("conservative")
 @dataclass(frozen=True)
 class Conservative(Backfilling):
-    """Conservative backfilling: no job goes past another that it delays.
+    """Conservative backfilling: a job may start early only if it delays no job before it.
 
-    Mu'alem and Feitelson (TPDS 2001): each job gets, as it comes, the earliest room that is
-    left by those before it. When a job ends, those that wait are moved ahead as far as they can be,
-    one by one in order; none is ever moved back. With ``order=sjf`` the order in which they are
-    moved is that of their estimates.
+    Mu'alem and Feitelson (TPDS 2001): on arrival each job gets a reservation at the earliest time
+    that earlier reservations allow. When a job ends, waiting jobs are moved ahead as far as
+    possible, one by one in order; none is ever moved back. With ``order=sjf`` they are moved in the
+    order of their estimates.
     """
 
     def prepare(self, world: World, plan: Plan) -> object:
-        """Reserve room for all, in the order of the queue."""
+        """Reserve slots for all jobs, in the order of the queue."""
         plan.reservations = NO_LIMIT
         memory = super().prepare(world, plan)
         if self.order == "sjf":

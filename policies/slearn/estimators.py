@@ -1,8 +1,8 @@
-"""What an estimator is, the one that knows, and what estimators look up about jobs and stages.
+"""Estimators of job sizes: the base class, the oracle, and lookups of jobs and stages.
 
-Estimators tell `policies.slearn.gs` how large jobs are: `Oracle` knows; `policies.slearn.history`
-learns over time, as 3Sigma does; `policies.slearn.pilots` learns in space, as SLearn does;
-`policies.slearn.posterior` does both.
+Estimators give `policies.slearn.gs` the sizes of jobs: `Oracle` knows the truth;
+`policies.slearn.history` learns over time, as 3Sigma does; `policies.slearn.pilots` learns in
+space, as SLearn does; `policies.slearn.posterior` does both.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from sim.workload.columns import Columns
 
 
 class Estimator(ABC):
-    """What `policies.slearn.gs` needs of an estimator, one object a run; learns nothing itself."""
+    """Interface of estimators for `policies.slearn.gs`, one object a run; by default stateless."""
 
     def arrived(self, job: int, now: float, thin: bool) -> int:
-        """Take in that a job has come; return how many pilots it wants, 0 for none.
+        """Handle a job's arrival; return its number of pilots, 0 for none.
 
-        A thin job gets none, and is not asked about: it goes first whatever its size.
+        A thin job has no pilots and its size is not estimated: it goes first in any case.
         """
         return 0
 
@@ -34,14 +34,14 @@ class Estimator(ABC):
         """Estimate a job's total task duration, s, once its pilots have ended; NaN for unknown."""
 
     def stage_done(self, stage: int, now: float) -> None:  # noqa: B027
-        """Take in that all tasks of a stage have ended."""
+        """Handle the end of a stage's last task."""
 
     def job_done(self, job: int, now: float) -> None:  # noqa: B027
-        """Take in that a job has ended."""
+        """Handle the end of a job."""
 
 
 class Oracle(Estimator):
-    """Says the truth: the sum of a job's task durations (SLearn, NSDI 2022, §5.1.3)."""
+    """True sizes: the sum of a job's task durations (SLearn, NSDI 2022, §5.1.3)."""
 
     def __init__(self, world: World) -> None:
         self._work = world.columns.job_work.tolist()
@@ -52,7 +52,7 @@ class Oracle(Estimator):
 
 
 class Jobs:
-    """Sizes by job and stage; lists, because callbacks ask for one number at a time."""
+    """Sizes by job and stage; lists, because callbacks read one number at a time."""
 
     def __init__(self, world: World) -> None:
         columns = world.columns
@@ -63,9 +63,9 @@ class Jobs:
         self.n_tasks: list[int] = sizes.tolist()
         self._work: list[float] = columns.stage_work.tolist()
         self._submit: list[float] = columns.job_submit.tolist()
-        waits = (columns.stage_n_barrier + columns.stage_n_o2o) > 0
-        rows = np.where(waits, len(waits), np.arange(len(waits)))
-        self.sampled: list[int] = np.minimum.reduceat(rows, columns.job_stage0[:-1]).tolist()
+        has_parents = (columns.stage_n_barrier + columns.stage_n_o2o) > 0
+        source_rows = np.where(has_parents, len(has_parents), np.arange(len(has_parents)))
+        self.sampled: list[int] = np.minimum.reduceat(source_rows, columns.job_stage0[:-1]).tolist()
         self.gang: list[int] = columns.job_min_tasks.tolist()
 
     @cached_property
@@ -79,7 +79,7 @@ class Jobs:
         return self._work[stage] / self.n_tasks[stage]
 
     def normalised_jct(self, job: int, now: float) -> float:
-        """Return completion time over (size / slots the job can use) of a job that ends now.
+        """Return the completion time over (size / usable slots) of a job that ends now.
 
         NaN for a job of no size (NSDI 2022, §5.1.2: "normalized by the job runtime").
         """
@@ -88,18 +88,18 @@ class Jobs:
 
 
 def usable_slots(columns: Columns, cluster: Cluster) -> I8:
-    """Return how many tasks of each job's widest stage an empty cluster runs at once, (J,)."""
+    """Return the parallelism of each job's widest stage on an empty cluster, tasks, (J,)."""
     sizes = np.diff(columns.stage_task0)
     demand = stage_demands(columns, cluster)
-    kinds, kind = np.unique(demand, axis=0, return_inverse=True)
-    room = np.zeros(len(kinds))
-    for i, wants in enumerate(kinds):
-        needed = wants > 0
+    demands, demand_index = np.unique(demand, axis=0, return_inverse=True)
+    room = np.zeros(len(demands))
+    for i, one_demand in enumerate(demands):
+        needed = one_demand > 0
         if not needed.any():
             room[i] = np.inf
             continue
-        fit = np.floor(cluster.capacity[:, needed] / wants[needed] * (1 + 1e-12))
-        room[i] = fit.min(axis=1).sum()
-    at_once = np.minimum(sizes, room[kind.reshape(-1)]).astype(np.int64)
+        n_fitting = np.floor(cluster.capacity[:, needed] / one_demand[needed] * (1 + 1e-12))
+        room[i] = n_fitting.min(axis=1).sum()
+    at_once = np.minimum(sizes, room[demand_index.reshape(-1)]).astype(np.int64)
     widest: I8 = np.maximum.reduceat(at_once, columns.job_stage0[:-1])
     return np.maximum(widest, 1)

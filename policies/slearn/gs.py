@@ -1,7 +1,7 @@
-"""GS, the generic scheduler of SLearn: queues by estimated size, whoever estimates it.
+"""GS, the generic scheduler of SLearn: queues by estimated job size, with any estimator.
 
-Its pairings with estimators, each a policy of its own name, are GS with other defaults and nothing
-else.
+Each combination of GS with an estimator is a policy with a name of its own: GS with other defaults
+and no other code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EstimatorName = Literal["oracle", "history", "pilots", "truth_after_pilots", "po
 Statistic = Literal["utility", "median", "quantile", "mean"]
 LaterStages = Literal["pilots", "history"]
 
-# plain numbers: comparing with a flag takes longer than the rest of a callback's dispatch
+# plain integers: comparing with a flag takes longer than the rest of a callback's dispatch
 _ARRIVED, _TASKS_DONE, _STAGE_DONE = (
     int(event) for event in (Event.JOB_ARRIVED, Event.TASKS_DONE, Event.STAGE_DONE)
 )
@@ -41,58 +41,56 @@ _ARRIVED, _TASKS_DONE, _STAGE_DONE = (
 class GenericScheduler(MultilevelQueues):
     """Jobs wait in the queue of their estimated total size (SLearn, NSDI 2022, §5.1.1).
 
-    The estimator says how large a job is: at once, or after some of its tasks, the pilots, have
-    run. Pilots wait in the sampling queue, which comes after the first, in their turn; what else
-    their job has may take room that nothing else wants, first come, first served. A thin job goes
-    to the first queue unasked, and so does one of whose size nothing is known.
+    The estimator gives a job's size at once, or after some of its tasks, the pilots, have run.
+    Pilots wait in the sampling queue, which comes after the first. Meanwhile the other tasks of
+    their job may use resources that no other queue can use, first come, first served. A thin job
+    goes to the first queue without an estimate, and so does a job of unknown size.
 
     Attributes
     ----------
     estimator : {"oracle", "history", "pilots", "truth_after_pilots", "posterior"}
-        Who says how large a job is (`policies.slearn.estimators`); told the truth by default, and
-        with "truth_after_pilots" once pilots have ended.
+        Estimator of job sizes (`policies.slearn.estimators`). "oracle": true sizes;
+        "truth_after_pilots": true sizes once pilots have ended.
     thin_limit : int
-        Jobs of fewer tasks are thin.
+        A job with fewer tasks than this is thin.
     adaptive_thin : bool
-        Whether the limit falls as the load rises (`thin_limit_at`), ``thin_limit`` being the most.
+        Lower the limit as the load rises (`thin_limit_at`), with ``thin_limit`` as the maximum.
     sampling_percent : float
-        How many percent of a job's tasks are pilots; 0 for the adaptive ratio, or, with
-        "posterior", for the number of greatest expected gain.
+        Pilots as a percentage of a job's tasks; 0 for the adaptive ratio, or, with "posterior",
+        for the number with the highest expected gain.
     turns : {"submitted", "entered"}
-        What first come, first served is inside a queue: by when jobs were submitted, or by when
-        they came to that queue.
+        Order inside a queue: by submission time, or by the time of entry into the queue.
     sampling_queue : {"own", "second"}
-        Whether pilots have a queue of their own between the first and the second, or share the
-        second with the jobs of its size.
+        Queue of pilots: one of their own between the first and the second, or the second queue,
+        shared with the jobs of its size.
     pilots_up : bool
-        Whether that percentage is rounded up rather than down.
+        Round the number of pilots up instead of down.
     pilot_order : {"random", "given"}
-        Whether the tasks of a stage come in a random order or in that of the trace.
+        Order of the tasks of a stage: random, or as in the trace.
     evidence : {"pilots", "ended"}
-        What the estimate is made of, and waits for: the first tasks to start, or the first to end.
+        Tasks that the estimate waits for and uses: the first ones to start, or the first to end.
     later_stages : {"pilots", "history"}
-        Whether pilots speak for all stages of a job, or correct what history says of later ones.
+        Estimate of later stages: the pilots' mean, or history's, corrected by the pilots.
     statistic : {"utility", "median", "quantile", "mean"}
-        What of the history's distribution is the estimate (`policies.slearn.histogram`; `quantile`
-        is the median as Hive interpolates it).
+        Statistic of history's distribution that is the estimate (`policies.slearn.histogram`;
+        "quantile" is the median as Hive interpolates it).
     window_days : float
-        How far back history reaches; 0 for as many days as the workload's own history covers.
+        Length of history; 0 for as many days as the workload's own history covers.
     bins : int
-        Most bins of a histogram of history.
+        Maximum number of bins in a histogram of history.
     features : {"all", "user"}
-        By which features jobs are alike.
+        Features by which jobs are similar.
     judged_by : {"statistic", "points"}
-        By which of their past estimates groups are ranked: `statistic`, or the best of
-        `policies.slearn.history.Points`.
+        Past estimates that rank groups: those by `statistic`, or the best of
+        `policies.slearn.history.PointEstimators`.
     unscored : {"last", "first", "never"}
-        Whether a group that never gave an estimate ranks after the others, before them, or is not
-        asked.
+        Rank of a group without past estimates: after the others, before them, or unused.
     unknown : {"all", "first", "last"}
-        A job that no group is asked about counts as any job, or goes to the first queue, or to the
-        last.
+        Treatment of a job without a usable group: by the distribution of all jobs, or in the first
+        queue, or in the last.
     leak_every : int
         Jobs whose number (the digits at the end of ``job_id``) is a multiple of this are part of
-        history from when they come: truth that leaks. 0 for none.
+        history from their arrival, which leaks the truth. 0 for none.
     """
 
     estimator: EstimatorName = "oracle"
@@ -116,40 +114,40 @@ class GenericScheduler(MultilevelQueues):
 
     @property
     def events(self) -> Event:  # type: ignore[override]
-        """Arrivals, and what the estimator learns from."""
+        """Arrivals, and the events that the estimator learns from."""
         events = Event.JOB_ARRIVED
         if self.samples:
             events |= Event.TASKS_DONE
         if self.samples and self.sampling_percent == 0:
             events |= Event.JOB_DONE
-        if self._remembers:
+        if self._uses_history:
             events |= Event.STAGE_DONE
         return events
 
     @property
     def samples(self) -> bool:
-        """Whether some jobs have pilots."""
+        """True if some jobs have pilots."""
         return self.estimator in ("pilots", "truth_after_pilots", "posterior")
 
     @property
     def learns_from(self) -> tuple[str, ...]:
-        """What history predicts by."""
-        return ("history", "features") if self._remembers else ()
+        """The workload's history and features, if the estimator uses them."""
+        return ("history", "features") if self._uses_history else ()
 
     @property
-    def _remembers(self) -> bool:
+    def _uses_history(self) -> bool:
         return self.estimator in ("history", "posterior") or (
             self.samples and self.later_stages == "history"
         )
 
-    def prepare(self, world: World, plan: Plan) -> _Memory:
-        """Set up the queues; where there will be pilots, let every job wait for its own."""
+    def prepare(self, world: World, plan: Plan) -> _RunState:
+        """Set up the queues; with pilots, hold every job until its own have run."""
         thin = job_widths(world) < (0 if self.adaptive_thin else self.thin_limit)
         if not self.samples:
             plan.queues = self.make_queues()
-            return _Memory(self, world, plan)
-        own = self.sampling_queue == "own"
-        plan.queues = self.make_queues((0.5, math.inf) if own else (math.inf,))
+            return _RunState(self, world, plan)
+        has_own_queue = self.sampling_queue == "own"
+        plan.queues = self.make_queues((0.5, math.inf) if has_own_queue else (math.inf,))
         if self.turns == "entered":
             plan.queues = replace(plan.queues, order=np.full_like(plan.queues.tier, Order.KEY))
             plan.set_jobs(key=world.columns.job_submit)
@@ -157,16 +155,16 @@ class GenericScheduler(MultilevelQueues):
         if self.pilot_order == "random":
             plan.task_order = random_turns(world)
         plan.set_jobs(
-            queue=np.where(thin, 0, 1 if own else min(1, self.queues - 1)),
+            queue=np.where(thin, 0, 1 if has_own_queue else min(1, self.queues - 1)),
             start_gate=np.where(thin, NO_LIMIT, 1),
             notify_at=np.where(thin, 0, 1),
-            overflow_queue=self.queues + own,
+            overflow_queue=self.queues + has_own_queue,
         )
-        return _Memory(self, world, plan)
+        return _RunState(self, world, plan)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Hand on what happened, and put jobs where they belong now."""
-        assert isinstance(memory, _Memory)
+        """Pass events to the estimator, and move jobs to the queues of their sizes."""
+        assert isinstance(memory, _RunState)
         memory.react(batch)
 
     def make_estimator(self, world: World) -> Estimator:
@@ -175,10 +173,10 @@ class GenericScheduler(MultilevelQueues):
             priors = Priors(world.columns.features)
             return Posterior(world, self.sampling_percent, priors, self.thresholds_s.tolist())
         history = None
-        if self._remembers:
+        if self._uses_history:
             history = History(
                 world.columns.features, self.statistic, self.window_days, self.bins,
-                asked=("user",) if self.features == "user" else NAMES,
+                predictors=("user",) if self.features == "user" else NAMES,
                 judged_by=self.judged_by, unscored=self.unscored, falls_back=self.unknown == "all",
             )  # fmt: skip
         if self.estimator == "oracle":
@@ -191,14 +189,14 @@ class GenericScheduler(MultilevelQueues):
         return HistoryEstimator(world, history, self.leak_every)
 
 
-class _Memory:
-    """What a run of the scheduler keeps: its estimator, and where the thresholds are."""
+class _RunState:
+    """State of a run: the estimator, and the thresholds of the queues."""
 
     def __init__(self, policy: GenericScheduler, world: World, plan: Plan) -> None:
         self._estimator = policy.make_estimator(world)
         self._plan = plan
         self._thresholds = policy.thresholds_s.tolist()
-        self._enters = policy.turns == "entered" and policy.samples
+        self._orders_by_entry = policy.turns == "entered" and policy.samples
         self._unknown = policy.queues - 1 if policy.unknown == "last" else 0
         self._sampling = policy.samples and policy.sampling_queue == "own"
         self._width = job_widths(world).tolist()
@@ -244,19 +242,19 @@ class _Memory:
         if queue > 0 and self._sampling:
             queue += 1
         self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT)
-        if self._enters:
+        if self._orders_by_entry:
             self._plan.set_jobs(job, key=now)
 
 
-def thin_limit_at(load: float, most: int) -> int:
-    """Return the number of tasks below which a job is thin at a load, at most `most`.
+def thin_limit_at(load: float, max_limit: int) -> int:
+    """Return the limit on tasks of thin jobs at a load, at most `max_limit`.
 
-    Where all that has come runs at once, it is `most`; at twice that load half of it, and so on
-    down to 2. The more jobs wait for each other, the more it costs to let a large job of few tasks
-    pass unmeasured; where none waits, measuring costs more than it tells. SLearn (NSDI 2022, §7)
-    leaves open how the limit follows the load.
+    The limit is `max_limit` while all unfinished tasks run at once, half of it at twice that load,
+    and so on down to 2. The more jobs wait, the more it costs to let a large job of few tasks pass
+    unmeasured; without waiting jobs, measuring costs more than it is worth. SLearn (NSDI 2022, §7)
+    leaves the dependence of the limit on the load open.
     """
-    return min(most, max(2, math.ceil(most / max(1.0, load))))
+    return min(max_limit, max(2, math.ceil(max_limit / max(1.0, load))))
 
 
 def job_widths(world: World) -> I8:
@@ -286,7 +284,7 @@ class SLearn(GenericScheduler):
 @register("slearn_dag")
 @dataclass(frozen=True)
 class SLearnDag(SLearn):
-    """SLearn for DAGs: the sampled first stage corrects what history says of later ones.
+    """SLearn for DAGs: the sampled first stage corrects history's estimates of later ones.
 
     SLearn-DAG of NSDI 2022, §6.
     """
@@ -309,7 +307,7 @@ class AdaptiveThin(SLearn):
 class ThreeSigma(GenericScheduler):
     """Learning in time as 3Sigma does, with the utility 1/r² (SLearn, NSDI 2022, §4.3, §5.1.3).
 
-    Each stage is predicted by itself, and a job is their sum: so it is 3Sigma-DAG (§6) too.
+    Each stage is predicted separately, and a job's size is the sum. So it is 3Sigma-DAG (§6) too.
     """
 
     estimator: EstimatorName = "history"
@@ -327,7 +325,7 @@ class ThreeSigmaThin(ThreeSigma):
 @register("point_dag")
 @dataclass(frozen=True)
 class PointEstimate(ThreeSigma):
-    """3Sigma that goes by the median of history.
+    """3Sigma with the median of history as the estimate.
 
     Point-Est and Point-Est-DAG of SLearn (NSDI 2022, §5.1.3, §6).
     """
@@ -340,9 +338,10 @@ class PointEstimate(ThreeSigma):
 class Bayes(GenericScheduler):
     """Learning in time and space: history is the prior, pilots are the evidence.
 
-    The posterior is that of SLearn, NSDI 2022, §4.1.2; whether pilots run, and how many, is chosen
-    by expected gain (`policies.slearn.posterior`), which the paper leaves open (§7). What history
-    says, and how sure it is, is `policies.slearn.priors`; `statistic` and the like don't count.
+    The posterior is that of SLearn, NSDI 2022, §4.1.2. The number of pilots, possibly none, is
+    chosen by expected gain (`policies.slearn.posterior`), which the paper leaves open (§7). The
+    prior and its variance come from `policies.slearn.priors`; `statistic` and the other options of
+    history are ignored.
     """
 
     estimator: EstimatorName = "posterior"

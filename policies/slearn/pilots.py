@@ -1,4 +1,4 @@
-"""Learning in space: a few tasks of a job, its pilots, run first; and SLearn's adaptive ratio."""
+"""Learning in space: estimates from pilots, a job's first tasks; and SLearn's adaptive ratio."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sim.engine.plan import World
 
 
 class Pilots(Estimator):
-    """Estimates a job's size by the mean duration of its pilots (SLearn, NSDI 2022, §5.1.2).
+    """Job sizes from the mean duration of pilots (SLearn, NSDI 2022, §5.1.2).
 
     max(1, ratio × S) tasks of the job's first stage of S tasks are pilots, rounded down or `up`.
-    Their empirical mean stands for the tasks of every stage; or, with a history, for the first
-    stage only, and each later one has the mean that history predicts, times the ratio of the first
-    stage's sampled mean to its predicted one (SLearn-DAG, §6). The ratio is 1 where history
-    predicts nothing or no time for the first stage. All tasks of a gang start together, so as many
-    are pilots at least.
+    Their empirical mean is the estimate for the tasks of every stage. With a history it is the
+    estimate for the first stage only, and each later stage has the mean that history predicts,
+    times the ratio of the first stage's sampled mean to its predicted one (SLearn-DAG, §6). The
+    ratio is 1 where history has no prediction for the first stage, or predicts 0 s. All tasks of a
+    gang start together, so that a gang has at least that many pilots.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Pilots(Estimator):
         self._n_pilots: dict[int, int] = {}
 
     def arrived(self, job: int, now: float, thin: bool) -> int:
-        """Want pilots, unless the job is thin."""
+        """Choose the number of pilots; 0 for a thin job."""
         jobs = self._jobs
         if self._history is not None:
             stages = range(jobs.stage0[job], jobs.stage0[job + 1])
@@ -43,18 +43,18 @@ class Pilots(Estimator):
                 self._predicted[job] = predicted
         if thin:
             return 0
-        return self._begun(job, now)
+        return self._start_pilots(job, now)
 
-    def _begun(self, job: int, now: float) -> int:
-        """Choose the number of pilots of a job, and keep it."""
+    def _start_pilots(self, job: int, now: float) -> int:
+        """Choose and store the number of pilots of a job."""
         jobs = self._jobs
-        wanted = self._wanted(job, jobs.n_tasks[jobs.sampled[job]], now)
-        if wanted:
-            wanted = self._n_pilots[job] = max(wanted, jobs.gang[job])
-        return wanted
+        number = self._choose_n_pilots(job, jobs.n_tasks[jobs.sampled[job]], now)
+        if number:
+            number = self._n_pilots[job] = max(number, jobs.gang[job])
+        return number
 
     def size_s(self, job: int, now: float) -> float:
-        """Return the sum over stages of mean times tasks, by what the pilots took."""
+        """Return the sum over stages of mean times tasks, from the pilots' durations."""
         jobs = self._jobs
         mean = self._mean_s(job, now)
         first, begin, end = jobs.sampled[job], jobs.stage0[job], jobs.stage0[job + 1]
@@ -66,12 +66,12 @@ class Pilots(Estimator):
         size = mean * jobs.n_tasks[first]
         for g, history_s in zip(range(begin, end), predicted, strict=True):
             if g != first:
-                each = mean if math.isnan(history_s) else history_s * ratio
-                size += each * jobs.n_tasks[g]
+                later_mean = mean if math.isnan(history_s) else history_s * ratio
+                size += later_mean * jobs.n_tasks[g]
         return size
 
-    def _wanted(self, job: int, n_tasks: int, now: float) -> int:
-        """Choose the number of pilots of a first stage of so many tasks."""
+    def _choose_n_pilots(self, job: int, n_tasks: int, now: float) -> int:
+        """Choose the number of pilots of a first stage of `n_tasks` tasks."""
         percent = self._percent
         if percent == 0:
             percent = self._used[job] = self._ratio.percent()
@@ -82,7 +82,7 @@ class Pilots(Estimator):
         return float(self._view["first_work"][job]) / self._n_pilots.pop(job)
 
     def stage_done(self, stage: int, now: float) -> None:
-        """Add it to the history."""
+        """Add the stage to the history."""
         if self._history is not None:
             self._history.learn(stage, self._jobs.mean_task_s(stage), now)
 
@@ -96,7 +96,7 @@ class Pilots(Estimator):
 
 
 class TruthAfterPilots(Pilots):
-    """Says the truth once the pilots have ended: no estimate made of them can do better."""
+    """True sizes once the pilots have ended: the best that any estimate from pilots can do."""
 
     def __init__(self, world: World, percent: float, *, up: bool = False) -> None:
         super().__init__(world, percent, up=up)
@@ -114,16 +114,15 @@ def n_pilots(n_tasks: int, percent: float, *, up: bool = False) -> int:
 
 
 class AdaptiveRatio:
-    """SLearn's adaptive ratio: that whose recent jobs ended soonest for their size.
+    """SLearn's adaptive ratio: the ratio with the least recent completion times for the size.
 
     The algorithm of NSDI 2022, Fig. 4: the first T jobs sample 3 % of their tasks, the second T
     2 %, the third T 4 %. Then each job uses the ratio of the least score: the mean normalised
     completion time of the last T + 1 jobs that used it (the figure drops one only when there are
-    more than T, then appends). Where 2 % beats 3 % by a tenth, 1 % is tried, and where
-    4 % does, 5 %.
+    more than T, then appends). If 2 % is better than 3 % by a tenth, 1 % is tried; if 4 % is, 5 %.
 
-    Two things that the figure leaves open: a ratio with no score yet is skipped, and while none
-    has one the ratio is 3 %; of equal scores the smallest ratio is used.
+    The figure leaves two points open. Here a ratio without a score is skipped, and while none has
+    one the ratio is 3 %; of equal scores the smallest ratio is used.
     """
 
     def __init__(self, recent: int = 100) -> None:
@@ -147,7 +146,7 @@ class AdaptiveRatio:
         return best
 
     def update(self, percent: int, normalised_jct: float) -> None:
-        """Take in how a job of that ratio fared: its completion time over its ideal one."""
+        """Add the normalised completion time of a job with that ratio."""
         jobs = self._jobs.setdefault(percent, [])
         if len(jobs) > self.recent:
             del jobs[0]

@@ -1,45 +1,45 @@
-"""What the past says of a stage, as a distribution: as wide as such predictions were off lately."""
+"""Prior distributions of stages' durations from history, with variances from recent errors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from policies.slearn.history import moments
+from policies.slearn.history import timeline
 from sim.base import maths
 from sim.base.random import Normal
 from sim.workload.history import NAMES, Features
 
 SHORTEST_S = 1e-3
-"""What takes less counts as this: logarithms are taken."""
+"""Lower limit of durations, so that logarithms exist."""
 
 RECENT = 100
-"""Over about how many predictions the errors of a kind of group go: the T of SLearn's Fig. 4."""
+"""Effective number of predictions in the errors of a kind of group: the T of SLearn's Fig. 4."""
 
 OWN_RECENT = 10
-"""The same of the errors of one group."""
+"""Effective number of predictions in the errors of one group."""
 
-LIKE = 4.0
-"""How many errors of its own those of its kind count as beside them."""
+KIND_WEIGHT = 4.0
+"""Weight of the errors of a group's kind, in errors of the group itself."""
 
 UNKNOWN = Normal(0.0, math.inf)
 
 
 class Errors:
-    """Squared errors of the two ways to predict, the older the fainter."""
+    """Exponentially weighted squared errors of both predictions, by mean and by moving mean."""
 
-    __slots__ = ("_kept", "last", "mean", "n")
+    __slots__ = ("_decay", "last", "mean", "n")
 
     def __init__(self, recent: int) -> None:
-        self._kept = 1.0 - 1.0 / recent
+        self._decay = 1.0 - 1.0 / recent
         self.n = self.mean = self.last = 0.0
 
     def add(self, by_mean: float, by_last: float) -> None:
-        """Take in by how much each way was off."""
-        kept = self._kept
-        self.n = kept * self.n + 1.0
-        self.mean = kept * self.mean + by_mean * by_mean
-        self.last = kept * self.last + by_last * by_last
+        """Add the error of each prediction."""
+        decay = self._decay
+        self.n = decay * self.n + 1.0
+        self.mean = decay * self.mean + by_mean * by_mean
+        self.last = decay * self.last + by_last * by_last
 
 
 class Runs:
@@ -53,95 +53,110 @@ class Runs:
         self.errors = Errors(OWN_RECENT)
 
     def add(self, log_s: float) -> None:
-        """Take in a run that has ended."""
+        """Add a finished run."""
         self.n += 1
         self.mean += (log_s - self.mean) / self.n
         self.last = log_s if self.n == 1 else (self.last + log_s) / 2
 
 
-Told = list[tuple[Runs, Errors, float, float]]
+Predictions = list[tuple[Runs, Errors, float, float]]
 
 
 class Priors:
-    """Predicts the logarithm of a stage's mean task duration, and how far off that may be.
+    """Predictor of the logarithm of a stage's mean task duration, with a variance.
 
-    The runs of the same value of a feature predict it in two ways: by their mean, and by a mean of
-    which the last run is a half, the one before a quarter, and so on. How far off a way is, is the
-    mean square of what it was off by when like jobs came: the late errors of those runs, and
-    beside them, as `LIKE` more, those of all groups of the kind, which are of the same feature and
-    had seen about as many runs (1, 2 to 3, 4 to 7, ...), and one as by the mean of all that ended,
-    so that what was hardly tried is not sure. Of a job whose first feature nobody had before only
-    such jobs' errors count, not its groups' own: groups that tell known programs well may tell new
-    ones badly. The least mean square is the variance of the prior, and that way's prediction its
-    mean. All that ended is a group too.
+    Runs with the same value of a feature form a group, and all runs are a group, too. A group makes
+    two predictions: its mean, and a moving mean in which the last run weighs a half, the one before
+    a quarter, and so on. The prediction with the least mean squared error is the prior's mean, and
+    that error is its variance.
 
-    So a program with one run behind it is as sure as such programs were, and one that changed is
-    not for a while. Everything that ended by `now` counts, history and simulated jobs alike, and
-    nothing else. (3Sigma, EuroSys 2018, chooses among such predictors, and keeps histograms.)
+    The error of a prediction is a mean over three sources: recent errors of the group itself; with
+    weight `KIND_WEIGHT`, the errors of all groups of its kind, which share the feature and had
+    about as many runs (1, 2 to 3, 4 to 7, ...); and one error of the mean of all finished runs, so
+    that a kind with few predictions is uncertain. For a job with a new value of the first feature,
+    only the errors for such jobs count, without the group's own: groups that predict known programs
+    well may predict new ones badly.
+
+    So a program with one earlier run is as certain as such programs were, and a program that
+    changed is uncertain for a while. Exactly the jobs that ended by `now` count, both of the
+    history and of the simulation. (3Sigma, EuroSys 2018, chooses among such predictors, and stores
+    histograms.)
     """
 
     def __init__(self, features: Features) -> None:
         now, past = features.codes
         self.codes: list[list[int]] = now.tolist()
         self._past: list[list[int]] = past.tolist()
-        took = features.history_column("mean_task_s").clip(SHORTEST_S)
-        self._past_log: list[float] = maths.log(took).tolist()
-        self._moments = moments(features)
-        self._moment = 0
+        mean_task_s = features.history_column("mean_task_s").clip(SHORTEST_S)
+        self._past_log: list[float] = maths.log(mean_task_s).tolist()
+        self._timeline = timeline(features)
+        self._next_event = 0
         self._groups: list[dict[int, Runs]] = [{} for _ in NAMES]
         self._all, self._broad = Runs(), Errors(RECENT)
         # by feature and last of all runs; of known jobs, then of new ones
         kinds = range(2 * (len(NAMES) + 1))
-        self._like = [[Errors(RECENT) for _ in range(32)] for _ in kinds]
-        self._told: dict[int, tuple[bool, Told]] = {}
+        self._kind_errors = [[Errors(RECENT) for _ in range(32)] for _ in kinds]
+        self._queries: dict[int, tuple[bool, Predictions]] = {}
 
     def prior(self, stage: int, now: float) -> Normal:
-        """Return what is known of a stage as its job comes; of infinite variance for nothing."""
+        """Return a stage's prior on its job's arrival; infinite variance for unknown."""
         self._catch_up(now)
-        new, told = self._told[stage] = self._ask(self.codes[stage])
-        best, least = UNKNOWN
+        is_new, predictions = self._queries[stage] = self._query(self.codes[stage])
+        best, best_variance = UNKNOWN
         if self._broad.n == 0.0:
             return UNKNOWN
         broad = self._broad.mean / self._broad.n
-        for runs, like, mean, last in told:
-            share, own = LIKE / (like.n + 1.0), runs.errors
-            by_mean, by_last, n = share * (like.mean + broad), share * (like.last + broad), LIKE
-            if not new:
-                by_mean, by_last, n = by_mean + own.mean, by_last + own.last, n + own.n
-            if by_mean < least * n:
-                best, least = mean, by_mean / n
-            if by_last < least * n:
-                best, least = last, by_last / n
-        return Normal(best, least)
+        for runs, kind, mean, last in predictions:
+            share, group = KIND_WEIGHT / (kind.n + 1.0), runs.errors
+            by_mean, by_last, n = (
+                share * (kind.mean + broad),
+                share * (kind.last + broad),
+                KIND_WEIGHT,
+            )
+            if not is_new:
+                by_mean, by_last, n = (
+                    by_mean + group.mean,
+                    by_last + group.last,
+                    n + group.n,
+                )
+            if by_mean < best_variance * n:
+                best, best_variance = mean, by_mean / n
+            if by_last < best_variance * n:
+                best, best_variance = last, by_last / n
+        return Normal(best, best_variance)
 
     def learn(self, stage: int, mean_task_s: float, now: float) -> None:
-        """Take in that a stage has ended."""
+        """Add a finished stage."""
         self._catch_up(now)
         log_s = maths.log(max(mean_task_s, SHORTEST_S))
-        self._add(self.codes[stage], self._told.pop(stage, (True, [])), log_s)
+        self._learn(self.codes[stage], self._queries.pop(stage, (True, [])), log_s)
 
-    def _ask(self, codes: Sequence[int]) -> tuple[bool, Told]:
-        """Return whether the first feature is new, and what each group says, and its kind."""
-        told: Told = []
-        new = codes[0] not in self._groups[0]
-        kind = len(NAMES) + 1 if new else 0
+    def _query(self, codes: Sequence[int]) -> tuple[bool, Predictions]:
+        """Return True if the first feature is new, and each group's predictions and kind errors."""
+        predictions: Predictions = []
+        is_new = codes[0] not in self._groups[0]
+        row = len(NAMES) + 1 if is_new else 0
         for groups, code in zip(self._groups, codes, strict=True):
             runs = groups.get(code)
             if runs is not None:
-                told.append((runs, self._like[kind][runs.n.bit_length()], runs.mean, runs.last))
-            kind += 1
+                predictions.append(
+                    (runs, self._kind_errors[row][runs.n.bit_length()], runs.mean, runs.last)
+                )
+            row += 1
         runs = self._all
         if runs.n:
-            told.append((runs, self._like[kind][runs.n.bit_length()], runs.mean, runs.last))
-        return new, told
+            predictions.append(
+                (runs, self._kind_errors[row][runs.n.bit_length()], runs.mean, runs.last)
+            )
+        return is_new, predictions
 
-    def _add(self, codes: Sequence[int], asked: tuple[bool, Told], log_s: float) -> None:
-        new, told = asked
-        if told:
-            self._broad.add(log_s - told[-1][2], log_s - told[-1][3])
-        for runs, like, mean, last in told:
-            like.add(log_s - mean, log_s - last)
-            if not new:
+    def _learn(self, codes: Sequence[int], query: tuple[bool, Predictions], log_s: float) -> None:
+        is_new, predictions = query
+        if predictions:
+            self._broad.add(log_s - predictions[-1][2], log_s - predictions[-1][3])
+        for runs, kind_errors, mean, last in predictions:
+            kind_errors.add(log_s - mean, log_s - last)
+            if not is_new:
                 runs.errors.add(log_s - mean, log_s - last)
         for groups, code in zip(self._groups, codes, strict=True):
             if code >= 0:
@@ -152,14 +167,14 @@ class Priors:
         self._all.add(log_s)
 
     def _catch_up(self, now: float) -> None:
-        """Replay what of the history came and ended by `now`."""
-        moments, at = self._moments, self._moment
-        while at < len(moments) and moments[at][0] <= now:
-            _, comes, row = moments[at]
-            at += 1
-            if comes:
-                self._told[-1 - row] = self._ask(self._past[row])
+        """Replay arrivals and ends of the history up to `now`."""
+        events, i = self._timeline, self._next_event
+        while i < len(events) and events[i][0] <= now:
+            _, is_arrival, row = events[i]
+            i += 1
+            if is_arrival:
+                self._queries[-1 - row] = self._query(self._past[row])
             else:
-                told = self._told.pop(-1 - row, (True, []))
-                self._add(self._past[row], told, self._past_log[row])
-        self._moment = at
+                query = self._queries.pop(-1 - row, (True, []))
+                self._learn(self._past[row], query, self._past_log[row])
+        self._next_event = i

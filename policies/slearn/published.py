@@ -1,7 +1,8 @@
-"""The schemes as SLearn's authors' published simulator runs them, where it differs from the paper.
+"""The schemes as in the simulator that SLearn's authors published, where it differs from the paper.
 
-Read in its source, and each rule held against its figures on the workload that it ships with
-(experiment slearn/authors; docs/slearn.md says what each is worth). Nothing here but defaults.
+The rules are read from its source, and each is checked against its figures on the workload that it
+ships with (experiment slearn/authors; docs/slearn.md has the effect of each). This module contains
+defaults only.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class PublishedOracle(GenericScheduler):
 class PublishedLas(LeastAttainedService):
     """LAS, with strict priorities (simulator of Jajoo et al., NSDI 2022).
 
-    There a job's service moves on only when one of its tasks crosses a threshold; here all the
-    time.
+    There a job's service is updated only when one of its tasks crosses a threshold; here it is
+    updated continuously.
     """
 
     between: Literal["weights", "strict"] = "strict"
@@ -40,8 +41,8 @@ class PublishedLas(LeastAttainedService):
 class PublishedSLearn(SLearn):
     """SLearn with 3 % of the tasks, rounded up, in the trace's order (simulator of NSDI 2022).
 
-    What ends first is the evidence, jobs take turns by when they came to their queue, and
-    priorities are strict. Nothing is drawn.
+    The first tasks to end are the evidence, jobs go in the order of entry into their queue, and
+    priorities are strict. No order is random.
     """
 
     between: Literal["weights", "strict"] = "strict"
@@ -55,10 +56,10 @@ class PublishedSLearn(SLearn):
 @register("threesigma_code")
 @dataclass(frozen=True)
 class PublishedThreeSigma(ThreeSigma):
-    """3Sigma by means, of the group whose best point was least wrong (simulator of NSDI 2022).
+    """3Sigma by means, from the group with the best point estimator (simulator of NSDI 2022).
 
-    A group that never gave an estimate is not asked, a third of the jobs are known as they come,
-    and priorities are strict.
+    A group without past estimates is not used, a third of the jobs are known on arrival, and
+    priorities are strict.
     """
 
     between: Literal["weights", "strict"] = "strict"
@@ -72,7 +73,7 @@ class PublishedThreeSigma(ThreeSigma):
 @register("threesigma_tl_code")
 @dataclass(frozen=True)
 class PublishedThreeSigmaThin(PublishedThreeSigma):
-    """The same, with thin jobs going first as in SLearn (simulator of NSDI 2022)."""
+    """`threesigma_code` with thin jobs first as in SLearn (simulator of NSDI 2022)."""
 
     thin_limit: Whole = 3
 
@@ -80,9 +81,9 @@ class PublishedThreeSigmaThin(PublishedThreeSigma):
 @register("point_code")
 @dataclass(frozen=True)
 class PublishedPoint(PointEstimate):
-    """Point-Est by the user's jobs alone, or of an unknown one by all (simulator of NSDI 2022).
+    """Point-Est by the user's jobs, or by all for an unknown user (simulator of NSDI 2022).
 
-    A third of the jobs are known as they come, and priorities are strict.
+    A third of the jobs are known on arrival, and priorities are strict.
     """
 
     between: Literal["weights", "strict"] = "strict"

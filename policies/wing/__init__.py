@@ -1,5 +1,5 @@
-"""Wing: jobs by what they, and all that depends on them, are worth (Chung et al., OSDI 2020).
+"""Wing: jobs by the value of their own and their dependents' output (Chung et al., OSDI 2020).
 
-`knowledge` is what is known of jobs; `efficiency` has the static policies, and those whose values
-fall while jobs wait.
+`knowledge` has predicted and true values of jobs; `efficiency` has the static policies, and those
+whose values decay while jobs wait; `rescue` goes beyond the paper.
 """

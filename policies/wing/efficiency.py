@@ -1,4 +1,4 @@
-"""Wing's orders: value over resource-time, highest first; static, or moving while jobs wait."""
+"""Wing's orders: value over resource-time, highest first; static, or decaying while jobs wait."""
 
 from __future__ import annotations
 
@@ -20,33 +20,35 @@ from sim.lineage.worth import WAITS_S, decay_columns
 
 @dataclass(frozen=True)
 class Valued(Policy):
-    """Jobs by what they are worth, inside the cluster's queues.
+    """Jobs by their value, inside the cluster's queues.
 
     Attributes
     ----------
     knowledge : {"predicted", "oracle"}
-        What the workload's history says of like jobs (`policies.wing.knowledge.Past`), nothing and
-        so first come, first served without one; or the truth, from columns (`sim.lineage.worth`).
+        Source of values. "predicted": similar jobs of the workload's history
+        (`policies.wing.knowledge.Past`); without a history jobs go first come, first served.
+        "oracle": the true values, from columns (`sim.lineage.worth`).
     noise : float
-        s: the oracle's values are multiplied by a factor from 1/s to s, one a job, drawn evenly on
-        a log scale, so that a half is as likely as a double (§7.2 gives the range alone).
+        Largest error factor s of the oracle's values: each job's value is multiplied by a factor
+        from 1/s to s, uniform on a log scale, so that a half is as likely as a double (§7.2 gives
+        the range alone).
     """
 
     knowledge: Knowledge = "predicted"
     noise: Factor = 1.0
 
-    value: ClassVar[str] = ""  #: the column that says what a job is worth
-    compute: ClassVar[str] = ""  #: the column that its worth is divided by
+    value: ClassVar[str] = ""  #: the column with a job's value
+    compute: ClassVar[str] = ""  #: the column with the resource-time that its value is divided by
 
     def __post_init__(self) -> None:
         if self.noise > 1.0 and self.knowledge != "oracle":
             raise InputError(
-                f"noise={self.noise:g} is for knowledge=oracle: what is predicted has errors of "
-                "its own; set noise=1"
+                f"noise={self.noise:g} needs knowledge=oracle: predicted values have errors "
+                "of their own; set noise=1"
             )
 
     def factors(self, world: World) -> F8:
-        """Return what each job's value is multiplied by, (J,)."""
+        """Return the error factor of each job's value, (J,)."""
         n = len(world.columns.job_submit)
         if self.noise == 1.0:
             return np.ones(n)
@@ -55,25 +57,25 @@ class Valued(Policy):
 
 @dataclass(frozen=True)
 class ByEfficiency(Valued):
-    """Jobs by value over resource-time, highest first; among equals first come, first served.
+    """Jobs by value over resource-time, highest first; ties go first come, first served.
 
-    Predicted is the quotient of the medians of past jobs of the template; of an ad hoc job, the
-    median of the quotients of its user's past ad hoc jobs (§5, §7.1).
+    The prediction is the quotient of the medians over past jobs of the template. For an ad hoc job
+    it is the median of the quotients of its user's past ad hoc jobs (§5, §7.1).
     """
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its negative efficiency; the kernel breaks ties by row."""
         if self.knowledge == "oracle":
-            own = [truth(world, self.name, column) for column in (self.value, self.compute)]
-            efficiency = ratio(own[0], own[1])
+            truths = [truth(world, self.name, column) for column in (self.value, self.compute)]
+            efficiency = ratio(truths[0], truths[1])
         else:
             past = Past(world)
             value, compute = past.column(self.value), past.column(self.compute)
-            by_template = [past.of_templates(value), past.of_templates(compute)]
+            by_template = [past.by_template(value), past.by_template(compute)]
             single = np.where(np.isnan(value), np.nan, ratio(value, compute))
             efficiency = np.where(
                 np.isnan(by_template[0]),
-                np.nan_to_num(past.of_ad_hoc(single)),
+                np.nan_to_num(past.by_ad_hoc(single)),
                 ratio(by_template[0], by_template[1]),
             )
         plan.set_jobs(key=-efficiency * self.factors(world))
@@ -84,8 +86,8 @@ class ByEfficiency(Valued):
 class WingAgg(ByEfficiency):
     """Wing-Agg: aggregate value over aggregate resource-time (Wing, OSDI 2020, §5).
 
-    Aggregate are a job's own and its share of all that depends on it, directly or not: if it
-    fails, so much is lost, and it takes so much work to attain it.
+    An aggregate is the job's own amount plus its share of all jobs that depend on it, directly or
+    not: the value that is lost if it fails, and the work that it takes to attain that value.
     """
 
     value: ClassVar[str] = "agg_value"
@@ -103,33 +105,33 @@ class WingDirect(ByEfficiency):
 
 @dataclass(eq=False)
 class Waiting:
-    """What is expected of jobs, and the order that follows."""
+    """Expected values of jobs by completion time, and their keys."""
 
-    # what a job is worth if it completes at once, and so long after its submission (`WAITS_S`)
+    # value of a job that completes at once, and at each of `WAITS_S` after its submission
     value: F8
-    # what that is divided by, at any time or at each of these; and how long it is expected to run
+    # resource-time that the value is divided by, constant or at each of these times
     compute: F8
-    length_s: F8
-    key: F8 = field(init=False)  # as the plan has it
+    length_s: F8  # expected run time, s
+    key: F8 = field(init=False)  # as set in the plan
 
     def __post_init__(self) -> None:
         n = len(self.compute)
         self.key = self.keys(np.arange(n), np.zeros(n))
 
     def keys(self, rows: I8, waited_s: F8) -> F8:
-        """Return the keys of jobs that would start after having waited so long."""
+        """Return the keys of jobs that start after waiting `waited_s`."""
         grid = np.concatenate([[0.0], WAITS_S])
         end = np.clip(waited_s + self.length_s[rows], 0.0, grid[-1])
-        at = np.clip(np.searchsorted(grid, end, "right") - 1, 0, len(grid) - 2)
-        part = (end - grid[at]) / (grid[at + 1] - grid[at])
+        i = np.clip(np.searchsorted(grid, end, "right") - 1, 0, len(grid) - 2)
+        part = (end - grid[i]) / (grid[i + 1] - grid[i])
 
-        def then(of: F8) -> F8:
-            out: F8 = of[rows, at] * (1 - part) + of[rows, at + 1] * part
+        def at_end(table: F8) -> F8:
+            out: F8 = table[rows, i] * (1 - part) + table[rows, i + 1] * part
             return out
 
-        compute = self.compute[rows] if self.compute.ndim == 1 else then(self.compute)
+        compute = self.compute[rows] if self.compute.ndim == 1 else at_end(self.compute)
         out = np.zeros(len(rows))
-        np.divide(-then(self.value), compute, out=out, where=compute > 0)
+        np.divide(-at_end(self.value), compute, out=out, where=compute > 0)
         return out
 
 
@@ -138,28 +140,28 @@ class ByDecay(Valued):
     """Jobs by value at their expected completion over resource-time, highest first.
 
     After Millennium (Chun and Culler, CCGRID 2002), as §6.2 describes it: expected completion is
-    now plus the expected run time, so the order moves while jobs wait.
+    now plus the expected run time, so that the order changes while jobs wait.
 
     Attributes
     ----------
     refresh_s : float
-        How often the jobs that wait are ordered anew, s.
+        Time between updates of the waiting jobs' order, s.
     """
 
     refresh_s: Positive = 900.0
 
     events: ClassVar[Event] = Event.TIMER
-    decayed: ClassVar[str] = ""  #: the column that says what is left of the worth
+    decayed: ClassVar[str] = ""  #: the column with the value left after a wait
 
     def prepare(self, world: World, plan: Plan) -> Waiting:
-        """Key each job by what it is worth if it starts when it is submitted."""
+        """Key each job by its efficiency if it starts at its submission."""
         waiting = self.expected(world)
         plan.set_jobs(key=waiting.key)
         plan.timer_s = world.columns.job_submit.min(initial=0.0) + self.refresh_s
         return waiting
 
     def expected(self, world: World) -> Waiting:
-        """Return what is expected of each job."""
+        """Return the expected values and run times of jobs."""
         columns = [self.value, *decay_columns(self.decayed), self.compute]
         if self.knowledge == "oracle":
             known = [truth(world, self.name, column) for column in columns]
@@ -172,11 +174,11 @@ class ByDecay(Valued):
         return Waiting(value, np.nan_to_num(known[-1]), np.nan_to_num(length_s))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Order the jobs that wait anew, by what is left of their value."""
+        """Update the keys of waiting jobs by the value that is left."""
         assert isinstance(memory, Waiting)
         view = world.view
         waits = (view["turn"] >= 0) & (view["started"] == 0) & (view["failed"] == 0)
-        # what is left is stated up to the last of WAITS_S, and stays as it is then
+        # values are known up to the last of WAITS_S, and constant from then on
         waits &= batch.now - view["submit"] <= WAITS_S[-1] + self.refresh_s
         rows = np.flatnonzero(waits)
         key = memory.keys(rows, batch.now - view["submit"][rows])
@@ -190,7 +192,7 @@ class ByDecay(Valued):
 @register("mil")
 @dataclass(frozen=True)
 class Millennium(ByDecay):
-    """MIL: what is left of a job's own downloads, over its own resource-time.
+    """MIL: the value left of a job's own downloads, over its own resource-time.
 
     Wing's reading (OSDI 2020, §6.2) of Millennium (Chun and Culler, CCGRID 2002).
     """
@@ -203,10 +205,10 @@ class Millennium(ByDecay):
 @register("wing_mil")
 @dataclass(frozen=True)
 class WingMil(ByDecay):
-    """Wing-MIL: what is left of a job's aggregate value, over its aggregate resource-time.
+    """Wing-MIL: the aggregate value left of a job, over its aggregate resource-time.
 
-    Wing, OSDI 2020, §6.2. With each dependent job that is submitted, its share of that job's
-    aggregate value is given up, whether it would have waited or not (§7.1).
+    Wing, OSDI 2020, §6.2. With each dependent job that is submitted, the job's share of that
+    dependent's aggregate value is lost, even if the dependent would have waited (§7.1).
     """
 
     value: ClassVar[str] = "agg_value"

@@ -1,4 +1,4 @@
-"""What a scheduler after Wing knows of jobs: figures of the past, or the truth (§5, §6.3)."""
+"""Knowledge of jobs for Wing's schedulers: predictions from the past, or the truth (§5, §6.3)."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ Statistic = Literal["median", "mean", "geometric mean"]
 
 
 def truth(world: World, policy: str, column: str) -> F8:
-    """Return a column of the jobs that only oracles may look at, (J,)."""
+    """Return a column of true values of jobs, for oracles only, (J,)."""
     jobs = world.columns.features.jobs
     if column not in jobs.column_names:
         raise PolicyError(
             f"policy {policy} with knowledge=oracle needs the column {column!r} of jobs, which "
-            "this workload does not have; trace=cosmos does, as do workloads of logs "
-            "(sim.lineage.workload), or take knowledge=predicted"
+            "this workload does not have; use trace=cosmos or a workload built from logs "
+            "(sim.lineage.workload), or set knowledge=predicted"
         )
     return values(jobs, column)
 
 
 def lengths(world: World) -> F8:
-    """Return how long each job truly runs, which only oracles may look at, s, (J,)."""
+    """Return the true run time of each job, for oracles only, s, (J,)."""
     c = world.columns
     return np.bincount(c.stage_job, c.stage_max_s, len(c.job_submit)).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What the workload's history says of jobs like each one.
+    """Statistics of similar jobs in the workload's history.
 
-    Like a job are the past jobs of its template; of an ad hoc job, or of a template without a past,
-    the past ad hoc jobs of its user; failing these, all past ad hoc jobs.
+    Similar to a job are the past jobs of its template. For an ad hoc job, or a template without
+    past jobs, these are the past ad hoc jobs of its user; without any, all past ad hoc jobs.
     """
 
     world: World
@@ -65,22 +65,22 @@ class Past:
         return out
 
     def column(self, name: str) -> F8:
-        """Return a column of the history, (H,); NaN where the history says nothing."""
+        """Return a column of the history, (H,); NaN where the history has no value."""
         history = self.world.columns.features.history
         if name not in history.column_names:
             return np.full(history.num_rows, np.nan)
         return values(history, name).astype(np.float64)
 
-    def of_templates(self, past: F8) -> F8:
-        """Return the statistic over past jobs of each job's template, (J,); NaN for none."""
-        now, then = self._template
-        return self._grouped(past, now, then, len(self.world.columns.template_names))
+    def by_template(self, past: F8) -> F8:
+        """Return the statistic over past jobs of each job's template, (J,); NaN without any."""
+        codes, past_codes = self._template
+        return self._grouped(past, codes, past_codes, len(self.world.columns.template_names))
 
-    def of_ad_hoc(self, past: F8) -> F8:
-        """Return the statistic over its user's past ad hoc jobs, else over all, (J,)."""
+    def by_ad_hoc(self, past: F8) -> F8:
+        """Return the statistic over past ad hoc jobs of each job's user, else over all, (J,)."""
         past = np.where(self._ad_hoc, past, np.nan)
-        now, then = self._user
-        out = self._grouped(past, now, then, len(self.world.columns.user_names))
+        codes, past_codes = self._user
+        out = self._grouped(past, codes, past_codes, len(self.world.columns.user_names))
         known = past[self._usable(past)]
         if len(known):
             all_ = np.zeros(len(known), dtype=np.int32)
@@ -89,21 +89,23 @@ class Past:
         return out
 
     def expected(self, past: F8) -> F8:
-        """Return what is expected of each job, (J,); NaN where there is no past at all."""
-        own = self.of_templates(past)
-        return np.where(np.isnan(own), self.of_ad_hoc(past), own)
+        """Return the statistic over jobs similar to each job, (J,); NaN without any past."""
+        by_template = self.by_template(past)
+        return np.where(np.isnan(by_template), self.by_ad_hoc(past), by_template)
 
-    def _grouped(self, past: F8, now: I4, then: I4, n: int) -> F8:
-        rows = np.flatnonzero((then >= 0) & self._usable(past))
-        of = medians if self.statistic == "median" else self._means
-        return of(past[rows], then[rows], n)[now] if n else np.full(len(now), np.nan)
+    def _grouped(self, past: F8, codes: I4, past_codes: I4, n: int) -> F8:
+        rows = np.flatnonzero((past_codes >= 0) & self._usable(past))
+        aggregate = medians if self.statistic == "median" else self._means
+        return (
+            aggregate(past[rows], past_codes[rows], n)[codes] if n else np.full(len(codes), np.nan)
+        )
 
     def _usable(self, past: F8) -> Mask:
-        """Return where something is known; a geometric mean is of what is above 0."""
+        """Return a mask of known values; a geometric mean takes only positive ones."""
         return past > 0 if self.statistic == "geometric mean" else ~np.isnan(past)
 
     def _means(self, past: F8, group: I4, n: int) -> F8:
-        """Return the mean of each group's, (n,); NaN for none."""
+        """Return the mean of each group, (n,); NaN for an empty one."""
         logs = self.statistic == "geometric mean"
         count, out = np.bincount(group, minlength=n), np.full(n, np.nan)
         total = np.bincount(group, maths.log(past) if logs else past, n)
@@ -111,9 +113,9 @@ class Past:
         return maths.exp(out) if logs else out
 
     def _codes(self, name: str, known: dict[str, int]) -> I4:
-        """Return the codes of a column of the history; -1 for what is not known.
+        """Return the codes of a column of the history; -1 for unknown names.
 
-        A history that does not tell templates is of ad hoc jobs alone.
+        A history without templates consists of ad hoc jobs.
         """
         history = self.world.columns.features.history
         if name not in history.column_names or not history.num_rows:
@@ -127,7 +129,7 @@ class Past:
 
 
 def ratio(value: F8, compute: F8) -> F8:
-    """Return value over resource-time; 0 where nothing is known, or there is nothing to divide."""
+    """Return value over resource-time; 0 where either is unknown or resource-time is 0."""
     out = np.zeros(len(value))
     np.divide(value, compute, out=out, where=(compute > 0) & ~np.isnan(value))
     return out

@@ -1,4 +1,4 @@
-"""What Ferguson et al. (*Jockey*, EuroSys 2012) give in numbers."""
+"""Worked numbers of Ferguson et al., *Jockey*, EuroSys 2012."""
 
 import numpy as np
 import pytest
@@ -27,16 +27,16 @@ def left(*minutes):
 def test_the_utility_goes_through_the_points_of_the_paper(deadline):
     """§5.1: (0, 1), (d, 1), (d + 10, -1), (d + 1000, -1000)."""
     minutes = np.array([0, deadline / 2, deadline, deadline + 5, deadline + 10, deadline + 1000])
-    found = U((minutes - deadline) * MIN)
-    np.testing.assert_allclose(found, [1, 1, 1, 0, -1, -1000], atol=1e-12)
+    actual = U((minutes - deadline) * MIN)
+    np.testing.assert_allclose(actual, [1, 1, 1, 0, -1, -1000], atol=1e-12)
     assert U(505 * MIN) == pytest.approx(-1 - 999 / 2)
     assert U(1990 * MIN) == pytest.approx(-1000 - 999)  # and on as before
 
 
-def test_the_latest_finish_that_is_worth_so_much():
-    worth = [1.0, 0.0, -1.0, -1000.0, -1999.0]
-    found = [U.latest(v) / MIN for v in worth]
-    np.testing.assert_allclose(found, [0, 5, 10, 1000, 1990])
+def test_the_latest_finish_for_a_utility():
+    values = [1.0, 0.0, -1.0, -1000.0, -1999.0]
+    actual = [U.latest(v) / MIN for v in values]
+    np.testing.assert_allclose(actual, [0, 5, 10, 1000, 1990])
     assert U.latest(1.5) == -np.inf
     flat = utility(((0.0, 1.0), (1.0, 0.0), (2.0, 0.0)))
     assert flat.latest(0.0) == np.inf
@@ -55,9 +55,9 @@ def test_a_deadline_of_60_minutes_is_one_of_57_and_is_acted_on_at_60():
     """§4.3, the example of the dead zone."""
     law = Law(1.0, 0.2, 3 * MIN)
     for finish, behind in [(56, -1), (57, 0), (59, 2), (60, 3), (62, 5)]:
-        found = behind_s(law, U, 60 * MIN, 10 * MIN, left(finish - 10, 20), 1)
-        assert found / MIN == pytest.approx(behind)
-        raised = next_allocation(law, 1.0, 2, found) > 1.0
+        actual = behind_s(law, U, 60 * MIN, 10 * MIN, left(finish - 10, 20), 1)
+        assert actual / MIN == pytest.approx(behind)
+        raised = next_allocation(law, 1.0, 2, actual) > 1.0
         assert raised == (behind >= 3)
 
 
@@ -74,8 +74,8 @@ def test_without_the_gate_the_dead_zone_only_shifts_the_deadline():
 
 def test_a_job_that_no_allocation_saves_is_behind_the_same_schedule():
     law = Law(1.0, 0.2, 3 * MIN)
-    held = [behind_s(law, U, 60 * MIN, 0.0, left(100, 75, 70), a) / MIN for a in (1, 2, 3)]
-    np.testing.assert_allclose(held, [43, 18, 13], atol=1e-9)
+    behind_min = [behind_s(law, U, 60 * MIN, 0.0, left(100, 75, 70), a) / MIN for a in (1, 2, 3)]
+    np.testing.assert_allclose(behind_min, [43, 18, 13], atol=1e-9)
 
 
 def test_the_allocation_goes_a_fifth_of_the_way_and_down_at_once():
@@ -104,6 +104,6 @@ def test_tokens_are_whole():
         (((0.0, 1.0), (np.inf, 0.0)), "finite"),
     ],
 )
-def test_nonsense_is_no_utility(points, match):
+def test_invalid_utilities_are_errors(points, match):
     with pytest.raises(InputError, match=match):
         utility(points)

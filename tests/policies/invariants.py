@@ -1,6 +1,6 @@
-"""What holds of every run, whatever the policy; each check raises AssertionError.
+"""Invariants of runs under any policy; each check raises AssertionError.
 
-The checks look at task records only, not at how the kernel keeps its books.
+The checks use task records only, not the kernel's own state.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SLACK = 1e-9
 
 
 class Run:
-    """A result with what the checks share: demands in quanta, and who waits and runs when."""
+    """A result with shared inputs of the checks: demands in quanta, waiting and running tasks."""
 
     def __init__(self, result: Result) -> None:
         self.result = result
@@ -45,83 +45,87 @@ class Run:
         self.demand = demand[self.task_stage]
         self.gang = c.job_min_tasks > 0
         plan = _plan(result)
-        self.loose = np.isin(cluster.resources, _may_be_overbooked(result, plan))
+        self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
         self.holds_back = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
 
     @cached_property
     def ready(self) -> np.ndarray:
-        """When each task's inputs are all there, (T,)."""
+        """Time at which each task is ready, (T,)."""
         c = self.c
-        at = c.job_submit[self.task_job].copy()
+        ready_s = c.job_submit[self.task_job].copy()
         for parent in range(len(c.stage_job)):
             p0, p1 = c.stage_task0[parent], c.stage_task0[parent + 1]
             for e in range(c.edge0[parent], c.edge0[parent + 1]):
                 c0, c1 = c.stage_task0[c.edge_child[e] : c.edge_child[e] + 2]
                 if c.edge_kind[e] == 0:
-                    at[c0:c1] = np.maximum(at[c0:c1], self.finish[p0:p1].max())
+                    ready_s[c0:c1] = np.maximum(ready_s[c0:c1], self.finish[p0:p1].max())
                 else:
                     n = min(p1 - p0, c1 - c0)
-                    at[c0 : c0 + n] = np.maximum(at[c0 : c0 + n], self.finish[p0 : p0 + n])
-        return at
+                    ready_s[c0 : c0 + n] = np.maximum(
+                        ready_s[c0 : c0 + n], self.finish[p0 : p0 + n]
+                    )
+        return ready_s
 
     @cached_property
     def instants(self) -> np.ndarray:
-        """All instants at which something happens, (I, 1)."""
+        """All instants with an event, (I, 1)."""
         return np.unique(np.concatenate([self.start, self.finish, self.c.job_submit]))[:, None]
 
     @cached_property
     def running(self) -> np.ndarray:
-        """Which tasks run once all of an instant has happened, (I, T)."""
+        """Mask of tasks that run after all events of an instant, (I, T)."""
         return (self.start <= self.instants) & (self.instants < self.finish)
 
     @cached_property
     def waiting(self) -> np.ndarray:
-        """Which tasks could have started by then and have not, (I, T)."""
+        """Mask of ready tasks that have not started by an instant, (I, T)."""
         return (self.ready <= self.instants) & (self.instants < self.start)
 
     def used(self, where: np.ndarray) -> np.ndarray:
-        """What the tasks that are `where` (T,) hold at each instant, (I, R)."""
+        """Return the resources held by the tasks in `where` (T,) at each instant, (I, R)."""
         return (self.running * where) @ self.demand
 
     def caps(self) -> np.ndarray:
-        """What the jobs of each queue may use in all, (Q, R); inf where nothing is hard."""
+        """Return each queue's limit on resources, (Q, R); inf without hard shares."""
         if self.result.cluster.queue_mode != "hard":
             return np.full((len(self.c.queue_names), self.demand.shape[1]), np.inf)
         share = queue_shares(self.c, self.result.cluster)
         return np.floor(np.outer(share, self.capacity.sum(axis=0)) + 1e-6)
 
-    def may_run(self, machine: int) -> np.ndarray:
-        """Which tasks ask for the class of the machine, or for none: (T,) bool."""
+    def allowed_tasks(self, machine: int) -> np.ndarray:
+        """Return the mask of tasks that may run on the machine's class, (T,) bool."""
         cluster = self.result.cluster
-        of = cluster.classes[cluster.machine_class[machine]] if cluster.classes else ""
-        allowed = np.array([text == "" or of in text.split("|") for text in self.c.runs_on])
+        machine_class = cluster.classes[cluster.machine_class[machine]] if cluster.classes else ""
+        allowed = np.array(
+            [text == "" or machine_class in text.split("|") for text in self.c.runs_on]
+        )
         return allowed[self.c.stage_runs_on[self.task_stage]]
 
     def device_room(self, machine: int) -> np.ndarray:
-        """Whether a machine's devices have room for each task, at each instant."""
-        n, part = self.of_devices
-        free = 1 - self.devices_held(machine)
+        """Return the mask of tasks that a machine's free devices hold, at each instant."""
+        n, part = self.device_demand
+        free = 1 - self.devices_used(machine)
         with_room = (free[:, None, :] >= part[None, :, None] - SLACK).sum(axis=2)
         return with_room >= n
 
     @property
-    def of_devices(self) -> tuple[np.ndarray, np.ndarray]:
-        """How many devices each task takes, and what part of each."""
-        wanted = self.c.stage_demand_f[self.task_stage]
-        wanted = wanted[:, self.c.resources.index(self.result.cluster.devices)]
-        return np.ceil(wanted - SLACK).astype(int), np.minimum(wanted, 1)
+    def device_demand(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number of devices that each task takes, and the part of each."""
+        demand = self.c.stage_demand_f[self.task_stage]
+        demand = demand[:, self.c.resources.index(self.result.cluster.devices)]
+        return np.ceil(demand - SLACK).astype(int), np.minimum(demand, 1)
 
-    def devices_held(self, machine: int) -> np.ndarray:
-        """What of each device of a machine is taken at each instant, (instants, devices)."""
+    def devices_used(self, machine: int) -> np.ndarray:
+        """Return the used part of a machine's devices at each instant, (instants, devices)."""
         cluster = self.result.cluster
         n = int(cluster.capacity[machine, cluster.resources.index(cluster.devices)])
         bits = self.result.task_devices[:, None] >> np.arange(n) & 1
-        held = bits * (self.of_devices[1] * (self.machine == machine))[:, None]
-        return self.running.astype(float) @ held
+        part = bits * (self.device_demand[1] * (self.machine == machine))[:, None]
+        return self.running.astype(float) @ part
 
 
 def check(result: Result, fit: str) -> None:
-    """Run every check on a result with task records, made under a policy of that fit."""
+    """Run every check on a result with task records, under a policy with that `fit`."""
     run = Run(result)
     check_every_job_ends(run)
     check_tasks_run_their_duration(run)
@@ -149,26 +153,26 @@ def check_every_job_ends(run: Run) -> None:
 
 
 def check_tasks_run_their_duration(run: Run) -> None:
-    if run.loose.any():
+    if run.overbooked.any():
         assert (run.finish - run.start >= run.c.task_duration * (1 - SLACK) - SLACK).all()
     else:
         np.testing.assert_array_equal(run.finish, run.start + run.c.task_duration)
 
 
 def check_pace(run: Run) -> None:
-    """A task goes at the least, over the resources it demands, of capacity over demanded."""
-    if not run.loose.any() or run.gang.any():
+    """Assert that a task's speed is the minimum of capacity over total demand of its resources."""
+    if not run.overbooked.any() or run.gang.any():
         return
     rate = np.ones(run.running.shape)
     for machine, capacity in enumerate(run.capacity):
-        here = run.machine == machine
-        share = np.minimum(1, np.maximum(capacity, 1) / np.maximum(run.used(here), 1))
-        for r in np.flatnonzero(run.loose):
-            mine = here & (run.demand[:, r] > 0)
-            rate[:, mine] = np.minimum(rate[:, mine], share[:, r, None])
+        on_machine = run.machine == machine
+        share = np.minimum(1, np.maximum(capacity, 1) / np.maximum(run.used(on_machine), 1))
+        for r in np.flatnonzero(run.overbooked):
+            demanding = on_machine & (run.demand[:, r] > 0)
+            rate[:, demanding] = np.minimum(rate[:, demanding], share[:, r, None])
     lasts = np.diff(run.instants[:, 0], append=run.instants[-1, 0])
-    got = (rate * run.running * lasts[:, None]).sum(axis=0)
-    np.testing.assert_allclose(got, run.c.task_duration, rtol=1e-6, atol=1e-6)
+    work = (rate * run.running * lasts[:, None]).sum(axis=0)
+    np.testing.assert_allclose(work, run.c.task_duration, rtol=1e-6, atol=1e-6)
 
 
 def check_inputs_come_first(run: Run) -> None:
@@ -179,31 +183,31 @@ def check_inputs_come_first(run: Run) -> None:
 def check_capacity(run: Run) -> None:
     for machine, capacity in enumerate(run.capacity):
         over = run.used(run.machine == machine) > capacity
-        assert not over[:, ~run.loose].any(), machine
+        assert not over[:, ~run.overbooked].any(), machine
     assert ((run.machine >= 0) & (run.machine < len(run.capacity))).all()
 
 
 def check_classes(run: Run) -> None:
     for machine in range(len(run.capacity)):
-        assert run.may_run(machine)[run.machine == machine].all(), machine
+        assert run.allowed_tasks(machine)[run.machine == machine].all(), machine
 
 
 def check_devices(run: Run) -> None:
-    """Each task has what it takes: whole devices, or a part of one that is not given twice."""
+    """Assert that each task holds its devices, and that no device is overcommitted."""
     bits = [int(b).bit_count() for b in run.result.task_devices]
-    assert bits == run.of_devices[0].tolist()
+    assert bits == run.device_demand[0].tolist()
     for machine in range(len(run.capacity)):
-        assert (run.devices_held(machine) <= 1 + SLACK).all(), machine
+        assert (run.devices_used(machine) <= 1 + SLACK).all(), machine
 
 
 def check_hard_shares(run: Run) -> None:
     queue = run.c.job_queue[run.task_job]
     for q, cap in enumerate(run.caps()):
-        assert (run.used(queue == q) <= cap)[:, ~run.loose].all(), run.c.queue_names[q]
+        assert (run.used(queue == q) <= cap)[:, ~run.overbooked].all(), run.c.queue_names[q]
 
 
 def check_gangs(run: Run) -> None:
-    """A gang's first tasks start together, and its slots are its own until it ends."""
+    """Assert that a gang's first tasks start together, and that it holds its slots to its end."""
     c, result = run.c, run.result
     if not run.gang.any():
         return
@@ -211,14 +215,14 @@ def check_gangs(run: Run) -> None:
     source = (waits == 0)[run.task_stage]
     at_start = run.start == result.job_start[run.task_job]
     slot = np.maximum.reduceat(run.stage_demand, c.job_stage0[:-1], axis=0)
-    held = np.zeros((len(run.instants), run.demand.shape[1]))
+    reserved = np.zeros((len(run.instants), run.demand.shape[1]))
     for j in np.flatnonzero(run.gang):
-        mine = run.task_job == j
-        assert (at_start & mine).sum() >= min(c.job_min_tasks[j], (source & mine).sum())
+        tasks = run.task_job == j
+        assert (at_start & tasks).sum() >= min(c.job_min_tasks[j], (source & tasks).sum())
         alive = (result.job_start[j] <= run.instants) & (run.instants < result.job_finish[j])
-        held += alive * c.job_min_tasks[j] * slot[j]
-    others = run.used(~run.gang[run.task_job])
-    assert (held + others <= run.capacity.sum(axis=0))[:, ~run.loose].all()
+        reserved += alive * c.job_min_tasks[j] * slot[j]
+    used = run.used(~run.gang[run.task_job])
+    assert (reserved + used <= run.capacity.sum(axis=0))[:, ~run.overbooked].all()
 
 
 def check_bounds(run: Run) -> None:
@@ -231,11 +235,11 @@ def check_bounds(run: Run) -> None:
 
 
 def check_work_is_conserved(run: Run, fit: str) -> None:
-    """No room stays empty that a task wants.
+    """Assert that no resources are idle while a task that fits waits.
 
-    Where what does not fit is skipped: no waiting task fits anywhere. In strict order: wherever
-    tasks of a queue of the cluster wait, one of them (its head) fits nowhere. Where unfairness is
-    bounded: a machine that a waiting task fits is kept for one that it does not fit.
+    If tasks that do not fit are skipped: no waiting task fits anywhere. In strict order: if tasks
+    of a queue wait, one of them (its head) fits nowhere. With bounded unfairness: a machine that a
+    waiting task fits may be reserved for one that it does not fit.
     """
     c = run.c
     n_queues, shared = len(c.queue_names), run.result.cluster.queue_mode == "global"
@@ -243,15 +247,21 @@ def check_work_is_conserved(run: Run, fit: str) -> None:
     free = [cap - run.used(run.machine == m) for m, cap in enumerate(run.capacity)]
     fits_on = [(run.demand[None] <= np.maximum(room, 0)[:, None]).all(axis=2) for room in free]
     if run.result.cluster.devices:
-        fits_on = [here & run.may_run(m) & run.device_room(m) for m, here in enumerate(fits_on)]
+        fits_on = [
+            fits_machine & run.allowed_tasks(m) & run.device_room(m)
+            for m, fits_machine in enumerate(fits_on)
+        ]
     if run.holds_back:
-        fits_on = [here & ~(run.waiting & ~here).any(axis=1)[:, None] for here in fits_on]
+        fits_on = [
+            fits_machine & ~(run.waiting & ~fits_machine).any(axis=1)[:, None]
+            for fits_machine in fits_on
+        ]
     fits = np.any(fits_on, axis=0)
     if not shared:
-        left = np.stack(
+        queue_room = np.stack(
             [cap - run.used(queue[run.task_job] == q) for q, cap in enumerate(run.caps())], axis=1
         )
-        fits &= (run.demand[None] <= left[:, queue[run.task_job]]).all(axis=2)
+        fits &= (run.demand[None] <= queue_room[:, queue[run.task_job]]).all(axis=2)
     if fit != "strict":
         assert not (run.waiting & fits).any()
         return
@@ -269,16 +279,16 @@ def _plan(result: Result) -> Plan:
 
 
 def _may_be_overbooked(result: Result, plan: Plan) -> list[str]:
-    """Name the fungible resources that the result's policy does not look at, or overbooks."""
+    """Return the fungible resources that the result's policy does not check, or overbooks."""
     cluster = result.cluster
     if plan.fit == Fit.PACK and plan.packing.overbook:
         return list(cluster.fungible)
-    looked_at = plan.fit_resources or cluster.resources
-    return [name for name in cluster.fungible if name not in looked_at]
+    checked = plan.fit_resources or cluster.resources
+    return [name for name in cluster.fungible if name not in checked]
 
 
 def same_bits(a: sim.Result, b: sim.Result) -> None:
-    """Assert that two runs are one, as far as both kept records."""
+    """Assert that two runs are equal, as far as both have records."""
     np.testing.assert_array_equal(a.job_start, b.job_start)
     np.testing.assert_array_equal(a.job_finish, b.job_finish)
     if a.task_start is not None and b.task_start is not None:

@@ -1,4 +1,4 @@
-"""Small runs that several suites look at: jobs by hand, and who runs when."""
+"""Helpers for small runs: jobs by hand, starts, and running tasks."""
 
 import numpy as np
 
@@ -27,9 +27,9 @@ def started(result):
 def running_at(result, t):
     """Count the running tasks of each job at time t."""
     c = result.workload.columns
-    of_job = np.repeat(c.stage_job, np.diff(c.stage_task0))
+    task_job = np.repeat(c.stage_job, np.diff(c.stage_task0))
     alive = (result.task_start <= t) & (t < result.task_finish)
-    return np.bincount(of_job[alive], minlength=result.workload.n_jobs).tolist()
+    return np.bincount(task_job[alive], minlength=result.workload.n_jobs).tolist()
 
 
 def stage_starts(result):

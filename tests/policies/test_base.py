@@ -1,4 +1,4 @@
-"""How a policy is shown."""
+"""The repr of a policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ import policies
         (policies.build("fifo", fit="skip"), "fifo(fit='skip')"),
     ],
 )
-def test_by_its_name_and_what_is_not_usual(policy: policies.Policy, shown: str) -> None:
+def test_repr_has_the_name_and_parameters_that_are_not_defaults(
+    policy: policies.Policy, shown: str
+) -> None:
     assert repr(policy) == shown
 
 

@@ -134,7 +134,7 @@ def test_breadth_first_and_coffman_graham_know_no_durations_inside_a_stage():
 def test_heft_says_how_long_the_schedule_takes_that_it_writes_down():
     stages = [narrow("a", [2], cpu=3), narrow("b", [3], cpu=3), narrow("c", [1], cpu=1)]
     w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
-    one = sim.Cluster.machines(1, cpu=3)
+    cluster = sim.Cluster.machines(1, cpu=3)
     # b 0 to 3, a 3 to 5, c 5 to 6: nothing fits beside b or a
-    assert policies.build("heft").built_s(w, one) == 6
-    assert np.isnan(policies.build("critical_path").built_s(w, one))
+    assert policies.build("heft").built_s(w, cluster) == 6
+    assert np.isnan(policies.build("critical_path").built_s(w, cluster))

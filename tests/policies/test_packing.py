@@ -1,10 +1,10 @@
-"""Which task fills a machine best, on examples small enough to follow by hand."""
+"""Tetris packing, on examples small enough to follow by hand."""
 
 import sim
 from tests.policies.small import job, run, running_at, started
 
 
-def test_tetris_takes_what_fills_the_machine_best():
+def test_tetris_takes_the_task_that_fills_the_machine_best():
     jobs = [
         job("a", 0, [10], {"cpu": 2, "mem": 1}),
         job("b", 0, [10], {"cpu": 6, "mem": 6}),

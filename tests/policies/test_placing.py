@@ -26,9 +26,9 @@ def crowd(seed, n=60):
             "cpu": float(rng.integers(1, 5)),
             "gpu": float(rng.choice([0.0, 0.25, 0.5, 0.7, 1.0, 2.0])),
         }
-        made = job(f"j{i}", float(t), rng.lognormal(1, 1, 2).tolist(), demand)
-        made["stages"][0]["runs_on"] = str(rng.choice(["", "", "a", "a|b"]))
-        jobs.append(made)
+        one_job = job(f"j{i}", float(t), rng.lognormal(1, 1, 2).tolist(), demand)
+        one_job["stages"][0]["runs_on"] = str(rng.choice(["", "", "a", "a|b"]))
+        jobs.append(one_job)
     return sim.Workload.from_jobs(jobs)
 
 
@@ -45,10 +45,12 @@ def test_fgd_may_know_the_frequent_types_alone():
     jobs = [job(f"j{i}", 0, [1.0], half) for i in range(9)] + [job("odd", 0, [1.0], odd)]
     cluster = sim.Cluster.mixed([{"cpu": 20, "devices": {"gpu": 9}}])
     world = type("World", (), {"columns": sim.Workload.from_jobs(jobs).columns, "cluster": cluster})
-    of = {p: policies.build("fgd", popular=p).choice(world).mix for p in (0.0, 0.9, 0.95, 1.0)}
-    assert [len(mix.weight) for mix in of.values()] == [1, 1, 2, 2]
-    assert of[0.9].demand.tolist() == [[1_000_000, 500_000]]
-    assert of[0.9].weight.tolist() == [1.0]
-    assert of[1.0].weight.sum() == 1.0
+    mix_by_share = {
+        p: policies.build("fgd", popular=p).choice(world).mix for p in (0.0, 0.9, 0.95, 1.0)
+    }
+    assert [len(mix.weight) for mix in mix_by_share.values()] == [1, 1, 2, 2]
+    assert mix_by_share[0.9].demand.tolist() == [[1_000_000, 500_000]]
+    assert mix_by_share[0.9].weight.tolist() == [1.0]
+    assert mix_by_share[1.0].weight.sum() == 1.0
     with pytest.raises(sim.InputError, match="popular must be 0 to 1"):
         policies.build("fgd", popular=1.5)

@@ -119,7 +119,7 @@ def test_a_module_that_is_not_there_is_an_error():
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    """Write modules of one's own, found as long as the test runs."""
+    """Write user modules that can be imported during the test."""
     texts = {
         "reg_nothing": "from policies import Policy\n\nclass Edf(Policy):\n    pass\n",
         "reg_nobody": "X = 1\n",

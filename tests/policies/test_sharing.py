@@ -1,4 +1,4 @@
-"""Who gets the next room, on examples small enough to follow by hand."""
+"""Fair sharing, on examples small enough to follow by hand."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def test_fair_keeps_to_its_weights():
     assert running_at(r, 0) == [1, 3]
 
 
-def test_fair_gives_what_nobody_else_wants():
+def test_fair_is_work_conserving():
     jobs = [job("a", 0, [10] * 9, queue="x"), job("b", 0, [10], queue="y")]
     assert running_at(run("fair", jobs, sim.Cluster.slots(6)), 0) == [5, 1]
 
@@ -44,7 +44,7 @@ def test_fair_takes_the_weights_of_a_cluster_that_has_them():
     jobs = [job("a", 0, [10] * 9, queue="x"), job("b", 0, [10] * 9, queue="y")]
     weighted = sim.Cluster.slots(4).with_queues("weighted", {"x": 3, "y": 1})
     assert running_at(run("fair", jobs, weighted), 0) == [3, 1]
-    with pytest.raises(sim.InputError, match="weighted queues has weights of its own"):
+    with pytest.raises(sim.InputError, match="weighted queues with weights of their own"):
         run("fair", jobs, weighted, weights={"x": 1})
 
 

@@ -1,4 +1,4 @@
-"""EASY and conservative backfilling as their papers tell them, in plain Python.
+"""EASY and conservative backfilling as their papers describe them, in plain Python.
 
 A job is (submit, run, estimate, width), in the order of submission. Both return when each starts.
 """
@@ -33,10 +33,10 @@ def easy(jobs, slots, shortest_first=False):
             if extra >= jobs[queue[0]][3] and not more:
                 break
         extra -= jobs[queue[0]][3]
-        others = queue[1:]
+        behind = queue[1:]
         if shortest_first:
-            others.sort(key=lambda j: jobs[j][2])
-        for j in others:
+            behind.sort(key=lambda j: jobs[j][2])
+        for j in behind:
             _, _, estimate, width = jobs[j]
             ends_before = now + estimate <= shadow
             if width > free or not (ends_before or width <= extra):
@@ -50,7 +50,7 @@ def easy(jobs, slots, shortest_first=False):
 
 
 def conservative(jobs, slots):
-    """The same: a reservation a job, and compression; no job outruns its estimate.
+    """Conservative backfilling: a reservation a job, and compression; no job exceeds its estimate.
 
     `planned` has the start of each job that has come, `ends` when its slots come free: by its
     estimate as long as it has not ended.

@@ -1,4 +1,4 @@
-"""EASY and conservative backfilling: as plain Python has them, and on examples by hand."""
+"""EASY and conservative backfilling: equal to plain Python, and on examples by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SLOTS = 12
 
 
 def rigid(rng, n=60, wrong=(1.0, 1.0, 2.0, 5.0, 20.0)):
-    """Draw (submit, run, estimate, width) of jobs that come faster than they can be served."""
+    """Draw (submit, run, estimate, width) of jobs that arrive faster than they are served."""
     submit = np.round(np.cumsum(rng.exponential(2.0, n)), 1)
     run = np.round(rng.lognormal(1.5, 1.2, n), 1) + 0.1
     estimate = run * rng.choice(wrong, n)
@@ -117,7 +117,7 @@ def test_a_prediction_that_proves_too_short_is_corrected():
     assert got.tolist() == [0, 0, 5, 105, 8]
 
 
-def test_what_nobody_can_plan_says_so():
+def test_unplannable_jobs_are_errors():
     w = workload(HAND)
     machines = sim.Cluster.machines(4, cpu=1)
     with pytest.raises(sim.InputError, match="planned on a pool of slots"):
@@ -127,5 +127,5 @@ def test_what_nobody_can_plan_says_so():
         sim.simulate(loose, sim.Cluster.slots(4), policies.build("easy", estimate="true"))
     silent = workload([(0.0, 1.0, None, 2)])
     for estimate in ("requested", "predicted"):
-        with pytest.raises(sim.InputError, match="no job has one; take"):
+        with pytest.raises(sim.InputError, match="no job has one; set"):
             sim.simulate(silent, sim.Cluster.slots(4), policies.build("easy", estimate=estimate))

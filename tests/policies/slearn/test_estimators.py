@@ -1,4 +1,4 @@
-"""What estimators look up."""
+"""Lookups of estimators."""
 
 import sim
 from policies.slearn.estimators import usable_slots

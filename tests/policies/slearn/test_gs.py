@@ -1,4 +1,4 @@
-"""The generic scheduler: exact small schedules, and a defined answer to every odd input."""
+"""The generic scheduler: exact small schedules, and defined results for unusual inputs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def job(submit_s, *durations, **more):
 
 
 def run(policy, jobs, slots, history=None, **params):
-    made = sim.Workload.from_jobs(jobs)
+    workload = sim.Workload.from_jobs(jobs)
     if history is not None:
-        made = made.with_history(history)
+        workload = workload.with_history(history)
     cluster = slots if isinstance(slots, sim.Cluster) else sim.Cluster.slots(slots)
-    return sim.simulate(made, cluster, policies.build(policy, **params), record="tasks")
+    return sim.simulate(workload, cluster, policies.build(policy, **params), record="tasks")
 
 
 def starts(result, row):
     """Return when the tasks of a job started, sorted."""
-    mine = np.repeat(np.arange(result.workload.n_jobs), job_sizes(result)) == row
-    return sorted(result.task_start[mine].tolist())
+    tasks = np.repeat(np.arange(result.workload.n_jobs), job_sizes(result)) == row
+    return sorted(result.task_start[tasks].tolist())
 
 
 def job_sizes(result):
@@ -48,7 +48,7 @@ def past(**columns):
 
 
 def queue_of(policy, work, **params):
-    """Return the queue that a job of one task of that size comes to."""
+    """Return the queue of a job with one task of that size."""
     c = sim.Workload.from_jobs([job(0, work)]).columns
     plan = Plan(1, 1, 1)
     view = {"left": np.ones(1, "i4"), "running": np.zeros(1, "i4")}
@@ -135,9 +135,9 @@ def test_in_the_given_order_nothing_is_drawn():
 def test_what_ends_first_may_be_the_evidence():
     # all run at once, and the pilot is the longest
     jobs = [job(0, 320.0, 80.0, 20.0, 5.0)]
-    given = {"pilot_order": "given", "sampling_percent": 50}
-    assert run("slearn", jobs, 4, **given).estimate_s[0] == 2 * (320.0 + 80.0)
-    assert run("slearn", jobs, 4, evidence="ended", **given).estimate_s[0] == 2 * (5.0 + 20.0)
+    params = {"pilot_order": "given", "sampling_percent": 50}
+    assert run("slearn", jobs, 4, **params).estimate_s[0] == 2 * (320.0 + 80.0)
+    assert run("slearn", jobs, 4, evidence="ended", **params).estimate_s[0] == 2 * (5.0 + 20.0)
 
 
 def test_an_unknown_job_counts_as_any_or_goes_first_or_last():
@@ -167,9 +167,9 @@ def test_thin_jobs_go_first_unasked():
     assert starts(r, 2) == [10.0, 17.0]
     assert starts(r, 1) == [24.0, 74.0, 124.0]
     assert np.isnan(r.estimate_s).tolist() == [True, False, True]
-    asked = run("slearn", jobs, 1, thin_limit=2)
-    assert starts(asked, 1)[0] == 10.0
-    assert asked.estimate_s[2] == 14.0
+    sampled = run("slearn", jobs, 1, thin_limit=2)
+    assert starts(sampled, 1)[0] == 10.0
+    assert sampled.estimate_s[2] == 14.0
 
 
 def test_idle_slots_take_what_waits_for_pilots_first_come_first_served():
@@ -239,7 +239,7 @@ def test_adaptive_thin_follows_what_waits():
 
 @pytest.mark.parametrize("code", ["oracle", "las", "slearn", "threesigma", "point"])
 def test_the_presets_of_the_authors_code_finish_what_there_is(code):
-    jobs = [job(at, *[1.0 + at] * (at + 1), job_id=f"job_{at}", user="u") for at in range(6)]
+    jobs = [job(i, *[1.0 + i] * (i + 1), job_id=f"job_{i}", user="u") for i in range(6)]
     for slots in (1, 3, sim.Cluster.machines(2, cpu=2)):
         r = run(f"{code}_code", jobs, slots, past(mean_task_s=[3.0]))
         assert np.isfinite(r.job_finish).all()

@@ -1,4 +1,4 @@
-"""The bounded histogram, against a restatement and against NumPy where nothing is merged."""
+"""The bounded histogram, against a reference, and against NumPy while no bins are merged."""
 
 from __future__ import annotations
 
@@ -10,72 +10,74 @@ import pytest
 from policies.slearn.histogram import Histogram, by_mean, by_median, by_quantile, by_utility
 
 
-def filled(values, most=80):
-    made = Histogram(most)
+def filled(values, max_bins=80):
+    histogram = Histogram(max_bins)
     for value in values:
-        made.add(value)
-    return made
+        histogram.add(value)
+    return histogram
 
 
-def naive(values, most):
-    """Ben-Haim and Tom-Tov's update, on a list of pairs sorted anew each time."""
+def reference_bins(values, max_bins):
+    """Ben-Haim and Tom-Tov's update, on a list of pairs that is sorted each time."""
     bins: list[tuple[float, int]] = []
     for value in values:
-        same = [i for i, (at, _) in enumerate(bins) if at == value]
-        if same:
-            bins[same[0]] = (value, bins[same[0]][1] + 1)
+        equal = [i for i, (center, _) in enumerate(bins) if center == value]
+        if equal:
+            bins[equal[0]] = (value, bins[equal[0]][1] + 1)
             continue
         bins = sorted([*bins, (value, 1)])
-        if len(bins) > most:
+        if len(bins) > max_bins:
             i = min(range(len(bins) - 1), key=lambda i: bins[i + 1][0] - bins[i][0])
             (a, m), (b, n) = bins[i], bins[i + 1]
             bins[i : i + 2] = [((a * m + b * n) / (m + n), m + n)]
     return bins
 
 
-@pytest.mark.parametrize("most", [2, 5, 80])
+@pytest.mark.parametrize("max_bins", [2, 5, 80])
 @pytest.mark.parametrize("seed", range(4))
-def test_equals_the_restatement(seed, most):
+def test_equals_the_restatement(seed, max_bins):
     rng = np.random.default_rng(seed)
     values = rng.choice([rng.lognormal(0, 2), 1.0, 2.0, *rng.lognormal(0, 2, 300)], 400).tolist()
-    made = filled(values, most)
-    assert list(zip(made.at, made.count, strict=True)) == naive(values, most)
-    assert made.n == sum(made.count) == len(values)
-    assert len(made.at) <= most
-    assert made.at == sorted(made.at)
+    histogram = filled(values, max_bins)
+    assert list(zip(histogram.centers, histogram.count, strict=True)) == reference_bins(
+        values, max_bins
+    )
+    assert histogram.n == sum(histogram.count) == len(values)
+    assert len(histogram.centers) <= max_bins
+    assert histogram.centers == sorted(histogram.centers)
 
 
 def test_two_nearest_bins_become_one():
-    made = filled([1.0, 10.0, 11.0, 30.0, 11.0], most=3)
+    histogram = filled([1.0, 10.0, 11.0, 30.0, 11.0], max_bins=3)
     # 1, 10, 11 and 30 are one too many: 10 and 11 merge; then 11 comes again, next to 10.5
-    assert made.at == [1.0, (10.5 * 2 + 11.0) / 3, 30.0]
-    assert made.count == [1, 3, 1]
+    assert histogram.centers == [1.0, (10.5 * 2 + 11.0) / 3, 30.0]
+    assert histogram.count == [1, 3, 1]
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 79])
 def test_statistics_are_exact_while_nothing_is_merged(n):
     values = np.random.default_rng(n).choice([0.5, 1.0, 3.0, 8.0, 100.0], n)
-    joined = Histogram.joined([filled(values[::2]), filled(values[1::2])], 80)
-    for made in (filled(values), joined):
-        assert by_median(made) == np.median(values)
-        assert by_mean(made) == pytest.approx(values.mean())
-        assert by_utility(made) == pytest.approx(np.mean(values**-2.0) ** -0.5)
+    union = Histogram.merged([filled(values[::2]), filled(values[1::2])], 80)
+    for histogram in (filled(values), union):
+        assert by_median(histogram) == np.median(values)
+        assert by_mean(histogram) == pytest.approx(values.mean())
+        assert by_utility(histogram) == pytest.approx(np.mean(values**-2.0) ** -0.5)
 
 
-@pytest.mark.parametrize("most", [2, 7, 300])
-def test_joined_ones_merge_their_nearest_bins_until_there_is_room(most):
-    rng = np.random.default_rng(most)
+@pytest.mark.parametrize("max_bins", [2, 7, 300])
+def test_joined_ones_merge_their_nearest_bins_until_there_is_room(max_bins):
+    rng = np.random.default_rng(max_bins)
     parts = [filled(rng.lognormal(0, 2, 90), 40) for _ in range(4)]
-    bins = sorted(pair for part in parts for pair in zip(part.at, part.count, strict=True))
-    while len(bins) > most:
+    bins = sorted(pair for part in parts for pair in zip(part.centers, part.count, strict=True))
+    while len(bins) > max_bins:
         i = min(range(len(bins) - 1), key=lambda i: bins[i + 1][0] - bins[i][0])
         (a, m), (b, n) = bins[i], bins[i + 1]
         bins[i : i + 2] = [((a * m + b * n) / (m + n), m + n)]
-    made = Histogram.joined(parts, most)
-    assert list(zip(made.at, made.count, strict=True)) == bins
-    assert made.n == 360
-    made.add(3.0)
-    assert len(made.at) <= max(most, 161)
+    histogram = Histogram.merged(parts, max_bins)
+    assert list(zip(histogram.centers, histogram.count, strict=True)) == bins
+    assert histogram.n == 360
+    histogram.add(3.0)
+    assert len(histogram.centers) <= max(max_bins, 161)
 
 
 def test_utility_by_hand():
@@ -85,10 +87,10 @@ def test_utility_by_hand():
 
 
 def test_utility_follows_what_is_added():
-    made = filled([4.0])
-    assert by_utility(made) == 4.0
-    made.add(2.0)
-    assert by_utility(made) == pytest.approx(((1 / 16 + 1 / 4) / 2) ** -0.5)
+    histogram = filled([4.0])
+    assert by_utility(histogram) == 4.0
+    histogram.add(2.0)
+    assert by_utility(histogram) == pytest.approx(((1 / 16 + 1 / 4) / 2) ** -0.5)
 
 
 def test_nothing_and_no_length():
@@ -103,8 +105,8 @@ def test_nothing_and_no_length():
     [([4.0], 4.0), ([4.0, 8.0], 4.0), ([2.0, 4.0, 8.0], 3.0), ([2.0, 4.0, 8.0, 9.0], 4.0)],
 )
 def test_the_median_as_hive_interpolates_it(values, median):
-    made = Histogram(80)
+    histogram = Histogram(80)
     for value in values:
-        made.add(value)
-    assert by_quantile(made) == median
+        histogram.add(value)
+    assert by_quantile(histogram) == median
     assert math.isnan(by_quantile(Histogram(80)))

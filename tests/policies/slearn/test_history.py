@@ -1,4 +1,4 @@
-"""3Sigma's predictor, against a restatement that looks through all records at every question."""
+"""3Sigma's predictor, against a reference that scans all records at every query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from policies.slearn.history import History, Points
+from policies.slearn.history import History, PointEstimators
 from sim.workload.history import NAMES
 
 DAY = 86_400.0
@@ -31,8 +31,8 @@ def workload(history, jobs=(), n_now=1, **features) -> sim.Workload:
     return sim.Workload.from_jobs(listed).with_history(past)
 
 
-def predictor(made, statistic="median", window_days=14.0, bins=80) -> History:
-    return History(made.columns.features, statistic, window_days, bins)
+def predictor(w, statistic="median", window_days=14.0, bins=80) -> History:
+    return History(w.columns.features, statistic, window_days, bins)
 
 
 def statistic_of(values, statistic):
@@ -42,34 +42,34 @@ def statistic_of(values, statistic):
     return 0.0 if (values == 0).any() else float(np.mean(values**-2.0) ** -0.5)
 
 
-class Naive:
-    """All records (submit, finish, codes, mean, told), and nothing else."""
+class Reference:
+    """Reference predictor: all records (submit, finish, codes, mean, estimates)."""
 
     def __init__(self, statistic, window_days, unscored="last"):
         self.statistic, self.window_days = statistic, window_days
         self.unscored = {"last": math.inf, "first": -1.0, "never": NAN}[unscored]
         self.records = []
 
-    def ask(self, codes, now):
+    def query(self, codes, now):
         first = math.floor(now / DAY - self.window_days)
         known = [r for r in self.records if r[1] <= now and math.floor(r[1] / DAY) >= first]
-        told, best, least = [], None, math.inf
+        estimates, best, best_error = [], None, math.inf
         for f, code in enumerate(codes):
-            mine = [r for r in known if code >= 0 and r[2][f] == code]
-            if not mine:
-                told.append(NAN)
+            group = [r for r in known if code >= 0 and r[2][f] == code]
+            if not group:
+                estimates.append(NAN)
                 continue
-            told.append(statistic_of([r[3] for r in mine], self.statistic))
-            judged = [r for r in mine if r[4] and not math.isnan(r[4][f])]
+            estimates.append(statistic_of([r[3] for r in group], self.statistic))
+            judged = [r for r in group if r[4] and not math.isnan(r[4][f])]
             error = self.unscored
             if judged:
-                wrong = sum(abs(r[4][f] - r[3]) for r in judged)
-                error = wrong / sum(r[3] for r in judged) if wrong else 0.0
-            if not math.isnan(error) and (best is None or error < least - 1e-12):
-                best, least = told[-1], error
+                error = sum(abs(r[4][f] - r[3]) for r in judged)
+                error = error / sum(r[3] for r in judged) if error else 0.0
+            if not math.isnan(error) and (best is None or error < best_error - 1e-12):
+                best, best_error = estimates[-1], error
         if best is None:
             best = statistic_of([r[3] for r in known], self.statistic) if known else NAN
-        return told, best
+        return estimates, best
 
 
 @pytest.mark.parametrize("unscored", ["last", "first", "never"])
@@ -83,7 +83,7 @@ def test_equals_the_restatement(seed, statistic, unscored):
     finish = submit + rng.exponential(DAY / 2, n)
     apps, users = rng.integers(0, 4, n), rng.integers(0, 3, n)
     mean = rng.lognormal(3, 1, n) * (1 + apps)
-    history = [
+    records = [
         (submit[i], finish[i], mean[i], f"a{apps[i]}" if apps[i] else "", f"u{users[i]}")
         for i in range(n)
     ]
@@ -97,41 +97,41 @@ def test_equals_the_restatement(seed, statistic, unscored):
         }
         for t in times
     ]
-    past = workload(history).history
-    made = sim.Workload.from_jobs(jobs).with_history(past)
-    now_codes, past_codes = made.columns.features.codes
-    fast = History(made.columns.features, statistic, window_days, 80, unscored=unscored)
-    slow = Naive(statistic, window_days, unscored)
+    past = workload(records).history
+    w = sim.Workload.from_jobs(jobs).with_history(past)
+    now_codes, past_codes = w.columns.features.codes
+    history = History(w.columns.features, statistic, window_days, 80, unscored=unscored)
+    reference = Reference(statistic, window_days, unscored)
     ends = times + rng.exponential(DAY / 3, n_jobs)
-    moments = [(float(t), 1, j) for j, t in enumerate(times)]
-    moments += [(float(t), 0, j) for j, t in enumerate(ends)]
-    moments += [(t, 2, i) for i, t in enumerate(past["submit_s"].to_pylist())]
-    told = {}
-    for now, what, row in sorted(moments):
-        if what == 2:  # a job of the history comes; its end, in its future, is noted beforehand
+    timeline = [(float(t), 1, j) for j, t in enumerate(times)]
+    timeline += [(float(t), 0, j) for j, t in enumerate(ends)]
+    timeline += [(t, 2, i) for i, t in enumerate(past["submit_s"].to_pylist())]
+    estimates = {}
+    for now, kind, row in sorted(timeline):
+        if kind == 2:  # a job of the history arrives; its future end is recorded at once
             codes = past_codes[row].tolist()
-            end, took = (past[c][row].as_py() for c in ("finish_s", "mean_task_s"))
-            slow.records.append([now, end, codes, took, slow.ask(codes, now)[0]])
-        elif what == 1:
-            told[row], expected = slow.ask(now_codes[row].tolist(), now)
-            assert fast.predict(row, now) == pytest.approx(expected, rel=1e-9, nan_ok=True)
+            end, mean_s = (past[c][row].as_py() for c in ("finish_s", "mean_task_s"))
+            reference.records.append([now, end, codes, mean_s, reference.query(codes, now)[0]])
+        elif kind == 1:
+            estimates[row], expected = reference.query(now_codes[row].tolist(), now)
+            assert history.predict(row, now) == pytest.approx(expected, rel=1e-9, nan_ok=True)
         else:
-            took = float(rng.lognormal(3, 1))
-            fast.learn(row, took, now)
-            slow.records.append([0.0, now, now_codes[row].tolist(), took, told[row]])
+            mean_s = float(rng.lognormal(3, 1))
+            history.learn(row, mean_s, now)
+            reference.records.append([0.0, now, now_codes[row].tolist(), mean_s, estimates[row]])
 
 
 def test_only_what_ended_by_then_counts():
-    made = workload([(-50.0, -10.0, 4.0, "a"), (-60.0, 100.0, 40.0, "a")], application="a")
-    past = predictor(made)
+    w = workload([(-50.0, -10.0, 4.0, "a"), (-60.0, 100.0, 40.0, "a")], application="a")
+    past = predictor(w)
     assert past.predict(0, 0.0) == 4.0
     assert past.predict(0, 99.0) == 4.0
     assert past.predict(0, 100.0) == 22.0
 
 
 def test_history_grows_while_jobs_end():
-    made = workload([(-50.0, -10.0, 4.0, "a")], jobs=[0.0, 10.0], application="a")
-    past = predictor(made)
+    w = workload([(-50.0, -10.0, 4.0, "a")], jobs=[0.0, 10.0], application="a")
+    past = predictor(w)
     assert past.predict(0, 0.0) == 4.0
     past.learn(0, 8.0, 5.0)
     assert past.predict(1, 10.0) == 6.0
@@ -140,38 +140,38 @@ def test_history_grows_while_jobs_end():
 @pytest.mark.parametrize(("days", "expected"), [(1.0, 3.0), (3.0, 2.0), (14.0, 4.0)])
 def test_window_slides_by_whole_days(days, expected):
     ended = [(-8.5, 7.0), (-2.5, 1.0), (-0.1, 3.0)]  # median of 3; 1 and 3; 7, 1 and 3 ...
-    history = [(end * DAY - 1, end * DAY, took, "a") for end, took in ended]
+    history = [(end * DAY - 1, end * DAY, mean_s, "a") for end, mean_s in ended]
     history += [(-8.6 * DAY, -8.6 * DAY, 5.0, "a")]  # ... and 5, so that the last median is 4
-    made = workload(history, application="a")
-    assert predictor(made, window_days=days).predict(0, 0.0) == expected
+    w = workload(history, application="a")
+    assert predictor(w, window_days=days).predict(0, 0.0) == expected
 
 
 def test_the_feature_that_was_least_wrong_is_taken():
-    # the application's jobs take what they always take, the user's do not
+    # the application's jobs always take the same time, the user's do not
     apps = [(-1000.0 + 100 * i, -950.0 + 100 * i, 5.0, "a", "u") for i in range(4)]
-    others = [(-980.0 + 100 * i, -930.0 + 100 * i, 100.0 * i, "b", "u") for i in range(4)]
-    made = workload([*apps, *others], application="a", user="u")
-    assert predictor(made).predict(0, 0.0) == 5.0
+    user_jobs = [(-980.0 + 100 * i, -930.0 + 100 * i, 100.0 * i, "b", "u") for i in range(4)]
+    w = workload([*apps, *user_jobs], application="a", user="u")
+    assert predictor(w).predict(0, 0.0) == 5.0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_points_are_the_best_of_three_by_their_last_two_hundred_errors(seed):
     rng = np.random.default_rng(seed)
-    points, values, asked = Points(), [], []
-    assert (points.wrong, points.now) == (math.inf, ())
+    points, values, rows = PointEstimators(), [], []
+    assert (points.error, points.now) == (math.inf, ())
     for value in rng.lognormal(2, 1, 450).tolist():
-        told = points.now if rng.random() < 0.9 else ()
-        if told:
+        estimates = points.now if rng.random() < 0.9 else ()
+        if estimates:
             moving = values[0]
-            for each in values[1:]:
-                moving = 0.6 * moving + 0.4 * each
-            assert told == pytest.approx((np.mean(values), moving, values[0]))
-            asked.append([abs(point - value) for point in told] + [value])
-        points.add(value, told)
+            for later in values[1:]:
+                moving = 0.6 * moving + 0.4 * later
+            assert estimates == pytest.approx((np.mean(values), moving, values[0]))
+            rows.append([abs(point - value) for point in estimates] + [value])
+        points.add(value, estimates)
         values.append(value)
-        if asked:
-            errors = np.mean(asked[-200:], axis=0)[:3]
-            assert points.wrong == pytest.approx(errors.min() / np.mean(asked, axis=0)[3])
+        if rows:
+            errors = np.mean(rows[-200:], axis=0)[:3]
+            assert points.error == pytest.approx(errors.min() / np.mean(rows, axis=0)[3])
 
 
 def test_groups_ranked_by_points_and_features_that_are_not_asked():
@@ -183,10 +183,10 @@ def test_groups_ranked_by_points_and_features_that_are_not_asked():
     w = workload(history, application="a", user="u")
     rules = {"judged_by": "points", "unscored": "never"}
     assert History(w.columns.features, "mean", 14.0, 80, **rules).predict(0, 0.0) == 20.0
-    only = History(w.columns.features, "mean", 14.0, 80, asked=("application",), **rules)
+    only = History(w.columns.features, "mean", 14.0, 80, predictors=("application",), **rules)
     assert only.predict(0, 0.0) == 20.0
     assert only.codes[0][1:] == [-1] * 5
-    none = History(w.columns.features, "mean", 14.0, 80, asked=(), falls_back=False)
+    none = History(w.columns.features, "mean", 14.0, 80, predictors=(), falls_back=False)
     assert math.isnan(none.predict(0, 0.0))
 
 
@@ -198,29 +198,29 @@ def test_of_records_without_times_each_ends_before_the_next_comes():
     history.predict(0, 0.0)
     group = history._groups[0][0].since(-100)
     # the second was expected to last 10 s, and the one with times the median of 10 and 4
-    assert (group.told, group.error_s) == (2, 6.0 + 6.0)
+    assert (group.n_estimates, group.error_s) == (2, 6.0 + 6.0)
 
 
 def test_without_errors_the_first_feature_goes():
-    made = workload(
+    w = workload(
         [(-2.0, -1.0, 5.0, "a", "v"), (-2.0, -1.0, 9.0, "b", "u")], application="a", user="u"
     )
     assert NAMES.index("application") < NAMES.index("user")
-    assert predictor(made).predict(0, 0.0) == 5.0
+    assert predictor(w).predict(0, 0.0) == 5.0
 
 
 def test_no_feature_falls_back_on_day_and_hour_and_then_on_all_jobs():
     # 0 s is in the first hour of the first day; the history's jobs came on the last day
-    made = workload([(-2.0, -1.0, 5.0, "a"), (-2.0, -1.0, 7.0, "a")])
-    assert predictor(made).predict(0, 0.0) == 6.0
+    w = workload([(-2.0, -1.0, 5.0, "a"), (-2.0, -1.0, 7.0, "a")])
+    assert predictor(w).predict(0, 0.0) == 6.0
 
 
 def test_empty_history_predicts_nothing():
-    made = workload([], application="a")
-    assert math.isnan(predictor(made).predict(0, 0.0))
+    w = workload([], application="a")
+    assert math.isnan(predictor(w).predict(0, 0.0))
 
 
 def test_no_length_at_all():
-    made = workload([(-5.0, -4.0, 0.0, "a"), (-3.0, -2.0, 0.0, "a")], application="a")
+    w = workload([(-5.0, -4.0, 0.0, "a"), (-3.0, -2.0, 0.0, "a")], application="a")
     for statistic in ("median", "utility", "mean"):
-        assert predictor(made, statistic).predict(0, 0.0) == 0.0
+        assert predictor(w, statistic).predict(0, 0.0) == 0.0

@@ -32,11 +32,11 @@ class Figure4:
         return sr  # 15
 
     def completed(self, sr, jct):
-        kept = self.jobs.setdefault(sr, [])
-        if len(kept) > self.T:  # 21
-            kept.pop(0)  # 22
-        kept.append(jct)  # 23
-        self.scores[sr] = sum(kept) / len(kept)  # 24
+        scores = self.jobs.setdefault(sr, [])
+        if len(scores) > self.T:  # 21
+            scores.pop(0)  # 22
+        scores.append(jct)  # 23
+        self.scores[sr] = sum(scores) / len(scores)  # 24
 
 
 @pytest.mark.parametrize("recent", [1, 3, 10])
@@ -65,7 +65,7 @@ def test_first_jobs_try_three_then_two_then_four_percent():
     assert ratio.percent() == 3  # nothing has a score
 
 
-def tried(scores):
+def next_ratio(scores):
     ratio = AdaptiveRatio(recent=1)
     for _ in range(3):
         ratio.percent()
@@ -88,7 +88,7 @@ def tried(scores):
     ],
 )
 def test_least_score_goes_and_its_neighbour_is_tried(scores, percent):
-    assert tried(scores) == percent
+    assert next_ratio(scores) == percent
 
 
 def test_a_score_is_of_the_last_jobs_and_one_more():

@@ -74,12 +74,12 @@ def test_gain_by_hand():
 
 
 def past(mean_task_s):
-    """Return runs that came and ended one after the other."""
+    """Return runs that arrived and ended one after the other."""
     n = len(mean_task_s)
-    came = [-100.0 * (n - i) for i in range(n)]
+    submit_s = [-100.0 * (n - i) for i in range(n)]
     return {
-        "submit_s": came,
-        "finish_s": [s + 50.0 for s in came],
+        "submit_s": submit_s,
+        "finish_s": [s + 50.0 for s in submit_s],
         "n_tasks": [1] * n,
         "mean_task_s": mean_task_s,
         "application": ["a"] * n,
@@ -91,38 +91,38 @@ def run(history, submits=(0.0,), durations=(20.0,) * 8, **params):
         {"submit_s": t, "application": "a", "stages": [{"durations_s": list(durations)}]}
         for t in submits
     ]
-    made = sim.Workload.from_jobs(jobs).with_history(history)
-    return sim.simulate(made, sim.Cluster.slots(2), policies.build("bayes", **params))
+    workload = sim.Workload.from_jobs(jobs).with_history(history)
+    return sim.simulate(workload, sim.Cluster.slots(2), policies.build("bayes", **params))
 
 
 def test_a_sure_history_needs_no_pilots():
-    # always 10 s: sure, and in the same queue whatever a pilot says
+    # always 10 s: certain, and in the same queue for any pilot
     assert run(past([10.0] * 5)).estimate_s[0] == pytest.approx(80.0)
 
 
 def test_no_history_asks_pilots_alone():
     assert run(past([])).estimate_s[0] == 160.0
-    assert run(past([10.0])).estimate_s[0] == 160.0  # how wrong a prior is, is not known yet
+    assert run(past([10.0])).estimate_s[0] == 160.0  # the error of the prior is unknown yet
 
 
 def test_where_history_is_unsure_pilots_alone_count():
-    took = [1.0, 50.0, 9.0, 300.0, 20.0, 4000.0]
-    assert run(past(took), durations=(400.0,) * 8).estimate_s[0] == 3200.0
+    mean_s = [1.0, 50.0, 9.0, 300.0, 20.0, 4000.0]
+    assert run(past(mean_s), durations=(400.0,) * 8).estimate_s[0] == 3200.0
     assert run(past([10.0] * 5), sampling_percent=1.0).estimate_s[0] == 160.0
 
 
 def test_priors_that_were_surer_than_right_are_widened(monkeypatch):
     # the second job's prior is near a queue's bound, 125 s a task, and sure
-    took = [100.0, 101.0, 99.0, 100.0, 100.0, 101.0]
-    again = {"submits": (0.0, 90_000.0), "durations": (60.0,) * 8}
+    mean_s = [100.0, 101.0, 99.0, 100.0, 100.0, 101.0]
+    params = {"submits": (0.0, 90_000.0), "durations": (60.0,) * 8}
 
     def widened() -> float:
         seen: list[float] = []
         chances = "policies.slearn.posterior.chances_of_other_queue"
         monkeypatch.setattr(chances, lambda p, *a: seen.append(p.variance) or np.zeros(2))
-        run(past(took), **again)
+        run(past(mean_s), **params)
         return seen[1]
 
     trusting = widened()
-    monkeypatch.setattr("policies.slearn.posterior.MOST_OFF", 1.0)
+    monkeypatch.setattr("policies.slearn.posterior.MAX_SURPRISE", 1.0)
     assert trusting == pytest.approx(10.0 * widened())

@@ -7,26 +7,26 @@ import math
 import pytest
 
 import sim
-from policies.slearn.priors import LIKE, OWN_RECENT, RECENT, Priors
+from policies.slearn.priors import KIND_WEIGHT, OWN_RECENT, RECENT, Priors
 
 
 def priors(history, jobs=({"application": "a"},)):
-    """Make priors of jobs that come at 0, after a history of (application, user, seconds)."""
+    """Build priors of jobs that arrive at 0, after a history of (application, user, seconds)."""
     n = len(history)
-    came = [-100.0 * (n - i) for i in range(n)]
-    made = sim.Workload.from_jobs(
+    submit_s = [-100.0 * (n - i) for i in range(n)]
+    workload = sim.Workload.from_jobs(
         [{"submit_s": 0.0, **job, "stages": [{"durations_s": [1.0]}]} for job in jobs]
     ).with_history(
         {
-            "submit_s": came,
-            "finish_s": [s + 50.0 for s in came],
+            "submit_s": submit_s,
+            "finish_s": [s + 50.0 for s in submit_s],
             "n_tasks": [1] * n,
             "mean_task_s": [s for _, _, s in history],
             "application": [a for a, _, _ in history],
             "user": [u for _, u, _ in history],
         }
     )
-    return Priors(made.columns.features)
+    return Priors(workload.columns.features)
 
 
 def test_nothing_is_known_before_anything_was_predicted():
@@ -41,16 +41,18 @@ def test_a_steady_program_is_predicted_by_its_runs():
 
 
 def test_the_variance_is_what_predictions_were_off_by():
-    took = [math.log(s) for s in (2.0, 8.0, 2.0)]
-    first, second = took[1] - took[0], took[2] - (took[0] + took[1]) / 2
-    got = priors([("a", "u", math.exp(s)) for s in took]).prior(0, 0.0)
-    # its own errors, and those of groups that had seen 2 to 3 runs, of which there is one, and one
-    # as by the mean of all
-    own = first**2 * (1 - 1 / OWN_RECENT) + second**2
+    log_s = [math.log(s) for s in (2.0, 8.0, 2.0)]
+    first, second = log_s[1] - log_s[0], log_s[2] - (log_s[0] + log_s[1]) / 2
+    got = priors([("a", "u", math.exp(s)) for s in log_s]).prior(0, 0.0)
+    # its own errors, those of groups with 2 to 3 runs, of which there is one, and one error of the
+    # mean of all runs
+    group_errors = first**2 * (1 - 1 / OWN_RECENT) + second**2
     broad = (first**2 * (1 - 1 / RECENT) + second**2) / (2 - 1 / RECENT)
-    like = LIKE * (second**2 + broad) / 2
-    assert got.mean == pytest.approx(sum(took) / 3)
-    assert got.variance == pytest.approx((like + own) / (LIKE + 2 - 1 / OWN_RECENT))
+    kind_errors = KIND_WEIGHT * (second**2 + broad) / 2
+    assert got.mean == pytest.approx(sum(log_s) / 3)
+    assert got.variance == pytest.approx(
+        (kind_errors + group_errors) / (KIND_WEIGHT + 2 - 1 / OWN_RECENT)
+    )
 
 
 def test_a_program_that_moved_is_predicted_by_its_last_runs():
@@ -75,8 +77,8 @@ def test_what_takes_no_time_counts_as_a_millisecond():
 
 
 def test_only_what_has_ended_counts():
-    some = priors([("a", "u", 10.0)] * 6)
-    assert math.isinf(some.prior(0, -560.0).variance)
-    assert some.prior(0, 0.0).variance == 0.0
-    some.learn(0, 40.0, 0.0)
-    assert some.prior(0, 0.0).variance > 0
+    steady = priors([("a", "u", 10.0)] * 6)
+    assert math.isinf(steady.prior(0, -560.0).variance)
+    assert steady.prior(0, 0.0).variance == 0.0
+    steady.learn(0, 40.0, 0.0)
+    assert steady.prior(0, 0.0).variance > 0

@@ -1,4 +1,4 @@
-"""Static orders by value over resource-time, with what is known and with the truth."""
+"""Orders by value over resource-time, with predictions and with the truth."""
 
 from __future__ import annotations
 
@@ -92,25 +92,25 @@ def test_each_queue_orders_its_own_jobs():
             job("j1", 0.1, 1.0, queue="b"), job("j2", 0.1, 1.0, queue="a")]  # fmt: skip
     workload = with_worth(jobs, value=[0, 1, 2, 3], compute_s=[1, 1, 1, 1],
                           agg_value=[0, 1, 2, 3], agg_compute_s=[1, 1, 1, 1])  # fmt: skip
-    two = sim.Cluster.machines(1, tokens=2).with_queues("hard", {"a": 0.5, "b": 0.5})
+    cluster = sim.Cluster.machines(1, tokens=2).with_queues("hard", {"a": 0.5, "b": 0.5})
     policy = policies.build("wing_agg", knowledge="oracle")
-    start = sim.simulate(workload, two, policy).job_start / H
+    start = sim.simulate(workload, cluster, policy).job_start / H
     assert start.tolist() == pytest.approx([0, 2, 0.1, 1])
 
 
 def decaying(rescued):
-    """Return two jobs behind another; j0 is worth more until the reader it has comes at 2 h."""
+    """Return two jobs behind another; j0 is worth more until its reader arrives at 2 h."""
     late = [10.0 if w < 2 * H else 1.0 for w in WAITS_S]
     workload = [job("block", 0, 3.0), job("j0", 0.1, 0.5), job("j1", 0.1, 0.5)]
-    given = {
+    worth_columns = {
         "value": [0, 0, 0], "compute_s": [1, 1, 1], "agg_value": [0, 10, 5],
         "agg_compute_s": [1, 1, 1],
     }  # fmt: skip
     for column, worth in zip(decay_columns("agg_value"), late, strict=True):
-        given[column] = [0, worth, 5]
+        worth_columns[column] = [0, worth, 5]
     for column, worth in zip(decay_columns("rescued"), late, strict=True):
-        given[column] = [0, worth if rescued else 10.0, 5]
-    return with_worth(workload, **given)
+        worth_columns[column] = [0, worth if rescued else 10.0, 5]
+    return with_worth(workload, **worth_columns)
 
 
 def test_value_that_is_lost_while_a_job_waits_puts_it_behind():

@@ -1,4 +1,4 @@
-"""What is expected of jobs, by what jobs like them were in the past."""
+"""Predictions for jobs from similar past jobs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_ad_hoc_jobs_have_their_users_median_and_new_users_that_of_all():
     known = Past(world)
     quotient = known.column("agg_value") / known.column("agg_compute_s")
     # the users' quotients: ann 1, 2, 30; bob 2; all of these 1, 2, 2, 30; not those of p
-    assert known.of_ad_hoc(quotient)[1:].tolist() == [2.0, 2.0, 2.0, 2.0]
+    assert known.by_ad_hoc(quotient)[1:].tolist() == [2.0, 2.0, 2.0, 2.0]
     assert known.expected(known.column("agg_value"))[1:].tolist() == [3.0, 4.0, 2.0, 4.0]
     mean = Past(world, "mean")
     assert mean.expected(mean.column("agg_value"))[1:].tolist() == [17.0, 22.0, 2.0, 22.0]
-    usual = Past(world, "geometric mean")
-    assert usual.of_ad_hoc(np.where(quotient == 1, 0.0, quotient))[1:] == pytest.approx(
+    geometric = Past(world, "geometric mean")
+    assert geometric.by_ad_hoc(np.where(quotient == 1, 0.0, quotient))[1:] == pytest.approx(
         [120 ** (1 / 3), 60**0.5, 2.0, 60**0.5]  # of what is above 0
     )
 

@@ -1,4 +1,4 @@
-"""What `wing_dep` expects of jobs, and what it takes to rescue what is left."""
+"""Predictions of `wing_dep`, and its order by the value that is left."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sim.lineage.worth import WAITS_S, decay_columns
 from tests.policies.wing.worlds import ONE, H, job, order, recurring, with_worth
 
 
-def world(past, who, asked):
-    worth = {c: [1] * len(who) for c in ("value", "compute_s", "agg_value", "agg_compute_s")}
-    made = recurring(past, who=who, **worth)
-    at = made.stages.column_names.index("demand_tokens")
-    stages = made.stages.set_column(at, "demand_tokens", pa.array([1.0, *asked]))
-    tables = {n: getattr(made, n) for n in ("jobs", "tasks", "history")}
+def world(past, jobs_of, demands):
+    worth = {c: [1] * len(jobs_of) for c in ("value", "compute_s", "agg_value", "agg_compute_s")}
+    workload = recurring(past, who=jobs_of, **worth)
+    column = workload.stages.column_names.index("demand_tokens")
+    stages = workload.stages.set_column(column, "demand_tokens", pa.array([1.0, *demands]))
+    tables = {n: getattr(workload, n) for n in ("jobs", "tasks", "history")}
     return World(sim.Workload.from_tables(stages=stages, **tables).columns, ONE, 0, {})
 
 

@@ -1,4 +1,4 @@
-"""Workloads whose jobs say what they are worth, and the order that they are served in."""
+"""Workloads with values of jobs, and the order in which jobs are served."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def job(job_id, submit_h, length_h, **more):
     return {"job_id": job_id, "submit_s": submit_h * H, "stages": [stage], **more}
 
 
-def columns(n, **given):
-    """Return columns of worth; what is not given does not decay."""
-    out = {k: np.array(v, dtype=float) for k, v in given.items()}
+def columns(n, **given_columns):
+    """Return columns of values; columns that are missing do not decay."""
+    out = {k: np.array(v, dtype=float) for k, v in given_columns.items()}
     for name in DECAYED:
         whole = out.get("agg_value" if name == "rescued" else name, np.zeros(n))
         for column in decay_columns(name):
@@ -29,7 +29,7 @@ def columns(n, **given):
 
 
 def with_worth(jobs, history=(), **worth):
-    """Return a workload whose jobs say what they are worth, and a history that does."""
+    """Return a workload with values of jobs, and a history with values."""
     plain = sim.Workload.from_jobs(jobs)
     table = plain.jobs
     for name, values in columns(len(jobs), **worth).items():
@@ -38,10 +38,12 @@ def with_worth(jobs, history=(), **worth):
     if history:
         rows = [{"submit_s": -20 * H, "n_tasks": 1, "mean_task_s": H, "user": "", **h}
                 for h in history]  # fmt: skip
-        own = {k: [r[k] for r in rows] for k in rows[0]}
-        given = {k: own.pop(k) for k in ("value", "compute_s", "agg_value", "agg_compute_s")}
-        own["finish_s"] = [-19 * H + i for i in range(len(rows))]
-        past = own | columns(len(rows), **given)
+        past_columns = {k: [r[k] for r in rows] for k in rows[0]}
+        worth_columns = {
+            k: past_columns.pop(k) for k in ("value", "compute_s", "agg_value", "agg_compute_s")
+        }
+        past_columns["finish_s"] = [-19 * H + i for i in range(len(rows))]
+        past = past_columns | columns(len(rows), **worth_columns)
     tables = {n: getattr(plain, n) for n in ("stages", "tasks", "job_edges", "downloads")}
     return sim.Workload.from_tables(jobs=table, **tables, **({"history": past} if past else {}))
 
