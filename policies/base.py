@@ -59,13 +59,8 @@ class Policy:
     def learns_from(self) -> tuple[str, ...]:
         """Optional parts of a workload that the policy learns from.
 
-        <<<<<<< HEAD
-                Of ``history`` and ``features`` (`sim.workload.history.available_data`); who runs the policy
-                says so where they are not there.
-        =======
-                A subset of ``history`` and ``features`` (`sim.workload.history.available_data`). The sweep reports
-                those that a workload lacks.
-        >>>>>>> 7424a768 (policies: describe policies, estimators and benchmarks in plain words)
+        A subset of ``history`` and ``features`` (`sim.workload.history.available_data`). The sweep reports
+        those that a workload lacks.
         """
         return ()
 

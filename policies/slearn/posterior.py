@@ -138,15 +138,9 @@ class Posterior(Pilots):
 class Spread:
     """Spread of task durations within a stage: mean squared coefficient of variation.
 
-    <<<<<<< HEAD
-        By the first feature of `sim.workload.history.NAMES` by which three like stages have ended,
-        else over all that have; 1, as of an exponential distribution, before any has. Stages of one
-        task or of no length say nothing.
-    =======
-        Taken by the first feature of `sim.workload.history.NAMES` with three similar finished stages,
-        else over all finished stages; 1, as of an exponential distribution, before any. Stages of one
-        task or of zero length do not count.
-    >>>>>>> 7424a768 (policies: describe policies, estimators and benchmarks in plain words)
+    Taken by the first feature of `sim.workload.history.NAMES` with three similar finished stages,
+    else over all finished stages; 1, as of an exponential distribution, before any. Stages of one
+    task or of zero length do not count.
     """
 
     def __init__(self, world: World, codes: list[list[int]]) -> None:
