@@ -22,7 +22,7 @@ from sim.base.parameters import describe_type, type_hints
 from sweep.cli.overview import overview
 from sweep.cli.verbs import VERBS
 from sweep.grid.options import Options, bundled
-from sweep.stats.metric_format import in_order, style
+from sweep.stats.metric_format import sort_metrics, style
 
 OPTIONS = Options()
 
@@ -117,7 +117,7 @@ def _metrics() -> str:
     parts = ["# Metrics", "", "Fractions are shown times 100. How each is computed stands below."]
     known = sim.metrics.METRICS
     family = ""
-    for name in in_order([*sim.metrics.names(), "utilization_cpu"]):
+    for name in sort_metrics([*sim.metrics.names(), "utilization_cpu"]):
         how = style(name)
         if how.family != family:
             family = how.family

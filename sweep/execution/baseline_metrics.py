@@ -55,8 +55,8 @@ def _paired(them: ArrangedCells) -> Iterator[tuple[int, int]]:
     """Give each row that did not fail with the baseline's beside it, capacity by capacity."""
     bases = [at for at, column in enumerate(them.columns.values()) if column.is_baseline]
     for world in (w for members in them.blocks.values() for w in by_capacity(them, members)):
-        itself = world.rows[np.isin(them.column[world.rows], bases)]
-        found = [(pair.own, pair.other) for _, _, pair in pairs(them, world.rows)]
+        itself = world.rows[np.isin(them.column_index[world.rows], bases)]
+        found = [(pair.policy_rows, pair.baseline_rows) for _, _, pair in pairs(them, world.rows)]
         own, other = (np.concatenate(side) for side in zip((itself, itself), *found, strict=True))
         for at in np.argsort(other, kind="stable"):  # so that the baseline's is read once
             if not (them.failed[own[at]] or them.failed[other[at]]):

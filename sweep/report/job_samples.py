@@ -98,11 +98,11 @@ def _groups(them: ArrangedCells, members: Rows) -> Iterator[tuple[float, int, Ro
     n = len(np.unique(them.capacity[members]))
     chosen = (0, n // 2, n - 1) if n > MAX_CAPACITIES else range(n)
     for world in (one for at, one in enumerate(by_capacity(them, members)) if at in chosen):
-        rows = world.rows[np.argsort(world.place, kind="stable")]
+        rows = world.rows[np.argsort(world.seed_index, kind="stable")]
         rows = rows[~them.failed[rows]]
-        for column in np.unique(them.column[rows]).tolist():
+        for column in np.unique(them.column_index[rows]).tolist():
             if column < MAX_COLUMNS:
-                yield world.capacity, column, rows[them.column[rows] == column]
+                yield world.capacity, column, rows[them.column_index[rows] == column]
 
 
 def _n_seeds(them: ArrangedCells, groups: Sequence[Rows], cache: Cache) -> tuple[int, int]:
@@ -124,8 +124,10 @@ def _baselines(
     """Each of the rows that are wanted with the baseline's of the same pair."""
     for members in blocks:
         for _, _, both in pairs(them, members):
-            there = np.isin(both.own, wanted)
-            yield from zip(both.own[there].tolist(), both.other[there].tolist(), strict=True)
+            there = np.isin(both.policy_rows, wanted)
+            yield from zip(
+                both.policy_rows[there].tolist(), both.baseline_rows[there].tolist(), strict=True
+            )
 
 
 class _Reader:

@@ -15,7 +15,7 @@ from sim.base.columns import from_numpy, to_numpy
 from sim.base.errors import InputError
 from sweep.stats.arrange import group_ids
 from sweep.stats.cell_columns import NOT_METRICS, Rows, factorize, text, to_float64
-from sweep.stats.metric_format import in_order
+from sweep.stats.metric_format import sort_metrics
 from sweep.store.folder import SweepFolder
 
 SAME, CHANGED, ONLY_A, ONLY_B = "same", "changed", "only in A", "only in B"
@@ -92,7 +92,7 @@ def match(a: SweepFolder, b: SweepFolder, labels: Sequence[str], but: Sequence[s
     same_key, verdict = _so_far(heads, rows)
     skip = {*NOT_METRICS, *labels, *but}
     names = [n for folder in folders for n in _metrics(folder) if n not in skip]
-    names = in_order(list(dict.fromkeys(names)))
+    names = sort_metrics(list(dict.fromkeys(names)))
     of_both = verdict == VERDICTS.index(SAME)
     for name in names:
         verdict[_metric(folders, rows, name, of_both).differs] = VERDICTS.index(CHANGED)

@@ -109,7 +109,7 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
 
 def column_lines(column: Column) -> list[str]:
     """Heading of a column: the policy, what tells its variants apart, `BASELINE`."""
-    return [*column.words, *([BASELINE] if column.is_baseline else [])]
+    return [*column.name_parts, *([BASELINE] if column.is_baseline else [])]
 
 
 def capacity_text(block: Block, capacity: int) -> str:

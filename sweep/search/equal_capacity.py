@@ -117,7 +117,7 @@ def _end(row: Row, end: float) -> str:
 
 def _metrics(them: ArrangedCells, chosen: Sequence[str]) -> list[str]:
     """Choose what to compare: what is shown, if that is chosen, or what is usual."""
-    known = [name for name in (chosen or USUAL) if name in them.names and style(name).better]
+    known = [name for name in (chosen or USUAL) if name in them.metrics and style(name).better]
     own = [name for name in known if name not in METRICS or not METRICS[name].against_baseline]
     return [name for name in own if _varies(them.values(name))]
 
@@ -138,7 +138,7 @@ def _rows(them: ArrangedCells, members: Rows, metric: str) -> Iterator[dict[str,
             if there.any():
                 cells[column][world.capacity] = seeds[there], values[there]
     for column, of_column in cells.items():
-        base = them.bases[column]
+        base = them.baselines[column]
         if base is None or base not in cells or len(of_column) < 2:
             continue
         at = WHOLE if WHOLE in cells[base] else max(cells[base])

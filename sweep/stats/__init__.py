@@ -1,7 +1,7 @@
-"""How sure the numbers of a sweep are.
+"""Statistics of a sweep: confidence intervals, paired tests, the correction for many tests.
 
-`interval` and `intervals` are of one policy over its seeds; `difference` and `ratio` compare two
-policies that met the same (trace, seed) pairs; `holm` corrects for comparing many.
+`interval` and `intervals` average one policy over its seeds; `difference` and `ratio` compare two
+policies on the (trace, seed) pairs that both ran; `holm` corrects for comparing many.
 """
 
 from sweep.stats.inference import (

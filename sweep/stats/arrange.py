@@ -1,4 +1,4 @@
-"""Cells of a sweep in order: the columns and blocks of its tables, and the rows of each."""
+"""Group the rows of ``cells.parquet`` for tables: a column a policy, a block a trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.evaluators import NO_POLICY
 from sweep.stats import metric_format
 from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows, cell_key, factorize, text, to_float64
 
-_OF_COLUMN = ("policy.", "evaluator.")
+_POLICY_PREFIXES = ("policy.", "evaluator.")
 
 Settings = tuple[tuple[str, str], ...]
 Identity = tuple[str, ...]
@@ -25,113 +25,126 @@ Identity = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Column:
-    """A policy as the tables show it, with the swept parameters that tell its variants apart."""
+    """A column of the tables: a policy and the swept parameters that distinguish its variants."""
 
     policy: str
     parameters: tuple[str, ...]
     is_baseline: bool
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """Policy, if there is one, and parameters."""
+    def name_parts(self) -> tuple[str, ...]:
+        """Policy, unless the cells have none, and parameters."""
         has_name = self.policy != NO_POLICY or not self.parameters
         return (self.policy, *self.parameters) if has_name else self.parameters
 
     @property
     def label(self) -> str:
-        """One line, such as ``las levels=5``."""
-        return " ".join(self.words)
+        """Name on one line, such as ``las levels=5``."""
+        return " ".join(self.name_parts)
 
 
 @dataclass(frozen=True)
 class ArrangedCells:
-    """The rows of ``cells.parquet`` in columns, and where each stands."""
+    """Cells of a sweep with the column, block, capacity and seed of each row."""
 
     cells: pa.Table
     swept: list[str]  # columns swept besides policy, trace, capacity and seed
     columns: dict[Identity, Column]  # by policy and swept parameters, as text
-    column: Rows  # each row's position among `columns`
-    bases: list[int | None]  # see `bases_of`
-    blocks: dict[tuple[str, Settings], Rows]  # rows by trace and the world's settings
-    names: list[str]  # of the metrics, in the order shown
-    trace: Rows  # each row's trace, numbered in the order of their names
+    column_index: Rows  # each row's position among `columns`
+    baselines: list[int | None]  # of each column, see `match_baselines`
+    blocks: dict[tuple[str, Settings], Rows]  # rows by trace and the other swept settings
+    metrics: list[str]  # names, in the order shown
+    trace_index: Rows  # each row's trace, numbered in alphabetical order
     capacity: F8
     seed: Rows
     failed: Mask
 
     def values(self, name: str, rows: Rows | slice = slice(None)) -> F8:
-        """Return a metric of rows, NaN where a cell failed or it does not apply."""
+        """Return a metric of these rows, NaN where a cell failed or the metric does not apply."""
         return np.where(self.failed[rows], math.nan, to_float64(self.cells, name)[rows])
 
-    def row(self, at: int) -> dict[str, Any]:
-        """Return a row by name, without metrics."""
-        known = {*NOT_METRICS, *self.swept}
-        names = [name for name in self.cells.column_names if name in known]
-        return {name: self.cells.column(name)[at].as_py() for name in names}
+    def row(self, row: int) -> dict[str, Any]:
+        """Return a row as a dictionary without its metrics."""
+        label_columns = {*NOT_METRICS, *self.swept}
+        names = [name for name in self.cells.column_names if name in label_columns]
+        return {name: self.cells.column(name)[row].as_py() for name in names}
 
-    def key(self, at: int) -> str:
+    def key(self, row: int) -> str:
         """Return a cell's key."""
-        return cell_key(self.cells, at)
+        return cell_key(self.cells, row)
 
 
 def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> ArrangedCells:
-    """Put cells in order; see `sweep.stats.summary.summarise` for the arguments."""
+    """Group cells into columns and blocks.
+
+    Parameters
+    ----------
+    cells : pa.Table
+        A row a cell (``cells.parquet``).
+    swept : sequence of str
+        Keys that the sweep varies.
+    baseline : str, optional
+        A policy, or the label of one of its variants.
+    """
     swept = [key for key in swept if key in cells.column_names and key not in AXES]
-    names = [n for n in cells.column_names if n not in {*NOT_METRICS, *swept}]
-    names = metric_format.in_order([n for n in names if _is_number(cells.schema.field(n).type)])
-    of_policy = [key for key in swept if key.startswith(_OF_COLUMN)]
-    of_block = [key for key in swept if not key.startswith(_OF_COLUMN)]
-    heads, number = _heads(cells, ["policy", *of_policy])
-    columns, placed = build_columns(heads, of_policy, baseline)
-    worlds, world = _heads(cells, ["trace", *of_block])
+    metrics = [n for n in cells.column_names if n not in {*NOT_METRICS, *swept}]
+    metrics = metric_format.sort_metrics(
+        [n for n in metrics if _is_number(cells.schema.field(n).type)]
+    )
+    policy_keys = [key for key in swept if key.startswith(_POLICY_PREFIXES)]
+    block_keys = [key for key in swept if not key.startswith(_POLICY_PREFIXES)]
+    column_labels, column_ids = _heads(cells, ["policy", *policy_keys])
+    columns, column_of = build_columns(column_labels, policy_keys, baseline)
+    block_labels, block_ids = _heads(cells, ["trace", *block_keys])
     blocks: dict[tuple[str, Settings], Rows] = {}
-    for head, rows in zip(worlds, split_by_id(world), strict=True):
-        settings = tuple((key, text(head[key])) for key in of_block if head[key] is not None)
-        blocks[str(head["trace"]), settings] = rows
-    traces, of_trace = factorize(cells.column("trace"))
-    rank = np.empty(len(traces), np.int64)
-    rank[sorted(range(len(traces)), key=lambda k: str(traces[k]))] = np.arange(len(traces))
-    statuses, of_status = factorize(cells.column("status"))
+    for labels, rows in zip(block_labels, split_by_id(block_ids), strict=True):
+        settings = tuple((key, text(labels[key])) for key in block_keys if labels[key] is not None)
+        blocks[str(labels["trace"]), settings] = rows
+    traces, trace_codes = factorize(cells.column("trace"))
+    trace_rank = np.empty(len(traces), np.int64)
+    trace_rank[sorted(range(len(traces)), key=lambda k: str(traces[k]))] = np.arange(len(traces))
+    statuses, status_codes = factorize(cells.column("status"))
     return ArrangedCells(
         cells=cells,
         swept=swept,
         columns=columns,
-        column=np.array(placed, np.int64)[number],
-        bases=match_baselines(columns),
+        column_index=np.array(column_of, np.int64)[column_ids],
+        baselines=match_baselines(columns),
         blocks=blocks,
-        names=names,
-        trace=rank[of_trace],
+        metrics=metrics,
+        trace_index=trace_rank[trace_codes],
         capacity=to_float64(cells, "capacity"),
         seed=to_numpy(cells.column("seed").combine_chunks()).astype(np.int64, copy=False),
-        failed=np.isin(of_status, [k for k, value in enumerate(statuses) if value == "failed"]),
+        failed=np.isin(status_codes, [k for k, value in enumerate(statuses) if value == "failed"]),
     )
 
 
 def _heads(cells: pa.Table, names: Sequence[str]) -> tuple[list[dict[str, Any]], Rows]:
-    """Give what rows have in some columns, by first appearance, and of each row which it is."""
-    codes = (factorize(cells.column(name)) for name in names)
-    number = group_ids([(len(values), which) for values, which in codes])
-    first = np.unique(number, return_index=True)[1].tolist()
-    return [{n: cells.column(n)[at].as_py() for n in names} for at in first], number
+    """Return the distinct combinations of some columns, first seen first, and each row's index."""
+    encoded = (factorize(cells.column(name)) for name in names)
+    ids = group_ids([(len(values), codes) for values, codes in encoded])
+    first_rows = np.unique(ids, return_index=True)[1].tolist()
+    return [{n: cells.column(n)[row].as_py() for n in names} for row in first_rows], ids
 
 
 def group_ids(columns: Sequence[tuple[int, Rows]]) -> Rows:
-    """Give rows that are alike in all columns one number, by first appearance.
+    """Assign a number to each row by its values in all columns: equal rows share one.
 
-    A column is how many values it has, and which of these each row has.
+    Numbers ascend in the order of first appearance. A column is a pair: the number of its distinct
+    values, and the code of each row's value.
     """
-    number = np.zeros(len(columns[0][1]), np.int64)
+    ids = np.zeros(len(columns[0][1]), np.int64)
     for size, codes in columns:
-        # numbered anew after each column, so that no product is too large
-        found = pa.array(number * size + codes).dictionary_encode()
-        number = to_numpy(found.indices).astype(np.int64)
-    return number
+        # renumbered after each column, so that no product overflows
+        encoded = pa.array(ids * size + codes).dictionary_encode()
+        ids = to_numpy(encoded.indices).astype(np.int64)
+    return ids
 
 
-def split_by_id(number: Rows) -> list[Rows]:
-    """Part rows by their number, ascending."""
-    order = np.argsort(number, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(number[order])) + 1) if len(number) else []
+def split_by_id(ids: Rows) -> list[Rows]:
+    """Split row numbers by group id, ascending."""
+    order = np.argsort(ids, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(ids[order])) + 1) if len(ids) else []
 
 
 @dataclass(frozen=True)
@@ -140,40 +153,40 @@ class CapacityGroup:
 
     capacity: float
     rows: Rows
-    place: Rows  # of each row, its seed's among those that are there, ascending
+    seed_index: Rows  # of each row: the position of its seed among the seeds here, ascending
     n_seeds: int
 
-    def by_seed(self, them: ArrangedCells, name: str) -> F8:
-        """Values of a metric, (n_seeds, n_columns); NaN for none."""
-        values = np.full((self.n_seeds, len(them.columns)), math.nan)
-        values[self.place, them.column[self.rows]] = them.values(name, self.rows)
+    def by_seed(self, arranged: ArrangedCells, name: str) -> F8:
+        """Return a metric as an (n_seeds, n_columns) array; NaN where there is no value."""
+        values = np.full((self.n_seeds, len(arranged.columns)), math.nan)
+        values[self.seed_index, arranged.column_index[self.rows]] = arranged.values(name, self.rows)
         return values
 
 
-def by_capacity(them: ArrangedCells, members: Rows) -> Iterator[CapacityGroup]:
-    """Part the rows of a block by capacity, ascending."""
-    for capacity in np.unique(them.capacity[members]).tolist():
-        rows = members[them.capacity[members] == capacity]
-        seeds, place = np.unique(them.seed[rows], return_inverse=True)
-        yield CapacityGroup(capacity, rows, place, len(seeds))
+def by_capacity(arranged: ArrangedCells, block_rows: Rows) -> Iterator[CapacityGroup]:
+    """Split the rows of a block by capacity, ascending."""
+    for capacity in np.unique(arranged.capacity[block_rows]).tolist():
+        rows = block_rows[arranged.capacity[block_rows] == capacity]
+        seeds, seed_index = np.unique(arranged.seed[rows], return_inverse=True)
+        yield CapacityGroup(capacity, rows, seed_index, len(seeds))
 
 
 def build_columns(
-    rows: Sequence[Mapping[str, Any]], of_policy: Sequence[str], baseline: str | None
+    rows: Sequence[Mapping[str, Any]], policy_keys: Sequence[str], baseline: str | None
 ) -> tuple[dict[Identity, Column], list[int]]:
-    """Columns by identity, and which of them each row is of.
+    """Return the columns by identity, and the column number of each row.
 
-    Policies stand by first appearance, the variants of each together. The baseline is a policy, or
-    one variant of it by its label.
+    Policies are in the order of first appearance, the variants of each together. The baseline is a
+    policy, or one variant of it by its label.
     """
-    identities = [(str(row["policy"]), *(text(row[key]) for key in of_policy)) for row in rows]
-    seen: dict[str, dict[Identity, Mapping[str, Any]]] = {}
+    identities = [(str(row["policy"]), *(text(row[key]) for key in policy_keys)) for row in rows]
+    variants_of: dict[str, dict[Identity, Mapping[str, Any]]] = {}
     for identity, row in zip(identities, rows, strict=True):
-        seen.setdefault(identity[0], {}).setdefault(identity, row)
+        variants_of.setdefault(identity[0], {}).setdefault(identity, row)
     columns: dict[Identity, Column] = {}
-    for policy, variants in seen.items():
+    for policy, variants in variants_of.items():
         differing = [
-            key for key in of_policy if len({text(row[key]) for row in variants.values()}) > 1
+            key for key in policy_keys if len({text(row[key]) for row in variants.values()}) > 1
         ]
         for identity, row in variants.items():
             parameters = tuple(
@@ -183,50 +196,59 @@ def build_columns(
             )
             label = Column(policy, parameters, False).label
             columns[identity] = Column(policy, parameters, baseline in (policy, label))
-    position = {identity: at for at, identity in enumerate(columns)}
+    position = {identity: index for index, identity in enumerate(columns)}
     return columns, [position[identity] for identity in identities]
 
 
 def match_baselines(columns: Mapping[Identity, Column]) -> list[int | None]:
-    """Say of each column with which it is compared: None of the baseline, and without one.
+    """Map each column to the column of its baseline: None for a baseline, and without one.
 
-    Of several settings of the baseline that is the one which agrees in what both have.
+    If the baseline has several settings, it is the one that agrees with the column in all
+    parameters that both have.
     """
     identities = list(columns)
-    baselines = [at for at, column in enumerate(columns.values()) if column.is_baseline]
+    baselines = [index for index, column in enumerate(columns.values()) if column.is_baseline]
 
-    def base(at: int) -> int | None:
-        if at in baselines or len(baselines) == 1:
-            return None if at in baselines else baselines[0]
-        alike = (other for other in baselines if _agree(identities[at], identities[other]))
-        return next(alike, None)
+    def baseline_of(index: int) -> int | None:
+        if index in baselines or len(baselines) == 1:
+            return None if index in baselines else baselines[0]
+        matching = (
+            candidate for candidate in baselines if _agree(identities[index], identities[candidate])
+        )
+        return next(matching, None)
 
-    return [base(at) for at in range(len(identities))]
+    return [baseline_of(index) for index in range(len(identities))]
 
 
-def _agree(own: Identity, other: Identity) -> bool:
-    """Tell whether two policies have the same values of what both have."""
-    return all(a == b or "" in (a, b) for a, b in zip(own[1:], other[1:], strict=True))
+def _agree(first: Identity, second: Identity) -> bool:
+    """Tell whether two policies have equal values of all parameters that both have."""
+    return all(x == y or "" in (x, y) for x, y in zip(first[1:], second[1:], strict=True))
 
 
 def check_baseline(columns: Mapping[Identity, Column], baseline: str) -> None:
-    """Refuse a baseline that is not there, and one of whose settings none can be told to be it."""
+    """Reject a baseline that is not swept, and one with several settings that leave it open."""
     labels = {identity: column.label for identity, column in columns.items()}
-    bases = [identity for identity, column in columns.items() if column.is_baseline]
-    if not bases:
+    baselines = [identity for identity, column in columns.items() if column.is_baseline]
+    if not baselines:
         policies = [column.policy for column in columns.values()]
         raise InputError(
             unknown("baseline", baseline, list(dict.fromkeys([*policies, *labels.values()])))
             + "; the baseline is one of the policies that are swept",
             rule="unknown baseline",
         )
-    others = [identity for identity in columns if identity not in bases]
-    unclear = [one for one in others if sum(_agree(one, base) for base in bases) > 1]
-    if len(bases) > 1 and (unclear or not others):
-        settings = [labels[base] for base in bases]
-        why = f", and {labels[unclear[0]]} could be compared with any" if unclear else ""
+    other_policies = [identity for identity in columns if identity not in baselines]
+    ambiguous = [
+        identity
+        for identity in other_policies
+        if sum(_agree(identity, variant) for variant in baselines) > 1
+    ]
+    if len(baselines) > 1 and (ambiguous or not other_policies):
+        settings = [labels[variant] for variant in baselines]
+        why = (
+            f", and {labels[ambiguous[0]]} could be compared with any of them" if ambiguous else ""
+        )
         raise InputError(
-            f"baseline={baseline} has {len(bases)} settings{why}: name one as the tables do, "
+            f"baseline={baseline} has {len(baselines)} settings{why}: choose one, such as "
             f"baseline='{settings[0]}'; valid: {', '.join(settings)}",
             rule="which baseline",
         )
@@ -238,32 +260,32 @@ def _is_number(kind: pa.DataType) -> bool:
     )
 
 
-def machines(them: ArrangedCells, rows: Rows) -> str:
-    """Say how large the clusters of rows are; empty if that is not known."""
-    if "n_machines" not in them.cells.column_names:
+def machines_text(arranged: ArrangedCells, rows: Rows) -> str:
+    """Write the size of the rows' clusters, such as ``41 machines``; empty if it is not known."""
+    if "n_machines" not in arranged.cells.column_names:
         return ""
-    counts = to_float64(them.cells, "n_machines")[rows]
+    counts = to_float64(arranged.cells, "n_machines")[rows]
     counts = counts[~np.isnan(counts)]
     if not len(counts):
         return ""
     low, high = float(counts.min()), float(counts.max())
-    number = _count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
-    unit = "slot" if _any(them.cells, "is_pool", rows) else "machine"
+    number = _format_count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
+    unit = "slot" if _any(arranged.cells, "is_pool", rows) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
 
 
-def is_counted(them: ArrangedCells, rows: Rows) -> bool:
-    """Tell whether any of these clusters was asked for by its number of machines."""
-    return "n_machines" in them.cells.column_names and _any(them.cells, "is_counted", rows)
+def is_counted(arranged: ArrangedCells, rows: Rows) -> bool:
+    """Tell whether any of these clusters is configured by its number of machines."""
+    return "n_machines" in arranged.cells.column_names and _any(arranged.cells, "is_counted", rows)
 
 
 def _any(cells: pa.Table, name: str, rows: Rows) -> bool:
-    """Tell whether a column says so of any row."""
+    """Tell whether a column of flags is true in any of the rows."""
     if name not in cells.column_names:  # of an older version
         return False
     return bool(to_numpy(cells.column(name).combine_chunks())[rows].any())
 
 
-def _count(n: float) -> str:
-    """Write a number of machines, of which one may be cut."""
+def _format_count(n: float) -> str:
+    """Write a number of machines, the last of which may be a fraction."""
     return f"{n:,.0f}" if n.is_integer() else f"{n:,.2f}"

@@ -1,4 +1,4 @@
-"""Columns of ``cells.parquet``: their names, which are metrics, how values are read and written."""
+"""Columns of ``cells.parquet``: names of axes, flags and metrics; read and format their values."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ ABOUT = ("is_pool", "is_counted")
 """Columns of flags: the cluster is a pool of slots; its configuration states a count."""
 NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key", *ABOUT))
 ALL_METRICS = "all"
-"""In place of the names of metrics to show."""
+"""Value of ``metrics=`` that shows every metric."""
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
-"""Numbers of rows, or a number a row."""
+"""Row numbers, or one number per row."""
 
 
 def table_options(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Take out of ``config.yaml`` what tables of the cells are made by."""
+    """Return the keyword arguments of tables of cells, from ``config.yaml``."""
     is_fixed = bool(config.get("is_fixed"))
     return {"swept": config["swept"], "baseline": config["baseline"], "is_fixed": is_fixed}
 
 
 def chosen_metrics(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the metrics to show; empty where no names were given."""
+    """Return the names of the metrics to show; empty if the configuration names none."""
     chosen = tuple(config["metrics"] or ())
     return () if ALL_METRICS in chosen else chosen
 
 
 def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
-    """Leave out the metrics that are not among those to show, if there are such."""
+    """Drop the metrics that the configuration does not show."""
     chosen = chosen_metrics(config)
     if not chosen:
         return cells
@@ -46,14 +46,14 @@ def shown_metrics(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table:
     return cells.select([name for name in cells.column_names if name in keep])
 
 
-def cell_key(cells: pa.Table, at: int) -> str:
-    """Return a cell's key, which a table may hold as bytes."""
-    key = cells.column("key")[at].as_py()
+def cell_key(cells: pa.Table, row: int) -> str:
+    """Return a cell's key as hexadecimal text; a table may hold it as bytes."""
+    key = cells.column("key")[row].as_py()
     return key.hex() if isinstance(key, bytes) else str(key)
 
 
 def factorize(column: pa.ChunkedArray) -> tuple[list[Any], Rows]:
-    """Return the values of a column, each once, and of each row which it is."""
+    """Encode a column: its distinct values, and each row's index into them."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode(null_encoding="encode")
     elif column.num_chunks > 1:
@@ -74,7 +74,7 @@ def to_float64(cells: pa.Table, name: str) -> F8:
 
 
 def text(value: object) -> str:
-    """Write a label: shortest text that reads back the same; nothing for None."""
+    """Write a value as a label: the shortest text that parses to it again; empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool | list | dict):

@@ -1,4 +1,4 @@
-"""Every policy against the baseline, by the (trace, seed) pairs that both met."""
+"""Comparisons of every policy with the baseline, paired by trace and seed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Contrast = tuple[str, Statistic]
 
 NOWHERE = -1
 ALL_TRACES = ""
-"""In place of a trace's name where the pairs of all traces are taken together."""
+"""Name of the trace in rows that pool the pairs of all traces."""
 
 _USUAL: tuple[Contrast, ...] = (
     ("jct_speedup_mean", "ratio"),
@@ -51,10 +51,10 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Pairs:
-    """Rows of the two that are compared, side by side, and the number of each pair's trace."""
+    """Rows of a policy and of its baseline, pair by pair, and each pair's trace number."""
 
-    own: Rows
-    other: Rows
+    policy_rows: Rows
+    baseline_rows: Rows
     traces: Rows
 
 
@@ -66,23 +66,26 @@ def compare(
     chosen: Sequence[str] = (),
     is_fixed: bool = False,
 ) -> pa.Table | None:
-    """Compare each policy with the baseline, wherever both ran.
+    """Compare each policy with the baseline on all pairs that both ran.
 
-    Where everything `is_fixed`, so that no seed changes anything, one pair is exact.
+    If `is_fixed`, no seed changes anything, so that one pair is exact.
     """
     if baseline is None:
         return None
-    them = arrange(cells, swept, baseline)
-    contrasts = _contrasts(them, chosen)
-    labels = [column.label for column in them.columns.values()]
+    arranged = arrange(cells, swept, baseline)
+    contrasts = _contrasts(arranged, chosen)
+    labels = [column.label for column in arranged.columns.values()]
     compared: list[dict[str, Any]] = []
-    for (trace, settings), members in _worlds(them):
-        about = {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings)}
+    for (trace, settings), block_rows in _worlds(arranged):
+        block_labels = {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings)}
         table: list[dict[str, Any]] = []
-        for capacity, column, both in pairs(them, members):
-            of = {**about, "capacity": capacity, "policy": labels[column]}
-            fitting = contrasts if trace != ALL_TRACES else filter(_is_of_any_trace, contrasts)
-            table += [of | _row(them, contrast, both, trace == ALL_TRACES) for contrast in fitting]
+        for capacity, column, paired_rows in pairs(arranged, block_rows):
+            row_labels = {**block_labels, "capacity": capacity, "policy": labels[column]}
+            applicable = contrasts if trace != ALL_TRACES else filter(_is_of_any_trace, contrasts)
+            table += [
+                row_labels | _row(arranged, contrast, paired_rows, trace == ALL_TRACES)
+                for contrast in applicable
+            ]
             if is_fixed:
                 table = [row | ({"test": EXACT} if row["n_pairs"] == 1 else {}) for row in table]
         table = [row for row in table if not math.isnan(row["estimate"])]
@@ -91,16 +94,16 @@ def compare(
     return columns.table_from_rows(compared, SCHEMA) if compared else None
 
 
-def _contrasts(them: ArrangedCells, chosen: Sequence[str]) -> list[Contrast]:
-    """Choose what to compare, and how: the usual, or of each metric what suits its kind."""
-    there = ((name, (v := them.values(name))[~np.isnan(v)]) for name in them.names)
-    known = {name: bool((v != v[:1]).any()) for name, v in there if len(v)}
-    # what is the same everywhere is left out, unless there is nothing else: then all tie
-    varies = {name for name, differs in known.items() if differs} or {*known}
+def _contrasts(arranged: ArrangedCells, chosen: Sequence[str]) -> list[Contrast]:
+    """Choose the metrics to compare, and by ratio or difference: `_USUAL`, or by kind of metric."""
+    present = ((name, (v := arranged.values(name))[~np.isnan(v)]) for name in arranged.metrics)
+    varies_by_metric = {name: bool((v != v[:1]).any()) for name, v in present if len(v)}
+    # metrics that are equal everywhere are left out, unless there are no others: then all tie
+    varies = {name for name, differs in varies_by_metric.items() if differs} or {*varies_by_metric}
     usual = [contrast for contrast in _USUAL if contrast[0] in varies]
     if not chosen and usual:
         return usual
-    names = [name for name in (chosen or them.names) if name in varies and style(name).better]
+    names = [name for name in (chosen or arranged.metrics) if name in varies and style(name).better]
     shown = names if chosen else names[:2]
     return [contrast for name in shown for contrast in _statistics(name)]
 
@@ -114,7 +117,7 @@ def _statistics(metric: str) -> list[Contrast]:
 
 
 def _is_of_any_trace(contrast: Contrast) -> bool:
-    """Tell whether a mean over traces makes sense: seconds of one are no seconds of another."""
+    """Tell whether a mean over traces makes sense: seconds of two traces do not compare."""
     return contrast[1] == "ratio" or is_fraction(contrast[0])
 
 
@@ -122,44 +125,56 @@ def _is_against_baseline(metric: str) -> bool:
     return metric in METRICS and METRICS[metric].against_baseline
 
 
-def _worlds(them: ArrangedCells) -> Iterator[tuple[tuple[str, Settings], Rows]]:
-    """Blocks; before those of several traces under the same settings, all of these together."""
-    by_settings = sorted(them.blocks.items(), key=lambda item: item[0][1])
-    for settings, group in groupby(by_settings, key=lambda item: item[0][1]):
-        blocks = list(group)
+def _worlds(arranged: ArrangedCells) -> Iterator[tuple[tuple[str, Settings], Rows]]:
+    """Yield blocks; if several traces share settings, first their rows pooled as one block."""
+    by_settings = sorted(arranged.blocks.items(), key=lambda item: item[0][1])
+    for settings, same_settings in groupby(by_settings, key=lambda item: item[0][1]):
+        blocks = list(same_settings)
         if len(blocks) > 1:
-            yield (ALL_TRACES, settings), np.concatenate([members for _, members in blocks])
+            yield (ALL_TRACES, settings), np.concatenate([block_rows for _, block_rows in blocks])
         yield from blocks
 
 
-def pairs(them: ArrangedCells, members: Rows) -> Iterator[tuple[float, int, Pairs]]:
-    """Pairs with the baseline by capacity, ascending, and column: of the same trace and seed."""
-    for world in by_capacity(them, members):
-        column = them.column[world.rows]
-        trace_and_seed = them.trace[world.rows] * world.n_seeds + world.place
-        known, pair = np.unique(trace_and_seed, return_inverse=True)
-        rows = np.full((len(them.columns), len(known)), NOWHERE)
-        rows[column, pair] = world.rows
-        for at in np.unique(column).tolist():
-            base = them.bases[at]
-            if base is not None and (rows[base] != NOWHERE).any():
-                both = rows[[at, base]]
-                own, other = both[:, (both != NOWHERE).all(axis=0)]
-                yield world.capacity, at, Pairs(own, other, them.trace[own])
+def pairs(arranged: ArrangedCells, block_rows: Rows) -> Iterator[tuple[float, int, Pairs]]:
+    """Yield capacity (ascending), column, and the pairs of its rows with the baseline's rows.
+
+    The two rows of a pair have the same trace and seed.
+    """
+    for group in by_capacity(arranged, block_rows):
+        column = arranged.column_index[group.rows]
+        trace_and_seed = arranged.trace_index[group.rows] * group.n_seeds + group.seed_index
+        pair_ids, pair = np.unique(trace_and_seed, return_inverse=True)
+        rows = np.full((len(arranged.columns), len(pair_ids)), NOWHERE)
+        rows[column, pair] = group.rows
+        for column_ in np.unique(column).tolist():
+            baseline = arranged.baselines[column_]
+            if baseline is not None and (rows[baseline] != NOWHERE).any():
+                row_pairs = rows[[column_, baseline]]
+                policy_rows, baseline_rows = row_pairs[:, (row_pairs != NOWHERE).all(axis=0)]
+                yield (
+                    group.capacity,
+                    column_,
+                    Pairs(policy_rows, baseline_rows, arranged.trace_index[policy_rows]),
+                )
 
 
-def _row(them: ArrangedCells, contrast: Contrast, both: Pairs, several: bool) -> dict[str, Any]:
+def _row(
+    arranged: ArrangedCells, contrast: Contrast, paired_rows: Pairs, is_stratified: bool
+) -> dict[str, Any]:
     metric, statistic = contrast
-    own, other = them.values(metric, both.own), them.values(metric, both.other)
-    traces = both.traces if several else None
+    values, baseline_values = (
+        arranged.values(metric, paired_rows.policy_rows),
+        arranged.values(metric, paired_rows.baseline_rows),
+    )
+    traces = paired_rows.traces if is_stratified else None
     if statistic == "difference":
-        paired = stats.difference(own, other, traces)
+        paired = stats.difference(values, baseline_values, traces)
     elif _is_against_baseline(metric):
-        paired = stats.ratio(own, np.where(np.isnan(other), np.nan, 1.0), traces)
+        paired = stats.ratio(values, np.where(np.isnan(baseline_values), np.nan, 1.0), traces)
     elif style(metric).better == "higher":
-        paired = stats.ratio(own, other, traces)
+        paired = stats.ratio(values, baseline_values, traces)
     else:
-        paired = stats.ratio(other, own, traces)
+        paired = stats.ratio(baseline_values, values, traces)
     return {
         "metric": metric,
         "statistic": statistic,

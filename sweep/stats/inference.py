@@ -1,15 +1,15 @@
-"""Means over seeds, how sure they are; two policies compared on the (trace, seed) pairs both met.
+"""Confidence intervals of means over seeds, and paired tests of two policies.
 
 One model serves intervals and tests, so that they agree: an interval leaves 0 (or 1×) out exactly
 where p is below 5 %. It is Student's, on the differences of the pairs, or on the logarithms of
-their ratios. If two policies did the same but for chance, who has the larger value of a pair is a
-toss of a coin, and the differences are symmetric about 0: there Student's test keeps its level, or
+their ratios. If two policies differ by chance alone, a coin toss decides which has the larger value
+of a pair, and the differences are symmetric about 0: there Student's test keeps its level, or
 stays below it, for few pairs and heavy tails too (Efron, *Journal of the American Statistical
-Association* 64, 1969). `docs/decisions/0011-one-test.md` has what was measured.
+Association* 64, 1969). `docs/decisions/0011-one-test.md` has the measurements.
 
-Pairs of several traces are not of one distribution. Each trace's own seeds tell how its mean varies
-and the shares are added up, with Welch's and Satterthwaite's degrees of freedom; so the interval is
-about these traces and no others. Of one trace that is Student's interval again.
+Pairs of several traces do not have one distribution. The variance of each trace's mean is estimated
+from its own seeds, and these are added, with Welch's and Satterthwaite's degrees of freedom; so the
+interval is about these traces and no others. For one trace that is Student's interval again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from sim.base.arrays import F8, I8, Mask
 CONFIDENCE = 0.95
 
 ROUNDING = 1e-12
-"""Values that are as near, relative to their size, are the same."""
+"""Relative difference up to which two values count as equal."""
 
 
 def interval(values: Sequence[float] | ArrayLike) -> tuple[float, float, float]:
-    """Mean of a metric over seeds with its 95 % confidence interval.
+    """Compute the mean of a metric over seeds and its 95 % confidence interval.
 
-    The seeds are taken as independent draws, so the interval is Student's:
+    Seeds are independent draws, so the interval is Student's:
     ``mean ± t(0.975, n − 1) · s / √n`` with ``s`` the sample standard deviation
     (``n − 1`` in its denominator).
     """
@@ -42,26 +42,29 @@ def interval(values: Sequence[float] | ArrayLike) -> tuple[float, float, float]:
 
 
 def intervals(values: F8) -> tuple[F8, F8, I8]:
-    """Do `interval` for many metrics at once; 0 where all values are the same but for rounding."""
+    """Compute `interval` for many metrics: means, half-widths, counts of values.
+
+    The half-width is 0 where all values are equal but for rounding.
+    """
     present = ~np.isnan(values)
     n = present.sum(axis=0).astype(np.int64)
     mean = np.full(values.shape[1], math.nan)
     half = np.full(values.shape[1], math.nan)
-    some = n > 0
+    has_values = n > 0
     with np.errstate(invalid="ignore"):  # inf - inf: an infinite mean has no interval
-        mean[some] = np.where(present, values, 0.0).sum(axis=0)[some] / n[some]
-        several = n > 1
-        if several.any():
-            deviation = np.where(present, values - mean, 0.0)[:, several]
-            variance = (deviation**2).sum(axis=0) / (n[several] - 1)
-            half[several] = _t_quantile(n[several] - 1) * np.sqrt(variance / n[several])
+        mean[has_values] = np.where(present, values, 0.0).sum(axis=0)[has_values] / n[has_values]
+        has_spread = n > 1
+        if has_spread.any():
+            deviation = np.where(present, values - mean, 0.0)[:, has_spread]
+            variance = (deviation**2).sum(axis=0) / (n[has_spread] - 1)
+            half[has_spread] = _t_quantile(n[has_spread] - 1) * np.sqrt(variance / n[has_spread])
             size = np.where(present, np.abs(values), 0.0).max(axis=0, initial=0.0)
             half[half <= ROUNDING * size] = 0.0
     return mean, half, n
 
 
 def _t_quantile(degrees: I8) -> F8:
-    """Two-sided 95 % quantile of Student's t, shape of `degrees`."""
+    """Compute the two-sided 95 % quantile of Student's t; it has the shape of `degrees`."""
     from scipy.special import stdtrit  # 0.3 s to import: only where there is an interval
 
     quantile: F8 = stdtrit(degrees.astype(np.float64), 0.5 + CONFIDENCE / 2)
@@ -69,10 +72,10 @@ def _t_quantile(degrees: I8) -> F8:
 
 
 MIN_PAIRS = 3
-"""Fewer pairs give neither an interval nor a test; nor does a trace with one."""
+"""Smallest number of pairs that gives an interval and a test; each trace needs at least two."""
 
 FIRST_SEEDS = 5
-"""With which whatever adds seeds begins: the spread of fewer is too often narrow by chance."""
+"""Seeds that adaptive searches start with: the spread of fewer is too often narrow by chance."""
 
 ALPHA = 0.05
 
@@ -81,48 +84,48 @@ STUDENT, EXACT, FEW, NO_RATIO = "t", "exact", "few", "no ratio"
 
 @dataclass(frozen=True)
 class Paired:
-    """What a comparison of two policies gives."""
+    """Result of a paired comparison of two policies."""
 
     estimate: float  # the mean difference, or the geometric mean of the ratios; NaN for none
     low: float  # 95 % interval; NaN with too few pairs
     high: float
     p: float  # two-sided, not corrected for other comparisons; NaN where nothing was tested
     n: int  # pairs
-    # what `p` is of: `STUDENT`; `EXACT`: every pair differs by the same, so that there is nothing
+    # `STUDENT`: Student's t; `EXACT`: all pairs have the same difference, so that there is nothing
     # to test; `FEW`: too few pairs; `NO_RATIO`: a value is 0 or infinite where the other is not
     test: str
 
 
-def same(own: F8, other: F8) -> Mask:
-    """Tell where two values are the same but for rounding; not where one is infinite or NaN."""
+def same(a: F8, b: F8) -> Mask:
+    """Compare element by element: equal but for rounding; False where one is infinite or NaN."""
     with np.errstate(invalid="ignore"):
-        equal: Mask = np.abs(own - other) <= ROUNDING * np.minimum(np.abs(own), np.abs(other))
-    return equal & np.isfinite(own) & np.isfinite(other)
+        is_same: Mask = np.abs(a - b) <= ROUNDING * np.minimum(np.abs(a), np.abs(b))
+    return is_same & np.isfinite(a) & np.isfinite(b)
 
 
-def difference(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> Paired:
-    """Compare by the mean of ``own - other``, in the metric's unit."""
-    mine, theirs = np.asarray(own, float), np.asarray(other, float)
+def difference(a: ArrayLike, b: ArrayLike, traces: ArrayLike | None = None) -> Paired:
+    """Compare by the mean of ``a - b``, in the metric's unit."""
+    first, second = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(invalid="ignore"):  # inf - inf
-        differences = mine - theirs
-    differences[same(mine, theirs)] = 0.0
+        differences = first - second
+    differences[same(first, second)] = 0.0
     return _compare(differences, traces)
 
 
-def ratio(own: ArrayLike, other: ArrayLike, traces: ArrayLike | None = None) -> Paired:
-    """Compare by the geometric mean of ``own / other``.
+def ratio(a: ArrayLike, b: ArrayLike, traces: ArrayLike | None = None) -> Paired:
+    """Compare by the geometric mean of ``a / b``.
 
-    Logarithms of the ratios are compared, so that the two sides may be exchanged. A pair of zeros
-    is a ratio of 1.
+    The test is on logarithms of the ratios, so that the two sides may be exchanged. A pair of zeros
+    has a ratio of 1.
     """
-    mine, theirs = np.asarray(own, float), np.asarray(other, float)
+    first, second = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where((mine < 0) | (theirs < 0), math.inf, np.log(mine) - np.log(theirs))
-    logs[same(mine, theirs)] = 0.0
-    logs[np.isnan(mine) | np.isnan(theirs)] = math.nan
-    of_logs = _compare(logs, traces)
-    ends = (math.exp(of_logs.estimate), math.exp(of_logs.low), math.exp(of_logs.high))
-    return Paired(*ends, of_logs.p, of_logs.n, of_logs.test)
+        logs = np.where((first < 0) | (second < 0), math.inf, np.log(first) - np.log(second))
+    logs[same(first, second)] = 0.0
+    logs[np.isnan(first) | np.isnan(second)] = math.nan
+    paired_logs = _compare(logs, traces)
+    ends = (math.exp(paired_logs.estimate), math.exp(paired_logs.low), math.exp(paired_logs.high))
+    return Paired(*ends, paired_logs.p, paired_logs.n, paired_logs.test)
 
 
 def _compare(differences: F8, traces: ArrayLike | None) -> Paired:
@@ -135,19 +138,19 @@ def _compare(differences: F8, traces: ArrayLike | None) -> Paired:
     if traces is not None:
         labels, values = np.asarray(traces)[present], differences[present]
         strata = [np.sort(values[labels == label]) for label in np.unique(labels)]
-    # stratum by stratum, each sorted: the same bits whatever the order of the pairs
+    # stratum by stratum, each sorted: the same bits for any order of the pairs
     estimate = float(sum(float(stratum.sum()) for stratum in strata) / n)
-    least = min(map(len, strata))
-    if least > 1 and all(stratum[0] == stratum[-1] for stratum in strata):
+    n_min = min(map(len, strata))
+    if n_min > 1 and all(stratum[0] == stratum[-1] for stratum in strata):
         return Paired(estimate, estimate, estimate, math.nan, n, EXACT)
-    if n < MIN_PAIRS or least < 2:
+    if n < MIN_PAIRS or n_min < 2:
         return Paired(estimate, math.nan, math.nan, math.nan, n, FEW)
     half, p = _student(strata, estimate)
     return Paired(estimate, estimate - half, estimate + half, p, n, STUDENT)
 
 
 def _student(strata: Sequence[F8], estimate: float) -> tuple[float, float]:
-    """Half the 95 % interval of the mean of all values, and the two-sided p that it is 0."""
+    """Compute half the 95 % interval of the mean, and the two-sided p of a mean of 0."""
     from scipy.special import stdtr, stdtrit  # 0.3 s to import: only where there is a test
 
     n = sum(map(len, strata))
@@ -160,17 +163,18 @@ def _student(strata: Sequence[F8], estimate: float) -> tuple[float, float]:
     return half, float(2 * stdtr(degrees, -abs(estimate) / error))
 
 
-def pairs_needed(found: Paired, level: float = ALPHA, most: int = 1000) -> int | None:
-    """Least number of pairs that tell two policies apart, if mean and spread stay as they are.
+def pairs_needed(paired: Paired, level: float = ALPHA, n_max: int = 1000) -> int | None:
+    """Compute the smallest number of pairs at which the difference would be significant.
 
-    None where they are told apart, or where `most` would not do it.
+    Assumes that mean and spread stay as they are. None where it is significant already, or where
+    `n_max` pairs would not be enough.
     """
     from scipy.special import stdtr, stdtrit  # 0.3 s to import: only where there is a test
 
-    if math.isnan(found.p) or found.p <= level:
+    if math.isnan(paired.p) or paired.p <= level:
         return None
-    n = np.arange(found.n + 1, most + 1, dtype=np.float64)
-    t = float(stdtrit(found.n - 1, found.p / 2)) * np.sqrt(n / found.n)
+    n = np.arange(paired.n + 1, n_max + 1, dtype=np.float64)
+    t = float(stdtrit(paired.n - 1, paired.p / 2)) * np.sqrt(n / paired.n)
     enough = n[2 * stdtr(n - 1, t) <= level]
     return int(enough[0]) if len(enough) else None
 

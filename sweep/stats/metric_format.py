@@ -1,6 +1,6 @@
-"""How a metric is shown: its label, its number format, and where it stands among the others.
+"""Display of metrics: labels, number formats and order.
 
-What a metric means and which way is better is said in `sim.metrics`. A metric that is listed
+`sim.metrics` defines what a metric means and which direction is better. A metric that is listed
 nowhere is shown too: its label is its name, its unit follows from that (``_s`` is seconds,
 ``_per_s`` a rate) and no value of it is called the best.
 """
@@ -23,16 +23,16 @@ Better = Literal["lower", "higher"]
 
 @dataclass(frozen=True)
 class Style:
-    """What the tables and plots need to know of one metric."""
+    """Display style of one metric, for tables and plots."""
 
-    label: str  # for people, with no unit
+    label: str  # in words, without the unit
     # ``seconds``; ``percent`` (a fraction, shown times 100); ``ratio`` (shown as 1.23×);
     # ``index`` (between 0 and 1, three decimals); ``number``
     kind: Kind
     better: Better | None  # None where it is not known
     meaning: str  # one line; empty where it is not known
-    family: str  # heading under which metrics stand together
-    rank: int  # place among all metrics
+    family: str  # heading of a group of metrics
+    rank: int  # position among all metrics
 
     @property
     def unit(self) -> str:
@@ -45,7 +45,7 @@ _CLUSTER, _OUTCOME, _ESTIMATE = "Cluster", "Outcomes", "Estimation"
 
 _P = "p([1-9]?[0-9]|100)"  # a percentile
 
-# name pattern, label (\1: what the pattern caught), kind, family; in the order shown
+# name pattern, label (\1: the group that the pattern captured), kind, family; in the order shown
 _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"jct_mean_s", "mean JCT", "seconds", _COMPLETION),
     (rf"jct_{_P}_s", r"p\1 JCT", "seconds", _COMPLETION),
@@ -74,7 +74,7 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
 
 @cache
 def style(metric: str) -> Style:
-    """Look up how a metric is shown; never fails, whatever the name."""
+    """Look up the style of a metric; any name has one."""
     better: Better | None = None
     meaning = ""
     with contextlib.suppress(InputError):
@@ -91,12 +91,12 @@ def style(metric: str) -> Style:
 
 
 def is_fraction(metric: str) -> bool:
-    """Tell whether two values of a metric are compared by their difference, not their ratio."""
+    """Tell whether two values of a metric compare by difference rather than by ratio."""
     return style(metric).kind in ("percent", "index")
 
 
-def in_order(metrics: list[str]) -> list[str]:
-    """Sort metrics as they are shown: families together, as given inside a pattern."""
+def sort_metrics(metrics: list[str]) -> list[str]:
+    """Sort metrics in display order: families together, matches of one pattern in given order."""
     return sorted(metrics, key=lambda name: style(name).rank)
 
 
@@ -108,7 +108,7 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
 
     Seconds keep four significant digits (whole numbers above 1,000 s), fractions become per
     cent, ratios end in ``×``. The half-width has the decimals of the mean, or one significant
-    digit where these would make it look like zero; one that is only rounding is left out.
+    digit where these would round it to zero; a half-width that is only rounding is left out.
     """
     if math.isnan(mean):
         return "", ""
@@ -131,7 +131,7 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
 def format_contrast(
     metric: str, statistic: str, estimate: float, low: float, high: float
 ) -> tuple[str, str]:
-    """Write how two policies compare, and the interval."""
+    """Write the ratio or difference of two policies, and its interval."""
     if math.isnan(estimate):
         return "", ""
     kind: Kind = "ratio" if statistic == "ratio" else style(metric).kind
@@ -146,7 +146,7 @@ def format_contrast(
 
 
 def _decimals(kind: Kind, value: float) -> int | None:
-    """Decimals to show, None for powers of ten."""
+    """Choose the number of decimals; None for scientific notation."""
     size = abs(value)
     if size == 0:
         return 0

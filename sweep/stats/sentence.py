@@ -1,4 +1,4 @@
-"""A verdict in words."""
+"""Verdicts as sentences."""
 
 from __future__ import annotations
 
@@ -10,67 +10,79 @@ from sweep.stats.cell_columns import text
 from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
 from sweep.stats.metric_format import format_contrast, format_value, style
 
-MOST_NAMES = 4
+MAX_NAMES = 4
 AT_BOUND = 5e-6
-"""A gap that is the rounding of times."""
+"""Relative gap to the lower bound that is only the rounding of times."""
 
 FULL = 0.85
-"""Share of the capacity in use at which jobs begin to wait."""
+"""Utilization at which jobs begin to wait."""
+
+_SHARES = frozenset(("deadlines_missed", "jobs_failed", "value_attained"))
+"""Metrics whose label needs "share of" before it."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a sentence is made of; see `sweep.stats.verdict.Verdict`."""
+    """Data of a verdict's sentence; see `sweep.stats.verdict.Verdict`."""
 
-    where: tuple[str, Settings, float, str]  # trace, settings, capacity, how large that is
-    is_counted: bool  # whether it was asked for by that size
+    location: tuple[str, Settings, float, str]  # trace, settings, capacity, its size in words
+    is_counted: bool  # the cluster is configured by that size
     metric: str
     best: tuple[str, ...]
-    n_tied: int  # of the best, besides the first, that tie with it exactly
+    n_tied: int  # of the best, besides the first: exactly equal to it
     n_policies: int
-    others: tuple[tuple[str, str], ...]  # the rest but the baseline, best first, and how they do
+    others: tuple[tuple[str, str], ...]  # the rest but the baseline, best first, with their results
     is_tested: bool
-    next_distinguishable: (
-        tuple[str, int] | None
-    )  # with how many seeds the first would be told from which
+    # the policy that the fewest seeds would distinguish from the first, and their number
+    next_distinguishable: tuple[str, int] | None
     value: tuple[float, float, float]  # mean of the first, and its interval
     baseline: str | None
     against: Paired | None
     is_ratio: bool
-    gap: float | None
+    gap: float | None  # median over jobs of JCT / lower bound - 1
     n_seeds: int
-    is_fixed: bool  # whether no seed can change anything
-    waits: bool | None  # whether any job waited
-    use: float | None  # share of the capacity in use
+    is_fixed: bool  # no seed can change anything
+    waits: bool | None  # some job waited
+    utilization: float | None
 
 
 def sentence(facts: Facts) -> str:
-    """Say it: ``… at 0.7 (41 machines): srpt, 2.99× [2.38, 3.66] sooner than fifo in mean JCT``."""
-    trace, settings, capacity, machines = facts.where
+    """Write a verdict as a sentence.
+
+    It begins like this: ``t at capacity 0.7 (41 machines): srpt has the lowest mean JCT, 2.99 times
+    shorter than fifo's [2.38, 3.66] (next: las 1.71×)``.
+    """
+    trace, settings, capacity, machines = facts.location
     settings = tuple(s for s in settings if not (facts.is_counted and s[0] == "cluster.count"))
     world = ", ".join([trace, *(f"{key}={value}" for key, value in settings)])
-    size = f"at {text(capacity)}" + (f" ({machines})" if machines else "")
+    size = f"at capacity {text(capacity)}" + (f" ({machines})" if machines else "")
     if facts.is_counted and machines:
         size = f"on {machines}"
-    said = f"{_who(facts)}, {_how_much(facts)}{_others(facts)}"
-    parts = [_tie(facts) if _all_tie(facts) else said]
+    parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _others(facts)]
     if facts.gap is not None:
-        bound = format_value("gap_lb_p50", facts.gap)[0].replace("%", " %")
-        near = "at" if facts.gap < AT_BOUND else f"within {bound} of"
-        parts.append(f"half of the jobs {near} the bound")
-    parts += _how_sure(facts)
+        parts.append(f"the median job {_bound(facts.gap)} its lower bound")
+    parts += _confidence(facts)
     if facts.waits is False and not _all_tie(facts):
-        parts.append(f"no job waited: try capacity={_tighter(facts)}")
+        parts.append(f"no job waited: try capacity={_smaller_capacity(facts)}")
     return f"{world} {size}: {'; '.join(parts)}."
 
 
+def _bound(gap: float) -> str:
+    """Write JCT / lower bound - 1 in words, such as ``takes 4.2 times``."""
+    if gap < AT_BOUND:
+        return "takes no longer than"
+    if gap >= 1:
+        return f"takes {1 + gap:,.1f} times"
+    return f"takes {format_value('gap_lb_p50', gap)[0].replace('%', ' %')} longer than"
+
+
 def _others(facts: Facts) -> str:
-    """Say where the others stand, of many the next ones and the last."""
-    words = [f"{label} {how}" for label, how in facts.others]
-    if len(words) > MOST_NAMES:
-        words[MOST_NAMES - 2 : -1] = [f"{len(words) - MOST_NAMES + 1} more"]
+    """Write the results of the other policies; of many, the next ones and the last."""
+    words = [f"{label} {result}" for label, result in facts.others]
+    if len(words) > MAX_NAMES:
+        words[MAX_NAMES - 2 : -1] = [f"{len(words) - MAX_NAMES + 1} more"]
         words[-2:] = [f"{words[-2]} down to {words[-1]}"]
-    return f" ({', '.join(words)})" if words else ""
+    return f" (next: {', '.join(words)})" if words else ""
 
 
 def _all_tie(facts: Facts) -> bool:
@@ -78,62 +90,73 @@ def _all_tie(facts: Facts) -> bool:
 
 
 def _tie(facts: Facts) -> str:
-    label, mean = style(facts.metric).label, _value(facts)
-    what = f"no two policies differ in {label} ({mean})"
-    said = f"no job waited, so {what}" if facts.waits is False else what
-    return f"{said}; try capacity={_tighter(facts)}"
+    result = f"all policies have the same {_label(facts.metric)} ({_value(facts)})"
+    result = f"no job waited, so {result}" if facts.waits is False else result
+    return f"{result}; try capacity={_smaller_capacity(facts)}"
 
 
-def _tighter(facts: Facts) -> str:
-    """Give a capacity at which jobs would wait: where what is in use now would nearly fill it."""
-    capacity = facts.where[2]
-    is_idle = facts.use is not None and 0 < facts.use < FULL
-    return f"{capacity * facts.use / FULL if is_idle and facts.use else capacity / 2:.2g}"
+def _smaller_capacity(facts: Facts) -> str:
+    """Suggest a capacity at which jobs would wait: the resources in use now nearly fill it."""
+    capacity, used = facts.location[2], facts.utilization
+    is_idle = used is not None and 0 < used < FULL
+    return f"{capacity * used / FULL if is_idle and used else capacity / 2:.2g}"
 
 
-def _who(facts: Facts) -> str:
-    names = _names(facts)
-    n = len(facts.best)
+def _best(facts: Facts) -> str:
+    """Name the best policies and their lead."""
+    n, first, label = len(facts.best), facts.best[0], _label(facts.metric)
     if facts.n_policies == 1:
-        return f"{names} alone"
+        return f"{_names(facts)} is the only policy, with a {label} of {_value(facts)}"
+    best = "lowest" if style(facts.metric).better == "lower" else "highest"
+    if n == 1:
+        return f"{_names(facts)} has the {best} {label}, {_lead(facts)}"
     if n == facts.n_tied + 1:
-        return f"{names} (exactly tied)" if n > 1 else names
+        return f"{_names(facts)} have the {best} {label} (exactly equal), {_lead(facts)}"
     if n < facts.n_policies and facts.baseline not in facts.best:
-        return names
-    everyone = f"the {n} policies" if n == facts.n_policies else names
-    return f"no test tells {everyone} apart; best mean {facts.best[0]}"
+        equal = f"{_names(facts)} have the {best} {label} (no significant difference)"
+        return f"{equal}, {first}'s is {_lead(facts)}"
+    policies = f"the {n} policies" if n == facts.n_policies else _names(facts)
+    equal = f"no significant difference in {label} between {policies}"
+    return f"{equal}; {first} has the {best}, {_lead(facts)}"
+
+
+def _label(metric: str) -> str:
+    return f"share of {style(metric).label}" if metric in _SHARES else style(metric).label
 
 
 def _names(facts: Facts) -> str:
-    names = [f"{one} (the baseline)" if one == facts.baseline else one for one in facts.best]
-    if len(names) > MOST_NAMES:
-        names = [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"]
+    names = [f"{name} (the baseline)" if name == facts.baseline else name for name in facts.best]
+    if len(names) > MAX_NAMES:
+        names = [*names[: MAX_NAMES - 1], f"{len(names) - MAX_NAMES + 1} more"]
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def _how_much(facts: Facts) -> str:
-    """Say by how much the best is ahead of the baseline, or only how it does."""
-    look, found = style(facts.metric), facts.against
-    own = f"{look.label} {_value(facts)}"
-    if found is None or math.isnan(found.estimate):
-        return own
-    ends = (found.estimate, found.low, found.high)
-    if not facts.is_ratio:
-        by, interval = format_contrast(facts.metric, "difference", *ends)
-        return f"{own}, {_joined(by, interval, found)} against {facts.baseline}"
-    is_ahead = found.estimate >= 1
-    if not is_ahead:
-        ends = (1 / found.estimate, 1 / found.high, 1 / found.low)
-    by, interval = format_contrast(facts.metric, "ratio", *ends)
-    if look.kind == "seconds":
-        word = "sooner than" if is_ahead else "later than"
+def _lead(facts: Facts) -> str:
+    """Write the lead of the best over the baseline, or only its mean if nothing is compared."""
+    look, comparison = style(facts.metric), facts.against
+    if comparison is None or math.isnan(comparison.estimate):
+        return _value(facts)
+    ends = (comparison.estimate, comparison.low, comparison.high)
+    baseline = f"{facts.baseline}'s"
+    if facts.is_ratio:
+        is_better = comparison.estimate >= 1
+        is_lower = is_better == (look.better == "lower")
+        if not is_better:
+            ends = (1 / comparison.estimate, 1 / comparison.high, 1 / comparison.low)
+        amount, interval = format_contrast(facts.metric, "ratio", *ends)
+        amount = amount.replace("×", " times")
     else:
-        word = "less than" if is_ahead == (look.better == "lower") else "more than"
-    return f"{_joined(by, interval, found)} {word} {facts.baseline} in {look.label}"
-
-
-def _joined(by: str, interval: str, found: Paired) -> str:
-    return " ".join(filter(None, (by, "" if found.test == EXACT else interval)))
+        is_lower = comparison.estimate < 0
+        if comparison.estimate == 0:
+            return f"{_value(facts)}, the same as {baseline}"
+        if is_lower:
+            ends = (-comparison.estimate, -comparison.high, -comparison.low)
+        amount, interval = format_contrast(facts.metric, "difference", *ends)
+        amount, interval = amount.replace("+", ""), interval.replace("+", "")
+        amount = f"{_value(facts)}, {amount.replace(' pp', ' percentage points')}"
+    words = ("shorter", "longer") if look.kind == "seconds" else ("lower", "higher")
+    lead = f"{amount} {words[0] if is_lower else words[1]} than {baseline}"
+    return lead if comparison.test == EXACT or not interval else f"{lead} {interval}"
 
 
 def _value(facts: Facts) -> str:
@@ -144,14 +167,14 @@ def _value(facts: Facts) -> str:
     return shown.replace("%", " %") + unit
 
 
-def _how_sure(facts: Facts) -> list[str]:
-    """Say where nothing was tested, and what more seeds would do."""
+def _confidence(facts: Facts) -> list[str]:
+    """Say that there were too few seeds for a test, or how many would show a difference."""
     if facts.n_policies == 1 or _all_tie(facts) or (facts.is_fixed and facts.n_seeds == 1):
         return []
     if not facts.is_tested:
-        n = facts.n_seeds
-        return ["one seed: not tested" if n == 1 else f"{n} seeds: not tested, {MIN_PAIRS} are"]
+        seeds = "one seed is" if facts.n_seeds == 1 else f"{facts.n_seeds} seeds are"
+        return [f"{seeds} too few for a significance test ({MIN_PAIRS} are needed)"]
     if facts.next_distinguishable is not None:
         other, n = facts.next_distinguishable
-        return [f"about {n} seeds would tell {facts.best[0]} from {other}"]
+        return [f"about {n} seeds would be needed to tell {facts.best[0]} from {other}"]
     return []

@@ -1,4 +1,4 @@
-"""From one row a cell to means over seeds: what the tables, the plots and the report show."""
+"""Means over seeds, aggregated from one row a cell: the data of tables, plots and report."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sweep.stats import contrasts, intervals
-from sweep.stats.arrange import ArrangedCells, Column, arrange, by_capacity, machines
+from sweep.stats.arrange import ArrangedCells, Column, arrange, by_capacity, machines_text
 from sweep.stats.best import best_of
 from sweep.stats.cell_columns import Rows, text
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
+_ANSI_COLORS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
 
 
-MOST_FAILURES = 500
-"""Cells that failed of which a report tells why."""
+MAX_FAILURES = 500
+"""Failed cells that a report explains."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """All that was measured on one trace under one setting of the other swept parameters.
+    """Results on one trace under one setting of the other swept parameters.
 
     ``mean``, ``half`` (float64) and ``n`` (int64) have shape (n_capacities, n_columns, n_metrics);
     ``n_planned`` and ``n_failed`` (int64), shape (n_capacities, n_columns), count cells.
-    ``paired``, of the shape of ``mean``, is half the interval of the difference from the baseline,
-    NaN without one, and of the baseline. ``best``, of that shape too, says which columns are best
-    (`sweep.stats.best`), nowhere if all are. ``machines`` say how large each capacity is, such as
-    ``41 machines``; empty if not known.
+    ``paired``, of the shape of ``mean``, is half the interval of the difference from the baseline:
+    NaN without a baseline, and for the baseline itself. ``best``, of that shape too, marks the best
+    columns (`sweep.stats.best`), none if all are. ``machines`` is the size of the cluster at each
+    capacity, such as ``41 machines``; empty if not known.
     """
 
     trace: str
@@ -50,13 +50,13 @@ class Block:
 
     @property
     def title(self) -> str:
-        """The trace and the settings, in one line."""
+        """Trace and settings on one line."""
         return ", ".join((self.trace, *(f"{key}={value}" for key, value in self.settings)))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that failed: which, why, and the command that shows it again."""
+    """A failed cell: its labels, the error, and the command that reproduces it."""
 
     policy: str
     trace: str
@@ -70,18 +70,17 @@ class Failure:
 
     @property
     def cell(self) -> str:
-        """Name of the cell in one line."""
+        """Name of the cell on one line."""
         words = [self.policy, self.trace, f"capacity {text(self.capacity)}", f"seed {self.seed}"]
         return ", ".join(words + [f"{key}={value}" for key, value in self.settings])
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A sweep's numbers, ready to be shown.
+    """Aggregated results of a sweep.
 
-    ``metrics`` are in the order shown and have a value somewhere; ``unavailable`` are the
-    others. ``baseline`` is None when speed-ups are quoted against nothing. ``is_fixed`` says that
-    no seed can change anything.
+    ``metrics`` are in display order and have a value in at least one cell; ``unavailable`` are the
+    others. ``baseline`` is None if nothing is compared. ``is_fixed``: no seed can change anything.
     """
 
     columns: tuple[Column, ...]
@@ -98,7 +97,7 @@ class Summary:
 
     @property
     def is_same(self) -> bool:
-        """Whether all seeds gave the same, of several."""
+        """True if there are several seeds and all gave the same results."""
         spreads = [b.half[(b.n > 1) & np.isfinite(b.mean)] for b in self.blocks]
         return sum(map(len, spreads)) > 0 and not any(spread.any() for spread in spreads)
 
@@ -110,25 +109,28 @@ def summarise(
     baseline: str | None = None,
     is_fixed: bool = False,
 ) -> Summary:
-    """Average every metric over the seeds of each (policy, trace, capacity, other parameters)."""
-    them = arrange(cells, swept, baseline)
-    known = [name for name in them.names if not np.isnan(them.values(name)).all()]
-    failed = np.flatnonzero(them.failed)
+    """Average every metric over the seeds of each (policy, trace, capacity, other parameters).
+
+    `swept` and `baseline` are those of `sweep.stats.arrange.arrange`; `is_fixed` is passed on.
+    """
+    arranged = arrange(cells, swept, baseline)
+    available = [name for name in arranged.metrics if not np.isnan(arranged.values(name)).all()]
+    failed = np.flatnonzero(arranged.failed)
     return Summary(
-        columns=tuple(them.columns.values()),
-        metrics=tuple(known),
-        unavailable=tuple(name for name in them.names if name not in known),
+        columns=tuple(arranged.columns.values()),
+        metrics=tuple(available),
+        unavailable=tuple(name for name in arranged.metrics if name not in available),
         blocks=tuple(
-            _block(trace, settings, members, them, known)
-            for (trace, settings), members in them.blocks.items()
+            _block(trace, settings, members, arranged, available)
+            for (trace, settings), members in arranged.blocks.items()
         ),
         baseline=baseline,
-        seeds=tuple(np.unique(them.seed).tolist()),
-        capacities=tuple(np.unique(them.capacity).tolist()),
+        seeds=tuple(np.unique(arranged.seed).tolist()),
+        capacities=tuple(np.unique(arranged.capacity).tolist()),
         n_cells=cells.num_rows,
         n_failed=len(failed),
         failures=tuple(
-            _failure(them.row(at), them.swept) for at in failed[:MOST_FAILURES].tolist()
+            _failure(arranged.row(row), arranged.swept) for row in failed[:MAX_FAILURES].tolist()
         ),
         is_fixed=is_fixed,
     )
@@ -137,32 +139,39 @@ def summarise(
 def _block(
     trace: str,
     settings: tuple[tuple[str, str], ...],
-    members: Rows,
-    them: ArrangedCells,
+    block_rows: Rows,
+    arranged: ArrangedCells,
     names: Sequence[str],
 ) -> Block:
-    capacities = np.unique(them.capacity[members]).tolist()
-    shape = (len(capacities), len(them.columns))
+    capacities = np.unique(arranged.capacity[block_rows]).tolist()
+    shape = (len(capacities), len(arranged.columns))
     mean = np.full((*shape, len(names)), math.nan)
     half, paired = np.full_like(mean, math.nan), np.full_like(mean, math.nan)
     n = np.zeros(mean.shape, dtype=np.int64)
     best = np.zeros(mean.shape, dtype=bool)
     n_planned, n_failed = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    sizes = []
-    for at, world in enumerate(by_capacity(them, members)):
-        sizes.append(machines(them, world.rows))
-        ordered = world.rows[np.argsort(world.place, kind="stable")]
-        for column in np.unique(them.column[ordered]).tolist():
-            rows = ordered[them.column[ordered] == column]
-            n_planned[at, column], n_failed[at, column] = len(rows), them.failed[rows].sum()
-            mean[at, column], half[at, column], n[at, column] = intervals(_of(them, rows, names))
-        for place, name in enumerate(names):
-            found = best_of(name, world.by_seed(them, name))
-            if found is not None and not found.is_all:
-                best[at, list(found.members), place] = True
-        for _, column, both in contrasts.pairs(them, world.rows):
-            differences = _of(them, both.own, names) - _of(them, both.other, names)
-            paired[at, column] = intervals(differences)[1]
+    machines = []
+    for level, group in enumerate(by_capacity(arranged, block_rows)):
+        machines.append(machines_text(arranged, group.rows))
+        ordered = group.rows[np.argsort(group.seed_index, kind="stable")]
+        for column in np.unique(arranged.column_index[ordered]).tolist():
+            rows = ordered[arranged.column_index[ordered] == column]
+            n_planned[level, column], n_failed[level, column] = (
+                len(rows),
+                arranged.failed[rows].sum(),
+            )
+            mean[level, column], half[level, column], n[level, column] = intervals(
+                _values_matrix(arranged, rows, names)
+            )
+        for metric_index, name in enumerate(names):
+            best_policies = best_of(name, group.by_seed(arranged, name))
+            if best_policies is not None and not best_policies.is_all:
+                best[level, list(best_policies.members), metric_index] = True
+        for _, column, paired_rows in contrasts.pairs(arranged, group.rows):
+            differences = _values_matrix(arranged, paired_rows.policy_rows, names) - _values_matrix(
+                arranged, paired_rows.baseline_rows, names
+            )
+            paired[level, column] = intervals(differences)[1]
     return Block(
         trace=trace,
         settings=settings,
@@ -174,22 +183,22 @@ def _block(
         n_failed=n_failed,
         paired=paired,
         best=best,
-        machines=tuple(sizes),
+        machines=tuple(machines),
     )
 
 
-def _of(them: ArrangedCells, rows: Rows, names: Sequence[str]) -> F8:
-    """Values of rows, (n_rows, n_metrics)."""
+def _values_matrix(arranged: ArrangedCells, rows: Rows, names: Sequence[str]) -> F8:
+    """Return metrics of rows as an (n_rows, n_metrics) array."""
     values = np.empty((len(rows), len(names)))
-    for at, name in enumerate(names):
-        values[:, at] = them.values(name, rows)
+    for index, name in enumerate(names):
+        values[:, index] = arranged.values(name, rows)
     return values
 
 
 def _failure(row: Mapping[str, Any], swept: Sequence[str]) -> Failure:
     def error(name: str) -> str:
         value = row.get(name)
-        return "" if value is None else _COLOURS.sub("", str(value))
+        return "" if value is None else _ANSI_COLORS.sub("", str(value))
 
     return Failure(
         policy=str(row["policy"]),

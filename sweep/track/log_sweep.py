@@ -119,7 +119,7 @@ def track(
             log_child(place, parent, row, compared, text, _times_of(row, times))
             if on_progress:
                 on_progress(done, len(missing))
-        renamed = {n: new for n, new in to_log.metric_names(them.names).items() if n != new}
+        renamed = {n: new for n, new in to_log.metric_names(them.metrics).items() if n != new}
         finish_parent(place, parent, *n_cells, folder, headline, renamed)
     run = (experiment_id, str(parent.info.run_id))
     remember(folder, uri, experiment, state, run)

@@ -103,8 +103,8 @@ def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
 def rows_of(them: ArrangedCells, kind: str, groups: Sequence[Rows]) -> list[ChildRun]:
     """Make what becomes a child run each, of the rows of ``cells.parquet`` that it stands for."""
     metrics = [dict[str, float]() for _ in groups]
-    called = metric_names(them.names)
-    for name in them.names:
+    called = metric_names(them.metrics)
+    for name in them.metrics:
         values = them.values(name)
         values[~np.isfinite(values)] = math.nan
         for found, rows in zip(metrics, groups, strict=True):
@@ -214,10 +214,10 @@ def child_rows(
 def over_seeds(them: ArrangedCells, most: int | None = None) -> list[ChildRun]:
     """Average cells that differ in nothing but their seed; of very many settings the first."""
     groups = [
-        world.rows[them.column[world.rows] == column]
+        world.rows[them.column_index[world.rows] == column]
         for members in them.blocks.values()
         for world in by_capacity(them, members)
-        for column in np.unique(them.column[world.rows])
+        for column in np.unique(them.column_index[world.rows])
     ]
     return rows_of(them, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:most])
 
