@@ -1,4 +1,4 @@
-"""The report of a sweep: one Markdown file and one HTML file that needs nothing else."""
+"""Report of a sweep: a Markdown file and a self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 from sim.base import html
 from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import abbreviated, to_yaml
-from sweep.report import findings as of_study
-from sweep.report import headlines as against
+from sweep.report import findings as report_findings
+from sweep.report import headlines as headline_tables
 from sweep.report import overview, table, table_model
 from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
-from sweep.report.terminal import MOST_SENTENCES
+from sweep.report.terminal import MAX_SENTENCES
 from sweep.stats import contrasts
 from sweep.stats import verdict as judging
 from sweep.stats.cell_columns import chosen_metrics, shown_metrics, table_options
@@ -42,20 +42,20 @@ def write_all(
 ) -> None:
     """Write the tables and the report, with the metrics that the sweep's configuration names.
 
-    See `write` for `cache`, `gantt` and `sections`; the cache is that of the results folder if
-    none is given.
+    See `write` for `cache`, `gantt` and `sections`; the default cache is that of the results
+    folder.
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
-    compared = contrasts.compare(shown, chosen=chosen_metrics(config), **table_options(config))
-    folder.replace(CONTRASTS, compared)
-    made = judging.verdicts(cells, config)
-    folder.replace_json(VERDICT, [verdict.as_json() for verdict in made])
-    headlines = against.headlines(compared, baseline)
+    comparisons = contrasts.compare(shown, chosen=chosen_metrics(config), **table_options(config))
+    folder.replace(CONTRASTS, comparisons)
+    verdict_list = judging.verdicts(cells, config)
+    folder.replace_json(VERDICT, [verdict.as_json() for verdict in verdict_list])
+    headlines = headline_tables.headlines(comparisons, baseline)
     texts = [
         *map(to_markdown, sections),
         table.to_markdown(summarise(shown, **table_options(config))),
-        against.to_markdown(headlines),
+        headline_tables.to_markdown(headlines),
     ]
     folder.replace_text(TABLE, "\n".join(filter(None, texts)))
     write(
@@ -67,7 +67,7 @@ def write_all(
         baseline=baseline,
         findings=folder.findings(),
         headlines=headlines,
-        verdicts=() if any(section.is_answer for section in sections) else made,
+        verdicts=() if any(section.is_answer for section in sections) else verdict_list,
         cache=cache or Cache(folder.results),
         gantt=gantt,
         sections=sections,
@@ -91,35 +91,39 @@ def write(
 ) -> tuple[Path, Path]:
     """Write ``report.md`` and ``report.html`` into a sweep's folder.
 
-    Both open with the verdict and a picture of all policies at all capacities, and with which
-    policies none beats in both mean and tail. They hold every metric per policy and capacity, the
-    failed cells with the commands that reproduce them, what was asked, the configuration and the
-    provenance. The HTML file also plots each metric against capacity; it loads nothing from
-    anywhere. First of all stand the `sections` that another room filled.
+    Both open with the verdict, a picture of all policies at all capacities, and the Pareto front of
+    mean and tail. They hold every metric per policy and capacity, the failed cells with the
+    commands that reproduce them, the grid, the configuration and the provenance. The HTML file also
+    plots each metric against capacity; it loads nothing over the network. `sections` of other
+    modules (targets, searches) come first.
     """
     is_fixed = bool(config.get("is_fixed"))
     summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
     environment = html.environment(_TEMPLATES)
     environment.filters |= {"shortest": shortest, "escaped": table_model.escape_markdown}
     context = _context(summary, config, provenance, f"Sweep {folder.sweep}")
-    context["asked"] = _asked(summary, cells, swept)
+    context["grid"] = _grid_axes(summary, cells, swept)
     context["study"] = _study(config, findings)
     drawn = overview.pictures(verdicts)
     context |= {"headlines": headlines, "baseline": baseline, "pictures": drawn}
     context["sentences"] = [verdict.sentence for verdict in verdicts]
-    context["most_sentences"] = MOST_SENTENCES
-    looked = report_page.look(cells, cache, gantt, swept, baseline)
+    context["most_sentences"] = MAX_SENTENCES
+    job_data = report_page.read_jobs(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(
             context
-            | {"sentences": [table_model.escape_markdown(one) for one in context["sentences"]]},
+            | {
+                "sentences": [
+                    table_model.escape_markdown(sentence) for sentence in context["sentences"]
+                ]
+            },
             overview=overview.to_markdown(drawn, summary),
             tables=table.to_markdown(summary, level=3),
             section_texts="\n".join(map(to_markdown, sections)),
-            headline_tables=against.to_markdown(headlines),
+            headline_tables=headline_tables.to_markdown(headlines),
         ),
         HTML: environment.get_template("report.html.j2").render(
-            context, **report_page.context(summary, findings, looked, sections)
+            context, **report_page.context(summary, findings, job_data, sections)
         ),
     }
     for name, text in pages.items():
@@ -154,8 +158,8 @@ def _context(
     }
 
 
-def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str, str]:
-    """Give the grid, an axis an entry."""
+def _grid_axes(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str, str]:
+    """Describe the grid: an entry for each axis."""
     seeds = abbreviated(summary.seeds)
     axes = {
         "Policies": dict.fromkeys(column.policy for column in summary.columns),
@@ -163,28 +167,28 @@ def _asked(summary: Summary, cells: pa.Table, swept: Sequence[str]) -> dict[str,
         "Capacities": map(shortest, summary.capacities),
         "Seeds": [seeds] if isinstance(seeds, str) else map(str, seeds),
     }
-    asked = {name: ", ".join(values) for name, values in axes.items()}
+    rows = {name: ", ".join(values) for name, values in axes.items()}
     for key in swept:
         if key in cells.column_names:
-            # not all of a dictionary's: it may have some of rows that are not shown
+            # not the dictionary's values: it may hold values of rows that are not shown
             values = cells.column(key).unique().to_pylist()
-            asked[key] = ", ".join(str(value) for value in values if value is not None)
+            rows[key] = ", ".join(str(value) for value in values if value is not None)
     if summary.baseline:
-        asked["Baseline"] = summary.baseline
+        rows["Baseline"] = summary.baseline
     n_failed = summary.n_failed
-    asked["Cells"] = f"{summary.n_cells}" + (f", {n_failed} failed" if n_failed else "")
-    return asked
+    rows["Cells"] = f"{summary.n_cells}" + (f", {n_failed} failed" if n_failed else "")
+    return rows
 
 
 def _study(config: Mapping[str, Any], figures: pa.Table | None) -> dict[str, Any] | None:
-    """Give the study's figures as texts, its source and its notes."""
+    """Return the study's figures as texts, its source and its notes."""
     if figures is None:
         return None
     about = config["study"] or {}
     return {
-        "sheet": of_study.grouped(figures),
-        "markdown": of_study.to_markdown(figures),
-        "beside": of_study.source_sentence(about["source"]) if about.get("source") else "",
+        "sheet": report_findings.grouped(figures),
+        "markdown": report_findings.to_markdown(figures),
+        "beside": report_findings.source_sentence(about["source"]) if about.get("source") else "",
         "notes": about.get("notes", ""),
     }
 

@@ -1,4 +1,4 @@
-"""What changed from one sweep to another, tested: cells that both have, paired by seed."""
+"""Significance tests of the changes between two sweeps, paired by seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Change:
-    """How a metric changed under a policy, on a trace, at a capacity, over all seeds."""
+    """Change of a metric under one policy, on one trace, at one capacity, over all seeds."""
 
     labels: Mapping[str, str]  # without the seed
     metric: str
@@ -33,59 +33,61 @@ class Change:
 
     @property
     def is_significant(self) -> bool:
-        """Whether it is more than the seeds' chance: always where no seed differs from another."""
+        """True if p is at most 5 %, or if every seed has the same difference."""
         return self.paired.test == "exact" or self.p_holm <= ALPHA
 
 
 def changes(matched: Matched) -> list[Change]:
     """Test every metric that changed, for each policy, trace, capacity and swept parameter.
 
-    The differences are those of the same seed, which meets the same jobs, faults and noise in both
-    sweeps unless they were asked for otherwise. Significant ones come first.
+    Differences are between equal seeds, which have the same jobs, faults and noise in both sweeps
+    unless the configurations differ in that. Significant changes come first.
     """
     groups = _groups(matched)
-    found: list[tuple[int, tuple[str, float, float, stats.Paired]]] = []
+    differences: list[tuple[int, tuple[str, float, float, stats.Paired]]] = []
     for metric in matched.metrics():
-        both = np.isfinite(metric.a) & np.isfinite(metric.b)
-        differs = both & (metric.a != metric.b)
-        for at, members in enumerate(groups):
+        is_finite = np.isfinite(metric.a) & np.isfinite(metric.b)
+        differs = is_finite & (metric.a != metric.b)
+        for index, members in enumerate(groups):
             if differs[members].any():
-                a, b = (end[members[both[members]]] for end in (metric.a, metric.b))
+                a, b = (end[members[is_finite[members]]] for end in (metric.a, metric.b))
                 ends = float(a.mean()), float(b.mean())
-                found.append((at, (metric.name, *ends, stats.difference(b, a))))
-    found.sort(key=itemgetter(0))
-    adjusted = stats.holm(np.array([each[-1].p for _, each in found], dtype=np.float64))
+                differences.append((index, (metric.name, *ends, stats.difference(b, a))))
+    differences.sort(key=itemgetter(0))
+    adjusted = stats.holm(
+        np.array([difference[-1].p for _, difference in differences], dtype=np.float64)
+    )
     tested = [
-        Change(_labels(matched, int(groups[at][0])), *each, float(p))
-        for (at, each), p in zip(found, adjusted, strict=True)
+        Change(_labels(matched, int(groups[index][0])), *difference, float(p))
+        for (index, difference), p in zip(differences, adjusted, strict=True)
     ]
     return sorted(tested, key=lambda change: not change.is_significant)
 
 
 def _groups(matched: Matched) -> list[Numbers]:
-    """Part the pairs that neither sweep failed at by all labels but the seed, as they come."""
-    there = np.flatnonzero(matched.has(SAME, CHANGED))
-    number = group_ids(
+    """Group the pairs without failures by all labels but the seed, in order of appearance."""
+    compared = np.flatnonzero(matched.has(SAME, CHANGED))
+    ids = group_ids(
         [
-            (len(matched.texts[name]), codes[there])
+            (len(matched.texts[name]), codes[compared])
             for name, codes in matched.codes.items()
             if name != SEED
         ]
     )
-    return [there[rows] for rows in split_by_id(number)]
+    return [compared[rows] for rows in split_by_id(ids)]
 
 
-def _labels(matched: Matched, at: int) -> dict[str, str]:
-    return {key: value for key, value in matched.labels_of(at).items() if key != SEED}
+def _labels(matched: Matched, pair: int) -> dict[str, str]:
+    return {key: value for key, value in matched.labels_of(pair).items() if key != SEED}
 
 
-def rows(found: Sequence[Change]) -> tuple[list[str], list[list[str]]]:
-    """Give a row a change: where, the means, the difference with its interval, how sure it is."""
-    used = [key for key in _keys(found) if any(change.labels.get(key) for change in found)]
-    header = [*used, "metric", "seeds", "in A", "in B", "change", "95 % interval", "p"]
+def rows(tested: Sequence[Change]) -> tuple[list[str], list[list[str]]]:
+    """Write a row for each change: labels, both means, difference, interval, p."""
+    label_keys = [key for key in _keys(tested) if any(change.labels.get(key) for change in tested)]
+    header = [*label_keys, "metric", "seeds", "in A", "in B", "change", "95 % interval", "p"]
     return header, [
         [
-            *(change.labels.get(key, "") for key in used),
+            *(change.labels.get(key, "") for key in label_keys),
             change.metric,
             str(change.paired.n),
             format_value(change.metric, change.a)[0],
@@ -97,18 +99,18 @@ def rows(found: Sequence[Change]) -> tuple[list[str], list[list[str]]]:
                 change.paired.low,
                 change.paired.high,
             ),
-            _sure(change),
+            _p_text(change),
         ]
-        for change in found
+        for change in tested
     ]
 
 
-def _keys(found: Sequence[Change]) -> dict[str, Any]:
-    return dict.fromkeys(key for change in found for key in change.labels)
+def _keys(tested: Sequence[Change]) -> dict[str, Any]:
+    return dict.fromkeys(key for change in tested for key in change.labels)
 
 
-def _sure(change: Change) -> str:
-    """Write p after the correction, or why there is none."""
+def _p_text(change: Change) -> str:
+    """Write p after the correction, or the reason for not testing."""
     if math.isnan(change.p_holm):
         return change.paired.test
     p = "<0.001" if change.p_holm < 0.001 else f"{change.p_holm:.3f}"

@@ -1,4 +1,4 @@
-"""Two sweeps side by side: what was asked differently, and which cells came out differently."""
+"""Comparison of two sweeps: differences of configuration, provenance and results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_PROVENANCE = frozenset(("command", "seeds"))
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare` finds; `config` and `provenance` are (what, in A, in B)."""
+    """Result of `compare`; `config` and `provenance` hold (key, value in A, value in B)."""
 
     config: list[tuple[str, str, str]]
     provenance: list[tuple[str, str, str]]
@@ -49,40 +49,40 @@ class Comparison:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Cells by verdict, those that occur."""
+        """Number of cells by verdict, for verdicts that occur."""
         counted = np.bincount(self.matched.verdict, minlength=len(VERDICTS)).tolist()
         return {verdict: n for verdict, n in zip(VERDICTS, counted, strict=True) if n}
 
     @property
     def n_same_by_other_means(self) -> int:
-        """Cells with the same bits though their sources, inputs or configuration differ."""
+        """Number of cells with equal bits though sources, inputs or configuration differ."""
         return int(np.count_nonzero(self.matched.has(SAME) & ~self.matched.same_key))
 
     @cached_property
     def by_metric(self) -> list[list[str]]:
-        """A row a metric that changed: in how many cells, by how much on average and at most."""
+        """A row for each changed metric: number of cells, mean change, largest change."""
         rows = []
         for metric in self.matched.metrics():
-            at = np.flatnonzero(metric.differs)
-            if len(at):
-                rows.append((at[0], _of_metric(self.matched, metric, at)))
-        return [row for _, row in sorted(rows, key=itemgetter(0))]  # which cell had it first
+            pairs = np.flatnonzero(metric.differs)
+            if len(pairs):
+                rows.append((pairs[0], _metric_row(self.matched, metric, pairs)))
+        return [row for _, row in sorted(rows, key=itemgetter(0))]  # by the first changed cell
 
     @cached_property
     def tested(self) -> list[Change]:
-        """What changed, over the seeds of each policy, trace, capacity and swept parameter."""
+        """Changes over the seeds of each policy, trace, capacity and swept parameter."""
         return changes.changes(self.matched)
 
 
 def compare(a: SweepFolder, b: SweepFolder) -> Comparison:
-    """Match the cells of two sweeps by policy, trace, capacity, seed and whatever is swept.
+    """Match the cells of two sweeps by policy, trace, capacity, seed and all swept keys.
 
-    A key that only one of them sweeps is looked up in the other's configuration of the cell where
-    it stands there, so that sweeping one more parameter does not part all cells.
+    A key that only one of them sweeps is looked up in the other's configuration of the cell, so
+    that cells still match when one more parameter is swept.
     """
     configs = a.config(), b.config()
     swept = list(dict.fromkeys((*configs[0]["swept"], *configs[1]["swept"])))
-    # speed-ups over different policies differ without a cell being another
+    # speed-ups over different baselines differ though the cells do not
     leaves_out = AGAINST_BASELINE if configs[0]["baseline"] != configs[1]["baseline"] else ()
     facts = [_provenance(folder) for folder in (a, b)]
     return Comparison(
@@ -101,17 +101,17 @@ def _provenance(folder: SweepFolder) -> dict[str, Any]:
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Leaves that differ, in the order of A, then of B; secrets masked."""
-    mine, theirs = _leaves(mask_tree(a)), _leaves(mask_tree(b))
+    """Return the keys whose values differ, in the order of A, then of B; secrets are masked."""
+    leaves_a, leaves_b = _leaves(mask_tree(a)), _leaves(mask_tree(b))
     return [
-        (key, mine.get(key, ""), theirs.get(key, ""))
-        for key in dict.fromkeys((*mine, *theirs))
-        if mine.get(key, "") != theirs.get(key, "")
+        (key, leaves_a.get(key, ""), leaves_b.get(key, ""))
+        for key in dict.fromkeys((*leaves_a, *leaves_b))
+        if leaves_a.get(key, "") != leaves_b.get(key, "")
     ]
 
 
 def _leaves(tree: Mapping[str, Any]) -> dict[str, str]:
-    """Values by dotted key, as texts."""
+    """Return values as texts by dotted key."""
     return {
         key: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         for key, value in config_tree.leaves(tree)
@@ -122,60 +122,64 @@ def _leaves(tree: Mapping[str, Any]) -> dict[str, str]:
 Rows = tuple[list[str], list[list[str]]]
 _TEMPLATES = Path(__file__).parent / "templates"
 MAX_CELLS = 500
-"""Cells that the pages list; whatever is the same comes last."""
-MOST_PRINTED = 24
-"""Tests that the terminal lists, those that are significant first."""
-LONG = 60
+"""Cells that the pages list; unchanged cells come last."""
+MAX_PRINTED = 24
+"""Tests that the terminal lists, significant ones first."""
+MAX_WIDTH = 60
 
 
 def summary(comparison: Comparison) -> list[str]:
-    """Say in a few lines how the cells came out."""
+    """Summarize the results of the comparison in a few lines."""
     n_cells = len(comparison.matched)
     words = [f"{n} {verdict}" for verdict, n in comparison.counts.items()]
     lines = [f"{n_cells} cell{'s' * (n_cells != 1)}: {', '.join(words)}"]
     if comparison.n_same_by_other_means:
         lines.append(
             f"{comparison.n_same_by_other_means} of the same cells were computed twice: sources, "
-            "inputs or configuration differ, the bits do not"
+            "inputs or configuration differ, the results are identical"
         )
     return lines
 
 
 def metrics(comparison: Comparison) -> Rows:
-    """Give a row a metric that changed, the first that did first."""
+    """Return the table of changed metrics, in the order of their first changed cells."""
     return ["metric", "cells", "mean change", "largest change"], comparison.by_metric
 
 
-def _of_metric(matched: Matched, metric: Metric, at: Numbers) -> list[str]:
-    change = metric.b[at] - metric.a[at]
+def _metric_row(matched: Matched, metric: Metric, pairs: Numbers) -> list[str]:
+    change = metric.b[pairs] - metric.a[pairs]
     known = np.isfinite(change)
     mean = _change(metric.name, float(change[known].mean())) if known.any() else ""
-    most = at[np.argmax(np.where(known, np.abs(change), -1.0))]
-    ends = (float(end[most]) for end in (metric.a, metric.b))
+    largest = pairs[np.argmax(np.where(known, np.abs(change), -1.0))]
+    ends = (float(end[largest]) for end in (metric.a, metric.b))
     values = " → ".join(format_value(metric.name, end)[0] or "none" for end in ends)
-    return [metric.name, str(len(at)), mean, f"{values} ({_label(matched.labels_of(most))})"]
+    return [metric.name, str(len(pairs)), mean, f"{values} ({_label(matched.labels_of(largest))})"]
 
 
 def cells(comparison: Comparison, n: int = MAX_CELLS) -> Rows:
-    """Give a row a cell, up to `n`, those that changed first: its labels and what changed."""
-    them = comparison.matched
-    used = [name for name, codes in them.codes.items() if _any(them.texts[name], codes)]
-    rank = np.ones(len(them)) - them.has(CHANGED) + them.has(SAME)
+    """Return the table of up to `n` cells, changed ones first: labels, verdict, changes."""
+    matched = comparison.matched
+    label_names = [
+        name for name, codes in matched.codes.items() if _any(matched.texts[name], codes)
+    ]
+    rank = np.ones(len(matched)) - matched.has(CHANGED) + matched.has(SAME)
     shown = np.argsort(rank, kind="stable")[:n].tolist()
-    changed: dict[int, list[tuple[str, float, float]]] = {at: [] for at in shown}
-    for metric in them.metrics():
-        for at in (at for at in shown if metric.differs[at]):
-            changed[at].append((metric.name, float(metric.a[at]), float(metric.b[at])))
+    changed: dict[int, list[tuple[str, float, float]]] = {pair: [] for pair in shown}
+    for metric in matched.metrics():
+        for pair in (pair for pair in shown if metric.differs[pair]):
+            changed[pair].append((metric.name, float(metric.a[pair]), float(metric.b[pair])))
     rows = []
-    for at in shown:
-        labels = them.labels_of(at)
-        what = "; ".join(_changes(changed[at]))
-        rows.append([*(labels[name] for name in used), them.verdict_of(at), what])
-    return [*used, "", "what changed"], rows
+    for pair in shown:
+        labels = matched.labels_of(pair)
+        changes_text = "; ".join(_changes(changed[pair]))
+        rows.append(
+            [*(labels[name] for name in label_names), matched.verdict_of(pair), changes_text]
+        )
+    return [*label_names, "", "changes"], rows
 
 
 def _any(texts: Sequence[str], codes: Numbers) -> bool:
-    return bool(np.array([bool(one) for one in texts])[codes].any())
+    return bool(np.array([bool(text) for text in texts])[codes].any())
 
 
 def _changes(changed: Sequence[tuple[str, float, float]]) -> Iterator[str]:
@@ -198,7 +202,7 @@ def _label(labels: Mapping[str, str]) -> str:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print what differs; the cells themselves are on the pages."""
+    """Print the differences; the single cells are on the pages."""
     print(f"A: {comparison.a}\nB: {comparison.b}")
     for title, differences in _sections(comparison):
         print(f"\n{title}:")
@@ -210,12 +214,12 @@ def print_comparison(comparison: Comparison) -> None:
     if rows:
         print()
         print("\n".join(table_lines(header, rows)))
-    found = comparison.tested
-    if found:
+    tested = comparison.tested
+    if tested:
         print(f"\n{changes.LEGEND}\n")
-        print("\n".join(table_lines(*changes.rows(found[:MOST_PRINTED]))))
-    if len(found) > MOST_PRINTED:
-        print(f"and {len(found) - MOST_PRINTED} more, on the pages")
+        print("\n".join(table_lines(*changes.rows(tested[:MAX_PRINTED]))))
+    if len(tested) > MAX_PRINTED:
+        print(f"and {len(tested) - MAX_PRINTED} more in the report")
 
 
 def write(comparison: Comparison, results: Path) -> tuple[Path, Path]:
@@ -231,7 +235,7 @@ def write(comparison: Comparison, results: Path) -> tuple[Path, Path]:
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """Write it as Markdown."""
+    """Write the comparison as Markdown."""
     parts = [f"# {comparison.a} and {comparison.b}", "  \n".join(_lead(comparison))]
     parts += [
         f"## {title}\n\n"
@@ -246,7 +250,7 @@ def _lead(comparison: Comparison) -> list[str]:
 
 
 def to_html(comparison: Comparison) -> str:
-    """Write it as one page that loads nothing."""
+    """Write the comparison as a self-contained page."""
     context: dict[str, Any] = {
         "a": comparison.a,
         "b": comparison.b,
@@ -263,25 +267,25 @@ def to_html(comparison: Comparison) -> str:
 
 def _sections(comparison: Comparison) -> list[tuple[str, Rows]]:
     sections = [("Configuration", comparison.config), ("Provenance", comparison.provenance)]
-    header = ["what", "A", "B"]
+    header = ["key", "A", "B"]
     return [(title, (header, [list(row) for row in rows])) for title, rows in sections if rows]
 
 
 def _tables(comparison: Comparison) -> list[tuple[str, Rows]]:
     tables = [("Metrics that changed", metrics(comparison))] if metrics(comparison)[1] else []
-    found = comparison.tested
-    if found:
-        title = "What changed, over seeds" + _left_out(len(found) - MAX_CELLS)
-        tables.append((title, changes.rows(found[:MAX_CELLS])))
+    tested = comparison.tested
+    if tested:
+        title = "Changes over seeds" + _left_out(len(tested) - MAX_CELLS)
+        tables.append((title, changes.rows(tested[:MAX_CELLS])))
     shown = cells(comparison)
     n_left = len(comparison.matched) - len(shown[1])
     return [*tables, ("Cells" + _left_out(n_left), shown)]
 
 
 def _left_out(n: int) -> str:
-    return f" ({n} more are not shown)" if n > 0 else ""
+    return f" ({n} more not shown)" if n > 0 else ""
 
 
 def _cut(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= LONG else line[: LONG - 1] + "…"
+    return line if len(line) <= MAX_WIDTH else line[: MAX_WIDTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""Saying lines on a terminal, or into a pipe or file, which has a width too."""
+"""Print lines to a terminal, a pipe or a file: width, wrapping, ASCII substitutes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from rich.text import Text
 from sim.base.text import printable
 
 PIPE_WIDTH = 100
-"""Columns of what is written to a pipe or a file, unless COLUMNS says otherwise."""
+"""Width in columns of a pipe or a file; the environment variable COLUMNS overrides it."""
 
-_PLAIN = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
+_ASCII = str.maketrans({"±": "+/-", "×": "x", "–": "-", "·": "|", "†": "#", "∞": "inf"})
 
 
 def terminal_width(console: Console) -> int:
-    """Columns that there are."""
-    named = os.environ.get("COLUMNS", "")
-    return console.width if console.is_terminal or named.isdigit() else PIPE_WIDTH
+    """Return the terminal's width in columns."""
+    columns = os.environ.get("COLUMNS", "")
+    return console.width if console.is_terminal or columns.isdigit() else PIPE_WIDTH
 
 
 def ascii_substitutes(console: Console) -> Mapping[int, str]:
-    """Give what stands for the signs that the output cannot hold (see `str.translate`)."""
-    return {} if console.encoding.lower().startswith("utf") else _PLAIN
+    """Return the substitutes of characters that the output cannot encode (see `str.translate`)."""
+    return {} if console.encoding.lower().startswith("utf") else _ASCII
 
 
 def print_line(console: Console, line: str, style: str = "") -> None:
-    """Print a line, wrapped between words where it is too long."""
+    """Print a line, wrapped between words if it is too long."""
     text = printable(line).translate(ascii_substitutes(console))
     parts = textwrap.wrap(
         text, terminal_width(console), break_long_words=False, break_on_hyphens=False

@@ -1,6 +1,6 @@
-"""A metric against capacity as one figure: for a notebook (plotly), for a paper (SVG, PDF).
+"""Figure of a metric against capacity: for a notebook (plotly), for a paper (SVG, PDF).
 
-Both are made of what the report's page draws (`sweep.report.plots.figure`); bars are of the means.
+Both use the data of the report's plots (`sweep.report.plots.figure`); error bars are of the means.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MARKS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "cro
 
 
 def _panels(summary: Summary, metric: str) -> list[tuple[Block, Sequence[dict[str, Any]]]]:
-    """Give what is drawn of each block, in colour, each policy at its capacities."""
+    """Return the coloured plotly traces of each block, one trace a policy."""
     if metric not in summary.metrics:
         raise InputError(unknown("metric of these cells", metric, summary.metrics))
     panels = []
@@ -43,62 +43,66 @@ def _panels(summary: Summary, metric: str) -> list[tuple[Block, Sequence[dict[st
 
 
 def _axis(metric: str) -> str:
-    look = style(metric)
-    return f"{look.label} ({look.unit})" if look.unit else look.label
+    metric_style = style(metric)
+    return (
+        f"{metric_style.label} ({metric_style.unit})" if metric_style.unit else metric_style.label
+    )
 
 
 def plotly_figure(summary: Summary, metric: str) -> go.Figure:
     """Draw a metric against capacity, a panel a trace, a line a policy, 95 % intervals as bars."""
-    # a second to import: only where something is drawn
+    # takes a second to import
     with importing("plots"):
         from plotly.subplots import make_subplots
 
     panels = _panels(summary, metric)
     titles = [_no_html(block.title) for block, _ in panels]
     figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=titles)
-    for place, (block, traces) in enumerate(panels, start=1):
+    for panel, (block, traces) in enumerate(panels, start=1):
         for trace in traces:
             name = _no_html(trace["name"])
-            about = {"legendgroup": name, "showlegend": place == 1, "name": name}
-            at = [_no_html(x) for x in _at(trace)]
-            figure.add_trace({**trace, **about, "x": at}, row=1, col=place)
+            about = {"legendgroup": name, "showlegend": panel == 1, "name": name}
+            positions = [_no_html(x) for x in _positions(trace)]
+            figure.add_trace({**trace, **about, "x": positions}, row=1, col=panel)
         if len(block.capacities) > 1:
             ticks = {"tickvals": block.capacities, "ticktext": [text(c) for c in block.capacities]}
-            figure.update_xaxes(title="capacity", **ticks, row=1, col=place)
+            figure.update_xaxes(title="capacity", **ticks, row=1, col=panel)
     figure.update_yaxes(rangemode="tozero")
     figure.update_yaxes(title=_no_html(_axis(metric)), row=1, col=1)
     figure.update_layout(template="plotly_white", margin={"l": 64, "r": 16, "t": 40, "b": 48})
     return figure
 
 
-def _at(trace: dict[str, Any]) -> list[Any]:
-    """Where a policy is drawn: at the capacities; with one capacity only, under its name."""
+def _positions(trace: dict[str, Any]) -> list[Any]:
+    """Return a policy's x positions: the capacities; with one capacity only, its name."""
     return list(trace.get("customdata", trace["x"]))
 
 
 def _no_html(text: Any) -> Any:
-    """Write a name such that plotly, which reads some HTML, takes none for it."""
+    """Escape HTML in a name: plotly interprets some of it."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;") if type(text) is str else text
 
 
 def _no_maths(text: Any) -> Any:
-    """Write a name such that matplotlib takes no ``$`` for a formula."""
+    """Escape ``$`` in a name: matplotlib begins a formula with it."""
     return printable(text).replace("$", r"\$") if type(text) is str else text
 
 
 def write(summary: Summary, metric: str, path: Path) -> None:
-    """Write the figure as SVG, PDF, PNG or a page that loads nothing, by the file's ending.
+    """Write the figure as SVG, PDF, PNG or a self-contained page, by the file's extension.
 
     The same numbers give the same bytes with the same versions of the packages.
     """
     kind = path.suffix.lower()
     if kind not in KINDS:
-        raise InputError(f"{path}: a figure ends in {', '.join(KINDS)}", rule="unknown format")
+        raise InputError(
+            f"{path}: a figure's file name must end in {', '.join(KINDS)}", rule="unknown format"
+        )
     panels = _panels(summary, metric)
     if kind == ".html":
         files.write_text(path, plotly_figure(summary, metric).to_html(div_id="figure"))
         return
-    # not plotly: its SVG and PDF want a browser; and no pyplot, which has a state of its own
+    # not plotly: its SVG and PDF need a browser; not pyplot: it has global state
     with importing("plots"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -124,7 +128,7 @@ def write(summary: Summary, metric: str, path: Path) -> None:
 
 
 def _draw(axes: Any, trace: dict[str, Any]) -> None:
-    """Draw a policy: a line over capacities, a bar where there is one."""
+    """Draw a policy: a line over capacities, or a bar if there is only one."""
     known = [y if y is not None else float("nan") for y in trace["y"]]
     half = [h or 0.0 for h in trace.get("error_y", {}).get("array", ())] or None
     colour = trace["marker"]["color"]

@@ -1,4 +1,4 @@
-"""What a study found in a sweep that is over: its figures beside those of its source, judged."""
+"""Findings of a study: figures computed from a finished sweep, judged against the source's."""
 
 from __future__ import annotations
 
@@ -19,63 +19,65 @@ from sweep.store.cache import Cache
 SAME, CLOSE, DIFFERS = "same", "close", "differs"
 
 WITHIN_SAME, WITHIN_CLOSE = 0.05, 0.25
-"""How far from the source's figure, as a part of it."""
+"""Largest relative distance from the source's figure that still is the same, or close."""
 
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
 _EXACT = re.compile(rf"(?:about |slightly below )?{_NUMBER}")
 _WHOLE = re.compile(rf"{_NUMBER}, rounded")
-_PART = re.compile(rf"{_NUMBER} of {_NUMBER}")
-_LEAST = re.compile(rf"(?:more than |≥ ){_NUMBER}|{_NUMBER} or more")
-_MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
+_RATIO = re.compile(rf"{_NUMBER} of {_NUMBER}")
+_AT_LEAST = re.compile(rf"(?:more than |≥ ){_NUMBER}|{_NUMBER} or more")
+_AT_MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure."""
+    """One measured value and its counterpart in the source."""
 
-    figure: str  # of the source, such as ``Fig. 13``; rows of one are kept together
-    what: str  # what was measured; empty for what is plotted but not tabulated
+    figure: str  # of the source, such as ``Fig. 13``; rows of one figure stand together
+    quantity: str  # empty for a point that is plotted but not tabulated
     ours: float  # the value and its 95 % confidence interval (NaN where there is none)
     low: float = math.nan
     high: float = math.nan
-    paper: str = ""  # what the source has; empty where it has nothing
-    at_least: float = -math.inf  # what is wanted; infinite where nothing is
+    paper: str = ""  # the source's value; empty where it has none
+    at_least: float = -math.inf  # expected range; infinite where nothing is expected
     at_most: float = math.inf
-    curve: str = ""  # of which curve it is a point, if of any
-    along: str = ""  # what that is plotted along, and where the point is there
-    at: float = math.nan
+    curve: str = ""  # name of the curve that this is a point of; empty for none
+    along: str = ""  # label of that curve's x axis
+    x: float = math.nan
 
     @classmethod
-    def from_seeds(cls, figure: str, what: str, values: Sequence[float], **others: Any) -> Finding:
-        """Make one of the mean over seeds, with Student's interval."""
+    def from_seeds(
+        cls, figure: str, quantity: str, values: Sequence[float], **fields: Any
+    ) -> Finding:
+        """Build a finding from the mean over seeds, with Student's interval."""
         mean, low, high = interval(values)
-        return cls(figure, what, mean, low, high, **others)
+        return cls(figure, quantity, mean, low, high, **fields)
 
     @property
     def expected(self) -> str:
-        """What is wanted, in signs; empty if nothing is."""
+        """Expected range, such as ``≥ 2``; empty if nothing is expected."""
         low = f"≥ {self.at_least:g}" if math.isfinite(self.at_least) else ""
         high = f"≤ {self.at_most:g}" if math.isfinite(self.at_most) else ""
         return ", ".join(filter(None, (low, high)))
 
     @property
     def is_met(self) -> bool:
-        """Whether the value is as wanted."""
+        """True if the value lies in the expected range."""
         return self.at_least <= self.ours <= self.at_most
 
 
 @dataclass(frozen=True)
 class FinishedSweep:
-    """A sweep that is over, for a study to look at."""
+    """A finished sweep, the input of a study."""
 
     cells: list[dict[str, Any]]  # the rows of ``cells.parquet`` that did not fail
     config: Mapping[str, Any]  # the sweep's ``config.yaml``
     cache: Cache
 
     def table(self, row: Mapping[str, Any]) -> pa.Table:
-        """Read what a cell's metrics were computed from; of a simulation, a row a job."""
+        """Read the table that a cell's metrics were computed from; of a simulation, a row a job."""
         result = self.cache.get(row["key"])
-        assert result is not None, "a cell that did not fail is kept"
+        assert result is not None, "a cell that did not fail is cached"
         assert result.jobs is not None
         return result.jobs
 
@@ -88,10 +90,12 @@ class FinishedSweep:
 
 
 def to_table(findings: Sequence[Finding]) -> pa.Table:
-    """Make columns of them."""
+    """Build the table of findings (``findings.parquet``)."""
     rows = [
         {
             **asdict(finding),
+            "what": finding.quantity,
+            "at": finding.x,
             "wanted": finding.expected,
             "met": finding.is_met if finding.expected else None,
         }
@@ -120,9 +124,9 @@ _ALWAYS = ("figure", "what", "ours")
 
 
 def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Word them: a header, and a row of texts each; a column in which nothing stands is left out.
+    """Format findings as texts: a header, and a row for each; empty columns are left out.
 
-    A figure is named in its first row alone.
+    Only the first row of a figure has its name.
     """
     rows = []
     before = None
@@ -147,65 +151,65 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         )
         before = row["figure"]
     used = [n in _ALWAYS or any(row[i] for row in rows) for i, n in enumerate(_HEADER)]
-    header, *kept = (tuple(compress(row, used)) for row in [_HEADER, *rows])
-    return header, kept
+    header, *body = (tuple(compress(row, used)) for row in [_HEADER, *rows])
+    return header, body
 
 
 def to_markdown(table: pa.Table) -> str:
-    """Write them as a Markdown table."""
+    """Write findings as a Markdown table."""
     return table_model.to_markdown(table_model.from_texts(*to_text(table), kind="texts"))
 
 
 def grouped(table: pa.Table) -> TableModel:
-    """Make a table of them, figure by figure."""
+    """Build a table of findings, grouped by figure."""
     header, rows = to_text(table)
     groups: list[tuple[str, list[tuple[str, ...]]]] = []
     for figure, *texts in rows:
         if figure or not groups:
             groups.append((figure, []))
         groups[-1][1].append(tuple(texts))
-    made = tuple(
-        Group(figure, table_model.from_texts(header[1:], of_figure).groups[0].rows)
-        for figure, of_figure in groups
+    tables = tuple(
+        Group(figure, table_model.from_texts(header[1:], figure_rows).groups[0].rows)
+        for figure, figure_rows in groups
     )
-    return TableModel(tuple((name,) for name in header[2:]), made, header[1], "Findings")
+    return TableModel(tuple((name,) for name in header[2:]), tables, header[1], "Findings")
 
 
 def verdict(ours: float, low: float, high: float, paper: str, *, percent: bool = False) -> str:
-    """Tell whether a figure is the source's, near it, or another."""
+    """Judge a value against the source's: `SAME`, `CLOSE`, `DIFFERS`, or empty without one."""
     if not math.isfinite(ours):
         return ""
-    if match := _LEAST.fullmatch(paper):
-        least = float(match[1] or match[2])
-        return SAME if max(ours, high) >= least else _by_distance(ours, least)
-    if match := _MOST.fullmatch(paper):
-        most = float(match[1] or match[2])
-        return SAME if min(ours, low) <= most else _by_distance(ours, most)
-    half = 0.0
+    if match := _AT_LEAST.fullmatch(paper):
+        bound = float(match[1] or match[2])
+        return SAME if max(ours, high) >= bound else _by_distance(ours, bound)
+    if match := _AT_MOST.fullmatch(paper):
+        bound = float(match[1] or match[2])
+        return SAME if min(ours, low) <= bound else _by_distance(ours, bound)
+    tolerance = 0.0
     if match := _WHOLE.fullmatch(paper):
-        theirs, half = float(match[1]), 0.5
-    elif match := _PART.fullmatch(paper):
-        theirs = float(match[1]) / float(match[2]) * (100.0 if percent else 1.0)
+        source, tolerance = float(match[1]), 0.5
+    elif match := _RATIO.fullmatch(paper):
+        source = float(match[1]) / float(match[2]) * (100.0 if percent else 1.0)
     elif match := _EXACT.fullmatch(paper):
-        theirs = float(match[1])
+        source = float(match[1])
     else:
         return ""
-    if min(ours, low) <= theirs + half and max(ours, high) >= theirs - half:
+    if min(ours, low) <= source + tolerance and max(ours, high) >= source - tolerance:
         return SAME
-    return _by_distance(ours, theirs)
+    return _by_distance(ours, source)
 
 
-def _by_distance(ours: float, theirs: float) -> str:
-    off = abs(ours - theirs)
+def _by_distance(ours: float, source: float) -> str:
+    distance = abs(ours - source)
     # a sum of decimals may miss its bound by a rounding
-    for name, part in ((SAME, WITHIN_SAME), (CLOSE, WITHIN_CLOSE)):
-        if off <= part * abs(theirs) * (1 + 1e-9):
+    for name, share in ((SAME, WITHIN_SAME), (CLOSE, WITHIN_CLOSE)):
+        if distance <= share * abs(source) * (1 + 1e-9):
             return name
     return DIFFERS
 
 
 def source_sentence(source: str) -> str:
-    """Word what the figures stand beside; nothing, where a source says ``Beyond ...``."""
+    """Write the sentence that names the source; a source ``Beyond ...`` stands as it is."""
     return f"{source}." if source.startswith("Beyond") else f"Beside {source}."
 
 

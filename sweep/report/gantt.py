@@ -1,4 +1,4 @@
-"""The schedule of one small cell, task by task."""
+"""Gantt chart of one small cell: its tasks by machine and time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sweep.store.cache import Cache
 N_COLOURS = 10
 MAX_TRIED = 10
 FREE = 1_000
-"""Added to a colour's number: these traces belong to no policy's box on the page."""
+"""Offset of colour numbers: these traces belong to no policy's checkbox on the page."""
 
 
 @dataclass(frozen=True)
 class Gantt:
-    """A cell: its row, its labels, its tasks (see `sim.metrics.usage.tasks_over_time`)."""
+    """Chart data: a cell's row, its labels, its tasks (`sim.metrics.usage.tasks_over_time`)."""
 
     row: int
     title: str
@@ -32,28 +32,31 @@ class Gantt:
 
 
 def choose(cells: pa.Table, cache: Cache, row: int | None = None) -> Gantt | None:
-    """Take a cell to draw: the one asked for, else the first of the traces' first that is small."""
+    """Choose a cell to draw: the given row, else the first small one of the traces' first cells."""
     if row is None:
-        first = np.unique(factorize(cells["trace"])[1], return_index=True)[1]
-        drawn = (_of(cells, cache, at) for at in np.sort(first).tolist()[:MAX_TRIED])
+        first_rows = np.unique(factorize(cells["trace"])[1], return_index=True)[1]
+        drawn = (
+            _read_gantt(cells, cache, first_row)
+            for first_row in np.sort(first_rows).tolist()[:MAX_TRIED]
+        )
         return next(filter(None, drawn), None)
     if not 0 <= row < cells.num_rows:
-        raise InputError(f"there is no cell {row}; valid: 0 to {cells.num_rows - 1}")
-    gantt = _of(cells, cache, row)
+        raise InputError(f"row {row} does not exist; valid: 0 to {cells.num_rows - 1}")
+    gantt = _read_gantt(cells, cache, row)
     if gantt is None:
         failed = cells["status"][row].as_py() == "failed"
         raise InputError(
-            f"cell {row} {'failed' if failed else 'keeps no tasks'}; a simulation of "
-            f"{MAX_TASKS_DRAWN} tasks or fewer can be drawn"
+            f"the cell of row {row} {'failed' if failed else 'has no recorded tasks'}; a "
+            f"simulation of {MAX_TASKS_DRAWN} tasks or fewer can be drawn"
         )
     return gantt
 
 
-def _of(cells: pa.Table, cache: Cache, row: int) -> Gantt | None:
-    """Read what a cell keeps of its tasks; None if it keeps none."""
+def _read_gantt(cells: pa.Table, cache: Cache, row: int) -> Gantt | None:
+    """Read the tasks that a cell recorded; None if it recorded none."""
     cell = cells.slice(row, 1).to_pylist()[0]
-    kept = None if cell["status"] == "failed" else cache.get(cell_key(cells, row))
-    tasks = None if kept is None or kept.jobs is None else read_metadata(kept.jobs, "tasks")
+    result = None if cell["status"] == "failed" else cache.get(cell_key(cells, row))
+    tasks = None if result is None or result.jobs is None else read_metadata(result.jobs, "tasks")
     if tasks is None:
         return None
     labels = f"{cell['policy']}, {cell['trace']}, capacity {cell['capacity']:g}"
@@ -61,11 +64,11 @@ def _of(cells: pa.Table, cache: Cache, row: int) -> Gantt | None:
 
 
 def figure(gantt: Gantt) -> dict[str, Any]:
-    """Draw it: time to the right, machines below each other, tasks of one job in one colour."""
+    """Draw the chart: time to the right, machines as rows, tasks of one job in one colour."""
     tasks = gantt.tasks
     lanes, machines = _lanes(tasks["machine"], tasks["start_s"], tasks["finish_s"])
     data: dict[int, dict[str, Any]] = {}
-    for at, job in enumerate(tasks["job"]):
+    for task, job in enumerate(tasks["job"]):
         trace = data.setdefault(
             job,
             {
@@ -83,11 +86,11 @@ def figure(gantt: Gantt) -> dict[str, Any]:
                 "marker": {"line": {"width": 1, "color": "rgba(128,128,128,0.5)"}},
             },
         )
-        start, finish = tasks["start_s"][at], tasks["finish_s"][at]
+        start, finish = tasks["start_s"][task], tasks["finish_s"][task]
         trace["base"].append(start)
         trace["x"].append(round(finish - start, 6))
-        trace["y"].append(lanes[at])
-        stage, machine = tasks["stage"][at], tasks["machine"][at]
+        trace["y"].append(lanes[task])
+        stage, machine = tasks["stage"][task], tasks["machine"][task]
         text = f"job {job}, stage {stage}, machine {machine}: {start:g} to {finish:g} s"
         trace["text"].append(text)
     y_axis = {
@@ -105,15 +108,17 @@ def figure(gantt: Gantt) -> dict[str, Any]:
 def _lanes(
     machine: Sequence[int], start: Sequence[float], finish: Sequence[float]
 ) -> tuple[list[int], dict[int, int]]:
-    """Give each task a line of its own among those that run beside it on its machine."""
-    order = sorted(range(len(start)), key=lambda at: (machine[at], start[at], finish[at], at))
+    """Assign each task a lane of its machine that no concurrent task uses."""
+    order = sorted(
+        range(len(start)), key=lambda task: (machine[task], start[task], finish[task], task)
+    )
     lanes, first, free, base = [0] * len(start), dict[int, int](), list[float](), 0
-    for at in order:
-        if machine[at] not in first:
+    for task in order:
+        if machine[task] not in first:
             base += len(free)
-            first[machine[at]], free = base, []
-        lane = next((i for i, until in enumerate(free) if until <= start[at]), len(free))
-        free[lane : lane + 1] = [finish[at]]
-        lanes[at] = base + lane
+            first[machine[task]], free = base, []
+        lane = next((i for i, until in enumerate(free) if until <= start[task]), len(free))
+        free[lane : lane + 1] = [finish[task]]
+        lanes[task] = base + lane
     step = -(-len(first) // 12)
     return lanes, dict(list(first.items())[::step])

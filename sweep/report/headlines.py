@@ -1,4 +1,4 @@
-"""The headline table: each policy against the baseline, for terminal, Markdown and HTML."""
+"""Headline tables: each policy against the baseline, for terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 
 from sweep.report.console import print_line
 from sweep.report.table_model import Cell, Group, TableModel, escape_markdown, print_model
-from sweep.report.table_model import to_markdown as written
+from sweep.report.table_model import to_markdown as table_to_markdown
 from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.cell_columns import text
 from sweep.stats.contrasts import ALL_TRACES
@@ -21,43 +21,43 @@ from sweep.stats.inference import EXACT, FEW, STUDENT
 from sweep.stats.metric_format import format_contrast, style
 
 NOT_SIGNIFICANT = "n.s."
-ABSENT = Cell("–", look="unsure")
+ABSENT = Cell("–", style="unsure")
 
 
 @dataclass(frozen=True)
 class Headline:
-    """The table of one trace and settings, a column a contrast, and what its marks mean."""
+    """Table of one trace and settings, a column a contrast, and the notes on its marks."""
 
-    sheet: TableModel
+    table: TableModel
     notes: tuple[str, ...]
 
 
 def headlines(contrasts: pa.Table | None, baseline: str | None = "baseline") -> list[Headline]:
-    """Word the comparisons of `contrasts.compare`, a table for each trace and settings."""
+    """Format the comparisons of `contrasts.compare`: a table for each trace and settings."""
     rows = [] if contrasts is None else contrasts.to_pylist()
     return [
-        _headline(", ".join(filter(None, (trace or _TOGETHER, settings))), list(group), baseline)
+        _headline(", ".join(filter(None, (trace or _ALL_TRACES, settings))), list(group), baseline)
         for (trace, settings), group in groupby(rows, key=lambda r: (r["trace"], r["settings"]))
     ]
 
 
-_TOGETHER = "all traces together"
+_ALL_TRACES = "all traces together"
 
 
 def _headline(title: str, rows: Sequence[Mapping[str, Any]], baseline: str | None) -> Headline:
     contrasts = list(dict.fromkeys((row["metric"], row["statistic"]) for row in rows))
-    most = max(row["n_pairs"] for row in rows)
-    all_few = most < MIN_PAIRS and all(row["test"] == FEW for row in rows)
+    n_pairs_max = max(row["n_pairs"] for row in rows)
+    all_few = n_pairs_max < MIN_PAIRS and all(row["test"] == FEW for row in rows)
     groups = []
     for capacity, at_capacity in groupby(rows, key=lambda row: row["capacity"]):
         lines = []
         for policy, group in groupby(at_capacity, key=lambda row: row["policy"]):
-            cells = {(r["metric"], r["statistic"]): _cell(r, most, all_few) for r in group}
+            cells = {(r["metric"], r["statistic"]): _cell(r, n_pairs_max, all_few) for r in group}
             lines.append((policy, tuple(cells.get(contrast, ABSENT) for contrast in contrasts)))
         groups.append(Group(f"capacity {text(capacity)}", tuple(lines)))
     heads = tuple((_head(*contrast),) for contrast in contrasts)
-    sheet = TableModel(heads, tuple(groups), f"against {baseline}", title, "headline")
-    return Headline(sheet, _notes(rows, sheet, most, all_few))
+    table = TableModel(heads, tuple(groups), f"against {baseline}", title, "headline")
+    return Headline(table, _notes(rows, table, n_pairs_max, all_few))
 
 
 def _head(metric: str, statistic: str) -> str:
@@ -67,7 +67,7 @@ def _head(metric: str, statistic: str) -> str:
     return f"{label}, {'times better' if statistic == 'ratio' else 'change'}"
 
 
-def _cell(row: Mapping[str, Any], most: int, all_few: bool) -> Cell:
+def _cell(row: Mapping[str, Any], n_pairs_max: int, all_few: bool) -> Cell:
     """Write a comparison; ``better`` or ``worse`` where the difference is significant, or exact."""
     metric, statistic, test = row["metric"], row["statistic"], row["test"]
     ends = (row["estimate"], row["low"], row["high"])
@@ -81,7 +81,7 @@ def _cell(row: Mapping[str, Any], most: int, all_few: bool) -> Cell:
         marks += [] if all_few else [FEW]
     elif p > ALPHA:
         marks.append(NOT_SIGNIFICANT)
-    if row["n_pairs"] < most:
+    if row["n_pairs"] < n_pairs_max:
         marks.append(f"n={row['n_pairs']}")
     tells = test == EXACT or (not math.isnan(p) and p <= ALPHA)
     side = _side(metric, statistic, row["estimate"]) if tells else ""
@@ -104,17 +104,17 @@ def _p(p: float) -> str:
 
 
 def _notes(
-    rows: Sequence[Mapping[str, Any]], sheet: TableModel, most: int, all_few: bool
+    rows: Sequence[Mapping[str, Any]], table: TableModel, n_pairs_max: int, all_few: bool
 ) -> tuple[str, ...]:
-    """Say what the numbers and marks mean; only what occurs."""
+    """Explain the numbers and marks that occur."""
     pairs = "(trace, seed) pairs" if rows[0]["trace"] == ALL_TRACES else "seeds"
-    if most == 1:
+    if n_pairs_max == 1:
         pairs = pairs.removesuffix("s")
     kinds = {"ratio": "geometric mean of the ratios", "difference": "mean difference"}
     statistics = " or ".join(dict.fromkeys(kinds[row["statistic"]] for row in rows))
     tests = {row["test"] for row in rows}
-    notes = [f"{statistics} over {most} {pairs}, paired"]
-    cells = [cell for group in sheet.groups for _, of_policy in group.rows for cell in of_policy]
+    notes = [f"{statistics} over {n_pairs_max} {pairs}, paired"]
+    cells = [cell for group in table.groups for _, row_cells in group.rows for cell in row_cells]
     if any(cell.rest for cell in cells):
         notes[0] += " [95% interval]"
     if STUDENT in tests:
@@ -125,23 +125,25 @@ def _notes(
         )
     if all_few:
         notes.append(
-            f"{most} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"
+            f"{n_pairs_max} {pairs}: too few for intervals and tests; {MIN_PAIRS} or more give them"
         )
     elif any(FEW in cell.mark for cell in cells):
         notes.append(f"{FEW}: fewer than {MIN_PAIRS} pairs, as cells failed")
     if EXACT in tests:
-        why = "every seed gave the same difference" if most > 1 else "no seed changes anything"
+        why = (
+            "every seed gave the same difference" if n_pairs_max > 1 else "no seed changes anything"
+        )
         notes.append(f"{EXACT}: {why}; there is nothing to test")
     return tuple(notes)
 
 
 def print_headlines(headlines: Sequence[Headline], console: Console) -> None:
-    """Print each table, and what its marks mean."""
+    """Print each table and its notes."""
     for number, headline in enumerate(headlines):
         print_line(console, "")
         if len(headlines) > 1:
-            print_line(console, headline.sheet.title, "bold underline")
-        print_model(headline.sheet, console)
+            print_line(console, headline.table.title, "bold underline")
+        print_model(headline.table, console)
         if number == len(headlines) - 1 or headlines[number + 1].notes != headline.notes:
             for note in headline.notes:
                 print_line(console, note, "dim")
@@ -151,9 +153,9 @@ def to_markdown(headlines: Sequence[Headline], level: int = 2) -> str:
     """Write the same tables as Markdown, with p-values; empty without any."""
     parts = []
     for headline in headlines:
-        sheet = headline.sheet
-        title = sheet.corner.capitalize() + (f": {sheet.title}" if len(headlines) > 1 else "")
-        lines = [f"{'#' * level} {escape_markdown(title)}", "", written(sheet)]
+        table = headline.table
+        title = table.corner.capitalize() + (f": {table.title}" if len(headlines) > 1 else "")
+        lines = [f"{'#' * level} {escape_markdown(title)}", "", table_to_markdown(table)]
         lines += [escape_markdown(note, "[") + "  " for note in headline.notes]
         parts.append("\n".join(lines).rstrip() + "\n")
     return "\n".join(parts)

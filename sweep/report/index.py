@@ -1,4 +1,4 @@
-"""The page of all sweeps, newest first: what each found, its report, and where MLflow has it."""
+"""Index page of all sweeps, newest first: verdicts, links to reports and to MLflow."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def to_html(results: Path, mlflow: str = "", runs: Mapping[str, str] | None = No
     Parameters
     ----------
     results : Path
-        Folder of results, which the page's links start from.
+        Folder of results; the page's links are relative to it.
     mlflow : str
         Address of the MLflow UI; empty if there is none.
     runs : mapping of str to str, optional
         Address of each sweep's run there, by its id.
     """
     sweeps = []
-    for each in summarize(results):
-        place = f"sweeps/{quote(each.sweep)}"
+    for sweep in summarize(results):
+        folder = f"sweeps/{quote(sweep.sweep)}"
         files = ((HTML, "report"), (TABLE, "table"), (CELLS, "cells"))
-        links = [(f"{place}/{name}", words) for name, words in files if each.is_over]
-        run = (runs or {}).get(each.sweep)
-        sweeps.append({"it": each, "links": [*links, *([(run, "MLflow")] if run else [])]})
+        links = [(f"{folder}/{name}", words) for name, words in files if sweep.is_over]
+        run = (runs or {}).get(sweep.sweep)
+        sweeps.append({"it": sweep, "links": [*links, *([(run, "MLflow")] if run else [])]})
     comparisons = sorted(path.name for path in (results / "comparisons").glob("*.html"))
     context = {
         "results": str(results),

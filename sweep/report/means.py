@@ -1,4 +1,4 @@
-"""Means over seeds as one flat table: for pandas, for a spreadsheet, for a paper."""
+"""Flat table of the means over seeds: for pandas, for a spreadsheet, for a paper."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _USUAL = (
     "deadlines_missed",
     "value_attained",
 )
-_SIGNS = {
+_LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "%_&#${}"},
     "±": r"$\pm$",
@@ -30,12 +30,12 @@ _SIGNS = {
     "–": "--",
 }
 
-Place = tuple[Block, int, int]
-"""A block, and which of its capacities and columns."""
+Entry = tuple[Block, int, int]
+"""A block, and the indices of a capacity and a column."""
 
 
 def choose_metrics(summary: Summary, metrics: Sequence[str]) -> list[str]:
-    """Return the metrics to show: those named, else the usual ones that there are."""
+    """Return the metrics to show: the given ones, else those of `_USUAL` that exist."""
     for name in metrics:
         if name not in summary.metrics:
             raise InputError(unknown("metric of these cells", name, summary.metrics))
@@ -43,14 +43,14 @@ def choose_metrics(summary: Summary, metrics: Sequence[str]) -> list[str]:
     return list(metrics) or usual or list(summary.metrics[:5])
 
 
-def _places(summary: Summary) -> Iterator[Place]:
+def _entries(summary: Summary) -> Iterator[Entry]:
     for block in summary.blocks:
         for capacity in range(len(block.capacities)):
             yield from ((block, capacity, column) for column in columns_present(summary, block))
 
 
-def _labels(summary: Summary, place: Place) -> dict[str, Any]:
-    block, capacity, column = place
+def _labels(summary: Summary, entry: Entry) -> dict[str, Any]:
+    block, capacity, column = entry
     return {
         "trace": block.trace,
         **dict(block.settings),
@@ -60,27 +60,29 @@ def _labels(summary: Summary, place: Place) -> dict[str, Any]:
 
 
 def rows(summary: Summary, metrics: Sequence[str]) -> list[dict[str, Any]]:
-    """Give a row a trace, capacity and policy: each mean, half its interval, the cells done."""
-    found = []
-    for place in _places(summary):
-        row = _labels(summary, place)
+    """Return a row for each trace, capacity and policy: means, half intervals, cells done."""
+    table = []
+    for entry in _entries(summary):
+        row = _labels(summary, entry)
         for name in metrics:
-            where = (*place[1:], summary.metrics.index(name))
-            row[name] = float(place[0].mean[where])
-            row[f"{name}_half"] = float(place[0].half[where])
-        row["n_seeds"] = int((place[0].n_planned - place[0].n_failed)[place[1:]])
-        found.append(row)
-    return found
+            index = (*entry[1:], summary.metrics.index(name))
+            row[name] = float(entry[0].mean[index])
+            row[f"{name}_half"] = float(entry[0].half[index])
+        row["n_seeds"] = int((entry[0].n_planned - entry[0].n_failed)[entry[1:]])
+        table.append(row)
+    return table
 
 
 def to_latex(summary: Summary, metrics: Sequence[str]) -> str:
-    """Write the means as a table for LaTeX (package booktabs), a rule between capacities."""
+    """Write the means as a LaTeX table (package booktabs), a rule between capacities."""
     labels = list(
-        dict.fromkeys(key for place in _places(summary) for key in _labels(summary, place))
+        dict.fromkeys(key for entry in _entries(summary) for key in _labels(summary, entry))
     )
     heads = [
-        f"{look.label} ({look.unit})" if look.unit == "s" else look.label
-        for look in map(style, metrics)
+        f"{metric_style.label} ({metric_style.unit})"
+        if metric_style.unit == "s"
+        else metric_style.label
+        for metric_style in map(style, metrics)
     ]
     lines = [
         rf"\begin{{tabular}}{{{'l' * len(labels)}{'r' * len(metrics)}}}",
@@ -88,22 +90,28 @@ def to_latex(summary: Summary, metrics: Sequence[str]) -> str:
         _line([*labels, *heads]),
     ]
     before: object = None
-    for place in _places(summary):
-        row, world = _labels(summary, place), (id(place[0]), place[1])
-        if world != before:
+    for entry in _entries(summary):
+        row, group = _labels(summary, entry), (id(entry[0]), entry[1])
+        if group != before:
             lines.append(r"\midrule")
-            before = world
-        shown = [_entry(summary, place, name) for name in metrics]
+            before = group
+        shown = [_entry(summary, entry, name) for name in metrics]
         lines.append(_line([*(text(row.get(key)) for key in labels), *shown]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
-def _entry(summary: Summary, place: Place, metric: str) -> str:
-    block, capacity, column = place
-    where = (capacity, column, summary.metrics.index(metric))
-    mean, half = format_value(metric, float(block.mean[where]), float(block.half[where]))
+def _entry(summary: Summary, entry: Entry, metric: str) -> str:
+    block, capacity, column = entry
+    index = (capacity, column, summary.metrics.index(metric))
+    mean, half = format_value(metric, float(block.mean[index]), float(block.half[index]))
     return f"{mean} ± {half}" if half else mean or "–"
 
 
 def _line(texts: Sequence[str]) -> str:
-    return " & ".join("".join(_SIGNS.get(sign, sign) for sign in each) for each in texts) + r" \\"
+    return (
+        " & ".join(
+            "".join(_LATEX_ESCAPES.get(character, character) for character in value)
+            for value in texts
+        )
+        + r" \\"
+    )

@@ -1,4 +1,4 @@
-"""What the HTML report shows besides what the Markdown one has: plots, and the cells' own jobs."""
+"""Data of the HTML report that Markdown does not have: plots, and distributions over jobs."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from sweep.stats.metric_format import style
 from sweep.stats.summary import Block, Summary
 from sweep.store.cache import Cache
 
-Looked = tuple[job_samples.JobSamples, report_gantt.Gantt | None]
-"""What the cells' own files show."""
+JobData = tuple[job_samples.JobSamples, report_gantt.Gantt | None]
+"""Data read from the cells' cached files."""
 
 
-def look(
+def read_jobs(
     cells: pa.Table,
     cache: Cache | None,
     row: int | None,
     swept: Sequence[str],
     baseline: str | None,
-) -> Looked:
-    """Look into the cells that a cache keeps; see `sweep.report.write` for the arguments."""
+) -> JobData:
+    """Read the jobs of sampled cells from a cache; see `sweep.report.write` for the arguments."""
     if cache is None or "key" not in cells.column_names:
         return job_samples.JobSamples([], []), None
     sampled = job_samples.sample_jobs(cells, cache, swept=swept, baseline=baseline)
     return sampled, report_gantt.choose(cells, cache, row)
 
 
-MOST_FRONTS = 6
+MAX_FRONTS = 6
 
 
 class _Plots:
-    """The page's figures; each is added with what is written above it."""
+    """Figures of the page with their captions."""
 
     def __init__(self) -> None:
         self.figures: list[dict[str, Any]] = []
@@ -53,30 +53,32 @@ class _Plots:
 
 
 def context(
-    summary: Summary, figures: pa.Table | None, looked: Looked, sections: Sequence[Section] = ()
+    summary: Summary, figures: pa.Table | None, job_data: JobData, sections: Sequence[Section] = ()
 ) -> dict[str, Any]:
-    """Give the template what only the page has."""
-    sampled, schedule = looked
+    """Return the template's variables that only the page needs."""
+    sampled, schedule = job_data
     plots = _Plots()
     fronts = [
         plots.add(report_plots.front(summary, block, k, on), _front_caption(summary, block, k, on))
         for block in summary.blocks
         for k, on in overview.fronts(summary, block)
-    ][:MOST_FRONTS]
+    ][:MAX_FRONTS]
     curves = {} if figures is None else report_plots.curves(figures, len(summary.columns))
-    drawn = [plots.add(figure, name) for name, figure in curves.items()]
+    curve_plots = [plots.add(figure, name) for name, figure in curves.items()]
     blocks = []
     for number, block in enumerate(summary.blocks):
         families = []
         for family, metrics in groupby(summary.metrics, key=lambda name: style(name).family):
-            of_family = [_metric_plot(plots, summary, block, metric) for metric in metrics]
-            families.append({"name": family, "plots": of_family})
+            family_plots = [_metric_plot(plots, summary, block, metric) for metric in metrics]
+            families.append({"name": family, "plots": family_plots})
         for sample in sampled.samples if families else ():
             if sample.block == number:
                 name = f"Jobs at capacity {text(sample.capacity)}"
-                of_jobs = report_plots.figures(sample, summary.columns)
-                of_family = [plots.add(f, caption, note=note) for caption, note, f in of_jobs]
-                families.append({"name": name, "plots": of_family})
+                job_figures = report_plots.figures(sample, summary.columns)
+                family_plots = [
+                    plots.add(f, caption, note=note) for caption, note, f in job_figures
+                ]
+                families.append({"name": name, "plots": family_plots})
         blocks.append(
             {
                 "id": f"block-{number}",
@@ -94,12 +96,12 @@ def context(
             {
                 **vars(section),
                 "plots": [plots.add(dict(p.figure), p.caption, note=p.note) for p in section.plots],
-                "sheets": [one.sheet for one in section.tables],
+                "table_models": [table_of_section.model for table_of_section in section.tables],
             }
             for section in sections
         ],
         "blocks": blocks,
-        "curves": drawn,
+        "curves": curve_plots,
         "fronts": fronts,
         "paired": any(not np.isnan(block.paired).all() for block in summary.blocks),
         "gantt": gantt,
@@ -108,10 +110,10 @@ def context(
             {
                 "label": column.label,
                 "is_baseline": column.is_baseline,
-                "symbol": html.symbol(at),
-                "colour": at % html.N_COLOURS,
+                "symbol": html.symbol(index),
+                "colour": index % html.N_COLOURS,
             }
-            for at, column in enumerate(summary.columns)
+            for index, column in enumerate(summary.columns)
         ],
         "legend": table.legend(summary, best="bold"),
         "meanings": {name: style(name).meaning for name in summary.metrics if style(name).meaning},
@@ -122,12 +124,12 @@ def context(
 def _front_caption(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -> str:
     where = f"{block.title}, " if len(summary.blocks) > 1 else ""
     names = ", ".join(summary.columns[column].label for column in front)
-    return f"{where}capacity {table.capacity_text(block, capacity)}: {names} on the front"
+    return f"{where}capacity {table.capacity_text(block, capacity)}; Pareto front: {names}"
 
 
 def _metric_plot(plots: _Plots, summary: Summary, block: Block, metric: str) -> dict[str, str]:
-    look = style(metric)
-    note = f"{look.better} is better" if look.better else ""
+    metric_style = style(metric)
+    note = f"{metric_style.better} is better" if metric_style.better else ""
     note += "; 0 is off the scale" * report_plots.is_log(metric)
     figure = report_plots.figure(summary, block, metric)
-    return plots.add(figure, look.label, code=metric, note=note)
+    return plots.add(figure, metric_style.label, code=metric, note=note)

@@ -1,4 +1,4 @@
-"""The plots of the report, plotly figures in plain data: metrics by capacity, and inside cells."""
+"""Plots of the report as plotly figures in plain data: metrics by capacity, jobs of cells."""
 
 from __future__ import annotations
 
@@ -31,21 +31,20 @@ def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) 
     """Draw a metric against capacity, one line a policy, with 95 % intervals.
 
     With a baseline the intervals are those of the difference from it, paired by seed; without one
-    those of the means; or those whose `half` is given. Policies stand beside each other at a
-    capacity, so that none hides another's interval. With one capacity there is nothing to draw a
-    line through: each policy is a bar.
-    Distances to the bound have a log scale.
+    those of the means; `half` overrides both. At a capacity, policies are drawn side by side, so
+    that none hides another's interval. With one capacity there is no line: each policy is a bar.
+    Gaps to the lower bound have a log scale.
     """
-    at = summary.metrics.index(metric)
-    look = style(metric)
-    scale = 100.0 if look.kind == "percent" else 1.0
+    index = summary.metrics.index(metric)
+    metric_style = style(metric)
+    scale = 100.0 if metric_style.kind == "percent" else 1.0
     is_line = len(block.capacities) > 1
     data = []
     columns = columns_present(summary, block)
-    for place, column in enumerate(columns):
-        means = [float(v) for v in block.mean[:, column, at]]
+    for position, column in enumerate(columns):
+        means = [float(v) for v in block.mean[:, column, index]]
         halves = [
-            float(v) for v in (half_intervals(block) if half is None else half)[:, column, at]
+            float(v) for v in (half_intervals(block) if half is None else half)[:, column, index]
         ]
         shown = [format_value(metric, m, h) for m, h in zip(means, halves, strict=True)]
         label = summary.columns[column].label
@@ -53,7 +52,7 @@ def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) 
             "type": "scatter" if is_line else "bar",
             "name": label,
             "meta": column,
-            "x": _beside(block, place, len(columns)) if is_line else [label],
+            "x": _beside(block, position, len(columns)) if is_line else [label],
             "y": [_finite(mean * scale) for mean in means],
             "text": [mean + (f" ±{half}" if half else "") for mean, half in shown],
             "hovertemplate": f"{'capacity %{customdata}: ' * is_line}%{{text}}",
@@ -68,25 +67,25 @@ def figure(summary: Summary, block: Block, metric: str, half: F8 | None = None) 
         else:
             trace["textposition"] = "none"
         data.append(trace)
-    figure: Figure = {"data": data, "layout": _layout(block, look.unit, is_line)}
-    drawn = block.mean[:, columns, at]
+    figure: Figure = {"data": data, "layout": _layout(block, metric_style.unit, is_line)}
+    drawn = block.mean[:, columns, index]
     if is_log(metric) and (drawn > 0).any():
         figure["layout"]["yaxis"] |= {"type": "log", "dtick": 1}
     return figure
 
 
 def is_log(metric: str) -> bool:
-    """Tell whether a metric is drawn on a log scale, which has no place for a 0."""
+    """Tell whether a metric is drawn on a log scale, which cannot show 0."""
     return metric.startswith("gap_")
 
 
 def half_intervals(block: Block) -> F8:
-    """Half the 95 % intervals that plots show: of differences from the baseline if there is one."""
+    """Return half the intervals shown in plots: of differences from a baseline, else of means."""
     return block.half if np.isnan(block.paired).all() else block.paired
 
 
 def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -> Figure:
-    """Draw the mean JCT against the 99th percentile, a point a policy, and who is on the front."""
+    """Draw the mean JCT against the 99th percentile, a point a policy, with the Pareto front."""
     x, y = (summary.metrics.index(name) for name in ("jct_mean_s", "jct_p99_s"))
     halves = half_intervals(block)[capacity]
     data: list[Figure] = []
@@ -114,9 +113,9 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
             "hovertemplate": f"%{{text}}: mean {shown[0]} s, p99 {shown[1]} s{on}<extra></extra>",
             "marker": {**point, "size": 12 if column in front else 8},
         }
-        for axis, at in (("error_x", x), ("error_y", y)):
-            if halves[column, at] > 0:
-                array = [_finite(float(halves[column, at]))]
+        for axis, index in (("error_x", x), ("error_y", y)):
+            if halves[column, index] > 0:
+                array = [_finite(float(halves[column, index]))]
                 trace[axis] = {"type": "data", "array": array, "thickness": 1, "width": 3}
         data.append(trace)
     axes = layout({"title": {"text": "mean JCT, s"}}, {"title": {"text": "p99 JCT, s"}})
@@ -128,45 +127,45 @@ _AREA, _LETTER = (320.0, 190.0), (7.5, 15.0)  # of a plot and of a letter on a p
 
 
 def _sides(labels: Mapping[int, str], points: Mapping[int, tuple[float, float]]) -> dict[int, str]:
-    """Choose at which side of its point each name stands so that none hides another; or nowhere."""
+    """Place each name beside its point so that no names overlap; leave out those without room."""
     ends = [(min(axis), max(axis)) for axis in zip(*points.values(), strict=True)]
-    at = {
+    pixels = {
         c: [size * (v - low) / (high - low or 1.0)
             for v, (low, high), size in zip(point, ends, _AREA, strict=True)]
         for c, point in points.items()
     }  # fmt: skip
-    taken = {c: (px - 6, py - 6, px + 6, py + 6) for c, (px, py) in at.items()}
-    found: dict[int, str] = {}
+    boxes = {c: (px - 6, py - 6, px + 6, py + 6) for c, (px, py) in pixels.items()}
+    sides: dict[int, str] = {}
     for c, label in labels.items():
-        (px, py), wide = at[c], _LETTER[0] * len(label)
+        (px, py), wide = pixels[c], _LETTER[0] * len(label)
         for side, left in (("right", 0.0), ("left", -wide), ("center", -wide / 2)):
             for level, low in (("top", 6.0), ("bottom", -6.0 - _LETTER[1])):
                 box = (px + left, py + low, px + left + wide, py + low + _LETTER[1])
-                clear = not any(
+                is_free = not any(
                     box[0] < o[2] and o[0] < box[2] and box[1] < o[3] and o[1] < box[3]
-                    for other, o in taken.items()
+                    for other, o in boxes.items()
                     if other != c
                 )
-                if c not in found and clear and box[0] >= -8 and box[2] <= _AREA[0] + 40:
-                    found[c] = f"{level} {side}"
-                    taken[-1 - c] = box
-    return found
+                if c not in sides and is_free and box[0] >= -8 and box[2] <= _AREA[0] + 40:
+                    sides[c] = f"{level} {side}"
+                    boxes[-1 - c] = box
+    return sides
 
 
-_APART = 0.012
-"""How far policies stand apart, of the width of the axis."""
+_SPREAD = 0.012
+"""Distance between policies drawn at one capacity, as a fraction of the axis."""
 
 
-def _beside(block: Block, place: int, n: int) -> list[float]:
-    """Where a policy stands at each capacity: beside the others, together around it."""
+def _beside(block: Block, position: int, n: int) -> list[float]:
+    """Return a policy's x positions: next to the other policies, centred on each capacity."""
     capacities = block.capacities
     gap = min(b - a for a, b in pairwise(capacities))
-    step = min(_APART * (capacities[-1] - capacities[0]), 0.6 * gap / n)
-    return [_short(capacity + step * (place - (n - 1) / 2)) for capacity in capacities]
+    step = min(_SPREAD * (capacities[-1] - capacities[0]), 0.6 * gap / n)
+    return [_short(capacity + step * (position - (n - 1) / 2)) for capacity in capacities]
 
 
 def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
-    """Draw the curves that a study found, a plotly figure for each of its figures, by name."""
+    """Draw the curves of a study's findings: a plotly figure for each figure name."""
     drawn: dict[str, dict[str, Any]] = {}
     traces: dict[tuple[str, str], dict[str, Any]] = {}
     for row in findings.to_pylist():
@@ -191,7 +190,7 @@ def curves(findings: pa.Table, n_columns: int) -> dict[str, dict[str, Any]]:
 def layout(
     x_axis: Mapping[str, Any], y_axis: Mapping[str, Any], hovermode: str = "closest"
 ) -> dict[str, Any]:
-    """Give what every plot has around its data: its axes, and no legend, as the page has one."""
+    """Return the layout of a plot: its axes, and no legend, as the page has one."""
     return {
         "xaxis": {"zeroline": False, **x_axis},
         "yaxis": dict(y_axis),
@@ -202,7 +201,7 @@ def layout(
 
 
 def line(column: int, is_baseline: bool) -> dict[str, Any]:
-    """How a policy is drawn: its dash and its marker; colours are left to the page."""
+    """Return a policy's dash and marker; the page sets colours."""
     dash = "dash" if is_baseline else "solid" if column < html.N_COLOURS else "dot"
     return {
         "mode": "lines+markers",
@@ -230,7 +229,7 @@ def _finite(value: float) -> float | None:
 
 
 N_POINTS = 120
-"""At most so many of a curve."""
+"""Largest number of points of a curve."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,7 @@ _KINDS = (
     ),
     _Kind(
         "Distance to the lower bound",
-        "1 is the least that any schedule could take",
+        "1 is the shortest that any schedule allows",
         "JCT over lower bound",
         lambda j: [1.0 + gap for gap in j.gap],
         True,
@@ -273,50 +272,55 @@ _KINDS = (
 
 
 def figures(sample: CapacitySample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
-    """Draw what is known of the jobs at one capacity: caption, note and plotly figure.
+    """Draw the distributions over jobs at one capacity: caption, note and plotly figure.
 
     Curves are of all seeds' jobs together, thinned to `N_POINTS` quantiles, which are values that
-    occur. What no job has is not drawn.
+    occur. A distribution without values is left out.
     """
-    for kind in _KINDS:
+    for distribution in _KINDS:
         data = []
-        for at, jobs in sample.of.items():
-            if kind.is_against_baseline and columns[at].is_baseline:
+        for column, jobs in sample.jobs_by_column.items():
+            if distribution.is_against_baseline and columns[column].is_baseline:
                 continue
-            parts = kind.values(jobs)
+            parts = distribution.values(jobs)
             values = np.sort(np.concatenate(parts)) if parts else np.empty(0)
             if len(values):
                 x, y = _cdf(values)
-                data.append(_trace(at, columns[at], x, y) | {"line": _look(at, columns[at], "hv")})
+                data.append(
+                    _trace(column, columns[column], x, y)
+                    | {"line": _line_style(column, columns[column], "hv")}
+                )
         if data:
             x_axis: dict[str, Any] = {"type": "log"}
-            if not (kind.is_log and _is_positive(data)):
+            if not (distribution.is_log and _is_positive(data)):
                 x_axis = {"range": [0, 1.05 * max(map(_nearly_all, data))]}
-            axes = _titled(kind.axis, "share of jobs", x_axis)
+            axes = _titled(distribution.axis, "share of jobs", x_axis)
             axes["yaxis"] |= {"range": [0, 1.02], "tickformat": ".0%"}
-            yield kind.caption, kind.note, {"data": data, "layout": axes}
+            yield distribution.caption, distribution.note, {"data": data, "layout": axes}
     yield from _utilization(sample, columns)
     yield from _value(sample, columns)
 
 
 def _cdf(values: F8) -> tuple[list[float], list[float]]:
-    """Quantiles of sorted values, and the share of values up to each."""
+    """Return quantiles of sorted values, and the share of values up to each."""
     n = len(values)
-    at = np.unique(np.linspace(0, n - 1, min(n, N_POINTS)).astype(np.int64))
-    return [_short(values[i]) for i in at], [_short((i + 1) / n) for i in at]
+    positions = np.unique(np.linspace(0, n - 1, min(n, N_POINTS)).astype(np.int64))
+    return [_short(values[i]) for i in positions], [_short((i + 1) / n) for i in positions]
 
 
 def _utilization(
     sample: CapacitySample, columns: Sequence[Column]
 ) -> Iterator[tuple[str, str, Figure]]:
     data, resources = [], []
-    for at, jobs in sample.of.items():
-        use = jobs.utilization
-        if use is not None:
-            edges = np.linspace(use["begin_s"], use["end_s"], len(use["used"]) + 1)
+    for column, jobs in sample.jobs_by_column.items():
+        utilization = jobs.utilization
+        if utilization is not None:
+            edges = np.linspace(
+                utilization["begin_s"], utilization["end_s"], len(utilization["used"]) + 1
+            )
             middles = (edges[:-1] + edges[1:]) / 2
-            data.append(_over_time(at, columns[at], middles, use["used"], "hvh"))
-            resources.append(use["resource"])
+            data.append(_over_time(column, columns[column], middles, utilization["used"], "hvh"))
+            resources.append(utilization["resource"])
     if data:
         axes = _titled("time, h", f"% of {', '.join(dict.fromkeys(resources))} in use", {})
         axes["yaxis"] |= {"rangemode": "tozero"}
@@ -326,35 +330,37 @@ def _utilization(
 
 def _value(sample: CapacitySample, columns: Sequence[Column]) -> Iterator[tuple[str, str, Figure]]:
     data = []
-    for at, jobs in sample.of.items():
+    for column, jobs in sample.jobs_by_column.items():
         value = jobs.value
         if value is not None:
             times = np.linspace(value["begin_s"], value["end_s"], len(value["attained"]))
-            data.append(_over_time(at, columns[at], times, value["attained"], "linear"))
+            data.append(_over_time(column, columns[column], times, value["attained"], "linear"))
     if data:
         axes = _titled("time, h", "% of the downloads so far", {})
-        note = "downloads that found their job done, first seed"
+        note = "downloads after their job was done, first seed"
         yield "Value attained over time", note, {"data": data, "layout": axes}
 
 
-def _over_time(at: int, column: Column, times: F8, shares: Sequence[float], shape: str) -> Figure:
+def _over_time(
+    index: int, column: Column, times: F8, shares: Sequence[float], shape: str
+) -> Figure:
     """Draw shares, in percent, against times in hours."""
     x, y = [_short(time / 3600) for time in times], [_short(100 * share) for share in shares]
-    return _trace(at, column, x, y) | {"line": _look(at, column, shape)}
+    return _trace(index, column, x, y) | {"line": _line_style(index, column, shape)}
 
 
-def _trace(at: int, column: Column, x: list[float], y: list[float]) -> dict[str, Any]:
-    name = {"name": column.label, "meta": at}
+def _trace(index: int, column: Column, x: list[float], y: list[float]) -> dict[str, Any]:
+    name = {"name": column.label, "meta": index}
     return {"type": "scatter", "mode": "lines", **name, "x": x, "y": y, "marker": {}}
 
 
-def _look(at: int, column: Column, shape: str) -> dict[str, Any]:
-    dash = line(at, column.is_baseline)["line"]["dash"]
+def _line_style(index: int, column: Column, shape: str) -> dict[str, Any]:
+    dash = line(index, column.is_baseline)["line"]["dash"]
     return {"width": 1.6, "dash": dash, "shape": shape}
 
 
 def _nearly_all(trace: Figure) -> float:
-    """Up to where 99 % of a curve's values lie: the few beyond would squeeze them."""
+    """Return the 99 % quantile of a curve: the few values beyond it would squeeze the others."""
     return float(next(x for x, y in zip(trace["x"], trace["y"], strict=True) if y >= 0.99))
 
 

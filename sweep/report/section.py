@@ -1,4 +1,4 @@
-"""A part of a report that another room fills: sentences, tables and plots, for every medium."""
+"""Section of a report: sentences, tables and plots, for terminal, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sweep.report.table_model import TableModel, escape_markdown
 
 @dataclass(frozen=True)
 class Table:
-    """A small table of texts; the first column names the rows."""
+    """A small table of texts; the first column labels the rows."""
 
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     @property
-    def sheet(self) -> TableModel:
-        """The same for every medium."""
+    def model(self) -> TableModel:
+        """Table model, from which every medium is written."""
         return table_model.from_texts(self.header, self.rows, title=self.caption)
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A plotly figure in plain data, what is written above it, and a remark."""
+    """A plotly figure in plain data, with a caption and a remark."""
 
     caption: str
     figure: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """Sentences first, then tables, then plots, which only a page has."""
+    """Sentences, then tables, then plots (on the page only)."""
 
     id: str
     title: str
@@ -46,7 +46,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()
     notes: tuple[str, ...] = ()
-    is_answer: bool = False  # whether it is what was asked for, and stands before all else
+    is_answer: bool = False  # the result of a target or search, shown before all else
 
 
 def to_markdown(section: Section, level: int = 2) -> str:
@@ -55,7 +55,7 @@ def to_markdown(section: Section, level: int = 2) -> str:
     lines += [escape_markdown(sentence) + "  " for sentence in section.sentences]
     for table in section.tables:
         lines += ["", escape_markdown(table.caption), ""] if table.caption else [""]
-        lines.append(table_model.to_markdown(table.sheet).rstrip())
+        lines.append(table_model.to_markdown(table.model).rstrip())
     lines += (
         ["", *(escape_markdown(note) + "  " for note in section.notes)] if section.notes else []
     )
@@ -71,6 +71,6 @@ def print_section(section: Section, console: Console) -> None:
         print_line(console, "")
         if table.caption:
             print_line(console, table.caption)
-        table_model.print_model(table.sheet, console)
+        table_model.print_model(table.model, console)
     for note in section.notes:
         print_line(console, note, "dim")

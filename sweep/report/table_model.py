@@ -1,7 +1,7 @@
-"""A table of a report as every medium shows it: built once, written by three small writers.
+"""Table model of the report, built once and written as text, Markdown or HTML.
 
-`print_sheet` is for a terminal or a pipe, `to_markdown` for ``.md``; ``table.html.j2`` beside this
-module has the page's.
+`print_model` writes to a terminal or a pipe, `to_markdown` Markdown, and the template
+``table.html.j2`` HTML.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import pairwise
 from rich.console import Console
 from rich.text import Text
 
-from sim.base.text import label as in_short
+from sim.base.text import label as short_label
 from sim.base.text import printable, single_line
 from sweep.report.console import ascii_substitutes, terminal_width
 
@@ -28,25 +28,25 @@ _STYLES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands at one place; ``about``, ``small`` and ``weight`` are for pages."""
+    """Cell of a table; ``about``, ``small`` and ``weight`` are for pages."""
 
     text: str = ""
-    rest: str = ""  # an interval, beside it
-    mark: str = ""  # signs after both, a blank first where there is to be one
-    # ``best``, ``better``, ``worse``, ``failed``, ``unsure``; of a picture's ``more`` or ``less``
-    look: str = ""
+    rest: str = ""  # an interval, after the text
+    mark: str = ""  # signs after both, including a blank before them if needed
+    # ``best``, ``better``, ``worse``, ``failed``, ``unsure``; in a picture ``more`` or ``less``
+    style: str = ""
     small: str = ""  # in Markdown too
     about: str = ""
-    weight: float | None = None  # 0 to 1: how strong its colour is
+    weight: float | None = None  # strength of its colour, 0 to 1
 
     def line(self, blank: str = " ") -> str:
-        """Write it on one line, such as ``1,234 ±56*``."""
+        """Write the cell on one line, such as ``1,234 ±56*``."""
         return self.text + blank * bool(self.rest) + self.rest + self.mark
 
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that stand together: each a label and its cells, one a column."""
+    """Rows under a common heading; a row is a label and a cell for each column."""
 
     title: str
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
@@ -54,7 +54,7 @@ class Group:
 
 @dataclass(frozen=True)
 class TableModel:
-    """A table. ``codes`` are labels that a program knows, with what they mean; None for none."""
+    """A table. ``codes`` maps row labels that are identifiers to their meanings; None for none."""
 
     heads: tuple[tuple[str, ...], ...]  # of each column, in lines
     groups: tuple[Group, ...]
@@ -65,7 +65,7 @@ class TableModel:
 
     @property
     def rests(self) -> list[int]:
-        """Length of what stands beside the numbers of each column."""
+        """Largest length of intervals and marks in each column."""
         rows = [cells for group in self.groups for _, cells in group.rows]
         return [max(len(c.rest + c.mark.replace(BEST, "")) for c in col) for col in zip(*rows)]  # noqa: B905
 
@@ -73,29 +73,29 @@ class TableModel:
 def from_texts(
     header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", kind: str = ""
 ) -> TableModel:
-    """Make a table of texts; the first of each row names it."""
+    """Build a table of texts; the first text of a row is its label."""
     body = tuple((row[0], tuple(map(Cell, row[1:]))) for row in rows)
     heads = tuple((name,) for name in header[1:])
     return TableModel(heads, (Group("", body),), header[0], title, kind)
 
 
-def escape_markdown(text: str, *more: str) -> str:
-    """Take the meaning in Markdown from a text's signs, and from some `more`.
+def escape_markdown(text: str, *extra: str) -> str:
+    """Escape Markdown special characters, and those in `extra`.
 
-    Inside a word ``_`` has none, and ``[`` has none but before a link's address.
+    ``_`` inside a word and ``[`` without a link's address after it are not special.
     """
     text = " ".join(printable(text).split())
-    for sign in ("\\", "|", "*", "<", "`", "~~", "](", "][", "]:", "$", *more):
-        text = text.replace(sign, "\\" + sign)
+    for character in ("\\", "|", "*", "<", "`", "~~", "](", "][", "]:", "$", *extra):
+        text = text.replace(character, "\\" + character)
     text = _ENTITY.sub(r"\\&", text)
     text = _NUMBERED.sub(r"\1\\\2", _BEGINS_BLOCK.sub(r"\\\1", text))
-    return _OUTSIDE_WORDS.sub(lambda found: "\\_" * len(found[0]), text)
+    return _OUTSIDE_WORDS.sub(lambda match: "\\_" * len(match[0]), text)
 
 
 def code_span(text: str) -> str:
-    """Write a text as Markdown's code, in one line, fit for the cell of a table.
+    """Write a text as a Markdown code span on one line, fit for the cell of a table.
 
-    It stands between more backticks than it has in a row.
+    Its fence has more backticks than any run in the text.
     """
     line = " ".join(printable(text).split()) or " "
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
@@ -111,59 +111,59 @@ _OUTSIDE_WORDS = re.compile(r"(?<!\w)_+|_+(?!\w)")
 _NUMBER = re.compile(r"[-+]?(\d[\d.,]*(e[-+]?\d+)?|inf)( %)?|nan")
 
 
-def to_markdown(sheet: TableModel) -> str:
-    """Write a table as Markdown; what is best or better is bold."""
-    heads = [escape_markdown(" ".join(head)) for head in sheet.heads]
-    lines = [[escape_markdown(sheet.corner), *heads], ["---", *_sides(sheet)]]
-    for group in sheet.groups:
+def to_markdown(table: TableModel) -> str:
+    """Write a table as Markdown; best and better cells are bold."""
+    heads = [escape_markdown(" ".join(head)) for head in table.heads]
+    lines = [[escape_markdown(table.corner), *heads], ["---", *_sides(table)]]
+    for group in table.groups:
         if group.title:
             lines.append([f"**{escape_markdown(group.title)}**", *[""] * len(heads)])
         for label, cells in group.rows:
-            name = escape_markdown(label) if sheet.codes is None else code_span(label)
+            name = escape_markdown(label) if table.codes is None else code_span(label)
             lines.append([name, *map(_markdown_cell, cells)])
     return "".join(f"| {' | '.join(texts)} |\n" for texts in lines)
 
 
-def _sides(sheet: TableModel) -> list[str]:
-    """Tell where each column is flush: numbers right, what is read as a text left."""
-    if sheet.kind == "headline":
-        return ["---"] * len(sheet.heads)
-    sides = ["---:"] * len(sheet.heads)
-    if sheet.kind == "texts":
-        rows = [cells for group in sheet.groups for _, cells in group.rows]
-        for at in range(len(sides)):
-            texts = [cells[at].text for cells in rows if cells[at].text]
+def _sides(table: TableModel) -> list[str]:
+    """Return the alignment of each column: numbers right, texts left."""
+    if table.kind == "headline":
+        return ["---"] * len(table.heads)
+    sides = ["---:"] * len(table.heads)
+    if table.kind == "texts":
+        rows = [cells for group in table.groups for _, cells in group.rows]
+        for column in range(len(sides)):
+            texts = [cells[column].text for cells in rows if cells[column].text]
             if not texts or not all(map(_NUMBER.fullmatch, texts)):
-                sides[at] = "---"
+                sides[column] = "---"
     return sides
 
 
 def _markdown_cell(cell: Cell) -> str:
     words = escape_markdown(cell.line().replace(BEST, ""), "[")
-    words = f"**{words}**" if cell.look == "better" or "best" in cell.look.split() else words
+    words = f"**{words}**" if cell.style == "better" or "best" in cell.style.split() else words
     return f"{words} ({escape_markdown(cell.small)})" if cell.small else words
 
 
-def print_model(sheet: TableModel, console: Console) -> None:
-    """Print a table, in as many parts as the width asks for; no number is cut or wrapped.
+def print_model(table: TableModel, console: Console) -> None:
+    """Print a table, split by columns to fit the width; no number is cut or wrapped.
 
-    Before it is parted its numbers are set tighter, if that is enough. Where the output cannot hold
-    ``±`` and ``×``, plain letters stand for them.
+    It is set more tightly first, if that avoids a split. If the output cannot encode ``±`` and
+    ``×``, ASCII replaces them.
     """
-    plain = ascii_substitutes(console)
-    sheet = _printable(sheet)
-    rows = [row for group in sheet.groups for row in group.rows]
-    indent = "  " * any(group.title for group in sheet.groups)
-    first = max(len(sheet.corner), *(len(indent + label) for label, _ in rows))
-    columns = [[cells[at] for _, cells in rows] for at in range(len(sheet.heads))]
-    room = terminal_width(console) - first
-    texts, cuts = _laid_out(sheet.heads, columns, room, plain, " ")
-    closer = _laid_out(sheet.heads, columns, room, plain, "")
-    if len(closer[1]) < len(cuts):
-        texts, cuts = closer
+    substitutes = ascii_substitutes(console)
+    table = _printable(table)
+    rows = [row for group in table.groups for row in group.rows]
+    indent = "  " * any(group.title for group in table.groups)
+    first = max(len(table.corner), *(len(indent + label) for label, _ in rows))
+    columns = [[cells[line] for _, cells in rows] for line in range(len(table.heads))]
+    width = terminal_width(console) - first
+    texts, cuts = _laid_out(table.heads, columns, width, substitutes, " ")
+    tight = _laid_out(table.heads, columns, width, substitutes, "")
+    if len(tight[1]) < len(cuts):
+        texts, cuts = tight
 
     def show(label: str, cells: Sequence[Text]) -> None:
-        line = Text(label.ljust(first).translate(plain))
+        line = Text(label.ljust(first).translate(substitutes))
         for cell in cells:
             line.append(" " * _GAP).append_text(cell)
         line.rstrip()
@@ -172,68 +172,83 @@ def print_model(sheet: TableModel, console: Console) -> None:
     for begin, end in pairwise(cuts):
         if begin:
             console.print()
-        heads = sheet.heads[begin:end]
-        for at in range(max(map(len, heads))):
-            words = [head[at] if at < len(head) else "" for head in heads]
+        heads = table.heads[begin:end]
+        for line in range(max(map(len, heads))):
+            words = [head[line] if line < len(head) else "" for head in heads]
             shown = zip(words, texts[begin:end], strict=True)
-            bold = [Text(w.rjust(len(column[0])).translate(plain), "bold") for w, column in shown]
-            show("" if at else sheet.corner, bold)
+            bold = [
+                Text(w.rjust(len(column[0])).translate(substitutes), "bold") for w, column in shown
+            ]
+            show("" if line else table.corner, bold)
         row = 0
-        for group in sheet.groups:
+        for group in table.groups:
             if group.title:
-                console.print(Text(group.title.translate(plain), style="bold"), soft_wrap=True)
+                console.print(
+                    Text(group.title.translate(substitutes), style="bold"), soft_wrap=True
+                )
             for label, _ in group.rows:
                 show(indent + label, [column[row] for column in texts[begin:end]])
                 row += 1
 
 
-def _printable(sheet: TableModel) -> TableModel:
-    """Return a table of which no text moves the cursor or fills lines."""
+def _printable(table: TableModel) -> TableModel:
+    """Return the table with control characters removed and labels shortened."""
     groups = [
         Group(
-            in_short(group.title),
+            short_label(group.title),
             tuple(
-                (in_short(row), tuple(replace(one, text=single_line(one.text)) for one in cells))
+                (
+                    short_label(row),
+                    tuple(replace(cell, text=single_line(cell.text)) for cell in cells),
+                )
                 for row, cells in group.rows
             ),
         )
-        for group in sheet.groups
+        for group in table.groups
     ]
-    heads = tuple(tuple(map(in_short, head)) for head in sheet.heads)
-    return replace(sheet, heads=heads, groups=tuple(groups), corner=in_short(sheet.corner))
+    heads = tuple(tuple(map(short_label, head)) for head in table.heads)
+    return replace(table, heads=heads, groups=tuple(groups), corner=short_label(table.corner))
 
 
 def _laid_out(
     heads: Sequence[Sequence[str]],
     columns: Sequence[Sequence[Cell]],
-    room: int,
-    plain: Mapping[int, str],
-    blank: str,
+    available_width: int,
+    substitutes: Mapping[int, str],
+    separator: str,
 ) -> tuple[list[list[Text]], list[int]]:
-    """Give the texts of each column, all as wide as the column, and where to cut the table.
+    """Return the texts of each column, padded to its width, and the columns to split at.
 
-    Numbers end, and what stands beside them begins, below each other; without a `blank` between
-    them they are only flush right.
+    Numbers are right-aligned and their suffixes left-aligned; without a `separator` between them,
+    the whole is right-aligned.
     """
     texts, cuts, used = [], [0], 0
-    for at, (head, column) in enumerate(zip(heads, columns, strict=True)):
-        means = [cell.text.translate(plain) for cell in column]
-        rests = [(blank * bool(c.rest) + c.rest + c.mark).translate(plain) for c in column]
-        rests = [rest.ljust(max(map(len, rests)) if blank else 0) for rest in rests]
-        width = max(map(len, [*head, *(m + rest for m, rest in zip(means, rests, strict=True))]))
-        both = zip(column, means, rests, strict=True)
-        texts.append([_styled(cell, m.rjust(width - len(rest)), rest) for cell, m, rest in both])
-        if used and used + width + _GAP > room:
-            cuts.append(at)
+    for index, (head, column) in enumerate(zip(heads, columns, strict=True)):
+        means = [cell.text.translate(substitutes) for cell in column]
+        suffixes = [
+            (separator * bool(c.rest) + c.rest + c.mark).translate(substitutes) for c in column
+        ]
+        suffixes = [
+            suffix.ljust(max(map(len, suffixes)) if separator else 0) for suffix in suffixes
+        ]
+        width = max(
+            map(len, [*head, *(m + suffix for m, suffix in zip(means, suffixes, strict=True))])
+        )
+        parts = zip(column, means, suffixes, strict=True)
+        texts.append(
+            [_styled(cell, m.rjust(width - len(suffix)), suffix) for cell, m, suffix in parts]
+        )
+        if used and used + width + _GAP > available_width:
+            cuts.append(index)
             used = 0
         used += width + _GAP
     return texts, [*cuts, len(texts)]
 
 
-def _styled(cell: Cell, text: str, rest: str) -> Text:
-    styled = Text(text + rest)
-    if cell.look:
-        styled.stylize(_STYLES[cell.look])
+def _styled(cell: Cell, text: str, suffix: str) -> Text:
+    styled = Text(text + suffix)
+    if cell.style:
+        styled.stylize(_STYLES[cell.style])
     else:
         styled.stylize("dim", len(text))
     return styled

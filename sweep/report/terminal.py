@@ -1,4 +1,4 @@
-"""What a sweep ends with on a terminal or in a pipe: the verdict, then a table of what matters.
+"""Terminal output at the end of a sweep: the verdict, then a table of default metrics.
 
 On a terminal metrics are rows and policies columns; in a pipe, where the next program reads lines,
 policies are rows.
@@ -16,16 +16,16 @@ from sweep.report.table import build_table, headline, legend
 from sweep.report.table_model import print_model
 from sweep.stats.summary import Summary
 
-MOST_SENTENCES = 12
+MAX_SENTENCES = 12
 
 
 def print_verdict(sentences: Sequence[str], console: Console) -> None:
-    """Print what a sweep's verdicts say, a paragraph each."""
-    for sentence in sentences[:MOST_SENTENCES]:
+    """Print the sentences of a sweep's verdicts, a paragraph each."""
+    for sentence in sentences[:MAX_SENTENCES]:
         print_line(console, sentence, "bold")
-    if len(sentences) > MOST_SENTENCES:
+    if len(sentences) > MAX_SENTENCES:
         print_line(
-            console, f"and {len(sentences) - MOST_SENTENCES} more, in verdict.json and the report"
+            console, f"and {len(sentences) - MAX_SENTENCES} more, in verdict.json and the report"
         )
     if sentences:
         print_line(console, "")
@@ -34,7 +34,7 @@ def print_verdict(sentences: Sequence[str], console: Console) -> None:
 def print_table(
     summary: Summary, console: Console | None = None, shown: Sequence[str] | None = None
 ) -> None:
-    """Print metrics for every policy, capacity by capacity; all of them if none are `shown`."""
+    """Print a table of metrics by policy and capacity: those in `shown`, or all."""
     console = console or Console()
     for line in headline(summary):
         print_line(console, line, "dim")
@@ -42,8 +42,8 @@ def print_table(
         print_line(console, "")
         if len(summary.blocks) > 1:
             print_line(console, block.title, "bold underline")
-        made = build_table(summary, block, shown, by_policy=not console.is_terminal)
-        print_model(made, console)
+        table = build_table(summary, block, shown, by_policy=not console.is_terminal)
+        print_model(table, console)
     notes = legend(summary, shown=shown)
     if shown is not None:
         notes += default_metrics.unshown_lines(summary, shown)

@@ -1,7 +1,7 @@
 """Questions: a grid, seeds until intervals are narrow, a target, a search over parameters.
 
 A question yields batches of cells and is sent their results; what it id_part next may follow from
-these alone, so that the same command id_part the same cells again, all of them cached.
+these alone, so that the same command asks the same cells again, all of them cached.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _drawn(case: str, curve: str, elapsed_s: float, value: float) -> Findings:
     minute = round(elapsed_s / 60)
     if minute % STEP_MIN == 0:
         yield Finding(f"{case}, {curve}", f"after {minute} min", value)
-    yield Finding(case, "", value, curve=curve, along=ALONG, at=minute)
+    yield Finding(case, "", value, curve=curve, along=ALONG, x=minute)
 
 
 def fig10(finished: FinishedSweep) -> Findings:

@@ -31,4 +31,4 @@ def looked(
     experiment: str, rows: list[Row], *swept: str, **config: Any
 ) -> dict[tuple[str, str], Finding]:
     """Do so, by figure and by what was measured."""
-    return {(f.figure, f.what): f for f in findings(experiment, rows, *swept, **config)}
+    return {(f.figure, f.quantity): f for f in findings(experiment, rows, *swept, **config)}

@@ -51,7 +51,7 @@ def test_policies_are_compared_seed_by_seed() -> None:
 
 def test_nothing_is_wanted_of_a_workload_that_the_paper_has_not() -> None:
     rows = cells(priority=[0.5], wing_agg=[0.4])
-    found = {f.what: f for f in findings("wing/workflows", rows)}
+    found = {f.quantity: f for f in findings("wing/workflows", rows)}
     assert found["wing_agg over priority"].ours == pytest.approx(-10.0)
     assert found["wing_agg over priority"].wanted == ""
     assert {f.paper for f in found.values()} == {""}
@@ -72,7 +72,7 @@ def test_noise_costs_what_the_truth_attains_more() -> None:
     for row in rows:
         row["policy.noise"] = 1.0 if row["policy"] == "truth" else 10.0
         row["policy"] = "wing_oracle/agg"
-    found = {f.what: f for f in findings("wing/sensitivity", rows)}
+    found = {f.quantity: f for f in findings("wing/sensitivity", rows)}
     assert found["lost by noise 10.0"].ours == pytest.approx(5.0)
     assert found["lost by noise 10.0"].paper == "11"
 
@@ -84,7 +84,7 @@ def test_what_becomes_of_kinds_of_jobs_is_in_percent() -> None:
         row["jobs_failed_ad_hoc"] = 0.4 + 0.02 * row["seed"]
     found = {f.figure: f for f in findings("wing/adhoc", rows)}
     one = found["capacity 0.2, jobs_failed_ad_hoc %"]
-    assert (one.what, one.paper, one.ours) == ("wing_agg", "42", pytest.approx(41.0))
+    assert (one.quantity, one.paper, one.ours) == ("wing_agg", "42", pytest.approx(41.0))
 
 
 def test_rounds_are_of_what_most_rounds_find() -> None:

@@ -40,7 +40,7 @@ def test_cells_are_grouped_in_order_of_appearance() -> None:
 
 def test_means_have_intervals_and_stand_beside_the_paper_s_number_of_their_label() -> None:
     a, b = means("f", SCARCE, "m", 2.0, ("wing", "fig10"))
-    assert [(f.figure, f.what, f.ours, f.paper) for f in (a, b)] == [
+    assert [(f.figure, f.quantity, f.ours, f.paper) for f in (a, b)] == [
         ("f", "a", 2.0, ""),
         ("f", "b", 22.0, ""),
     ]

@@ -152,7 +152,7 @@ def test_what_changed_is_tested_over_seeds(
     ran = command.bare("report", str(first.folder), str(second.folder))
     assert "B - A over the seeds that both have" in ran.out
     page = Path(ran.out.splitlines()[-1]).read_text(encoding="utf-8")
-    assert "What changed, over seeds" in page
+    assert "Changes over seeds" in page
     assert "B - A over the seeds" in page
 
 

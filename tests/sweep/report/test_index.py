@@ -31,7 +31,7 @@ def test_newest_first_each_with_its_verdict_and_links(fake: Command) -> None:
     assert re.findall(r'<h2 id="sweep-\d+">(.*?)</h2>', page) == [second.name, first.name]
     assert "At 3: las &lt;is&gt; best." in page
     assert "At 4" not in page
-    assert "and 2 more in the report" in page
+    assert "and 2 more sentences in the report" in page
     assert "2 cells" in page
     links = Links(page).found
     assert "http://x/#/all" in links
@@ -43,4 +43,4 @@ def test_newest_first_each_with_its_verdict_and_links(fake: Command) -> None:
 
 
 def test_of_nothing(fake: Command) -> None:
-    assert "There is no sweep here yet" in index.to_html(fake.results)
+    assert "No sweeps yet" in index.to_html(fake.results)

@@ -123,7 +123,9 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     sampled = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
     assert {sample.capacity for sample in sampled.samples} == {0.2, 0.6, 1.0}
     assert {sample.block for sample in sampled.samples} == {0, 1, 2, 3}
-    assert {len(jobs.jct_s) for sample in sampled.samples for jobs in sample.of.values()} == {10}
+    assert {
+        len(jobs.jct_s) for sample in sampled.samples for jobs in sample.jobs_by_column.values()
+    } == {10}
     assert sampled.left_out == [
         "2 of 6 traces and settings",
         "all capacities but the lowest, the middle and the highest",
@@ -131,7 +133,9 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ]
     monkeypatch.setattr(job_samples, "MAX_BYTES", 1)
     least = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
-    assert {len(jobs.jct_s) for sample in least.samples for jobs in sample.of.values()} == {1}
+    assert {
+        len(jobs.jct_s) for sample in least.samples for jobs in sample.jobs_by_column.values()
+    } == {1}
 
 
 def test_cells_that_failed_or_are_gone_are_no_curves(tmp_path: Path) -> None:
@@ -142,7 +146,7 @@ def test_cells_that_failed_or_are_gone_are_no_curves(tmp_path: Path) -> None:
         if bytes.fromhex(gone) in pq.ParquetFile(file).read()["key"].to_pylist():
             file.unlink()
     sampled = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
-    assert list(sampled.samples[0].of) == [2, 3]
+    assert list(sampled.samples[0].jobs_by_column) == [2, 3]
     assert "Speed-up of jobs" not in drawn(sampled, cells)
     empty = job_samples.sample_jobs(cells, Cache(tmp_path / "none"), swept=(), baseline="fifo")
     assert (empty.samples, empty.left_out) == ([], [])

@@ -34,7 +34,7 @@ ALL = frames.frame(seeds=range(6), capacities=[0.5, 1.0], failed=[("las", 0.5, 1
 LEFT_OUT = [name for name in ALL.column_names if name.startswith(("jain", "utiliz", "gap", "wait"))]
 CELLS = ALL.drop_columns(LEFT_OUT)  # fewer plots, sooner drawn
 USE = {"resource": "cpu", "begin_s": 0.0, "end_s": 7200.0, "used": [0.5, 1.0]}
-CURVES = [Finding("Fig. 1", "", y, curve=c, along="t", at=y) for c in "ab" for y in (1.0, 2.0)]
+CURVES = [Finding("Fig. 1", "", y, curve=c, along="t", x=y) for c in "ab" for y in (1.0, 2.0)]
 
 
 @pytest.fixture(scope="module")

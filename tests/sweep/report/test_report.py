@@ -180,15 +180,15 @@ def test_a_picture_marks_ties_and_leaves_failed_cells_empty(tmp_path: Path) -> N
     (picture,) = overview.pictures(
         verdicts(cells, {"swept": [], "baseline": "fifo", "metrics": []})
     )
-    spots = {policy: spot for policy, (spot,) in picture.sheet.groups[0].rows}
+    spots = {policy: spot for policy, (spot,) in picture.table.groups[0].rows}
     assert {policy: spot.mark for policy, spot in spots.items()} == {
         "fifo": "", "srpt": " =", "twin": " =",
     }  # fmt: skip
-    assert picture.notes[-1] == "=: exactly tied"
+    assert picture.notes[-1] == "=: exactly equal to the best"
     failed = [("las", 0.5, seed) for seed in range(3)]
     config = {"swept": [], "baseline": None, "metrics": []}
     (picture,) = overview.pictures(verdicts(frames.frame(failed=failed), config))
-    las = dict(picture.sheet.groups[0].rows)["las"]
+    las = dict(picture.table.groups[0].rows)["las"]
     assert [spot.text == "" for spot in las] == [True, False, False]
 
 
@@ -243,14 +243,14 @@ def test_one_capacity_gives_bars_and_one_seed_no_error_bars() -> None:
 def test_of_very_many_failures_some_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summary_module, "MOST_FAILURES", 2)
+    monkeypatch.setattr(summary_module, "MAX_FAILURES", 2)
     cells = frames.frame(failed=[("las", 0.5, seed) for seed in range(3)])
     markdown, page, _ = written(tmp_path, cells=cells)
     for text in (markdown, page.text):
         assert "3 of 36 cells failed" in text
         assert "las, alibaba2018, capacity 0.5, seed 1" in text
         assert "las, alibaba2018, capacity 0.5, seed 2" not in text
-        assert "1 more failed" in text
+        assert "1 more cells failed" in text
 
 
 def test_a_policy_that_failed_at_a_capacity_leaves_a_gap() -> None:

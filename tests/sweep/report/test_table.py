@@ -98,11 +98,11 @@ def test_seeds_that_change_nothing_are_said_once_and_have_no_interval() -> None:
     seeds = pa.array([seed for seed in range(10) for _ in range(cells.num_rows)])
     several = pa.concat_tables([cells] * 10).set_column(3, "seed", seeds)
     text = printed(summarise(several, baseline="fifo"))
-    assert text.count("10 seeds, all of which gave the same: one is enough") == 1
+    assert text.count("10 seeds (all gave the same results: one is enough)") == 1
     assert "±" not in text
     assert "*: the best\n" in text
     one = printed(summarise(cells, baseline="fifo", is_fixed=True))
-    assert one.count("1 seed, as no seed changes anything") == 1
+    assert one.count("1 seed (no seed changes anything)") == 1
     assert "not tested" not in one
     assert "seeds, all" not in printed(summarise(frames.frame(seeds=[0, 1])))
 
@@ -110,7 +110,7 @@ def test_seeds_that_change_nothing_are_said_once_and_have_no_interval() -> None:
 def test_best_is_marked_by_the_metrics_direction() -> None:
     text = printed(summarise(frames.frame(seeds=[0]), baseline="fifo"))
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if "_" in line}
-    assert "*: the best mean, not tested" in text
+    assert "*: the best mean (not tested)" in text
     assert [word.endswith("*") for word in rows["jct_mean_s"]] == [False, False, False, True]
     assert [word.endswith("*") for word in rows["jct_speedup_mean"]] == [False, False, False, True]
     assert not any(word.endswith("*") for word in rows["jobs_failed"])  # all the same
@@ -202,7 +202,7 @@ def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     (same,) = [line for line in lines if line.startswith("the same for every policy: ")]
     assert "jobs_failed 0%" in same
     left = len(summary.metrics) - len(shown) - 1
-    assert lines[-1] == f"{left} more metrics: metrics=all, or the report"
+    assert lines[-1] == f"{left} more metrics are in the report; metrics=all shows them here"
     alone = summarise(frames.frame(policies=["srpt"]))
     assert len(default_metrics.choose_metrics(alone)) == 5
     assert not [
@@ -237,7 +237,7 @@ def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
     at = cells.column_names.index("jct_mean_s")
     summary = summarise(cells.set_column(at, "jct_mean_s", pa.array(values)), baseline="fifo")
     ((_, entries),) = table.build_table(summary, summary.blocks[0], ["jct_mean_s"]).groups[0].rows
-    stars = dict(zip(frames.POLICIES, (entry.look == "best" for entry in entries), strict=True))
+    stars = dict(zip(frames.POLICIES, (entry.style == "best" for entry in entries), strict=True))
     assert stars == {"fifo": False, "sjf": True, "las": False, "srpt": True}
     markdown = table.to_markdown(summary)
     (line,) = [x for x in markdown.splitlines() if x.startswith("| `jct_mean_s`")]

@@ -77,7 +77,7 @@ def test_one_is_taken_where_no_seed_changes_anything(
     named = command("policy=fifo,sjf", "baseline=fifo", "seed=range(0,4)")
     assert {row["seed"] for row in named.rows} == {0, 1, 2, 3}
     assert "no policy draws: seed=0 gives the same as all of these" in named.err
-    assert "4 seeds, all of which gave the same: one is enough" in named.out
+    assert "4 seeds (all gave the same results: one is enough)" in named.out
     planned = command("plan", "policy=fifo,sjf", "seed=range(0,4)")
     assert "seed=0 gives the same" in planned.out
 

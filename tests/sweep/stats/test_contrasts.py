@@ -38,7 +38,7 @@ def shown(cells: pa.Table, **options: object) -> list[Headline]:
 
 def cells_of(headline: Headline, policy: str = "") -> list[Cell]:
     """Give the cells of a table, row by row; or those of a policy's first row."""
-    rows = [row for group in headline.sheet.groups for row in group.rows]
+    rows = [row for group in headline.table.groups for row in group.rows]
     of = [cells for label, cells in rows if not policy or label == policy]
     return [cell for cells in (of[:1] if policy else of) for cell in cells]
 
@@ -133,7 +133,7 @@ def test_a_failed_cell_leaves_its_pair_out() -> None:
 
 def test_several_traces_are_also_taken_together() -> None:
     cells = frames.frame(seeds=SEEDS, traces=["a", "b"], capacities=[1.0])
-    titles = [headline.sheet.title for headline in shown(cells)]
+    titles = [headline.table.title for headline in shown(cells)]
     assert titles == ["all traces together", "a", "b"]
     together = [r for r in compared(cells) if r["trace"] == contrasts.ALL_TRACES]
     assert {r["metric"] for r in together} == {"jct_speedup_mean"}  # seconds are not averaged
@@ -181,7 +181,7 @@ def test_few_seeds_are_said_to_be_few() -> None:
     assert "[" not in text.split("\n2 seeds")[0]
     assert "n.s." not in text
     assert "2 seeds: too few for intervals and tests; 3 or more give them" in text
-    assert {cell.look for cell in cells_of(headline)} == {"unsure"}
+    assert {cell.style for cell in cells_of(headline)} == {"unsure"}
 
 
 def test_five_pairs_have_intervals_and_a_test() -> None:
@@ -220,7 +220,7 @@ def test_marks(values: list[float], mark: str, side: str) -> None:
     cells = with_jct("las", values)
     (headline,) = shown(pa.concat_tables([cells, with_jct_other(cells)]))
     (cell,) = cells_of(headline, "las")
-    assert (cell.mark.strip(), cell.look) == (mark, side or "unsure")
+    assert (cell.mark.strip(), cell.style) == (mark, side or "unsure")
 
 
 def with_jct_other(cells: pa.Table) -> pa.Table:
@@ -238,7 +238,7 @@ def test_the_terminal_is_never_overfull() -> None:
         assert max(map(len, table)) <= width
     narrow, wide = ("\n".join(printed(headlines, width)) for width in (60, 400))
     assert narrow.count("against fifo") > wide.count("against fifo") == 1
-    for (head,) in headlines[0].sheet.heads:  # nothing is left out
+    for (head,) in headlines[0].table.heads:  # nothing is left out
         assert head in narrow
 
 

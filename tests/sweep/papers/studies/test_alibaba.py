@@ -25,14 +25,14 @@ def test_cells_of_the_two_traces_are_paired() -> None:
         for at, policy in enumerate(("a", "b", "c"))
         for seed in (0, 1)
     ]  # fmt: skip
-    found = {one.what: one for one in findings("alibaba/dynamic", rows)}
+    found = {one.quantity: one for one in findings("alibaba/dynamic", rows)}
     ratio = found["mean JCT, synthesized over real, b, capacity 1"]
     assert ratio.ours == pytest.approx(1.02)
     assert ratio.is_met
     assert found["KS distance of the JCTs, a, capacity 1"].ours == pytest.approx(0.25)
     tau, kept = findings("alibaba/ranking", rows)
-    assert (tau.what, tau.ours) == ("3 policies, capacity 1", 1.0)
-    assert (kept.what, kept.ours) == ("3 policies, capacity 1, 3 pairs", 1.0)
+    assert (tau.quantity, tau.ours) == ("3 policies, capacity 1", 1.0)
+    assert (kept.quantity, kept.ours) == ("3 policies, capacity 1, 3 pairs", 1.0)
     for row in rows:
         if row["policy"] == "c" and row["trace"] == "alibaba_hour_rewired":
             row["jct_mean_s"] = 10.5

@@ -74,7 +74,7 @@ def test_curves_are_tabulated_every_five_minutes_and_plotted_whole() -> None:
     table = {**curve, "tokens": [4.0] * 4, "running": [5.0] * 4, "oracle": [6.0] * 4}
     rows = [{"trace": "jockey_fig6a", "relative_finish": 1.02, "table": table}]
     found = findings("jockey/fig6", rows)
-    raw = [(f.what, f.ours) for f in found if f.figure.endswith(", raw")]
+    raw = [(f.quantity, f.ours) for f in found if f.figure.endswith(", raw")]
     assert raw == [("after 5 min", 2.0), ("after 10 min", 3.0)]
     _, texts = of_report.to_text(of_report.to_table(found))
     assert all(row[1] for row in texts)
@@ -95,14 +95,14 @@ def test_two_indicators_are_followed_through_a_run() -> None:
         "predicted_s": [1800.0, 1860.0, 1920.0, 60.0],
     }
     found = findings("jockey/fig9", [{"trace.job": "G", "table": table}])
-    told = {(f.figure, f.what): f.ours for f in found if f.what}
+    told = {(f.figure, f.quantity): f.ours for f in found if f.quantity}
     assert told == {
         ("job G, totalworkWithQ, progress, %", "after 0 min"): 0.0,
         ("job G, totalworkWithQ, foretold end, min", "after 0 min"): 30.0,
         ("job G, cp, progress, %", "after 5 min"): 25.0,
         ("job G, cp, foretold end, min", "after 5 min"): 32.0,
     }
-    drawn = [(f.curve, f.at) for f in found if not f.what]
+    drawn = [(f.curve, f.x) for f in found if not f.quantity]
     assert drawn.count(("totalworkWithQ, progress, %", 1)) == 1
     assert len(drawn) == 6
 
