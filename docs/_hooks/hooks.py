@@ -1,7 +1,7 @@
-"""What the site has beyond the files of this folder, and how its links find them.
+"""MkDocs hooks: pages outside this folder, generated pages, and links between them.
 
-Pages are written for who reads them in the repository: links are paths of files. Here those paths
-become pages of the site. A link to a file of the repository that is no page is an error.
+Pages are written for readers of the repository: links are paths of files. The hooks turn those
+paths into pages of the site. A link to a file of the repository that is no page is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
 }
-"""Files of the repository that are pages, beside those of `FOLDERS`."""
+"""Files of the repository that are pages, beside those in `FOLDERS`."""
 
 FOLDERS = {"docs": "", "results/reproductions": "reproductions/"}
 INDEX = {"docs/decisions": "decisions/index.md", "results/reproductions": "reproductions/README.md"}
@@ -35,7 +35,7 @@ MADE_OF = {
     "sim/traces": "reference/traces.md",
     "sim/lineage/files.py": "reference/lineage_logs.md",
 }
-"""Pages that are made of code: in the repository a link leads to the code itself."""
+"""Pages generated from code; in the repository a link leads to the code itself."""
 
 _CODE = re.compile(r"\[`?([^\]\[`]+)`?\]\(([^)\s#:]+\.py)\)")
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
@@ -48,7 +48,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that lie elsewhere, and those that are made of the code."""
+    """Add pages outside this folder, and pages generated from the code."""
     outside = dict(OUTSIDE)
     for file in sorted((ROOT / "results" / "reproductions").rglob("*.md")):
         path = file.relative_to(ROOT).as_posix()
@@ -61,15 +61,15 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links between files into links between pages; of code without a page stays its name."""
+    """Turn links between files into links between pages; code without a page keeps its name."""
     if page.file.abs_src_path is None:
         return markdown
-    here = Path(page.file.abs_src_path).parent
+    folder = Path(page.file.abs_src_path).parent
     if page.file.src_uri.startswith("reproductions/"):
         page.meta["hide"] = ["toc"]  # their tables are wide
 
     def rewritten(match: re.Match[str]) -> str:
-        target = Path(os.path.normpath(here / match[1]))
+        target = Path(os.path.normpath(folder / match[1]))
         if not target.exists():
             return match[0]  # the build names it
         uri = page_of(target.relative_to(ROOT).as_posix())
@@ -79,7 +79,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"]({relative}{match[2] or ''})"
 
     def named(match: re.Match[str]) -> str:
-        target = Path(os.path.normpath(here / match[2]))
+        target = Path(os.path.normpath(folder / match[2]))
         has_page = target.exists() and page_of(target.relative_to(ROOT).as_posix())
         return match[0] if has_page else f"`{match[1]}`"
 
@@ -87,13 +87,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Leave out what only a public address needs, and which holds the date."""
+    """Delete the sitemaps: they need a public address, and contain the date."""
     for name in ("sitemap.xml", "sitemap.xml.gz"):
         Path(config["site_dir"], name).unlink(missing_ok=True)
 
 
 def page_of(path: str) -> str | None:
-    """Page that a file or folder of the repository is, None if it is none."""
+    """Return the page of a file or folder of the repository, None without one."""
     for table in (INDEX, OUTSIDE, MADE_OF):
         if path in table:
             return table[path]

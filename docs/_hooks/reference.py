@@ -28,7 +28,7 @@ OPTIONS = Options()
 
 
 def pages() -> dict[str, str]:
-    """Text of every page of the reference, by its place in the site."""
+    """Generate the text of every reference page, by its path in the site."""
     return {uri: make() for uri, make in PAGES.items()}
 
 
@@ -54,24 +54,24 @@ def _subparsers(parser: Any) -> dict[str, Any]:
 
 
 def _configuration() -> str:
-    parts = ["# Configuration", "", "What holds where nothing else is said, as it stands in"]
+    parts = ["# Configuration", "", "The defaults, as they stand in"]
     parts += ["`conf/`. Any key can be given on the command line: `cluster.load=0.9`.", ""]
     parts += _fenced("yaml", (bundled() / "config.yaml").read_text(encoding="utf-8"))
-    for group, what in (
+    for group, description in (
         ("cluster", "The simulated cluster; each trace names its own."),
-        ("launcher", "Where the sweep itself runs."),
+        ("launcher", "The executor of the sweep's cells."),
         ("tracking", "Where runs are logged."),
     ):
-        parts += ["", f"## {group}", "", what]
+        parts += ["", f"## {group}", "", description]
         for name in OPTIONS.names(group):
             parts += ["", f"### {group}={name}", "", *_yaml(group, name)]
     return _page(parts)
 
 
 def _policies() -> str:
-    parts = ["# Policies", "", "Every option, what it is, and the class that does it; below, each"]
-    parts += ["class with its source and its parameters.", ""]
-    parts += ["| `policy=` | what | class |", "| --- | --- | --- |"]
+    parts = ["# Policies", "", "Every option with its class; below, each class with its source"]
+    parts += ["and its parameters.", ""]
+    parts += ["| `policy=` | description | class |", "| --- | --- | --- |"]
     for name in OPTIONS.names("policy"):
         cls = policies.spec(OPTIONS.plain("policy", name)["name"])
         path = f"{cls.__module__}.{cls.__qualname__}"
@@ -135,7 +135,7 @@ def _metrics() -> str:
 
 
 def _evaluators() -> str:
-    parts = ["# Evaluators", "", "What a cell does, and what is kept of it. The default simulates."]
+    parts = ["# Evaluators", "", "What a cell computes and stores. The default simulates."]
     parts += ["", *_options("evaluator"), "", "## Each of them"]
     for name in sim.evaluators.names():
         parts += ["", *_named(name, f"sim.evaluators.{name}.evaluate")]
@@ -192,7 +192,11 @@ def _tables(tables: Mapping[str, Iterable[sim.workload.schema.Column]]) -> list[
 
 
 def _writing() -> str:
-    parts = ["# Writing a policy", "", "What a policy is, what it sees, and what it may say."]
+    parts = [
+        "# Writing a policy",
+        "",
+        "The policy protocol, the arrays that it reads and the plan that it fills.",
+    ]
     parts += ["[Your own policy](../your_own_policy.md) shows how.", ""]
     for name in ("Policy", "register", "build", "names", "spec"):
         parts += [*_object("policies", name, "members"), ""]
@@ -205,11 +209,11 @@ def _options(group: str) -> list[str]:
     rows = [
         f"| `{name}` | {_cell(OPTIONS.summary(group, name))} |" for name in OPTIONS.names(group)
     ]
-    return [f"| `{group}=` | what |", "| --- | --- |", *rows]
+    return [f"| `{group}=` | description |", "| --- | --- |", *rows]
 
 
-def _object(module: str, name: str, *what: str) -> list[str]:
-    return [f"::: {module}.{name}", *(() if "members" in what else _settings(members="false"))]
+def _object(module: str, name: str, *parts: str) -> list[str]:
+    return [f"::: {module}.{name}", *(() if "members" in parts else _settings(members="false"))]
 
 
 def _named(name: str, path: str) -> list[str]:
@@ -252,4 +256,4 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/python.md": _python,
     "reference/writing_policies.md": _writing,
 }
-"""Maker of each page, in the order of the navigation."""
+"""Generator of each page, in the order of the navigation."""

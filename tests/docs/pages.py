@@ -1,12 +1,12 @@
-"""What a page of the documentation shows, done as it stands there.
+"""Run the fenced blocks of a documentation page, and compare their output.
 
-A fenced block that follows a line which ends in its name, ```mine/edf.py`:``, is a file. Blocks of
-``sh`` and ``python`` are run, one after the other, in one folder. A block of ``text`` is what the
-block before it prints, but for lines of progress, which come by the clock, or where a kernel is not
-compiled yet; ``...`` there is anything. ``<!-- not run: why -->`` before a block leaves it out,
-``<!-- until stopped -->`` ends it once it has printed something, ``<!-- goes on -->`` before a
-block of ``python`` gives it what that before it has made: they are one run, as in a notebook. Any
-other block is an error: nothing on a page is left unchecked without saying so.
+A fenced block after a line that ends in its name, ```mine/edf.py`:``, is a file. Blocks of ``sh``
+and ``python`` are run, one after the other, in one folder. A block of ``text`` is the output of the
+block before it, without lines of progress, which depend on the clock and on compiled kernels;
+``...`` matches anything. ``<!-- not run: why -->`` before a block leaves it out, ``<!-- until
+stopped -->`` ends it once it has printed something, ``<!-- goes on -->`` before a block of
+``python`` continues the run of the block before it, as in a notebook. Any other block is an error:
+nothing on a page is left unchecked without saying so.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _BLOCK = re.compile(
 _PROGRESS = re.compile(
     r"^(?:\d+ of \d+ (?:cells done|runs logged)|sim: compiling ).*\n", re.MULTILINE
 )
-_SECONDS = 900  # on a machine with other work
+_TIMEOUT_S = 900  # on a machine with other work
 _NEXT = "-- the next block --"
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, its text, the file that it is, the note before it."""
+    """A fenced block: line, language, text, file name and the note before it."""
 
     line: int
     language: str
@@ -47,61 +47,64 @@ class Block:
 
 
 def blocks(page: str) -> Iterator[Block]:
-    """Find the blocks of a page of ``docs``."""
+    """Yield the fenced blocks of a page of ``docs``."""
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text.count("```") % 2 == 0, page
-    for found in _BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("language")) + 1
-        yield Block(line, found["language"], found["text"], found["file"], found["note"] or "")
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("language")) + 1
+        yield Block(line, match["language"], match["text"], match["file"], match["note"] or "")
 
 
-def do(page: str, folder: Path, packages: Path, port: int | None = None) -> list[str]:
-    """Do in `folder`, with the packages that lie in `packages`, what a page shows.
+def run_page(page: str, folder: Path, packages: Path, port: int | None = None) -> list[str]:
+    """Run a page's blocks in `folder`, with the packages in `packages`.
 
-    What it starts has ended when this returns or raises. The page's port 5077 becomes `port`.
+    Processes that it starts have ended when this returns or raises. The page's port 5077 becomes
+    `port`.
 
     Returns
     -------
     list of str
-        What was done: ``file``, ``run``, ``stopped``, ``compared`` and ``left out``.
+        Action on each block: ``file``, ``run``, ``stopped``, ``compared`` and ``left out``.
     """
-    done: list[str] = []
-    printed = ""
-    later: list[str] = []
-    shown = list(blocks(page))
+    actions: list[str] = []
+    output = ""
+    next_outputs: list[str] = []
+    page_blocks = list(blocks(page))
     with _group() as group:
-        for at, block in enumerate(shown):
+        for index, block in enumerate(page_blocks):
             where = f"docs/{page}:{block.line}"
             text = block.text if port is None else block.text.replace("5077", str(port))
             if block.note.startswith("not run: "):
-                done.append("left out")
+                actions.append("left out")
             elif block.file is not None:
                 path = folder / block.file
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-                done.append("file")
+                actions.append("file")
             elif block.note == "goes on":
-                assert later, f"{where}: goes on from nothing"
-                printed = later.pop(0)
-                done.append("run")
+                assert next_outputs, f"{where}: continues no block"
+                output = next_outputs.pop(0)
+                actions.append("run")
             elif block.language in ("sh", "python"):
-                text = f"\nprint({_NEXT!r}, flush=True)\n".join([text, *_going_on(shown[at + 1 :])])
-                started = _start(block.language, text, folder, packages, group)
+                next_texts = _continuations(page_blocks[index + 1 :])
+                text = f"\nprint({_NEXT!r}, flush=True)\n".join([text, *next_texts])
+                process = _start(block.language, text, folder, packages, group)
                 stops = block.note == "until stopped"
-                words = _first_words(started) if stops else _all_words(started, where, text)
-                printed, *later = words.split(f"{_NEXT}\n")
-                done.append("stopped" if stops else "run")
+                outputs = _first_output(process) if stops else _full_output(process, where, text)
+                output, *next_outputs = outputs.split(f"{_NEXT}\n")
+                actions.append("stopped" if stops else "run")
             else:
                 assert block.language == "text", f"{where}: neither run, nor shown, nor left out"
-                check = OutputChecker().check_output(text, printed, ELLIPSIS | NORMALIZE_WHITESPACE)
-                assert check, f"{where}: it shows\n{text}\nbut what was run printed\n{printed}"
-                done.append("compared")
-    return done
+                flags = ELLIPSIS | NORMALIZE_WHITESPACE
+                same = OutputChecker().check_output(text, output, flags)
+                assert same, f"{where}: the page shows\n{text}\nbut the run printed\n{output}"
+                actions.append("compared")
+    return actions
 
 
-def _going_on(after: list[Block]) -> Iterator[str]:
-    """Give the text of the blocks that go on from the one before, up to one that is run anew."""
-    for block in after:
+def _continuations(next_blocks: list[Block]) -> Iterator[str]:
+    """Yield the text of the blocks that continue a run, up to the next run."""
+    for block in next_blocks:
         if block.note == "goes on":
             yield block.text
         elif block.language in ("sh", "python") or block.file is not None:
@@ -110,7 +113,7 @@ def _going_on(after: list[Block]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _group() -> Iterator[int]:
-    """Give a group of processes, all of which are ended at the end."""
+    """Make a process group, and kill all of its processes at the end."""
     holder = subprocess.Popen(["sleep", "infinity"], process_group=0)
     try:
         yield holder.pid
@@ -139,15 +142,15 @@ def _start(
     )
 
 
-def _all_words(started: subprocess.Popen[bytes], where: str, text: str) -> str:
-    printed = started.communicate(timeout=_SECONDS)[0].decode()
-    assert started.returncode == 0, f"{where}: failed:\n{text}\n{printed}"
-    return _PROGRESS.sub("", printed)
+def _full_output(process: subprocess.Popen[bytes], where: str, text: str) -> str:
+    output = process.communicate(timeout=_TIMEOUT_S)[0].decode()
+    assert process.returncode == 0, f"{where}: failed:\n{text}\n{output}"
+    return _PROGRESS.sub("", output)
 
 
-def _first_words(started: subprocess.Popen[bytes]) -> str:
-    with started:
-        assert started.stdout is not None
-        first: bytes = os.read(started.stdout.fileno(), 65536)
-        started.kill()
-    return first.decode()
+def _first_output(process: subprocess.Popen[bytes]) -> str:
+    with process:
+        assert process.stdout is not None
+        output: bytes = os.read(process.stdout.fileno(), 65536)
+        process.kill()
+    return output.decode()

@@ -1,4 +1,4 @@
-"""What the page on adding to the project shows is all that it takes."""
+"""The page on adding to the project shows every file that an addition needs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_each_is_a_module_and_a_yaml(tmp_path: Path) -> None:
     for name in ("sim", "policies", "sweep", "conf"):
         without_caches = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=without_caches)
-    done = pages.do("adding.md", tmp_path, tmp_path)
-    assert done.count("file") == 8
-    assert done[-4:] == ["run", "compared"] * 2
+    actions = pages.run_page("adding.md", tmp_path, tmp_path)
+    assert actions.count("file") == 8
+    assert actions[-4:] == ["run", "compared"] * 2
 
 
 def test_each_takes_about_twenty_lines() -> None:

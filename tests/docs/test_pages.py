@@ -1,4 +1,4 @@
-"""What the tutorial and the how-to pages show runs as it stands there, and prints what they say."""
+"""The tutorial and the how-to pages run as shown, with the output that they show."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ PAGES = (
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_does_what_it_says(page: str, packages: Path, tmp_path: Path) -> None:
+def test_page_runs_as_shown(page: str, packages: Path, tmp_path: Path) -> None:
     if page == "mlflow_server.md" and shutil.which("curl") is None:
         pytest.skip("needs curl (apt-get install curl)")
-    done = pages.do(page, tmp_path, packages, any_port())
-    assert "run" in done
-    assert "compared" in done
+    actions = pages.run_page(page, tmp_path, packages, any_port())
+    assert "run" in actions
+    assert "compared" in actions
 
 
-def test_a_page_that_lies_is_found(
+def test_false_pages_are_refused(
     packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "DOCS", tmp_path)
     (tmp_path / "good.md").write_text("`a.txt`:\n\n```text\nx\n```\n\n```sh\ncat a.txt\n```\n")
-    assert pages.do("good.md", tmp_path, packages) == ["file", "run"]
+    assert pages.run_page("good.md", tmp_path, packages) == ["file", "run"]
     chain = "```python\na = 1\n```\n\n<!-- goes on -->\n```python\nprint(a + {})\n```\n"
     chain += "\n```text\n2\n```\n"
     (tmp_path / "chain.md").write_text(chain.format(1))
-    assert pages.do("chain.md", tmp_path, packages) == ["run", "run", "compared"]
-    lies = {
+    assert pages.run_page("chain.md", tmp_path, packages) == ["run", "run", "compared"]
+    false = {
         "chained.md": chain.format(2),
         "alone.md": chain.format(1).partition("\n\n")[2],
         "prints.md": "```sh\necho one\n```\n\n```text\ntwo\n```\n",
         "fails.md": "```sh\nfalse | true\n```\n",
         "unsaid.md": "```yaml\na: 1\n```\n",
     }
-    for name, text in lies.items():
+    for name, text in false.items():
         (tmp_path / name).write_text(text)
         with pytest.raises(AssertionError, match=f"docs/{name}:"):
-            pages.do(name, tmp_path, packages)
+            pages.run_page(name, tmp_path, packages)

@@ -63,6 +63,6 @@ def test_volumes_are_there(manifest: Any) -> None:
     cluster = manifest["spec"]["rayClusterSpec"]
     for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
         spec = group["template"]["spec"]
-        there = {volume["name"] for volume in spec.get("volumes", [])}
+        volumes = {volume["name"] for volume in spec.get("volumes", [])}
         for container in spec["containers"]:
-            assert {mount["name"] for mount in container.get("volumeMounts", [])} <= there
+            assert {mount["name"] for mount in container.get("volumeMounts", [])} <= volumes

@@ -44,7 +44,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class _Fetched(HTMLParser):
-    """What a page makes a browser fetch, and where its links lead."""
+    """Addresses that a browser fetches for a page, and its links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class _Fetched(HTMLParser):
             self.links.append(values["href"] or "")
 
 
-def test_pages_are_whole_and_fetch_nothing_from_elsewhere(site: Path) -> None:
+def test_pages_fetch_nothing_from_other_hosts(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
     assert len(pages) > 80
     for page in pages:
@@ -77,7 +77,7 @@ def test_pages_are_whole_and_fetch_nothing_from_elsewhere(site: Path) -> None:
         assert not re.search(r"url\(\s*[\"']?https?:", style.read_text()), style
 
 
-def test_links_lead_somewhere_in_the_repository_too() -> None:
+def test_links_of_the_repository_exist() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     assert len(pages) > 20
     for page in pages:
@@ -86,7 +86,7 @@ def test_links_lead_somewhere_in_the_repository_too() -> None:
             assert (page.parent / link).exists(), f"{page.relative_to(ROOT)}: {link}"
 
 
-def test_reference_says_what_there_is(site: Path) -> None:
+def test_reference_lists_options_commands_and_metrics(site: Path) -> None:
     policies = (site / "reference" / "policies.html").read_text()
     assert {"wing_oracle/agg", "SLearn"} <= set(re.findall(r"<code>([\w/]+)</code>", policies))
     assert "--fail-fast" in (site / "reference" / "commands.html").read_text()
@@ -117,17 +117,17 @@ def test_in_a_browser(served: str) -> None:
         pytest.skip("needs Chromium (apt-get install chromium)")
     from playwright.sync_api import Request, sync_playwright
 
-    asked: list[str] = []
-    wrong: list[str] = []
+    requested: list[str] = []
+    errors: list[str] = []
 
     def note(request: Request) -> None:
-        asked.append(request.url)
+        requested.append(request.url)
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM)
         page = browser.new_page(color_scheme="dark")
         page.on("request", note)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("pageerror", lambda error: errors.append(str(error)))
         for name in ("index", "reference/policies", "reproductions/index"):
             answer = page.goto(f"{served}{name}.html")
             assert answer is not None
@@ -137,6 +137,6 @@ def test_in_a_browser(served: str) -> None:
         page.keyboard.type("capacity")
         page.locator(".md-search-result__item").first.wait_for()
         browser.close()
-    assert asked
-    assert not [url for url in asked if not url.startswith((served, "data:", "blob:"))]
-    assert not wrong
+    assert requested
+    assert not [url for url in requested if not url.startswith((served, "data:", "blob:"))]
+    assert not errors

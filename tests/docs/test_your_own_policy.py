@@ -1,4 +1,4 @@
-"""What docs/your_own_policy.md shows does what it says; test_pages runs it as it stands there."""
+"""The policies of docs/your_own_policy.md order jobs as the page says; test_pages runs it."""
 
 import re
 import sys
