@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.common import Row, asked, peak_memory, row, show, timed
 from benchmarks.lineage_log import make_log
-from sim.lineage.aggregates import aggregate, bounds
+from sim.lineage.aggregates import aggregate, aggregate_bounds
 from sim.lineage.analyses import value_functions
 from sim.lineage.dependencies import graph, single_hop, window
 from sim.lineage.multi_hop import rows
@@ -39,12 +39,12 @@ def run(logs, n_sources: int) -> list[Row]:  # type: ignore[no-untyped-def]
     edges, value = hops.dependencies, hops.downloads.per_job(logs.n_jobs)
     found.append(row("dependencies", len(edges) / 1e6, "million"))
     took, numbered = timed(lambda: graph(edges))
-    more, _ = timed(lambda: aggregate(edges, value, numbered=numbered))
+    more, _ = timed(lambda: aggregate(edges, value, dag=numbered))
     found.append(row("value, no window", took + more, "s", at_most=FAST_S))
     within = window(logs.column("submit_s"), logs.column("finish_s"))
     del logs, hops
     of = {"numbered": numbered, "jobs_per_cut": 400}
-    took, enclosed = timed(lambda: bounds(edges, value, within, **of))
+    took, enclosed = timed(lambda: aggregate_bounds(edges, value, within, **of))
     found.append(row("value within ω, enclosed", took, "s", at_most=FAST_S))
     ok = within.valid
     low, high = enclosed.low[ok], enclosed.high[ok]
@@ -63,7 +63,7 @@ def _closure(edges, value, within, numbered, n_sources):  # type: ignore[no-unty
     def one(sources):  # type: ignore[no-untyped-def]
         functions = value_functions(value)
         n, total = 0, 0.0
-        for pairs in rows(edges, functions, within=within, sources=sources, numbered=numbered):
+        for pairs in rows(edges, functions, within=within, sources=sources, dag=numbered):
             n += len(pairs.downstream)
             total += float(functions.ds_op(pairs).sum())
         return n

@@ -134,9 +134,9 @@ def _time(text: str) -> float:
 
 def print_profile(store: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
-    from sim.lineage.page import text, write_page  # late: `--help` answers at once
+    from sim.lineage.page import text_lines, write_page  # late: `--help` answers at once
 
-    print("\n".join(text(store)))
+    print("\n".join(text_lines(store)))
     if store.report:
         print("odd in the logs")
         print_counts(store.report)

@@ -1,4 +1,4 @@
-"""What users may mend, and operators may use: the findings of §2.3 as tables (§7.3)."""
+"""Advice tables: the findings of §2.3 as lists for users and operators (§7.3)."""
 
 from __future__ import annotations
 
@@ -16,102 +16,104 @@ from sim.lineage.templates import INPUT_MODES, Classification, Templates, median
 HOUR_S: Final = 3600.0
 
 SHIFTS_H: Final = (1, 3, 6, 12)
-"""By how many hours jobs might be shifted (Observation 6)."""
+"""Hours by which jobs might be shifted (Observation 6)."""
 
 
-NAMED: Final = {
+TEMPLATE_COLUMNS: Final = {
     "inversions": ("template", "downstream"), "blind": ("template",), "costliest": ("template",),
     "template_dependencies": ("upstream", "downstream"), "predictions": ("upstream", "downstream"),
 }  # fmt: skip
-"""Columns of tables that are rows of ``templates``; ``<column>_name`` stands beside each."""
+"""Columns of tables that hold rows of ``templates``; each gets a column ``<column>_name``."""
 
 
-def named(table: pa.Table, columns: Sequence[str], names: pa.ChunkedArray) -> pa.Table:
-    """Put the names of templates beside their rows."""
+def add_template_names(table: pa.Table, columns: Sequence[str], names: pa.ChunkedArray) -> pa.Table:
+    """Add a column of template names beside each column of template rows."""
     for column in columns:
-        spelled = names.take(table[column])
-        at = table.column_names.index(column) + 1
-        table = table.add_column(at, f"{column}_name", spelled)
+        spellings = names.take(table[column])
+        position = table.column_names.index(column) + 1
+        table = table.add_column(position, f"{column}_name", spellings)
     return table
 
 
 def template_dependencies(
-    logs: Logs, templates: Templates, edges: Dependencies, character: Classification
+    logs: Logs, templates: Templates, edges: Dependencies, classes: Classification
 ) -> pa.Table:
-    """Return the recurring dependencies by pair of templates, with what matters to both owners."""
-    keep = character.edge_recurring
-    up, down = edges.upstream[keep], edges.downstream[keep]
-    of, n = templates.job_template, len(templates)
-    pair = of[up].astype(np.int64) * n + of[down]
+    """Return the recurring dependencies by pair of templates: kind, queues, priorities, lag."""
+    recurring = classes.edge_recurring
+    up, down = edges.upstream[recurring], edges.downstream[recurring]
+    template, n = templates.job_template, len(templates)
+    pair = template[up].astype(np.int64) * n + template[down]
     pairs, first, code = np.unique(pair, return_index=True, return_inverse=True)
-    a, b = (pairs // n).astype(np.int32), (pairs % n).astype(np.int32)
-    priority = medians(logs.column("priority"), of, n)
+    upstream, downstream = (pairs // n).astype(np.int32), (pairs % n).astype(np.int32)
+    priority = medians(logs.column("priority"), template, n)
     lag_s = logs.column("submit_s")[down] - logs.column("finish_s")[up]
     owner, queue = logs.column("organisation"), logs.column("queue")
     count = np.bincount(code, minlength=len(pairs))
     return pa.table(
         {
-            "upstream": a,
-            "downstream": b,
+            "upstream": upstream,
+            "downstream": downstream,
             "n": count.astype(np.int32),
-            "hard": np.bincount(code, character.edge_hard[keep], len(pairs)) / count,
-            "polls": np.bincount(code, character.edge_polls[keep], len(pairs)) / count,
+            "hard": np.bincount(code, classes.edge_hard[recurring], len(pairs)) / count,
+            "polls": np.bincount(code, classes.edge_polls[recurring], len(pairs)) / count,
             "cross_organisation": owner[up][first] != owner[down][first],
             "same_queue": queue[up][first] == queue[down][first],
-            "upstream_priority": priority[a],
-            "downstream_priority": priority[b],
+            "upstream_priority": priority[upstream],
+            "downstream_priority": priority[downstream],
             "lag_s": medians(lag_s, code.astype(np.int32), len(pairs)),
         }
     )
 
 
-def inversions(
+def priority_inversions(
     logs: Logs,
     templates: Templates,
     edges: Dependencies,
-    character: Classification,
+    classes: Classification,
     pairs: pa.Table,
 ) -> pa.Table:
-    """Return templates whose output goes to higher-priority ones, and what would mend each."""
+    """Return templates read by ones of higher priority, and the priority that would fix each."""
     from sim.lineage.kernels.flows import downstream_max  # loads numba
 
     low = pairs["upstream_priority"].to_numpy()
     high = pairs["downstream_priority"].to_numpy()
-    place = np.flatnonzero(pairs["same_queue"].to_numpy(zero_copy_only=False) & (high > low))
-    up, down = (pairs[c].to_numpy()[place] for c in ("upstream", "downstream"))
-    order = np.lexsort([down, -high[place], up])
+    inverted = np.flatnonzero(pairs["same_queue"].to_numpy(zero_copy_only=False) & (high > low))
+    up, down = (pairs[c].to_numpy()[inverted] for c in ("upstream", "downstream"))
+    order = np.lexsort([down, -high[inverted], up])
     first = order[np.append(True, up[order][1:] != up[order][:-1])[: len(order)]]
 
     queue, priority = logs.column("queue"), logs.column("priority")
     inside = edges.where(
-        character.edge_recurring & (queue[edges.upstream] == queue[edges.downstream])
+        classes.edge_recurring & (queue[edges.upstream] == queue[edges.downstream])
     )
-    g = graph(inside)
-    needed = downstream_max(g.out0, g.child, priority[g.row])[g.number]
-    by_template = medians(needed, templates.job_template, len(templates))
+    dag = graph(inside)
+    needed_priority = downstream_max(dag.out0, dag.child, priority[dag.row])[dag.number]
+    template_priority = medians(needed_priority, templates.job_template, len(templates))
     table = pa.table(
         {
             "template": up[first],
-            "priority": low[place][first],
+            "priority": low[inverted][first],
             "downstream": down[first],
-            "downstream_priority": high[place][first],
-            "mended_priority": np.maximum(by_template[up[first]], high[place][first]),
+            "downstream_priority": high[inverted][first],
+            "mended_priority": np.maximum(template_priority[up[first]], high[inverted][first]),
         }
     )
     gap = table["mended_priority"].to_numpy() - table["priority"].to_numpy()
     return table.take(np.lexsort([up[first], -gap]))
 
 
-def blind(logs: Logs, templates: Templates, character: Classification, pairs: pa.Table) -> pa.Table:
-    """Return templates submitted without a look at inputs they can't do without (Observation 3)."""
-    of, n = templates.job_template, len(templates)
-    is_blind = character.input_mode == INPUT_MODES.index("blind")
-    n_jobs = np.bincount(of, minlength=n)
-    share = np.bincount(of, is_blind, n) / np.maximum(n_jobs, 1)
+def blind_templates(
+    logs: Logs, templates: Templates, classes: Classification, pairs: pa.Table
+) -> pa.Table:
+    """Return templates submitted without checking that their hard inputs exist (Observation 3)."""
+    template, n = templates.job_template, len(templates)
+    is_blind = classes.input_mode == INPUT_MODES.index("blind")
+    n_jobs = np.bincount(template, minlength=n)
+    share = np.bincount(template, is_blind, n) / np.maximum(n_jobs, 1)
     hard = pairs["hard"].to_numpy() > 0
     margin = np.full(n, np.inf)
     np.minimum.at(margin, pairs["downstream"].to_numpy()[hard], pairs["lag_s"].to_numpy()[hard])
-    missed = np.bincount(of, logs.has("outcome", "missing_input"), n)
+    missed = np.bincount(template, logs.has("outcome", "missing_input"), n)
     listed = np.flatnonzero(share > 0.5)
     listed = listed[np.lexsort([listed, margin[listed]])].astype(np.int32)
     return pa.table(
@@ -138,13 +140,13 @@ def components(edges: Dependencies) -> tuple[I4, pa.Table]:
     order = np.argsort(-size, kind="stable")
     rank = np.empty(len(size), np.int32)
     rank[order] = np.arange(len(size), dtype=np.int32)
-    of = rank[label]
+    component = rank[label]
     has_in, has_out = edges.n_upstream() > 0, edges.n_downstream() > 0
-    roots = np.bincount(of, ~has_in & has_out, len(size))
-    leaves = np.bincount(of, has_in & ~has_out, len(size))
+    roots = np.bincount(component, ~has_in & has_out, len(size))
+    leaves = np.bincount(component, has_in & ~has_out, len(size))
     with np.errstate(invalid="ignore"):
         heaviness = leaves / roots
-    return of, pa.table(
+    return component, pa.table(
         {
             "n_jobs": size[order],
             "n_roots": roots.astype(np.int64),
@@ -166,12 +168,12 @@ def gap_before_use_s(logs: Logs, edges: Dependencies, downloads: Downloads) -> F
     return out
 
 
-def shiftable(logs: Logs, character: Classification, gap_s: F8, hours: float) -> Mask:
-    """Return which jobs might be shifted by up to so many hours (Observation 6).
+def shiftable(logs: Logs, classes: Classification, gap_s: F8, hours: float) -> Mask:
+    """Return a mask of the jobs that could be shifted by up to `hours` (Observation 6).
 
-    Recurring ones whose output is used, but only after more than `hours`, and which run for less.
+    They recur, run for less than `hours`, and their output is first used more than `hours` later.
     """
     run_s = logs.column("finish_s") - logs.column("start_s")
     limit = hours * HOUR_S
     out: Mask = np.isfinite(gap_s) & (gap_s > limit) & (run_s < limit)
-    return out & character.job_recurring
+    return out & classes.job_recurring

@@ -1,8 +1,8 @@
-"""Multi-hop analyses: the four functions of each (Chung et al., OSDI 2020, §4.4).
+"""Multi-hop analyses: the four functions that define each (Chung et al., OSDI 2020, §4.4).
 
-Wing's Algorithm 1 takes the functions that its user gives: weights of edges, how weights combine
-along a path and over paths, and an aggregate of everything downstream. `sim.lineage.multi_hop`
-computes it.
+Wing's Algorithm 1 takes four functions from its user: edge weights, the operation that combines
+weights along a path, the one that combines them over paths, and an aggregate of everything
+downstream. `sim.lineage.multi_hop` computes it.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Rows of the closure: jobs, and what each reaches."""
+    """Rows of the closure: source jobs, and the downstream jobs that each reaches."""
 
     upstream: I4  # rows of the job table
-    row0: I8  # first place of each one's pairs
-    downstream: I4  # whom it reaches; each once
-    weight: F8  # weights aggregated along and over all paths
+    row0: I8  # first index of each source's pairs, (S + 1,)
+    downstream: I4  # jobs reached, each once a source
+    weight: F8  # weights aggregated along paths and over all paths
 
     def reduce(self, operation: Any, values: F8, empty: float) -> F8:
-        """Return `operation` (a ufunc) over each one's `values`, (P,); `empty` if it has none."""
+        """Reduce each source's `values`, (P,), by the ufunc `operation`; `empty` without pairs."""
         out = np.full(len(self.upstream), empty)
-        some = self.row0[1:] > self.row0[:-1]
-        if some.any():
-            out[some] = operation.reduceat(values, self.row0[:-1][some])
+        non_empty = self.row0[1:] > self.row0[:-1]
+        if non_empty.any():
+            out[non_empty] = operation.reduceat(values, self.row0[:-1][non_empty])
         return out
 
 
 @dataclass(frozen=True)
 class Functions:
-    """The functions of an analysis."""
+    """The four functions of an analysis."""
 
     wt_fn: WeightFunction  # weights of edges: from `Dependencies` to (E,) float64
     e_op: Any  # combines the weights of two legs of a path; distributes over `p_op`
-    # combines the weights of two paths between the same jobs. Both are associative; functions of
-    # your own become ufuncs by ``numpy.frompyfunc(f, 2, 1)``
+    # combines the weights of two paths between the same jobs. Both are associative; turn functions
+    # of your own into ufuncs with ``numpy.frompyfunc(f, 2, 1)``
     p_op: Any
     # aggregates over everything downstream: from `Pairs` to (S,) float64
     ds_op: Callable[[Pairs], F8]
 
 
-def check(functions: Functions) -> None:
-    """Refuse functions that break a law that Algorithm 1 rests on, tried on random numbers."""
+def check_laws(functions: Functions) -> None:
+    """Test the algebraic laws that Algorithm 1 relies on with random numbers; refuse violations."""
     e, p = functions.e_op, functions.p_op
     x, y, z = stream(0, "lineage", "laws").uniform(0.01, 4.0, (3, _TRIALS))
     laws = {
@@ -67,18 +67,18 @@ def check(functions: Functions) -> None:
     for law, (a, b) in laws.items():
         differ = ~np.isclose(np.asarray(a, float), np.asarray(b, float), rtol=_TOLERANCE, atol=0)
         if differ.any():
-            at = int(np.flatnonzero(differ)[0])
+            trial = int(np.flatnonzero(differ)[0])
             raise InputError(
-                f"{law}: {x[at]:.4g}, {y[at]:.4g}, {z[at]:.4g} give {a[at]} one way and {b[at]} "
-                f"the other; without it paths can't be aggregated as they are found",
+                f"{law}: {x[trial]:.4g}, {y[trial]:.4g}, {z[trial]:.4g} give {a[trial]} one way "
+                f"and {b[trial]} the other; Algorithm 1 needs this law to combine partial paths",
                 rule="algebra",
             )
 
 
 def value_functions(value: F8) -> Functions:
-    """Sum `value`, (N,), over downstream jobs by the shares that reach the source (§4.5.2).
+    """Sum `value`, (N,), over downstream jobs, weighted by the source's share in each (§4.5.2).
 
-    The source's own value is not in it.
+    The sum excludes the source's own value.
     """
     return Functions(
         share_of_inputs,
@@ -99,11 +99,11 @@ N_DOWNSTREAM: Final = Functions(
 LONGEST_CHAIN: Final = Functions(
     _ones, np.add, np.maximum, lambda p: p.reduce(np.maximum, p.weight, 0.0)
 )
-"""Hops of the longest path that starts at a job."""
+"""Number of hops of the longest path that starts at a job."""
 
 
 def most_probable_path(probability: F8) -> Functions:
-    """Find the most probable path to any downstream job, by each edge's `probability`, (E,)."""
+    """Compute the probability of the most probable path to a downstream job; (E,) per edge."""
     return Functions(
         lambda edges: probability,
         np.multiply,
@@ -113,7 +113,7 @@ def most_probable_path(probability: F8) -> Functions:
 
 
 def earliest_arrival(submit_s: F8) -> Functions:
-    """Find how soon after a job's submission a downstream job arrives, s; infinite if none does."""
+    """Compute the time from a job's submission to its first downstream arrival, s; inf if none."""
     return Functions(
         lambda edges: submit_s[edges.downstream] - submit_s[edges.upstream],
         np.add,

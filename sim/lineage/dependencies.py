@@ -1,7 +1,7 @@
 """Dependencies between jobs: every read joined to the last write of its file (§4.2).
 
-They are edges of a DAG whose nodes are rows of the job table; `Graph` is the same DAG in
-topological numbers, as the kernels walk it.
+Dependencies are edges of a DAG whose nodes are rows of the job table. `Graph` is the same DAG with
+topologically numbered nodes, as the kernels need it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ EDGE_COLUMNS: Final = ("upstream", "downstream", "read_s", "written_s", "n_reads
 
 @dataclass(frozen=True, eq=False)
 class Dependencies:
-    """Which job took what which other job had made; every pair once."""
+    """Edges from the job that wrote a file to each job that read it; every pair once."""
 
     n_jobs: int  # rows of the job table
     upstream: I4  # rows; edges are sorted by downstream, then upstream
     downstream: I4
-    # the first read, and the write that it met, s; of reads at one instant, the earliest write
+    # the first read and the write that it saw, s; among reads at one instant, the earliest write
     read_s: F8
     written_s: F8
     n_reads: I4  # reads behind the edge
@@ -39,20 +39,20 @@ class Dependencies:
         return len(self.upstream)
 
     def where(self, keep: NDArray[Any]) -> Dependencies:
-        """Return some of the edges, by mask or by place."""
+        """Return a subset of the edges, by mask or by index."""
         return Dependencies(self.n_jobs, *(getattr(self, name)[keep] for name in EDGE_COLUMNS))
 
     def n_upstream(self) -> I8:
-        """Return how many jobs each job depends on directly."""
+        """Count the jobs that each job depends on directly."""
         return np.bincount(self.downstream, minlength=self.n_jobs)
 
     def n_downstream(self) -> I8:
-        """Return how many jobs depend on each job directly."""
+        """Count the jobs that depend on each job directly."""
         return np.bincount(self.upstream, minlength=self.n_jobs)
 
 
 def edges_from_pairs(n_jobs: int, upstream: Any, downstream: Any) -> Dependencies:
-    """Make dependencies of pairs alone, with no times: for analyses of graphs from elsewhere."""
+    """Build dependencies from pairs without times, for graphs that no log was joined for."""
     up, down = (np.asarray(a, np.int32) for a in (upstream, downstream))
     order = np.lexsort([up, down])
     unknown = np.full(len(up), np.nan)
@@ -62,10 +62,10 @@ def edges_from_pairs(n_jobs: int, upstream: Any, downstream: Any) -> Dependencie
 
 
 def without_cycles(edges: Dependencies) -> tuple[Dependencies, int]:
-    """Drop the edges that lead backward within a cycle.
+    """Drop backward edges within cycles; return the rest and the number dropped.
 
-    Jobs that run at the same time may read what each other writes. Within a strongly connected
-    component only edges to jobs submitted later (to later rows) stay; what is left is acyclic.
+    Jobs that run at the same time may read each other's output. Within a strongly connected
+    component only edges to jobs submitted later (to later rows) stay, so the result is acyclic.
     """
     cyclic = nodes_on_cycles(edges.upstream, edges.downstream, edges.n_jobs)
     if not len(cyclic):
@@ -75,35 +75,37 @@ def without_cycles(edges: Dependencies) -> tuple[Dependencies, int]:
 
     local = np.full(edges.n_jobs, -1, np.int64)
     local[cyclic] = np.arange(len(cyclic))
-    a, b = local[edges.upstream], local[edges.downstream]
-    inside = (a >= 0) & (b >= 0)
+    local_up, local_down = local[edges.upstream], local[edges.downstream]
+    inside = (local_up >= 0) & (local_down >= 0)
     shape = (len(cyclic), len(cyclic))
-    graph = csr_array((np.ones(inside.sum(), np.int8), (a[inside], b[inside])), shape=shape)
-    _, part = connected_components(graph, directed=True, connection="strong")
+    graph = csr_array(
+        (np.ones(inside.sum(), np.int8), (local_up[inside], local_down[inside])), shape=shape
+    )
+    _, component = connected_components(graph, directed=True, connection="strong")
     backward = inside & (edges.upstream >= edges.downstream)
-    backward[backward] = part[a[backward]] == part[b[backward]]
+    backward[backward] = component[local_up[backward]] == component[local_down[backward]]
     return edges.where(~backward), int(backward.sum())
 
 
 WeightFunction = Callable[[Dependencies], F8]
-"""wt_fn: a weight for each edge, from all edges (so from a job and its in-edges)."""
+"""wt_fn: computes a weight for each edge from all edges (so from a job and its in-edges)."""
 OMEGA_S: Final = 7 * 86_400.0
 """The multi-hop window (§4.5.1)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Which pairs of jobs count (§4.5.1)."""
+    """Multi-hop window: the pairs of jobs that count (§4.5.1)."""
 
     submit_s: F8  # submission of each job, s
-    cut_s: F8  # a job's downstream counts if submitted by then: its completion + ω, s
+    cut_s: F8  # cut-off for each job's downstream submissions: its completion + ω, s
     valid: Mask  # jobs that complete at least ω before the end of observation
 
 
 def window(
     submit_s: F8, finish_s: F8, omega_s: float = OMEGA_S, end_s: float | None = None
 ) -> Window:
-    """Make the window of length `omega_s`; observation ends at `end_s`, or the last completion."""
+    """Build the window of length `omega_s`; observation ends at `end_s`, or the last completion."""
     end = float(finish_s.max(initial=0.0)) if end_s is None else end_s
     return Window(submit_s, finish_s + omega_s, finish_s + omega_s <= end)
 
@@ -114,21 +116,21 @@ class Graph:
 
     row: I4  # row of the job table of each number
     number: I4  # the inverse
-    out0: I8  # first place of each number's edges in `child`
+    out0: I8  # first index of each number's edges in `child`
     child: I4  # the dependent jobs' numbers, ascending for each job
-    edge: I8  # the place of each edge in the `Dependencies`
+    edge: I8  # index of each edge in the `Dependencies`
 
     def end(self, submit_s: F8, cut_s: F8) -> I4:
         """Return, for each cut-off, the number from which on no job is submitted by then.
 
-        So what lies there, or only leads there, can be left out under that cut-off.
+        Jobs from that number on, and jobs that lead only there, can be skipped under the cut-off.
         """
         latest = np.minimum.accumulate(submit_s[self.row][::-1])[::-1]
         return np.searchsorted(latest, cut_s, side="right").astype(np.int32)
 
 
 def graph(edges: Dependencies) -> Graph:
-    """Give the jobs numbers in topological order."""
+    """Assign topological numbers to the jobs."""
     from sim.lineage.kernels.flows import topological_order  # loads numba
     from sim.workload.kernels.paths import by_child
 
@@ -160,48 +162,48 @@ def share_of_inputs(edges: Dependencies) -> F8:
 DAY_S: Final = 86_400.0
 
 WINDOW_S: Final = 30 * DAY_S
-"""How far back a write may lie (§4.2, rule 3)."""
+"""Maximum age of the write that a read depends on (§4.2, rule 3)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Downloads:
-    """What people took, by the job that had made it."""
+    """Downloads by people, each of one job's output."""
 
     job: I4  # row of the job that wrote the file last; ascending
-    time_s: F8  # when, s; ascending for each job
-    n: I4  # how many downloads
+    time_s: F8  # time of the download, s; ascending for each job
+    n: I4  # number of downloads at that time
 
     def per_job(self, n_jobs: int) -> F8:
-        """Return the downloads of each job: its local value (§4.3)."""
+        """Sum the downloads of each job: its local value (§4.3)."""
         out = np.bincount(self.job, weights=self.n, minlength=n_jobs)
         return out.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
 class SingleHop:
-    """The join's outcome."""
+    """Result of the join of reads and downloads to writes."""
 
-    # of `join` and `merged` they may have cycles, of `single_hop` they have none
+    # from `join` and `merge` they may have cycles, from `single_hop` they have none
     dependencies: Dependencies
-    downloads: Downloads  # what people took
-    report: dict[str, int]  # what was odd, by rule
-    n_operations: int  # how many there were
+    downloads: Downloads
+    report: dict[str, int]  # counts of anomalies in the logs, by rule
+    n_operations: int  # number of operations joined
     n_files: int
 
 
 def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
-    """Join reads and downloads to the writes that they saw.
+    """Join reads and downloads to the writes that they saw, and drop cycles.
 
     A read sees the last write of its file before it (last writer wins), if that is at most
-    `window_s` old. At equal times the write comes first where its job was submitted earlier (or,
-    of jobs submitted at that very instant, is an earlier row), or where a person takes the file. A
-    job does not depend on itself. Of writes at one instant the later row of the log wins.
+    `window_s` old. At equal times the write comes first if its job was submitted earlier (or, among
+    jobs submitted at that very instant, is an earlier row), and before any download. A job does not
+    depend on itself. Among writes at one instant the later row of the log wins.
     """
     return drop_cycles(join(logs, window_s))
 
 
 def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
-    """Join as `single_hop` does; files are independent of each other here."""
+    """Join as `single_hop` does, but keep cycles: so files can be joined independently."""
     from sim.lineage.kernels import flows  # loads numba
     from sim.workload.kernels.paths import by_child
 
@@ -216,7 +218,7 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     )
     n_files = int(np.count_nonzero(np.diff(file0)))
     del file0, order
-    seen = writer >= 0
+    matched = writer >= 0
     report = {"writes at the instant of another job's": int(n_simultaneous)}
     for kind, code in (("reads", READ), ("downloads", DOWNLOAD)):
         fates = np.bincount(fate[operation == code], minlength=5)
@@ -230,47 +232,47 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     report["operations before their job's submission"] = _outside(logs, "submit_s", -1)
     report["operations after their job's end"] = _outside(logs, "finish_s", 1)
 
-    reads = np.flatnonzero(seen & (operation == READ))
+    reads = np.flatnonzero(matched & (operation == READ))
     seen_once = np.ones(len(reads), np.int32)
     edges = _pairs(
         logs.n_jobs, writer[reads], job[reads], time_s[reads], written_s[reads], seen_once
     )
-    taken = np.flatnonzero(seen & (operation == DOWNLOAD))
-    taken = taken[np.argsort(writer[taken], kind="stable")]
-    downloads = Downloads(writer[taken], time_s[taken], n[taken])
-    odd = {rule: n for rule, n in report.items() if n}
-    return SingleHop(edges, downloads, odd, len(time_s), n_files)
+    downloaded = np.flatnonzero(matched & (operation == DOWNLOAD))
+    downloaded = downloaded[np.argsort(writer[downloaded], kind="stable")]
+    downloads = Downloads(writer[downloaded], time_s[downloaded], n[downloaded])
+    counted = {rule: n for rule, n in report.items() if n}
+    return SingleHop(edges, downloads, counted, len(time_s), n_files)
 
 
-def merge(parts: Sequence[SingleHop]) -> SingleHop:
-    """Put joins of different files together: what one join of all of them gives."""
-    each = [part.dependencies for part in parts]
-    columns = (np.concatenate([getattr(e, name) for e in each]) for name in EDGE_COLUMNS)
-    edges = _pairs(each[0].n_jobs, *columns)
+def merge(joins: Sequence[SingleHop]) -> SingleHop:
+    """Merge joins of disjoint sets of files; the result equals one join of all of them."""
+    edge_sets = [part.dependencies for part in joins]
+    columns = (np.concatenate([getattr(e, name) for e in edge_sets]) for name in EDGE_COLUMNS)
+    edges = _pairs(edge_sets[0].n_jobs, *columns)
     job, time_s, n = (
-        np.concatenate([getattr(part.downloads, name) for part in parts])
+        np.concatenate([getattr(part.downloads, name) for part in joins])
         for name in ("job", "time_s", "n")
     )
     order = np.lexsort((time_s, job))
     report: dict[str, int] = {}
-    for part in parts:
+    for part in joins:
         for rule, times in part.report.items():
             report[rule] = report.get(rule, 0) + times
     return SingleHop(
         edges, Downloads(job[order], time_s[order], n[order]), report,
-        sum(part.n_operations for part in parts), sum(part.n_files for part in parts),
+        sum(part.n_operations for part in joins), sum(part.n_files for part in joins),
     )  # fmt: skip
 
 
-def drop_cycles(of: SingleHop) -> SingleHop:
-    """Drop dependencies that close a cycle, and count them."""
-    edges, n_cyclic = without_cycles(of.dependencies)
-    report = of.report | ({"dependencies that close a cycle": n_cyclic} if n_cyclic else {})
-    return replace(of, dependencies=edges, report=report)
+def drop_cycles(hops: SingleHop) -> SingleHop:
+    """Drop dependencies that close a cycle, and count them in the report."""
+    edges, n_cyclic = without_cycles(hops.dependencies)
+    report = hops.report | ({"dependencies that close a cycle": n_cyclic} if n_cyclic else {})
+    return replace(hops, dependencies=edges, report=report)
 
 
 def _pairs(n_jobs: int, up: I4, down: I4, read_s: F8, written_s: F8, n_reads: I4) -> Dependencies:
-    """Return each pair once, sorted by downstream, then upstream: two stable counting sorts."""
+    """Merge equal pairs, sorted by downstream, then upstream: two stable counting sorts."""
     from sim.lineage.kernels.flows import distinct_pairs  # loads numba
     from sim.workload.kernels.paths import by_child
 

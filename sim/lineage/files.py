@@ -1,9 +1,9 @@
-"""The two logs that a lineage profile is made from: their written schema, and files of them.
+"""Schemas and readers of the two logs behind a lineage profile: operations on files, and jobs.
 
 This is the one place where their columns are named. Files are Parquet or delimited text. Both logs
-may have more columns than these; what is extra is not read. Times are seconds from any zero that
-the two share; a Parquet column may hold timestamps instead (they become seconds since 1970). Names
-may be whole numbers.
+may have more columns than these; the extra ones are not read. Times are seconds from any zero that
+the two logs share. A Parquet column may hold timestamps instead (they become seconds since 1970).
+Names may be whole numbers.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from sim.workload.schema import CATEGORY, REQUIRED, Column
 PathLike = str | os.PathLike[str]
 Columns = tuple[Column, ...]
 OPERATION_NAMES: Final = ("read", "write", "download")
-"""What a file may meet: a job reads it or writes it, a person takes it out."""
+"""Operations on a file: a job reads or writes it, or a person downloads it."""
 READ, WRITE, DOWNLOAD = range(len(OPERATION_NAMES))
 """Codes of the operations in memory."""
 OUTCOMES: Final = ("done", "failed", "missing_input")
-"""How a job ended; ``missing_input`` is a failure because a file was not there."""
+"""Outcomes of a job; ``missing_input`` is a failure because an input file did not exist."""
 OPERATIONS: Final = (
     Column("time_s", pa.float64(), "s", "when it happened", REQUIRED),
-    Column("job", CATEGORY, "jobs.job_id", "which job did it; empty for a download", ""),
-    Column("operation", CATEGORY, "/".join(OPERATION_NAMES), "what was done", REQUIRED),
-    Column("file", CATEGORY, "name", "to which file", REQUIRED),
-    Column("n", pa.int32(), "count", "how many times at once, of downloads", 1),
+    Column("job", CATEGORY, "jobs.job_id", "the job that did it; empty for a download", ""),
+    Column("operation", CATEGORY, "/".join(OPERATION_NAMES), "the operation", REQUIRED),
+    Column("file", CATEGORY, "name", "the file", REQUIRED),
+    Column("n", pa.int32(), "count", "number of downloads at that time", 1),
 )
-"""The provenance log: a row an operation on a file."""
+"""Columns of the provenance log: one row per operation on a file."""
 _COMPUTE = "resource-time used; default: requested × (finish_s − start_s)"
 JOBS: Final = (
     Column("job_id", pa.string(), "name", "unique name of this run", REQUIRED),
-    Column("template_name", CATEGORY, "name", "what its submitter calls the program", REQUIRED),
-    Column("signature", CATEGORY, "text", "source text, or a signature of it", ""),
-    Column("user", CATEGORY, "name", "who submitted it", ""),
+    Column("template_name", CATEGORY, "name", "the program's name, as submitted", REQUIRED),
+    Column("signature", CATEGORY, "text", "source code, or a signature of it", ""),
+    Column("user", CATEGORY, "name", "the user who submitted it", ""),
     Column("queue", CATEGORY, "path", "its queue, parents first, parts separated by /", ""),
-    Column("organisation", CATEGORY, "name", "who owns it; default: the queue's first part", ""),
-    Column("priority", pa.float64(), "number", "more is sooner, within a queue", 0.0),
+    Column("organisation", CATEGORY, "name", "its owner; default: the queue's first part", ""),
+    Column("priority", pa.float64(), "number", "higher runs first, within a queue", 0.0),
     Column("submit_s", pa.float64(), "s", "when it was submitted", REQUIRED),
     Column("start_s", pa.float64(), "s", "when it started; default: submit_s", None, True),
-    Column("finish_s", pa.float64(), "s", "when it ended, well or not", REQUIRED),
+    Column("finish_s", pa.float64(), "s", "when it ended, done or failed", REQUIRED),
     Column("requested", pa.float64(), "units", "resources held while it ran", 1.0),
     Column("compute_s", pa.float64(), "unit s", _COMPUTE, None, True),
     Column("outcome", CATEGORY, "/".join(OUTCOMES), "how it ended", "done"),
 )
-"""The job log: a row a run of a program."""
+"""Columns of the job log: one row per run of a program."""
 TABLES: Final = {"operations": OPERATIONS, "jobs": JOBS}
 
 
-def log_columns(name: str, more: Sequence[str] = ()) -> Columns:
-    """Return the columns of a log, with numbers that are asked for beside them.
+def log_columns(name: str, extra: Sequence[str] = ()) -> Columns:
+    """Return the columns of a log, plus the `extra` numeric columns that were requested.
 
-    Those must be there, but not in every row (NaN).
+    The extra columns must exist, but may be empty in some rows (NaN).
     """
-    known = {c.name for c in TABLES[name]}
-    asked = (Column(m, pa.float64(), "number", "asked for", np.nan) for m in more)
-    return (*TABLES[name], *(c for c in asked if c.name not in known))
+    schema_names = {c.name for c in TABLES[name]}
+    requested = (Column(m, pa.float64(), "number", "requested", np.nan) for m in extra)
+    return (*TABLES[name], *(c for c in requested if c.name not in schema_names))
 
 
 _PARQUET = b"PAR1"
@@ -77,11 +77,11 @@ def read_table(
     path: PathLike,
     on_bad_row: OnBadRow = "skip",
     bad: dict[str, int] | None = None,
-    more: Sequence[str] = (),
+    extra: Sequence[str] = (),
 ) -> pa.Table:
-    """Read a log, Parquet or CSV (told by its first bytes; CSV may be gzipped, with a header)."""
+    """Read a log: Parquet, or CSV with a header, maybe gzipped; the first bytes tell them apart."""
     counted = {} if bad is None else bad
-    columns = log_columns(name, more)
+    columns = log_columns(name, extra)
     if Path(path).is_dir() or _starts_with(path, _PARQUET):
         return _read_parquet(columns, path, on_bad_row, counted)
     return _read_csv(columns, path, on_bad_row, counted)
@@ -107,7 +107,7 @@ def _read_csv(
         for block in read_blocks(path, stream, layout, fields, on_bad_row, bad):
             for c in columns:
                 if c.name in fields:
-                    blocks[c.name].append(_filled(c, pa.array(block[c.name])))
+                    blocks[c.name].append(_fill_defaults(c, pa.array(block[c.name])))
     types = {c.name: c.type for c in columns}
     read = pa.table({name: pa.chunked_array(blocks[name], types[name]) for name in fields})
     return _in_schema(columns, read.unify_dictionaries(), path)
@@ -132,30 +132,30 @@ def _read_parquet(
         dataset = ds.dataset(path, format="parquet")
         names = dataset.schema.names
         _check_names(columns, tuple(names), path)
-        wanted = [c.name for c in columns if c.name in names]
+        selected = [c.name for c in columns if c.name in names]
         categories = [c.name for c in columns if c.type == CATEGORY]
         parquet.check_rows(path, dataset.count_rows(), [c.type for c in columns if c.name in names])
-        source = pq.read_table(path, columns=wanted, read_dictionary=categories)
+        source = pq.read_table(path, columns=selected, read_dictionary=categories)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"can't be read as Parquet: {error}", file=path) from error
-    return _in_schema(columns, _usable(columns, source, path, on_bad_row, bad), path)
+    return _in_schema(columns, _drop_bad_rows(columns, source, path, on_bad_row, bad), path)
 
 
 def _in_schema(columns: Columns, source: pa.Table, path: PathLike) -> pa.Table:
-    """Return the columns in their types, those that are not there as their defaults."""
-    n, there = source.num_rows, source.column_names
+    """Cast the columns to their types; fill missing columns with their defaults."""
+    n, present = source.num_rows, source.column_names
     return pa.table(
         {
-            c.name: _convert(c, source[c.name], path) if c.name in there else _constant(c, n)
+            c.name: _cast(c, source[c.name], path) if c.name in present else _constant(c, n)
             for c in columns
         }
     )
 
 
-def _usable(
+def _drop_bad_rows(
     columns: Columns, source: pa.Table, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
 ) -> pa.Table:
-    """Return the rows that have what they need, and no infinite number."""
+    """Drop rows that lack a required value or hold an infinite number; count them by rule."""
     for column in columns:
         if column.name not in source.column_names:
             continue
@@ -164,11 +164,11 @@ def _usable(
         if column.default is REQUIRED and values.null_count:
             ok, rule, trouble = pc.is_valid(values), "missing value", "is missing"
         elif pa.types.is_floating(values.type):
-            usual = (
+            is_valid = (
                 pc.is_finite(values) if column.default is REQUIRED else pc.invert(pc.is_inf(values))
             )
-            if not pc.all(usual).as_py():
-                ok = pc.fill_null(usual, True)
+            if not pc.all(is_valid).as_py():
+                ok = pc.fill_null(is_valid, True)
                 rule, trouble = "number out of range", "is not finite"
         if ok is None:
             continue
@@ -176,7 +176,7 @@ def _usable(
         if on_bad_row == "error" and n_bad:
             row = int(np.flatnonzero(~ok.to_numpy())[0])
             raise InputError(
-                f"{column.name} {trouble}; mend the log, or read it with on_bad_row=skip",
+                f"{column.name} {trouble}; fix the log, or skip such rows (on_bad_row=skip)",
                 file=path,
                 line=row + 1,
                 rule=rule,
@@ -186,7 +186,7 @@ def _usable(
     return source
 
 
-def _convert(column: Column, values: pa.ChunkedArray, path: PathLike) -> pa.ChunkedArray:
+def _cast(column: Column, values: pa.ChunkedArray, path: PathLike) -> pa.ChunkedArray:
     try:
         if pa.types.is_timestamp(values.type) and _is_number(column):
             micros = values.cast(pa.timestamp("us", values.type.tz), safe=False)
@@ -194,8 +194,8 @@ def _convert(column: Column, values: pa.ChunkedArray, path: PathLike) -> pa.Chun
         if column.type == CATEGORY:
             if not pa.types.is_dictionary(values.type):
                 values = values.dictionary_encode()
-            return _filled(column, values.cast(CATEGORY).unify_dictionaries())
-        return _filled(column, values.cast(column.type))
+            return _fill_defaults(column, values.cast(CATEGORY).unify_dictionaries())
+        return _fill_defaults(column, values.cast(column.type))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
             f"column {column.name!r} must be {column.type} ({column.unit}): {error}",
@@ -204,8 +204,8 @@ def _convert(column: Column, values: pa.ChunkedArray, path: PathLike) -> pa.Chun
         ) from error
 
 
-def _filled(column: Column, values: Any) -> Any:
-    """Return `values` in the column's type, defaults where there is nothing."""
+def _fill_defaults(column: Column, values: Any) -> Any:
+    """Fill nulls with the column's default, in the column's type."""
     if not _is_number(column):
         if values.null_count and column.default is not REQUIRED:
             kind = pa.string()
@@ -240,17 +240,17 @@ def _check_names(columns: Columns, names: tuple[str, ...], path: PathLike) -> No
         if needed and column.name not in names:
             raise InputError(
                 f"there is no column {column.name!r} ({column.meaning}); "
-                f"{did_you_mean(column.name, names)}found: {', '.join(names) or '(none)'}",
+                f"{did_you_mean(column.name, names)}columns: {', '.join(names) or '(none)'}",
                 file=path,
                 rule="missing column",
             )
 
 
 def as_table(
-    name: str, columns: Mapping[str, Any] | pa.Table, more: Sequence[str] = ()
+    name: str, columns: Mapping[str, Any] | pa.Table, extra: Sequence[str] = ()
 ) -> pa.Table:
-    """Bring columns in memory to the schema of the table called `name`."""
+    """Convert columns in memory to the schema of the table called `name`."""
     source = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
-    wanted = log_columns(name, more)
-    _check_names(wanted, tuple(source.column_names), f"<{name}>")
-    return _in_schema(wanted, _usable(wanted, source, f"<{name}>", "error", {}), f"<{name}>")
+    schema = log_columns(name, extra)
+    _check_names(schema, tuple(source.column_names), f"<{name}>")
+    return _in_schema(schema, _drop_bad_rows(schema, source, f"<{name}>", "error", {}), f"<{name}>")

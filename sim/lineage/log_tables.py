@@ -1,4 +1,4 @@
-"""Logs of jobs whose dependencies are known: what a data platform would have kept of them."""
+"""Log writer: the log tables that a data platform would have recorded for jobs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sim.lineage.logs import Logs
 from sim.lineage.worth import JobGraph
 
 
-def operations_log(past: JobGraph, ids: pa.Array) -> pa.Table:
-    """Return a log of operations, with the columns of `sim.lineage.files`, by time.
+def operations_log(graph: JobGraph, ids: pa.Array) -> pa.Table:
+    """Build a log of operations, with the columns of `sim.lineage.files`, ordered by time.
 
-    A job reads what it depends on when it is submitted, and writes one file when it ends.
+    A job reads its inputs when it is submitted, and writes one file when it ends.
     """
-    jobs, taken = np.arange(len(ids)), np.full(len(past.download_job), len(ids))
-    job = np.concatenate([past.down, jobs, taken])
-    file = np.concatenate([past.up, jobs, past.download_job])
-    count = (len(past.up), len(ids), len(taken))
+    jobs, nobody = np.arange(len(ids)), np.full(len(graph.download_job), len(ids))
+    job = np.concatenate([graph.down, jobs, nobody])
+    file = np.concatenate([graph.up, jobs, graph.download_job])
+    count = (len(graph.up), len(ids), len(nobody))
     kind = np.repeat(np.array([READ, WRITE, DOWNLOAD]), count)
-    n = np.concatenate([np.ones(count[0] + count[1], np.int64), past.n_downloads])
-    time = np.concatenate([past.submit_s[past.down], past.finish_s, past.download_s])
+    n = np.concatenate([np.ones(count[0] + count[1], np.int64), graph.n_downloads])
+    time = np.concatenate([graph.submit_s[graph.down], graph.finish_s, graph.download_s])
     order = np.lexsort((kind, time))
     return pa.table(
         {

@@ -1,8 +1,8 @@
-"""The two logs as columns: jobs, known by their row numbers, and operations on files.
+"""The two logs in memory, as columns: jobs, identified by row number, and operations on files.
 
-Files are independent of each other (§4.2). So where a log of operations does not fit into memory, a
-part of it is `split` by file, the splits of one number of all parts are put `together` and joined
-by themselves, and the joins are merged (`single_hop.merged`).
+Files are independent of each other (§4.2). So a log of operations that does not fit into memory is
+processed in parts: each part is `split` into buckets by file, the buckets of one number are put
+together (`concatenate`) and joined separately, and the joins are merged (`dependencies.merge`).
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from sim.lineage.files import OPERATION_NAMES, OUTCOMES, PathLike, as_table, rea
 from sim.workload.tables import plain
 
 IDLE_RULE: Final = "jobs: in no operation"
-"""The rule by which such jobs are counted."""
+"""Report key for jobs that no operation names."""
 
 
 @dataclass(frozen=True, eq=False)
 class Logs:
-    """What happened: jobs, and what was done to files.
+    """Jobs and their operations on files.
 
     Attributes
     ----------
     jobs : pyarrow.Table
-        As `sim.lineage.files.JOBS`, by time of submission; the row is the job's number.
+        Columns of `sim.lineage.files.JOBS`, by time of submission; the row is the job's number.
     time_s : (O,) float64
-        When each operation happened, s; in the order of the log.
+        Time of each operation, s; in the order of the log.
     job : (O,) int32
-        By which job; -1 for a download.
+        Row of the job; -1 for a download.
     operation : (O,) int8
         ``READ``, ``WRITE`` or ``DOWNLOAD`` of `sim.lineage.files`.
     file : (O,) int32
-        On which file; an index into `files`.
+        Index of the file in `files`.
     n : (O,) int32
-        How many times (of downloads).
+        Number of downloads.
     files : pyarrow.StringArray
         Names of files.
     report : dict of str to int
-        Rows that were dropped or mended, by rule.
+        Counts of rows that were dropped or repaired, by rule.
     """
 
     jobs: pa.Table
@@ -61,16 +61,16 @@ class Logs:
 
     @property
     def n_jobs(self) -> int:
-        """How many jobs there are."""
+        """Number of jobs."""
         return int(self.jobs.num_rows)
 
     @property
     def n_files(self) -> int:
-        """How many files there are."""
+        """Number of files."""
         return len(self.files)
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column of numbers of the jobs; of a category, its codes."""
+        """Return a numeric column of the jobs, or the codes of a category."""
         array = self.jobs[name].chunk(0)
         if pa.types.is_dictionary(array.type):
             array = array.indices
@@ -78,7 +78,7 @@ class Logs:
         return out
 
     def has(self, name: str, value: str) -> Mask:
-        """Return which jobs have `value` in the category called `name`."""
+        """Return a mask of the jobs with `value` in the category `name`."""
         array = self.jobs[name].chunk(0)
         code = array.dictionary.index(value).as_py()
         out: Mask = array.indices.to_numpy(zero_copy_only=True) == code
@@ -91,30 +91,32 @@ class Logs:
 
 
 def read_logs(
-    operations: PathLike, jobs: PathLike, on_bad_row: OnBadRow = "skip", more: Sequence[str] = ()
+    operations: PathLike, jobs: PathLike, on_bad_row: OnBadRow = "skip", extra: Sequence[str] = ()
 ) -> Logs:
-    """Read both logs from files, of jobs with `more` columns of numbers; see `read_table`."""
-    table, report = read_jobs(jobs, on_bad_row, more)
+    """Read both logs from files, the jobs with `extra` numeric columns; see `read_table`."""
+    table, report = read_jobs(jobs, on_bad_row, extra)
     return read_operations(operations, table, report, on_bad_row)
 
 
 def read_jobs(
-    path: PathLike, on_bad_row: OnBadRow = "skip", more: Sequence[str] = ()
+    path: PathLike, on_bad_row: OnBadRow = "skip", extra: Sequence[str] = ()
 ) -> tuple[pa.Table, dict[str, int]]:
-    """Read the log of jobs; return it as `Logs.jobs`, and what was odd, by rule."""
+    """Read the log of jobs; return it as `Logs.jobs`, and counts of anomalies by rule."""
     bad: dict[str, int] = {}
     report: dict[str, int] = {}
-    jobs = _mended(_each_once(read_table("jobs", path, on_bad_row, bad, more), report), report)
+    jobs = _repair_jobs(
+        _drop_duplicate_ids(read_table("jobs", path, on_bad_row, bad, extra), report), report
+    )
     return jobs, report | {f"jobs: {rule}": n for rule, n in bad.items() if n}
 
 
 def read_operations(
     path: PathLike, jobs: pa.Table, report: Mapping[str, int], on_bad_row: OnBadRow = "skip"
 ) -> Logs:
-    """Read the log of operations of jobs that `read_jobs` has read."""
+    """Read the log of operations for jobs read by `read_jobs`."""
     bad: dict[str, int] = {}
     table = read_table("operations", path, on_bad_row, bad)
-    logs = _joined(table, jobs, dict(report))
+    logs = _resolve_names(table, jobs, dict(report))
     logs.report.update({f"operations: {rule}": n for rule, n in bad.items() if n})
     return logs
 
@@ -122,9 +124,9 @@ def read_operations(
 def make_logs(
     operations: Mapping[str, Any] | pa.Table,
     jobs: Mapping[str, Any] | pa.Table,
-    more: Sequence[str] = (),
+    extra: Sequence[str] = (),
 ) -> Logs:
-    """Make logs of columns in memory, named as in `sim.lineage.files`; of jobs, `more` numbers.
+    """Build logs from columns in memory, named as in `sim.lineage.files`, with `extra` job columns.
 
     Raises
     ------
@@ -132,21 +134,21 @@ def make_logs(
         On a missing column or value, or a wrong type.
     """
     report: dict[str, int] = {}
-    mended = _mended(_each_once(as_table("jobs", jobs, more), report), report)
-    return _joined(as_table("operations", operations), mended, report)
+    job_table = _repair_jobs(_drop_duplicate_ids(as_table("jobs", jobs, extra), report), report)
+    return _resolve_names(as_table("operations", operations), job_table, report)
 
 
-def _joined(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Logs:
+def _resolve_names(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Logs:
     code = _codes(operations["operation"], pa.array(OPERATION_NAMES))
     row = _codes(operations["job"], jobs["job_id"].combine_chunks())
-    unnamed = code != OPERATION_NAMES.index("download")
-    ok = (code >= 0) & ((row >= 0) | ~unnamed)
+    needs_job = code != OPERATION_NAMES.index("download")
+    ok = (code >= 0) & ((row >= 0) | ~needs_job)
     _count(report, "operations: unknown operation", code < 0)
-    _count(report, "operations: job not in the job log", (code >= 0) & (row < 0) & unnamed)
+    _count(report, "operations: job not in the job log", (code >= 0) & (row < 0) & needs_job)
     time_s = operations["time_s"].to_numpy()
     file = operations["file"].combine_chunks()
-    named = file.chunk(0) if isinstance(file, pa.ChunkedArray) else file
-    file_codes = named.indices.to_numpy()
+    file_names = file.chunk(0) if isinstance(file, pa.ChunkedArray) else file
+    file_codes = file_names.indices.to_numpy()
     n = operations["n"].to_numpy()
     if not ok.all():
         time_s, row, code, file_codes, n = (a[ok] for a in (time_s, row, code, file_codes, n))
@@ -155,27 +157,27 @@ def _joined(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Log
     if len(time_s) > 1:
         _count(report, "operations: earlier than the row before", time_s[1:] < time_s[:-1])
     return Logs(
-        jobs, time_s, row, code.astype(np.int8), file_codes, n, plain(named.dictionary), report
+        jobs, time_s, row, code.astype(np.int8), file_codes, n, plain(file_names.dictionary), report
     )
 
 
 def idle_jobs(n_jobs: int, job: I4) -> Mask:
-    """Return which jobs are in none of some operations."""
+    """Return a mask of the jobs that no operation names."""
     doing = np.zeros(n_jobs, bool)
     doing[job[job >= 0]] = True
     return ~doing
 
 
 def _codes(values: pa.ChunkedArray, known: pa.Array) -> I4:
-    """Return where each value is among `known`; -1 if it is not."""
+    """Return the index of each value in `known`; -1 if it is absent."""
     coded = values.combine_chunks()
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    place = pc.index_in(coded.dictionary, value_set=known.cast(pa.string()))
-    lookup = place.fill_null(-1).to_numpy().astype(np.int32)
+    index = pc.index_in(coded.dictionary, value_set=known.cast(pa.string()))
+    lookup = index.fill_null(-1).to_numpy().astype(np.int32)
     return lookup[coded.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
 
 
-def _each_once(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
+def _drop_duplicate_ids(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
     ids = jobs["job_id"].combine_chunks()
     ids = ids.dictionary_encode()
     codes = ids.indices.to_numpy()
@@ -186,8 +188,8 @@ def _each_once(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
     return jobs
 
 
-def _mended(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
-    """Return the jobs in order of submission, with no clock that runs backward."""
+def _repair_jobs(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
+    """Sort jobs by submission and repair times that run backward; count the repairs."""
     columns = {name: jobs[name].to_numpy() for name in ("submit_s", "start_s", "finish_s")}
     submit, start, finish = columns.values()
     start = np.where(np.isnan(start), submit, start)
@@ -200,7 +202,7 @@ def _mended(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
     outcome = _codes(jobs["outcome"], pa.array(OUTCOMES))
     _count(report, "jobs: unknown outcome, taken as failed", outcome < 0)
     outcome = np.where(outcome < 0, OUTCOMES.index("failed"), outcome).astype(np.int32)
-    mended = {
+    repaired = {
         "start_s": pa.array(start),
         "finish_s": pa.array(finish),
         "compute_s": pa.array(compute),
@@ -208,22 +210,22 @@ def _mended(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
         "outcome": pa.DictionaryArray.from_arrays(pa.array(outcome), pa.array(OUTCOMES)),
     }
     order = pa.array(np.argsort(submit, kind="stable"))
-    whole = {n: mended.get(n, jobs[n]) for n in jobs.column_names}
+    columns_ = {n: repaired.get(n, jobs[n]) for n in jobs.column_names}
     return pa.table(
         {
             n: plain(
                 c.take(order).combine_chunks() if isinstance(c, pa.ChunkedArray) else c.take(order)
             )
-            for n, c in whole.items()
+            for n, c in columns_.items()
         }
     )
 
 
 def _organisation(jobs: pa.Table) -> pa.Array:
-    given = jobs["organisation"].cast(pa.string())
+    organisation = jobs["organisation"].cast(pa.string())
     root = pc.list_element(pc.split_pattern(jobs["queue"].cast(pa.string()), "/", max_splits=1), 0)
-    either = pc.if_else(pc.equal(given, ""), root, given)
-    return either.combine_chunks().dictionary_encode()
+    filled = pc.if_else(pc.equal(organisation, ""), root, organisation)
+    return filled.combine_chunks().dictionary_encode()
 
 
 def _count(report: dict[str, int], rule: str, broken: Mask) -> None:
@@ -232,35 +234,35 @@ def _count(report: dict[str, int], rule: str, broken: Mask) -> None:
         report[rule] = n
 
 
-def split(part: Logs, n: int) -> list[Logs]:
-    """Split the operations by the names of their files, into `n` without jobs.
+def split(logs: Logs, n: int) -> list[Logs]:
+    """Split the operations into `n` buckets by a hash of the file name; the buckets have no jobs.
 
-    Which one a file is in depends on its name alone.
+    A file's bucket depends on its name alone, so it is the same in every part of a log.
     """
     with importing("sweep"):
         import pandas as pd  # takes long to load, and only a log in parts needs it
 
-    names = part.files.to_numpy(zero_copy_only=False)
-    number = (pd.util.hash_array(names) % np.uint64(n)).astype(np.int64)
-    of = number[part.file]
-    order = np.argsort(of, kind="stable")
-    ends = np.searchsorted(of[order], np.arange(n + 1))
+    names = logs.files.to_numpy(zero_copy_only=False)
+    file_bucket = (pd.util.hash_array(names) % np.uint64(n)).astype(np.int64)
+    bucket = file_bucket[logs.file]
+    order = np.argsort(bucket, kind="stable")
+    ends = np.searchsorted(bucket[order], np.arange(n + 1))
     out = []
     for k in range(n):
         rows = order[ends[k] : ends[k + 1]]
-        used, file = np.unique(part.file[rows], return_inverse=True)
-        named = Logs(
-            part.jobs.slice(0, 0), part.time_s[rows], part.job[rows], part.operation[rows],
-            file.astype(np.int32), part.n[rows], part.files.take(pa.array(used)),
+        used, file = np.unique(logs.file[rows], return_inverse=True)
+        bucket_logs = Logs(
+            logs.jobs.slice(0, 0), logs.time_s[rows], logs.job[rows], logs.operation[rows],
+            file.astype(np.int32), logs.n[rows], logs.files.take(pa.array(used)),
         )  # fmt: skip
-        out.append(named)
+        out.append(bucket_logs)
     return out
 
 
 def concatenate(splits: Sequence[Logs], jobs: pa.Table) -> Logs:
-    """Put operations together again, one split after the other, with the jobs they name."""
-    named = [pa.DictionaryArray.from_arrays(pa.array(s.file), s.files) for s in splits]
-    file = pa.chunked_array(named).unify_dictionaries().combine_chunks()
+    """Concatenate buckets of operations in order, and attach the jobs they refer to."""
+    files = [pa.DictionaryArray.from_arrays(pa.array(s.file), s.files) for s in splits]
+    file = pa.chunked_array(files).unify_dictionaries().combine_chunks()
     time_s, job, operation, n = (
         np.concatenate([getattr(s, name) for s in splits])
         for name in ("time_s", "job", "operation", "n")

@@ -1,4 +1,4 @@
-"""The numbers of a profile, with those of the paper beside them (§2.3, §3.2, §4.5.3)."""
+"""Measures of a profile, and the paper's values for comparison (§2.3, §3.2, §4.5.3)."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ from sim.lineage.predict import best_threshold
 from sim.lineage.templates import INPUT_MODES, Classification
 from sim.published import numbers
 
-WORDS: Final = words_of(Path(__file__).with_name("sections.yaml"))
-"""Sections in their order, and what their pages say; § are of Chung et al., OSDI 2020."""
+SECTIONS: Final = words_of(Path(__file__).with_name("sections.yaml"))
+"""Sections in order, with their titles, notes and advice; § are of Chung et al., OSDI 2020."""
 
 
 @cache
 def published() -> dict[tuple[str, str], float]:
-    """Return what the paper reports of Cosmos, by section and key."""
+    """Return the values that the paper reports for Cosmos, by section and key."""
     paper = numbers("wing")
-    tr, of_time = paper["fig2"]["best_tr"], paper["fig3"]
-    found = {(s, key): paper[s][key] for s in WORDS if s in paper for key in paper[s]}
-    return found | {
+    tr, time_errors = paper["fig2"]["best_tr"], paper["fig3"]
+    numbers_ = {(s, key): paper[s][key] for s in SECTIONS if s in paper for key in paper[s]}
+    return numbers_ | {
         ("prediction", "best_tr"): float(tr),
-        ("prediction", "rmse_s"): of_time["rmse_h"][tr] * 3600,
-        ("prediction", "mae_s"): of_time["mae_min"][tr] * 60.0,
-        ("prediction", "within_20"): of_time["within_20"][tr] / 100,
-        ("prediction", "over_2x"): of_time["over_2x"][tr] / 100,
+        ("prediction", "rmse_s"): time_errors["rmse_h"][tr] * 3600,
+        ("prediction", "mae_s"): time_errors["mae_min"][tr] * 60.0,
+        ("prediction", "within_20"): time_errors["within_20"][tr] / 100,
+        ("prediction", "over_2x"): time_errors["over_2x"][tr] / 100,
         ("value", "round_4"): paper["fig6"][4] / 100,
     }
 
 
-def _unless(*needed: tuple[bool, str]) -> str:
-    """Return why something can't be measured: the first of what is needed that is not there."""
-    return next((why for there, why in needed if not there), "")
+def _missing(*conditions: tuple[bool, str]) -> str:
+    """Return the reason of the first condition that does not hold; the empty string if all hold."""
+    return next((why for holds, why in conditions if not holds), "")
 
 
 def observations(
     logs: Logs,
-    character: Classification,
+    classes: Classification,
     hops: SingleHop,
     tables: Mapping[str, pa.Table],
     gap_s: F8,
     omega_s: float,
-    valued: str,
+    value_source: str,
 ) -> list[Statistic]:
-    """Measure what §2.3, §3.2 and §4.5.3 report, or say why it can't be."""
+    """Compute the measures of §2.3, §3.2 and §4.5.3, or the reason why one can't be computed."""
     edges = hops.dependencies
     return [
-        *_overview(logs, hops, tables, omega_s), *_recurring(character, edges),
-        *_priorities(logs, character, edges, tables), *_coordination(logs, character),
-        *_organisations(logs, character, edges, tables), *_components(tables, edges),
-        *_shifting(logs, character, gap_s), *_prediction(tables), *_value(tables, valued),
+        *_overview(logs, hops, tables, omega_s), *_recurring(classes, edges),
+        *_priorities(logs, classes, edges, tables), *_coordination(logs, classes),
+        *_organisations(logs, classes, edges, tables), *_components(tables, edges),
+        *_shifting(logs, classes, gap_s), *_prediction(tables), *_value(tables, value_source),
     ]  # fmt: skip
 
 
@@ -74,45 +74,50 @@ def _overview(
     s.add("dependencies", "dependencies", len(hops.dependencies), "count")
     s.add("downloads", "downloads", tables["downloads"]["n"].to_numpy().sum(), "count")
     span = logs.column("finish_s").max() - logs.column("submit_s")[0]
-    s.add("observed_s", "observed", span, "span")
+    s.add("observed_s", "time covered by the log", span, "span")
     s.add("omega_s", "multi-hop window ω", omega_s, "span")
     return s.found
 
 
-def _recurs(character: Classification) -> tuple[bool, str]:
-    return bool(character.recurring.any()), "no template recurs"
+def _needs_recurring(classes: Classification) -> tuple[bool, str]:
+    return bool(classes.recurring.any()), "no template recurs"
 
 
-def _depends(edges: Dependencies) -> tuple[bool, str]:
-    return len(edges) > 0, "no job read what another one wrote"
+def _needs_dependencies(edges: Dependencies) -> tuple[bool, str]:
+    return len(edges) > 0, "no job read a file that another job wrote"
 
 
-def _recurring(character: Classification, edges: Dependencies) -> list[Statistic]:
+def _recurring(classes: Classification, edges: Dependencies) -> list[Statistic]:
     s = Section("recurring")
-    why = _unless(_depends(edges))
-    of_both = why or _unless(_recurs(character))
-    s.share("jobs", "recurring jobs, of all", character.job_recurring)
-    s.share("dependencies", "recurring dependencies, of all", character.edge_recurring, why=of_both)
+    why = _missing(_needs_dependencies(edges))
+    why_recurring = why or _missing(_needs_recurring(classes))
+    s.share("jobs", "recurring jobs, of all jobs", classes.job_recurring)
+    s.share(
+        "dependencies",
+        "recurring dependencies, of all dependencies",
+        classes.edge_recurring,
+        why=why_recurring,
+    )
     s.share("depending", "jobs that depend on another", edges.n_upstream() > 0)
     age = edges.read_s - edges.written_s
-    s.share("within_week", "dependencies within a week", age <= 7 * DAY_S, why=why)
+    s.share("within_week", "dependencies on files at most a week old", age <= 7 * DAY_S, why=why)
     s.share(
-        "periodic", "periodic, of recurring templates", character.periodic, character.recurring,
-        why=_unless(_recurs(character)),
+        "periodic", "periodic, of recurring templates", classes.periodic, classes.recurring,
+        why=_missing(_needs_recurring(classes)),
     )  # fmt: skip
-    s.share("hard", "hard, of all dependencies", character.edge_hard, why=why)
+    s.share("hard", "hard, of all dependencies", classes.edge_hard, why=why)
     return s.found
 
 
 def _priorities(
-    logs: Logs, character: Classification, edges: Dependencies, tables: Mapping[str, pa.Table]
+    logs: Logs, classes: Classification, edges: Dependencies, tables: Mapping[str, pa.Table]
 ) -> list[Statistic]:
     s = Section("priorities")
-    recurring = character.recurring
+    recurring = classes.recurring
     priority, queue = logs.column("priority"), logs.column("queue")
     differ = bool((priority != priority[0]).any()), "all jobs have the same priority"
-    of_templates = _unless(differ, _recurs(character))
-    of_edges = _unless(differ, _depends(edges))
+    why_templates = _missing(differ, _needs_recurring(classes))
+    why_edges = _missing(differ, _needs_dependencies(edges))
     inverted = np.zeros(len(recurring), bool)
     inverted[tables["inversions"]["template"].to_numpy()] = True
     s.share(
@@ -120,16 +125,16 @@ def _priorities(
         "recurring templates read by ones of higher priority in their queue",
         inverted,
         recurring,
-        why=of_templates,
+        why=why_templates,
     )
     pairs = tables["template_dependencies"]
     low, high = pairs["upstream_priority"].to_numpy(), pairs["downstream_priority"].to_numpy()
     anywhere = np.zeros(len(recurring), bool)
     anywhere[pairs["upstream"].to_numpy()[high > low]] = True
-    s.share("templates_inverted_anywhere", "… in any queue", anywhere, recurring, why=of_templates)
+    s.share("templates_inverted_anywhere", "… in any queue", anywhere, recurring, why=why_templates)
     below = priority[edges.upstream] < priority[edges.downstream]
-    for key, label, which in (
-        ("jobs_on_lower", "jobs that depend on ones of lower priority", below),
+    for key, label, is_inverted in (
+        ("jobs_on_lower", "jobs that depend on jobs of lower priority", below),
         (
             "jobs_on_lower_in_queue",
             "… in their queue",
@@ -137,40 +142,46 @@ def _priorities(
         ),
     ):
         hit = np.zeros(logs.n_jobs, bool)
-        hit[edges.downstream[which]] = True
-        s.share(key, label, hit, why=of_edges)
+        hit[edges.downstream[is_inverted]] = True
+        s.share(key, label, hit, why=why_edges)
     n = len(logs.names("queue"))
-    is_recurring = character.job_recurring
+    is_recurring = classes.job_recurring
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.bincount(queue, priority * is_recurring, n) / np.bincount(queue, is_recurring, n)
     above = priority > mean[queue]
     s.share(
         "adhoc_above",
-        "ad hoc jobs above the mean recurring one of their queue",
+        "ad hoc jobs above the mean priority of recurring ones in their queue",
         above,
         ~is_recurring,
-        why=_unless(differ, _recurs(character), (not is_recurring.all(), "no job is ad hoc")),
+        why=_missing(
+            differ, _needs_recurring(classes), (not is_recurring.all(), "no job is ad hoc")
+        ),
     )
     return s.found
 
 
-def _coordination(logs: Logs, character: Classification) -> list[Statistic]:
+def _coordination(logs: Logs, classes: Classification) -> list[Statistic]:
     s = Section("coordination")
-    is_blind = character.input_mode == INPUT_MODES.index("blind")
-    is_recurring = character.job_recurring
-    why = _unless(_recurs(character))
-    s.share("blind", "recurring jobs blind to their inputs", is_blind, is_recurring, why=why)
-    s.share("polls", "recurring jobs that poll", character.job_polls, is_recurring, why=why)
+    is_blind = classes.input_mode == INPUT_MODES.index("blind")
+    is_recurring = classes.job_recurring
+    why = _missing(_needs_recurring(classes))
+    s.share(
+        "blind", "recurring jobs submitted without checking inputs", is_blind, is_recurring, why=why
+    )
+    s.share(
+        "polls", "recurring jobs that poll for inputs", classes.job_polls, is_recurring, why=why
+    )
     missed = int(np.count_nonzero(logs.has("outcome", "missing_input")))
     s.add(
-        "missed", "jobs that failed for want of an input", missed, "count",
-        why=_unless((missed > 0, "the log says of no job that an input was missing")),
+        "missed", "jobs that failed because an input was missing", missed, "count",
+        why=_missing((missed > 0, "no job in the log has the outcome missing_input")),
     )  # fmt: skip
     return s.found
 
 
 def _organisations(
-    logs: Logs, character: Classification, edges: Dependencies, tables: Mapping[str, pa.Table]
+    logs: Logs, classes: Classification, edges: Dependencies, tables: Mapping[str, pa.Table]
 ) -> list[Statistic]:
     s = Section("organisations")
     owner = logs.column("organisation")
@@ -179,8 +190,8 @@ def _organisations(
     involved = np.zeros(logs.n_jobs, bool)
     involved[ends] = True
     n_owners = len(np.unique(owner))
-    several = n_owners > 1, "all jobs are of the same organisation"
-    why = _unless(several, _depends(edges))
+    several = n_owners > 1, "all jobs belong to the same organisation"
+    why = _missing(several, _needs_dependencies(edges))
     s.add(
         "organisations",
         "organisations with dependencies across",
@@ -188,50 +199,52 @@ def _organisations(
         "share",
         why=why,
     )
-    s.share("dependencies", "dependencies across", cross, why=why)
+    s.share("dependencies", "dependencies across organisations", cross, why=why)
     pairs = tables["template_dependencies"]["cross_organisation"].to_numpy(zero_copy_only=False)
     s.share(
-        "template_dependencies", "template dependencies across", pairs,
-        why=_unless(several, (len(pairs) > 0, "no template depends on another")),
+        "template_dependencies", "template dependencies across organisations", pairs,
+        why=_missing(several, (len(pairs) > 0, "no template depends on another")),
     )  # fmt: skip
-    s.share("jobs", "jobs involved", involved, why=why)
+    s.share("jobs", "jobs with such dependencies", involved, why=why)
     s.share(
-        "recurring_jobs", "recurring jobs involved", involved, character.job_recurring,
-        why=_unless(several, _depends(edges), _recurs(character)),
+        "recurring_jobs", "recurring jobs with such dependencies", involved, classes.job_recurring,
+        why=_missing(several, _needs_dependencies(edges), _needs_recurring(classes)),
     )  # fmt: skip
     return s.found
 
 
 def _components(tables: Mapping[str, pa.Table], edges: Dependencies) -> list[Statistic]:
     s = Section("components")
-    why, n_jobs = _unless(_depends(edges)), edges.n_jobs
+    why, n_jobs = _missing(_needs_dependencies(edges)), edges.n_jobs
     size = tables["components"]["n_jobs"].to_numpy()
     heaviness = tables["components"]["bottom_heaviness"].to_numpy()
     large = size[size >= 10].sum() / n_jobs
     s.add("largest", "jobs in the largest component", size[0] / n_jobs, "share", why=why)
-    s.add("ten", "jobs in components of ten and more", large, "share", why=why)
-    s.add("heaviness", "leaves over roots, largest component", heaviness[0], "ratio", why=why)
+    s.add("ten", "jobs in components of ten or more", large, "share", why=why)
+    s.add("heaviness", "leaves per root, largest component", heaviness[0], "ratio", why=why)
     small = (size >= 2) & (size < 10)
     s.add(
         "heaviness_small",
-        "… mean of those below ten jobs",
+        "… mean over components of two to nine jobs",
         float(np.mean(heaviness[small])) if small.any() else np.nan,
         "ratio",
-        why=_unless(_depends(edges), (bool(small.any()), "no component is of two to nine jobs")),
+        why=_missing(
+            _needs_dependencies(edges), (bool(small.any()), "no component has two to nine jobs")
+        ),
     )
     return s.found
 
 
-def _shifting(logs: Logs, character: Classification, gap_s: F8) -> list[Statistic]:
+def _shifting(logs: Logs, classes: Classification, gap_s: F8) -> list[Statistic]:
     s = Section("shifting")
     for hours in SHIFTS_H:
-        hit = shiftable(logs, character, gap_s, hours)
-        why = _unless(_recurs(character), (not np.isinf(gap_s).all(), "nobody used any output"))
+        hit = shiftable(logs, classes, gap_s, hours)
+        why = _missing(_needs_recurring(classes), (not np.isinf(gap_s).all(), "no output was used"))
         s.share(f"{hours}h", f"jobs that could be shifted by up to {hours} h", hit, why=why)
-    unused = character.job_recurring & np.isinf(gap_s)
+    unused = classes.job_recurring & np.isinf(gap_s)
     s.share(
-        "unused", "recurring jobs whose output nobody used, not counted above", unused,
-        why=_unless(_recurs(character)),
+        "unused", "recurring jobs whose output was never used, not counted above", unused,
+        why=_missing(_needs_recurring(classes)),
     )  # fmt: skip
     return s.found
 
@@ -241,56 +254,66 @@ def _prediction(tables: Mapping[str, pa.Table]) -> list[Statistic]:
     table = tables["predictability"]
     product = table["precision"].to_numpy() * table["recall"].to_numpy()
     known = not np.isnan(product).all()
-    why = _unless((known, "no dependency recurs in the two weeks compared"))
+    why = _missing((known, "no dependency recurs in the two weeks compared"))
     rows = table.to_pylist()
     row = next(r for r in rows if not known or r["tr"] == best_threshold(table))
     shown: tuple[tuple[str, str, Kind], ...] = (
         ("tr", "threshold that maximises precision × recall, %", "number"),
-        ("precision", "precision there", "share"),
-        ("recall", "recall there", "share"),
-        ("rmse_s", "error of the time to dependency, root mean square", "seconds"),
+        ("precision", "precision at that threshold", "share"),
+        ("recall", "recall at that threshold", "share"),
+        ("rmse_s", "error of the predicted time to dependency, root mean square", "seconds"),
         ("mae_s", "… median", "seconds"),
-        ("within_20", "forecast within ± 20 %", "share"),
-        ("over_2x", "over-estimated twofold or more", "share"),
+        ("within_20", "predicted times within ± 20 %", "share"),
+        ("over_2x", "predicted times at least twice too long", "share"),
     )
     for name, label, kind in shown:
         s.add("best_tr" if name == "tr" else name, label, row[name], kind, why=why)
     return s.found
 
 
-def _value(tables: Mapping[str, pa.Table], valued: str) -> list[Statistic]:
+def _value(tables: Mapping[str, pa.Table], value_source: str) -> list[Statistic]:
     s = Section("value")
     table, jobs = tables["convergence"], tables["jobs"]
-    local, whole, error, recurring = (
+    local, aggregate, error, recurring = (
         jobs[name].to_numpy(zero_copy_only=False)
         for name in ("local_value", "aggregate_value", "aggregate_value_error", "recurring")
     )
-    known = ~np.isnan(whole)
-    total, adhoc = whole[known].sum(), local[~recurring].sum()
-    none = "the log has no downloads" if valued == "downloads" else f"no job has {valued}"
-    worth = bool(local.any()), f"{none}; --value ranks by another value"
-    found, per_job = (table[name].to_numpy() for name in ("found", "found_per_job"))
-    late = bool(total > 0), "what has a value is too near the log's end"
-    why = _unless(worth, late)
-    at_4 = min(4, len(found) - 1)
-    s.add("hidden", "value hidden from who looks at jobs alone", 1 - found[0], "share", why=why)
-    s.add("round_4", "value found by round 4", found[at_4], "share", why=why)
-    label = "… hidden, mean over jobs of their shares"
+    known = ~np.isnan(aggregate)
+    total, adhoc = aggregate[known].sum(), local[~recurring].sum()
+    none = (
+        "the log has no downloads"
+        if value_source == "downloads"
+        else f"no job has a {value_source} above 0"
+    )
+    has_value = bool(local.any()), f"{none}; choose another value with --value"
+    share, per_job = (table[name].to_numpy() for name in ("found", "found_per_job"))
+    has_aggregate = bool(total > 0), "all jobs of value end too close to the end of the log"
+    why = _missing(has_value, has_aggregate)
+    at_4 = min(4, len(share) - 1)
+    s.add(
+        "hidden",
+        "aggregate value not visible in a job's local value",
+        1 - share[0],
+        "share",
+        why=why,
+    )
+    s.add("round_4", "aggregate value found by round 4", share[at_4], "share", why=why)
+    label = "… mean over jobs of their shares not visible"
     s.add("hidden_per_job", label, 1 - per_job[0], "share", why=why)
-    label = "… found by round 4, mean over jobs of their shares"
+    label = "… mean over jobs of their shares by round 4"
     s.add("round_4_per_job", label, per_job[at_4], "share", why=why)
-    rounds = int(np.argmax(found >= 1 - 1e-9))
+    rounds = int(np.argmax(share >= 1 - 1e-9))
     s.add("rounds", "rounds to convergence", rounds, why=why)
     s.add(
-        "ratio", "value of recurring jobs over that of ad hoc ones",
+        "ratio", "local value of recurring jobs over that of ad hoc jobs",
         local[recurring].sum() / adhoc if adhoc else np.nan, "ratio",
-        why=_unless(
-            worth, (bool(recurring.any()), "no template recurs"),
-            (bool(adhoc > 0), "no ad hoc job has any"),
+        why=_missing(
+            has_value, (bool(recurring.any()), "no template recurs"),
+            (bool(adhoc > 0), "no ad hoc job has a value"),
         ),
     )  # fmt: skip
     s.add(
-        "error", "aggregate values known to within, of their sum",
+        "error", "uncertainty of aggregate values, of their sum",
         error[known].sum() / total if total else np.nan, "share", why=why,
     )  # fmt: skip
     return s.found

@@ -1,12 +1,11 @@
-"""OpenLineage events (JSON lines, or one JSON list) as the two logs.
+"""Reader of OpenLineage events (JSON lines, or one JSON list) into the two logs.
 
-A run of events becomes a job: ``START`` says when it started (events do not tell of submission),
-``COMPLETE``, ``FAIL`` or ``ABORT`` when it ended. Each input of a run is read when the run starts,
-or at the event that names it first; each output is written when the run ends, unless it failed or
-was aborted. What tells of a job or a dataset alone (JobEvent, DatasetEvent) is counted. A dataset's
-name is
-``namespace/name``; a job's is its template's name, and its namespace is its queue. See
-https://openlineage.io/spec.
+Each run becomes a job: ``START`` gives its start (events have no submission time), ``COMPLETE``,
+``FAIL`` or ``ABORT`` its end; without these it starts at its first event, or ends at its last. Each
+input of a run is read at its start. Each output is written at its end, unless it failed or was
+aborted. Events about a job or a dataset without a run (JobEvent, DatasetEvent) are only counted. A
+file's name is the dataset's ``namespace/name``, a template's name is the job's, and the queue is
+the job's namespace. See https://openlineage.io/spec.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sim.base.reading import OnBadRow, json_values, parse_json, read_text
-from sim.lineage.files import TABLES
 from sim.lineage.logs import Logs, make_logs
 
 _ENDS = {"COMPLETE": "done", "FAIL": "failed", "ABORT": "failed"}
@@ -30,7 +28,7 @@ _PEEK = 1 << 16
 
 
 def is_openlineage(path: str | os.PathLike[str]) -> bool:
-    """Say whether a file looks like events: its first character opens a JSON object or list."""
+    """Detect events: the file's first character opens a JSON object or list."""
     file = Path(path)
     if not file.is_file():
         return False
@@ -47,15 +45,15 @@ def read_events(path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip") -> 
     for line, event in _events(Path(path)):
         n_seen += 1
         try:
-            static = _static(event)
+            static = _static_rule(event)
             if static:
                 statics[static] = statics.get(static, 0) + 1
             else:
-                _take(event, runs)
+                _add_event(event, runs)
         except _MalformedError as error:
             if on_bad_row == "error":
                 raise InputError(
-                    f"{error}; mend the event, or skip it", file=path, line=line, rule="malformed"
+                    f"{error}; fix the event, or skip it", file=path, line=line, rule="malformed"
                 ) from None
             bad.append((line, str(error)))
     if not n_seen:
@@ -67,17 +65,17 @@ def read_events(path: str | os.PathLike[str], on_bad_row: OnBadRow = "skip") -> 
         logs.report[f"events: malformed, lines {shown}{more}"] = len(bad)
     n_lost = sum(len(run["outputs"]) for run in runs.values() if run["outcome"] != "done")
     n_open = sum(run["end_s"] is None for run in runs.values())
-    odd = {"outputs of runs that failed": n_lost, "runs that did not end": n_open}
-    logs.report.update({f"events: {rule}": n for rule, n in {**statics, **odd}.items() if n})
+    anomalies = {"outputs of runs that failed": n_lost, "runs that did not end": n_open}
+    logs.report.update({f"events: {rule}": n for rule, n in {**statics, **anomalies}.items() if n})
     return logs
 
 
 class _MalformedError(Exception):
-    """Says what an event lacks."""
+    """An event lacks a field, which the message names."""
 
 
 def _events(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield (line, event); what is no JSON is yielded as its text."""
+    """Yield (line, event); a line that is not JSON is yielded as text."""
     if path.is_file() and not path.stat().st_size:
         return
     text = read_text(path)
@@ -93,8 +91,8 @@ def _events(path: Path) -> Iterator[tuple[int, Any]]:
                 yield number, line
 
 
-def _static(event: Any) -> str:
-    """Return by which rule an event is counted that tells of no run; nothing of others."""
+def _static_rule(event: Any) -> str:
+    """Return the report rule of an event without a run; the empty string for events of runs."""
     if not isinstance(event, dict) or "run" in event or "eventType" in event:
         return ""
     kind = "dataset" if "dataset" in event else "job"
@@ -106,7 +104,7 @@ def _static(event: Any) -> str:
     return f"of a {kind}, not of a run"
 
 
-def _take(event: Any, runs: dict[str, dict[str, Any]]) -> None:
+def _add_event(event: Any, runs: dict[str, dict[str, Any]]) -> None:
     """Add one event to its run."""
     if not isinstance(event, dict):
         raise _MalformedError("no JSON object")
@@ -135,27 +133,26 @@ def _take(event: Any, runs: dict[str, dict[str, Any]]) -> None:
     elif kind in _ENDS:
         run["end_s"], run["outcome"] = time_s, _ENDS[kind]
     for side, names in named.items():
-        for dataset in names:
-            run[side][dataset] = min(time_s, run[side].get(dataset, time_s))
+        run[side].update(dict.fromkeys(names))
 
 
-def _time(given: Any) -> float:
+def _time(text: Any) -> float:
     try:
-        when = dt.datetime.fromisoformat(given)
+        when = dt.datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        raise _MalformedError(f"eventTime {given!r}") from None
+        raise _MalformedError(f"eventTime {text!r}") from None
     zoned = when if when.tzinfo else when.replace(tzinfo=dt.timezone.utc)  # noqa: UP017
     return zoned.timestamp()
 
 
-def _datasets(given: Any) -> list[str]:
-    if given is None:
+def _datasets(entries: Any) -> list[str]:
+    if entries is None:
         return []
-    if not isinstance(given, list) or not all(
-        isinstance(d, dict) and isinstance(d.get("name"), str) for d in given
+    if not isinstance(entries, list) or not all(
+        isinstance(d, dict) and isinstance(d.get("name"), str) for d in entries
     ):
         raise _MalformedError("a dataset without a name")
-    return [f"{d.get('namespace') or ''}/{d['name']}" for d in given]
+    return [f"{d.get('namespace') or ''}/{d['name']}" for d in entries]
 
 
 def _source(job: dict[str, Any]) -> str:
@@ -169,33 +166,28 @@ def _source(job: dict[str, Any]) -> str:
 
 
 def _logs(runs: dict[str, dict[str, Any]]) -> Logs:
-    operations: dict[str, list[Any]] = {k: [] for k in ("time_s", "job", "operation", "file")}
-    for job, run in runs.items():
-        end_s = run["last_s"] if run["end_s"] is None else run["end_s"]
-        takes = [(t, "read", d) for d, t in run["inputs"].items()]
-        gives = [(end_s, "write", d) for d in run["outputs"] if run["outcome"] == "done"]
-        begin_s = run["first_s"] if run["start_s"] is None else run["start_s"]
-        for time_s, operation, dataset in [*takes, *gives]:
-            row = (begin_s if operation == "read" else time_s, job, operation, dataset)
-            for column, value in zip(operations.values(), row, strict=True):
-                column.append(value)
-    order = sorted(range(len(operations["time_s"])), key=lambda i: operations["time_s"][i])
-    begins = [r["first_s"] if r["start_s"] is None else r["start_s"] for r in runs.values()]
+    begin_s = [r["first_s"] if r["start_s"] is None else r["start_s"] for r in runs.values()]
+    end_s = [r["last_s"] if r["end_s"] is None else r["end_s"] for r in runs.values()]
+    rows: list[tuple[float, str, str, str]] = []
+    for (job, run), first_s, last_s in zip(runs.items(), begin_s, end_s, strict=True):
+        rows += [(first_s, job, "read", dataset) for dataset in run["inputs"]]
+        if run["outcome"] == "done":
+            rows += [(last_s, job, "write", dataset) for dataset in run["outputs"]]
+    rows.sort(key=lambda row: row[0])
+    columns = ("time_s", "job", "operation", "file")
+    operations = {name: [row[i] for row in rows] for i, name in enumerate(columns)}
     jobs = {
         "job_id": list(runs),
         "template_name": [r["name"] for r in runs.values()],
         "signature": [r["source"] for r in runs.values()],
         "queue": [r["queue"] for r in runs.values()],
-        "submit_s": begins,
-        "finish_s": [r["last_s"] if r["end_s"] is None else r["end_s"] for r in runs.values()],
+        "submit_s": begin_s,
+        "finish_s": end_s,
         "outcome": [r["outcome"] for r in runs.values()],
     }
+    return make_logs(_table(operations), _table(jobs))
 
-    def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
-        kinds = {
-            c.name: pa.float64() if c.name.endswith("_s") else pa.string() for c in TABLES[name]
-        }
-        return pa.table({k: pa.array(v, kinds[k]) for k, v in columns.items()})
 
-    sorted_ = {k: [v[i] for i in order] for k, v in operations.items()}
-    return make_logs(table("operations", sorted_), table("jobs", jobs))
+def _table(columns: dict[str, list[Any]]) -> pa.Table:
+    types = {name: pa.float64() if name.endswith("_s") else pa.string() for name in columns}
+    return pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})

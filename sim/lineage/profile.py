@@ -1,4 +1,4 @@
-"""The whole analysis: from two logs to the tables of a profile (§4)."""
+"""The profiler: from two logs to the tables of a profile (§4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, I4, Mask
 from sim.base.errors import InputError, unknown
 from sim.lineage import advice, predict
-from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream
+from sim.lineage.aggregates import aggregate, aggregate_bounds, convergence, count_downstream
 from sim.lineage.dependencies import (
     DAY_S,
     EDGE_COLUMNS,
@@ -44,33 +44,34 @@ from sim.lineage.templates import (
 )
 
 N_COSTLIEST: Final = 100
-"""How many of the templates whose failure costs most are listed."""
+"""Maximum length of the list of templates whose failure costs most."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a profile may be told.
+    """Options of a profile.
 
     Attributes
     ----------
     window_s : float
-        T: how far back a write may lie, s (§4.2).
+        T: maximum age of the write that a read depends on, s (§4.2).
     omega_s : float
-        ω: how long after a job's completion its downstream counts, s (§4.5.1). It shrinks to a
-        quarter of a log that is shorter than four times as long.
+        ω: downstream jobs count if submitted within this time of a job's completion, s (§4.5.1). It
+        is at most a quarter of the time that the log covers.
     learn_s : (float, float) or None
-        What recurrence is learnt from, s; None: the whole log.
+        Interval from which recurrence is learnt, s; None: the whole log.
     similarity : float
-        Of signatures of one template.
+        Minimum similarity of signatures of one template.
     thresholds : Thresholds
-        Of Table 1.
+        Thresholds of Table 1.
     exact_jobs : int
-        Up to so many valid jobs values under ω are exact; beyond, they are enclosed.
+        Maximum number of valid jobs for which aggregates under ω are exact; for more jobs they are
+        intervals.
     jobs_per_cut : int
-        How many jobs share the cut-offs that enclose theirs.
+        Number of jobs that share the two cut-offs enclosing their own, for such intervals.
     value : str
-        What a job is worth by itself: ``downloads`` of its output, 1 each (``jobs``), its
-        resource-time (``compute``), or what a column of the job log says (§4.3, §4.5.2).
+        A job's local value: ``downloads`` of its output, 1 each (``jobs``), its resource-time
+        (``compute``), or the value of a column of the job log (§4.3, §4.5.2).
     """
 
     window_s: float = WINDOW_S
@@ -91,9 +92,9 @@ class Options:
 
 
 BlockMap = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
-"""A map: calls a function with each of some blocks of jobs, perhaps elsewhere and side by side."""
+"""Parallel map: calls a function on each block of jobs, perhaps in other processes."""
 BLOCK_JOBS: Final = 16_384
-"""Jobs of a block."""
+"""Number of jobs in a block."""
 
 
 def profile(
@@ -108,77 +109,81 @@ def profile(
     Parameters
     ----------
     logs : Logs
-        What happened.
+        Jobs and operations.
     options : Options, optional
         Windows and thresholds.
     hops : SingleHop, optional
-        The join, where it was made elsewhere; then the operations of `logs` aren't looked at.
+        A join made beforehand; then the operations of `logs` are ignored.
     block_map : BlockMap, optional
-        What blocks of jobs are given to, so that values are exact however many there are.
+        Parallel map over blocks of jobs; with it, values are exact for any number of jobs.
 
     Returns
     -------
     Store
-        Tables, measures and what was odd, by rule.
+        Tables, measures and counts of anomalies, by rule.
 
     Raises
     ------
     InputError
-        If there is no job.
+        If there are no jobs.
     """
-    given = Options() if options is None else options
+    settings = Options() if options is None else options
     if not logs.n_jobs:
         raise InputError("the job log is empty: there is nothing to profile", rule="empty log")
-    hops = single_hop(logs, given.window_s) if hops is None else hops
+    hops = single_hop(logs, settings.window_s) if hops is None else hops
     edges, downloads = hops.dependencies, hops.downloads
-    templates = find_templates(logs, similarity=given.similarity)
-    character = classify(logs, templates, edges, given.thresholds, learn=given.learn_s)
+    templates = find_templates(logs, similarity=settings.similarity)
+    classes = classify(logs, templates, edges, settings.thresholds, learn=settings.learn_s)
     submit_s, finish_s = logs.column("submit_s"), logs.column("finish_s")
     span = float(finish_s.max() - submit_s.min())
-    omega = min(given.omega_s, span / 4)
+    omega = min(settings.omega_s, span / 4)
     within = window(submit_s, finish_s, omega)
-    numbered = graph(edges)
-    local, report = local_value(logs, downloads, given.value)
-    value, value_error = _within(edges, local, within, numbered, given, block_map)
-    compute, _ = _within(edges, logs.column("compute_s"), within, numbered, given, block_map)
+    dag = graph(edges)
+    local, report = local_value(logs, downloads, settings.value)
+    value, value_error = _windowed_aggregates(edges, local, within, dag, settings, block_map)
+    compute, _ = _windowed_aggregates(
+        edges, logs.column("compute_s"), within, dag, settings, block_map
+    )
     gap_s = advice.gap_before_use_s(logs, edges, downloads)
     component, parts = advice.components(edges)
-    pairs = advice.template_dependencies(logs, templates, edges, character)
-    jobs = _jobs(logs, templates, character, edges, local)
+    pairs = advice.template_dependencies(logs, templates, edges, classes)
+    jobs = _jobs(logs, templates, classes, edges, local)
     jobs |= {
         "component": component,
         "gap_s": gap_s,
-        "n_downstream": count_downstream(edges, within, numbered=numbered),
+        "n_downstream": count_downstream(edges, within, dag=dag),
         "aggregate_value": value,
         "aggregate_value_error": value_error,
         "aggregate_compute_s": compute,
     }
     tables = {
         "jobs": pa.table(jobs),
-        "dependencies": _dependencies(edges, character),
+        "dependencies": _dependencies(edges, classes),
         "downloads": pa.table({"job": downloads.job, "time_s": downloads.time_s, "n": downloads.n}),
-        "templates": _templates(logs, templates, character, jobs),
-        "users": _users(logs, character, jobs),
+        "templates": _templates(logs, templates, classes, jobs),
+        "users": _users(logs, classes, jobs),
         "template_dependencies": pairs,
-        "inversions": advice.inversions(logs, templates, edges, character, pairs),
-        "blind": advice.blind(logs, templates, character, pairs),
+        "inversions": advice.priority_inversions(logs, templates, edges, classes, pairs),
+        "blind": advice.blind_templates(logs, templates, classes, pairs),
         "components": parts,
-        "convergence": convergence(edges, local, numbered, within),
-        **_predictions(logs, templates, character, edges),
+        "convergence": convergence(edges, local, dag, within),
+        **_predictions(logs, templates, classes, edges),
     }
     tables["costliest"] = _costliest(tables["templates"])
-    for name, columns in advice.NAMED.items():
-        tables[name] = advice.named(tables[name], columns, tables["templates"]["template"])
-    measures = observations(logs, character, hops, tables, gap_s, omega, given.value)
-    return Store(tables, measures, {**logs.report, **hops.report, **report}, given.value)
+    for name, columns in advice.TEMPLATE_COLUMNS.items():
+        tables[name] = advice.add_template_names(
+            tables[name], columns, tables["templates"]["template"]
+        )
+    measures = observations(logs, classes, hops, tables, gap_s, omega, settings.value)
+    return Store(tables, measures, {**logs.report, **hops.report, **report}, settings.value)
 
 
 VALUES: Final = ("downloads", "jobs", "compute")
-"""What jobs may be valued by, beside a column of the log of jobs."""
+"""Sources of a job's local value, beside a column of the log of jobs."""
 
 
 def local_value(logs: Logs, downloads: Downloads, value: str) -> tuple[F8, dict[str, int]]:
-    """Return what each job is worth by itself (§4.3), and what was odd, by rule."""
+    """Return each job's local value (§4.3), and counts of anomalies by rule."""
     if value == "downloads":
         return downloads.per_job(logs.n_jobs), {}
     if value == "jobs":
@@ -187,63 +192,63 @@ def local_value(logs: Logs, downloads: Downloads, value: str) -> tuple[F8, dict[
     name = "compute_s" if value == "compute" else value
     if name not in columns:
         raise InputError(unknown("value", value, [*VALUES, *columns]), rule="wrong option")
-    of = logs.column(name).astype(np.float64)
-    bad = np.flatnonzero((of < 0) | np.isinf(of))
+    values = logs.column(name).astype(np.float64)
+    bad = np.flatnonzero((values < 0) | np.isinf(values))
     if len(bad):
         raise InputError(
-            f"a value must be finite and 0 or more, not {of[bad[0]]:g} ({name} of job "
+            f"a value must be finite and 0 or more, not {values[bad[0]]:g} ({name} of job "
             f"{logs.jobs['job_id'][int(bad[0])].as_py()!r})",
             rule="number out of range",
         )
-    n_unknown = int(np.isnan(of).sum())
-    return np.nan_to_num(of), {f"jobs: without {name}, worth 0": n_unknown} if n_unknown else {}
+    n_unknown = int(np.isnan(values).sum())
+    return np.nan_to_num(values), {f"jobs: without {name}, worth 0": n_unknown} if n_unknown else {}
 
 
-def _within(
+def _windowed_aggregates(
     edges: Dependencies,
     value: F8,
     within: Window,
-    numbered: Graph,
+    dag: Graph,
     options: Options,
     block_map: BlockMap | None,
 ) -> tuple[F8, F8]:
-    """Return aggregates under ω, and how far each may be off; NaN for jobs that are not valid."""
+    """Compute aggregates under ω and their maximum errors; NaN for jobs that are not valid."""
     if block_map is not None:
         valid = np.flatnonzero(within.valid).astype(np.int32)
-        blocks = [valid[at : at + BLOCK_JOBS] for at in range(0, len(valid), BLOCK_JOBS)]
+        blocks = [valid[i : i + BLOCK_JOBS] for i in range(0, len(valid), BLOCK_JOBS)]
         exact = np.full(len(value), np.nan)
-        of = functools.partial(_aggregate_of, edges, value, within, numbered)
-        for block, values in zip(blocks, block_map(of, blocks), strict=True):
+        aggregate_block = functools.partial(_aggregate_jobs, edges, value, within, dag)
+        for block, values in zip(blocks, block_map(aggregate_block, blocks), strict=True):
             exact[block] = values
         return exact, exact * 0.0
     if int(within.valid.sum()) <= options.exact_jobs:
-        exact = aggregate(edges, value, within=within, numbered=numbered)
+        exact = aggregate(edges, value, within=within, dag=dag)
         return exact, exact * 0.0
-    enclosed = bounds(edges, value, within, numbered=numbered, jobs_per_cut=options.jobs_per_cut)
+    enclosed = aggregate_bounds(edges, value, within, dag=dag, jobs_per_cut=options.jobs_per_cut)
     return (enclosed.low + enclosed.high) / 2, (enclosed.high - enclosed.low) / 2
 
 
-def _aggregate_of(edges: Dependencies, value: F8, within: Window, numbered: Graph, jobs: I4) -> F8:
-    """Return the aggregates of some valid jobs."""
-    these = np.zeros(len(value), bool)
-    these[jobs] = True
-    own = Window(within.submit_s, within.cut_s, these)
-    return aggregate(edges, value, within=own, numbered=numbered)[jobs]
+def _aggregate_jobs(edges: Dependencies, value: F8, within: Window, dag: Graph, jobs: I4) -> F8:
+    """Compute the aggregates of the given valid jobs."""
+    selected = np.zeros(len(value), bool)
+    selected[jobs] = True
+    subset = Window(within.submit_s, within.cut_s, selected)
+    return aggregate(edges, value, within=subset, dag=dag)[jobs]
 
 
 def _jobs(
-    logs: Logs, templates: Templates, character: Classification, edges: Dependencies, local: F8
+    logs: Logs, templates: Templates, classes: Classification, edges: Dependencies, local: F8
 ) -> dict[str, object]:
     plain = ("job_id", "user", "queue", "organisation", "priority", "submit_s", "start_s")
     more = ("finish_s", "requested", "compute_s", "outcome")
     modes = pa.DictionaryArray.from_arrays(
-        pa.array(character.input_mode.astype(np.int32)), pa.array(INPUT_MODES)
+        pa.array(classes.input_mode.astype(np.int32)), pa.array(INPUT_MODES)
     )
     return {
         **{name: logs.jobs[name] for name in plain + more},
         "template": templates.job_template,
-        "recurring": character.job_recurring,
-        "polls": character.job_polls,
+        "recurring": classes.job_recurring,
+        "polls": classes.job_polls,
         "input_mode": modes,
         "fan_in": edges.n_upstream().astype(np.int32),
         "fan_out": edges.n_downstream().astype(np.int32),
@@ -251,13 +256,13 @@ def _jobs(
     }
 
 
-def _dependencies(edges: Dependencies, character: Classification) -> pa.Table:
+def _dependencies(edges: Dependencies, classes: Classification) -> pa.Table:
     return pa.table(
         {
             **{name: getattr(edges, name) for name in EDGE_COLUMNS},
-            "recurring": character.edge_recurring,
-            "hard": character.edge_hard,
-            "polls": character.edge_polls,
+            "recurring": classes.edge_recurring,
+            "hard": classes.edge_hard,
+            "polls": classes.edge_polls,
         }
     )
 
@@ -266,7 +271,7 @@ _DISTRIBUTIONS = (
     "runtime_s", "compute_s", "fan_in", "fan_out", "n_downstream", "local_value", "aggregate_value",
     "aggregate_compute_s", "value_efficiency",
 )  # fmt: skip
-"""What templates and users have a distribution of; columns ``<name>_p10`` to ``<name>_p90``."""
+"""Distributions of templates and users; columns ``<name>_p10`` to ``<name>_p90``."""
 
 
 def _distributions(
@@ -291,72 +296,74 @@ def _distributions(
 
 
 def _templates(
-    logs: Logs, templates: Templates, character: Classification, jobs: dict[str, object]
+    logs: Logs, templates: Templates, classes: Classification, jobs: dict[str, object]
 ) -> pa.Table:
-    n, of = len(templates), templates.job_template
+    n, job_template = len(templates), templates.job_template
     first = np.full(n, logs.n_jobs, np.int64)
-    np.minimum.at(first, of, np.arange(logs.n_jobs))
+    np.minimum.at(first, job_template, np.arange(logs.n_jobs))
     everything = np.ones(logs.n_jobs, bool)
     rows = pa.array(first)
     return pa.table(
         {
             "template": pa.array(templates.name, pa.string()),
-            "n_jobs": np.bincount(of, minlength=n).astype(np.int32),
-            "recurring": character.recurring,
-            "periodic": character.periodic,
-            "polls": character.template_polls,
-            "never_missed": character.never_missed,
-            "interarrival_s": character.interarrival_s,
-            "interarrival_cv": character.interarrival_cv,
+            "n_jobs": np.bincount(job_template, minlength=n).astype(np.int32),
+            "recurring": classes.recurring,
+            "periodic": classes.periodic,
+            "polls": classes.template_polls,
+            "never_missed": classes.never_missed,
+            "interarrival_s": classes.interarrival_s,
+            "interarrival_cv": classes.interarrival_cv,
             **{c: logs.jobs[c].take(rows) for c in ("user", "queue", "organisation")},
-            "priority_p50": quantiles(logs.column("priority"), of, n, (0.5,))[:, 0],
-            **_distributions(logs, jobs, of, n, everything),
+            "priority_p50": quantiles(logs.column("priority"), job_template, n, (0.5,))[:, 0],
+            **_distributions(logs, jobs, job_template, n, everything),
         }
     )
 
 
-def _users(logs: Logs, character: Classification, jobs: dict[str, object]) -> pa.Table:
-    """Return what is known of each user's ad hoc jobs."""
-    names, of = logs.names("user"), logs.column("user")
-    adhoc = ~character.job_recurring
+def _users(logs: Logs, classes: Classification, jobs: dict[str, object]) -> pa.Table:
+    """Return the distributions of each user's ad hoc jobs."""
+    names, user = logs.names("user"), logs.column("user")
+    adhoc = ~classes.job_recurring
     return pa.table(
         {
             "user": pa.array(names, pa.string()),
-            "n_jobs": np.bincount(of, adhoc, len(names)).astype(np.int32),
-            **_distributions(logs, jobs, of, len(names), adhoc),
+            "n_jobs": np.bincount(user, adhoc, len(names)).astype(np.int32),
+            **_distributions(logs, jobs, user, len(names), adhoc),
         }
     )
 
 
 def _costliest(templates: pa.Table) -> pa.Table:
-    """Return the templates a run of which is worth most to what is downstream."""
+    """Return the templates with the highest aggregate value of a run."""
     value = templates["aggregate_value_p50"].to_numpy()
-    worth = value - templates["local_value_p50"].to_numpy()
+    downstream_value = value - templates["local_value_p50"].to_numpy()
     order = np.argsort(-np.where(np.isnan(value), -np.inf, value), kind="stable")[:N_COSTLIEST]
     order = order[~np.isnan(value[order]) & (value[order] > 0)]
     return pa.table(
         {
             "template": order.astype(np.int32),
             "aggregate_value": value[order],
-            "of_others": worth[order],
+            "of_others": downstream_value[order],
             "n_downstream": templates["n_downstream_p50"].to_numpy()[order],
         }
     )
 
 
 def _predictions(
-    logs: Logs, templates: Templates, character: Classification, edges: Dependencies
+    logs: Logs, templates: Templates, classes: Classification, edges: Dependencies
 ) -> dict[str, pa.Table]:
-    """Train on the week before the last that can be tested, test on it; halves of a short log."""
+    """Train on a week, test on the next; thirds of a log shorter than three weeks."""
     submit_s = logs.column("submit_s")
     begin, end = float(submit_s[0]), float(submit_s[-1])
     week = min(7 * DAY_S, (end - begin) / 3)
-    middle = end - 2 * week  # what the test week's jobs lead to may take a week more
-    of, recurring = templates.job_template, character.recurring
-    uses = predict.first_uses(edges, of, submit_s, recurring)
-    model = predict.learn(uses, of, submit_s, (middle - week, middle), len(recurring))
-    then = (submit_s >= middle) & (submit_s < middle + week) & recurring[of]
-    tested = predict.forecast(model, uses, of, np.flatnonzero(then), len(recurring))
+    middle = end - 2 * week  # dependents of the test week's jobs may come up to a week later
+    job_template, recurring = templates.job_template, classes.recurring
+    uses = predict.first_uses(edges, job_template, submit_s, recurring)
+    model = predict.learn(uses, job_template, submit_s, (middle - week, middle), len(recurring))
+    in_test_week = (submit_s >= middle) & (submit_s < middle + week) & recurring[job_template]
+    tested = predict.forecast(
+        model, uses, job_template, np.flatnonzero(in_test_week), len(recurring)
+    )
     table = predict.threshold_table(tested)
     errors = np.empty(0)
     if not np.isnan(table["precision"].to_numpy() * table["recall"].to_numpy()).all():

@@ -1,4 +1,4 @@
-"""WingStore: what is known of past jobs, for whoever schedules the next (§4.1)."""
+"""WingStore: statistics of past jobs, to schedule the next ones by (§4.1)."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ TABLES = (
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """A profile: columns in memory, Parquet on disk. Unknown names are an InputError with a hint.
+    """A profile: columns in memory, Parquet on disk. An unknown name raises InputError with a hint.
 
     Attributes
     ----------
     tables : mapping of str to pyarrow.Table
-        By the names in `TABLES`; rows of ``jobs`` and ``templates`` are the keys between them.
+        By the names in `TABLES`; they refer to each other by rows of ``jobs`` and ``templates``.
     measures : list of Statistic
         The numbers of the report.
     report : dict of str to int
-        What was odd in the logs, by rule.
-    valued : str
-        What jobs are valued by, see `sim.lineage.profile.Options`.
+        Counts of anomalies in the logs, by rule.
+    value_source : str
+        Source of a job's value, see `sim.lineage.profile.Options`.
     """
 
     tables: Mapping[str, pa.Table]
@@ -46,46 +46,46 @@ class Store:
     value_source: str = "downloads"
 
     def value(self, section: str, key: str) -> float:
-        """Return one of the measures; KeyError if there is no such."""
+        """Return a measure by section and key; KeyError if it does not exist."""
         for m in self.measures:
             if (m.section, m.key) == (section, key):
                 return m.value
         raise KeyError((section, key))
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """Return what is known of one past job, a value a column of ``jobs``."""
+        """Return one past job as a dict: a value per column of ``jobs``."""
         return self._row("jobs", "job_id", job_id)
 
     def template(self, name: str) -> dict[str, Any]:
-        """Return what is known of a template: its kind and its distributions."""
+        """Return one template as a dict: its kind and its distributions."""
         return self._row("templates", "template", name)
 
     def user(self, name: str) -> dict[str, Any]:
-        """Return what is known of a user's ad hoc jobs."""
+        """Return the distributions of a user's ad hoc jobs."""
         return self._row("users", "user", name)
 
     def jobs_of(self, template: str) -> pa.Table:
-        """Return the past runs of a template: whole distributions, a column each."""
+        """Return the past runs of a template as a table: the whole distribution of each column."""
         return self.tables["jobs"].take(
-            pa.array(self._runs(self._place("templates", "template", template)))
+            pa.array(self._runs(self._find_row("templates", "template", template)))
         )
 
     def dependents(self, template: str) -> list[dict[str, Any]]:
-        """Return who reads a template's output in a recurring fashion, the most frequent first.
+        """Return the templates that regularly read a template's output, the most frequent first.
 
-        ``share`` and ``time_s`` are there where a week was there to learn from.
+        ``share`` and ``time_s`` are None where the log was too short to learn them.
         """
         return self._neighbours(template, "upstream", "downstream")
 
     def inputs(self, template: str) -> list[dict[str, Any]]:
-        """Return whose output a template reads in a recurring fashion; see `dependents`."""
+        """Return the templates whose output a template regularly reads; see `dependents`."""
         return self._neighbours(template, "downstream", "upstream")
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write a Parquet file a table, with ``measures`` and ``report``; return the files.
+        """Write one Parquet file per table, with ``measures`` and ``report``; return the files.
 
-        The same profile gives the same bytes. Files of other names in the folder stay. The HTML
-        page is `sim.lineage.page.write_page`'s.
+        The same profile gives the same bytes. Files of other names in the folder stay.
+        `sim.lineage.page.write_page` writes the HTML page.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class Store:
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Store:
-        """Read what `write` wrote; InputError if a table is missing or broken."""
+        """Read a profile written by `write`; InputError if a table is missing or broken."""
         import pyarrow.parquet as pq
 
         source = Path(folder)
@@ -117,53 +117,56 @@ class Store:
                 tables[name] = pq.read_table(path)
             except (OSError, pa.ArrowInvalid) as error:
                 raise InputError(
-                    f"is no table of a profile ({error}); make one with python -m sim lineage",
+                    f"is not a table of a profile ({error}); make one with python -m sim lineage",
                     file=path,
                 ) from error
         measures = [
             Statistic(*(r[k] for k in ("section", "key", "label", "value", "kind", "group", "why")))
             for r in tables["measures"].to_pylist()
         ]
-        valued = tables.pop("measures").schema.metadata[b"value"].decode()
+        value_source = tables.pop("measures").schema.metadata[b"value"].decode()
         rules = tables.pop("report").to_pydict()
-        return cls(tables, measures, dict(zip(rules["rule"], rules["n"], strict=True)), valued)
+        return cls(
+            tables, measures, dict(zip(rules["rule"], rules["n"], strict=True)), value_source
+        )
 
-    def _neighbours(self, template: str, here: str, there: str) -> list[dict[str, Any]]:
-        place = self._place("templates", "template", template)
+    def _neighbours(self, template: str, side: str, other_side: str) -> list[dict[str, Any]]:
+        row = self._find_row("templates", "template", template)
         names = self.tables["templates"]["template"]
-        expected = {
-            (r["upstream"], r["downstream"]): r for r in self._where("predictions", here, place)
+        predictions = {
+            (p["upstream"], p["downstream"]): p
+            for p in self._matching_rows("predictions", side, row)
         }
         neighbours = []
-        for row in self._where("template_dependencies", here, place):
-            known = expected.get((row["upstream"], row["downstream"]), {})
+        for pair in self._matching_rows("template_dependencies", side, row):
+            prediction = predictions.get((pair["upstream"], pair["downstream"]), {})
             neighbours.append(
                 {
-                    "template": names[row[there]].as_py(),
-                    **{k: row[k] for k in ("n", "hard", "polls")},
-                    **{k: known.get(k) for k in ("share", "time_s")},
+                    "template": names[pair[other_side]].as_py(),
+                    **{k: pair[k] for k in ("n", "hard", "polls")},
+                    **{k: prediction.get(k) for k in ("share", "time_s")},
                 }
             )
-        return sorted(neighbours, key=lambda row: (-row["n"], row["template"]))
+        return sorted(neighbours, key=lambda pair: (-pair["n"], pair["template"]))
 
-    def _where(self, table: str, column: str, value: int) -> list[dict[str, Any]]:
+    def _matching_rows(self, table: str, column: str, value: int) -> list[dict[str, Any]]:
         whole = self.tables[table]
         rows = np.flatnonzero(whole[column].to_numpy() == value)
         out: list[dict[str, Any]] = whole.take(pa.array(rows)).to_pylist()
         return out
 
     def _row(self, table: str, column: str, name: str) -> dict[str, Any]:
-        place = self._place(table, column, name)
+        place = self._find_row(table, column, name)
         out: dict[str, Any] = self.tables[table].slice(place, 1).to_pylist()[0]
         return out
 
-    def _place(self, table: str, column: str, name: str) -> int:
+    def _find_row(self, table: str, column: str, name: str) -> int:
         index = self._index[table, column]
         if name not in index:
             kind = column.removesuffix("_id")
             raise InputError(
-                f"the profile knows no {kind} {name!r}; {did_you_mean(name, list(index)[:10_000])}"
-                f"it has {len(index):,}",
+                f"the profile has no {kind} {name!r}; {did_you_mean(name, list(index)[:10_000])}"
+                f"it has {len(index):,} {kind}s",
                 rule="unknown name",
             )
         return index[name]
@@ -179,9 +182,11 @@ class Store:
 
     @cached_property
     def _by_template(self) -> tuple[I8, I8]:
-        of = self.tables["jobs"]["template"].to_numpy()
-        order = np.argsort(of, kind="stable")
-        return order, np.searchsorted(of[order], np.arange(self.tables["templates"].num_rows + 1))
+        template = self.tables["jobs"]["template"].to_numpy()
+        order = np.argsort(template, kind="stable")
+        return order, np.searchsorted(
+            template[order], np.arange(self.tables["templates"].num_rows + 1)
+        )
 
     def _runs(self, template: int) -> I8:
         order, first = self._by_template

@@ -1,9 +1,10 @@
-"""What jobs turned out to be worth, with all that depended on them: as columns of a workload.
+"""Value of jobs and of everything downstream of them, as columns of a workload.
 
-Policies after Wing (Chung et al., OSDI 2020) learn from jobs of the past what jobs of a program are
-worth, and their oracles know it of every job. So a workload's ``history`` and ``jobs`` have, beside
-the columns of `sim.workload.schema`, those of `COLUMNS`; ``history`` also has ``template``. A
-`Recorded` month where no job waited becomes one: a `week` of its jobs, the past their history.
+Policies after Wing (Chung et al., OSDI 2020) learn the value of a program's jobs from past jobs;
+their oracles know the value of every job. So a workload's ``history`` and ``jobs`` have the columns
+`COLUMNS`, beside those of `sim.workload.schema`; ``history`` also has ``template``.
+`week_workload` turns `RecordedJobs`, a month in which no job waited, into such a workload: the jobs
+of a week, and earlier jobs as their history.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from sim.workload.schema import INPUT_MODES, JOB_EDGE_KINDS
 from sim.workload.workload import Workload
 
 WAITS_S: Final = tuple(3600.0 * h for h in (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96))
-"""After how long, from a job's submission, it is said what completing then is still worth."""
+"""Delays after a job's submission at which the remaining value is given."""
 DECAYED: Final = ("value", "agg_value", "rescued")
 
 
 def decay_columns(name: str) -> list[str]:
-    """Return the columns that say how one of `DECAYED` falls, one for each of `WAITS_S`."""
+    """Return the names of the columns of one of `DECAYED` after each of `WAITS_S`."""
     return [f"{name}_after_{wait / 3600:g}h" for wait in WAITS_S]
 
 
@@ -38,45 +39,47 @@ COLUMNS: Final = (
     "value", "compute_s", "agg_value", "agg_compute_s",
     *(column for name in DECAYED for column in decay_columns(name)),
 )  # fmt: skip
-"""Downloads of a job's output; resources held × time; and both with the shares of all jobs
-downstream that are submitted within ω of its end (§4.5.1): each job shares its own equally among
-those that it depends on.
+"""``value`` is the number of downloads of a job's output, ``compute_s`` its resources held × time.
+``agg_value`` and ``agg_compute_s`` add the shares of all downstream jobs submitted within ω of its
+end (§4.5.1): each job's own is divided equally among the jobs it depends on.
 
-Then what is left of value and aggregate value if the job completes so much later: downloads made
-before are lost, and with each reader that can't do without and was submitted before, its share of
-that reader's aggregate value (§6.2, Fig. 5). ``rescued`` is aggregate value again, but readers that
-would wait for their input are not lost. In ``jobs`` only oracles may look at these columns."""
+The other columns are the value that remains if the job completes so much later. Downloads made
+before then are lost. For each reader submitted before then that needs the output, the job also
+loses its share of that reader's aggregate value (§6.2, Fig. 5). ``rescued`` is aggregate value
+again, but without loss for readers that wait for their input. In ``jobs`` only oracles may use
+these columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class JobGraph:
-    """N jobs in order of submission, E dependencies and D downloads."""
+    """N jobs in order of submission, E dependencies between them and D downloads."""
 
-    submit_s: F8  # when, till when, and resources held × time
+    submit_s: F8  # submission, completion, and resources held × time; (N,)
     finish_s: F8
     compute_s: F8
-    up: I8  # rows of jobs; ``down`` depends on ``up``
+    up: I8  # rows of jobs; ``down`` depends on ``up``; (E,)
     down: I8
-    hard: Mask  # whether the reader can't do without, and whether it would wait for its input
+    hard: Mask  # the reader needs the input; it waits until the input is there
     waits: Mask
-    download_job: I8  # of which job output is downloaded, when, and how often
+    download_job: I8  # job whose output is downloaded, time, and number of downloads; (D,)
     download_s: F8
     n_downloads: I8
 
     def ended_before(self, end_s: float) -> tuple[I8, JobGraph]:
-        """Return the rows of jobs that had ended before a time, and what was known of them."""
+        """Return the rows of jobs that ended before `end_s`, and their graph as known by then."""
         return self.where(self.finish_s < end_s, end_s)
 
-    def where(self, kept: Mask, end_s: float = np.inf) -> tuple[I8, JobGraph]:
-        """Return the rows of some jobs, and what is known of them alone up to a time."""
-        rows = np.flatnonzero(kept)
-        number = np.cumsum(kept) - 1
-        edge = kept[self.up] & kept[self.down]
-        load = kept[self.download_job] & (self.download_s < end_s)
+    def where(self, selected: Mask, end_s: float = np.inf) -> tuple[I8, JobGraph]:
+        """Return the rows of the selected jobs, and their graph with downloads before `end_s`."""
+        rows = np.flatnonzero(selected)
+        number = np.cumsum(selected) - 1
+        edge = selected[self.up] & selected[self.down]
+        download = selected[self.download_job] & (self.download_s < end_s)
         return rows, JobGraph(
             self.submit_s[rows], self.finish_s[rows], self.compute_s[rows], number[self.up[edge]],
             number[self.down[edge]], self.hard[edge], self.waits[edge],
-            number[self.download_job[load]], self.download_s[load], self.n_downloads[load],
+            number[self.download_job[download]], self.download_s[download],
+            self.n_downloads[download],
         )  # fmt: skip
 
     def columns(
@@ -87,7 +90,7 @@ class JobGraph:
         *,
         since_s: float = -np.inf,
     ) -> dict[str, Any]:
-        """Return `COLUMNS`, (N,) float64 each."""
+        """Compute `COLUMNS`, (N,) float64 each."""
         within = window(self.submit_s, self.finish_s, omega_s, end_s)
         valid = within.valid if end_s is not None else np.ones(len(self.submit_s), dtype=bool)
         within = Window(within.submit_s, within.cut_s, valid & (self.submit_s >= since_s))
@@ -106,20 +109,20 @@ class JobGraph:
         own["value"] = np.where(within.valid, value, np.nan)
         return own | total | self._decay(value, own["value"], total["agg_value"])
 
-    def _decay(self, seen: F8, value: F8, agg_value: F8) -> dict[str, F8]:
-        """Return `after` of each of `DECAYED`."""
-        share = 1.0 / np.bincount(self.down, minlength=len(seen))[self.down]
-        worth = np.where(np.isnan(agg_value), seen, agg_value)
-        reader, come_s = worth[self.down] * share, self.submit_s[self.down]
+    def _decay(self, local: F8, value: F8, agg_value: F8) -> dict[str, F8]:
+        """Compute the columns `decay_columns` of each of `DECAYED`."""
+        share = 1.0 / np.bincount(self.down, minlength=len(local))[self.down]
+        downstream_value = np.where(np.isnan(agg_value), local, agg_value)
+        reader, reader_s = downstream_value[self.down] * share, self.submit_s[self.down]
         lost = self._lost(self.download_job, self.download_s, self.n_downloads.astype(np.float64))
-        of_hard, of_blind = (
-            self._lost(self.up[edge], come_s[edge], reader[edge])
+        lost_hard, lost_blind = (
+            self._lost(self.up[edge], reader_s[edge], reader[edge])
             for edge in (self.hard, self.hard & ~self.waits)
         )
         left = {
             "value": value[:, None] - lost,
-            "agg_value": np.maximum(agg_value[:, None] - lost - of_hard, 0.0),
-            "rescued": np.maximum(agg_value[:, None] - lost - of_blind, 0.0),
+            "agg_value": np.maximum(agg_value[:, None] - lost - lost_hard, 0.0),
+            "rescued": np.maximum(agg_value[:, None] - lost - lost_blind, 0.0),
         }
         return {
             column: np.ascontiguousarray(left[name][:, i])
@@ -127,12 +130,14 @@ class JobGraph:
             for i, column in enumerate(decay_columns(name))
         }
 
-    def _lost(self, job: I8, time_s: F8, much: F8) -> F8:
-        """Return what is lost to each job by each of `WAITS_S`, (N, W)."""
+    def _lost(self, job: I8, time_s: F8, amount: F8) -> F8:
+        """Sum the amounts that each job has lost after each of `WAITS_S`, (N, W)."""
         n, k = len(self.submit_s), len(WAITS_S)
         wait = np.searchsorted(WAITS_S, time_s - self.submit_s[job], side="right")
-        seen = wait < k  # a loss at the very instant of completion is none
-        steps = np.bincount(job[seen] * k + wait[seen], much[seen], n * k).reshape(n, k)
+        in_range = wait < k  # an event at the very instant of completion is not lost
+        steps = np.bincount(job[in_range] * k + wait[in_range], amount[in_range], n * k).reshape(
+            n, k
+        )
         return np.cumsum(steps, axis=1)
 
 
@@ -142,111 +147,111 @@ NONE, BLIND, POLL = range(3)
 
 @dataclass(frozen=True, eq=False)
 class RecordedJobs:
-    """N jobs in order of submission, of one task each; times count from the scheduled week."""
+    """N one-task jobs in order of submission; time 0 is the begin of the scheduled week."""
 
-    past: JobGraph  # when they ran, who reads and downloads what
-    duration_s: F8  # how long; if it polls, from its inputs to its submission; more is sooner
-    lag_s: F8
-    priority: F8
-    tokens: I8 | F8  # resources held; what it does about inputs (`NONE`, `BLIND`, `POLL`)
-    mode: I8
-    # codes, and their names; a template without a name is of ad hoc jobs
+    graph: JobGraph  # times, dependencies and downloads
+    duration_s: F8
+    lag_s: F8  # of polling jobs: delay from the last input to the submission
+    priority: F8  # higher runs first
+    tokens: I8 | F8  # resources held
+    mode: I8  # input mode: `NONE`, `BLIND` or `POLL`
+    # (codes, names); the template of ad hoc jobs has an empty name
     template: tuple[I8, Sequence[str]]
     user: tuple[I8, Sequence[str]]
     queue: tuple[I8, Sequence[str]]
-    job_ids: Callable[[I8], pa.Array]  # what jobs are called
+    job_ids: Callable[[I8], pa.Array]  # from rows to job ids
 
-    def where(self, kept: Mask) -> RecordedJobs:
-        """Return some of the jobs, and what is between them."""
-        rows, past = self.past.where(kept)
+    def where(self, selected: Mask) -> RecordedJobs:
+        """Return the selected jobs, and the dependencies among them."""
+        rows, graph = self.graph.where(selected)
         template, user, queue = (
             (codes[rows], names) for codes, names in (self.template, self.user, self.queue)
         )
         return RecordedJobs(
-            past, self.duration_s[rows], self.lag_s[rows], self.priority[rows], self.tokens[rows],
+            graph, self.duration_s[rows], self.lag_s[rows], self.priority[rows], self.tokens[rows],
             self.mode[rows], template, user, queue, lambda some: self.job_ids(rows[some]),
         )  # fmt: skip
 
 
 def week_workload(
-    of: RecordedJobs,
+    recorded: RecordedJobs,
     end_s: float,
     rounds: int | None,
     meta: Mapping[str, Any],
     omega_s: float = OMEGA_S,
 ) -> Workload:
-    """Return the jobs submitted from 0 until a time as a workload.
+    """Build a workload of the jobs submitted in [0, `end_s`).
 
-    Edges are those between its jobs: what was made before is there. Downloads are those of its
-    jobs, however late. The history is of the jobs that had ended by 0; it and the jobs have what
-    they were worth (`sim.lineage.worth.COLUMNS`) and who read them (`sim.lineage.predict.READERS`).
+    Its edges are those among its jobs; output made before 0 is assumed to exist. Its downloads are
+    those of its jobs' output, however late. The history has the jobs that ended by 0. Both have the
+    columns `sim.lineage.worth.COLUMNS` (values) and `sim.lineage.predict.READERS` (readers).
     """
-    past = of.past
-    inside = (past.submit_s >= 0) & (past.submit_s < end_s)
-    rows = np.flatnonzero(inside)  # next to each other, as jobs are in order of submission
+    graph = recorded.graph
+    inside = (graph.submit_s >= 0) & (graph.submit_s < end_s)
+    rows = np.flatnonzero(inside)  # contiguous, as jobs are in order of submission
     first = int(rows[0]) if len(rows) else 0
-    edge = inside[past.up] & inside[past.down]
-    load = inside[past.download_job]
-    known, learnt = past.ended_before(0.0)
-    truth = past.columns(None, rounds, omega_s, since_s=0.0)
-    uses, templates = _uses(of), of.template[1]
+    edge = inside[graph.up] & inside[graph.down]
+    download = inside[graph.download_job]
+    known, learnt = graph.ended_before(0.0)
+    truth = graph.columns(None, rounds, omega_s, since_s=0.0)
+    uses, templates = _uses(recorded), recorded.template[1]
     kinds = list(JOB_EDGE_KINDS)
     soft, hard = kinds.index("soft"), kinds.index("hard")
     return Workload.from_tables(
         jobs={
-            "job_id": of.job_ids(rows),
-            "submit_s": past.submit_s[rows],
-            "template": _named(of.template, rows),
-            "user": _named(of.user, rows),
-            "queue": _named(of.queue, rows),
-            "priority": of.priority[rows],
-            "input_mode": category(of.mode[rows], list(INPUT_MODES)),
-            "poll_lag_s": of.lag_s[rows],
+            "job_id": recorded.job_ids(rows),
+            "submit_s": graph.submit_s[rows],
+            "template": _named(recorded.template, rows),
+            "user": _named(recorded.user, rows),
+            "queue": _named(recorded.queue, rows),
+            "priority": recorded.priority[rows],
+            "input_mode": category(recorded.mode[rows], list(INPUT_MODES)),
+            "poll_lag_s": recorded.lag_s[rows],
             **{name: column[rows] for name, column in truth.items()},
             **reader_columns(uses, rows, templates),
         },
         stages={
             "job": np.arange(len(rows), dtype=np.int32),
             "n_tasks": np.ones(len(rows), dtype=np.int32),
-            "demand_tokens": of.tokens[rows].astype(np.float64),
-            "duration_s": of.duration_s[rows],
+            "demand_tokens": recorded.tokens[rows].astype(np.float64),
+            "duration_s": recorded.duration_s[rows],
         },
         job_edges={
-            "upstream": (past.up[edge] - first).astype(np.int32),
-            "downstream": (past.down[edge] - first).astype(np.int32),
-            "kind": category(np.where(past.hard[edge], hard, soft), kinds),
+            "upstream": (graph.up[edge] - first).astype(np.int32),
+            "downstream": (graph.down[edge] - first).astype(np.int32),
+            "kind": category(np.where(graph.hard[edge], hard, soft), kinds),
         },
         downloads={
-            "job": (past.download_job[load] - first).astype(np.int32),
-            "time_s": past.download_s[load],
-            "n": past.n_downloads[load].astype(np.int32),
+            "job": (graph.download_job[download] - first).astype(np.int32),
+            "time_s": graph.download_s[download],
+            "n": graph.n_downloads[download].astype(np.int32),
         },
         history={
-            "submit_s": past.submit_s[known],
-            "finish_s": past.finish_s[known],
+            "submit_s": graph.submit_s[known],
+            "finish_s": graph.finish_s[known],
             "n_tasks": np.ones(len(known), dtype=np.int32),
-            "mean_task_s": of.duration_s[known],
-            "user": _named(of.user, known),
-            "template": _named(of.template, known),
+            "mean_task_s": recorded.duration_s[known],
+            "user": _named(recorded.user, known),
+            "template": _named(recorded.template, known),
             **learnt.columns(0.0, rounds, omega_s),
-            **reader_columns(uses.where(uses.come_s < 0.0), known, templates),
+            **reader_columns(uses.where(uses.first_s < 0.0), known, templates),
         },
         meta={"quantum": {"tokens": 1.0}, **meta},
     )
 
 
-def _uses(of: RecordedJobs) -> Uses:
-    codes, names = of.template
-    edges = edges_from_pairs(len(codes), of.past.up, of.past.down)
+def _uses(recorded: RecordedJobs) -> Uses:
+    codes, names = recorded.template
+    edges = edges_from_pairs(len(codes), recorded.graph.up, recorded.graph.down)
     recurring = np.array([bool(name) for name in names], dtype=bool)
-    return first_uses(edges, codes.astype(np.int32), of.past.submit_s, recurring)
+    return first_uses(edges, codes.astype(np.int32), recorded.graph.submit_s, recurring)
 
 
 def category(codes: I8, names: Sequence[str]) -> pa.DictionaryArray:
-    """Return a column of names, without those that do not occur."""
-    used, found = np.unique(codes, return_inverse=True)
-    kept = pa.array([names[code] for code in used.tolist()], pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(found.astype(np.int32)), kept)
+    """Build a dictionary column from codes, without the names that do not occur."""
+    used, new_codes = np.unique(codes, return_inverse=True)
+    spellings = pa.array([names[code] for code in used.tolist()], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(new_codes.astype(np.int32)), spellings)
 
 
 def _named(coded: tuple[I8, Sequence[str]], rows: I8) -> pa.DictionaryArray:

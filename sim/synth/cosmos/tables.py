@@ -52,7 +52,7 @@ def workload(
     if from_logs:
         return window_workload(make_logs(*tables(month)), 0.0, WEEK_S, rounds=rounds, meta=meta)
     recorded = RecordedJobs(
-        past=_past(month), duration_s=month.duration_s, lag_s=month.lag_s, priority=month.priority,
+        graph=_past(month), duration_s=month.duration_s, lag_s=month.lag_s, priority=month.priority,
         tokens=month.tokens, mode=month.mode, template=(month.program + 1, ["", *programs(month)]),
         user=(month.user, users(month)), queue=(month.organisation, list(month.shares)),
         job_ids=job_ids,

@@ -126,7 +126,7 @@ def _worth(
     truth |= reader_columns(uses, late, templates)
     return (
         truth,
-        learnt.columns(0.0) | reader_columns(uses.where(uses.come_s < 0.0), known, templates),
+        learnt.columns(0.0) | reader_columns(uses.where(uses.first_s < 0.0), known, templates),
     ), known
 
 

@@ -123,10 +123,10 @@ def _logs(of: RecordedJobs) -> Logs:
     program = category(*of.template)
     jobs = {
         "job_id": ids, "template_name": program, "signature": program, "user": category(*of.user),
-        "queue": category(*of.queue), "priority": of.priority, "submit_s": of.past.submit_s,
-        "finish_s": of.past.finish_s, "requested": of.tokens.astype(np.float64),
+        "queue": category(*of.queue), "priority": of.priority, "submit_s": of.graph.submit_s,
+        "finish_s": of.graph.finish_s, "requested": of.tokens.astype(np.float64),
     }  # fmt: skip
-    return make_logs(operations_log(of.past, ids), jobs)
+    return make_logs(operations_log(of.graph, ids), jobs)
 
 
 def _recorded(tables: TableJobs, runs: Runs, seed: int) -> tuple[RecordedJobs, dict[str, float]]:

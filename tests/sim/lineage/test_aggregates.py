@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.base.errors import InputError
-from sim.lineage.aggregates import aggregate, bounds, convergence, count_downstream, value_by_round
+from sim.lineage.aggregates import (
+    aggregate,
+    aggregate_bounds,
+    convergence,
+    count_downstream,
+    value_by_round,
+)
 from sim.lineage.analyses import N_DOWNSTREAM, value_functions
 from sim.lineage.dependencies import Window, edges_from_pairs, graph, share_of_inputs, window
 from sim.lineage.multi_hop import multi_hop
@@ -45,7 +51,7 @@ def test_with_a_window_it_is_exact_however_coarse_the_cuts(edges, data):
     # the same bits, whichever way each job was settled
     finest = aggregate(edges, value, within=within, jobs_per_cut=1)
     assert np.array_equal(got, finest, equal_nan=True)
-    enclosed = bounds(edges, value, within, jobs_per_cut=per_cut)
+    enclosed = aggregate_bounds(edges, value, within, jobs_per_cut=per_cut)
     ok = within.valid
     assert (enclosed.low[ok] <= got[ok]).all()
     assert (got[ok] <= enclosed.high[ok]).all()
@@ -58,7 +64,7 @@ def test_bounds_of_a_coarse_cut_are_apart_where_it_matters():
         np.array([0.0, 1.0, 10.0, 12.0]), np.array([10.0, 11.0, 20.0, 22.0]), np.ones(4, bool)
     )
     value = np.array([0.0, 0.0, 1.0, 1.0])
-    enclosed = bounds(edges, value, within, jobs_per_cut=4)
+    enclosed = aggregate_bounds(edges, value, within, jobs_per_cut=4)
     assert enclosed.low.tolist() == [1, 0, 1, 1]
     assert enclosed.high.tolist() == [1, 1, 1, 1]
     assert aggregate(edges, value, within=within, jobs_per_cut=4).tolist() == [1, 0, 1, 1]

@@ -16,7 +16,7 @@ from sim.lineage.analyses import (
     LONGEST_CHAIN,
     N_DOWNSTREAM,
     Functions,
-    check,
+    check_laws,
     earliest_arrival,
     most_probable_path,
     value_functions,
@@ -170,6 +170,6 @@ def test_functions_that_break_a_law_are_refused(e_op, p_op, message):
 
 def test_all_that_comes_with_it_keeps_the_laws():
     for functions in (value_functions(np.ones(1)), N_DOWNSTREAM, LONGEST_CHAIN, OWN):
-        check(functions)
+        check_laws(functions)
     with pytest.raises(InputError, match="rounds must be at least 0, not -1"):
         multi_hop(edges_from_pairs(1, [], []), N_DOWNSTREAM, rounds=-1)

@@ -41,7 +41,7 @@ def model(end=50.0):
 
 
 def test_first_uses_take_the_first_job_of_each_template():
-    columns = (USES.job, USES.template, USES.come_s, USES.time_s)
+    columns = (USES.job, USES.template, USES.first_s, USES.time_s)
     assert list(zip(*(c.tolist() for c in columns), strict=True)) == [
         (0, 1, 2.0, 2.0),
         (2, 1, 14.0, 4.0),
@@ -82,7 +82,7 @@ def test_a_pair_is_learnt_from_a_whole_week_that_ended_as_long_before_as_a_use_t
 
 def test_forecast_against_what_came():
     found = forecast(model(), USES, TEMPLATE, TESTED, 3)
-    rows = zip(found.job, found.template, found.share, found.came, strict=True)
+    rows = zip(found.job, found.template, found.share, found.occurred, strict=True)
     assert [tuple(float(x) for x in row) for row in rows] == [
         (8, 1, 0.75, 1),
         (8, 2, 0.25, 0),
@@ -122,7 +122,7 @@ def test_percentage_errors_and_nothing_to_predict():
         -0.25,
     ]
     nobody = forecast(model(), USES, TEMPLATE, TESTED[:0], 3)
-    with pytest.raises(InputError, match="nothing recurs"):
+    with pytest.raises(InputError, match="no dependency recurs"):
         best_threshold(threshold_table(nobody))
 
 
@@ -141,7 +141,7 @@ def test_columns_say_what_uses_do():
     assert found["readers_after_s"].to_pylist() == [[4.0, 2.0], [], [1.5]]
     table = pa.table({"submit_s": [1.0, 2.0, 6.0], **found})
     back = parse_uses(table, {"b": 0, "a": 1})
-    for name in ("job", "template", "come_s", "time_s"):
+    for name in ("job", "template", "first_s", "time_s"):
         assert getattr(back, name).tolist() == getattr(uses, name).tolist()
     of_a = parse_uses(table, {"a": 0})  # another numbering, and b isn't known
     assert of_a.job.tolist() == [0, 2]
@@ -160,9 +160,9 @@ def test_the_columns_of_a_week_counted_one_by_one(week):
             first[key] = min(first.get(key, np.inf), submit_s[d])
     third = [i for i, s in enumerate(submit_s) if 0 <= s < WEEK_S]
     wanted: dict[int, list[float]] = {i: [] for i in third}
-    for (u, _), come_s in sorted(first.items()):
+    for (u, _), first_s in sorted(first.items()):
         if u in wanted:
-            wanted[u].append(come_s - submit_s[u])
+            wanted[u].append(first_s - submit_s[u])
     assert week.jobs["readers_after_s"].to_pylist() == list(wanted.values())
     past = week.history
     come = [

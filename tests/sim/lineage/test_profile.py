@@ -16,7 +16,7 @@ from sim.base.errors import InputError
 from sim.cli.main import main
 from sim.describe.statistics import shown
 from sim.lineage import advice
-from sim.lineage.page import page, text, write_page
+from sim.lineage.page import page, text_lines, write_page
 from sim.lineage.profile import Options, profile
 from sim.lineage.store import TABLES, Store
 from sim.lineage.templates import medians, quantiles
@@ -80,7 +80,7 @@ def test_recurring_dependencies_both_ways(store):
 
 
 def test_unknown_names_are_hinted_at(store):
-    with pytest.raises(InputError, match="knows no template 'aa'; did you mean 'a'"):
+    with pytest.raises(InputError, match="has no template 'aa'; did you mean 'a'"):
         store.template("aa")
     with pytest.raises(InputError, match="no job 'x'"):
         store.job("x")
@@ -100,7 +100,7 @@ def test_what_is_written_is_read_again(store, tmp_path):
     store.write(tmp_path / "p")
     assert {p.name: p.read_bytes() for p in paths} == first
     (tmp_path / "p" / "jobs.parquet").unlink()
-    with pytest.raises(InputError, match="no table of a profile"):
+    with pytest.raises(InputError, match="not a table of a profile"):
         Store.read(tmp_path / "p")
 
 
@@ -118,7 +118,7 @@ def test_the_page_needs_nothing_else(store, tmp_path):
 
 def test_templates_are_named_in_the_files_of_advice(store, tmp_path):
     store.write(tmp_path)
-    for name, columns in advice.NAMED.items():
+    for name, columns in advice.TEMPLATE_COLUMNS.items():
         table = pq.read_table(tmp_path / f"{name}.parquet")
         assert table.num_rows
         for column in columns:
@@ -130,31 +130,31 @@ def test_templates_are_named_in_the_files_of_advice(store, tmp_path):
 
 
 def test_a_terminal_shows_the_first_three_of_each_list_by_name(store):
-    lines = list(text(store))
+    lines = list(text_lines(store))
     at = lines.index("  Priority inversions")
     assert [" ".join(line.split()) for line in lines[at + 1 : at + 5]] == [
-        "template its priority read by of priority mended by",
+        "template priority read by reader's priority raise to",
         "a 1.00 b 2.00 3.00", "b 2.00 c 3.00 3.00", "",
     ]  # fmt: skip
     caption = "  Largest components (the first 3 of 21; all in components.parquet)"
     assert lines[lines.index(caption) + 5] == ""
     alone = {"name": "alone", "submit": 0, "finish": 1}
-    assert caption in text(profile(small_logs([alone, *chain((1, 1, 1))])))  # but it
+    assert caption in text_lines(profile(small_logs([alone, *chain((1, 1, 1))])))  # but it
 
 
 LACKING = {
     ("priorities", "templates_inverted"): "all jobs have the same priority",
     ("priorities", "jobs_on_lower"): "all jobs have the same priority",
-    ("coordination", "missed"): "the log says of no job that an input was missing",
-    ("organisations", "organisations"): "all jobs are of the same organisation",
-    ("organisations", "template_dependencies"): "all jobs are of the same organisation",
-    ("value", "hidden"): "the log has no downloads; --value ranks by another value",
+    ("coordination", "missed"): "no job in the log has the outcome missing_input",
+    ("organisations", "organisations"): "all jobs belong to the same organisation",
+    ("organisations", "template_dependencies"): "all jobs belong to the same organisation",
+    ("value", "hidden"): "the log has no downloads; choose another value with --value",
 }
 
 
 def test_what_a_log_lacks_is_not_measured_and_the_reason_is_shown(tmp_path):
     found = profile(small_logs(chain((1, 1, 1))))
-    shown = "\n".join(text(found))
+    shown = "\n".join(text_lines(found))
     page = write_page(found, tmp_path).read_text()
     found.write(tmp_path)
     for of in (found, Store.read(tmp_path)):
@@ -176,7 +176,7 @@ def test_a_log_in_which_nothing_recurs_says_so():
     ]
     found = profile(small_logs(jobs))
     whys = {(m.section, m.key): m.why for m in found.measures}
-    assert whys["recurring", "hard"] == "no job read what another one wrote"
+    assert whys["recurring", "hard"] == "no job read a file that another job wrote"
     assert whys["coordination", "blind"] == whys["shifting", "1h"] == "no template recurs"
     assert whys["prediction", "recall"] == "no dependency recurs in the two weeks compared"
     assert all(m.why for m in found.measures if np.isnan(m.value))
@@ -200,8 +200,9 @@ def test_a_log_without_downloads_is_ranked_by_another_value(value, worth):
     assert table["template_name"].to_pylist() == ["a", "b", "c"]
     assert table["aggregate_value"].to_pylist() == worth
     assert not next(m for m in found.measures if m.key == "hidden").why
-    shown = "\n".join(text(found))
-    assert re.search(r"value hidden from who looks at jobs alone +[0-9.]+ %\n", shown)  # no paper's
+    shown = "\n".join(text_lines(found))
+    label = "aggregate value not visible in a job's local value"
+    assert re.search(label + r" +[0-9.]+ %\n", shown)  # no number of the paper
     if value == "dollars":
         assert found.report == {"jobs: without dollars, worth 0": 21}
 
@@ -237,7 +238,7 @@ def test_the_verb_prints_and_writes(files, tmp_path, capsys):
     assert main(["lineage", *files, "--out", str(out), *argv]) == 0
     printed = capsys.readouterr().out
     assert re.search(r"dependencies +42\n", printed)
-    assert re.search(r"recurring jobs, of all +100.00 % +68.00 %", printed)
+    assert re.search(r"recurring jobs, of all jobs +100.00 % +68.00 %", printed)
     assert f"written to {out / 'lineage.html'}" in printed
     assert Store.read(out).value("overview", "omega_s") == DAY_S
 
@@ -254,7 +255,7 @@ def test_the_verb_takes_a_column_of_the_log_for_the_value(files, tmp_path, form,
     assert found.value_source == "dollars"
     assert found.tables["jobs"]["local_value"].to_pylist() == list(range(63))
     assert main(["lineage", *files, "--out", out, "--value", "dollar"]) == 2
-    assert "there is no column 'dollar' (asked for); did you mean 'dollars'" in (
+    assert "there is no column 'dollar' (requested); did you mean 'dollars'" in (
         capsys.readouterr().err
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sim.lineage.templates import find_templates, normalised
+from sim.lineage.templates import find_templates, normalize
 from tests.sim.lineage.small import small_logs
 
 SCRIPT = "extract a b c d e f g h from clicks where day = {} output to sums"
@@ -24,7 +24,7 @@ SCRIPT = "extract a b c d e f g h from clicks where day = {} output to sums"
     ],
 )
 def test_what_varies_from_run_to_run_is_no_part_of_a_name(name, wanted):
-    assert normalised([name]) == [wanted]
+    assert normalize([name]) == [wanted]
 
 
 def templates(*jobs, **given):

@@ -149,7 +149,7 @@ def test_inputs_made_after_the_submission_are_not_hard():
             j["start"], j["submit"] = j["submit"], j["submit"] - 18 * HOUR
     w = workload(small_logs(jobs, downloads), BEGIN, END)
     assert kinds(w)["sum", "report"] == "soft"
-    assert w.meta["report"]["inputs made after their reader's submission, not hard"] == 28
+    assert w.meta["report"]["inputs written after their reader's submission, not hard"] == 28
     took = w.tasks["duration_s"].to_numpy()[np.array(w.jobs["template"].to_pylist()) == "report"]
     assert took == pytest.approx(60.0)
 
@@ -161,8 +161,8 @@ def test_what_did_not_run_is_left_out_and_what_failed_runs():
     w = workload(small_logs(jobs, downloads), BEGIN, END)
     assert w.n_jobs == 27
     assert str(15 * 4 + 2) not in w.jobs["job_id"].to_pylist()
-    assert w.meta["report"]["jobs that failed for want of an input, left out"] == 1
-    assert w.meta["report"]["jobs that failed in the logs, run as if they had not"] == 1
+    assert w.meta["report"]["jobs that failed because an input was missing, left out"] == 1
+    assert w.meta["report"]["jobs that failed in the logs, run as if they had succeeded"] == 1
 
 
 def test_a_short_past_has_a_short_window_of_worth():
@@ -196,10 +196,10 @@ def test_what_is_not_valued_by_downloads_is_attained_within_the_window_of_worth(
 @pytest.mark.parametrize(
     ("begin", "end", "words"),
     [
-        (BEGIN, BEGIN, "a finite begin before its end, not .*submitted from 0 to"),
+        (BEGIN, BEGIN, "a finite begin before its end, not .*submissions from 0 to"),
         (np.nan, 1.0, "a finite begin before its end"),
         (90 * DAY, 91 * DAY, "no job is submitted in"),
-        (0.0, DAY, "no job had ended before 0 s.*begin the window later"),
+        (0.0, DAY, "no job ended before 0 s.*choose a later begin"),
     ],
 )
 def test_windows_that_can_not_be_are_errors(begin, end, words):
