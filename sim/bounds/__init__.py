@@ -1,7 +1,7 @@
 """Lower bounds on completion times: no schedule, of any policy, can beat them.
 
 The formulas are those of Grandl et al., *Do the hard stuff first* (DAGPS, MSR-TR-2016-19), §6,
-Fig. 9, made valid for one-to-one edges as well, and one tighter (`sim.bounds.tight`).
+Fig. 9, made valid for one-to-one edges as well, and a tighter one (`sim.bounds.tight`).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 NAMES = ("cp_len", "twork", "mod_cp", "new_lb")
-"""The bounds of the paper, in the order in which they are listed."""
+"""Bounds of the paper, in its order."""
 
 
 def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     """Bound from below the time between submission and completion, job by job.
 
     A job has the whole cluster for these bounds, or, where queues are hard, its queue's share of
-    the whole (not of a fungible resource, which a policy may overbook); never a soft share. With C
-    that capacity, over a job's paths p, stages s, tasks t:
+    the whole (not of a fungible resource, which a policy may overbook); never a weighted share.
+    With C that capacity, over a job's paths p, stages s, tasks t:
 
     - ``cp_len``: the longest path of tasks (1a), task by task over one-to-one edges;
     - ``twork``: max over resources r of Σ duration × demand_r / C_r (1b);
@@ -44,14 +44,14 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
     - ``tight_lb``: the same sum, with a fourth bound for each part, by heads, tails and packing
       (`sim.bounds.tight`).
 
-    A bound on a job that holds a task which no machine can hold says nothing: no schedule has it.
+    The bound of a job with a task that fits no machine is meaningless: it has no schedule.
 
     Parameters
     ----------
     workload : Workload
         Of J jobs.
     cluster : Cluster
-        Where they run.
+        The cluster that they run on.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
 def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dict[str, F8]:
     """Compute the bounds of `lower_bound` as arrays, (J,) s each.
 
-    ``tight_lb``, if wanted, takes longer than the others together.
+    ``tight_lb`` (only if `tight`) takes longer than the others together.
     """
     from sim.bounds.kernels import bounds
 
@@ -88,7 +88,7 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
     starts = bounds.part_starts(order, columns.job_stage0, *edges)
 
     def by_group(first: I8, group: I8) -> tuple[F8, F8, F8]:
-        """Bound each group of stages, a run of the order that begins at `first`."""
+        """Bound each group of stages, a range of the order that begins at `first`."""
         tail = stage_tail_s(columns, group, order)
         path = bounds.whole_stage_paths(order, group, *edges, columns.stage_min_s, whole)
         return (
@@ -116,7 +116,7 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
 
 
 def stage_load_s(columns: Columns, cluster: Cluster) -> F8:
-    """Measure each stage's work against the capacity that its job may use.
+    """Compute each stage's work over the capacity that its job may use.
 
     Parameters
     ----------
@@ -132,14 +132,14 @@ def stage_load_s(columns: Columns, cluster: Cluster) -> F8:
     """
     load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
     if cluster.queue_mode == "hard":
-        load /= _share_of_each(columns, cluster)[columns.stage_job]
+        load /= _job_resource_share(columns, cluster)[columns.stage_job]
     return load
 
 
-def _share_of_each(columns: Columns, cluster: Cluster) -> F8:
-    """Give the fraction of each resource that each job may use, (J, R).
+def _job_resource_share(columns: Columns, cluster: Cluster) -> F8:
+    """Return the fraction of each resource that each job may use, (J, R).
 
-    All of a fungible one: a policy that overbooks it does not count what a queue holds of it.
+    All of a fungible one: a policy that overbooks it does not count the use by a queue.
     """
     share = np.repeat(_job_share(columns, cluster)[:, None], len(cluster.resources), axis=1)
     share[:, [name in cluster.fungible for name in cluster.resources]] = 1.0
@@ -147,7 +147,7 @@ def _share_of_each(columns: Columns, cluster: Cluster) -> F8:
 
 
 def _job_share(columns: Columns, cluster: Cluster) -> F8:
-    """Give the fraction of the cluster that each job may use, (J,)."""
+    """Return the fraction of the cluster that each job may use, (J,)."""
     if cluster.queue_mode != "hard":
         return np.ones(len(columns.job_submit))
     return queue_shares(columns, cluster)[columns.job_queue]

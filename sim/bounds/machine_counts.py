@@ -1,4 +1,4 @@
-"""How many machines each job of a workload is given when jobs are scheduled one by one."""
+"""Number of machines of each job, for jobs that are scheduled one by one."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def machines_per_job(
     A job with work TWork on one machine and a critical path of CPLen can, at best, use
     TWork / CPLen machines throughout. With far fewer any order fills them, with far more only the
     critical path counts; so schedules differ in between. Each job gets a factor, log-uniform in
-    [low, high], times that ratio, rounded to a whole number of at least 1. Rounding moves the
-    factor of small jobs: what a job got is ``count * cp_len / twork``, both on one machine.
+    [low, high], times that ratio, rounded to a whole number of at least 1. Rounding changes the
+    factor of small jobs: the real factor is ``count * cp_len / twork``, both on one machine.
 
     Parameters
     ----------
     workload : Workload
         Of J jobs.
     shape : mapping of str to float
-        What one machine has.
+        Resources of one machine.
     seed : int
-        Of the draw; the first `k` jobs get the same whatever the number of jobs.
+        Seed of the draw; the first `k` jobs get the same, regardless of the number of jobs.
     low, high : float
         Range of the factor, positive.
 
@@ -65,6 +65,6 @@ def machines_per_job(
     ratio = np.divide(
         bounds["twork"], bounds["cp_len"], np.zeros(workload.n_jobs), where=bounds["cp_len"] > 0
     )
-    u = stream(seed, "machines per job").random(workload.n_jobs)
-    factor = maths.exp(maths.log(low) + u * (maths.log(high) - maths.log(low)))
+    uniform = stream(seed, "machines per job").random(workload.n_jobs)
+    factor = maths.exp(maths.log(low) + uniform * (maths.log(high) - maths.log(low)))
     return np.maximum(1, np.rint(factor * ratio)).astype(np.int64)

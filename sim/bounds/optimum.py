@@ -1,4 +1,4 @@
-"""The optimum of one small job, or a bound near it, by constraint programming (CP-SAT)."""
+"""Optimal makespan of one small job, or an enclosure of it, by constraint programming (CP-SAT)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import stage_demands
 from sim.workload.workload import Workload
 
-MOST_TASKS = 200
-"""Larger jobs are refused: the model grows with tasks × machines, and proofs are hopeless."""
+MAX_TASKS = 200
+"""Largest job: the model grows with tasks × machines, and proofs are hopeless beyond."""
 
 _TICKS = 1e6
 
@@ -21,11 +21,11 @@ _TICKS = 1e6
 def optimum(
     workload: Workload, cluster: Cluster, job: int = 0, effort: float = 10.0
 ) -> tuple[float, float]:
-    """Enclose the least time in which a job alone can run.
+    """Enclose the optimal makespan of a job that runs alone.
 
     Each task is an interval of fixed length on one machine of its choice; the demands on a
     machine stay within its capacity at every instant; edges order intervals. Queues and gangs are
-    left aside. The effort is counted in the solver's own steps, so the answer is the same on
+    ignored. The effort is counted in the solver's own steps, so the answer is the same on
     every machine.
 
     Parameters
@@ -34,7 +34,7 @@ def optimum(
         Whole durations (of a second, or of any fraction that divides them all) are kept exactly;
         others are rounded down, to a millionth of the job's work or less, for the lower end.
     cluster : Cluster
-        Where the job runs.
+        The cluster that the job runs on.
     job : int
         Its row.
     effort : float
@@ -49,29 +49,29 @@ def optimum(
     Raises
     ------
     InputError
-        If the job has more than `MOST_TASKS` tasks or holds one that fits no machine, a resource
+        If the job has more than `MAX_TASKS` tasks or holds one that fits no machine, a resource
         may be overbooked, or OR-tools, which is not among the project's requirements, is not
         installed.
     """
     cp = _solver()
     if cluster.fungible:
         raise InputError(
-            f"the exact bound knows no overbooking, and {', '.join(cluster.fungible)} may be "
-            "overbooked; ask about the cluster without fungible resources, or use tight_lb of "
+            f"the exact bound does not support overbooking, and {', '.join(cluster.fungible)} may "
+            "be overbooked; use a cluster without fungible resources, or tight_lb of "
             "sim.lower_bound",
             rule="fungible resource",
         )
     columns = workload.columns
-    stage_demands(columns, cluster)  # that no resource is missing
+    stage_demands(columns, cluster)  # raises if a resource is missing
     demand, shapes, count = quantized(columns, cluster)
     machines = np.repeat(shapes, count, axis=0)
     stages = range(int(columns.job_stage0[job]), int(columns.job_stage0[job + 1]))
     first = {s: int(columns.stage_task0[s]) for s in (*stages, stages.stop)}
     n_tasks = first[stages.stop] - first[stages.start]
-    if n_tasks > MOST_TASKS:
+    if n_tasks > MAX_TASKS:
         raise InputError(
             f"the job in row {job} has {n_tasks} tasks; the exact bound takes at most "
-            f"{MOST_TASKS}: use tight_lb of sim.lower_bound",
+            f"{MAX_TASKS}: use tight_lb of sim.lower_bound",
             rule="too large",
         )
     duration = columns.task_duration[first[stages.start] : first[stages.stop]]
@@ -83,9 +83,9 @@ def optimum(
     horizon = int(ticks.sum())
     end = model.new_int_var(0, horizon, "end")
     starts: dict[int, list[Any]] = {}
-    on: list[list[Any]] = [[] for _ in machines]
-    held: list[list[int]] = [[] for _ in machines]
-    every, n = [], 0
+    intervals_on: list[list[Any]] = [[] for _ in machines]
+    stages_on: list[list[int]] = [[] for _ in machines]
+    intervals, n = [], 0
     for s in stages:
         starts[s] = []
         fits = np.flatnonzero((demand[s] <= machines).all(axis=1))
@@ -100,25 +100,29 @@ def optimum(
             start = model.new_int_var(0, horizon, "")
             starts[s].append((start, start + d))
             model.add(end >= start + d)
-            every.append((model.new_fixed_size_interval_var(start, d, ""), s))
-            # like machines: the n-th task opens no machine beyond the n-th
+            intervals.append((model.new_fixed_size_interval_var(start, d, ""), s))
+            # equal machines: the n-th task opens no machine beyond the n-th
             allowed = fits if len(shapes) > 1 else fits[: n + 1]
             chosen = [model.new_bool_var("") for _ in allowed]
             model.add_exactly_one(chosen)
             for m, used in zip(allowed.tolist(), chosen, strict=True):
-                on[m].append(model.new_optional_fixed_size_interval_var(start, d, used, ""))
-                held[m].append(s)
+                intervals_on[m].append(
+                    model.new_optional_fixed_size_interval_var(start, d, used, "")
+                )
+                stages_on[m].append(s)
             n += 1
     for s in stages:
-        for parent, barrier in _parents_of(workload, s):
+        for parent, barrier in _parents(workload, s):
             _order(model, starts[parent], starts[s], barrier)
     for m, capacity in enumerate(machines):
         for r in np.flatnonzero(demand[stages.start : stages.stop].any(axis=0)).tolist():
-            model.add_cumulative(on[m], [int(demand[s, r]) for s in held[m]], int(capacity[r]))
+            model.add_cumulative(
+                intervals_on[m], [int(demand[s, r]) for s in stages_on[m]], int(capacity[r])
+            )
     if len(machines) > 1:  # follows from the above, and lets the solver see all machines at once
         for r, total in enumerate(machines.sum(axis=0)):
-            amounts = [int(demand[s, r]) for _, s in every]
-            model.add_cumulative([interval for interval, _ in every], amounts, int(total))
+            amounts = [int(demand[s, r]) for _, s in intervals]
+            model.add_cumulative([interval for interval, _ in intervals], amounts, int(total))
     model.minimize(end)
     solver = cp.CpSolver()
     solver.parameters.num_workers = 1
@@ -129,8 +133,8 @@ def optimum(
     return lower, solver.objective_value / scale if is_known else float("inf")
 
 
-def _parents_of(workload: Workload, stage: int) -> list[tuple[int, bool]]:
-    """List the parents of a stage and whether it waits for all of their tasks."""
+def _parents(workload: Workload, stage: int) -> list[tuple[int, bool]]:
+    """List the parents of a stage; True for a barrier, which waits for all of their tasks."""
     columns = workload.columns
     edges = np.flatnonzero(columns.edge_child == stage)
     parents = np.searchsorted(columns.edge0, edges, side="right") - 1
@@ -138,7 +142,7 @@ def _parents_of(workload: Workload, stage: int) -> list[tuple[int, bool]]:
 
 
 def _order(model: Any, before: list[Any], after: list[Any], barrier: bool) -> None:
-    """Let tasks, given as pairs of begin and end, wait for others: for all, or one for one."""
+    """Add constraints: tasks, as pairs of begin and end, wait for all others, or one for one."""
     if barrier:
         done = model.new_int_var(0, 2**40, "")
         for _, end in before:

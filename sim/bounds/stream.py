@@ -1,4 +1,4 @@
-"""A lower bound on the mean completion time of jobs that share a cluster."""
+"""Lower bound on the mean completion time of jobs that share a cluster."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 
 def mean_jct_bound(workload: Workload, cluster: Cluster) -> float:
-    """Bound from below the mean time between submission and completion, over all jobs.
+    """Bound the mean completion time (finish − submit) over all jobs from below.
 
-    Of any schedule, even of one that knows what is to come. Three facts, for every k:
+    For any schedule, even one that knows the future. Three facts, for every k:
 
     - *Alone.* No job takes less than its ``tight_lb`` (`sim.bounds.lower_bound`). So the k-th
       completion of a schedule is no earlier than the k-th of submissions plus bounds.
-    - *Pooled.* Let w be the work of a job in one resource over all that the cluster has of it. The
-      jobs share what there is of it, as on one machine that does w of each and may leave it at any
+    - *Pooled.* Let w be the work of a job in one resource over the cluster's capacity of it. The
+      jobs share that capacity, as on one machine that does w of each and may leave it at any
       instant. At no instant has a schedule of that machine ended more jobs than the one that
       always goes on with the job of which least remains (SRPT; Schrage, *A proof of the optimality
       of the shortest remaining processing time discipline*, Operations Research 16, 1968). So the
-      k-th completion is no earlier than the k-th of SRPT, resource by resource. What is fungible
-      gets no more of its resource for being stretched.
+      k-th completion is no earlier than the k-th of SRPT, resource by resource. A stretched task
+      gets no more of a fungible resource.
     - The mean of completions is that of the k-th completions, each of which is no earlier than the
       latest of those.
 
     Parameters
     ----------
     workload : Workload
-        Of jobs that all end, and that come when the workload says.
+        Of jobs that all end, and that are submitted at the workload's times.
     cluster : Cluster
-        Where they run. Shares of queues count in the first fact alone.
+        The cluster that they run on. Shares of queues count in the first fact alone.
 
     Returns
     -------
@@ -47,15 +47,15 @@ def mean_jct_bound(workload: Workload, cluster: Cluster) -> float:
     Raises
     ------
     InputError
-        If jobs look at inputs that others make: those may come later, or fail.
+        If jobs need inputs that others make: those may come later, or fail.
     """
     from sim.bounds.kernels.srpt import srpt
 
     columns = workload.columns
     if columns.job_input_mode.any():
         raise InputError(
-            "the bound on mean completion times is of jobs that come when they are said to; jobs "
-            "here wait for inputs of others: ask for sim.lower_bound, job by job"
+            "the bound on mean completion times holds for jobs with known submission times; jobs "
+            "here wait for inputs of others: use sim.lower_bound, job by job"
         )
     submit = columns.job_submit
     alone = bound_arrays(columns, cluster, tight=True)["tight_lb"]

@@ -47,9 +47,9 @@ _MANY = np.iinfo(np.int32).max
 def tight_part_bounds(
     columns: Columns, cluster: Cluster, order: I8, part0: I8, load: F8, share: F8
 ) -> F8:
-    """Bound how long each totally ordered part takes at least, (P,) s; 0 for one that is too large.
+    """Bound the duration of each totally ordered part, (P,) s; 0 for one that is too large.
 
-    `order` has the stages, parents first, and `part0` where each part begins among them; `load` is
+    `order` has the stages, parents first, and `part0` the first of each part among them; `load` is
     `sim.bounds.stage_load_s`, and `share` the part of the cluster that each job may use.
     """
     from sim.bounds.kernels import bounds as kernels
@@ -78,7 +78,7 @@ def tight_part_bounds(
 
 
 def quantized(columns: Columns, cluster: Cluster) -> tuple[I8, I8, I8]:
-    """Return demands (G, R), kinds of machines (H, R), the largest first, and how many (H,).
+    """Return demands (G, R), kinds of machines (H, R), the largest first, and their counts (H,).
 
     R counts the resources that can't be overbooked.
     """
@@ -89,22 +89,22 @@ def quantized(columns: Columns, cluster: Cluster) -> tuple[I8, I8, I8]:
         none = np.zeros((1, 0), np.int64)
         return none[[0] * len(columns.stage_job)], none, np.array([cluster.n_machines])
     rigid = set(cluster.resources) - set(cluster.fungible)
-    kept = [r for r, name in enumerate(columns.resources) if name in rigid]
-    at = [cluster.resources.index(columns.resources[r]) for r in kept]
-    capacity = capacity_quanta(cluster.capacity[:, at], columns.quantum[kept])
+    used = [r for r, name in enumerate(columns.resources) if name in rigid]
+    columns_of_cluster = [cluster.resources.index(columns.resources[r]) for r in used]
+    capacity = capacity_quanta(cluster.capacity[:, columns_of_cluster], columns.quantum[used])
     shapes, count = np.unique(capacity, axis=0, return_counts=True)
     shapes, count = shapes[::-1], count[::-1]
-    if (shapes[0] < shapes).any():  # none is the largest in everything: one that would be
+    if (shapes[0] < shapes).any():  # none is the largest in everything: make one that is
         shapes, count = shapes.max(axis=0)[None], np.array([count.sum()])
     return (
-        np.ascontiguousarray(columns.stage_demand[:, kept]),
+        np.ascontiguousarray(columns.stage_demand[:, used]),
         np.ascontiguousarray(shapes),
         np.ascontiguousarray(count, dtype=np.int64),
     )
 
 
 def _slots(demand: I8, shapes: I8, count: I8, share: F8, n_tasks: I8) -> I8:
-    """Count how many tasks of each stage can run at once, at least 1, (G,)."""
+    """Count the tasks of each stage that can run at once, at least 1, (G,)."""
     slots = np.zeros(len(demand), np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         for shape, n in zip(shapes, count, strict=True):
@@ -115,5 +115,5 @@ def _slots(demand: I8, shapes: I8, count: I8, share: F8, n_tasks: I8) -> I8:
         )
         fit = np.where(demand > 0, total // demand, n_tasks[:, None])
         within = fit.min(axis=1, initial=_MANY)
-    held: I8 = np.clip(np.minimum(slots, within), 1, n_tasks).astype(np.int64)
-    return held
+    n_slots: I8 = np.clip(np.minimum(slots, within), 1, n_tasks).astype(np.int64)
+    return n_slots

@@ -1,1 +1,1 @@
-"""What it runs on: machines and queues, sizing and what fits, faults."""
+"""The simulated cluster: machines and queues, sizing, checks that jobs fit, faults."""

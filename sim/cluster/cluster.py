@@ -1,4 +1,4 @@
-"""The simulated cluster: machines × resources, and how queues share it."""
+"""The simulated cluster: machines × resources, and the queues that share it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
 MAX_MACHINES, MAX_SLOTS = 10_000_000, 1_000_000_000
-"""Larger clusters are taken for a slip of the hand, and refused before any of them is built."""
+"""Size limits: larger clusters are typing errors, refused before any of them is built."""
 _HAIR = 1e-9
-"""A part of a machine smaller than this is rounding, not a machine."""
+"""Rounding tolerance: a part of a machine smaller than this is no machine."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What the cluster has.
+    """Machines and their resources, and the sharing of them between queues.
 
     Use `Cluster.slots`, `Cluster.machines` or `Cluster.mixed`; the fields are public to read.
 
@@ -33,29 +33,30 @@ class Cluster:
     resources : tuple of str
         Names of the R resources; ``("slot",)`` for a pool of slots.
     capacity : (M, R) float64, read-only
-        What each of the M machines has, in the resource's own unit.
+        Capacity of each of the M machines, in the resource's own unit.
     unit : bool
-        True for a pool of slots: every task takes one slot, whatever it demands.
+        True for a pool of slots: every task takes one slot, regardless of its demand.
     queue_mode : {"global", "hard", "weighted"}
         One cluster-wide queue; a hard capacity share for each of the workload's queues;
-        or weighted sharing between them, which leaves nothing idle.
+        or weighted, work-conserving sharing between them.
     queue_share : dict of str to float
         Share (hard) or weight (weighted) of each queue; empty for equal ones.
     fungible : tuple of str
         Resources that may be overbooked (disk, network): where the tasks on a machine demand
-        more of one than it has, those that demand it run slower, in proportion, until it is
-        relieved (DAGPS, §8.2.1). Only a policy that asks for it overbooks (`sim.engine.plan.Plan`).
+        more of one than it has, those that demand it run slower, in proportion, until the excess
+        ends (DAGPS, §8.2.1). Only a policy that asks for it overbooks (`sim.engine.plan.Plan`).
     outages : Outages
-        When machines are lost and come back; none by default.
+        Times at which machines are lost and come back; none by default.
     slowdowns : Slowdowns
-        When everything runs slower, or faster; never by default.
+        Periods in which everything runs slower, or faster; none by default.
     machine_class : (M,) int32, read-only
-        The class of each machine that differs, an index into `classes`; empty for like machines.
+        The class of each machine of a mixed cluster, an index into `classes`; empty for equal
+        machines.
     classes : tuple of str
         Names of the classes, for which ``stages.runs_on`` may ask.
     devices : str or None
-        The resource of which machines have whole pieces of 1: a task takes a part of one of them,
-        or whole ones.
+        The resource that comes in whole devices of 1: a task takes a part of one of them, or whole
+        ones.
     """
 
     resources: tuple[str, ...]
@@ -72,7 +73,7 @@ class Cluster:
 
     @classmethod
     def slots(cls, n: int) -> Cluster:
-        """One pool of `n` slots, one slot a task.
+        """Build one pool of `n` slots, one slot a task.
 
         Parameters
         ----------
@@ -91,15 +92,15 @@ class Cluster:
 
     @classmethod
     def machines(cls, count: float, *, fungible: Sequence[str] = (), **resources: float) -> Cluster:
-        """`count` like machines, each with the named amounts of resources.
+        """Build `count` equal machines, each with the named amounts of resources.
 
         Parameters
         ----------
         count : float
-            Number of machines, positive; of a fraction there is one smaller machine, the last, so
-            that capacity can be varied as finely as one likes.
+            Number of machines, positive; a fraction adds one smaller machine, the last, so that
+            capacity can be varied continuously.
         fungible : sequence of str
-            Which of the resources may be overbooked; see the class.
+            The resources that may be overbooked; see the class.
         **resources : float
             Amount of each resource on one machine, positive and finite.
 
@@ -120,26 +121,26 @@ class Cluster:
         check_names("fungible resource", fungible, resources, rule=None)
         row = np.array([[float(a) for a in resources.values()]])
         whole = int(count + _HAIR)
-        part = count - whole
-        rows = [np.repeat(row, whole, axis=0)] + ([row * part] if part > _HAIR else [])
+        rest = count - whole
+        rows = [np.repeat(row, whole, axis=0)] + ([row * rest] if rest > _HAIR else [])
         capacity = frozen(np.concatenate(rows))
-        kept = tuple(name for name in resources if name in fungible)
-        return cls(tuple(resources), capacity, fungible=kept)
+        fungible_names = tuple(name for name in resources if name in fungible)
+        return cls(tuple(resources), capacity, fungible=fungible_names)
 
     @classmethod
     def mixed(
         cls, machines: Sequence[Mapping[str, Any]], *, fungible: Sequence[str] = ()
     ) -> Cluster:
-        """Machines of several kinds.
+        """Build machines of several kinds.
 
         Parameters
         ----------
         machines : sequence of mapping
-            A kind each: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices": {"gpu":
-            2}}``. ``count`` is 1 and ``class`` "" where it is not said; of the resource under
-            ``devices`` a machine has so many whole ones.
+            One mapping a kind: ``{"count": 10, "class": "T4", "cpu": 96, "mem": 384, "devices":
+            {"gpu": 2}}``. ``count`` is 1 and ``class`` "" by default; ``devices`` holds the number
+            of whole devices of a resource.
         fungible : sequence of str
-            Which of the other resources may be overbooked; see the class.
+            The other resources that may be overbooked; see the class.
 
         Raises
         ------
@@ -149,12 +150,12 @@ class Cluster:
         """
         kinds = parse_kinds(machines)
         check_size(len(kinds.capacity), "machines")
-        known = [name for name in kinds.resources if name != kinds.devices]
-        check_names("fungible resource", fungible, known, rule=None)
+        other = [name for name in kinds.resources if name != kinds.devices]
+        check_names("fungible resource", fungible, other, rule=None)
         return cls(
             kinds.resources,
             frozen(kinds.capacity),
-            fungible=tuple(name for name in known if name in fungible),
+            fungible=tuple(name for name in other if name in fungible),
             machine_class=frozen(kinds.machine_class),
             classes=kinds.classes,
             devices=kinds.devices,
@@ -193,25 +194,24 @@ class Cluster:
         """
         if mode not in _MODES:
             raise InputError(f"unknown queue mode {mode!r}; valid: {', '.join(_MODES)}")
-        table = {str(k): float(v) for k, v in (shares or {}).items()}
-        for name, share in table.items():
+        shares_by_queue = {str(k): float(v) for k, v in (shares or {}).items()}
+        for name, share in shares_by_queue.items():
             if not np.isfinite(share) or share <= 0:
                 raise InputError(f"the share of queue {name!r} must be positive, not {share!r}")
-        if mode == "hard" and sum(table.values()) > 1 + 1e-9:
-            raise InputError(
-                f"hard queue shares add up to {sum(table.values()):g}; they must stay within 1"
-            )
-        return replace(self, queue_mode=mode, queue_share=table)
+        total = sum(shares_by_queue.values())
+        if mode == "hard" and total > 1 + 1e-9:
+            raise InputError(f"hard queue shares add up to {total:g}; the limit is 1")
+        return replace(self, queue_mode=mode, queue_share=shares_by_queue)
 
     def with_outages(self, outages: Outages) -> Cluster:
-        """Return the same cluster, whose machines are lost and come back as `outages` says.
+        """Return the same cluster with machine outages.
 
-        The tasks on a lost machine start again from the beginning, elsewhere or when it is back.
+        The tasks on a lost machine start again from the beginning, on any machine.
 
         Raises
         ------
         InputError
-            If it names a machine that is not there.
+            If it names a machine that does not exist.
         """
         if len(outages) and outages.machine.max() >= self.n_machines:
             raise InputError(
@@ -221,7 +221,7 @@ class Cluster:
         return replace(self, outages=outages)
 
     def with_slowdowns(self, slowdowns: Slowdowns) -> Cluster:
-        """Return the same cluster, on which everything is slower when `slowdowns` says so."""
+        """Return the same cluster with periods in which everything runs slower or faster."""
         return replace(self, slowdowns=slowdowns)
 
     @property
@@ -236,13 +236,13 @@ class Cluster:
         return total
 
     def describe(self) -> str:
-        """One line for people, e.g. ``200 machines: cpu 16, mem 128``."""
+        """Describe the cluster in one line, e.g. ``200 machines: cpu 16, mem 128``."""
         if self.unit:
             text = f"{int(self.capacity[0, 0])} slots"
         elif len(self.machine_class):
             whole = zip(self.resources, self.total, strict=True)
-            text = f"{self.n_machines} machines that differ, "
-            text += ", ".join(f"{name} {amount:.10g}" for name, amount in whole) + " in all"
+            text = f"{self.n_machines} machines of several kinds, "
+            text += ", ".join(f"{name} {amount:.10g}" for name, amount in whole) + " in total"
         else:
             first = self.capacity[0]
             shape = ", ".join(
@@ -253,18 +253,18 @@ class Cluster:
         return text if self.queue_mode == "global" else f"{text}; {self.queue_mode} queues"
 
     def __repr__(self) -> str:
-        """Give what `describe` says, and how many outages and slow periods there are."""
+        """Describe the cluster, with the number of its outages and slow periods."""
         times = ((len(self.outages), "outages"), (len(self.slowdowns), "slow periods"))
-        faults = "".join(f"; {n} {what}" for n, what in times if n)
+        faults = "".join(f"; {n} {label}" for n, label in times if n)
         return f"Cluster({self.describe()}{faults})"
 
 
-def check_size(n: float, what: Literal["machines", "slots"]) -> None:
-    """Refuse a cluster that nobody means."""
-    most = MAX_MACHINES if what == "machines" else MAX_SLOTS
-    if n > most:
+def check_size(n: float, unit: Literal["machines", "slots"]) -> None:
+    """Refuse a cluster above the size limits."""
+    limit = MAX_MACHINES if unit == "machines" else MAX_SLOTS
+    if n > limit:
         raise InputError(
-            f"a cluster of {n:,.0f} {what} is not simulated, {most:,} are the most; "
+            f"a cluster of {n:,.0f} {unit} is too large; at most {limit:,} {unit} are simulated: "
             "lower the capacity or the count, or make each of them larger",
             rule="cluster too large",
         )

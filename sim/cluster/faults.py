@@ -1,4 +1,4 @@
-"""Faults of the cluster, drawn or given before the run: machines lost and back, slow periods."""
+"""Faults of the cluster, drawn or listed before the run: machine outages and slow periods."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from sim.base.random import stream
 
 @dataclass(frozen=True, eq=False)
 class Outages:
-    """K times at which a machine is lost until it is back.
+    """K outages of machines.
 
     Use `Outages.from_columns` or `draw_outages`.
 
     Attributes
     ----------
     machine : (K,) int32
-        Which machine.
+        The lost machine.
     down_s, up_s : (K,) float64
-        When it is lost and when it is back, s; inf for never.
+        Begin and end of the outage, s; inf for no end.
     """
 
     machine: I4
@@ -35,12 +35,13 @@ class Outages:
 
     @classmethod
     def from_columns(cls, machine: ArrayLike, down_s: ArrayLike, up_s: ArrayLike) -> Outages:
-        """Make columns of them.
+        """Make outages from columns, and check them.
 
         Raises
         ------
         InputError
-            If a machine or time is negative, one is back before it is lost, or lost while it is.
+            If a machine or time is negative, an outage ends before it begins, or overlaps another
+            of its machine.
         """
         outages = cls(
             np.atleast_1d(np.asarray(machine, np.int32)),
@@ -59,12 +60,12 @@ class Outages:
         return self.machine, self.down_s, self.up_s
 
     def in_order(self) -> dict[str, NDArray[Any]]:
-        """Return what the kernel reads: each loss and return by time, machine, returns first."""
+        """Return the kernel's fields: each loss and return by time, machine, returns first."""
         machine = np.concatenate([self.machine, self.machine])
         time_s = np.concatenate([self.down_s, self.up_s])
         back = np.repeat(np.array([0, 1], np.int8), len(self))
-        comes = np.flatnonzero(np.isfinite(time_s))
-        order = comes[np.lexsort((-back[comes], machine[comes], time_s[comes]))]
+        rows = np.flatnonzero(np.isfinite(time_s))
+        order = rows[np.lexsort((-back[rows], machine[rows], time_s[rows]))]
         return {
             "w_outage_time": time_s[order],
             "w_outage_machine": machine[order].astype(np.int32),
@@ -76,19 +77,19 @@ class Outages:
         if not len(machine) == len(down_s) == len(up_s):
             raise InputError(f"outages of {len(machine)}, {len(down_s)} and {len(up_s)} rows")
         order = np.lexsort((down_s, machine))
-        again = (np.diff(machine[order]) == 0) & (down_s[order][1:] < up_s[order][:-1])
+        overlaps = (np.diff(machine[order]) == 0) & (down_s[order][1:] < up_s[order][:-1])
         problems = {
             "its machine is negative": machine < 0,
             "it begins before 0 or never": ~(np.isfinite(down_s) & (down_s >= 0)),
             "it must end after it begins": ~(up_s > down_s),
-            "its machine is lost already": np.isin(np.arange(len(self)), order[1:][again]),
+            "its machine is lost already": np.isin(np.arange(len(self)), order[1:][overlaps]),
         }
         name = "outage {0} of machine {1}, {2:g} to {3:g} s"
         _refuse("outage", problems, name, np.arange(len(self)), *self.columns)
 
 
 def _refuse(rule: str, problems: Mapping[str, Mask], name: str, *columns: NDArray[Any]) -> None:
-    """Raise InputError at the first row that has a problem, by its name."""
+    """Raise InputError at the first row that has a problem, with its description."""
     for problem, broken in problems.items():
         if broken.any():
             row = int(np.argmax(broken))
@@ -108,7 +109,7 @@ def draw_outages(
     Parameters
     ----------
     n_machines : int
-        How many machines; each has a stream of its own, so that more of them change no other's.
+        Number of machines; each has a random stream of its own, so more machines change no other's.
     seed : int
         Seed of the streams.
     mtbf_s, repair_s : float
@@ -134,16 +135,16 @@ def draw_outages(
 
 @dataclass(frozen=True, eq=False)
 class Slowdowns:
-    """K periods in each of which everything on the cluster runs at a speed of its own.
+    """K periods, in each of which everything on the cluster runs at one speed.
 
     Use `Slowdowns.from_columns` or `draw_slowdowns`. Outside of the periods the speed is 1.
 
     Attributes
     ----------
     begin_s, end_s : (K,) float64
-        When a period begins and ends, s; by time, none overlaps another. The last may never end.
+        Begin and end of each period, s; by time, without overlaps. The last may never end.
     speed : (K,) float64
-        How many seconds of a task's duration pass in a second; positive.
+        Seconds of a task's duration that pass in a second; positive.
     """
 
     begin_s: F8
@@ -152,7 +153,7 @@ class Slowdowns:
 
     @classmethod
     def from_columns(cls, begin_s: ArrayLike, end_s: ArrayLike, speed: ArrayLike) -> Slowdowns:
-        """Make columns of them, by time.
+        """Make slow periods from columns, by time, and check them.
 
         Raises
         ------
@@ -179,7 +180,7 @@ class Slowdowns:
         return len(self.speed)
 
     def steps(self) -> tuple[F8, F8]:
-        """Return times, the first 0, and the speed from each on: (N,) float64 each."""
+        """Return times, the first 0, and the speed from each time on: (N,) float64 each."""
         times, speeds = [0.0], [1.0]
         for begin, end, speed in zip(self.begin_s, self.end_s, self.speed, strict=True):
             for time, pace in ((float(begin), float(speed)), (float(end), 1.0)):

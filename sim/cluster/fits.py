@@ -1,4 +1,4 @@
-"""Whether a cluster can hold a workload at all: a demand or gang that can't is no hang later."""
+"""Checks before a run that the cluster can hold the workload: no demand or gang waits for ever."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sim.workload.workload import Workload
 def check_fits(workload: Workload, cluster: Cluster) -> None:
     """Check that every task, and every gang, fits the empty cluster and its own queue.
 
-    A task needs one machine that holds its whole demand. A gang of ``min_tasks`` needs as many
+    A task needs one machine with room for its whole demand. A gang of ``min_tasks`` needs as many
     slots at once, on any machines, each large enough for any of the job's tasks. In hard queues
     both stay within the queue's share: the whole quanta in share × total, for each resource; equal
     shares over the workload's queues where the cluster states none. In a pool of slots each task
-    takes one slot. Where machines are of classes, it is one of those that the task may run on; of
-    devices a task takes whole ones, or a part of one.
+    takes one slot. With machine classes, it must be a machine on which the task may run; of devices
+    a task takes whole ones, or a part of one.
     """
     demand, quantum, resources = _demands(workload, cluster)
     device = resources.index(cluster.devices) if cluster.devices in resources else None
@@ -43,9 +43,9 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
         _check_plain(workload, cluster, gangs, device)
     if len(gangs.rows) and (len(cluster.outages) or workload.failures.num_rows):
         _fail(
-            f"job {workload.jobs['job_id'][int(gangs.rows[0])].as_py()!r} is a gang, and what "
-            "becomes of a gang that loses a task is not simulated; set min_tasks to 0, or leave "
-            "outages and failures out",
+            f"job {workload.jobs['job_id'][int(gangs.rows[0])].as_py()!r} is a gang, and a gang "
+            "that loses a task is not simulated; set min_tasks to 0, or leave outages and failures "
+            "out",
             "gang with faults",
         )
     _check_gangs(workload, gangs, shapes, count)
@@ -58,11 +58,11 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 
 MACHINE_BYTES, RESOURCE_BYTES = 100, 80
 TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
-"""What a run holds, at most, for each machine, and each resource of it, task, stage and job."""
+"""Largest state of a run for each machine, and each resource of it, task, stage and job, bytes."""
 
 
 def check_room(workload: Workload, cluster: Cluster) -> None:
-    """Refuse a run for whose state there is no memory, before any of it is taken."""
+    """Refuse a run whose state exceeds the memory, before any of it is allocated."""
     n_machines, n_resources = cluster.capacity.shape
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
     n_bytes += TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
@@ -83,7 +83,7 @@ def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:
 
 
 class _Gangs:
-    """Jobs that start together, and what one slot of each holds: the most any stage demands."""
+    """Gang jobs, with the room of one slot of each: the largest demand of any of its stages."""
 
     def __init__(self, workload: Workload, demand: I8) -> None:
         self.size = values(workload.jobs, "min_tasks").astype(np.int64)
@@ -106,8 +106,8 @@ def _demands(workload: Workload, cluster: Cluster) -> tuple[I8, F8, tuple[str, .
                 f"{', '.join(cluster.resources)}: give its machines some {name}",
                 "missing resource",
             )
-    kept = [r for r, name in enumerate(workload.resources) if name in cluster.resources]
-    return demand[:, kept], quantum[kept], tuple(workload.resources[r] for r in kept)
+    used = [r for r, name in enumerate(workload.resources) if name in cluster.resources]
+    return demand[:, used], quantum[used], tuple(workload.resources[r] for r in used)
 
 
 def _for_resources(cluster: Cluster, resources: tuple[str, ...]) -> F8:
@@ -123,67 +123,70 @@ def _check_tasks(
     if fits.all():
         return
     stage = int(np.argmin(fits))
-    there = allowed[stage] > 0
-    of = "" if there.all() else f" that it may run on ({_runs_on(workload, stage)})"
-    largest = shapes[there].max(axis=0)
+    may_host = allowed[stage] > 0
+    suffix = "" if may_host.all() else f" that it may run on ({_runs_on(workload, stage)})"
+    largest = shapes[may_host].max(axis=0)
     over = np.flatnonzero(demand[stage] > largest)
     if len(over):
         r = int(over[0])
         _fail(
             f"{_stage(workload, stage)} demands {_amount(demand[stage, r], quantum[r])} "
-            f"{resources[r]} per task, but the largest machine{of} has "
+            f"{resources[r]} per task, but the largest machine{suffix} has "
             f"{_amount(largest[r], quantum[r])}; make the machines larger or drop the job",
             "demand too large",
         )
-    asked = ", ".join(
+    demand_text = ", ".join(
         f"{_amount(d, q)} {r}" for d, q, r in zip(demand[stage], quantum, resources, strict=True)
     )
     _fail(
-        f"{_stage(workload, stage)} demands {asked} per task, and no one machine{of} has all of it",
+        f"{_stage(workload, stage)} demands {demand_text} per task, and no single "
+        f"machine{suffix} has all of it; make the machines larger or drop the job",
         "demand too large",
     )
 
 
-def _check_devices(workload: Workload, wanted: I8, quantum: np.float64, name: str) -> None:
-    """Refuse what is neither a part of one device nor whole ones."""
+def _check_devices(workload: Workload, device_demand: I8, quantum: np.float64, name: str) -> None:
+    """Refuse a demand that is neither a part of one device nor a whole number of them."""
     per = quanta_per_device(quantum)
-    odd = (wanted > per) & (wanted % per > 0)
-    if odd.any():
-        stage = int(np.argmax(odd))
+    is_invalid = (device_demand > per) & (device_demand % per > 0)
+    if is_invalid.any():
+        stage = int(np.argmax(is_invalid))
         _fail(
-            f"{_stage(workload, stage)} demands {_amount(wanted[stage], quantum)} {name} per task, "
-            f"which is neither a part of one {name} nor whole ones",
+            f"{_stage(workload, stage)} demands {_amount(device_demand[stage], quantum)} {name} "
+            f"per task, which is neither a part of one {name} nor a whole number of them",
             "part of devices",
         )
 
 
 def _check_classes(workload: Workload, cluster: Cluster) -> I8:
-    """Return the classes that each stage may run on, as bits; refuse those that are not there."""
+    """Return the classes that each stage may run on, as bits; refuse those that don't exist."""
     columns = workload.columns
     bits = class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
-    nowhere = bits == 0
-    if not cluster.unit and nowhere.any():
-        stage = int(np.argmax(nowhere))
-        named = ", ".join(name for name in cluster.classes if name) or "none"
+    has_none = bits == 0
+    if not cluster.unit and has_none.any():
+        stage = int(np.argmax(has_none))
+        class_names = ", ".join(name for name in cluster.classes if name) or "none"
         _fail(
-            f"{_stage(workload, stage)} may run on machines of class {_runs_on(workload, stage)} "
-            f"alone, of which the cluster has none; its classes: {named}",
+            f"{_stage(workload, stage)} may only run on machines of class "
+            f"{_runs_on(workload, stage)}, of which the cluster has none; its classes: "
+            f"{class_names}",
             "no machine of the class",
         )
     return np.ones_like(bits) if cluster.unit else bits
 
 
 def _check_plain(workload: Workload, cluster: Cluster, gangs: _Gangs, device: int | None) -> None:
-    """Refuse gangs that take devices, or that may run on some machines alone."""
+    """Refuse gangs whose tasks take devices, or may run only on some machines."""
     columns = workload.columns
     stages = np.isin(columns.stage_job, gangs.rows)
-    picky = np.array(columns.runs_on)[columns.stage_runs_on] != ANY
+    constrained = np.array(columns.runs_on)[columns.stage_runs_on] != ANY
     if device is not None:
-        picky |= _demands(workload, cluster)[0][:, device] > 0
-    if not cluster.unit and (stages & picky).any():
+        constrained |= _demands(workload, cluster)[0][:, device] > 0
+    if not cluster.unit and (stages & constrained).any():
+        stage = int(np.argmax(stages & constrained))
         _fail(
-            f"{_stage(workload, int(np.argmax(stages & picky)))} is of a gang and takes devices or "
-            "asks for a class of machines, which is not simulated; set min_tasks to 0",
+            f"{_stage(workload, stage)} belongs to a gang and takes devices or asks for a class "
+            "of machines, which is not simulated; set min_tasks to 0",
             "gang with devices",
         )
 
@@ -201,9 +204,9 @@ def _check_gangs(workload: Workload, gangs: _Gangs, shapes: I8, count: I8) -> No
         g = int(over[0])
         _fail(
             f"{_job(workload, int(gangs.rows[g]))} is a gang of {gangs.size[g]} tasks that start "
-            f"together, but the empty cluster has room for {room[g]} of them at once (each slot "
-            "holds the most that any stage of the job demands); make the cluster larger or drop "
-            "the job",
+            f"together, but the empty cluster has room for only {room[g]} of them at once (each "
+            "slot holds the largest demand of any stage of the job); make the cluster larger or "
+            "drop the job",
             "gang too large",
         )
 
@@ -232,15 +235,16 @@ def _check_queues(
 ) -> None:
     queue = values(workload.jobs, "queue")
     queue_names = names(workload.jobs, "queue")
-    own = queue[values(workload.stages, "job")]
+    queue_of_stage = queue[values(workload.stages, "job")]
     for r, name in enumerate(resources):
-        over = demand[:, r] > share[own, r]
+        over = demand[:, r] > share[queue_of_stage, r]
         if over.any():
             stage = int(np.argmax(over))
             _fail(
                 f"{_stage(workload, stage)} demands {_amount(demand[stage, r], quantum[r])} {name} "
-                f"per task, but its queue {queue_names[own[stage]]!r} has a hard share of "
-                f"{_amount(share[own[stage], r], quantum[r])}; give the queue a larger share",
+                f"per task, but its queue {queue_names[queue_of_stage[stage]]!r} has a hard share "
+                f"of {_amount(share[queue_of_stage[stage], r], quantum[r])}; give the queue a "
+                "larger share",
                 "demand too large",
             )
     if not len(gangs.rows):

@@ -1,16 +1,16 @@
-"""How loaded a cluster is by a workload while jobs arrive, and how large one of a wished load is.
+"""Offered load of a workload on a cluster, and the cluster size or arrivals for a target load.
 
 The offered load of a resource is the share of it that would be in use, from the first submission
-to the last, on a cluster that never leaves room free while something waits (a fluid: tasks cut as
-finely as one likes, on one large machine). What such a cluster has not done by the last submission
+to the last, on a cluster that never leaves room free while something waits (a fluid: tasks split
+arbitrarily, on one large machine). Work that such a cluster has not done by the last submission
 is a tail, and does not count. With A(t) the work that could be done by t if there were room for
 everything (`sim.workload.inflow`), a cluster of C has done by the end T the least over t of
 A(t) + C (T - t): it was last without anything waiting at some t, and has been full since.
 
-A cluster that is full all along has a share in use of 1 however small it is, so that beyond
-`STEADY` the load is in proportion: what arrives is what a cluster at that load does meanwhile, and
-half as large a cluster has twice the load. And half of what could be done in time always counts,
-however late it comes. See docs/decisions/0012-offered-load.md.
+A cluster that is full throughout has a share in use of 1 however small it is, so that beyond
+`MAX_STEADY_LOAD` the load is in proportion: the arriving work over the work that a cluster at that
+load does meanwhile, and half as large a cluster has twice the load. And half of the work that could
+be done in time always counts, however late it comes. See docs/decisions/0012-offered-load.md.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from sim.workload.tables import values
 from sim.workload.transform import Capacity
 from sim.workload.workload import Workload
 
-STEADY = 0.9
-"""The highest load at which what is in use says how much arrives."""
+MAX_STEADY_LOAD = 0.9
+"""Highest load that equals the share in use."""
 
-AT_LEAST = 0.5
-"""The part of the work that could be done in time which counts whatever comes of it."""
+MIN_SHARE = 0.5
+"""Part of the work that could be done in time that always counts."""
 
 
-FACTS = ("n_machines", "offered_load", "arrival_scale")
-"""What is said of the cluster of a cell: how many machines (slots, of a pool), the load of its
-bottleneck, and how many times as far apart as in the trace jobs come."""
+CLUSTER_COLUMNS = ("n_machines", "offered_load", "arrival_scale")
+"""Columns of a cell about its cluster: number of machines (slots, of a pool), load of its
+bottleneck, and the factor by which arrivals were stretched."""
 
-MOST_TRIES, NEAR, EXTREME = 100, 1e-6, 1e9
-"""Of a stretch of arrivals: how often it is mended, how near it must come, how far it may go."""
+MAX_TRIES, TOLERANCE, MAX_FACTOR = 100, 1e-6, 1e9
+"""Fixed-point iteration of a stretch of arrivals: steps, relative tolerance, largest factor."""
 
 
 def offered_load(inflow: Inflow, cluster: Capacity) -> dict[str, float]:
@@ -48,15 +48,15 @@ def offered_load(inflow: Inflow, cluster: Capacity) -> dict[str, float]:
     Raises
     ------
     InputError
-        If the workload demands what the cluster has none of.
+        If the workload demands a resource that the cluster lacks.
     """
     work = _work(inflow, cluster)
-    of = {name: _load(inflow.time_s, work[name], each) for name, each in _totals(cluster)}
-    return {name: float(load) for name, load in of.items()}
+    loads = {name: _load(inflow.time_s, work[name], total) for name, total in _totals(cluster)}
+    return {name: float(load) for name, load in loads.items()}
 
 
 def count_for_load(inflow: Inflow, single: Capacity, load: float) -> float:
-    """Return how many times `single` (a slot, a machine) has `load` at its bottleneck.
+    """Return the number of units of `single` (a slot, a machine) with `load` at the bottleneck.
 
     Raises
     ------
@@ -64,11 +64,13 @@ def count_for_load(inflow: Inflow, single: Capacity, load: float) -> float:
         As `offered_load`.
     """
     work = _work(inflow, single)
-    return max(_capacity(inflow.time_s, work[name], load) / each for name, each in _totals(single))
+    return max(
+        _capacity(inflow.time_s, work[name], load) / total for name, total in _totals(single)
+    )
 
 
 def stretch_to_load(workload: Workload, load: float, cluster: Capacity) -> tuple[Workload, float]:
-    """Stretch arrivals until a cluster's bottleneck has the load; return by what, too.
+    """Stretch arrivals until a cluster's bottleneck has the load; return the factor, too.
 
     Downloads move along, the history stays as it is (`sim.workload.transform.stretch`).
 
@@ -82,43 +84,43 @@ def stretch_to_load(workload: Workload, load: float, cluster: Capacity) -> tuple
     if submit[0] == submit[-1]:
         raise InputError(
             "all jobs are submitted at one instant, so no stretch of arrivals gives a load; "
-            "leave cluster.load out",
+            "set cluster.load=null",
             rule="wrong load",
         )
-    for _ in range(MOST_TRIES):
-        now = max(offered_load(stretched.inflow, cluster).values())
-        if now == 0:
+    for _ in range(MAX_TRIES):
+        current = max(offered_load(stretched.inflow, cluster).values())
+        if current == 0:
             break
-        if abs(now / load - 1.0) < NEAR:
+        if abs(current / load - 1.0) < TOLERANCE:
             return stretched, factor
-        factor *= now / load
-        if not EXTREME > factor > 1 / EXTREME:
+        factor *= current / load
+        if not MAX_FACTOR > factor > 1 / MAX_FACTOR:
             break
         stretched = transform.stretch(workload, factor)
     raise InputError(
-        f"no stretch of arrivals brings the offered load to {load:g}: jobs last too long beside "
-        "the time between them, or there is no work; leave cluster.load out, or take another "
+        f"no stretch of arrivals brings the offered load to {load:g}: jobs last too long compared "
+        "with the time between them, or there is no work; set cluster.load=null, or another "
         "cluster.count",
         rule="wrong load",
     )
 
 
 def _capacity(time: F8, work: F8, load: float) -> float:
-    """Return how much of a resource has this load."""
-    steady, end = min(load, STEADY), time[-1]
+    """Return the amount of a resource with this load."""
+    steady, end = min(load, MAX_STEADY_LOAD), time[-1]
     after = time - (1.0 - steady) * end
-    some = after > 1e-9 * end
-    fluid = (work[some] / after[some]).min()
-    return float(max(fluid, AT_LEAST * work[-1] / (steady * end)) * steady / load)
+    is_after = after > 1e-9 * end
+    fluid = (work[is_after] / after[is_after]).min()
+    return float(max(fluid, MIN_SHARE * work[-1] / (steady * end)) * steady / load)
 
 
 def _load(time: F8, work: F8, capacity: float) -> float:
-    """Return the load of so much of a resource."""
-    end, most = time[-1], _capacity(time, work, STEADY)
-    if capacity < most:
-        return STEADY * most / capacity
+    """Return the load of this amount of a resource."""
+    end, steady_capacity = time[-1], _capacity(time, work, MAX_STEADY_LOAD)
+    if capacity < steady_capacity:
+        return MAX_STEADY_LOAD * steady_capacity / capacity
     done = (work + capacity * (end - time)).min()
-    return float(max(done, AT_LEAST * work[-1]) / (capacity * end))
+    return float(max(done, MIN_SHARE * work[-1]) / (capacity * end))
 
 
 def _totals(cluster: Capacity) -> list[tuple[str, float]]:
@@ -126,12 +128,12 @@ def _totals(cluster: Capacity) -> list[tuple[str, float]]:
 
 
 def _work(inflow: Inflow, cluster: Capacity) -> Mapping[str, F8]:
-    """Return the work of each of the cluster's resources, summed up over time."""
+    """Return the cumulative work of each of the cluster's resources over time."""
     if cluster.unit:
         return {cluster.resources[0]: inflow.work[-1]}
-    of = dict(zip(inflow.resources[:-1], inflow.work[:-1], strict=True))
+    work_by_resource = dict(zip(inflow.resources[:-1], inflow.work[:-1], strict=True))
     transform.check_resources(
-        "the workload", {name: work[-1] for name, work in of.items()}, cluster
+        "the workload", {name: work[-1] for name, work in work_by_resource.items()}, cluster
     )
-    nothing = np.zeros_like(inflow.time_s)
-    return {name: of.get(name, nothing) for name in cluster.resources}
+    no_work = np.zeros_like(inflow.time_s)
+    return {name: work_by_resource.get(name, no_work) for name in cluster.resources}

@@ -1,4 +1,4 @@
-"""How big a cluster must be for a workload, and how a workload's demands meet a cluster."""
+"""Sizing of a cluster for a workload; demands and queue shares of a workload on a cluster."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from sim.workload.workload import Workload
 
 @checked
 def full_count(workload: Workload, shape: Any, load: Positive, *, tails: bool = False) -> float:
-    """Return how many slots or machines a workload loads as wished, before slots are made whole.
+    """Return the number of slots or machines for a target load, before slots are rounded.
 
-    As many as bring the offered load of the bottleneck resource (`sim.cluster.load`) to `load`,
-    and no fewer than the largest gang needs. With `tails` all work counts, also what can't be done
-    before the last submission (`Workload.mean_load`).
+    As many as bring the offered load of the bottleneck resource (`sim.cluster.load`) to `load`, and
+    no fewer than the largest gang needs. With `tails` all work counts, also the work that can't be
+    done before the last submission (`Workload.mean_load`).
     """
-    one = single(shape)
+    unit = unit_cluster(shape)
     if tails:
-        at_load = max(workload.mean_load(one).values()) / load
+        at_load = max(workload.mean_load(unit).values()) / load
     else:
-        at_load = count_for_load(workload.inflow, one, load)
-    full = max(at_load, _count_for_gangs(workload, one))
-    check_fits(workload, times(one, full))
+        at_load = count_for_load(workload.inflow, unit, load)
+    full = max(at_load, _count_for_gangs(workload, unit))
+    check_fits(workload, scale_cluster(unit, full))
     return full
 
 
 def stage_demands(columns: Columns, cluster: Cluster) -> F8:
-    """Return what a task of each stage holds of each of the cluster's resources."""
+    """Return the demand of a task of each stage for each of the cluster's resources, (G, R)."""
     n_stages = len(columns.stage_job)
     if cluster.unit:
         return np.ones((n_stages, 1))
     demand = np.zeros((n_stages, len(cluster.resources)))
     for i, name in enumerate(columns.resources):
-        held = columns.stage_demand[:, i]
+        demanded = columns.stage_demand[:, i]
         if name in cluster.resources:
-            demand[:, cluster.resources.index(name)] = held * columns.quantum[i]
-        elif held.any():
-            job = int(columns.stage_job[int(np.argmax(held > 0))])
+            demand[:, cluster.resources.index(name)] = demanded * columns.quantum[i]
+        elif demanded.any():
+            job = int(columns.stage_job[int(np.argmax(demanded > 0))])
             raise InputError(
                 f"the job in row {job} demands {name!r}, of which the cluster has none; it has "
                 f"{', '.join(cluster.resources)}: give its machines {name}=... too",
@@ -58,7 +58,7 @@ def stage_demands(columns: Columns, cluster: Cluster) -> F8:
 
 
 def queue_shares(columns: Columns, cluster: Cluster) -> F8:
-    """Return the part of the cluster that belongs to each of the workload's queues."""
+    """Return the share of the cluster of each of the workload's queues."""
     names = columns.queue_names
     if cluster.queue_mode == "global" or not cluster.queue_share:
         return np.full(len(names), 1 / max(1, len(names)))
@@ -74,8 +74,8 @@ def queue_shares(columns: Columns, cluster: Cluster) -> F8:
     return share if cluster.queue_mode == "hard" else share / share.sum()
 
 
-def single(shape: Any, fungible: Sequence[str] = ()) -> Cluster:
-    """Build the cluster of one slot, of one machine of that shape, or of machines of kinds."""
+def unit_cluster(shape: Any, fungible: Sequence[str] = ()) -> Cluster:
+    """Build the cluster of one slot, of one machine of that shape, or of the listed machines."""
     if isinstance(shape, Sequence) and not isinstance(shape, str):
         return Cluster.mixed(shape, fungible=fungible)
     if isinstance(shape, Mapping):
@@ -89,27 +89,27 @@ def single(shape: Any, fungible: Sequence[str] = ()) -> Cluster:
     return Cluster.slots(1)
 
 
-def times(one: Cluster, count: float) -> Cluster:
-    """Build the cluster of `count` times the slot or machines of `one`; slots come whole."""
-    if len(one.machine_class):
-        return one.fraction(count)
-    if one.unit:
+def scale_cluster(unit: Cluster, count: float) -> Cluster:
+    """Build the cluster of `count` times the slot or machines of `unit`; slots are rounded."""
+    if len(unit.machine_class):
+        return unit.fraction(count)
+    if unit.unit:
         whole = math.floor(count + 0.5)
         return Cluster.slots(1 if 0 < count < 1 else whole)
-    shape = dict(zip(one.resources, one.capacity[0], strict=True))
-    return Cluster.machines(count, fungible=one.fungible, **shape)
+    shape = dict(zip(unit.resources, unit.capacity[0], strict=True))
+    return Cluster.machines(count, fungible=unit.fungible, **shape)
 
 
-def _count_for_gangs(workload: Workload, one: Cluster) -> int:
-    """Count the slots or machines with room for each gang, whose slots hold what any stage asks."""
+def _count_for_gangs(workload: Workload, unit: Cluster) -> int:
+    """Count the slots or machines with room for each gang; a slot fits any stage of its job."""
     gang = values(workload.jobs, "min_tasks").astype(np.int64)
     if not gang.any():
         return 1
-    if one.unit:
+    if unit.unit:
         return int(gang.max())
-    demand = stage_demands(workload.columns, one)
+    demand = stage_demands(workload.columns, unit)
     slot = np.maximum.reduceat(demand, workload.columns.job_stage0[:-1], axis=0)
     with np.errstate(divide="ignore"):
-        on_one = np.floor(one.total / slot * (1 + 1e-12)).min(axis=1)
-    # where no slot fits a machine, no number of them helps, and the check that follows says so
+        on_one = np.floor(unit.total / slot * (1 + 1e-12)).min(axis=1)
+    # if no slot fits a machine, no number of machines helps; the check that follows reports it
     return int(np.ceil(gang / np.maximum(on_one, 1)).max())

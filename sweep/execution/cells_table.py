@@ -20,7 +20,7 @@ import pyarrow as pa
 from sim.base import columns
 from sim.base.masking import mask, mask_under
 from sim.base.text import single_line
-from sim.cluster.load import FACTS
+from sim.cluster.load import CLUSTER_COLUMNS
 from sim.metrics import METRICS
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, recompute
 from sweep.execution.cell_metrics import CellMetrics, Flags
@@ -70,7 +70,7 @@ def narrow(
     }
     for key in grid.swept:
         table[key] = labels[key].column(partial(_swept_column, key))
-    for fact in FACTS:
+    for fact in CLUSTER_COLUMNS:
         known, there = metrics.column(fact)
         table[fact] = columns.from_numpy(known, there)
     for name in _names(metrics.names()):
@@ -203,7 +203,7 @@ def _applies(key: str, row: PlannedCell) -> bool:
 
 def _names(found: Sequence[str]) -> list[str]:
     """Names of all metrics: the known ones in their order, then the others."""
-    seen = {name for name in found if name not in FACTS}
+    seen = {name for name in found if name not in CLUSTER_COLUMNS}
     known = [name for name in METRICS if name in seen or name in AGAINST_BASELINE]
     return [*known, *sorted(name for name in seen if name not in METRICS)]
 

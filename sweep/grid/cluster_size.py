@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.cluster import load, sizing
 from sim.cluster.cluster import Cluster
-from sim.cluster.sizing import single, times
+from sim.cluster.sizing import scale_cluster, unit_cluster
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -65,4 +65,4 @@ def comes_whole(config: Mapping[str, Any]) -> bool:
 
 def build_shape(shape: Any, count: float, fungible: Sequence[str] = ()) -> Cluster:
     """Build the cluster of `count` times a slot, a machine of a shape, or listed machines."""
-    return times(single(shape, fungible), count)
+    return scale_cluster(unit_cluster(shape, fungible), count)

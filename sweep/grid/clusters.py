@@ -10,7 +10,7 @@ from sim.base.errors import InputError
 from sim.cluster import faults, load
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits, check_room
-from sim.cluster.load import FACTS
+from sim.cluster.load import CLUSTER_COLUMNS
 from sweep.grid import cluster_size
 from sweep.grid.cluster_checks import OF_TRACE
 
@@ -23,7 +23,7 @@ class Built:
     """A cluster that all cells of a workload, a configuration and a capacity share."""
 
     cluster: Cluster  # without faults
-    facts: dict[str, float]  # see `sim.cluster.load.FACTS`
+    facts: dict[str, float]  # see `sim.cluster.load.CLUSTER_COLUMNS`
 
 
 def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
@@ -45,7 +45,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
         ) from error
     offered = max(load.offered_load(workload.inflow, bare).values())
     facts = (n_machines, offered, float(workload.meta.get(cluster_size.SCALE, 1.0)))
-    return Built(cluster, dict(zip(FACTS, facts, strict=True)))
+    return Built(cluster, dict(zip(CLUSTER_COLUMNS, facts, strict=True)))
 
 
 def with_faults(cluster: Cluster, config: Mapping[str, Any], seed: int) -> Cluster:

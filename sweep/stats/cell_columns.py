@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.columns import to_numpy
-from sim.cluster.load import FACTS
+from sim.cluster.load import CLUSTER_COLUMNS
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 ABOUT = ("is_pool", "is_counted")
 """Columns of flags: the cluster is a pool of slots; its configuration states a count."""
-NOT_METRICS = frozenset((*AXES, "status", *FACTS, *ERROR, "reproduce", "key", *ABOUT))
+NOT_METRICS = frozenset((*AXES, "status", *CLUSTER_COLUMNS, *ERROR, "reproduce", "key", *ABOUT))
 ALL_METRICS = "all"
 """Value of ``metrics=`` that shows every metric."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.cluster.load import FACTS
+from sim.cluster.load import CLUSTER_COLUMNS
 from sweep.stats import contrasts
 from sweep.stats.arrange import (
     ArrangedCells,
@@ -68,7 +68,7 @@ class Verdict:
     n_seeds: int
     sentence: str
     machines: str  # such as ``41 machines``; empty where not known
-    about: Mapping[str, float]  # means over the cells of those of `FACTS` that are known
+    about: Mapping[str, float]  # means over the cells of those of `CLUSTER_COLUMNS` that are known
     standings: tuple[Standing, ...]  # in the order of the columns
 
     def as_json(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Verdict:
             "trace": self.trace,
             "settings": dict(self.settings),
             "capacity": self.capacity,
-            **{name: self.about.get(name) for name in FACTS},
+            **{name: self.about.get(name) for name in CLUSTER_COLUMNS},
             "metric": self.metric,
             "best": list(self.best),
             "value": self.value,
@@ -245,7 +245,7 @@ def _mean(
 
 
 def _about(arranged: ArrangedCells, rows: Rows) -> dict[str, float]:
-    names = [name for name in FACTS if name in arranged.cells.column_names]
+    names = [name for name in CLUSTER_COLUMNS if name in arranged.cells.column_names]
     values = {name: to_float64(arranged.cells, name)[rows] for name in names}
     present = {name: column[~np.isnan(column)] for name, column in values.items()}
     return {name: float(np.mean(column)) for name, column in present.items() if len(column)}

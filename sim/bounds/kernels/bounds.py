@@ -1,4 +1,4 @@
-"""Compiled loops behind `sim.bounds`: parts and paths of jobs, and what runs at one instant.
+"""Compiled loops behind `sim.bounds`: parts and paths of jobs, and packing at one instant.
 
 `sim.workload.kernels.paths` says how DAGs are passed. A *configuration* is a multiset of tasks that
 one machine can run at once: within its capacity in every resource, no more tasks of a stage than it
@@ -18,10 +18,10 @@ from sim.base.jit import jit
 def part_starts(
     order: I8, job_stage0: I8, edge0: I8, edge_child: I4, edge_kind: I1, stage_task0: I8
 ) -> Mask:
-    """Find where each job splits into totally ordered parts.
+    """Find the cuts that split each job into totally ordered parts.
 
-    A cut is a place in the order such that every task after it waits for every task before it.
-    In any topological order, what comes before a cut is a prefix; so each prefix is looked at.
+    A cut is a position in the order such that every task after it waits for every task before it.
+    In any topological order, the stages before a cut are a prefix; so each prefix is tested.
     Call *sinks* the stages of a prefix some of whose tasks no other of its stages waits for, and
     *sources* the stages behind it some of whose tasks wait for none of the others there. There is
     a cut exactly where every source is a barrier child of every sink. (A one-to-one edge makes
@@ -32,8 +32,8 @@ def part_starts(
     place = np.empty(n_stages, np.int64)
     for i in range(n_stages):
         place[order[i]] = i
-    covered = np.full(n_stages, n_stages, np.int64)  # first place of a child that waits for all
-    gated = np.full(n_stages, -1, np.int64)  # last place of a parent that all wait for
+    covered = np.full(n_stages, n_stages, np.int64)  # first position of a child that waits for all
+    gated = np.full(n_stages, -1, np.int64)  # last position of a parent that all wait for
     for s in range(n_stages):
         n = stage_task0[s + 1] - stage_task0[s]
         for e in range(edge0[s], edge0[s + 1]):
@@ -43,7 +43,7 @@ def part_starts(
                 covered[s] = min(covered[s], place[child])
             if edge_kind[e] == 0 or n_child <= n:
                 gated[child] = max(gated[child], place[s])
-    # Differences over places i, of counts for the prefix that ends before place i.
+    # Differences over positions i, of counts for the prefix that ends before position i.
     sinks = np.zeros(n_stages + 1, np.int64)
     sources = np.zeros(n_stages + 1, np.int64)
     joined = np.zeros(n_stages + 1, np.int64)
@@ -114,28 +114,28 @@ def whole_stage_paths(
                 if edge_kind[e] == 0:
                     all_start[child, k] = max(all_start[child, k], end[s, k])
                     continue
-                each = all_start[s, k] + stage_min[s]
-                some_start[child, k] = max(some_start[child, k], each)
+                earliest_end = all_start[s, k] + stage_min[s]
+                some_start[child, k] = max(some_start[child, k], earliest_end)
                 if n_child <= n:
-                    all_start[child, k] = max(all_start[child, k], each)
+                    all_start[child, k] = max(all_start[child, k], earliest_end)
                 if n_child >= n:
                     some_start[child, k] = max(some_start[child, k], end[s, k])
     return end[:, 1].copy()
 
 
-MOST_ALIKE = 16
-"""A stage of which more tasks than this fit one machine is not lifted: it packs nearly fluidly."""
+MAX_COPIES = 16
+"""A stage of which more tasks than this fit one machine is not lifted: it packs almost fluidly."""
 
-MOST_NODES = 400
-"""Search nodes for one maximum; beyond, the caller takes the trivial answer, which is valid."""
+MAX_NODES = 400
+"""Limit of search nodes for one maximum; beyond, the caller takes the trivial, valid bound."""
 
-_LEAST = 1e-9
+_MIN_WEIGHT = 1e-9
 
 
 @jit
-def fitting(room: I8, demand: I8, most: int) -> int:
-    """Count the tasks of `demand` (R,) that fit in `room` (R,), at most `most`."""
-    n = most
+def fitting(room: I8, demand: I8, limit: int) -> int:
+    """Count the tasks of `demand` (R,) that fit in `room` (R,), at most `limit`."""
+    n = limit
     for r in range(room.shape[0]):
         if demand[r] > 0:
             n = min(n, room[r] // demand[r])
@@ -169,30 +169,30 @@ def stage_waves(stage_task0: I8, task_duration: F8, slots: I8) -> F8:
 
 @jit
 def heaviest(
-    room: I8, items: I8, n_items: int, demand: I8, most: I8, weight: F8, apart: Mask
+    room: I8, items: I8, n_items: int, demand: I8, n_tasks: I8, weight: F8, exclusive: Mask
 ) -> float:
-    """Find the greatest weight of a configuration in `room`, by depth-first search."""
+    """Return the greatest weight of a configuration in `room`, by depth-first search."""
     n_resources = room.shape[0]
     taken = np.zeros(n_items + 1, np.int64)
     free = np.zeros((n_items + 1, n_resources), np.int64)
     value = np.zeros(n_items + 1, np.float64)
-    rest = np.zeros(n_items + 1, np.float64)  # what the levels from here on can add at most
+    max_rest = np.zeros(n_items + 1, np.float64)  # bound of the weight of the levels from here on
     for i in range(n_items - 1, -1, -1):
         s = items[i]
-        rest[i] = rest[i + 1] + weight[s] * fitting(room, demand[s], most[s])
+        max_rest[i] = max_rest[i + 1] + weight[s] * fitting(room, demand[s], n_tasks[s])
     free[0] = room
     best, level, n_nodes, entering = 0.0, 0, 0, True
     while level >= 0:
         if entering:
-            if level == n_items or value[level] + rest[level] <= best:
+            if level == n_items or value[level] + max_rest[level] <= best:
                 best = max(best, value[level])
                 level -= 1
                 entering = False
                 continue
             s = items[level]
-            taken[level] = fitting(free[level], demand[s], most[s])
+            taken[level] = fitting(free[level], demand[s], n_tasks[s])
             for i in range(level):
-                if taken[i] > 0 and apart[items[i], s]:
+                if taken[i] > 0 and exclusive[items[i], s]:
                     taken[level] = 0
         elif taken[level] == 0:
             level -= 1
@@ -200,7 +200,7 @@ def heaviest(
         else:
             taken[level] -= 1
         n_nodes += 1
-        if n_nodes > MOST_NODES:
+        if n_nodes > MAX_NODES:
             return np.inf
         s = items[level]
         for r in range(n_resources):
@@ -212,11 +212,11 @@ def heaviest(
 
 
 @jit
-def lift(order: I8, demand: I8, most: I8, apart: Mask, room: I8) -> F8:
+def lift(order: I8, demand: I8, n_tasks: I8, exclusive: Mask, room: I8) -> F8:
     """Make valid weights by sequential lifting.
 
     The first stage of `order` weighs 1 over the number of its tasks that fit. Each next stage t
-    is given the most that keeps the weights valid: the least, over j tasks of t beside the
+    gets the largest weight that keeps the weights valid: the least, over j tasks of t beside the
     heaviest configuration Z(j) of the stages before it, of (1 - Z(j)) / j.
     """
     weight = np.zeros(demand.shape[0], np.float64)
@@ -225,25 +225,25 @@ def lift(order: I8, demand: I8, most: I8, apart: Mask, room: I8) -> F8:
     left = np.zeros(room.shape[0], np.int64)
     for i in range(order.shape[0]):
         t = order[i]
-        k = fitting(room, demand[t], most[t])
-        if k < 1 or k > MOST_ALIKE:
+        k = fitting(room, demand[t], n_tasks[t])
+        if k < 1 or k > MAX_COPIES:
             continue
         beside = np.zeros(order.shape[0], np.int64)
         n_beside = 0
         for j in range(n_items):
-            if not apart[items[j], t]:
+            if not exclusive[items[j], t]:
                 beside[n_beside] = items[j]
                 n_beside += 1
-        least = 1.0
+        min_weight = 1.0
         for j in range(1, k + 1):
             for r in range(room.shape[0]):
                 left[r] = room[r] - j * demand[t, r]
-            z = heaviest(left, beside, n_beside, demand, most, weight, apart)
-            least = min(least, (1.0 - z) / j)
-            if least < _LEAST:
+            heaviest_beside = heaviest(left, beside, n_beside, demand, n_tasks, weight, exclusive)
+            min_weight = min(min_weight, (1.0 - heaviest_beside) / j)
+            if min_weight < _MIN_WEIGHT:
                 break
-        if least >= _LEAST:
-            weight[t] = least
+        if min_weight >= _MIN_WEIGHT:
+            weight[t] = min_weight
             items[n_items] = t
             n_items += 1
     return weight
@@ -251,9 +251,9 @@ def lift(order: I8, demand: I8, most: I8, apart: Mask, room: I8) -> F8:
 
 @jit
 def lifted_energy(
-    demand: I8, most: I8, work: F8, apart: Mask, shapes: I8, count: I8, n_seeds: int
+    demand: I8, n_tasks: I8, work: F8, exclusive: Mask, shapes: I8, count: I8, n_seeds: int
 ) -> F8:
-    """Measure the work of stages by several valid weights, each lifted from another stage."""
+    """Compute the work of stages by several valid weights, each lifted from another stage."""
     n_stages, n_shapes = work.shape[0], count.shape[0]
     by_work = np.argsort(-work, kind="mergesort")
     order = np.empty(n_stages, np.int64)
@@ -264,13 +264,16 @@ def lifted_energy(
         order[0] = by_work[i]
         order[1 : i + 1] = by_work[:i]
         order[i + 1 :] = by_work[i + 1 :]
-        weight = lift(order, demand, most, apart, shapes[0])
-        at_once = 0.0
+        weight = lift(order, demand, n_tasks, exclusive, shapes[0])
+        total_weight = 0.0
         for h in range(n_shapes):
-            z = 1.0
+            max_weight = 1.0
             if 0 < h < 4:
-                z = min(z, heaviest(shapes[h], everything, n_stages, demand, most, weight, apart))
-            at_once += count[h] * z
+                max_weight = min(
+                    max_weight,
+                    heaviest(shapes[h], everything, n_stages, demand, n_tasks, weight, exclusive),
+                )
+            total_weight += count[h] * max_weight
         for s in range(n_stages):
-            energy[i, s] = weight[s] * work[s] / at_once
+            energy[i, s] = weight[s] * work[s] / total_weight
     return energy

@@ -1,6 +1,6 @@
-"""How much time must pass between stages of a DAG: the loops behind ``tight_lb``.
+"""Minimum gaps between stages of a DAG: the loops behind ``tight_lb``.
 
-Within a part of a job's order, stages are numbered from 1 by their place; 0 stands for the begin
+Within a part of a job's order, stages are numbered from 1 by their position; 0 stands for the begin
 and g + 1 for the end. Two tables over pairs of stages are built together:
 
 - ``gap[t, s]``: the least time from the last end of t to the first begin of s; -1 unless all
@@ -18,14 +18,14 @@ from sim.base.jit import jit
 from sim.bounds.kernels.bounds import lifted_energy
 
 N_SEEDS = 24
-"""How many packings of a part's stages are looked at
+"""Number of packings of a part's stages that are tried
 (`sim.bounds.kernels.bounds.lifted_energy`)."""
 
-MOST_NESTED = 40
+MAX_NESTED = 40
 """In parts of more stages than this, only gaps from the begin or to the end are closed by work."""
 
-MOST_STAGES = 400
-"""Parts of more stages than this are not looked at pair by pair."""
+MAX_STAGES = 400
+"""Limit of stages of a part for pair-by-pair bounds."""
 
 
 @jit
@@ -44,7 +44,7 @@ def part_bounds(
     shapes: I8,
     count: I8,
 ) -> F8:
-    """Bound how long each part takes."""
+    """Bound the duration of each part from below."""
     place = np.empty(order.shape[0], np.int64)
     for i in range(order.shape[0]):
         place[order[i]] = i
@@ -56,7 +56,7 @@ def part_bounds(
         if g == 1:
             out[p] = stage_whole[rows[0]]
             continue
-        if g > MOST_STAGES:
+        if g > MAX_STAGES:
             continue
         n_tasks = np.zeros(g, np.int64)
         for i in range(g):
@@ -76,9 +76,9 @@ def part_bounds(
                     child[n] = place[edge_child[e]] - first
                     kind[n] = edge_kind[e]
                     n += 1
-        apart = waits_for_all(child0, child, kind, n_tasks)
+        exclusive = waits_for_all(child0, child, kind, n_tasks)
         lifted = lifted_energy(
-            demand[rows], n_tasks, stage_work[rows], apart, shapes, count, N_SEEDS
+            demand[rows], n_tasks, stage_work[rows], exclusive, shapes, count, N_SEEDS
         )
         n_resources = load.shape[1]
         energy = np.zeros((g + 2, n_resources + lifted.shape[0]), np.float64)
@@ -95,25 +95,25 @@ def part_bounds(
 def waits_for_all(child0: I8, child: I8, kind: I8, n_tasks: I8) -> Mask:
     """Find the pairs of stages of which one waits for all of the other."""
     g = n_tasks.shape[0]
-    every = np.zeros((g, g), np.bool_)  # all tasks of the column wait for all of the row
-    some = np.zeros((g, g), np.bool_)  # all tasks of the column wait for one of the row
+    all_wait = np.zeros((g, g), np.bool_)  # all tasks of the column wait for all of the row
+    some_wait = np.zeros((g, g), np.bool_)  # all tasks of the column wait for one of the row
     for t in range(g - 1, -1, -1):
-        some[t, t] = True
+        some_wait[t, t] = True
         for e in range(child0[t], child0[t + 1]):
             c = child[e]
             for s in range(c, g):
                 if kind[e] == 0:
-                    every[t, s] |= some[c, s]
+                    all_wait[t, s] |= some_wait[c, s]
                 elif n_tasks[c] >= n_tasks[t]:
-                    every[t, s] |= every[c, s]
+                    all_wait[t, s] |= all_wait[c, s]
                 if kind[e] == 1 and n_tasks[c] <= n_tasks[t]:
-                    some[t, s] |= some[c, s]
+                    some_wait[t, s] |= some_wait[c, s]
         for s in range(t + 1, g):
-            some[t, s] |= every[t, s]
+            some_wait[t, s] |= all_wait[t, s]
     for t in range(g):
         for s in range(t):
-            every[t, s] = every[s, t]
-    return every
+            all_wait[t, s] = all_wait[s, t]
+    return all_wait
 
 
 @jit
@@ -122,10 +122,10 @@ def close_gaps(
 ) -> float:
     """Fill ``gap`` and ``lead``; return the gap from the begin to the end.
 
-    Pairs are taken from the last stage backwards, so that what lies between two stages is closed
+    Pairs are taken from the last stage backwards, so that all gaps between two stages are closed
     before the pair is. With B the stages between t and s, which all wait for t and s for them,
-    and any subset A of B: gap[t, s] is at least min over A of gap[t, .] + the work of A over what
-    can be done at once + min over A of gap[., s]. The subsets that matter are those of all stages
+    and any subset A of B: gap[t, s] is at least min over A of gap[t, .] + the work of A over the
+    parallel capacity + min over A of gap[., s]. The subsets that matter are those of all stages
     with a gap from t and a gap to s of at least some values.
     """
     g = n_tasks.shape[0]
@@ -163,7 +163,7 @@ def close_gaps(
                     if gap[c, s] >= 0:
                         between[n], head[n], tail[n] = c, gap[t, c], gap[c, s]
                         n += 1
-            if n > 1 and (g <= MOST_NESTED or t == 0 or s == end):
+            if n > 1 and (g <= MAX_NESTED or t == 0 or s == end):
                 gap[t, s] = by_work(gap[t, s], between[:n], head[:n], tail[:n], energy)
         if t == 0:
             break
@@ -182,8 +182,8 @@ def close_gaps(
 
 
 @jit
-def by_work(least: float, between: I8, head: F8, tail: F8, energy: F8) -> float:
-    """Raise a gap to head + work + tail of the best subset of what lies between."""
+def by_work(gap: float, between: I8, head: F8, tail: F8, energy: F8) -> float:
+    """Raise a gap to head + work + tail of the best subset of the stages between."""
     n, n_measures = between.shape[0], energy.shape[1]
     by_tail = np.argsort(-tail, kind="mergesort")
     used = np.empty(n_measures, np.float64)
@@ -194,9 +194,9 @@ def by_work(least: float, between: I8, head: F8, tail: F8, energy: F8) -> float:
             c = by_tail[j]
             if head[c] < begin:
                 continue
-            most = 0.0
+            max_used = 0.0
             for k in range(n_measures):
                 used[k] += energy[between[c], k]
-                most = max(most, used[k])
-            least = max(least, begin + most + tail[c])
-    return least
+                max_used = max(max_used, used[k])
+            gap = max(gap, begin + max_used + tail[c])
+    return gap

@@ -71,7 +71,7 @@ def test_the_latest_of_what_jobs_need_alone_and_of_what_the_cluster_can_do_count
 
 def test_jobs_that_wait_for_others_are_refused():
     jobs = [job(0, ([4], 1, 0.1, [])), {**job(0, ([4], 1, 0.1, [])), "input_mode": "poll"}]
-    with pytest.raises(sim.InputError, match="jobs that come when they are said to"):
+    with pytest.raises(sim.InputError, match="jobs with known submission times"):
         mean_jct_bound(sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, mem=1))
 
 

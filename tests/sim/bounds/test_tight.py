@@ -138,7 +138,7 @@ def test_a_resource_that_may_be_overbooked_packs_like_a_fluid():
     v = workload(stage("a", [5] * 2, disk=6))
     assert tight(v, sim.Cluster.machines(1, **shape)) == 10
     assert tight(v, sim.Cluster.machines(1, **shape, fungible=["disk"])) == 6
-    with pytest.raises(sim.InputError, match="knows no overbooking, and disk may be overbooked"):
+    with pytest.raises(sim.InputError, match="does not support overbooking, and disk may"):
         optimum(v, sim.Cluster.machines(1, **shape, fungible=["disk"]))
     only = sim.Cluster.machines(2, disk=10, fungible=["disk"])
     assert tight(v, only) == 5

@@ -35,7 +35,7 @@ def test_kinds_come_one_after_the_other():
     assert c.classes == ("a", "b", "")
     assert c.machine_class.tolist() == [0] * 9 + [1] + [2] * 10
     assert c.capacity[[0, 6, 9, 10]].tolist() == [[8, 32, 2], [8, 64, 2], [16, 0, 0], [4, 16, 0]]
-    assert c.describe() == "20 machines that differ, cpu 128, mem 544, gpu 18 in all"
+    assert c.describe() == "20 machines of several kinds, cpu 128, mem 544, gpu 18 in total"
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_what_may_run_where_are_bits():
 
 
 def test_what_fits_nowhere_is_refused():
-    assert "neither a part of one gpu nor whole ones" in refused(one(gpu=1.5))
+    assert "neither a part of one gpu nor a whole number" in refused(one(gpu=1.5))
     assert "the largest machine that it may run on (b) has 16" in refused(one(cpu=17, runs_on="b"))
     assert "the largest machine that it may run on (b) has 0" in refused(one(gpu=1, runs_on="b"))
     text = refused(one(runs_on="c|d"))
     assert "no machine of the class" in text
-    assert "class c|d alone, of which the cluster has none; its classes: a, b" in text
+    assert "class c|d, of which the cluster has none; its classes: a, b" in text
     assert "gang with devices" in refused({**one(gpu=0.5), "min_tasks": 1})
     like = sim.Cluster.machines(2, cpu=9)
     with pytest.raises(InputError, match="its classes: none"):
@@ -70,17 +70,20 @@ def test_what_fits_nowhere_is_refused():
 @pytest.mark.parametrize(
     ("kinds", "text"),
     [
-        ([], "a list of kinds"),
-        ("T4", "a list of kinds"),
+        ([], "several kinds are a list"),
+        ("T4", "several kinds are a list"),
         ([3], "kind 0 of the machines must be a mapping"),
         ([{"class": "a"}], "has no resource"),
         ([{"cpu": 0}], "cpu"),
         ([{"cpu": 1, "count": 1.5}], "count"),
-        ([{"cpu": 1, "class": "a|b"}], "no '|' in its name"),
+        ([{"cpu": 1, "class": "a|b"}], "must not contain '|'"),
         ([{"cpu": 1, "devices": {"gpu": 0.5}}], "0 to 62 whole gpu"),
         ([{"cpu": 1, "devices": {"gpu": 63}}], "0 to 62 whole gpu"),
-        ([{"cpu": 1, "devices": {"gpu": 1, "nic": 1}}], "one resource comes in devices"),
-        ([{"cpu": 1, "class": f"c{i}"} for i in range(64)], "64 classes of machines; at most 63"),
+        ([{"cpu": 1, "devices": {"gpu": 1, "nic": 1}}], "only one resource may come in devices"),
+        (
+            [{"cpu": 1, "class": f"c{i}"} for i in range(64)],
+            "64 classes of machines are too many; at most 63",
+        ),
     ],
 )
 def test_kinds_that_are_none_are_refused(kinds, text):

@@ -43,7 +43,7 @@ def test_a_demand_that_no_one_machine_has_whole():
     check_fits(jobs({"cpu": 8, "mem": 1}, {"cpu": 1, "mem": 8}), mixed)
     rule, text = broken(jobs({"cpu": 8, "mem": 8}), mixed)
     assert rule == "demand too large"
-    assert "no one machine" in text
+    assert "no single machine" in text
 
 
 def test_a_resource_that_the_cluster_lacks():

@@ -5,7 +5,7 @@ import pytest
 
 import policies
 import sim
-from sim.cluster.load import STEADY, count_for_load, offered_load, stretch_to_load
+from sim.cluster.load import MAX_STEADY_LOAD, count_for_load, offered_load, stretch_to_load
 from sim.workload.inflow import Inflow
 
 ONE = sim.Cluster.machines(1, cpu=1)
@@ -54,10 +54,10 @@ def test_the_load_is_what_a_fluid_has_in_use(rate, load):
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
 def test_beyond_steady_it_is_in_proportion(rate):
     inflow = arriving(rate)
-    n = count_for_load(inflow, ONE, STEADY)
-    assert count_for_load(inflow, ONE, 3 * STEADY) == pytest.approx(n / 3)
+    n = count_for_load(inflow, ONE, MAX_STEADY_LOAD)
+    assert count_for_load(inflow, ONE, 3 * MAX_STEADY_LOAD) == pytest.approx(n / 3)
     third = offered_load(inflow, sim.Cluster.machines(n / 3, cpu=1))["cpu"]
-    assert third == pytest.approx(3 * STEADY)
+    assert third == pytest.approx(3 * MAX_STEADY_LOAD)
 
 
 def test_what_comes_too_late_does_not_count():

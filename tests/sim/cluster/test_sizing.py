@@ -3,7 +3,7 @@ import pytest
 
 import sim
 from sim.cluster.load import offered_load
-from sim.cluster.sizing import full_count, queue_shares, single, stage_demands, times
+from sim.cluster.sizing import full_count, queue_shares, scale_cluster, stage_demands, unit_cluster
 from sim.workload.paths import submit_span_s
 
 
@@ -24,7 +24,7 @@ def poisson(n=500, seed=0):
 
 
 def size_cluster(w, shape, load=0.8, fraction=1.0, *, tails=False):
-    return times(single(shape), fraction * full_count(w, shape, load, tails=tails))
+    return scale_cluster(unit_cluster(shape), fraction * full_count(w, shape, load, tails=tails))
 
 
 def test_slots_bring_the_wished_load():

@@ -116,9 +116,9 @@ def test_on_machines_that_one_gives_way_whose_work_is_youngest():
 def test_gangs_and_other_fits_can_not_evict():
     w = sim.Workload.from_jobs([{**job(0, 1), "stages": [_cpu(1.0)]}])
     cluster = sim.Cluster.machines(2, cpu=1)
-    with pytest.raises(PolicyError, match="needs the fit strict"):
+    with pytest.raises(PolicyError, match="needs fit=strict"):
         sim.simulate(w, cluster, Tokens([1], fit=1))
-    with pytest.raises(PolicyError, match="and gangs"):
+    with pytest.raises(PolicyError, match="and gang jobs"):
         run([job(0, 1, 1, min_tasks=2)], 2, [1])
 
 

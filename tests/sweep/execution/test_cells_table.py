@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from sim.cluster.load import FACTS
+from sim.cluster.load import CLUSTER_COLUMNS
 from sweep.execution import cells_table
 from sweep.store import folder as folder_module
 from sweep.store.folder import SweepFolder
@@ -98,8 +98,8 @@ def test_a_row_says_what_its_cluster_came_to(fake: Command) -> None:
     assert stretched["arrival_scale"] > 1.0
     again = fake("policy=fifo,las", "capacity=0.5,1.0", "cluster.count=6", "cluster.load=null,0.4")
     assert again.rows[0]["status"] == "cached"
-    facts = [{name: row[name] for name in FACTS} for row in again.rows]
-    assert facts == [{name: row[name] for name in FACTS} for row in ran.rows]
+    facts = [{name: row[name] for name in CLUSTER_COLUMNS} for row in again.rows]
+    assert facts == [{name: row[name] for name in CLUSTER_COLUMNS} for row in ran.rows]
 
 
 def test_swept_columns_are_typed(fake: Command) -> None:

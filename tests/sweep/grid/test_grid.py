@@ -174,7 +174,7 @@ def test_a_users_module_that_can_not_be_imported(tmp_path: Path, trace: list[str
         ("cluster.load=high", "must be a number"),
         ("cluster.load=0", r"cluster\.load must be a number above 0"),
         ("cluster.count=1.5", "must be a whole number"),
-        ("cluster.count=2000000000", "2,000,000,000 slots is not simulated, 1,000,000,000 are"),
+        ("cluster.count=2000000000", "2,000,000,000 slots is too large; at most 1,000,000,000"),
         ("cluster.shape=pool", r"cluster\.shape must be slots"),
         ("cluster.shape={cpu:-1}", r"cluster\.shape\.cpu must be a number above 0"),
         ("cluster.queues.mode=sharp", r"unknown cluster\.queues\.mode 'sharp'"),
