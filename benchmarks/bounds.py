@@ -1,9 +1,9 @@
 """Speed and strength of the lower bounds.
 
 Run as ``python -m benchmarks.bounds [--dags N] [--jobs N] [--effort S]``. Speed: all bounds of
-production-like DAGs, from a loaded workload, on one core. Strength: of the way from NewLB to the
-optimum of small jobs (CP-SAT; where that is not proven, to the best schedule it found), how much
-``tight_lb`` goes. Jobs for which NewLB is the optimum are left out.
+production-like DAGs, from a loaded workload, on one core. Strength: the part of the gap between
+NewLB and the optimum of small jobs (CP-SAT; where that is not proven, the best schedule it found)
+that ``tight_lb`` closes. Jobs for which NewLB is the optimum are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ONE = {"cpu": 1, "mem": 1, "disk": 1, "net": 1}
 
 
 def main() -> int:
-    """Measure both."""
+    """Measure speed and strength."""
     args = asked(__doc__, dags=10_000, jobs=300, effort=3.0)
     rows = speed(args.dags)
     rows += strength("random small jobs", random_jobs(args.jobs), args.effort)
@@ -40,9 +40,9 @@ def speed(n_dags: int) -> list[Row]:
     columns = w.columns
     seconds = [cpu_seconds(lambda: bound_arrays(columns, cluster, tight=True)) for _ in range(3)]
     paper = [cpu_seconds(lambda: bound_arrays(columns, cluster)) for _ in range(3)]
-    what = f"{n_dags:,} DAGs, {w.n_stages:,} stages, {w.n_tasks:,} tasks: "
+    label = f"{n_dags:,} DAGs, {w.n_stages:,} stages, {w.n_tasks:,} tasks: "
     return [
-        row(what + "all bounds", seconds, "s", at_most=60.0),
+        row(label + "all bounds", seconds, "s", at_most=60.0),
         row("those of the paper alone", paper, "s"),
     ]
 
@@ -71,41 +71,43 @@ def production_jobs(n: int) -> list[tuple[sim.Workload, sim.Cluster]]:
 
 
 def strength(name: str, jobs: list[tuple[sim.Workload, sim.Cluster]], effort: float) -> list[Row]:
-    """Measure how far from NewLB to the optimum ``tight_lb`` goes."""
-    found = []
+    """Measure the part of the gap from NewLB to the optimum that ``tight_lb`` closes."""
+    results = []
     for w, cluster in jobs:
         bound = bound_arrays(w.columns, cluster, tight=True)
         lower, upper = optimum(w, cluster, effort=effort)
         new, tight = float(bound["new_lb"][0]), float(bound["tight_lb"][0])
         if tight > upper * (1 + 1e-9):
             raise AssertionError(f"tight_lb {tight} is above a schedule of {upper}: {w.digest}")
-        found.append((new, tight, lower, upper))
-    new, tight, lower, upper = np.array(found).T
+        results.append((new, tight, lower, upper))
+    new, tight, lower, upper = np.array(results).T
     proven = upper <= lower * (1 + 1e-6)
     left = (upper > new * (1 + 1e-9)) & np.isfinite(upper)
     closed = (tight - new)[left] / (upper - new)[left]
-    of = f"{name}: "
+    prefix = f"{name}: "
     return [
-        row(of + "jobs", float(len(found)), ""),
-        row(of + "optimum proven", percent(proven), "% of jobs"),
-        row(of + "NewLB is the optimum", percent(~left), "% of jobs"),
-        row(of + "tight_lb is the optimum", percent(tight >= upper * (1 - 1e-9)), "% of jobs"),
-        row(of + "closed, p25", 100 * float(np.quantile(closed, 0.25)), "% of the way"),
-        row(of + "closed, median", 100 * float(np.median(closed)), "% of the way", at_least=33.3),
-        row(of + "closed, p75", 100 * float(np.quantile(closed, 0.75)), "% of the way"),
-        row(of + "optimum over NewLB, median of the rest", ratio(upper, new, left), ""),
-        row(of + "optimum over tight_lb, median of the rest", ratio(upper, tight, left), ""),
+        row(prefix + "jobs", float(len(results)), ""),
+        row(prefix + "optimum proven", percent(proven), "% of jobs"),
+        row(prefix + "NewLB is the optimum", percent(~left), "% of jobs"),
+        row(prefix + "tight_lb is the optimum", percent(tight >= upper * (1 - 1e-9)), "% of jobs"),
+        row(prefix + "closed, p25", 100 * float(np.quantile(closed, 0.25)), "% of the way"),
+        row(
+            prefix + "closed, median", 100 * float(np.median(closed)), "% of the way", at_least=33.3
+        ),
+        row(prefix + "closed, p75", 100 * float(np.quantile(closed, 0.75)), "% of the way"),
+        row(prefix + "optimum over NewLB, median of the rest", ratio(upper, new, left), ""),
+        row(prefix + "optimum over tight_lb, median of the rest", ratio(upper, tight, left), ""),
     ]
 
 
-def percent(which: NDArray[np.bool_]) -> float:
-    return 100 * float(which.mean())
+def percent(selected: NDArray[np.bool_]) -> float:
+    return 100 * float(selected.mean())
 
 
 def ratio(
-    above: NDArray[np.float64], below: NDArray[np.float64], where: NDArray[np.bool_]
+    numerator: NDArray[np.float64], denominator: NDArray[np.float64], selected: NDArray[np.bool_]
 ) -> float:
-    return float(np.median(above[where] / below[where]))
+    return float(np.median(numerator[selected] / denominator[selected]))
 
 
 if __name__ == "__main__":

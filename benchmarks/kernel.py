@@ -1,8 +1,8 @@
-"""The kernel on a pool of slots: task completions a second, beside other simulators.
+"""The kernel on a pool of slots: task completions a second, compared with other simulators.
 
 Run as ``python -m benchmarks.kernel``. All on one core, in one run. A rate is of whole calls of
 `sim.simulate` on a loaded workload and of CPU seconds, the median of five; a ratio compares two
-that ran one after the other.
+runs, one after the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sim import Workload
 SLOTS, N_TASKS, TIMES = 1000, 1_000_000, 5
 WIDE, NARROW = (70, 80), (1, 5)
 POLICIES = ("fifo", "sjf", "las", "srpt")
-OF_CPP = {"fifo": 0.9, "las": 0.65}
+MIN_CPP_RATIO = {"fifo": 0.9, "las": 0.65}
 LAS_ON_NARROW = {"first_threshold_s": 50.0}  # the paper's first threshold is above most such jobs
 
 MEMORY = """
@@ -65,7 +65,7 @@ FIRSTS = {
     "machines, skipping": (MACHINES, "'fifo', fit='skip'", 25),
     "DAGPS, overbooking": (MACHINES, "'dagps'", 40),
 }
-"""Cluster, policy, and the CPU seconds that a first answer from an empty cache may take."""
+"""Cluster, policy, and the CPU-second budget of a first answer from an empty cache."""
 
 
 class Demotions:
@@ -86,7 +86,7 @@ class Demotions:
 
 
 def main() -> int:
-    """Measure, and print what was wanted beside it."""
+    """Measure, and print the targets beside the results."""
     _ours(pool_jobs(1000, WIDE, 0.95), policies.build("fifo"))()  # compiles
     return show("kernel", rates() + against_cpp() + against_others() + footprint())
 
@@ -94,7 +94,7 @@ def main() -> int:
 def rates() -> list[Row]:
     """Completions a second by policy, load and width of the jobs."""
     rows = []
-    for label, widths, load, wanted in (
+    for label, widths, load, target in (
         ("load 0.95", WIDE, 0.95, 5.0),
         ("load 1.5", WIDE, 1.5, 5.0),
         ("1 to 5 tasks a job, load 0.95", NARROW, 0.95, 1.0),
@@ -106,13 +106,13 @@ def rates() -> list[Row]:
         seconds = rounds({name: _ours(w, policy) for name, policy in built.items()}, TIMES)
         for name in POLICIES:
             rate = [w.n_tasks / s / 1e6 for s in seconds[name]]
-            rows.append(row(f"{name}, {label}", rate, "M tasks/s", at_least=wanted))
+            rows.append(row(f"{name}, {label}", rate, "M tasks/s", at_least=target))
         rows.append(_demoted(w, las, label))
     return rows
 
 
 def against_cpp() -> list[Row]:
-    """Compare with a heap of free slots in C++, which knows one order and keeps no records."""
+    """Compare with a heap of free slots in C++, which has one order and keeps no records."""
     with scratch() as folder:
         cpp = references.build_free_slots(Path(folder))
         if cpp is None:
@@ -125,11 +125,11 @@ def against_cpp() -> list[Row]:
             for run in runs.values():
                 run()
             seconds = rounds(runs, TIMES)
-            for name, wanted in OF_CPP.items():
+            for name, target in MIN_CPP_RATIO.items():
                 both = zip(seconds["cpp"], seconds[name], strict=True)
-                ratio = [theirs / ours for theirs, ours in both]
-                what = f"{name}, times a C++ heap of free slots, {label}"
-                rows.append(row(what, ratio, "×", at_least=wanted))
+                ratio = [reference_s / ours_s for reference_s, ours_s in both]
+                title = f"{name}, times a C++ heap of free slots, {label}"
+                rows.append(row(title, ratio, "×", at_least=target))
         return rows
 
 
@@ -156,14 +156,14 @@ def against_others() -> list[Row]:
                     "loop": lambda w=w: references.event_loop(w, SLOTS)[0],
                     "free": lambda w=w: references.free_slots(w, SLOTS)[0],
                     "simpy": lambda w=common: references.with_simpy(w, SLOTS)[0],
-                    "accasim": lambda w=small, at=folder: with_accasim(w, at),
+                    "accasim": lambda w=small, path=folder: with_accasim(w, path),
                 },
                 3,
             )
         seconds["bare accasim"] = accasim[-3:]
         n_tasks = {"simpy": common.n_tasks, "accasim": small.n_tasks}
         n_tasks["bare accasim"] = small.n_tasks
-        for other, what, wanted in (
+        for other, title, target in (
             ("loop", "times a bare heapq event loop", 3.5),
             ("free", "times a heapq of free slots, which is no simulator", None),
             ("simpy", "times SimPy (20,000 tasks)", 50),
@@ -172,29 +172,29 @@ def against_others() -> list[Row]:
         ):
             n = n_tasks.get(other, w.n_tasks)
             ratio = [
-                (w.n_tasks / ours) / (n / theirs)
-                for ours, theirs in zip(seconds["ours"], seconds[other], strict=True)
+                (w.n_tasks / ours_s) / (n / reference_s)
+                for ours_s, reference_s in zip(seconds["ours"], seconds[other], strict=True)
             ]
-            rows.append(row(f"{what}, {label}", ratio, "×", at_least=wanted))
+            rows.append(row(f"{title}, {label}", ratio, "×", at_least=target))
     return rows
 
 
 def footprint() -> list[Row]:
     """Peak memory beyond the loaded workload, and compiling cold and loading warm."""
     rows = []
-    for label, widths, wanted in (("", WIDE, 64), (", 1 to 5 tasks a job", NARROW, None)):
+    for label, widths, target in (("", WIDE, 64), (", 1 to 5 tasks a job", NARROW, None)):
         for record in ("jobs", "tasks"):
             used = child(MEMORY.format(widths=widths, record=record))["bytes"]
-            what = f"peak memory beyond the workload, record={record}{label}"
-            rows.append(row(what, used, "B/task", at_most=wanted))
-    for what, (cluster, policy, wanted) in FIRSTS.items():
+            case = f"peak memory beyond the workload, record={record}{label}"
+            rows.append(row(case, used, "B/task", at_most=target))
+    for case, (cluster, policy, target) in FIRSTS.items():
         code = FIRST.format(cluster=cluster, policy=policy)
         with scratch() as folder:
             cold = child(code, NUMBA_CACHE_DIR=folder)
             warm = [child(code, NUMBA_CACHE_DIR=folder) for _ in range(TIMES)]
-        first = f"first simulate, {what}"
+        first = f"first simulate, {case}"
         rows += [
-            row(f"{first}, compiling: CPU", cold["cpu"], "s", at_most=wanted),
+            row(f"{first}, compiling: CPU", cold["cpu"], "s", at_most=target),
             row(f"{first}, compiling: wall", cold["wall"], "s"),
             row(f"{first}, compiled: CPU", [w["cpu"] for w in warm], "s", at_most=0.5),
             row(f"{first}, compiled: wall", [w["wall"] for w in warm], "s"),
@@ -208,7 +208,7 @@ def _ours(w: Workload, policy: Any) -> Callable[[], float]:
 
 
 def _demoted(w: Workload, las: Any, label: str) -> Row:
-    """Count the jobs that LAS moved; without any it would be another FIFO."""
+    """Count the jobs that LAS demoted; without any it would be another FIFO."""
     spy = Demotions(las)
     sim.simulate(w, sim.Cluster.slots(SLOTS), spy)
     moved = float(np.mean(spy.plan.jobs["queue"] > 0))
@@ -219,17 +219,17 @@ def _demoted(w: Workload, las: Any, label: str) -> Row:
 
 def _check_same_schedules(common: Workload, small: Workload) -> None:
     """Raise AssertionError unless every simulator finds the same mean completion time."""
-    for w, others in (
+    for w, simulators in (
         (common, (references.event_loop, references.free_slots, references.with_simpy)),
         (small, (_accasim,)),
     ):
         result = sim.simulate(w, sim.Cluster.slots(SLOTS), policies.build("fifo"), record="jobs")
-        ours = float(np.mean(result.job_finish - w.columns.job_submit))
-        for other in others:
-            theirs = other(w, SLOTS)[1]
-            if not np.isclose(ours, theirs, rtol=1e-9):
+        ours_s = float(np.mean(result.job_finish - w.columns.job_submit))
+        for other in simulators:
+            reference_s = other(w, SLOTS)[1]
+            if not np.isclose(ours_s, reference_s, rtol=1e-9):
                 name = other.__name__
-                raise AssertionError(f"mean JCT {ours} s, but {theirs} s by {name}: not the same")
+                raise AssertionError(f"mean JCT {ours_s} s, but {reference_s} s by {name}")
 
 
 def _accasim(w: Workload, slots: int) -> references.Timed:

@@ -15,7 +15,7 @@ import sim
 from benchmarks.common import rounds, row, run_seconds, show
 from benchmarks.worlds import machine_jobs
 
-WANTED = {("strict", 0.8): 2.0, ("pack", 0.8): 1.0}
+TARGETS = {("strict", 0.8): 2.0, ("pack", 0.8): 1.0}
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
             inside = float(jct.sum() / np.nanmax(result.job_finish))
             label = f"{fit}, load {load:g} ({inside:.0f} jobs in the system)"
             rate = [w.n_tasks / s / 1e6 for s in seconds]
-            rows.append(row(label, rate, "M placements/s", at_least=WANTED.get((fit, load))))
+            rows.append(row(label, rate, "M placements/s", at_least=TARGETS.get((fit, load))))
     return show("machines", rows)
 
 

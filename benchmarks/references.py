@@ -1,4 +1,4 @@
-"""First come, first served on a pool of slots, as others would write it.
+"""Reference implementations of first come, first served on a pool of slots.
 
 Seconds are of CPU.
 """
@@ -35,7 +35,7 @@ def event_loop(workload: Workload, slots: int) -> Timed:
     """Return (seconds, mean JCT) of a bare event loop on ``heapq``, written for speed.
 
     A heap of ends, a queue of jobs, and where one task ends and another waits, one replacement
-    at the top of the heap. It knows no dependencies, no other order, and keeps no records.
+    at the top of the heap. It supports no dependencies, no other order, and keeps no records.
     """
     columns = workload.columns
     durations = columns.task_duration.tolist()
@@ -79,8 +79,8 @@ def event_loop(workload: Workload, slots: int) -> Timed:
 def free_slots(workload: Workload, slots: int) -> Timed:
     """Return (seconds, mean JCT) without any events: each task takes the slot that is free first.
 
-    That is all that first come, first served needs where nothing depends on anything. It is no
-    simulator, but no loop in Python is faster.
+    First come, first served needs no more where nothing depends on anything. It is no simulator,
+    but no loop in Python is faster.
     """
     columns = workload.columns
     durations = columns.task_duration.tolist()
@@ -103,7 +103,7 @@ def free_slots(workload: Workload, slots: int) -> Timed:
 
 
 def build_free_slots(folder: Path) -> Callable[[Workload, int], Timed] | None:
-    """Compile `free_slots` as C++ has it, with ``g++ -O2``; None where there is no compiler."""
+    """Compile `free_slots` in C++ with ``g++ -O2``; None without a compiler."""
     compiler = shutil.which("g++")
     if compiler is None:
         return None
@@ -155,9 +155,9 @@ def with_simpy(workload: Workload, slots: int) -> Timed:
 def with_accasim(workload: Workload, slots: int, folder: Path) -> tuple[float, float, float]:
     """Return (seconds, mean JCT, seconds of simulating) of AccaSim's FIFO and first fit.
 
-    It knows whole seconds only. All its slots are one node, which it finds fastest. It writes its
-    schedule, as it does unless told otherwise, in processes of their own; the first number counts
-    them, the last one does not.
+    It supports whole seconds only. All its slots are one node, which it searches fastest. It writes
+    its schedule, its default, in separate processes; the first number counts them, the last one
+    does not.
     """
     for name in ("Mapping", "MutableMapping", "Sequence", "Iterable", "Callable", "Hashable"):
         setattr(collections, name, getattr(collections.abc, name))  # gone since Python 3.10
@@ -188,7 +188,7 @@ def with_accasim(workload: Workload, slots: int, folder: Path) -> tuple[float, f
             }
         )
     )
-    begin = _cpu_of_all()
+    begin = _cpu_with_children()
     simulating = time.thread_time()
     simulator = Simulator(
         str(trace),
@@ -204,7 +204,7 @@ def with_accasim(workload: Workload, slots: int, folder: Path) -> tuple[float, f
     )
     simulator.start_simulation(system_status=False, system_utilization=False)
     simulating = time.thread_time() - simulating
-    seconds = _cpu_of_all() - begin
+    seconds = _cpu_with_children() - begin
     ends = np.zeros(len(submits))
     for path in (folder / "out").glob("sched-*"):
         for line in path.read_text().splitlines():
@@ -216,7 +216,9 @@ def with_accasim(workload: Workload, slots: int, folder: Path) -> tuple[float, f
     return seconds, float(np.mean(finish - columns.job_submit)), simulating
 
 
-def _cpu_of_all() -> float:
+def _cpu_with_children() -> float:
     """Return the CPU seconds of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    used = [
+        resource.getrusage(target) for target in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)

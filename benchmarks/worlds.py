@@ -1,4 +1,4 @@
-"""The workloads and DAGs that several benchmarks measure on."""
+"""Workloads and DAGs that several benchmarks share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pool_jobs(
     """Make jobs of one stage whose lognormal tasks offer `load` to a pool of `slots`.
 
     Widths are uniform between the two of `widths`; `whole` rounds all times to seconds, for
-    simulators that know no others.
+    simulators that support no others.
     """
     rng = np.random.default_rng(0)
     mean = sum(widths) / 2
@@ -49,7 +49,7 @@ def workload(
     """Build a workload of jobs of one stage each, with its kernel columns ready."""
     n = len(submit)
     rows = np.arange(n, dtype=np.int32)
-    made = Workload.from_tables(
+    result = Workload.from_tables(
         jobs=pa.table({"job_id": [f"j{i}" for i in range(n)], "submit_s": submit}),
         stages=pa.table(
             {"job": rows, "name": ["s"] * n, "n_tasks": width}
@@ -57,8 +57,8 @@ def workload(
         ),
         tasks=pa.table({"stage": np.repeat(rows, width), "duration_s": duration}),
     )
-    _ = made.columns
-    return made
+    _ = result.columns
+    return result
 
 
 def paper_dags(n_jobs: int) -> Graphs:

@@ -47,7 +47,7 @@ def assert_same(placement, result):
 @pytest.mark.parametrize("checked", [(*RIGID, *FUNGIBLE), RIGID])
 def test_a_list_run_equals_the_simulator(seed, checked):
     """Same begins, ends and machines to the bit, whether or not resources are overbooked."""
-    workload, cluster = small_job(seed, most_tasks=40)
+    workload, cluster = small_job(seed, max_tasks=40)
     cluster = shared(workload, cluster)
     dag, runner = lists(workload, cluster)
     for name, key in zip(LISTS, list_keys(dag), strict=True):
@@ -61,7 +61,7 @@ def test_a_list_run_equals_the_simulator(seed, checked):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_packing_machines_equal_tetris(seed):
-    workload, cluster = small_job(seed, most_tasks=40)
+    workload, cluster = small_job(seed, max_tasks=40)
     dag, runner = lists(workload, cluster)
     result = sim.simulate(workload, cluster, policies.build("tetris"), record="tasks")
     placement = runner.run(np.arange(len(dag.order)), np.ones(len(AMOUNT), bool), packs=True)
@@ -99,7 +99,7 @@ def one_stage_a_task(workload):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_any_order_of_tasks_is_followed_over_both_kinds_of_edges(seed):
-    workload, cluster = small_job(seed, most_tasks=25)
+    workload, cluster = small_job(seed, max_tasks=25)
     cluster = shared(workload, cluster)
     _, runner = lists(workload, cluster)
     split = one_stage_a_task(workload)
@@ -150,7 +150,7 @@ def test_overbooking_shortens_a_schedule_unless_candidates_are_the_papers():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_schedule_is_never_longer_than_the_papers_or_a_list(seed):
-    workload, cluster = small_job(seed, most_tasks=40)
+    workload, cluster = small_job(seed, max_tasks=40)
     papers = build_schedule(workload, cluster, candidates="paper").makespan_s
     for variant in (cluster, shared(workload, cluster)):
         schedule = build_schedule(workload, variant)
@@ -174,7 +174,7 @@ def test_a_schedule_is_never_longer_than_the_papers_or_a_list(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_a_single_job_follows_its_list_and_no_other_list_is_shorter(seed):
     """Each stage has one task, so that profiles of stages are true."""
-    workload, cluster = small_job(seed, most_tasks=25)
+    workload, cluster = small_job(seed, max_tasks=25)
     workload = one_stage_a_task(workload)
     for variant in (cluster, shared(workload, cluster)):
         demand, capacity = demand_quanta(workload.columns, variant)

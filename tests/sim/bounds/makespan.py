@@ -19,8 +19,8 @@ def makespan_bound(workload: sim.Workload, cluster: sim.Cluster) -> float:
     columns = workload.columns
     submit = columns.job_submit - columns.job_submit[0]
     bound = float((submit + bound_arrays(columns, cluster)["new_lb"]).max())
-    held = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
-    work = np.add.reduceat(held, columns.job_stage0[:-1], axis=0)
+    load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
+    work = np.add.reduceat(load, columns.job_stage0[:-1], axis=0)
     groups = [(np.arange(len(submit)), 1.0)]
     if cluster.queue_mode == "hard":
         shares = queue_shares(columns, cluster)

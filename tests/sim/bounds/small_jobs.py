@@ -11,11 +11,11 @@ from sim.base.random import stream
 from sim.bounds import bound_arrays
 
 AMOUNT = {"cpu": 10.0, "mem": 10.0, "disk": 10.0, "net": 10.0}
-"""What one machine has."""
+"""Resources of one machine."""
 
 
 def small_job(
-    seed: int, most_tasks: int = 30, most_stages: int = 8
+    seed: int, max_tasks: int = 30, max_stages: int = 8
 ) -> tuple[sim.Workload, sim.Cluster]:
     """Draw one job and its machines.
 
@@ -24,24 +24,24 @@ def small_job(
     stages of different sizes too) or mixed. The number of machines is log-uniform in [1/2, 4] ×
     (work on one machine / critical path), at least 1: the ratio that decides what is hard.
     """
-    rng = stream(seed, "tests", "small job", most_tasks)
+    rng = stream(seed, "tests", "small job", max_tasks)
     stages: list[dict[str, Any]] = []
-    n_stages = int(rng.integers(2, most_stages + 1))
-    left = most_tasks
+    n_stages = int(rng.integers(2, max_stages + 1))
+    n_left = max_tasks
     share_o2o = float(rng.choice([0.0, 0.5, 1.0]))
     for i in range(n_stages):
-        kinds = {f"s{p}": rng.random() < share_o2o for p in range(i) if rng.random() < 1.6 / i}
-        n = min(int(rng.integers(1, 8)), left - (n_stages - 1 - i))
-        left -= n
+        is_o2o = {f"s{p}": rng.random() < share_o2o for p in range(i) if rng.random() < 1.6 / i}
+        n = min(int(rng.integers(1, 8)), n_left - (n_stages - 1 - i))
+        n_left -= n
         longest = int(rng.integers(1, 15))
-        alike = rng.random() < 0.5
-        durations = [longest] * n if alike else rng.integers(1, longest + 1, n).tolist()
+        equal = rng.random() < 0.5
+        durations = [longest] * n if equal else rng.integers(1, longest + 1, n).tolist()
         large = rng.random(len(AMOUNT)) < 0.5
         demand = {
             r: int(rng.integers(0, 11 if big else 4)) for r, big in zip(AMOUNT, large, strict=True)
         }
         demand["cpu"] = max(1, demand["cpu"])
-        parents = {p: "one_to_one" if o2o else "barrier" for p, o2o in kinds.items()}
+        parents = {p: "one_to_one" if o2o else "barrier" for p, o2o in is_o2o.items()}
         stages.append(
             {"name": f"s{i}", "durations_s": durations, "parents": parents, "demand": demand}
         )

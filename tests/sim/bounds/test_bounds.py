@@ -39,26 +39,26 @@ def test_chain_of_barriers_adds_its_parts():
     w = workload(
         stage("a", [1, 2, 3]), stage("b", [4, 5], ["a"]), stage("c", [1], ["a", "b"])
     )  # fmt: skip
-    found = bounds(w, sim.Cluster.machines(2, cpu=1))
+    result = bounds(w, sim.Cluster.machines(2, cpu=1))
     # twork: (6 + 9 + 1) / 2; mod_cp: max(6 / 2, 3) + 4 + 1; parts {a} {b} {c}: 3 + 5 + 1
-    assert found == {"cp_len": 9, "twork": 8, "mod_cp": 8, "new_lb": 9}
+    assert result == {"cp_len": 9, "twork": 8, "mod_cp": 8, "new_lb": 9}
 
 
 def test_wide_then_long_beats_each_bound_alone():
     wide, long = stage("wide", [1] * 100), stage("long", [30], ["wide"])
-    found = bounds(workload(wide, long), sim.Cluster.slots(10))
-    assert found == {"cp_len": 31, "twork": 13, "mod_cp": 40, "new_lb": 40}
+    result = bounds(workload(wide, long), sim.Cluster.slots(10))
+    assert result == {"cp_len": 31, "twork": 13, "mod_cp": 40, "new_lb": 40}
 
 
-def test_parts_are_cut_only_where_all_wait_for_all():
+def test_parts_are_cut_only_where_all_tasks_wait_for_all():
     a, b = stage("a", [1] * 8), stage("b", [2])
-    both = stage("c", [3] * 4, ["a", "b"])
-    one = stage("c", [3] * 4, ["a"])
+    after_both = stage("c", [3] * 4, ["a", "b"])
+    after_a = stage("c", [3] * 4, ["a"])
     slots = sim.Cluster.slots(2)
     # {a, b} {c}: max(2, 10 / 2) + 12 / 2, where one path of mod_cp gives 4 + 3
-    assert bounds(workload(a, b, both), slots)["new_lb"] == 11
+    assert bounds(workload(a, b, after_both), slots)["new_lb"] == 11
     # no cut: twork (8 + 2 + 12) / 2 = 11, mod_cp 1 + 6
-    assert bounds(workload(a, b, one), slots) == {
+    assert bounds(workload(a, b, after_a), slots) == {
         "cp_len": 4, "twork": 11, "mod_cp": 7, "new_lb": 11,
     }  # fmt: skip
 
@@ -66,23 +66,28 @@ def test_parts_are_cut_only_where_all_wait_for_all():
 def test_one_to_one_path_is_followed_task_by_task():
     a = stage("a", [10, 1])
     b = stage("b", [1, 10], {"a": "one_to_one"})
-    found = bounds(workload(a, b), sim.Cluster.slots(100))
-    assert found["cp_len"] == 11  # not 20: the long tasks are of different pairs
-    assert found["mod_cp"] == 11  # whole a, then the shortest of b
+    result = bounds(workload(a, b), sim.Cluster.slots(100))
+    assert result["cp_len"] == 11  # not 20: the long tasks are of different pairs
+    assert result["mod_cp"] == 11  # whole a, then the shortest of b
 
 
 def test_tasks_without_a_partner_wait_for_nothing():
     a = stage("a", [10])
     b = stage("b", [1, 10], {"a": "one_to_one"})
-    found = bounds(workload(a, b), sim.Cluster.slots(2))
-    assert found == {"cp_len": 11, "twork": 10.5, "mod_cp": 11, "new_lb": 11}  # and that is optimal
+    result = bounds(workload(a, b), sim.Cluster.slots(2))
+    assert result == {
+        "cp_len": 11,
+        "twork": 10.5,
+        "mod_cp": 11,
+        "new_lb": 11,
+    }  # and that is optimal
 
 
-def test_nobody_waits_for_tasks_without_a_partner():
+def test_no_task_waits_for_tasks_without_a_partner():
     a = stage("a", [1, 10])
     b = stage("b", [1], {"a": "one_to_one"})
-    found = bounds(workload(a, b), sim.Cluster.slots(2))
-    assert found == {"cp_len": 10, "twork": 6, "mod_cp": 10, "new_lb": 10}  # and that is optimal
+    result = bounds(workload(a, b), sim.Cluster.slots(2))
+    assert result == {"cp_len": 10, "twork": 6, "mod_cp": 10, "new_lb": 10}  # and that is optimal
 
 
 def test_one_to_one_stages_cut_with_the_barriers_around_them():
@@ -102,8 +107,8 @@ def test_one_to_one_stages_cut_with_the_barriers_around_them():
 
 def test_twork_takes_the_scarcest_resource():
     w = workload(stage("a", [10] * 4, cpu=1, mem=8))
-    found = bounds(w, sim.Cluster.machines(2, mem=16, cpu=4))
-    assert found["twork"] == pytest.approx(10 * 4 * 8 / 32)
+    result = bounds(w, sim.Cluster.machines(2, mem=16, cpu=4))
+    assert result["twork"] == pytest.approx(10 * 4 * 8 / 32)
 
 
 def test_a_pool_of_slots_ignores_demands():
@@ -175,12 +180,12 @@ def fig18(n):
 @pytest.mark.parametrize("n", [2, 5, 20])
 def test_dagps_figure_18(n):
     w, cluster, eps = fig18(n)
-    found = bounds(w, cluster)
-    assert found["cp_len"] == pytest.approx(1 + eps)
+    result = bounds(w, cluster)
+    assert result["cp_len"] == pytest.approx(1 + eps)
     thin = sum(1 - 2 * (i - 1) * eps for i in range(1, n + 1))
-    assert found["twork"] == pytest.approx(n * eps + thin / n)
-    assert found["new_lb"] == pytest.approx(max(found["cp_len"], found["twork"]))
-    assert found["new_lb"] <= 1 + n * eps
+    assert result["twork"] == pytest.approx(n * eps + thin / n)
+    assert result["new_lb"] == pytest.approx(max(result["cp_len"], result["twork"]))
+    assert result["new_lb"] <= 1 + n * eps
     assert tight(w, cluster) == pytest.approx(1 + n * eps)  # the optimum
 
 
@@ -192,12 +197,12 @@ def test_dagps_figure_17(d, k):
         stages.append(stage(f"b{g}", [1] * (k - 1), before, **{f"x{g}": 1}))
         stages.append(stage(f"r{g}", [1], before, **{f"x{g}": 1}))
     w, cluster = workload(*stages), sim.Cluster.machines(1, **{f"x{g}": 1 for g in range(d)})
-    found = bounds(w, cluster)
+    result = bounds(w, cluster)
     # a path of d red tasks; k tasks a resource; d - 1 reds, then the blues of the last group
-    assert found["cp_len"] == d
-    assert found["twork"] == k
-    assert found["mod_cp"] == d - 1 + k - 1
-    assert found["new_lb"] <= k + d - 1
+    assert result["cp_len"] == d
+    assert result["twork"] == k
+    assert result["mod_cp"] == d - 1 + k - 1
+    assert result["new_lb"] <= k + d - 1
     assert tight(w, cluster) == k + d - 1  # the optimum
 
 
@@ -211,14 +216,14 @@ def test_dagps_figure_19(d):
         stages.append(stage(f"w{i}", [eps], [f"w{i - 1}"] if i > 1 else [], **{wide: cap // 2 + 1}))
         stages.append(stage(f"l{i}", [1], [f"w{i}"], **thin))
     resources = {f"x{r}": cap for r in range(1, d + 1)}
-    found = bounds(workload(*stages), sim.Cluster.machines(1, **resources))
-    assert found["cp_len"] == pytest.approx(1 + n * eps)  # equal to the optimum
-    assert found["new_lb"] == pytest.approx(1 + n * eps)
+    result = bounds(workload(*stages), sim.Cluster.machines(1, **resources))
+    assert result["cp_len"] == pytest.approx(1 + n * eps)  # equal to the optimum
+    assert result["new_lb"] == pytest.approx(1 + n * eps)
     by_resource = dict.fromkeys(resources, 0.0)
     for s in stages:
         for r, amount in s["demand"].items():
             by_resource[r] += s["durations_s"][0] * amount / cap
-    assert found["twork"] == pytest.approx(max(by_resource.values()))
+    assert result["twork"] == pytest.approx(max(by_resource.values()))
 
 
 def test_makespan_counts_late_work():
@@ -245,9 +250,9 @@ def random_workload(seed, n_jobs=30, kinds=("barrier", "one_to_one")):
     jobs = []
     for j in range(n_jobs):
         n = int(rng.integers(1, 8))
-        listed = rng.permutation(n)
+        order = rng.permutation(n)
         stages = []
-        for i in listed:
+        for i in order:
             parents = {
                 f"s{p}": str(rng.choice(kinds)) for p in range(i) if rng.random() < 2 / (i + 1)
             }
@@ -339,10 +344,10 @@ def test_a_cycle_is_an_error_that_names_the_job():
 def test_parts_and_formulas_agree_with_the_paper_over_barriers(seed):
     w = random_workload(seed, kinds=("barrier",))
     cluster = sim.Cluster.machines(2, cpu=3, mem=4)
-    found = bound_arrays(w.columns, cluster)
+    result = bound_arrays(w.columns, cluster)
     for job in range(w.n_jobs):
         slow = slow_bounds(w, job, cluster)
-        assert {k: float(v[job]) for k, v in found.items()} == pytest.approx(slow)
+        assert {k: float(v[job]) for k, v in result.items()} == pytest.approx(slow)
 
 
 def slow_bounds(w, job, cluster):
@@ -350,11 +355,11 @@ def slow_bounds(w, job, cluster):
     c = w.columns
     rows = list(range(int(c.job_stage0[job]), int(c.job_stage0[job + 1])))
     children = {s: {int(v) for v in c.edge_child[c.edge0[s] : c.edge0[s + 1]]} for s in rows}
-    held = c.stage_demand * c.quantum
+    demand = c.stage_demand * c.quantum
     total = np.array([cluster.total[cluster.resources.index(r)] for r in c.resources])
 
     def twork(stages):
-        return float((c.stage_work[stages] @ held[stages] / total).max())
+        return float((c.stage_work[stages] @ demand[stages] / total).max())
 
     def paths(s, inside):
         inner = [p for child in children[s] & inside for p in paths(child, inside)]
@@ -390,10 +395,10 @@ def slow_bounds(w, job, cluster):
 def test_new_lb_is_the_greatest_and_order_is_topological(seed):
     w = random_workload(seed, n_jobs=200)
     c = w.columns
-    found = bound_arrays(c, sim.Cluster.machines(3, cpu=2, mem=3))
-    assert (found["new_lb"] >= np.maximum.reduce([found[n] for n in NAMES])).all()
-    place = np.empty(w.n_stages, int)
-    place[topological_order(c)] = np.arange(w.n_stages)
+    result = bound_arrays(c, sim.Cluster.machines(3, cpu=2, mem=3))
+    assert (result["new_lb"] >= np.maximum.reduce([result[n] for n in NAMES])).all()
+    position = np.empty(w.n_stages, int)
+    position[topological_order(c)] = np.arange(w.n_stages)
     parent = np.repeat(np.arange(w.n_stages), np.diff(c.edge0))
-    assert (place[parent] < place[c.edge_child]).all()
+    assert (position[parent] < position[c.edge_child]).all()
     assert (stage_depth(c)[parent] < stage_depth(c)[c.edge_child]).all()

@@ -1,4 +1,4 @@
-"""The loops behind ``tight_lb`` against slow restatements: packings, waves, who waits for whom."""
+"""The loops behind ``tight_lb`` against slow restatements: packings, waves, pairs that wait."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ def test_stages_wait_for_all_of_each_other_as_their_tasks_do(seed):
         graph.add_nodes_from(tasks)
         graph.add_edges_from((p, t) for t, (_, parents) in tasks.items() for p in parents)
         below = nx.transitive_closure_dag(graph)
-        of = {s: [t for t in tasks if t[0] == s] for s in range(first, last)}
+        tasks_of = {s: [t for t in tasks if t[0] == s] for s in range(first, last)}
         order = list(
             nx.topological_sort(
                 nx.DiGraph([(p[0], t[0]) for p, t in graph.edges] or [(first, last)])
             )
         )
-        order = [s for s in order if s < last] + [s for s in of if s not in order]
-        place = {s: i for i, s in enumerate(order)}
+        order = [s for s in order if s < last] + [s for s in tasks_of if s not in order]
+        position = {s: i for i, s in enumerate(order)}
         child0, child, kind = [0], [], []
         for s in order:
             for e in range(int(c.edge0[s]), int(c.edge0[s + 1])):
-                child.append(place[int(c.edge_child[e])])
+                child.append(position[int(c.edge_child[e])])
                 kind.append(int(c.edge_kind[e]))
             child0.append(len(child))
-        found = gaps.waits_for_all(
+        waits_for_all = gaps.waits_for_all(
             np.array(child0), np.array(child, int), np.array(kind, int),
-            np.array([len(of[s]) for s in order]),
+            np.array([len(tasks_of[s]) for s in order]),
         )  # fmt: skip
         for s, t in itertools.combinations(order, 2):
-            waits = all(below.has_edge(a, b) for a in of[s] for b in of[t])
-            # what is found is so; the other way round it may miss pairs that only sizes of 1 make
-            assert waits or not found[place[s], place[t]]
+            waits = all(below.has_edge(a, b) for a in tasks_of[s] for b in tasks_of[t])
+            # a pair that is found holds; pairs that only sizes of 1 make may be missed
+            assert waits or not waits_for_all[position[s], position[t]]
             direct = any(
                 int(c.edge_child[e]) == t and c.edge_kind[e] == 0
                 for e in range(int(c.edge0[s]), int(c.edge0[s + 1]))
             )
-            assert found[place[s], place[t]] or not direct
+            assert waits_for_all[position[s], position[t]] or not direct
 
 
-def configurations(demand, most, apart, room):
-    """Every multiset of tasks that one machine can run at once."""
-    for counts in itertools.product(*(range(n + 1) for n in most)):
+def configurations(demand, n_tasks, exclusive, room):
+    """Yield every multiset of tasks that one machine can run at once."""
+    for counts in itertools.product(*(range(n + 1) for n in n_tasks)):
         used = np.array(counts) @ demand
         together = [i for i, n in enumerate(counts) if n]
         if (used <= room).all() and not any(
-            apart[i, j] for i, j in itertools.combinations(together, 2)
+            exclusive[i, j] for i, j in itertools.combinations(together, 2)
         ):
             yield np.array(counts)
 
@@ -69,18 +69,18 @@ def test_lifted_weights_are_valid_and_cannot_be_raised(seed):
     rng = np.random.default_rng(seed)
     n, room = int(rng.integers(1, 6)), np.array([10, 10])
     demand = rng.integers(0, 11, (n, 2))
-    most = rng.integers(1, 4, n)
-    apart = rng.random((n, n)) < 0.2
-    apart = np.triu(apart, 1) | np.triu(apart, 1).T
-    weight = bounds.lift(rng.permutation(n), demand, most, apart, room)
-    found = list(configurations(demand, most, apart, room))
-    assert max(weight @ x for x in found) <= 1 + 1e-9
+    n_tasks = rng.integers(1, 4, n)
+    exclusive = rng.random((n, n)) < 0.2
+    exclusive = np.triu(exclusive, 1) | np.triu(exclusive, 1).T
+    weight = bounds.lift(rng.permutation(n), demand, n_tasks, exclusive, room)
+    possible = list(configurations(demand, n_tasks, exclusive, room))
+    assert max(weight @ x for x in possible) <= 1 + 1e-9
     everything = np.arange(n)
-    heaviest = bounds.heaviest(room, everything, n, demand, most, weight, apart)
-    assert heaviest == pytest.approx(max(weight @ x for x in found))
+    heaviest = bounds.heaviest(room, everything, n, demand, n_tasks, weight, exclusive)
+    assert heaviest == pytest.approx(max(weight @ x for x in possible))
     for s in range(n):
         raised = weight + 1e-6 * (everything == s)
-        assert max(raised @ x for x in found) > 1
+        assert max(raised @ x for x in possible) > 1
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -89,15 +89,15 @@ def test_waves_are_below_every_way_to_share_slots(seed):
     durations = rng.integers(0, 9, int(rng.integers(1, 7))).astype(float)
     slots = int(rng.integers(1, 4))
     best = min(
-        max(durations[np.array(on) == k].sum() for k in range(slots))
-        for on in itertools.product(range(slots), repeat=len(durations))
+        max(durations[np.array(slot_of_task) == k].sum() for k in range(slots))
+        for slot_of_task in itertools.product(range(slots), repeat=len(durations))
     )
-    found = bounds.stage_waves(np.array([0, len(durations)]), durations, np.array([slots]))
-    assert durations.max() <= found[0] <= best
+    bound = bounds.stage_waves(np.array([0, len(durations)]), durations, np.array([slots]))
+    assert durations.max() <= bound[0] <= best
 
 
 def slow_span(child0, child, kind, n_tasks, shortest, whole, energy):
-    """The gap from the begin to the end by its definition, over every subset of stages."""
+    """Return the gap from the begin to the end by its definition, over every subset of stages."""
     g = len(n_tasks)
     end = g + 1
     inner = range(1, end)
@@ -109,34 +109,34 @@ def slow_span(child0, child, kind, n_tasks, shortest, whole, energy):
 
     @functools.cache
     def gap(t, s):
-        known = [0.0] if t == 0 or s == end else []
+        bounds_s = [0.0] if t == 0 or s == end else []
         for c, one_to_one in edges[t]:
             if not one_to_one:
-                known.append(lead(c, s))
+                bounds_s.append(lead(c, s))
             elif n_tasks[c - 1] >= n_tasks[t - 1] and c < s and gap(c, s) is not None:
-                known.append(shortest[c - 1] + gap(c, s))
+                bounds_s.append(shortest[c - 1] + gap(c, s))
         between = range(t + 1, s)
-        led = [c for c in between if gap(t, c) is not None and lead(c, s) is not None]
-        known += [gap(t, c) + lead(c, s) for c in led]
-        both = [c for c in between if gap(t, c) is not None and gap(c, s) is not None]
-        if known:
-            for n in range(1, len(both) + 1):
-                for chosen in itertools.combinations(both, n):
+        chained = [c for c in between if gap(t, c) is not None and lead(c, s) is not None]
+        bounds_s += [gap(t, c) + lead(c, s) for c in chained]
+        linked = [c for c in between if gap(t, c) is not None and gap(c, s) is not None]
+        if bounds_s:
+            for n in range(1, len(linked) + 1):
+                for chosen in itertools.combinations(linked, n):
                     work = energy[list(chosen)].sum(axis=0).max()
                     head = min(gap(t, c) for c in chosen)
-                    known.append(head + work + min(gap(c, s) for c in chosen))
-        return max((k for k in known if k is not None), default=None)
+                    bounds_s.append(head + work + min(gap(c, s) for c in chosen))
+        return max((k for k in bounds_s if k is not None), default=None)
 
     @functools.cache
     def lead(t, s):
         if t >= s:
             return 0.0 if t == s else None
-        known = [] if gap(t, s) is None else [whole[t - 1] + gap(t, s)]
+        bounds_s = [] if gap(t, s) is None else [whole[t - 1] + gap(t, s)]
         for c, one_to_one in edges[t]:
             later = lead(c, s)
             if one_to_one and n_tasks[c - 1] <= n_tasks[t - 1] and later is not None:
-                known.append(shortest[t - 1] + later)
-        return max(known, default=None)
+                bounds_s.append(shortest[t - 1] + later)
+        return max(bounds_s, default=None)
 
     return gap(0, end)
 
@@ -154,5 +154,5 @@ def test_gaps_are_those_of_the_definition(seed):
     energy = np.zeros((g + 2, 3))
     energy[1:-1] = rng.integers(0, 8, (g, 3))
     whole = np.maximum(shortest, energy[1:-1].max(axis=1)) + rng.integers(0, 4, g)
-    given = (child0, child, kind, n_tasks, shortest, whole, energy)
-    assert gaps.close_gaps(*given) == slow_span(*given)
+    arguments = (child0, child, kind, n_tasks, shortest, whole, energy)
+    assert gaps.close_gaps(*arguments) == slow_span(*arguments)

@@ -1,4 +1,4 @@
-"""How many machines each job gets: log-uniform about what keeps its critical path busy."""
+"""Machines of each job: log-uniform about the number that keeps its critical path busy."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def many(n_jobs, *stages):
 def test_factors_are_log_uniform_about_the_ratio():
     # 1,000 tasks of 10 s, ten at once on a machine, then one of 10 s: 1,001 s of work, 20 s long
     w = many(4_000, stage("a", [10.0] * 1000, cpu=1), stage("b", [10.0], ["a"], cpu=1))
-    found = machines_per_job(w, {"cpu": 10})
-    factor = found / (1001 / 20)
+    counts = machines_per_job(w, {"cpu": 10})
+    factor = counts / (1001 / 20)
     assert factor.min() == pytest.approx(0.5, rel=0.03)
     assert factor.max() == pytest.approx(4.0, rel=0.03)
     quartiles = np.quantile(np.log2(factor), [0.25, 0.5, 0.75])
@@ -32,10 +32,10 @@ def test_factors_are_log_uniform_about_the_ratio():
 
 def test_the_same_seed_gives_the_same_and_fewer_jobs_the_first_of_them():
     stages = [stage("a", [1.0] * 50)]
-    found = machines_per_job(many(60, *stages), {"cpu": 1}, seed=3)
-    assert (machines_per_job(many(60, *stages), {"cpu": 1}, seed=3) == found).all()
-    assert (machines_per_job(many(20, *stages), {"cpu": 1}, seed=3) == found[:20]).all()
-    assert (machines_per_job(many(60, *stages), {"cpu": 1}, seed=4) != found).any()
+    counts = machines_per_job(many(60, *stages), {"cpu": 1}, seed=3)
+    assert (machines_per_job(many(60, *stages), {"cpu": 1}, seed=3) == counts).all()
+    assert (machines_per_job(many(20, *stages), {"cpu": 1}, seed=3) == counts[:20]).all()
+    assert (machines_per_job(many(60, *stages), {"cpu": 1}, seed=4) != counts).any()
 
 
 @pytest.mark.parametrize("durations", [[0.0], [0.0, 0.0], [3.0]], ids=str)
@@ -63,12 +63,15 @@ def test_tpc_queries_get_machines_on_which_each_is_bounded_and_runs(shared_trace
     c = w.columns
     np.testing.assert_allclose(c.stage_demand * c.quantum, c.stage_demand_f, atol=1e-12)
     count = machines_per_job(w, TPC, seed=1)
-    one = bound_arrays(c, sim.Cluster.machines(1, **TPC))
-    factor = count * one["cp_len"] / one["twork"]
-    assert (np.abs(count - np.clip(factor, 0.5, 4) * one["twork"] / one["cp_len"]) <= 1).all()
+    on_one_machine = bound_arrays(c, sim.Cluster.machines(1, **TPC))
+    factor = count * on_one_machine["cp_len"] / on_one_machine["twork"]
+    assert (
+        np.abs(count - np.clip(factor, 0.5, 4) * on_one_machine["twork"] / on_one_machine["cp_len"])
+        <= 1
+    ).all()
     for job in range(0, w.n_jobs, 40):
         alone, cluster = w.take([job]), sim.Cluster.machines(int(count[job]), **TPC)
         run = sim.simulate(alone, cluster, policies.build("tetris"))
         bound = sim.lower_bound(alone, cluster)["tight_lb"][0].as_py()
-        took = run.job_finish[0] - alone.columns.job_submit[0]
-        assert bound * (1 - 1e-9) <= took <= 4 * bound
+        jct_s = run.job_finish[0] - alone.columns.job_submit[0]
+        assert bound * (1 - 1e-9) <= jct_s <= 4 * bound

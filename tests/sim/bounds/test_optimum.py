@@ -11,16 +11,16 @@ from tests.sim.bounds.makespan import makespan_bound
 CAPACITY = {"cpu": 4, "mem": 5}
 
 
-def random_job(rng, submit_s=0.0, most_stages=4):
+def random_job(rng, submit_s=0.0, max_stages=4):
     """One job of a few stages of up to three tasks; sizes differ across one-to-one edges."""
     kind_of = rng.choice(["barrier", "one_to_one", "both"])
     stages = []
-    for i in range(int(rng.integers(1, most_stages + 1))):
+    for i in range(int(rng.integers(1, max_stages + 1))):
         parents = {}
         for p in range(i):
             if rng.random() < 1.6 / (i + 1):
-                one = kind_of == "one_to_one" or (kind_of == "both" and rng.random() < 0.5)
-                parents[f"s{p}"] = "one_to_one" if one else "barrier"
+                is_o2o = kind_of == "one_to_one" or (kind_of == "both" and rng.random() < 0.5)
+                parents[f"s{p}"] = "one_to_one" if is_o2o else "barrier"
         durations = rng.integers(1, 7, int(rng.integers(1, 4))).tolist()
         demand = {"cpu": int(rng.integers(1, 5)), "mem": int(rng.integers(0, 6))}
         stages.append(
@@ -50,11 +50,11 @@ def optimum(jobs):
                 for r in CAPACITY:
                     demands[r].append(stage["demand"][r])
             for parent, kind in stage["parents"].items():
-                own, theirs = tasks[stage["name"]], tasks[parent]
+                children, parents = tasks[stage["name"]], tasks[parent]
                 if kind == "one_to_one":
-                    pairs = list(zip(theirs, own, strict=False))
+                    pairs = list(zip(parents, children, strict=False))
                 else:
-                    pairs = [(p, t) for p in theirs for t in own]
+                    pairs = [(p, t) for p in parents for t in children]
                 for p, t in pairs:
                     model.add(t[0] >= p[1])
     for r, capacity in CAPACITY.items():
@@ -74,10 +74,10 @@ def test_no_bound_exceeds_the_optimum_of_a_job(batch):
     for i in range(20):
         job = random_job(np.random.default_rng([batch, i]))
         best = optimum([job])
-        found = bound_arrays(sim.Workload.from_jobs([job]).columns, cluster)
-        for name, value in found.items():
+        bounds = bound_arrays(sim.Workload.from_jobs([job]).columns, cluster)
+        for name, value in bounds.items():
             assert value[0] <= best + 1e-9, (name, value[0], best, job)
-        met += found["new_lb"][0] > best - 1e-9
+        met += bounds["new_lb"][0] > best - 1e-9
     assert met >= 3  # bounds that were far off would pass the rest
 
 

@@ -30,20 +30,22 @@ def job(submit_s, *stages):
 
 
 def naive_srpt(release, work):
-    """Go on for a second at a time with what has least left, the first of those."""
-    left, done, now = list(work), [0.0] * len(work), 0
-    while any(left):
-        there = [j for j, at in enumerate(release) if at <= now and left[j] > 0]
+    """Run a second at a time the job with the least remaining work, the first of those."""
+    remaining, done, now = list(work), [0.0] * len(work), 0
+    while any(remaining):
+        available = [
+            j for j, release_s in enumerate(release) if release_s <= now and remaining[j] > 0
+        ]
         now += 1
-        if there:
-            first = min(there, key=lambda j: (left[j], j))
-            left[first] -= 1
-            done[first] = now
+        if available:
+            job = min(available, key=lambda j: (remaining[j], j))
+            remaining[job] -= 1
+            done[job] = now
     return done
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_least_remaining_work_first_is_what_a_second_at_a_time_gives(seed):
+def test_srpt_agrees_with_a_second_at_a_time(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 12))
     release = np.sort(rng.integers(0, 15, n)).astype(float)
@@ -56,17 +58,17 @@ def test_no_work_is_done_at_once():
     assert srpt(np.array([0.0, 2.0]), np.array([3.0, 0.0])).tolist() == [3.0, 2.0]
 
 
-def test_the_latest_of_what_jobs_need_alone_and_of_what_the_cluster_can_do_counts():
-    one = sim.Cluster.machines(1, cpu=1, mem=1)
+def test_the_later_of_alone_and_pooled_completions_counts():
+    machine = sim.Cluster.machines(1, cpu=1, mem=1)
     # both are 4 s of the cpu: one ends at 4 s, the other at 8 s
     same = [job(0, ([4], 1, 0.1, [])), job(0, ([4], 1, 0.1, []))]
-    assert mean_jct_bound(sim.Workload.from_jobs(same), one) == 6.0
+    assert mean_jct_bound(sim.Workload.from_jobs(same), machine) == 6.0
     # half of it each, side by side: no more than they need alone
     halves = [job(0, ([4], 0.5, 0.1, [])), job(0, ([4], 0.5, 0.1, []))]
-    assert mean_jct_bound(sim.Workload.from_jobs(halves), one) == 4.0
+    assert mean_jct_bound(sim.Workload.from_jobs(halves), machine) == 4.0
     # the first completion by what it needs alone (5 s, no cpu to speak of), the second by the work
     mixed = [job(0, ([5], 0.2, 0.2, [])), job(0, ([6], 1, 0.1, []))]
-    assert mean_jct_bound(sim.Workload.from_jobs(mixed), one) == pytest.approx((5 + 7) / 2)
+    assert mean_jct_bound(sim.Workload.from_jobs(mixed), machine) == pytest.approx((5 + 7) / 2)
 
 
 def test_jobs_that_wait_for_others_are_refused():
@@ -78,20 +80,20 @@ def test_jobs_that_wait_for_others_are_refused():
 def small(seed):
     """Draw two or three jobs of at most five tasks in all, in whole seconds."""
     rng = np.random.default_rng(seed)
-    jobs, left = [], 5
-    for at in np.sort(rng.integers(0, 5, int(rng.integers(2, 4)))):
+    jobs, n_left = [], 5
+    for submit_s in np.sort(rng.integers(0, 5, int(rng.integers(2, 4)))):
         stages = []
         for s in range(int(rng.integers(1, 3))):
-            n = min(int(rng.integers(1, 3)), left)
+            n = min(int(rng.integers(1, 3)), n_left)
             if n == 0:
                 break
-            left -= n
+            n_left -= n
             demand = rng.choice([0.3, 0.5, 0.7, 1.0], 2)
             stages.append(
                 (rng.integers(1, 6, n), float(demand[0]), float(demand[1]), [0] * (s > 0))
             )
         if stages:
-            jobs.append(job(at, *stages))
+            jobs.append(job(submit_s, *stages))
     return jobs
 
 
@@ -99,53 +101,55 @@ def optimum(jobs):
     """Try every order of the tasks, each as early as it fits on one machine: one is the best."""
     tasks = [
         (j, s, float(d))
-        for j, of in enumerate(jobs)
-        for s, stage in enumerate(of["stages"])
+        for j, job_row in enumerate(jobs)
+        for s, stage in enumerate(job_row["stages"])
         for d in stage["durations_s"]
     ]
     best = np.inf
     for order in itertools.permutations(range(len(tasks))):
         placed = []  # (begin, end, job, stage)
         for i in order:
-            j, s, lasts = tasks[i]
+            j, s, duration = tasks[i]
             stage, begin = jobs[j]["stages"][s], jobs[j]["submit_s"]
-            of_parent = [p for p in placed if p[2] == j and f"s{p[3]}" in stage["parents"]]
+            placed_parents = [p for p in placed if p[2] == j and f"s{p[3]}" in stage["parents"]]
             parents = [x for x in tasks if x[0] == j and f"s{x[1]}" in stage["parents"]]
-            if len(of_parent) < len(parents):
+            if len(placed_parents) < len(parents):
                 break  # a child before its parent: some other order
-            begin = max([begin, *(p[1] for p in of_parent)])
+            begin = max([begin, *(p[1] for p in placed_parents)])
             ends = sorted({begin, *(p[1] for p in placed if p[1] > begin)})
-            at = next(at for at in ends if _fits(jobs, placed, stage, at, at + lasts))
-            placed.append((at, at + lasts, j, s))
+            start = next(
+                start for start in ends if _fits(jobs, placed, stage, start, start + duration)
+            )
+            placed.append((start, start + duration, j, s))
         else:
             done = [max(p[1] for p in placed if p[2] == j) for j in range(len(jobs))]
-            waits = [end - of["submit_s"] for end, of in zip(done, jobs, strict=True)]
+            waits = [end - job_row["submit_s"] for end, job_row in zip(done, jobs, strict=True)]
             best = min(best, float(np.mean(waits)))
     return best
 
 
 def _fits(jobs, placed, stage, begin, end):
-    for at in [begin, *(p[0] for p in placed if begin < p[0] < end)]:
-        here = [jobs[p[2]]["stages"][p[3]] for p in placed if p[0] <= at < p[1]]
+    for time in [begin, *(p[0] for p in placed if begin < p[0] < end)]:
+        running = [jobs[p[2]]["stages"][p[3]] for p in placed if p[0] <= time < p[1]]
         for name in ("cpu", "mem"):
-            if sum(other["demand"][name] for other in [*here, stage]) > 1 + 1e-9:
+            if sum(other["demand"][name] for other in [*running, stage]) > 1 + 1e-9:
                 return False
     return True
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_is_at_most_the_optimum_which_is_at_most_any_schedule(seed):
+def test_the_bound_is_at_most_the_optimum_and_that_at_most_any_schedule(seed):
     jobs = small(seed)
-    workload, one = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, mem=1)
-    bound, best = mean_jct_bound(workload, one), optimum(jobs)
+    workload, machine = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, mem=1)
+    bound, best = mean_jct_bound(workload, machine), optimum(jobs)
     assert bound <= best * (1 + 1e-9)
     for name in ("fifo", "tetris", "srpt"):
-        run = sim.simulate(workload, one, policies.build(name))
+        run = sim.simulate(workload, machine, policies.build(name))
         assert best <= float((run.job_finish - run.job_submit).mean()) * (1 + 1e-9)
 
 
-def test_it_is_the_optimum_where_one_machine_takes_one_task_after_the_other():
+def test_the_bound_is_the_optimum_on_one_machine_with_one_task_at_a_time():
     """Tasks of a second that fill it: what has least left first is a schedule, too."""
     jobs = [job(t, ([1] * n, 1, 1, [])) for t, n in ((0, 5), (1, 1), (2, 3), (2, 1))]
-    workload, one = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, mem=1)
-    assert mean_jct_bound(workload, one) == pytest.approx((10 + 1 + 4 + 1) / 4)
+    workload, machine = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, mem=1)
+    assert mean_jct_bound(workload, machine) == pytest.approx((10 + 1 + 4 + 1) / 4)

@@ -16,20 +16,20 @@ from tests.sim.bounds.test_bounds import random_workload, stage, workload
 
 
 def tight(w, cluster):
-    found = bound_arrays(w.columns, cluster, tight=True)
-    assert (found["tight_lb"] >= found["new_lb"]).all()
-    return float(found["tight_lb"][0])
+    bounds_s = bound_arrays(w.columns, cluster, tight=True)
+    assert (bounds_s["tight_lb"] >= bounds_s["new_lb"]).all()
+    return float(bounds_s["tight_lb"][0])
 
 
 def test_tasks_of_two_kinds_that_exclude_each_other_run_one_after_the_other():
     w = workload(
         stage("a", [5, 5], cpu=6, mem=1), stage("b", [3], cpu=1, mem=9), stage("c", [2], cpu=5)
     )
-    one = sim.Cluster.machines(1, cpu=10, mem=10)
+    machine = sim.Cluster.machines(1, cpu=10, mem=10)
     # a beside a: 12 cpu; a beside c: 11; b beside a fits, b beside c fits: a, a, c
-    assert bound_arrays(w.columns, one)["new_lb"][0] == pytest.approx(7.3)
-    assert tight(w, one) == pytest.approx(12)
-    assert optimum(w, one) == (12, 12)
+    assert bound_arrays(w.columns, machine)["new_lb"][0] == pytest.approx(7.3)
+    assert tight(w, machine) == pytest.approx(12)
+    assert optimum(w, machine) == (12, 12)
 
 
 def test_a_stage_runs_in_waves():
@@ -78,19 +78,19 @@ def test_parts_are_summed():
     ids=["zero task", "zero stages", "one task", "no demand"],
 )
 @pytest.mark.parametrize("cluster", [sim.Cluster.slots(2), sim.Cluster.machines(0.5, cpu=4)])
-def test_the_least_of_jobs(w, cluster):
+def test_bounds_of_minimal_jobs(w, cluster):
     best = bound_arrays(w.columns, cluster)["cp_len"][0]
     assert tight(w, cluster) == best
     assert optimum(w, cluster) == (best, best)
 
 
 def test_an_empty_workload_has_no_bounds():
-    none = sim.Workload.from_tables(
+    empty = sim.Workload.from_tables(
         {"job_id": [], "submit_s": []},
         {"job": [], "n_tasks": [], "duration_s": np.zeros(0)},
         validate=False,
     )
-    table = sim.lower_bound(none, sim.Cluster.slots(1))
+    table = sim.lower_bound(empty, sim.Cluster.slots(1))
     assert table.num_rows == 0
     assert table.column_names[-1] == "tight_lb"
 
@@ -113,7 +113,7 @@ def test_a_resource_that_the_cluster_lacks_is_an_error():
             bound(w, sim.Cluster.machines(1, cpu=1))
 
 
-def test_the_exact_bound_refuses_what_is_too_large_or_fits_nowhere():
+def test_the_exact_bound_refuses_large_jobs_and_tasks_without_a_machine():
     with pytest.raises(sim.InputError, match="has 201 tasks; the exact bound takes at most 200"):
         optimum(workload(stage("a", [1] * 201)), sim.Cluster.slots(1))
     with pytest.raises(sim.InputError, match="fits no machine"):
@@ -144,7 +144,7 @@ def test_a_resource_that_may_be_overbooked_packs_like_a_fluid():
     assert tight(v, only) == 5
 
 
-def test_a_hard_share_of_what_may_be_overbooked_does_not_bound():
+def test_a_hard_share_of_a_fungible_resource_does_not_bound():
     w = workload(stage("a", [5] * 2, cpu=1, disk=6), queue="small")
     shares = {"small": 0.5, "other": 0.5}
     rigid = sim.Cluster.machines(1, cpu=4, disk=20).with_queues("hard", shares)
@@ -159,12 +159,12 @@ def test_bounds_optimum_and_schedules_are_in_order(batch):
     """Every bound ≤ the optimum ≤ what every registered policy makes of the job."""
     proven, met = 0, 0
     for seed in range(batch * 8, batch * 8 + 8):
-        w, cluster = small_job(seed, most_tasks=14, most_stages=6)
+        w, cluster = small_job(seed, max_tasks=14, max_stages=6)
         lower, upper = optimum(w, cluster, effort=0.3)
         proven += lower == upper
-        found = bound_arrays(w.columns, cluster, tight=True)
-        met += found["tight_lb"][0] > upper - 1e-9
-        for name, value in found.items():
+        bounds_s = bound_arrays(w.columns, cluster, tight=True)
+        met += bounds_s["tight_lb"][0] > upper - 1e-9
+        for name, value in bounds_s.items():
             assert value[0] <= upper + 1e-9, (seed, name, value[0], upper)
         for name in policies.names():
             if policies.spec(name).rigid_jobs:
@@ -172,7 +172,7 @@ def test_bounds_optimum_and_schedules_are_in_order(batch):
             run = sim.simulate(w, cluster, policies.build(name), seed=0)
             makespan = float(run.job_finish[0])
             assert makespan >= lower - 1e-9, (seed, name)
-            for bound, value in found.items():
+            for bound, value in bounds_s.items():
                 assert value[0] <= makespan + 1e-9, (seed, bound, name)
     assert proven >= 6
     assert met >= 3  # a bound that were far off would pass the rest
@@ -183,7 +183,7 @@ def test_the_recursion_over_barriers_is_never_above(seed):
     """R and X as written out: heads over barriers whole, over one-to-one edges by a task."""
     w = random_workload(seed, n_jobs=60)
     cluster = sim.Cluster.machines(2, cpu=3, mem=4)
-    found = bound_arrays(w.columns, cluster, tight=True)["tight_lb"]
+    bounds_s = bound_arrays(w.columns, cluster, tight=True)["tight_lb"]
     c = w.columns
     whole = [float(v) for v in np.maximum(c.stage_max_s, twork_of_stages(w, cluster))]
     n = np.diff(c.stage_task0)
@@ -207,8 +207,8 @@ def test_the_recursion_over_barriers_is_never_above(seed):
                     if n[s] == n[p]:
                         after = max(after, end[p] + c.stage_min_s[s])
             end[s] = max(begin[s] + whole[s], after)
-        assert found[job] >= max(end.values()) - 1e-9
-        above += found[job] > max(end.values()) + 1e-9
+        assert bounds_s[job] >= max(end.values()) - 1e-9
+        above += bounds_s[job] > max(end.values()) + 1e-9
     assert above  # the recursion is not all of it
 
 

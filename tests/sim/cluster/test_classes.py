@@ -1,4 +1,4 @@
-"""Machines that differ: kinds, classes and devices."""
+"""Mixed clusters: kinds of machines, classes and devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = [
 ]
 
 
-def one(gpu=0.0, cpu=1, **stage):
+def task_job(gpu=0.0, cpu=1, **stage):
     stage = {"durations_s": [1.0], "demand": {"cpu": cpu, "gpu": gpu}, **stage}
     return {"submit_s": 0, "stages": [stage]}
 
@@ -49,22 +49,28 @@ def test_a_fraction_keeps_the_shares_of_the_kinds(fraction, count):
     assert len(c.machine_class) == c.n_machines
 
 
-def test_what_may_run_where_are_bits():
+def test_allowed_classes_are_bits():
     assert class_bits(["", "a", "b|a", "a|none", "none"], ["a", "b"]).tolist() == [3, 1, 3, 1, 0]
 
 
-def test_what_fits_nowhere_is_refused():
-    assert "neither a part of one gpu nor a whole number" in refused(one(gpu=1.5))
-    assert "the largest machine that it may run on (b) has 16" in refused(one(cpu=17, runs_on="b"))
-    assert "the largest machine that it may run on (b) has 0" in refused(one(gpu=1, runs_on="b"))
-    text = refused(one(runs_on="c|d"))
+def test_tasks_that_fit_no_machine_are_refused():
+    assert "neither a part of one gpu nor a whole number" in refused(task_job(gpu=1.5))
+    assert "the largest machine that it may run on (b) has 16" in refused(
+        task_job(cpu=17, runs_on="b")
+    )
+    assert "the largest machine that it may run on (b) has 0" in refused(
+        task_job(gpu=1, runs_on="b")
+    )
+    text = refused(task_job(runs_on="c|d"))
     assert "no machine of the class" in text
     assert "class c|d, of which the cluster has none; its classes: a, b" in text
-    assert "gang with devices" in refused({**one(gpu=0.5), "min_tasks": 1})
+    assert "gang with devices" in refused({**task_job(gpu=0.5), "min_tasks": 1})
     like = sim.Cluster.machines(2, cpu=9)
     with pytest.raises(InputError, match="its classes: none"):
-        check_fits(sim.Workload.from_jobs([one(runs_on="a")]), like)
-    check_fits(sim.Workload.from_jobs([one(runs_on="a"), one(runs_on="b")]), sim.Cluster.slots(1))
+        check_fits(sim.Workload.from_jobs([task_job(runs_on="a")]), like)
+    check_fits(
+        sim.Workload.from_jobs([task_job(runs_on="a"), task_job(runs_on="b")]), sim.Cluster.slots(1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,7 @@ def test_devices_are_not_overbooked():
 
 
 def test_devices_have_whole_quanta_whatever_the_quantum():
-    w = sim.Workload.from_jobs([one(gpu=0.9), one(gpu=1.0)])
+    w = sim.Workload.from_jobs([task_job(gpu=0.9), task_job(gpu=1.0)])
     coarse = sim.Workload.from_tables(
         jobs=w.jobs, stages=w.stages, tasks=w.tasks, meta={"quantum": {"cpu": 1.0, "gpu": 0.3}}
     )

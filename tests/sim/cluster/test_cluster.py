@@ -16,14 +16,14 @@ def test_slots_are_one_pool():
     assert cluster.describe() == "7 slots"
 
 
-def test_machines_are_alike_and_a_fraction_is_the_last():
+def test_machines_are_equal_and_a_fraction_is_the_last():
     cluster = sim.Cluster.machines(2.5, cpu=4, mem=8)
     assert cluster.capacity.tolist() == [[4, 8], [4, 8], [2, 4]]
     assert cluster.describe() == "2.5 machines: cpu 4, mem 8"
     assert sim.Cluster.machines(3 - 1e-12, cpu=4).n_machines == 3
 
 
-def test_it_is_shown_in_a_line():
+def test_a_cluster_is_described_in_a_line():
     assert repr(sim.Cluster.slots(7)) == "Cluster(7 slots)"
     cluster = sim.Cluster.machines(280, cpu=16, mem=128)
     assert repr(cluster) == "Cluster(280 machines: cpu 16, mem 128)"

@@ -1,4 +1,4 @@
-"""What an empty cluster, and a hard queue, can hold."""
+"""Demands, gangs and hard queues against an empty cluster."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def test_a_demand_or_gang_over_the_share_of_its_queue():
     half = {"q": 0.5}
     machines = sim.Cluster.machines(2, cpu=8)
     check_fits(jobs({"cpu": 8}), machines.with_queues("hard", half))
-    one = sim.Cluster.machines(1, cpu=8).with_queues("hard", half)
-    rule, text = broken(jobs({"cpu": 5}), one)
+    machine = sim.Cluster.machines(1, cpu=8).with_queues("hard", half)
+    rule, text = broken(jobs({"cpu": 5}), machine)
     assert rule == "demand too large"
     assert "hard share of 4" in text
     rule, text = broken(jobs({"cpu": 3}, gang=3, n=3), machines.with_queues("hard", half))

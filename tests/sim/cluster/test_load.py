@@ -1,4 +1,4 @@
-"""What a load is: against a fluid that is poured drop by drop, and against runs."""
+"""Offered load: against a fluid that is poured drop by drop, and against runs."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def arriving(rate, end_s=100.0):
     return Inflow(("cpu", "slot"), time, np.stack([work, np.zeros_like(work)]))
 
 
-def poured(inflow, capacity):
+def pour(inflow, capacity):
     """Return the share of the capacity in use, if it is never left free while work waits."""
     waiting = done = 0.0
     for step, more in zip(np.diff(inflow.time_s), np.diff(inflow.work[0]), strict=True):
@@ -45,14 +45,14 @@ def test_the_load_is_what_a_fluid_has_in_use(rate, load):
     inflow = arriving(rate)
     n = count_for_load(inflow, ONE, load)
     at_least = 0.5 * inflow.work[0, -1] / (n * 100)
-    assert max(poured(inflow, n), at_least) == pytest.approx(load, rel=1e-2)
+    assert max(pour(inflow, n), at_least) == pytest.approx(load, rel=1e-2)
     cluster = sim.Cluster.machines(n, cpu=1)
     assert offered_load(inflow, cluster)["cpu"] == pytest.approx(load)
-    assert poured(inflow, 0.9 * n) > poured(inflow, n) - 1e-9
+    assert pour(inflow, 0.9 * n) > pour(inflow, n) - 1e-9
 
 
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
-def test_beyond_steady_it_is_in_proportion(rate):
+def test_beyond_the_steady_load_it_is_in_proportion(rate):
     inflow = arriving(rate)
     n = count_for_load(inflow, ONE, MAX_STEADY_LOAD)
     assert count_for_load(inflow, ONE, 3 * MAX_STEADY_LOAD) == pytest.approx(n / 3)
@@ -60,7 +60,7 @@ def test_beyond_steady_it_is_in_proportion(rate):
     assert third == pytest.approx(3 * MAX_STEADY_LOAD)
 
 
-def test_what_comes_too_late_does_not_count():
+def test_late_work_does_not_count():
     even = count_for_load(arriving([4.0]), ONE, 0.8)
     assert even == pytest.approx(5.0)
     late = arriving([4.0] * 9 + [40.0])  # as much again, in the last tenth
@@ -94,7 +94,7 @@ def stream(n=400, last_s=20.0):
 
 
 @pytest.mark.parametrize("slots", [20, 35, 60, 200])
-def test_it_is_what_a_run_uses_while_jobs_arrive(slots):
+def test_load_equals_the_utilization_of_a_run_while_jobs_arrive(slots):
     w, cluster = stream(), sim.Cluster.slots(slots)
     load = offered_load(w.inflow, cluster)["slot"]
     used = sim.simulate(w, cluster, policies.build("fifo")).metrics["utilization"]
@@ -104,9 +104,9 @@ def test_it_is_what_a_run_uses_while_jobs_arrive(slots):
 @pytest.mark.parametrize("load", [0.2, 0.8, 1.3])
 def test_arrivals_are_stretched_until_the_load_is_right(load):
     w, cluster = stream(), sim.Cluster.slots(30)
-    made, factor = stretch_to_load(w, load, cluster)
-    assert offered_load(made.inflow, cluster)["slot"] == pytest.approx(load, rel=1e-5)
-    before, now = (each.columns.job_submit for each in (w, made))
+    stretched, factor = stretch_to_load(w, load, cluster)
+    assert offered_load(stretched.inflow, cluster)["slot"] == pytest.approx(load, rel=1e-5)
+    before, now = w.columns.job_submit, stretched.columns.job_submit
     np.testing.assert_allclose(now - now[0], factor * (before - before[0]))
 
 

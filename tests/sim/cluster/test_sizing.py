@@ -27,7 +27,7 @@ def size_cluster(w, shape, load=0.8, fraction=1.0, *, tails=False):
     return scale_cluster(unit_cluster(shape), fraction * full_count(w, shape, load, tails=tails))
 
 
-def test_slots_bring_the_wished_load():
+def test_slots_give_the_target_load():
     w = sim.Workload.from_jobs([job(t, [10] * 4) for t in range(0, 101, 10)])
     # of 440 task seconds 400 can be done in 100 s: 4 slots busy, 5 at a load of 0.8
     cluster = size_cluster(w, "slots")
@@ -41,7 +41,7 @@ def test_slots_bring_the_wished_load():
 
 @pytest.mark.parametrize("load", [0.5, 0.8, 1.5])
 @pytest.mark.parametrize("shape", ["slots", {"cpu": 4, "mem": 16}, {"mem": 9, "cpu": 8}])
-def test_bottleneck_load_is_the_wished(load, shape):
+def test_bottleneck_has_the_target_load(load, shape):
     w = poisson()
     cluster = size_cluster(w, shape, load)
     slack = 0.5 / (cluster.total[0] - 0.5) if shape == "slots" else 1e-9
@@ -68,7 +68,7 @@ def test_fraction_scales_the_count_and_rounds():
     assert sizes == {0.01: 1, 0.5: 3, 0.7: 4, 1: 5, 2: 10}
 
 
-def test_machines_have_the_shape_asked_for():
+def test_machines_have_the_requested_shape():
     cluster = size_cluster(poisson(), {"cpu": 4, "mem": 16})
     assert cluster.resources == ("cpu", "mem")
     assert (cluster.capacity[:-1] == [4, 16]).all()
@@ -87,7 +87,7 @@ def test_a_gang_fits_at_full_size():
         sim.cluster.fits.check_fits(w, size_cluster(w, {"cpu": 4, "mem": 7}, fraction=13 / 14))
 
 
-def test_gang_slots_hold_the_most_that_any_stage_asks():
+def test_gang_slots_hold_the_largest_demand_of_any_stage():
     stages = [
         {"durations_s": [1] * 4, "demand": {"cpu": 4, "mem": 1}},
         {"durations_s": [1] * 4, "demand": {"cpu": 1, "mem": 4}},
@@ -144,11 +144,11 @@ def test_demands_are_in_the_order_of_the_cluster():
 def test_shares_of_queues():
     w = sim.Workload.from_jobs([job(0, [1], queue=q) for q in "abc"])
     slots = sim.Cluster.slots(8)
-    given = {"c": 0.1, "b": 0.2, "a": 0.5}
+    shares = {"c": 0.1, "b": 0.2, "a": 0.5}
     third = pytest.approx([1 / 3] * 3)
     assert queue_shares(w.columns, slots) == third
     assert queue_shares(w.columns, slots.with_queues("hard")) == third
-    hard = slots.with_queues("hard", given)
+    hard = slots.with_queues("hard", shares)
     assert queue_shares(w.columns, hard) == pytest.approx([0.5, 0.2, 0.1])
-    soft = slots.with_queues("weighted", given)
+    soft = slots.with_queues("weighted", shares)
     assert queue_shares(w.columns, soft) == pytest.approx([5 / 8, 2 / 8, 1 / 8])

@@ -1,7 +1,7 @@
-"""The naive simulator: slow, obvious, and the judge of the kernel.
+"""The naive simulator: slow, obvious Python, and the reference for the kernel.
 
-It keeps plain Python lists, looks at everything anew at every instant, and knows nothing of heaps,
-dirty machines or stale entries. The kernel must give the same bits.
+It uses plain Python lists, recomputes everything at every instant, and has no heaps, dirty machines
+or stale entries. The kernel must give the same bits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INF = math.inf
 
 
 def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> SimpleNamespace:
-    """Run like `sim.simulate`; returns job and task times and the batches the policy saw."""
+    """Run like `sim.simulate`; return job and task times and the batches that the policy saw."""
     return _Run(workload, cluster, policy, seed).go()
 
 
@@ -51,25 +51,25 @@ class _Run(Choosing):
         }
         self.world = World(c, cluster, seed, self.view)
         self.memory = policy.begin(self.world, self.plan)
-        self._cluster(workload, cluster)
-        self.stages_of = [range(c.job_stage0[j], c.job_stage0[j + 1]) for j in range(n_jobs)]
+        self._init_cluster(workload, cluster)
+        self.job_stages = [range(c.job_stage0[j], c.job_stage0[j + 1]) for j in range(n_jobs)]
         self.size = np.diff(c.stage_task0).tolist()
         parents = np.repeat(np.arange(n_stages), np.diff(c.edge0))
         self.parents = [[] for _ in range(n_stages)]
         for p, child, kind in zip(parents, c.edge_child, c.edge_kind, strict=True):
             self.parents[child].append((int(p), int(kind)))
-        self.view["left"][:] = [sum(self.size[g] for g in s) for s in self.stages_of]
+        self.view["left"][:] = [sum(self.size[g] for g in s) for s in self.job_stages]
         self.task_done = [False] * n_tasks
         self.failed = [0] * n_tasks
-        self.waits_for = {}  # of tasks that found an output lost: which one
+        self.waits_for_output = {}  # task that found an output lost: the task to run again
         self.stages_done = set()
-        self.made_before = set()  # tasks that run again: what read their output goes on
-        self.task_begun = [False] * n_tasks
+        self.rerun = set()  # tasks that run again; earlier readers of their output go on
+        self.task_started = [False] * n_tasks
         self.task_start = np.full(n_tasks, np.nan)
         self.task_finish = np.full(n_tasks, np.nan)
         self.task_machine = np.full(n_tasks, -1, "i4")
         self.running = []  # (end, task, stage, machine, among first k, held)
-        self.turn = []  # jobs in the order of submission
+        self.submitted = []  # jobs in the order of submission
         uppers = np.repeat(np.arange(n_jobs), np.diff(c.input0))
         self.inputs = [uppers[c.input_reader == j].tolist() for j in range(n_jobs)]
         self.readers = [c.input_reader[uppers == j].tolist() for j in range(n_jobs)]
@@ -77,7 +77,7 @@ class _Run(Choosing):
         work = self.size * self.plan.stages["expected_s"] if self.seen else c.stage_work
         work = work * self.plan.stages["weight"]
         self.remaining = np.add.reduceat(work, c.job_stage0[:-1]).tolist()
-        self.deficit, self.worths, self.lefts, self.freed = {}, 0.0, 0.0, set()
+        self.deficit, self.sum_worth, self.sum_remaining, self.freed = {}, 0.0, 0.0, set()
         self.attained = [0.0] * n_jobs
         self.since = [0.0] * n_jobs
         self.first_done = [0] * n_jobs
@@ -89,7 +89,7 @@ class _Run(Choosing):
         self.reserved = {}
         self.events, self.batches = [], []
 
-    def _cluster(self, workload, cluster):
+    def _init_cluster(self, workload, cluster):
         c = self.c
         if cluster.unit:
             quantum = np.ones(1)
@@ -103,9 +103,9 @@ class _Run(Choosing):
             ]
             self.demand = np.stack(columns, axis=1).tolist()
         self.capacity = capacity_quanta(cluster.capacity, quantum).tolist()
-        self._set_up_devices(cluster, quantum)
+        self._init_devices(cluster, quantum)
         self.free = [list(row) for row in self.capacity]
-        self._looked_at(cluster)
+        self._order_resources(cluster)
         self.total = [sum(column) for column in zip(*self.capacity, strict=True)]
         self.org = [0] * self.n_jobs
         self.cap, self.org_weight = [[INF] * len(self.total)], [1.0]
@@ -121,12 +121,12 @@ class _Run(Choosing):
                 ).tolist()
             ]
 
-    def _looked_at(self, cluster):
-        """Which resources decide what fits: those that can't be overbooked first."""
-        names, wanted = cluster.resources, self.plan.fit_resources or cluster.resources
+    def _order_resources(self, cluster):
+        """Set the resources that decide what fits: rigid ones, which can't be overbooked, first."""
+        names, fitting = cluster.resources, self.plan.fit_resources or cluster.resources
         rigid = [r for r, name in enumerate(names) if name not in cluster.fungible]
         self.fungible = [r for r, name in enumerate(names) if name in cluster.fungible]
-        self.looked = rigid + [r for r in self.fungible if names[r] in wanted]
+        self.deciding = rigid + [r for r in self.fungible if names[r] in fitting]
         self.rigid = rigid
         pack = self.plan.fit == Fit.PACK and self.plan.packing.overbook
         self.speeds = list(zip(*(x.tolist() for x in cluster.slowdowns.steps()), strict=True))
@@ -137,26 +137,26 @@ class _Run(Choosing):
             for m, down_s, up_s in zip(*cluster.outages.columns, strict=True)
             for event in ((down_s, int(m), 1), (up_s, int(m), 0))
         )
-        self.loses = bool(self.outages) or fails or self.plan.evict
-        self.overbooks = (
-            self.loses
+        self.restarts = bool(self.outages) or fails or self.plan.evict
+        self.variable_ends = (
+            self.restarts
             or len(self.speeds) > 1
-            or len(self.looked) < len(names)
+            or len(self.deciding) < len(names)
             or (pack and bool(self.fungible))
         )
         slower = (self.c.stage_home >= 0) & (self.c.stage_remote_factor > 1)
-        self.overbooks = self.overbooks or (len(self.capacity) > 1 and bool(slower.any()))
-        self.pace = {}  # of each running task: rate, what is left at that rate's begin, since when
+        self.variable_ends = self.variable_ends or (len(self.capacity) > 1 and bool(slower.any()))
+        self.progress = {}  # of each running task: rate, remaining work at its begin, its begin
 
     # ---- the loop
 
     def go(self):
         while ((self.view["left"] > 0) & (self.view["failed"] == 0)).any():
-            self.now = max(self.now, self._next())
+            self.now = max(self.now, self._next_time())
             assert self.now < INF, "stuck"
             self.events = []
             for entry in sorted(e for e in self.running if e[0] <= self.now):
-                if self._failures_left(entry[1]):
+                if self._failing_attempts(entry[1]):
                     self._fail_attempt(entry)
                 else:
                     self._end(entry)
@@ -172,9 +172,9 @@ class _Run(Choosing):
                 if self._due(j) <= self.now:
                     self._arrive(j)
             if self.events:
-                self._ask_policy()
+                self._call_policy()
             self._dispatch()
-            self._stretch()
+            self._update_rates()
         return SimpleNamespace(
             job_submit=self.view["submit"],
             job_failed=self.view["failed"].astype(bool),
@@ -183,12 +183,12 @@ class _Run(Choosing):
             task_start=self.task_start,
             task_finish=self.task_finish,
             task_machine=self.task_machine,
-            task_devices=self._devices_given(),
+            task_devices=self._device_bits(),
             batches=self.batches,
             view=self.view,
         )
 
-    def _next(self):
+    def _next_time(self):
         times = [self.timer] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
@@ -196,24 +196,24 @@ class _Run(Choosing):
         return min(times)
 
     def _due(self, j):
-        """When job j is looked at next: submitted, or failed for want of an input."""
+        """Return the next time of job j: its submission, or its failure for a missing input."""
         submit = float(self.c.job_submit[j])
-        if j in self.turn or self.view["failed"][j]:
+        if j in self.submitted or self.view["failed"][j]:
             return INF
         if self.c.job_input_mode[j] != 2:
             return submit
-        made = [float(self.view["finish"][i]) for i in self.inputs[j]]
-        if any(math.isnan(t) for t in made):
+        output_times = [float(self.view["finish"][i]) for i in self.inputs[j]]
+        if any(math.isnan(t) for t in output_times):
             return INF
-        return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in made])
+        return max([submit] + [t + float(self.c.job_poll_lag[j]) for t in output_times])
 
     def _arrive(self, j):
-        made = self.view["finish"][self.inputs[j]]
-        if self.c.job_input_mode[j] == 1 and np.isnan(made).any():
+        output_times = self.view["finish"][self.inputs[j]]
+        if self.c.job_input_mode[j] == 1 and np.isnan(output_times).any():
             self._fail(j)
             return
-        self.view["turn"][j] = len(self.turn)
-        self.turn.append(j)
+        self.view["turn"][j] = len(self.submitted)
+        self.submitted.append(j)
         self.view["submit"][j] = self.since[j] = self.now
         self._emit(Event.JOB_ARRIVED, j)
 
@@ -229,7 +229,7 @@ class _Run(Choosing):
         if self.policy.events & kind:
             self.events.append((int(kind), int(row)))
 
-    def _ask_policy(self):
+    def _call_policy(self):
         kinds, rows = zip(*self.events, strict=True)
         batch = Batch(self.now, np.array(kinds, "i4"), np.array(rows, "i4"))
         self.batches.append((self.now, kinds, rows))
@@ -238,11 +238,11 @@ class _Run(Choosing):
         self.policy.react(self.memory, batch, self.world, self.plan)
         for j in self.plan.take_changed().tolist() if self.seen else []:
             self.remaining[j] = 0.0
-            for g in self.stages_of[j]:
+            for g in self.job_stages[j]:
                 tasks = range(int(self.c.stage_task0[g]), int(self.c.stage_task0[g + 1]))
                 n = self.view["stage_left"][g]
                 if self._pending():
-                    n = sum(not self.task_begun[task] for task in tasks)
+                    n = sum(not self.task_started[task] for task in tasks)
                 left = float(n * self.plan.stages["expected_s"][g])
                 self.remaining[j] += left * float(self.plan.stages["weight"][g])
         self.timer = self.plan.timer_s
@@ -253,15 +253,15 @@ class _Run(Choosing):
         self.attained[j] += int(self.view["running"][j]) * (self.now - self.since[j])
         self.since[j] = self.now
 
-    def _limits(self, j):
-        at = self.plan.queues.demote_at[self.plan.jobs["queue"][j]]
-        return float(at), float(self.plan.jobs["service_at"][j])
+    def _thresholds(self, j):
+        demote_at = self.plan.queues.demote_at[self.plan.jobs["queue"][j]]
+        return float(demote_at), float(self.plan.jobs["service_at"][j])
 
     def _crossing(self, j):
-        limit = min(self._limits(j))
-        if j not in self.turn or self.view["left"][j] == 0:
+        limit = min(self._thresholds(j))
+        if j not in self.submitted or self.view["left"][j] == 0:
             return INF
-        if not self.overbooks and limit > self.c.job_work[j] * (1 + 1e-9):
+        if not self.variable_ends and limit > self.c.job_work[j] * (1 + 1e-9):
             return INF
         if self.attained[j] >= limit:
             return self.since[j]
@@ -271,7 +271,7 @@ class _Run(Choosing):
 
     def _cross(self, j):
         self._accrue(j)
-        demote_at, service_at = self._limits(j)
+        demote_at, service_at = self._thresholds(j)
         limit = min(demote_at, service_at)
         self.attained[j] = max(self.attained[j], limit)
         if service_at == limit:
@@ -284,56 +284,56 @@ class _Run(Choosing):
     # ---- tasks
 
     def _ready(self, g):
-        """Turns of the tasks of stage g that may start."""
+        """Return the tasks of stage g that may start (indices within it), by turn."""
         base = self.c.stage_task0[g]
         order = self.plan.task_order
         turns = []
         for turn in range(self.size[g]):
             index = turn if order is None else int(order[base + turn])
-            if self.task_begun[base + index] or base + index in self.waits_for:
+            if self.task_started[base + index] or base + index in self.waits_for_output:
                 continue
-            if all(self._allows(p, kind, index) for p, kind in self.parents[g]):
+            if all(self._parent_allows(p, kind, index) for p, kind in self.parents[g]):
                 turns.append(index)
         return turns
 
-    def _allows(self, p, kind, index):
+    def _parent_allows(self, p, kind, index):
         base = self.c.stage_task0[p]
         if kind == 0:
             return p in self.stages_done
         if index >= self.size[p]:
             return True
-        return self.task_done[base + index] or base + index in self.made_before
+        return self.task_done[base + index] or base + index in self.rerun
 
-    def _start(self, g, machine, held):
+    def _start(self, g, machine, in_held_slot):
         c, view = self.c, self.view
         j = int(c.stage_job[g])
         task = self._next_task(g, machine)
         self._accrue(j)
         first = self.first_started[j] < self.plan.jobs["notify_at"][j]
         self.first_started[j] += first
-        if not held:
-            self._start_on_devices(task, g, machine)
-            self._take(j, self.demand[g], machine, 1)
+        if not in_held_slot:
+            self._acquire_devices(task, g, machine)
+            self._acquire(j, self.demand[g], machine, 1)
         if np.isnan(view["start"][j]):
             view["start"][j] = self.now
         view["started"][j] += 1
         view["running"][j] += 1
-        self.task_begun[task] = True
+        self.task_started[task] = True
         if self._pending():
             self.remaining[j] -= self._weighted_s(g, task)
         self.task_start[task] = self.now
         self.task_machine[task] = machine
-        lasts = float(c.task_duration[task])
+        duration = float(c.task_duration[task])
         home = c.stage_home[g] + task - c.stage_task0[g]
         if c.stage_home[g] >= 0 and home % len(self.free) != machine:
-            lasts *= float(c.stage_remote_factor[g])
-        if self._failures_left(task):
-            lasts = self._failures_left(task)[0][0]
-        self.pace[task] = (1.0, lasts, self.now)
-        self.running.append((self._after(lasts), task, g, machine, first, held))
+            duration *= float(c.stage_remote_factor[g])
+        if self._failing_attempts(task):
+            duration = self._failing_attempts(task)[0][0]
+        self.progress[task] = (1.0, duration, self.now)
+        self.running.append((self._finish_time(duration), task, g, machine, first, in_held_slot))
 
     def _end(self, entry):
-        _, task, g, machine, first, held = entry
+        _, task, g, machine, first, in_held_slot = entry
         c, view = self.c, self.view
         j = int(c.stage_job[g])
         self.running.remove(entry)
@@ -348,11 +348,11 @@ class _Run(Choosing):
         view["running"][j] -= 1
         view["done"][j] += 1
         view["left"][j] -= 1
-        if held:
+        if in_held_slot:
             self.idle[j].append(machine)
         else:
-            self._leave_devices(task, g, machine)
-            self._take(j, self.demand[g], machine, -1)
+            self._release_devices(task, g, machine)
+            self._acquire(j, self.demand[g], machine, -1)
         if self.plan.first_ended:
             first = self.first_done[j] < self.plan.jobs["notify_at"][j]
         if first:
@@ -361,14 +361,14 @@ class _Run(Choosing):
             if self.first_done[j] == self.plan.jobs["notify_at"][j]:
                 self._emit(Event.TASKS_DONE, j)
         base = c.stage_task0[g]
-        self.waits_for = {r: p for r, p in self.waits_for.items() if p != task}
+        self.waits_for_output = {r: p for r, p in self.waits_for_output.items() if p != task}
         if all(self.task_done[base : base + self.size[g]]) and g not in self.stages_done:
             self.stages_done.add(g)
             self._emit(Event.STAGE_DONE, g)
         if view["left"][j] == 0:
             view["finish"][j] = self.now
             for m in self.idle[j] or []:
-                self._take(j, self._slot(j), m, -1)
+                self._acquire(j, self._slot(j), m, -1)
             self.idle[j] = None
             self._emit(Event.JOB_DONE, j)
 
@@ -380,26 +380,26 @@ class _Run(Choosing):
             return
         self.down.add(machine)
         for entry in [e for e in self.running if e[3] == machine]:
-            self._take_down(entry)
+            self._stop_task(entry)
 
-    def _take_down(self, entry):
+    def _stop_task(self, entry):
         _, task, g, machine, first, _ = entry
         j = int(self.c.stage_job[g])
         self.running.remove(entry)
-        self.task_begun[task] = False
+        self.task_started[task] = False
         if self._pending():
             self.remaining[j] += self._weighted_s(g, task)
         self._accrue(j)
         self.view["running"][j] -= 1
         self.view["started"][j] -= 1
         self.first_started[j] -= first
-        self._leave_devices(task, g, machine)
-        self._take(j, self.demand[g], machine, -1)
+        self._release_devices(task, g, machine)
+        self._acquire(j, self.demand[g], machine, -1)
 
     # ---- failures, and outputs that are lost
 
-    def _failures_left(self, task):
-        """What the next attempts of a task are, as long as they fail: (after s, what is lost)."""
+    def _failing_attempts(self, task):
+        """List the next attempts of a task that fail: (after s, the task whose output is lost)."""
         c = self.c
         if len(c.attempt_s) == 0:
             return []
@@ -408,19 +408,19 @@ class _Run(Choosing):
 
     def _fail_attempt(self, entry):
         task = entry[1]
-        _, lost = self._failures_left(task)[0]
+        _, lost = self._failing_attempts(task)[0]
         self.failed[task] += 1
-        self._take_down(entry)
+        self._stop_task(entry)
         if lost < 0:
             return
-        self.waits_for[task] = lost
+        self.waits_for_output[task] = lost
         if not self.task_done[lost]:
-            return  # another found it lost before
+            return  # another reader found it lost before
         c, view = self.c, self.view
         g = int(np.searchsorted(c.stage_task0, lost, side="right")) - 1
         j = int(c.stage_job[g])
-        self.task_done[lost] = self.task_begun[lost] = False
-        self.made_before.add(lost)
+        self.task_done[lost] = self.task_started[lost] = False
+        self.rerun.add(lost)
         view["stage_left"][g] += 1
         view["left"][j] += 1
         view["done"][j] -= 1
@@ -430,8 +430,8 @@ class _Run(Choosing):
 
     # ---- slow periods
 
-    def _after(self, work):
-        """When so many seconds at full speed, begun now, are done."""
+    def _finish_time(self, work):
+        """Return the time at which `work` seconds at full speed, begun now, are done."""
         time = self.now
         for i, (_, speed) in enumerate(self.speeds):
             until = self.speeds[i + 1][0] if i + 1 < len(self.speeds) else INF
@@ -455,79 +455,94 @@ class _Run(Choosing):
             now = begin
         raise AssertionError("the first speed begins at 0")
 
-    def _stretch(self):
-        """Let each running task go at the rate that its machine now has for it."""
-        for i, (_, task, g, machine, first, held) in enumerate(self.running):
-            rate, left, since = self.pace[task]
+    def _update_rates(self):
+        """Set each running task to the rate that its machine gives it now."""
+        for i, (_, task, g, machine, first, in_held_slot) in enumerate(self.running):
+            rate, left, since = self.progress[task]
             new = self._rate(g, machine)
             if new != rate:
                 left = max(0.0, left - rate * self._done_since(since))
-                self.pace[task] = (new, left, self.now)
-                self.running[i] = (self._after(left / new), task, g, machine, first, held)
+                self.progress[task] = (new, left, self.now)
+                self.running[i] = (
+                    self._finish_time(left / new),
+                    task,
+                    g,
+                    machine,
+                    first,
+                    in_held_slot,
+                )
 
     def _rate(self, g, machine):
         rate = 1.0
         for r in self.fungible:
-            has = max(self.capacity[machine][r], 1)
+            capacity = max(self.capacity[machine][r], 1)
             demanded = self.capacity[machine][r] - self.free[machine][r]
-            if self.demand[g][r] > 0 and demanded > has:
-                rate = min(rate, has / demanded)
+            if self.demand[g][r] > 0 and demanded > capacity:
+                rate = min(rate, capacity / demanded)
         return rate
 
-    def _take(self, j, demand, machine, sign):
+    def _acquire(self, j, demand, machine, sign):
         for r, amount in enumerate(demand):
             self.free[machine][r] -= sign * amount
             self.used[j][r] += sign * amount
         if sign < 0:
             self.freed.add(machine)
 
-    def _worth_overbooking(self, m):
-        """The stage whose next task machine m, full as it is, gains most by taking; or None."""
+    def _best_overbooking(self, m):
+        """Return the stage whose next task gains most on the full machine m; None if none gains."""
         stages = [
             g
-            for g in self._single()
+            for g in self._single_task_stages()
             if all(self.demand[g][r] <= self.free[m][r] for r in self.rigid)
             and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
         ]
-        here = [entry for entry in reversed(self.running) if entry[3] == m]
+        residents = [entry for entry in reversed(self.running) if entry[3] == m]
         rows = []
-        for g in self._served(stages) if stages else []:
-            gain = self._gain(g, m, here)
+        for g in self._eligible(stages) if stages else []:
+            gain = self._overbooking_gain(g, m, residents)
             if gain > 0:
-                worth = self._worth(g, m, gain)
+                worth = self._task_worth(g, m, gain)
                 rows.append((-self._score(g, worth), self._queue(g), self._rank(g), g))
         return min(rows)[3] if rows else None
 
-    def _gain(self, g, m, here):
-        """Work done by not waiting until g fits, less the work that all there are late with."""
+    def _overbooking_gain(self, g, m, residents):
+        """Return the work done by not waiting until g fits, less the delay of all tasks there."""
         weight = self.plan.stages["weight"]
-        left = []
-        for _, task, _, _, _, _ in here:
-            rate, at_begin, since = self.pace[task]
-            left.append(max(0.0, at_begin - rate * self._done_since(since)))
-        rates = [self._rate(h, m) for _, _, h, _, _, _ in here]
-        ends = [x / rate for x, rate in zip(left, rates, strict=True)]
+        remaining = []
+        for _, task, _, _, _, _ in residents:
+            rate, at_begin, since = self.progress[task]
+            remaining.append(max(0.0, at_begin - rate * self._done_since(since)))
+        rates = [self._rate(resident_stage, m) for _, _, resident_stage, _, _, _ in residents]
+        ends = [remaining_s / rate for remaining_s, rate in zip(remaining, rates, strict=True)]
         wait = 0.0
-        for r in [r for r in self.looked if self.demand[g][r] > 0]:
+        for r in [r for r in self.deciding if self.demand[g][r] > 0]:
             free = self.free[m][r]
             for end, i in sorted((end, i) for i, end in enumerate(ends)):
                 if free >= self.demand[g][r]:
                     break
-                _, _, h, _, _, held = here[i]
-                free += 0 if held else self.demand[h][r]  # a held slot stays held
+                _, _, resident_stage, _, _, in_held_slot = residents[i]
+                free += (
+                    0 if in_held_slot else self.demand[resident_stage][r]
+                )  # a held slot stays held
                 wait = max(wait, end)
         self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
-        lasts = self.plan.stages["expected_s"][g] if self.seen else None
-        lasts = float(self.c.task_duration[self._next_task(g, m)] if lasts is None else lasts)
-        late = (lasts / self._rate(g, m) - lasts) * float(weight[g])
-        for (_, _, h, _, _, _), x, end in zip(here, left, ends, strict=True):
-            late += (x / self._rate(h, m) - end) * float(weight[h])
+        duration = self.plan.stages["expected_s"][g] if self.seen else None
+        duration = float(
+            self.c.task_duration[self._next_task(g, m)] if duration is None else duration
+        )
+        delay = (duration / self._rate(g, m) - duration) * float(weight[g])
+        for (_, _, resident_stage, _, _, _), remaining_s, end in zip(
+            residents, remaining, ends, strict=True
+        ):
+            delay += (remaining_s / self._rate(resident_stage, m) - end) * float(
+                weight[resident_stage]
+            )
         self.free[m] = [f + d for f, d in zip(self.free[m], self.demand[g], strict=True)]
-        return wait * float(weight[g]) - late
+        return wait * float(weight[g]) - delay
 
     # ---- placement
 
-    def _where(self, j):
+    def _waiting_queue(self, j):
         jobs = self.plan.jobs
         at_limit = self.view["running"][j] >= jobs["run_limit"][j]
         if at_limit or self.view["started"][j] >= jobs["start_gate"][j]:
@@ -538,39 +553,41 @@ class _Run(Choosing):
         return [
             g
             for j in range(self.n_jobs)
-            if j in self.turn and self.view["left"][j] > 0 and self._where(j) is not None
-            for g in self.stages_of[j]
+            if j in self.submitted
+            and self.view["left"][j] > 0
+            and self._waiting_queue(j) is not None
+            for g in self.job_stages[j]
             if self._ready(g)
         ]
 
     def _queue(self, g):
         j = self.c.stage_job[g]
-        return (self.org[j], self._where(j))
+        return (self.org[j], self._waiting_queue(j))
 
-    def _use(self, jobs):
+    def _queue_use(self, jobs):
         used = [sum(self.used[j][r] for j in jobs) for r in range(len(self.total))]
         shares = [u * (1.0 / t) if t else 0.0 for u, t in zip(used, self.total, strict=True)]
         return max(shares) if self.plan.share < 0 else shares[self.plan.share]
 
-    def _queue_turn(self, queue):
+    def _queue_key(self, queue):
         org, level = queue
         queues = self.plan.queues
-        mine = [j for j in range(self.n_jobs) if self.org[j] == org]
-        home = [j for j in mine if self.plan.jobs["queue"][j] == level]
+        jobs_of_org = [j for j in range(self.n_jobs) if self.org[j] == org]
+        jobs_of_queue = [j for j in jobs_of_org if self.plan.jobs["queue"][j] == level]
         return (
             queues.tier[level],
-            self._use(mine) / self.org_weight[org],
+            self._queue_use(jobs_of_org) / self.org_weight[org],
             org,
-            self._use(home) / queues.weight[level],
+            self._queue_use(jobs_of_queue) / queues.weight[level],
             level,
         )
 
     def _rank(self, g):
         j = int(self.c.stage_job[g])
-        order = self.plan.queues.order[self._where(j)]
+        order = self.plan.queues.order[self._waiting_queue(j)]
         rank = {
             Order.KEY: lambda: self.plan.jobs["key"][j],
-            Order.FIFO: lambda: self.turn.index(j),
+            Order.FIFO: lambda: self.submitted.index(j),
             Order.REMAINING: lambda: self.remaining[j],
             Order.ATTAINED: lambda: self.attained[j],
             Order.SHARE: lambda: max(
@@ -580,29 +597,29 @@ class _Run(Choosing):
         return (rank, self.plan.stages["key"][g], g)
 
     def _slot(self, j):
-        return [max(self.demand[g][r] for g in self.stages_of[j]) for r in range(len(self.total))]
+        return [max(self.demand[g][r] for g in self.job_stages[j]) for r in range(len(self.total))]
 
-    def _waits_as_gang(self, j):
+    def _is_waiting_gang(self, j):
         return self.c.job_min_tasks[j] > 0 and self.idle[j] is None
 
     def _gang_fit(self, j):
-        """Machines of the slots that job j would get, or None."""
-        need, slot = int(self.c.job_min_tasks[j]), self._slot(j)
-        found = []
+        """Return the machines of the slots that job j would get, or None."""
+        n_needed, slot = int(self.c.job_min_tasks[j]), self._slot(j)
+        machines = []
         for m, free in enumerate(self.free):
-            room = min((free[r] // slot[r] for r in self.looked if slot[r] > 0), default=need)
-            found += [m] * room
-        found = found[:need]
-        if len(found) < need or not self._within_cap(j, slot, need):
+            room = min((free[r] // slot[r] for r in self.deciding if slot[r] > 0), default=n_needed)
+            machines += [m] * room
+        machines = machines[:n_needed]
+        if len(machines) < n_needed or not self._within_cap(j, slot, n_needed):
             return None
-        return found
+        return machines
 
     def _within_cap(self, j, demand, times):
         org = self.org[j]
-        mine = [i for i in range(self.n_jobs) if self.org[i] == org]
+        jobs_of_org = [i for i in range(self.n_jobs) if self.org[i] == org]
         return all(
-            sum(self.used[i][r] for i in mine) + times * demand[r] <= self.cap[org][r]
-            for r in self.looked
+            sum(self.used[i][r] for i in jobs_of_org) + times * demand[r] <= self.cap[org][r]
+            for r in self.deciding
         )
 
     def _machines(self, g):
@@ -612,25 +629,25 @@ class _Run(Choosing):
             m
             for m, free in enumerate(self.free)
             if m not in self.down
-            and all(self.demand[g][r] <= max(free[r], 0) for r in self.looked)
-            and self._may_use(g, m)
+            and all(self.demand[g][r] <= max(free[r], 0) for r in self.deciding)
+            and self._can_use(g, m)
         ]
 
     def _admit(self, j):
         machines = self._gang_fit(j)
         for m in machines:
-            self._take(j, self._slot(j), m, 1)
+            self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = machines[::-1]
-        self._fill(j)
+        self._fill_held(j)
 
-    def _fill(self, j):
+    def _fill_held(self, j):
         while self.idle[j]:
             jobs = self.plan.jobs
             if self.view["running"][j] >= jobs["run_limit"][j]:
                 return
             if self.view["started"][j] >= jobs["start_gate"][j]:
                 return
-            ready = [g for g in self.stages_of[j] if self._ready(g)]
+            ready = [g for g in self.job_stages[j] if self._ready(g)]
             if not ready:
                 return
             self._start(
@@ -640,7 +657,7 @@ class _Run(Choosing):
     def _dispatch(self):
         for j in range(self.n_jobs):
             if self.idle[j]:
-                self._fill(j)
+                self._fill_held(j)
         if self.plan.reservations:
             reserve(self)
             return
@@ -656,11 +673,11 @@ class _Run(Choosing):
                     heads[q] = g
             open_queues = [q for q in heads if q not in blocked]
             if not open_queues and self.plan.evict and started:
-                blocked, started = set(), False  # what has started may be what makes way
+                blocked, started = set(), False  # tasks that just started may be evicted
                 continue
             if not open_queues:
                 return
-            q = min(open_queues, key=self._queue_turn)
+            q = min(open_queues, key=self._queue_key)
             if self._place(heads[q]):
                 started = True
                 continue
@@ -672,7 +689,7 @@ class _Run(Choosing):
                 blocked, started = set(), True
 
     def _evict(self, g):
-        """The machine on which tasks that their jobs run beyond their limits made way for g."""
+        """Evict tasks beyond their jobs' limits for g; return the machine, or None."""
         jobs, j = self.plan.jobs, int(self.c.stage_job[g])
         if self.view["running"][j] >= jobs["run_limit"][j]:
             return None
@@ -680,41 +697,45 @@ class _Run(Choosing):
             return None
         if not self._within_cap(j, self.demand[g], 1):
             return None
-        ways = [self._way(g, m) for m in range(len(self.free)) if m not in self.down]
-        ways = [(-self.task_start[way[-1][1]], way[-1][3], way) for way in ways if way]
-        if not ways:
+        options = [self._victims(g, m) for m in range(len(self.free)) if m not in self.down]
+        options = [
+            (-self.task_start[victims[-1][1]], victims[-1][3], victims)
+            for victims in options
+            if victims
+        ]
+        if not options:
             return None
-        _, machine, way = min(ways)
-        for entry in way:
-            self._take_down(entry)
+        _, machine, victims = min(options)
+        for entry in victims:
+            self._stop_task(entry)
         return machine
 
-    def _way(self, g, m):
-        """The running tasks of machine m that make way for g, None if that is no use."""
+    def _victims(self, g, m):
+        """Return the running tasks of machine m to evict for g, None if they free too little."""
         surplus = self.view["running"] - self.plan.jobs["run_limit"]
-        free, way = list(self.free[m]), []
+        free, victims = list(self.free[m]), []
         for entry in [e for e in reversed(self.running) if e[3] == m]:
             j = int(self.c.stage_job[entry[2]])
             if surplus[j] <= 0:
                 continue
             surplus[j] -= 1
-            way.append(entry)
+            victims.append(entry)
             free = [f + d for f, d in zip(free, self.demand[entry[2]], strict=True)]
-            if all(self.demand[g][r] <= max(free[r], 0) for r in self.looked):
-                return way
+            if all(self.demand[g][r] <= max(free[r], 0) for r in self.deciding):
+                return victims
         return None
 
     def _skip(self):
         while True:
             order = sorted(
-                self._waiting(), key=lambda g: (self._queue_turn(self._queue(g)), self._rank(g))
+                self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
             )
             if not any(self._place(g) for g in order):
                 return
 
     def _place(self, g):
         j = int(self.c.stage_job[g])
-        if self._waits_as_gang(j):
+        if self._is_waiting_gang(j):
             if self._gang_fit(j) is None:
                 return False
             self._admit(j)
@@ -722,43 +743,43 @@ class _Run(Choosing):
         machines = self._machines(g)
         if not machines:
             return False
-        self._start(g, self._chosen(g, machines), False)
+        self._start(g, self._best_machine(g, machines), False)
         return True
 
     def _pack(self):
-        def turn(g):
-            return (self._queue_turn(self._queue(g)), self._rank(g))
+        def order(g):
+            return (self._queue_key(self._queue(g)), self._rank(g))
 
         while True:
-            gangs = [g for g in self._waiting() if self._waits_as_gang(int(self.c.stage_job[g]))]
-            if not any(self._place(g) for g in sorted(gangs, key=turn)):
+            gangs = [g for g in self._waiting() if self._is_waiting_gang(int(self.c.stage_job[g]))]
+            if not any(self._place(g) for g in sorted(gangs, key=order)):
                 break
         while self._fill_machines() and self.freed:
-            pass  # for whom room was kept may have found it elsewhere
+            pass  # a queue for which room was kept may have found it elsewhere
 
     def _fill_machines(self):
         """Fill the machines in turn; tell whether anything started."""
         held_back, n_running = set(), len(self.running)
         for m in range(len(self.free)):
-            while fitting := [g for g in self._single() if m in self._machines(g)]:
-                if not (served := self._served(fitting)):
+            while fitting := [g for g in self._single_task_stages() if m in self._machines(g)]:
+                if not (served := self._eligible(fitting)):
                     held_back.add(m)
                     break
                 self._start_bundle(served, m)
             while (
-                self.overbooks
+                self.variable_ends
                 and self.plan.packing.overbook
                 and m in self.freed
                 and m not in self.down
-                and (best := self._worth_overbooking(m)) is not None
+                and (best := self._best_overbooking(m)) is not None
             ):
                 self._charge(best)
                 self._start(best, m, False)
         self.freed = held_back
         return len(self.running) > n_running
 
-    def _single(self):
-        return [g for g in self._waiting() if not self._waits_as_gang(int(self.c.stage_job[g]))]
+    def _single_task_stages(self):
+        return [g for g in self._waiting() if not self._is_waiting_gang(int(self.c.stage_job[g]))]
 
     def _start_bundle(self, served, m):
         for n, (g, worth, left) in enumerate(self._bundle(served, m)):
@@ -767,32 +788,32 @@ class _Run(Choosing):
                     return
                 if self._owed(self._tier(g)) not in (None, self._queue(g)):
                     return
-            self.worths += worth
-            self.lefts += left
+            self.sum_worth += worth
+            self.sum_remaining += left
             self._charge(g)
             self._start(g, m, False)
 
-    def _served(self, stages):
-        """Those of the queue that is served now; of all its tier, if queues compete by score.
+    def _eligible(self, stages):
+        """Return the stages of the queue that is served now; of its whole tier if queues compete.
 
-        While a queue of the tier is owed, those of that queue alone, and be it that none is.
+        While a queue of the tier is owed, only the stages of that queue, even if there are none.
         """
         if self.plan.packing.unfairness == INF:
-            first = min(self._queue_turn(self._queue(g)) for g in stages)
-            return [g for g in stages if self._queue_turn(self._queue(g)) == first]
+            first = min(self._queue_key(self._queue(g)) for g in stages)
+            return [g for g in stages if self._queue_key(self._queue(g)) == first]
         tier = min(self._tier(g) for g in stages)
         owed = self._owed(tier)
-        of = [g for g in stages if self._tier(g) == tier]
-        return of if owed is None else [g for g in of if self._queue(g) == owed]
+        in_tier = [g for g in stages if self._tier(g) == tier]
+        return in_tier if owed is None else [g for g in in_tier if self._queue(g) == owed]
 
     def _tier(self, g):
-        return self.plan.queues.tier[self._where(self.c.stage_job[g])]
+        return self.plan.queues.tier[self._waiting_queue(self.c.stage_job[g])]
 
     def _owed(self, tier):
-        """The queue of greatest deficit with a task that only room is wanted for, if it is owed."""
+        """Return the queue of greatest deficit with a task that lacks only room, if it is owed."""
         queues = {
             self._queue(g)
-            for g in self._single()
+            for g in self._single_task_stages()
             if self._tier(g) == tier
             and self._within_cap(int(self.c.stage_job[g]), self.demand[g], 1)
         }
@@ -804,7 +825,7 @@ class _Run(Choosing):
     def _charge(self, g):
         if self.plan.packing.unfairness == INF:
             return
-        mine, cost = self._queue(g), float(self.plan.stages["cost"][g])
+        charged, cost = self._queue(g), float(self.plan.stages["cost"][g])
         weight = {
             (o, q): self.org_weight[o] * self.plan.queues.weight[q]
             for o, q in sorted({self._queue(h) for h in self._waiting()})
@@ -814,85 +835,85 @@ class _Run(Choosing):
             total += w
         for q in weight:
             share = weight[q] / total
-            more = cost * (share - 1.0) if q == mine else cost * share
-            self.deficit[q] = self.deficit.get(q, 0.0) + more
+            change = cost * (share - 1.0) if q == charged else cost * share
+            self.deficit[q] = self.deficit.get(q, 0.0) + change
 
     def _next_task(self, g, machine):
-        """The first in turn that prefers the machine, where all are ready at once; or the first."""
+        """Return the first ready task that prefers the machine, if all are ready; or the first."""
         tasks = [int(self.c.stage_task0[g]) + index for index in self._ready(g)]
-        at_once = self.c.stage_n_o2o[g] == 0 and not self.loses
+        at_once = self.c.stage_n_o2o[g] == 0 and not self.restarts
         if self.plan.task_prefers is not None and at_once:
             return next((t for t in tasks if self.plan.task_prefers[t] == machine), tasks[0])
         return tasks[0]
 
-    def _worth(self, g, m, what):
+    def _task_worth(self, g, m, value):
         task, plan = self._next_task(g, m), self.plan
-        worth = what
+        worth = value
         if plan.task_priority is not None:
             priority = float(plan.task_priority[task])
             if plan.packing.rebased:
                 j = self.c.stage_job[g]
-                others = int(self.view["left"][j] - self.view["running"][j]) - 1
-                priority = min(1.0, priority / others) if others else 1.0
-            worth = (1.0 - plan.packing.order * (1.0 - priority)) * what
-        far = plan.task_prefers is not None and plan.task_prefers[task] not in (-1, m)
-        return worth * plan.packing.remote if far else worth
+                n_unstarted = int(self.view["left"][j] - self.view["running"][j]) - 1
+                priority = min(1.0, priority / n_unstarted) if n_unstarted else 1.0
+            worth = (1.0 - plan.packing.order * (1.0 - priority)) * value
+        is_remote = plan.task_prefers is not None and plan.task_prefers[task] not in (-1, m)
+        return worth * plan.packing.remote if is_remote else worth
 
     def _pending(self):
-        """Whether what has started counts no more in remaining work."""
+        """Tell whether started tasks no longer count in remaining work."""
         return self.plan.fit == Fit.PACK and self.plan.packing.pending
 
     def _weighted_s(self, g, task):
-        lasts = self.plan.stages["expected_s"][g] if self.seen else self.c.task_duration[task]
-        return float(lasts) * float(self.plan.stages["weight"][g])
+        duration = self.plan.stages["expected_s"][g] if self.seen else self.c.task_duration[task]
+        return float(duration) * float(self.plan.stages["weight"][g])
 
     def _score(self, g, worth):
         m = self.plan.packing.remaining
-        eta = m * self.worths / self.lefts if self.lefts > 0 else 0.0
+        eta = m * self.sum_worth / self.sum_remaining if self.sum_remaining > 0 else 0.0
         return worth - eta * self.remaining[self.c.stage_job[g]]
 
     def _bundle(self, stages, m):
-        """Of the best tasks, those that fit together and have the greatest total score."""
+        """Return the best tasks that fit together and have the greatest total score."""
         rows = []
         for g in stages:
             aligned = self._alignment(g, m) if self.plan.packing.aligned else 1.0
-            worth = self._worth(g, m, aligned)
+            worth = self._task_worth(g, m, aligned)
             rows.append((-self._score(g, worth), self._queue(g), self._rank(g), g, worth))
         rows.sort()
-        room, taken = self.plan.packing.bundle, []
+        n_left, candidates = self.plan.packing.bundle, []
         for score, _, _, g, worth in rows:
             fit = [
                 max(self.free[m][r], 0) // self.demand[g][r]
-                for r in self.looked
+                for r in self.deciding
                 if self.demand[g][r] > 0
             ]
-            copies = min([room, len(self._ready(g)), *fit])
-            taken += [(-score, g, worth, copies)] if copies else []
-            room -= copies
+            n_tasks = min([n_left, len(self._ready(g)), *fit])
+            candidates += [(-score, g, worth, n_tasks)] if n_tasks else []
+            n_left -= n_tasks
         best, best_total = (1,), 0.0
-        positive = [row for row in taken if row[0] > 0]
+        positive = [row for row in candidates if row[0] > 0]
         for counts in itertools.product(*(range(row[3], -1, -1) for row in positive)):
             total = 0.0
             for n, row in zip(counts, positive, strict=True):
                 for _ in range(n):
                     total += row[0]
-            if total > best_total and self._hold_together(counts, positive, m):
+            if total > best_total and self._fit_together(counts, positive, m):
                 best, best_total = counts, total
         picked = []
-        for n, (_, g, worth, _) in zip(best, taken, strict=False):
+        for n, (_, g, worth, _) in zip(best, candidates, strict=False):
             picked += [(g, worth, self.remaining[self.c.stage_job[g]])] * n
         return picked
 
-    def _hold_together(self, counts, rows, m):
+    def _fit_together(self, counts, rows, m):
         return all(
             sum(n * self.demand[row[1]][r] for n, row in zip(counts, rows, strict=True))
             <= max(self.free[m][r], 0)
-            for r in self.looked
+            for r in self.deciding
         )
 
     def _alignment(self, g, m):
         score = 0.0
-        for r in self.looked:
+        for r in self.deciding:
             weight = self.free[m][r] * (1.0 / float(self.capacity[m][r] or 1) ** 2)
             score += weight * self.demand[g][r]
         return score

@@ -1,4 +1,4 @@
-"""The naive simulator's classes of machines, devices, and choice: lists, looked at anew."""
+"""Machine classes, devices and machine choice of the naive simulator: plain lists, recomputed."""
 
 from __future__ import annotations
 
@@ -10,47 +10,58 @@ from sim.engine.plan import Device, Machine
 
 
 class Choosing:
-    """What `tests.sim.engine.reference` mixes in; it sets up demand, capacity, free and looked."""
+    """Mix-in of `tests.sim.engine.reference`, which sets demand, capacity, free and deciding."""
 
-    def _set_up_devices(self, cluster, quantum):
+    def _init_devices(self, cluster, quantum):
         c = self.c
         machines = range(len(self.capacity))
-        self.device, self.per = None, 1
+        self.device, self.device_quanta = None, 1
         if cluster.devices:
             self.device = cluster.resources.index(cluster.devices)
-            self.per = round(1 / float(quantum[self.device]))
+            self.device_quanta = round(1 / float(quantum[self.device]))
             for m in machines:
-                self.capacity[m][self.device] = round(cluster.capacity[m][self.device]) * self.per
+                self.capacity[m][self.device] = (
+                    round(cluster.capacity[m][self.device]) * self.device_quanta
+                )
         self.devices = [
-            [self.per] * (self.capacity[m][self.device] // self.per if cluster.devices else 0)
+            [self.device_quanta]
+            * (self.capacity[m][self.device] // self.device_quanta if cluster.devices else 0)
             for m in machines
         ]
-        named = [cluster.classes[k] for k in cluster.machine_class] or [""] * len(self.capacity)
+        class_of_machine = [cluster.classes[k] for k in cluster.machine_class] or [""] * len(
+            self.capacity
+        )
         texts = [c.runs_on[k] for k in c.stage_runs_on]
-        self.may_run = [[t == "" or name in t.split("|") for name in named] for t in texts]
-        self.named = named
+        self.allowed_on = [
+            [t == "" or name in t.split("|") for name in class_of_machine] for t in texts
+        ]
+        self.class_of_machine = class_of_machine
         self.unit = cluster.unit
-        self.given = {}  # of each running task, the devices of its machine
-        self.last_given = {}
+        self.devices_of_task = {}  # of each running task, the devices of its machine
+        self.last_devices = {}
 
-    def _wants(self, demand):
-        """How many devices, and how much of each, a demand takes."""
-        wanted = 0 if self.device is None else demand[self.device]
-        return (1, wanted) if 0 < wanted < self.per else (wanted // self.per, self.per)
+    def _device_demand(self, demand):
+        """Return the number of devices that a demand takes, and the amount of each."""
+        quanta = 0 if self.device is None else demand[self.device]
+        return (
+            (1, quanta)
+            if 0 < quanta < self.device_quanta
+            else (quanta // self.device_quanta, self.device_quanta)
+        )
 
     def _with_room(self, m, amount):
         return [d for d, free in enumerate(self.devices[m]) if free >= amount]
 
-    def _may_use(self, g, m):
-        n, amount = self._wants(self.demand[g])
-        return self.unit or (self.may_run[g][m] and len(self._with_room(m, amount)) >= n)
+    def _can_use(self, g, m):
+        n, amount = self._device_demand(self.demand[g])
+        return self.unit or (self.allowed_on[g][m] and len(self._with_room(m, amount)) >= n)
 
-    def _give_to(self, g, m):
-        n, amount = self._wants(self.demand[g])
+    def _devices_for(self, g, m):
+        n, amount = self._device_demand(self.demand[g])
         if n == 0 or self.unit:
             return []
         with_room = self._with_room(m, amount)
-        if amount == self.per:
+        if amount == self.device_quanta:
             return with_room[:n]
         return [self._device_for(g, m, with_room)]
 
@@ -62,55 +73,55 @@ class Choosing:
             return min(with_room, key=lambda d: (self._increase(g, m, [d]), d))
         return with_room[0]
 
-    def _start_on_devices(self, task, g, m):
-        self.given[task] = self._give_to(g, m)
-        self.last_given[task] = self.given[task]
-        for d in self.given[task]:
-            self.devices[m][d] -= self._wants(self.demand[g])[1]
+    def _acquire_devices(self, task, g, m):
+        self.devices_of_task[task] = self._devices_for(g, m)
+        self.last_devices[task] = self.devices_of_task[task]
+        for d in self.devices_of_task[task]:
+            self.devices[m][d] -= self._device_demand(self.demand[g])[1]
 
-    def _leave_devices(self, task, g, m):
-        for d in self.given.pop(task, []):
-            self.devices[m][d] += self._wants(self.demand[g])[1]
+    def _release_devices(self, task, g, m):
+        for d in self.devices_of_task.pop(task, []):
+            self.devices[m][d] += self._device_demand(self.demand[g])[1]
 
-    def _chosen(self, g, machines):
+    def _best_machine(self, g, machines):
         rule = self.plan.choice.machine
         if rule == Machine.FIRST or self.unit:
             return machines[0]
-        return min(machines, key=lambda m: (self._score_of(rule, g, m), m))
+        return min(machines, key=lambda m: (self._machine_score(rule, g, m), m))
 
-    def _score_of(self, rule, g, m):
+    def _machine_score(self, rule, g, m):
         if rule == Machine.PACKED:
             return self._packed(g, m)
         if rule == Machine.FRAGMENTATION:
-            amount = self._wants(self.demand[g])[1]
-            if amount < self.per and self.plan.choice.device == Device.FRAGMENTATION:
+            amount = self._device_demand(self.demand[g])[1]
+            if amount < self.device_quanta and self.plan.choice.device == Device.FRAGMENTATION:
                 return min(self._increase(g, m, [d]) for d in self._with_room(m, amount))
-            return self._increase(g, m, self._give_to(g, m))
+            return self._increase(g, m, self._devices_for(g, m))
         score = 0.0
-        for r in self.looked:
-            most = 1.0 / max(max(row[r] for row in self.capacity), 1)
+        for r in self.deciding:
+            scale = 1.0 / max(max(row[r] for row in self.capacity), 1)
             free, demand = self.free[m][r], self.demand[g][r]
             if rule == Machine.BEST_FIT:
-                score += (free - demand) * most
+                score += (free - demand) * scale
             else:
-                score += (free * most) * (demand * most)
+                score += (free * scale) * (demand * scale)
         return score
 
     def _packed(self, g, m):
-        """By case, then the less is free, or the fewer are idle, the better."""
-        n = self._wants(self.demand[g])[0]
+        """Score by case, then the less is free, or the fewer are idle, the better."""
+        n = self._device_demand(self.demand[g])[0]
         if n == 0:
             return (0, 0)
-        free = [self.devices[m][d] for d in self._give_to(g, m)]
-        if max(free) < self.per:
-            return (0, Fraction(free[0], self.per))
-        if min(self.devices[m]) == self.per:
+        free = [self.devices[m][d] for d in self._devices_for(g, m)]
+        if max(free) < self.device_quanta:
+            return (0, Fraction(free[0], self.device_quanta))
+        if min(self.devices[m]) == self.device_quanta:
             return (2, len(self.devices[m]))
         return (1, n)
 
     def _increase(self, g, m, devices):
         before = self._fragmentation(m)
-        amount = self._wants(self.demand[g])[1]
+        amount = self._device_demand(self.demand[g])[1]
         self.free[m] = [f - d for f, d in zip(self.free[m], self.demand[g], strict=True)]
         for d in devices:
             self.devices[m][d] -= amount
@@ -125,11 +136,11 @@ class Choosing:
         for demand, allowed, weight in zip(
             mix.demand.tolist(), mix.allowed.tolist(), mix.weight.tolist(), strict=True
         ):
-            total += weight * self._of_no_use(demand, allowed, m)
+            total += weight * self._unusable(demand, allowed, m)
         return total
 
-    def _of_no_use(self, demand, allowed, m):
-        n, amount = self._wants(demand)
+    def _unusable(self, demand, allowed, m):
+        n, amount = self._device_demand(demand)
         runs = allowed >> self._class_of(m) & 1
         room = all(d <= max(f, 0) for d, f in zip(demand, self.free[m], strict=True))
         with_room = self._with_room(m, amount)
@@ -141,9 +152,9 @@ class Choosing:
         codes = self.world.cluster.machine_class
         return int(codes[m]) if len(codes) else 0
 
-    def _devices_given(self):
-        """Which devices each task got last, as bits, by task."""
+    def _device_bits(self):
+        """Return the devices that each task got last, as bits, by task."""
         bits = np.zeros(len(self.c.task_duration), np.int64)
-        for task, devices in self.last_given.items():
+        for task, devices in self.last_devices.items():
             bits[task] = sum(1 << d for d in devices)
         return bits

@@ -1,4 +1,4 @@
-"""Reservations as the naive simulator makes them: anew from a list of claims at every instant.
+"""Reservations of the naive simulator: recomputed from a list of claims at every instant.
 
 A claim is (begin, end, width). Begins and ends are (time, 0 or 1): of the present there are two,
 (now, 0) as it is and (now, 1) without the jobs that should have ended by now.
@@ -10,19 +10,19 @@ from sim.engine.plan import NO_LIMIT
 
 
 def reserve(run) -> None:
-    """Start what may start now; keep in mind what is reserved."""
+    """Start the jobs that may start now; store the reservations."""
     plan, now, total = run.plan, run.now, run.total[0]
     expected = plan.jobs["expected_s"].tolist()
     jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=run._rank)]
     jobs = [j for j in dict.fromkeys(jobs) if run.view["started"][j] == 0]
-    every = plan.reservations == NO_LIMIT
+    reserves_all = plan.reservations == NO_LIMIT
     released = bool(run.freed)
     run.freed = set()
     if not jobs:
         return
 
     def width(j):
-        return sum(run.size[g] for g in run.stages_of[j])
+        return sum(run.size[g] for g in run.job_stages[j])
 
     def end_of(begin, j):
         return (max(begin[0] + expected[j], now), 1)
@@ -38,10 +38,10 @@ def reserve(run) -> None:
         return all(free(claims, moment) >= width(j) for moment in moments)
 
     def start(j):
-        if run._waits_as_gang(j):
+        if run._is_waiting_gang(j):
             run._admit(j)
         else:
-            run._start(next(g for g in run.stages_of[j] if run._ready(g)), 0, False)
+            run._start(next(g for g in run.job_stages[j] if run._ready(g)), 0, False)
 
     claims = []
     for j in range(run.n_jobs):
@@ -49,16 +49,16 @@ def reserve(run) -> None:
             end = float(run.view["start"][j]) + expected[j]
             claims.append(((now, 0), (max(end, now), 1), width(j)))
 
-    kept, running = {}, list(claims)
+    stored, running = {}, list(claims)
     for j in [j for j in jobs if j in run.reserved]:
-        at = run.reserved[j]
-        begin = (at, 0 if at == now else 1)
-        if at < now or not fits(claims, begin, j):
-            kept, claims = {}, running
+        start_s = run.reserved[j]
+        begin = (start_s, 0 if start_s == now else 1)
+        if start_s < now or not fits(claims, begin, j):
+            stored, claims = {}, running
             break
-        kept[j] = begin
+        stored[j] = begin
         claims.append(claim(begin, j))
-    run.reserved = {j: begin[0] for j, begin in kept.items()}
+    run.reserved = {j: begin[0] for j, begin in stored.items()}
 
     n_reserved = 0
     for i, j in enumerate(jobs):
@@ -69,10 +69,10 @@ def reserve(run) -> None:
                     claims.append(claim((now, 0), other))
                     start(other)
             break
-        if j in kept and kept[j][0] > now and not released:
+        if j in stored and stored[j][0] > now and not released:
             continue
-        if j in kept:
-            claims.remove(claim(kept[j], j))
+        if j in stored:
+            claims.remove(claim(stored[j], j))
         moments = sorted([(now, 0), *(end for _, end, _ in claims)])
         begin = next(moment for moment in moments if fits(claims, moment, j))
         claims.append(claim(begin, j))
@@ -81,5 +81,5 @@ def reserve(run) -> None:
             start(j)
         else:
             n_reserved += 1
-            if every:
+            if reserves_all:
                 run.reserved[j] = begin[0]

@@ -72,9 +72,9 @@ def failures(draw, workload: sim.Workload) -> sim.Workload:
     readers: list[list[int]] = [[] for _ in range(workload.n_tasks)]
     parents = np.repeat(np.arange(workload.n_stages), np.diff(c.edge0))
     for p, g, kind in zip(parents, c.edge_child, c.edge_kind, strict=True):
-        made = range(int(c.stage_task0[p]), int(c.stage_task0[p + 1]))
+        parent_tasks = range(int(c.stage_task0[p]), int(c.stage_task0[p + 1]))
         for i, task in enumerate(range(int(c.stage_task0[g]), int(c.stage_task0[g + 1]))):
-            readers[task] += made if kind == 0 else made[i : i + 1]
+            readers[task] += parent_tasks if kind == 0 else parent_tasks[i : i + 1]
     rows = []
     for task, read in enumerate(readers):
         for _ in range(draw(st.sampled_from([0, 0, 0, 1, 1, 2]))):
@@ -220,20 +220,20 @@ class AnyPlan(Policy):
         if len(opened):
             plan.set_jobs(opened, start_gate=2**31 - 1)
         n = len(world.columns.job_submit)
-        some = rng.permutation(n)[: rng.integers(0, n + 1)]
-        if len(some):
+        picked = rng.permutation(n)[: rng.integers(0, n + 1)]
+        if len(picked):
             plan.set_jobs(
-                some,
-                key=rng.integers(0, 3, len(some)).astype(float),
-                queue=rng.integers(0, len(plan.queues.weight), len(some)),
+                picked,
+                key=rng.integers(0, 3, len(picked)).astype(float),
+                queue=rng.integers(0, len(plan.queues.weight), len(picked)),
             )
             if self.evicts:
-                limit = rng.choice([0, 1, 3], len(some))
-                plan.set_jobs(some, run_limit=limit, overflow_queue=0)
+                limit = rng.choice([0, 1, 3], len(picked))
+                plan.set_jobs(picked, run_limit=limit, overflow_queue=0)
             if not np.isnan(plan.stages["expected_s"]).any():
-                stages = np.flatnonzero(np.isin(world.columns.stage_job, some))
+                stages = np.flatnonzero(np.isin(world.columns.stage_job, picked))
                 plan.set_stages(
-                    stages, jobs=some, expected_s=rng.choice([0.5, 2.0, 5.0], len(stages))
+                    stages, jobs=picked, expected_s=rng.choice([0.5, 2.0, 5.0], len(stages))
                 )
         if (batch.kind == int(Event.TIMER)).any():
             plan.timer_s = batch.now + 1.25

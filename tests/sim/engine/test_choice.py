@@ -1,4 +1,4 @@
-"""Machines of classes, devices, and what chooses among them, against the naive simulator."""
+"""Machine classes, devices and machine choice, against the naive simulator."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class AnyChoice(AnyPlan):
 
     def prepare(self, world, plan):
         rng = np.random.default_rng([self.plan_seed, 3])
-        made = super().prepare(world, plan)
+        memory = super().prepare(world, plan)
         machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(5)))
         device = Device(int(rng.integers(3)))
         plan.choice = Choice(machine, device, Mix.from_columns(world.columns, world.cluster))
-        return made
+        return memory
 
     def fill_packing(self, rng, world, plan):
         super().fill_packing(rng, world, plan)
@@ -169,12 +169,12 @@ def test_scores_that_are_not_kept_are_the_same(monkeypatch):
     ]
     workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.mixed([A, B, PLAIN])
     policy = policies.build("fgd")
-    kept = sim.simulate(workload, cluster, policy, record="tasks")
+    cached = sim.simulate(workload, cluster, policy, record="tasks")
     monkeypatch.setattr("sim.engine.layout.choice.MAX_SCORES", 0)
-    not_kept = sim.simulate(workload, cluster, policy, record="tasks")
-    np.testing.assert_array_equal(kept.task_machine, not_kept.task_machine)
-    np.testing.assert_array_equal(kept.task_devices, not_kept.task_devices)
-    waits = kept.job_start - workload.columns.job_submit
+    uncached = sim.simulate(workload, cluster, policy, record="tasks")
+    np.testing.assert_array_equal(cached.task_machine, uncached.task_machine)
+    np.testing.assert_array_equal(cached.task_devices, uncached.task_devices)
+    waits = cached.job_start - workload.columns.job_submit
     assert np.count_nonzero(waits) > 5, "the machines must be crowded for this to mean anything"
 
 
@@ -183,7 +183,7 @@ class Evicts(Chooses):
         plan.evict = True
 
 
-def test_what_does_not_go_with_devices_is_refused():
+def test_plans_that_devices_exclude_are_refused():
     workload = sim.Workload.from_jobs([a_job(0, [1.0], 0.5)])
     cluster = sim.Cluster.mixed([A])
     with pytest.raises(sim.PolicyError, match="with fit pack machines choose tasks"):

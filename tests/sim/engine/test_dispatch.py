@@ -1,4 +1,4 @@
-"""Placement that looks past the first, with more waiting than the vector loops take at once."""
+"""Placement past the first stage in order, with more waiting stages than one loop tries."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def crowd(seed):
     return sim.Workload.from_jobs(jobs)
 
 
-def most_waiting(workload, run):
-    """Count the jobs that have come and not begun, at the worst moment."""
+def max_waiting(workload, run):
+    """Return the largest number of jobs that were submitted but not started."""
     submit = workload.columns.job_submit
-    came = np.searchsorted(submit, submit, side="right")
-    begun = np.searchsorted(np.sort(run.job_start), submit, side="right")
-    return int((came - begun).max())
+    n_submitted = np.searchsorted(submit, submit, side="right")
+    n_started = np.searchsorted(np.sort(run.job_start), submit, side="right")
+    return int((n_submitted - n_started).max())
 
 
 @pytest.mark.parametrize("mode", ["global", "hard"])
@@ -72,4 +72,4 @@ def test_same_bits_in_a_crowd(fit, mode):
     slow = reference.simulate(workload, cluster, policy)
     for name in ("task_start", "task_finish", "task_machine", "job_start", "job_finish"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
-    assert most_waiting(workload, fast) > BLOCK, "the list must be longer than a block"
+    assert max_waiting(workload, fast) > BLOCK, "the list must be longer than a block"

@@ -1,4 +1,4 @@
-"""What simulate() promises, on worlds small enough to work out by hand."""
+"""Guarantees of simulate(), on worlds small enough to work out by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(jobs, cluster, policy="fifo", **params):
 
 
 @dataclass(frozen=True)
-class Told(Policy):
+class Scripted(Policy):
     """Fills the plan by a function, and hands each batch to another."""
 
     prepare_with: object = None
@@ -110,7 +110,7 @@ def test_packing_prefers_the_greatest_dot_product():
 
 
 def test_a_start_gate_holds_back_all_but_the_pilots_until_they_have_ended():
-    policy = Told(
+    policy = Scripted(
         prepare_with=lambda world, plan: plan.set_jobs(start_gate=1, notify_at=1),
         react_with=lambda batch, world, plan: plan.set_jobs(batch.row, start_gate=NO_LIMIT),
         listens=Event.TASKS_DONE,
@@ -120,12 +120,12 @@ def test_a_start_gate_holds_back_all_but_the_pilots_until_they_have_ended():
     assert policy.seen == [(2.0, [int(Event.TASKS_DONE)], [0])]
 
 
-def test_an_overflow_queue_takes_what_nothing_else_wants():
+def test_an_overflow_queue_takes_surplus_room():
     def prepare(world, plan):
         plan.queues = Queues.make(2, tier=[0, 1], order=Order.FIFO)
         plan.set_jobs(start_gate=1, notify_at=1, overflow_queue=1)
 
-    policy = Told(
+    policy = Scripted(
         prepare_with=prepare,
         react_with=lambda batch, world, plan: plan.set_jobs(batch.row, start_gate=NO_LIMIT),
         listens=Event.TASKS_DONE,
@@ -136,13 +136,13 @@ def test_an_overflow_queue_takes_what_nothing_else_wants():
 
 
 def test_a_run_limit_binds_at_every_instant():
-    policy = Told(prepare_with=lambda world, plan: plan.set_jobs(run_limit=2))
+    policy = Scripted(prepare_with=lambda world, plan: plan.set_jobs(run_limit=2))
     r = run([job(0, stage(1, 1, 1, 1, 1))], sim.Cluster.slots(9), policy)
     assert r.task_start.tolist() == [0, 0, 1, 1, 2]
 
 
 def test_service_counts_running_tasks_and_is_told_when_crossed():
-    policy = Told(
+    policy = Scripted(
         prepare_with=lambda world, plan: plan.set_jobs(service_at=5.0), listens=Event.SERVICE
     )
     run([job(1, stage(4, 4))], sim.Cluster.slots(2), policy)
@@ -154,7 +154,7 @@ def test_a_timer_ticks_until_it_is_not_set_again():
         if batch.now < 2:
             plan.timer_s = batch.now + 1
 
-    policy = Told(
+    policy = Scripted(
         prepare_with=lambda world, plan: setattr(plan, "timer_s", 0.5),
         react_with=tick,
         listens=Event.TIMER,
@@ -165,7 +165,7 @@ def test_a_timer_ticks_until_it_is_not_set_again():
 
 def test_all_events_of_one_instant_come_as_one_batch():
     everything = Event.JOB_ARRIVED | Event.STAGE_DONE | Event.JOB_DONE
-    policy = Told(listens=everything)
+    policy = Scripted(listens=everything)
     run([job(0, stage(2)), job(2, stage(1))], sim.Cluster.slots(1), policy)
     done, stage_done, arrived = int(Event.JOB_DONE), int(Event.STAGE_DONE), int(Event.JOB_ARRIVED)
     assert policy.seen == [
@@ -179,12 +179,12 @@ def test_a_task_order_says_which_task_of_a_stage_goes_first():
     def prepare(world, plan):
         plan.task_order = np.array([2, 0, 1], dtype=np.int32)
 
-    r = run([job(0, stage(1, 1, 1))], sim.Cluster.slots(1), Told(prepare_with=prepare))
+    r = run([job(0, stage(1, 1, 1))], sim.Cluster.slots(1), Scripted(prepare_with=prepare))
     assert r.task_start.tolist() == [1, 2, 0]
 
 
 def test_a_gate_that_never_opens_is_a_deadlock_that_names_the_job():
-    policy = Told(prepare_with=lambda world, plan: plan.set_jobs(start_gate=0))
+    policy = Scripted(prepare_with=lambda world, plan: plan.set_jobs(start_gate=0))
     with pytest.raises(sim.DeadlockError, match=r"1 jobs can never go on.*'stuck'"):
         run([job(0, stage(1), job_id="stuck")], sim.Cluster.slots(1), policy)
 
@@ -193,7 +193,7 @@ def test_a_timer_that_only_ticks_is_a_deadlock_too():
     def tick(batch, world, plan):
         plan.timer_s = batch.now + 1
 
-    policy = Told(
+    policy = Scripted(
         prepare_with=lambda world, plan: (
             plan.set_jobs(start_gate=0),
             setattr(plan, "timer_s", 1.0),
@@ -216,13 +216,13 @@ def test_a_timer_that_only_ticks_is_a_deadlock_too():
     ],
 )
 def test_nonsense_from_a_policy_is_named(columns, message):
-    policy = Told(prepare_with=lambda world, plan: plan.set_jobs(**columns))
+    policy = Scripted(prepare_with=lambda world, plan: plan.set_jobs(**columns))
     with pytest.raises(sim.PolicyError, match=message):
         run([job(0, stage(1))], sim.Cluster.slots(1), policy)
 
 
 def test_nonsense_in_a_callback_is_named():
-    policy = Told(
+    policy = Scripted(
         react_with=lambda batch, world, plan: plan.set_jobs(batch.row, key=np.nan),
         listens=Event.JOB_ARRIVED,
     )
@@ -235,11 +235,11 @@ def test_a_task_order_that_is_no_permutation_is_refused():
         plan.task_order = np.array([0, 0], dtype=np.int32)
 
     with pytest.raises(sim.PolicyError, match="permutation"):
-        run([job(0, stage(1, 1))], sim.Cluster.slots(1), Told(prepare_with=prepare))
+        run([job(0, stage(1, 1))], sim.Cluster.slots(1), Scripted(prepare_with=prepare))
 
 
 def test_a_timer_in_the_past_is_refused():
-    policy = Told(
+    policy = Scripted(
         react_with=lambda batch, world, plan: setattr(plan, "timer_s", batch.now),
         listens=Event.JOB_ARRIVED,
     )
@@ -274,7 +274,7 @@ def test_work_that_takes_no_time_is_done_at_once():
     assert r.job_finish.tolist() == [3, 3]
 
 
-def test_a_resource_that_nobody_asks_for_does_no_harm():
+def test_a_resource_without_demand_changes_nothing():
     r = run([job(0, stage(1, 1))], sim.Cluster.machines(1, cpu=1, disk=0.5))
     assert r.task_start.tolist() == [0, 1]
 

@@ -38,7 +38,7 @@ def test_a_task_starts_again_after_each_attempt_that_fails():
     assert result.job_finish.tolist() == [15.5]
 
 
-def test_it_goes_to_the_end_of_nothing_but_waits_for_room_in_its_stage():
+def test_a_failed_task_waits_for_room_in_its_stage():
     w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [3.0, 3.0]}]}])
     result = run(w.with_failures({"task": [0], "after_s": [1.0], "lost": [-1]}), slots=1)
     assert result.task_start.tolist() == [1.0, 4.0]
@@ -51,7 +51,7 @@ def test_a_lost_output_is_made_again_before_its_reader_goes_on():
     assert result.job_finish.tolist() == [15.0]
 
 
-def test_one_to_one_too_and_other_readers_go_on():
+def test_a_lost_output_of_a_one_to_one_parent_delays_one_reader():
     result = run(workload([(2, 1.0, 0)], kind="one_to_one"))
     assert result.task_start.tolist() == [5.0, 0.0, 9.0, 2.0]
     assert result.task_finish.tolist() == [9.0, 2.0, 15.0, 5.0]
@@ -109,12 +109,12 @@ def test_slow_periods_that_can_not_be_are_named(rows, text):
 
 
 def test_drawn_slow_periods_are_as_often_and_as_long_as_asked():
-    made = draw_slowdowns(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=400_000.0)
-    assert len(made) == pytest.approx(4000, rel=0.05)
-    assert np.mean(made.end_s - made.begin_s) == pytest.approx(20.0, rel=0.05)
-    assert np.mean(made.speed) == pytest.approx(0.5, rel=0.01)
-    again = draw_slowdowns(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=40_000.0)
-    np.testing.assert_array_equal(again.speed, made.speed[: len(again)])
+    periods = draw_slowdowns(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=400_000.0)
+    assert len(periods) == pytest.approx(4000, rel=0.05)
+    assert np.mean(periods.end_s - periods.begin_s) == pytest.approx(20.0, rel=0.05)
+    assert np.mean(periods.speed) == pytest.approx(0.5, rel=0.01)
+    fewer = draw_slowdowns(5, every_s=80.0, last_s=20.0, speed=(0.4, 0.6), until_s=40_000.0)
+    np.testing.assert_array_equal(fewer.speed, periods.speed[: len(fewer)])
     with pytest.raises(sim.InputError, match="every_s"):
         draw_slowdowns(5, every_s=0.0, last_s=20.0, speed=(0.4, 0.6), until_s=1.0)
     with pytest.raises(sim.InputError, match="the lower bound comes first"):

@@ -1,4 +1,4 @@
-"""Whatever goes wrong: the kernel against the naive simulator, bit by bit."""
+"""Faults of all kinds: the kernel against the naive simulator, bit by bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that need what other jobs make: submitted late, failed, or neither."""
+"""Jobs that need the outputs of other jobs: submitted late, failed, or neither."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_a_blind_job_fails_at_its_submission_if_an_input_is_late():
         job("careless", 1.0, input_mode="none", inputs=["a"]),
         job("can do without", 1.0, input_mode="blind", inputs={"a": "soft"}),
     ]
-    seen = outcome(run(jobs, cluster=sim.Cluster.slots(9)))
-    assert {name: how for name, (how, _, _) in seen.items()} == {
+    result = outcome(run(jobs, cluster=sim.Cluster.slots(9)))
+    assert {name: how for name, (how, _, _) in result.items()} == {
         "a": "done",
         "early": "failed",
         "late": "done",  # made at the very instant: ends come before submissions
@@ -61,10 +61,10 @@ def test_a_polling_job_is_submitted_its_lag_after_its_last_input():
         job("long after", 20.0, input_mode="poll", poll_lag_s=0.5, inputs=["a"]),
         job("lag binds", 6.0, input_mode="poll", poll_lag_s=4.0, inputs=["a"]),
     ]
-    seen = outcome(run(jobs, cluster=sim.Cluster.slots(9)))
-    assert seen["both"] == ("done", 7.5, 8.5)
-    assert seen["long after"] == ("done", 20.0, 21.0)
-    assert seen["lag binds"] == ("done", 9.0, 10.0)
+    result = outcome(run(jobs, cluster=sim.Cluster.slots(9)))
+    assert result["both"] == ("done", 7.5, 8.5)
+    assert result["long after"] == ("done", 20.0, 21.0)
+    assert result["lag binds"] == ("done", 9.0, 10.0)
 
 
 def test_jct_counts_from_the_submission_that_happened():
@@ -79,11 +79,11 @@ def test_failure_cascades_to_those_that_poll_at_once_and_to_the_blind_at_their_s
         name, events = "watcher", Event.JOB_FAILED | Event.JOB_ARRIVED
 
         def begin(self, world, plan):
-            self.told = []
+            self.received = []
             self.view = world.view
 
         def react(self, memory, batch, world, plan):
-            self.told += [(batch.now, k, r) for k, r in zip(batch.kind, batch.row, strict=True)]
+            self.received += [(batch.now, k, r) for k, r in zip(batch.kind, batch.row, strict=True)]
 
     jobs = [
         job("a", length_s=9.0),
@@ -97,7 +97,7 @@ def test_failure_cascades_to_those_that_poll_at_once_and_to_the_blind_at_their_s
     workload = sim.Workload.from_jobs(jobs)
     result = sim.simulate(workload, SLOTS, watcher)
     arrived, failed = int(Event.JOB_ARRIVED), int(Event.JOB_FAILED)
-    assert watcher.told == [
+    assert watcher.received == [
         (0.0, arrived, 0),
         (1.0, failed, 1),
         (1.0, failed, 2),
@@ -178,6 +178,6 @@ def test_many_jobs_come_due_in_the_order_of_time_and_row():
         def react(self, memory, batch, world, plan):
             self.rows += batch.row.tolist()
 
-    seen = Arrivals()
-    sim.simulate(sim.Workload.from_jobs(jobs), SLOTS, seen)
-    assert seen.rows == [0, *(1 + np.lexsort([np.arange(300), lags])).tolist()]
+    result = Arrivals()
+    sim.simulate(sim.Workload.from_jobs(jobs), SLOTS, result)
+    assert result.rows == [0, *(1 + np.lexsort([np.arange(300), lags])).tolist()]

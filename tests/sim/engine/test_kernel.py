@@ -18,7 +18,7 @@ FITS = ("strict", "skip", "pack")
 
 
 class Spy:
-    """A policy that also keeps what it was told."""
+    """A policy that also records the batches that it gets."""
 
     def __init__(self, policy):
         self.policy = policy

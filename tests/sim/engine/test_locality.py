@@ -1,4 +1,4 @@
-"""Tasks whose input lies on some machine."""
+"""Tasks whose input lies on one machine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from tests.sim.engine.test_kernel import FITS, assert_same
 
 def placed(workload, home, factor=1.0):
     """Let the inputs of every stage begin on machine `home`."""
-    made = transforms.place_inputs(workload, remote_factor=factor)
-    at = made.stages.column_names.index("input_home")
-    column = np.full(made.n_stages, home, dtype=np.int32)
-    stages = made.stages.set_column(at, "input_home", [column])
-    return sim.Workload.from_tables(jobs=made.jobs, stages=stages, tasks=made.tasks)
+    placed_workload = transforms.place_inputs(workload, remote_factor=factor)
+    column_index = placed_workload.stages.column_names.index("input_home")
+    column = np.full(placed_workload.n_stages, home, dtype=np.int32)
+    stages = placed_workload.stages.set_column(column_index, "input_home", [column])
+    return sim.Workload.from_tables(
+        jobs=placed_workload.jobs, stages=stages, tasks=placed_workload.tasks
+    )
 
 
 def one_stage(durations_s, cpu=1.0):
@@ -29,23 +31,25 @@ def one_stage(durations_s, cpu=1.0):
     return sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
 
 
-def run(workload, policy, n=3, **chosen):
+def run(workload, policy, n=3, **params):
     cluster = sim.Cluster.machines(n, cpu=1)
-    return sim.simulate(workload, cluster, policies.build(policy, **chosen), record="tasks")
+    return sim.simulate(workload, cluster, policies.build(policy, **params), record="tasks")
 
 
 def test_inputs_lie_side_by_side_from_a_drawn_machine_on():
-    made = transforms.place_inputs(one_stage([1.0] * 5), seed=3)
-    home = made.columns.stage_home[0]
-    np.testing.assert_array_equal(task_homes(made.columns, 4), (home + np.arange(5)) % 4)
+    placed_workload = transforms.place_inputs(one_stage([1.0] * 5), seed=3)
+    home = placed_workload.columns.stage_home[0]
+    np.testing.assert_array_equal(task_homes(placed_workload.columns, 4), (home + np.arange(5)) % 4)
     assert task_homes(one_stage([1.0]).columns, 4) is None
-    assert transforms.place_inputs(made, seed=4).columns.stage_home[0] != home
+    assert transforms.place_inputs(placed_workload, seed=4).columns.stage_home[0] != home
 
 
 def test_only_stages_without_parents_read_from_somewhere():
     stages = [{"name": "a", "durations_s": [1.0]}, {"durations_s": [1.0], "parents": ["a"]}]
-    made = transforms.place_inputs(sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}]))
-    assert (made.columns.stage_home >= 0).tolist() == [True, False]
+    placed_workload = transforms.place_inputs(
+        sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
+    )
+    assert (placed_workload.columns.stage_home >= 0).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("policy", ["tez", "tez_tetris", "dagps"])
@@ -55,7 +59,7 @@ def test_a_machine_takes_the_task_of_a_stage_whose_input_it_has(policy):
     assert result.metrics["tasks_local"] == 1
 
 
-def test_who_does_not_look_pays_for_remote_inputs():
+def test_a_policy_without_locality_pays_for_remote_inputs():
     result = run(placed(one_stage([1.0, 2.0, 3.0]), home=1, factor=2.5), "bfs")
     assert result.task_machine.tolist() == [0, 1, 2]
     assert result.task_finish.tolist() == [2.5, 5.0, 7.5]
@@ -69,10 +73,14 @@ def test_a_local_task_goes_first_unless_a_remote_one_is_worth_that_much_more(rp,
         {"durations_s": [1.0], "demand": {"cpu": 0.5, "mem": 0.01}},
     ]
     jobs = [{"submit_s": 0.0, "stages": [stage]} for stage in stages]
-    made = transforms.place_inputs(sim.Workload.from_jobs(jobs))
-    at = made.stages.column_names.index("input_home")
-    stages = made.stages.set_column(at, "input_home", [np.array([1, 0], dtype=np.int32)])
-    workload = sim.Workload.from_tables(jobs=made.jobs, stages=stages, tasks=made.tasks)
+    placed_workload = transforms.place_inputs(sim.Workload.from_jobs(jobs))
+    column_index = placed_workload.stages.column_names.index("input_home")
+    stages = placed_workload.stages.set_column(
+        column_index, "input_home", [np.array([1, 0], dtype=np.int32)]
+    )
+    workload = sim.Workload.from_tables(
+        jobs=placed_workload.jobs, stages=stages, tasks=placed_workload.tasks
+    )
     policy = policies.build("dagps", rp=rp, bundle=1, m=0.0)
     cluster = sim.Cluster.machines(2, cpu=1, mem=1)
     result = sim.simulate(workload, cluster, policy, record="tasks")

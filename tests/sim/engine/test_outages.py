@@ -23,7 +23,7 @@ def run(w, n, outages, policy="fifo"):
     return sim.simulate(w, cluster, policies.build(policy), record="tasks")
 
 
-def test_what_ran_on_a_lost_machine_starts_again_elsewhere():
+def test_tasks_of_a_lost_machine_start_again_on_another():
     result = run(workload(5.0, 3.0), 3, ([0], [2.0], [INF]))
     assert result.task_start.tolist() == [2.0, 0.0]
     assert result.task_finish.tolist() == [7.0, 3.0]
@@ -31,7 +31,7 @@ def test_what_ran_on_a_lost_machine_starts_again_elsewhere():
     assert result.job_start.tolist() == [0.0]  # when it first had a machine
 
 
-def test_or_waits_until_the_machine_is_back():
+def test_tasks_of_the_only_machine_wait_until_it_is_back():
     result = run(workload(5.0), 1, ([0], [2.0], [10.0]))
     assert result.task_finish.tolist() == [15.0]
 
@@ -47,7 +47,7 @@ def test_a_pool_is_one_machine():
     assert result.job_finish.tolist() == [8.0]
 
 
-def test_nothing_left_to_run_on_names_the_jobs():
+def test_loss_of_all_machines_names_the_jobs():
     with pytest.raises(sim.base.errors.DeadlockError, match="job-0"):
         run(workload(5.0), 1, ([0], [2.0], [INF]))
 
@@ -57,16 +57,16 @@ def test_a_policy_is_told_of_losses_and_returns():
         name, events = "watcher", Event.FAULT
 
         def begin(self, world, plan):
-            self.told = []
+            self.received = []
 
         def react(self, memory, batch, world, plan):
-            self.told += [(batch.now, r) for r in batch.rows(Event.FAULT).tolist()]
+            self.received += [(batch.now, r) for r in batch.rows(Event.FAULT).tolist()]
 
     watcher = Watcher()
     cluster = sim.Cluster.machines(2, slot=1)
     cluster = cluster.with_outages(Outages.from_columns([1, 0], [1.0, 2.0], [2.0, 3.0]))
     sim.simulate(workload(9.0), cluster, watcher)
-    assert watcher.told == [(1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0)]
+    assert watcher.received == [(1.0, 1), (2.0, 0), (2.0, 1), (3.0, 0)]
 
 
 @pytest.mark.parametrize("policy", ["slearn", "bayes", "slearn_dag"])
@@ -83,14 +83,14 @@ def test_a_pilot_whose_machine_is_lost_runs_again_and_its_job_ends(policy):
 
 
 def test_drawn_outages_are_as_often_and_as_long_as_asked():
-    made = draw_outages(400, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
-    down = (np.minimum(made.up_s, 5000.0) - made.down_s).sum() / (400 * 5000.0)
+    outages = draw_outages(400, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
+    down = (np.minimum(outages.up_s, 5000.0) - outages.down_s).sum() / (400 * 5000.0)
     assert down == pytest.approx(20 / 120, rel=0.03)
-    assert np.mean(made.up_s - made.down_s) == pytest.approx(20.0, rel=0.03)
-    again = draw_outages(500, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
-    first = again.machine < 400
-    for one, other in zip(made.columns, again.columns, strict=True):
-        np.testing.assert_array_equal(one, other[first])
+    assert np.mean(outages.up_s - outages.down_s) == pytest.approx(20.0, rel=0.03)
+    more = draw_outages(500, 3, mtbf_s=100.0, repair_s=20.0, until_s=5000.0)
+    first = more.machine < 400
+    for column, more_column in zip(outages.columns, more.columns, strict=True):
+        np.testing.assert_array_equal(column, more_column[first])
     assert len(draw_outages(3, 0, mtbf_s=1e12, repair_s=1.0, until_s=1.0)) == 0
 
 

@@ -1,4 +1,4 @@
-"""Fungible resources: who demands more than there is runs slower, as in the reference."""
+"""Fungible resources: tasks slow down on an overbooked machine, as in the reference."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def crowd(seed, n_jobs=70):
 
 
 @pytest.mark.parametrize("fit", ["strict", "skip", "pack"])
-@pytest.mark.parametrize("looked_at", [("cpu",), ("cpu", "net")], ids=["cpu", "cpu-net"])
-def test_same_bits_as_the_reference_in_a_crowd(fit, looked_at):
+@pytest.mark.parametrize("fit_resources", [("cpu",), ("cpu", "net")], ids=["cpu", "cpu-net"])
+def test_same_bits_as_the_reference_in_a_crowd(fit, fit_resources):
     cluster = sim.Cluster.machines(3, cpu=6, disk=1, net=1, fungible=("disk", "net"))
     workload = crowd(1)
-    policy = policies.build("fifo", fit=fit, fit_resources=looked_at)
+    policy = policies.build("fifo", fit=fit, fit_resources=fit_resources)
     fast = sim.simulate(workload, cluster, policy, record="tasks")
     slow = reference.simulate(workload, cluster, policy)
     for name in ("task_start", "task_finish", "task_machine", "job_finish"):
@@ -117,7 +117,7 @@ def test_no_resource_is_used_beyond_its_capacity():
     assert max(finishes(jobs_of(*rows), ONE, fit_resources=("cpu",))) == pytest.approx(40)
 
 
-def test_what_cannot_be_overbooked_cannot_be_left_out():
+def test_rigid_resources_cannot_be_left_out():
     workload = jobs_of((0, 1, {"cpu": 1}))
     with pytest.raises(sim.PolicyError, match="leaves out cpu, which can't be overbooked"):
         finishes(workload, ONE, fit_resources=("disk",))
@@ -130,7 +130,7 @@ def test_a_fungible_resource_must_be_one_of_the_machines():
         sim.Cluster.machines(1, cpu=1, disk=1, fungible=["dsk"])
 
 
-def test_a_cluster_says_what_is_fungible():
+def test_a_cluster_describes_its_fungible_resources():
     assert ONE.fungible == ("disk", "net")
     assert "disk, net fungible" in ONE.describe()
     assert ONE.with_queues("hard").fungible == ONE.fungible

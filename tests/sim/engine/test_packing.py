@@ -1,4 +1,4 @@
-"""What packing weighs, on examples small enough to work out by hand."""
+"""Packing scores, on examples small enough to work out by hand."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def starts(workload, cluster, **policy):
 
 
 def test_a_bundle_may_leave_out_the_best_task():
-    one = sim.Cluster.machines(1, cpu=10)
+    machine = sim.Cluster.machines(1, cpu=10)
     workload = jobs_of(*((0, [1.0], {"cpu": d}, "q") for d in (6, 5, 5)))
     # 6 alone scores 0.6, the two of 5 together 1.0 (§7.2)
-    assert starts(workload, one) == [0, 1, 1]
-    assert starts(workload, one, packing={"bundle": 2}) == [0, 1, 1]  # the best two are 6 and 5
-    assert starts(workload, one, packing={"bundle": 3}) == [1, 0, 0]
+    assert starts(workload, machine) == [0, 1, 1]
+    assert starts(workload, machine, packing={"bundle": 2}) == [0, 1, 1]  # the best two are 6 and 5
+    assert starts(workload, machine, packing={"bundle": 3}) == [1, 0, 0]
 
 
 def test_a_bundle_takes_several_tasks_of_a_stage():
-    one = sim.Cluster.machines(1, cpu=10)
+    machine = sim.Cluster.machines(1, cpu=10)
     workload = jobs_of((0, [1.0], {"cpu": 8}, "q"), (0, [1.0] * 4, {"cpu": 3}, "q"))
-    assert starts(workload, one, packing={"bundle": 3}) == [0, 1, 1, 1, 2]  # 8, or two of 3
-    assert starts(workload, one, packing={"bundle": 4}) == [1, 0, 0, 0, 2]
+    assert starts(workload, machine, packing={"bundle": 3}) == [0, 1, 1, 1, 2]  # 8, or two of 3
+    assert starts(workload, machine, packing={"bundle": 4}) == [1, 0, 0, 0, 2]
 
 
 @pytest.mark.parametrize(("remaining", "second"), [(0.0, "long"), (0.5, "short")])
@@ -90,66 +90,66 @@ def test_remaining_work_lowers_the_score(remaining, second):
     assert times == ([0, 10, 50] if second == "long" else [0, 15, 10])
 
 
-def test_what_is_seen_of_durations_replaces_them_in_remaining_work():
+def test_expected_durations_replace_real_ones_in_remaining_work():
     workload = jobs_of(
         (0, [2.0], {"cpu": 1}, "q"), (1, [40.0], {"cpu": 1}, "q"), (1, [5.0], {"cpu": 1}, "q")
     )
-    one, packing = sim.Cluster.slots(1), {"remaining": 0.5}
+    machine, packing = sim.Cluster.slots(1), {"remaining": 0.5}
     stages = {"expected_s": [10.0, 4.0, 5.0]}
-    assert starts(workload, one, packing=packing, stages=stages) == [0, 2, 42]
+    assert starts(workload, machine, packing=packing, stages=stages) == [0, 2, 42]
     # refined when the first has ended: the job seen as 4 s is now taken for 6 s
-    times = starts(workload, one, packing=packing, stages=stages, refined=6.0)
+    times = starts(workload, machine, packing=packing, stages=stages, refined=6.0)
     assert times == [0, 7, 2]
 
 
 def test_priority_multiplies_what_a_task_is_worth():
     workload = jobs_of((0, [1.0], {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.6}, "q"))
-    one = sim.Cluster.machines(1, cpu=1)
-    assert starts(workload, one) == [0, 1]
-    assert starts(workload, one, columns={"task_priority": [0.5, 1.0]}) == [1, 0]
+    machine = sim.Cluster.machines(1, cpu=1)
+    assert starts(workload, machine) == [0, 1]
+    assert starts(workload, machine, columns={"task_priority": [0.5, 1.0]}) == [1, 0]
 
 
 def test_priority_alone_decides_where_alignment_does_not_count():
     workload = jobs_of((0, [1.0], {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.1}, "q"))
-    one = sim.Cluster.machines(1, cpu=1)
+    machine = sim.Cluster.machines(1, cpu=1)
     columns = {"task_priority": [0.9, 1.0]}
-    assert starts(workload, one, columns=columns) == [0, 1]
-    assert starts(workload, one, columns=columns, packing={"aligned": False}) == [1, 0]
+    assert starts(workload, machine, columns=columns) == [0, 1]
+    assert starts(workload, machine, columns=columns, packing={"aligned": False}) == [1, 0]
 
 
 def test_a_rebased_priority_is_of_what_is_left_of_the_job():
     """The first job's second task is its last: of what is left it comes first."""
     workload = jobs_of((0, [1.0, 1.0], {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.9}, "q"))
-    one = sim.Cluster.machines(1, cpu=1)
-    assert starts(workload, one, columns={"task_priority": [1.0, 0.5, 1.0]}) == [0, 2, 1]
+    machine = sim.Cluster.machines(1, cpu=1)
+    assert starts(workload, machine, columns={"task_priority": [1.0, 0.5, 1.0]}) == [0, 2, 1]
     columns = {"task_priority": [1.0, 0.0, 0.0]}
-    assert starts(workload, one, columns=columns, packing={"rebased": True}) == [0, 1, 2]
+    assert starts(workload, machine, columns=columns, packing={"rebased": True}) == [0, 1, 2]
     # one that one other comes after counts half where two others have not started
     three = jobs_of((0, [1.0] * 3, {"cpu": 1}, "q"), (0, [1.0], {"cpu": 0.6}, "q"))
     columns = {"task_priority": [1.0, 1.0, 1.0, 1.0]}
-    assert starts(three, one, columns=columns, packing={"rebased": True}) == [1, 2, 3, 0]
+    assert starts(three, machine, columns=columns, packing={"rebased": True}) == [1, 2, 3, 0]
     packing = {"rebased": True, "order": 0.5}
-    assert starts(three, one, columns=columns, packing=packing) == [0, 1, 2, 3]
+    assert starts(three, machine, columns=columns, packing=packing) == [0, 1, 2, 3]
 
 
 def test_remaining_work_may_be_of_what_has_not_started():
     """A task of the second job runs: 8 s of it are unfinished, 4 s pending; the third has 6 s."""
-    two = sim.Cluster.machines(2, cpu=1)
+    two_machines = sim.Cluster.machines(2, cpu=1)
     times = [(0, [1.0]), (0, [4.0, 4.0]), (0.5, [6.0])]
     workload = jobs_of(*((t, tasks, {"cpu": 1}, "q") for t, tasks in times))
     for stages in ({}, {"expected_s": [1.0, 4.0, 6.0]}):
-        assert starts(workload, two, packing={"remaining": 1.0}, stages=stages)[3] == 1
+        assert starts(workload, two_machines, packing={"remaining": 1.0}, stages=stages)[3] == 1
         pending = {"remaining": 1.0, "pending": True}
-        assert starts(workload, two, packing=pending, stages=stages)[3] == 4
+        assert starts(workload, two_machines, packing=pending, stages=stages)[3] == 4
 
 
-def test_a_task_is_worth_less_where_it_does_not_want_to_be():
-    two = sim.Cluster.machines(2, cpu=1)
+def test_a_task_is_worth_less_on_a_machine_it_does_not_prefer():
+    two_machines = sim.Cluster.machines(2, cpu=1)
     workload = jobs_of(*((0, [1.0], {"cpu": d}, "q") for d in (1.0, 0.9)))
 
     def machines(remote):
         policy = Packs(packing={"remote": remote}, columns={"task_prefers": [1, -1]})
-        return sim.simulate(workload, two, policy, record="tasks").task_machine.tolist()
+        return sim.simulate(workload, two_machines, policy, record="tasks").task_machine.tolist()
 
     assert machines(1.0) == [0, 1]
     assert machines(0.8) == [1, 0]
@@ -172,9 +172,9 @@ def test_a_queue_that_is_owed_enough_goes_first():
 
 def test_deficits_count_cost_by_fair_share_of_those_that_wait():
     workload = jobs_of((0, [1.0] * 6, {"cpu": 1}, "a"), (0, [1.0] * 6, {"cpu": 1}, "b"))
-    one = sim.Cluster.slots(1).with_queues("weighted", {"a": 3, "b": 1})
+    machine = sim.Cluster.slots(1).with_queues("weighted", {"a": 3, "b": 1})
     times = starts(
-        workload, one, packing={"unfairness": 0.0}, stages={"cost": [2.0, 1.0]}, by_queue=False
+        workload, machine, packing={"unfairness": 0.0}, stages={"cost": [2.0, 1.0]}, by_queue=False
     )
     order = "".join("a" if t in times[:6] else "b" for t in sorted(times))
     # a's share is ¾, b's ¼: -½ and +½ when a goes, +¾ and -¾ when b does
@@ -203,7 +203,7 @@ def test_a_full_machine_takes_one_more_where_that_gains_more_than_it_costs():
     assert finishes(([1.0], {"cpu": 1, "disk": 0.1}), stages=weight) == [10, 1, 11]
 
 
-def test_what_cannot_be_overbooked_stays_within_capacity():
+def test_rigid_resources_stay_within_capacity():
     assert finishes(([1.0], {"cpu": 4, "disk": 0.1})) == [10, 1, 11]
 
 

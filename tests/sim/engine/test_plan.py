@@ -1,4 +1,4 @@
-"""What a policy fills in is held to the rows there are."""
+"""Checks of the values that a policy sets in a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sim.engine.plan import Plan
         ([True, False], {"key": 1.0}, "'key': boolean index did not match .*; there are 4 jobs"),
     ],
 )
-def test_what_does_not_fit_is_said_by_column(rows, columns, message):
+def test_errors_of_a_plan_name_the_column(rows, columns, message):
     with pytest.raises(PolicyError, match=message):
         Plan(4, 5, 6).set_jobs(rows, **columns)
     with pytest.raises(PolicyError, match="stage column 'cost' was given 3 values for 5 stages"):

@@ -1,4 +1,4 @@
-"""What is recorded of the tasks of a job that runs alone."""
+"""Task records of a job that runs alone."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def job(parents_of_b: object, parents_of_c: object) -> sim.Workload:
 
 
 def test_tasks_that_wait_one_for_one_and_for_all():
-    got = record_alone(job({"a": "one_to_one"}, ["b"]), 2, np.full(7, 0.5))
+    record = record_alone(job({"a": "one_to_one"}, ["b"]), 2, np.full(7, 0.5))
     # two slots, stages in order: a0 0-3, a1 0-4, a2 3-8, b0 4-5, b1 5-6, b2 8-9, c 9-11
-    assert got["stage"].tolist() == [0, 0, 0, 1, 1, 1, 2]
-    assert got["task"].tolist() == [0, 1, 2, 0, 1, 2, 0]
-    assert got["start_s"].tolist() == [0, 0, 3, 4, 5, 8, 9]
-    assert got["finish_s"].tolist() == [3, 4, 8, 5, 6, 9, 11]
-    assert got["ready_s"].tolist() == [0, 0, 0, 3, 4, 8, 9]
-    assert got["n_failed"].tolist() == [0] * 7
-    assert got["init_s"].tolist() == [0.5] * 7
-    made = job(["a"], ["b"]).with_training({"template": ["x"] * 7, **got})
-    assert len(made.columns.training) == 7
+    assert record["stage"].tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert record["task"].tolist() == [0, 1, 2, 0, 1, 2, 0]
+    assert record["start_s"].tolist() == [0, 0, 3, 4, 5, 8, 9]
+    assert record["finish_s"].tolist() == [3, 4, 8, 5, 6, 9, 11]
+    assert record["ready_s"].tolist() == [0, 0, 0, 3, 4, 8, 9]
+    assert record["n_failed"].tolist() == [0] * 7
+    assert record["init_s"].tolist() == [0.5] * 7
+    trained = job(["a"], ["b"]).with_training({"template": ["x"] * 7, **record})
+    assert len(trained.columns.training) == 7
 
 
 def test_a_task_with_two_parents_waits_for_the_later():
-    got = record_alone(job(["a"], {"a": "one_to_one", "b": "barrier"}), 9)
-    assert got["ready_s"].tolist() == [0, 0, 0, 5, 5, 5, 6]
-    assert got["init_s"].tolist() == [0.0] * 7
+    record = record_alone(job(["a"], {"a": "one_to_one", "b": "barrier"}), 9)
+    assert record["ready_s"].tolist() == [0, 0, 0, 5, 5, 5, 6]
+    assert record["init_s"].tolist() == [0.0] * 7

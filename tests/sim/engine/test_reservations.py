@@ -39,7 +39,7 @@ def rigid_workloads(draw, max_jobs: int = 9) -> sim.Workload:
 
 @dataclass(frozen=True)
 class AnyReservations(Policy):
-    """Expects anything, keys by anything, and changes its mind in callbacks."""
+    """Reservations with random expectations and keys, changed at random in callbacks."""
 
     plan_seed: int = 0
     reservations: int = 1
@@ -94,7 +94,7 @@ def test_same_bits_as_the_naive_simulator(callbacks, data, plan_seed):
 
 @dataclass
 class Reserving:
-    """Reserves room for so many jobs, which are expected to run so long."""
+    """Reserves room for a number of jobs, with the given expected run times."""
 
     expected_s: object = None
     reservations: int = NO_LIMIT
@@ -121,7 +121,7 @@ def starts(workload, slots, *args):
     return sim.simulate(workload, sim.Cluster.slots(slots), Reserving(*args)).job_start.tolist()
 
 
-def test_what_is_reserved_for_all_is_never_moved_back():
+def test_reservations_for_all_are_never_moved_back():
     """At 2 four slots are free; what was planned for 4 is in the way of the first that waits.
 
     So that begins at 9 instead of 10 by the plan of 2, and at 7 by that of 7, while the other moves
@@ -155,7 +155,7 @@ def test_a_plan_that_can_not_be_kept(args, match):
         starts(rigid((0, 1, 2)), 2, *args)
 
 
-def test_jobs_and_clusters_that_it_is_not_for():
+def test_jobs_and_clusters_without_reservations_are_refused():
     pool = sim.Cluster.slots(4)
     loose = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1, 2, 3]}]}])
     with pytest.raises(InputError, match="it has 3 tasks, of which 0 start together"):

@@ -16,7 +16,7 @@ HOME, SPARE = 0, 1
 
 @dataclass
 class Tokens:
-    """Guarantees each job some tasks at once, and lets it run more while nobody wants the room."""
+    """Guarantees each job a number of running tasks, and more while nobody needs the room."""
 
     limits: list[int]
     changes: dict[float, dict[int, int]] = field(default_factory=dict)
@@ -48,12 +48,12 @@ def run(jobs, slots, limits, changes=(), **more):
     return sim.simulate(w, sim.Cluster.slots(slots), policy, record="tasks")
 
 
-def test_beyond_its_limit_a_job_runs_what_nobody_else_wants():
+def test_beyond_its_limit_a_job_runs_in_surplus_room():
     result = run([job(0, 4, 4, 4)], 3, [1])
     assert result.task_start.tolist() == [0, 0, 0]
 
 
-def test_and_makes_way_for_a_job_below_its_own_the_last_started_first():
+def test_surplus_tasks_are_evicted_the_last_started_first():
     jobs = [job(0, 1, 8, 8), job(2, 5)]
     result = run(jobs, 3, [1, 1])
     # at 1 the slot of the first task is free: at 2 the newcomer has it, and nobody makes way
@@ -64,12 +64,12 @@ def test_and_makes_way_for_a_job_below_its_own_the_last_started_first():
     assert result.job_finish.tolist() == [15, 7]
 
 
-def test_what_is_guaranteed_never_makes_way():
+def test_guaranteed_tasks_are_never_evicted():
     result = run([job(0, 9, 9), job(2, 5)], 2, [2, 1])
     assert result.task_start.tolist() == [0, 0, 9]
 
 
-def test_a_job_at_its_limit_makes_nobody_go():
+def test_a_job_at_its_limit_evicts_nothing():
     result = run([job(0, 9, 9), job(2, 5, 5)], 2, [0, 1])
     assert result.task_start.tolist() == [0, 9, 2, 7]
 
@@ -79,14 +79,14 @@ def test_without_evictions_the_newcomer_waits():
     assert result.task_start.tolist() == [0, 0, 9]
 
 
-def test_lowering_a_limit_ends_nothing_but_what_is_above_may_have_to_go():
+def test_a_lowered_limit_ends_nothing_but_allows_evictions():
     jobs = [job(0, 9, 9), job(6, 5)]
     result = run(jobs, 2, [2, 1], {3.0: {0: 1}})
     assert result.task_start.tolist() == [0, 9, 6]
     assert run(jobs[:1], 2, [2], {3.0: {0: 1}}).task_finish.tolist() == [9, 9]
 
 
-def test_room_that_is_left_by_what_went_is_offered_to_those_that_were_refused():
+def test_the_rest_of_freed_room_is_offered_to_refused_stages():
     demand = [4, 2, 1]
     stages = [[{"durations_s": [10.0], "demand": {"cpu": cpu}}] for cpu in demand]
     jobs = [{"submit_s": i, "stages": s} for i, s in enumerate(stages)]
@@ -103,10 +103,10 @@ def test_room_that_is_left_by_what_went_is_offered_to_those_that_were_refused():
     assert result.task_start.tolist() == [12, 2, 2]
 
 
-def test_on_machines_that_one_gives_way_whose_work_is_youngest():
+def test_on_machines_the_youngest_task_is_evicted():
     jobs = [job(0, 20), job(1, 20), job(2, 20), job(3, 1)]
-    for each in jobs:
-        each["stages"][0]["demand"] = {"slot": 1}
+    for row in jobs:
+        row["stages"][0]["demand"] = {"slot": 1}
     w, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.machines(3, slot=1)
     result = sim.simulate(w, cluster, Tokens([0, 0, 0, 1]), record="tasks")
     assert result.task_machine.tolist() == [0, 1, 2, 2]

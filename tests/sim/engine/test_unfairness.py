@@ -1,4 +1,4 @@
-"""The bound on what a queue may be owed (DAGPS, MSR-TR-2016-19, §5)."""
+"""Bounded unfairness: the largest deficit of a queue (DAGPS, MSR-TR-2016-19, §5)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.sim.engine.test_packing import Packs, jobs_of
 
 
 class Watched(reference._Run):
-    """The naive simulator, which notes the most that any queue was ever owed."""
+    """The naive simulator, which records the largest deficit of any queue."""
 
-    most = 0.0
+    max_deficit = 0.0
 
     def _charge(self, g):
         super()._charge(g)
-        self.most = max(self.most, *self.deficit.values())
+        self.max_deficit = max(self.max_deficit, *self.deficit.values())
 
 
 @settings(deadline=None, max_examples=examples(60))
@@ -57,7 +57,7 @@ def test_neither_of_two_queues_is_owed_more_than_the_bound_and_a_task(
     policy = Packs(packing=packing, stages={"cost": cost})
     run = Watched(workload, cluster, policy, 0)
     slow = run.go()
-    assert run.most <= bound + max(cost) + 1e-9
+    assert run.max_deficit <= bound + max(cost) + 1e-9
     fast = sim.simulate(workload, cluster, policy, record="tasks")
     np.testing.assert_array_equal(fast.task_start, slow.task_start)
     np.testing.assert_array_equal(fast.task_machine, slow.task_machine)
@@ -66,10 +66,10 @@ def test_neither_of_two_queues_is_owed_more_than_the_bound_and_a_task(
 @pytest.mark.parametrize(("bound", "overtaken"), [(0.0, 1), (1.0, 2), (3.0, 6), (np.inf, 36)])
 def test_room_is_kept_for_a_queue_that_is_owed_enough(bound, overtaken):
     """Small tasks of a never leave the machine empty for the large one of b, unless held back."""
-    lasts = [1.0, 1.3, 1.7, 2.1] * 10
-    workload = jobs_of((0, lasts, {"cpu": 1}, "a"), (0.5, [1.0], {"cpu": 4}, "b"))
+    durations = [1.0, 1.3, 1.7, 2.1] * 10
+    workload = jobs_of((0, durations, {"cpu": 1}, "a"), (0.5, [1.0], {"cpu": 4}, "b"))
     policy = Packs(packing={"unfairness": bound if bound < np.inf else 1e300}, by_queue=True)
     result = sim.simulate(workload, sim.Cluster.machines(1, cpu=4), policy, record="tasks")
-    of_a, of_b = result.task_start[:-1], result.task_start[-1]
+    starts_a, start_b = result.task_start[:-1], result.task_start[-1]
     # each adds ½ to what b is owed; while both are owed the bound, the first goes first
-    assert (of_a < of_b).sum() == 4 + overtaken
+    assert (starts_a < start_b).sum() == 4 + overtaken
