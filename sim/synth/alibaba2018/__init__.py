@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sim.base.parameters import Count, Positive, checked
 from sim.synth.alibaba2018.shipped import SHIPPED
-from sim.synth.fitted.jobs import When, draw_jobs
+from sim.synth.fitted.jobs import ArrivalMode, draw_jobs
 from sim.synth.fitted.tables_file import read_tables
 from sim.transforms import amplify, fit_machines
 from sim.workload.workload import Workload
@@ -26,7 +26,7 @@ def synthesize(
     tables: str | os.PathLike[str] | None = None,
     variant: str = "improved",
     joint: bool = False,
-    arrivals: When = "fitted",
+    arrivals: ArrivalMode = "fitted",
     max_tasks_per_stage: int | None = None,
     machine: Mapping[str, float] | None = None,
     load: Positive = 1.0,

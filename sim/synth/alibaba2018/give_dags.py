@@ -143,7 +143,7 @@ class _Dags:
         """Draw `n` of them."""
         sizes = tables.n_stages.draw(uniforms(seed, "n_stages", n)).astype(np.int64)
         made = synthesize_dags(tables, sizes, seed, variant)
-        stages = draw_attributes(tables, made.graph, seed, joint=tables.tell_joint)
+        stages = draw_attributes(tables, made.graph, seed, joint=tables.has_joint)
         level = longest_path_levels(made.graph).astype(np.int64)  # a stage starts as its level does
         order = np.lexsort((level, made.graph.stage_job))
         place = inverse(order)

@@ -58,7 +58,7 @@ def judge(
     elif generator == "random":
         made = uniform_dags(sizes, seed)
     else:
-        half = fit_structure(real.take(known), tables_of(tables), own=fit == "half")
+        half = fit_structure(real.take(known), tables_of(tables), sizes=fit == "half")
         made = synthesize_dags(half, sizes, seed, generator).graph
     return distances(properties(made), properties(truth))
 

@@ -1,7 +1,7 @@
-"""The generator that any workload is fitted into: `fit`, tables, jobs drawn from them.
+"""Generator that can be fitted to any workload: `fit`, probability tables, drawing of jobs.
 
-`fit` counts what a workload is like; `tables` is what it counts, `tables_file` its file; `jobs`
-draws: numbers of stages and DAGs (Tian et al.'s Algorithm 2, as printed and improved), what stages
-have, each on its own or jointly, and when jobs come. `sim.synth.alibaba2018` does so from the
-tables of Alibaba's trace or any others; `sim.synth.programs` makes runs of programs of such jobs.
+`fit` counts the `tables` of a workload, which `tables_file` reads and writes. `jobs` draws from
+them: DAGs (Tian et al.'s Algorithm 2, as printed and improved), attributes of stages, independently
+or jointly, and arrivals. `sim.synth.alibaba2018` does so from the tables of Alibaba's trace or any
+others; `sim.synth.programs` turns such jobs into runs of recurring programs.
 """

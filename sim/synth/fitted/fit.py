@@ -1,8 +1,8 @@
-"""Probability tables from any workload, or from the histograms published with the generator.
+"""Fit probability tables to any workload, or read the histograms published with the generator.
 
 The latter are JSON (may be gzipped): ``{name: {counts, bins}}`` with raw counts over the whole of
-cluster-trace-v2018; the value of count i is ``bins[i + 1]``. In the trace's words a task is what
-this project calls a stage, and an instance a task.
+cluster-trace-v2018; the value of count i is ``bins[i + 1]``. The trace calls a stage a task, and a
+task an instance.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from sim.dags import Graphs
 from sim.synth.fitted.arrivals import fit_arrivals
 from sim.synth.fitted.draw_joint import longest_over_mean
 from sim.synth.fitted.fit_joint import fit_joint
-from sim.synth.fitted.fit_links import Seen, fit_links
+from sim.synth.fitted.fit_links import ObservedDags, fit_links
 from sim.synth.fitted.fit_sizes import fit_by_size
 from sim.synth.fitted.histograms import Conditional, Histogram, pooled_conditional
 from sim.synth.fitted.tables import Tables
 from sim.workload.workload import Workload
 
-MOST_VALUES = 16_384
-"""A table of more distinct values keeps three significant digits of them."""
-ALIKE = 1.0 + 1e-9
-"""By so much tasks that last the same may differ."""
+MAX_VALUES = 16_384
+"""Maximum number of distinct values of a table; beyond it values are rounded to three digits."""
+EQUAL_RATIO = 1.0 + 1e-9
+"""Ratio of the longest task to the mean up to which the tasks of a stage count as equally long."""
 
 
 def fit(
@@ -41,12 +41,12 @@ def fit(
     sample: str | os.PathLike[str] | None = None,
     note: str | None = None,
 ) -> Tables:
-    """Make tables from the folder of a workload, or from the file of published histograms."""
+    """Fit tables to the workload in a folder, or read them from the published histograms."""
     path = Path(source)
     if path.is_dir():
         if sample is not None:
             raise InputError(
-                "a sample goes with the published histograms; a workload tells everything itself",
+                "a sample is only for the published histograms; a workload's folder needs none",
                 file=path,
             )
         return fit_workload(Workload.read(path))
@@ -60,24 +60,24 @@ def fit(
 
 
 def fit_sample(tables: Tables, sample: Workload, note: str | None = None) -> Tables:
-    """Add what a sample tells of edges, and of what attributes have to do with each other."""
+    """Add edges and the joint distribution of attributes, fitted to a sample of the trace."""
     if set(sample.resources) != set(tables.demand):
         raise InputError(
-            f"the sample demands {', '.join(sample.resources)}, the tables "
-            f"{', '.join(tables.demand)}",
+            f"the sample's resources are {', '.join(sample.resources)}, those of the tables "
+            f"{', '.join(tables.demand)}; they must be the same",
             rule="other resources",
         )
     graphs = Graphs.of(sample)
     attributes = _attributes(sample)
     metrics = {name: attributes[name] for name in tables.attributes}
-    whole = np.ones(sample.n_jobs, dtype=bool)
+    is_whole = np.ones(sample.n_jobs, dtype=bool)
     if "n_lost" in sample.jobs.column_names:
-        whole = sample.jobs["n_lost"].to_numpy() == 0
+        is_whole = sample.jobs["n_lost"].to_numpy() == 0
     provenance = {
         "source": note or f"workload {sample.meta.get('name', '')}".strip(),
         "input_sha256": sample.digest,
     }
-    links = fit_links(Seen.of(graphs.take(whole)), tables)
+    links = fit_links(ObservedDags.observe(graphs.take(is_whole)), tables)
     joint = fit_joint(graphs, metrics) if graphs.n_edges else None
     return replace(
         tables,
@@ -86,46 +86,46 @@ def fit_sample(tables: Tables, sample: Workload, note: str | None = None) -> Tab
     )
 
 
-def fit_structure(graphs: Graphs, tables: Tables, own: bool = True) -> Tables:
-    """Fit what DAGs are synthesized from, and nothing else."""
-    seen = Seen.of(graphs)
-    if own:
+def fit_structure(graphs: Graphs, tables: Tables, sizes: bool = True) -> Tables:
+    """Fit only the tables of DAGs: links and, with `sizes`, those of stages, lengths and levels."""
+    dags = ObservedDags.observe(graphs)
+    if sizes:
         pooled: list[str] = []
         tables = replace(
             tables,
-            n_stages=Histogram.of(graphs.job_n_stages),
-            **_conditionals(seen, pooled),
+            n_stages=Histogram.count(graphs.job_n_stages),
+            **_conditionals(dags, pooled),
             provenance={**tables.provenance, "pooled": pooled},
         )
-    return replace(tables, links=fit_links(seen, tables))
+    return replace(tables, links=fit_links(dags, tables))
 
 
 def fit_workload(workload: Workload, joint: bool = True) -> Tables:
-    """Count a workload's tables; a stage whose tasks differ counts with their mean duration.
+    """Fit tables to a workload; a stage's duration is the mean over its tasks.
 
-    What stages have together takes most of the time; without it jobs are drawn independently.
+    Fitting the joint distribution takes most of the time; without it attributes are independent.
     """
     if workload.n_jobs < 2:
         raise InputError(
             f"a fit needs at least 2 jobs (for one interval between them), not {workload.n_jobs}"
         )
     graphs = Graphs.of(workload)
-    seen = Seen.of(graphs)
+    dags = ObservedDags.observe(graphs)
     metrics = _attributes(workload)
     pooled: list[str] = []
     changed: dict[str, str] = {}
 
     def counted(name: str, values: NDArray[Any]) -> Histogram:
-        histogram = Histogram.of(values)
-        if len(histogram.values) > MOST_VALUES:
+        histogram = Histogram.count(values)
+        if len(histogram.values) > MAX_VALUES:
             changed[name] = f"{len(histogram.values)} values rounded to three significant digits"
-            histogram = Histogram.of(_three_digits(histogram.values), histogram.counts)
+            histogram = Histogram.count(_three_digits(histogram.values), histogram.counts)
         return histogram
 
     submit_s = workload.jobs["submit_s"].to_numpy()
     tables = Tables(
-        n_stages=Histogram.of(graphs.job_n_stages),
-        **_conditionals(seen, pooled),
+        n_stages=Histogram.count(graphs.job_n_stages),
+        **_conditionals(dags, pooled),
         n_tasks=counted("n_tasks", metrics["n_tasks"]),
         duration_s=counted("duration_s", metrics["duration_s"]),
         interval_s=counted("interval_s", np.diff(submit_s)),
@@ -147,25 +147,25 @@ def fit_workload(workload: Workload, joint: bool = True) -> Tables:
     )
     tables.check()
     by_size = fit_by_size(graphs, metrics, counted) if joint else None
-    return replace(tables, links=fit_links(seen, tables), by_size=by_size)
+    return replace(tables, links=fit_links(dags, tables), by_size=by_size)
 
 
-def _conditionals(seen: Seen, pooled: list[str]) -> dict[str, Any]:
+def _conditionals(dags: ObservedDags, pooled: list[str]) -> dict[str, Any]:
     """Count the tables of lengths and levels."""
-    n_stages, owner = seen.graphs.job_n_stages, seen.graphs.stage_job
+    n_stages, owner = dags.graphs.job_n_stages, dags.graphs.stage_job
     return {
-        "length": pooled_conditional("length", n_stages, seen.lengths, pooled, "jobs"),
-        "level": pooled_conditional("level", seen.lengths, seen.levels, pooled, "jobs", owner),
+        "length": pooled_conditional("length", n_stages, dags.lengths, pooled, "jobs"),
+        "level": pooled_conditional("level", dags.lengths, dags.levels, pooled, "jobs", owner),
     }
 
 
 def _attributes(workload: Workload) -> dict[str, F8]:
-    """Return what each stage has, in the order of `Tables.attributes`."""
+    """Return the attributes of each stage, in the order of `Tables.attributes`."""
     stages = workload.stages
     longest = {}
     if workload.stage_duration_s is None:
         ratio = longest_over_mean(workload.tasks["duration_s"].to_numpy(), workload.stage_task0)
-        longest = {"longest": ratio} if (ratio > ALIKE).any() else {}
+        longest = {"longest": ratio} if (ratio > EQUAL_RATIO).any() else {}
     return {
         "duration_s": _stage_duration_s(workload),
         "n_tasks": stages["n_tasks"].to_numpy().astype(np.float64),
@@ -201,8 +201,8 @@ SOURCE = (
 def fit_published(path: Path) -> Tables:
     """Make tables from the published histograms.
 
-    A stage's duration is drawn from ``task_duration``, which counts stages, not tasks. A negative
-    value is dropped, and so is a count, a length or a level below 1; 0 s is 0.5 s, as the trace's
+    A stage's duration is drawn from ``task_duration``, which counts stages, not tasks. Negative
+    values are dropped, and counts, lengths and levels below 1; 0 s becomes 0.5 s, as the trace's
     clock ticks in seconds.
     """
     content, raw = _read(path)
@@ -215,7 +215,7 @@ def fit_published(path: Path) -> Tables:
         length=source.conditional("cpl"),
         level=source.conditional("level"),
         n_tasks=source.histogram("instance_num", 1),
-        duration_s=Histogram.of(np.where(zero, 0.5, duration.values), duration.counts),
+        duration_s=Histogram.count(np.where(zero, 0.5, duration.values), duration.counts),
         interval_s=source.histogram("job_interval", 0),
         demand={
             "cpu": Histogram(cpu.values / 100, cpu.counts),
@@ -231,8 +231,8 @@ def fit_published(path: Path) -> Tables:
             "dropped": source.dropped,
             "changed": {"duration_s 0 made 0.5": int(duration.counts[zero].sum())},
             "pooled": [
-                f"{name}: one table for {max(map(int, raw[key]))} {what} and more"
-                for name, key, what in (("length", "cpl", "stages"), ("level", "level", "levels"))
+                f"{name}: one table for {max(map(int, raw[key]))} {unit} and more"
+                for name, key, unit in (("length", "cpl", "stages"), ("level", "level", "levels"))
             ],
         },
     )
@@ -245,14 +245,14 @@ def fit_published(path: Path) -> Tables:
 
 @dataclass(frozen=True)
 class _Source:
-    """The file's content, and what was dropped of it so far."""
+    """Content of the file, and counts of the values dropped so far."""
 
     raw: dict[str, Any]
     path: Path
     dropped: dict[str, int] = field(default_factory=dict)
 
-    def histogram(self, name: str, least: float) -> Histogram:
-        return self._table(self.raw.get(name), name, least)
+    def histogram(self, name: str, minimum: float) -> Histogram:
+        return self._table(self.raw.get(name), name, minimum)
 
     def conditional(self, name: str) -> Conditional:
         cells = self.raw.get(name)
@@ -265,7 +265,7 @@ class _Source:
             {int(key): self._table(cells[key], f"{name} given {key}", 1) for key in keys}
         )
 
-    def _table(self, part: Any, label: str, least: float) -> Histogram:
+    def _table(self, part: Any, label: str, minimum: float) -> Histogram:
         try:
             values = np.asarray(part["bins"], dtype=np.float64)[1:]
             counts = np.asarray(part["counts"], dtype=np.float64)
@@ -278,16 +278,16 @@ class _Source:
                 f"histogram {label!r} needs one whole count for each bin after the first",
                 file=self.path,
             )
-        good = values >= least
-        if not good.all():
-            self.dropped[f"{label} below {least:g}"] = int(counts[~good].sum())
-        if (counts < 0).any() or not counts[good].any():
+        valid = values >= minimum
+        if not valid.all():
+            self.dropped[f"{label} below {minimum:g}"] = int(counts[~valid].sum())
+        if (counts < 0).any() or not counts[valid].any():
             raise InputError(
-                f"histogram {label!r} must count something of at least {least:g}, and nothing "
-                "less than 0 times",
+                f"histogram {label!r} needs a value of at least {minimum:g} with a count above 0, "
+                "and no negative counts",
                 file=self.path,
             )
-        return Histogram.of(values[good], counts[good])
+        return Histogram.count(values[valid], counts[valid])
 
 
 def _read(path: Path) -> tuple[bytes, dict[str, Any]]:

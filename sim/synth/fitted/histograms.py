@@ -1,7 +1,7 @@
-"""Histograms: how often each value was counted; given a condition, or two, one for each.
+"""Histograms of values, also conditional on one or two whole numbers.
 
 A histogram holds ascending values and their counts. Counts, not fractions, so that a draw is exact
-and a reader sees how much evidence there is. Conditions that few have are pooled.
+and a reader sees how much evidence there is. Rare conditions are pooled.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ NotNegatives = Annotated[F8, Between(0)]
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of values: a histogram."""
+    """Ascending values and their counts."""
 
     values: NotNegatives
     counts: Annotated[I8, Between(1)]
 
     def check(self) -> None:
-        """Refuse what nothing can be drawn from."""
+        """Raise ValueError on a histogram from which nothing can be drawn."""
         if len(self.values) != len(self.counts) or not len(self.values):
             raise ValueError("must have one count a value")
         if (np.diff(self.values) <= 0).any():
@@ -39,8 +39,8 @@ class Histogram:
             raise ValueError("must have counts that add up to less than 2^53")
 
     @classmethod
-    def of(cls, values: ArrayLike, counts: ArrayLike | None = None) -> Histogram:
-        """Count `values` (each once, or `counts` times); those counted 0 times are left out."""
+    def count(cls, values: ArrayLike, counts: ArrayLike | None = None) -> Histogram:
+        """Count `values` (each once, or `counts` times); values with a count of 0 are omitted."""
         distinct, inverse = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
         weights = np.ones(len(inverse)) if counts is None else np.asarray(counts, dtype=np.float64)
         total = np.bincount(inverse, weights=weights, minlength=len(distinct)).astype(np.int64)
@@ -63,18 +63,18 @@ class Histogram:
 class Ranges:
     """One part for each range of a whole number: the condition, or the stages of a job."""
 
-    # by where its range begins, ascending; each ends where the next begins, the last holds for all
-    # that follow, the first also for what lies below it
+    # by the lower bound of its range, ascending; a range ends where the next begins, the last one
+    # is open, and the first one also covers what lies below it
     by_first: Mapping[int, Any]
 
     @cached_property
     def lower(self) -> I8:
-        """Where the ranges begin."""
+        """Lower bounds of the ranges."""
         return np.array(list(self.by_first), dtype=np.int64)
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """The part of each range."""
+        """Parts in the order of their ranges."""
         return tuple(self.by_first.values())
 
     def part_of(self, condition: I8) -> I8:
@@ -83,7 +83,7 @@ class Ranges:
         return np.maximum(part, 0).astype(np.int64)
 
     def check(self) -> None:
-        """Refuse parts that do not ascend."""
+        """Raise ValueError on bounds that do not ascend."""
         if not self.by_first or (np.diff(self.lower) <= 0).any():
             raise ValueError("must hold a part for each of some ascending whole numbers")
 
@@ -95,7 +95,7 @@ class Conditional(Ranges):
     by_first: Mapping[int, Histogram]
 
     def range_of(self, part: int) -> tuple[float, float]:
-        """Return the least and the greatest condition that a part holds for."""
+        """Return the smallest and the largest condition of a part."""
         low = -np.inf if part == 0 else float(self.lower[part])
         high = np.inf if part == len(self.lower) - 1 else float(self.lower[part + 1] - 1)
         return low, high
@@ -110,13 +110,13 @@ class Conditional(Ranges):
 
 @dataclass(frozen=True)
 class Grid(Ranges):
-    """One histogram for each range of a condition, and of a second one inside."""
+    """One histogram for each range of a condition, and within it of a second condition."""
 
     by_first: Mapping[int, Conditional]
 
     @classmethod
-    def of(cls, table: Conditional | Histogram) -> Grid:
-        """Make a grid of a table of one condition, or of none."""
+    def from_table(cls, table: Conditional | Histogram) -> Grid:
+        """Convert a table with one condition, or none, to a grid."""
         if isinstance(table, Histogram):
             return cls({0: Conditional({0: table})})
         return cls({low: Conditional({0: cell}) for low, cell in table.by_first.items()})
@@ -136,28 +136,28 @@ class Grid(Ranges):
 
 
 @dataclass(frozen=True)
-class Of:
-    """The range of the values of a table, whole numbers: of all its histograms."""
+class WholeBetween:
+    """Constraint on a table: all its values are whole numbers from `low` to `high`."""
 
     low: int
     high: int = 2**31 - 1
 
     def holds(self, table: Histogram | Ranges) -> bool:
-        """Tell whether all values are in the range."""
+        """Check that all values are whole and in the range."""
         if isinstance(table, Ranges):
             return all(map(self.holds, table.parts))
         values = table.values
         return bool(((values >= self.low) & (values <= self.high) & (values % 1 == 0)).all())
 
     def __str__(self) -> str:
-        """Word it as it follows ``must be``."""
+        """Return the text that follows ``must be`` in messages."""
         return f"a table of whole values from {self.low} to {self.high}"
 
 
-WHOLE = Of(1)
+WHOLE = WholeBetween(1)
 
-LEAST = 30
-"""Cells of a conditional table that count fewer are pooled with the next."""
+MIN_CELL = 30
+"""Minimum count of a cell of a conditional table; smaller ones are pooled with the next."""
 
 
 def pooled_conditional(
@@ -165,24 +165,24 @@ def pooled_conditional(
     condition: Numbers,
     values: Numbers,
     pooled: list[str],
-    what: str = "seen",
+    unit: str = "seen",
     owner: I4 | None = None,
     default: int = 0,
 ) -> Conditional:
     """Count `values` given `condition`.
 
-    Conditions that fewer than `LEAST` have are pooled with the next larger ones until there are
+    A condition with a count below `MIN_CELL` is pooled with the next larger ones until there are
     enough, the last ones with the cell before.
     """
     if not len(condition):
-        pooled.append(f"{name}: nothing {what} to count, {default} taken")
-        return Conditional({0: Histogram.of([default])})
+        pooled.append(f"{name}: nothing {unit} to count, {default} taken")
+        return Conditional({0: Histogram.count([default])})
     cells: dict[int, Histogram] = {}
     for low, high in condition_groups(condition):
-        here = (condition >= low) & (condition <= high)
-        cells[low] = Histogram.of(values[here if owner is None else here[owner]])
+        rows = (condition >= low) & (condition <= high)
+        cells[low] = Histogram.count(values[rows if owner is None else rows[owner]])
         if high > low:
-            pooled.append(f"{name}: one table for {low} to {high} ({here.sum()} {what})")
+            pooled.append(f"{name}: one table for {low} to {high} ({rows.sum()} {unit})")
     return Conditional(cells)
 
 
@@ -191,26 +191,26 @@ def pooled_grid(
 ) -> Grid:
     """Count `values` given `row` and `column`, (N,) int each; as `pooled_conditional` does."""
     if not len(row):
-        return Grid.of(pooled_conditional(name, row, values, pooled, default=default))
-    rows: dict[int, Conditional] = {}
+        return Grid.from_table(pooled_conditional(name, row, values, pooled, default=default))
+    cells_by_row: dict[int, Conditional] = {}
     for low, high in condition_groups(row):
-        here = (row >= low) & (row <= high)
+        rows = (row >= low) & (row <= high)
         label = f"{name} given {low}" + (f" to {high}" if high > low else "")
-        rows[low] = pooled_conditional(label, column[here], values[here], pooled)
-    return Grid(rows)
+        cells_by_row[low] = pooled_conditional(label, column[rows], values[rows], pooled)
+    return Grid(cells_by_row)
 
 
-def condition_groups(condition: Numbers, least: int = LEAST) -> list[tuple[int, int]]:
-    """Return ranges of conditions, each with `least` or more, if there are as many."""
+def condition_groups(condition: Numbers, min_count: int = MIN_CELL) -> list[tuple[int, int]]:
+    """Return ranges of conditions, each with a count of at least `min_count` if possible."""
     sizes, counts = np.unique(condition, return_counts=True)
     starts: list[int] = []
-    gathered = least
+    pooled = min_count
     for i, n in enumerate(counts):
-        if gathered >= least:
+        if pooled >= min_count:
             starts.append(i)
-            gathered = 0
-        gathered += int(n)
-    if gathered < least and len(starts) > 1:
+            pooled = 0
+        pooled += int(n)
+    if pooled < min_count and len(starts) > 1:
         starts.pop()
     ends = [*starts[1:], len(sizes)]
     return [(int(sizes[a]), int(sizes[b - 1])) for a, b in zip(starts, ends, strict=True)]

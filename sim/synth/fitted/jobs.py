@@ -1,10 +1,8 @@
-"""Jobs drawn from probability tables: the generator that any workload is fitted into.
+"""Draw jobs from probability tables, which can be fitted to any workload.
 
-Jobs arrive at intervals, have stages linked by Algorithm 2 (as printed, or with its level and edge
-steps improved), and stages have tasks, a duration and demands, each drawn on its own or all of
-them jointly.
-
-Jointly: see `sim.synth.fitted.draw_joint`. When jobs come: `sim.synth.fitted.arrivals`.
+Jobs arrive at intervals and have stages linked by Algorithm 2 (as printed, or with its level and
+edge steps improved). Stages have tasks, a duration and demands, drawn independently or jointly
+(`sim.synth.fitted.draw_joint`). Arrivals are drawn by `sim.synth.fitted.arrivals`.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from sim.transforms.parts import between, sample_jobs
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.workload import Workload
 
-When = Literal["fitted", "independent"]
+ArrivalMode = Literal["fitted", "independent"]
 
 
 def draw_jobs(
@@ -37,20 +35,20 @@ def draw_jobs(
     seed: int,
     variant: str = "improved",
     joint: bool = False,
-    arrivals: When = "fitted",
+    arrivals: ArrivalMode = "fitted",
     max_tasks_per_stage: int | None = None,
     load: float = 1.0,
 ) -> Workload:
-    """Draw a workload; `sim.synth.alibaba2018.synthesize` says what the options mean.
+    """Draw a workload; `sim.synth.alibaba2018.synthesize` explains the options.
 
     Its ``meta["synth"]`` has the options.
     """
     if max_tasks_per_stage is not None:
-        least = int(tables.n_tasks.values[0])
-        check("max_tasks_per_stage", max_tasks_per_stage, Annotated[int, Between(least)] | None)
+        low = int(tables.n_tasks.values[0])
+        check("max_tasks_per_stage", max_tasks_per_stage, Annotated[int, Between(low)] | None)
     n_stages = tables.n_stages.draw(uniforms(seed, "n_stages", jobs)).astype(np.int64)
     graph = synthesize_dags(tables, n_stages, seed, variant).graph
-    place = np.arange(graph.n_stages) - np.repeat(graph.job_stage0[:-1], n_stages)
+    stage_number = np.arange(graph.n_stages) - np.repeat(graph.job_stage0[:-1], n_stages)
     attributes = draw_attributes(tables, graph, seed, joint, max_tasks_per_stage)
     longest = attributes.pop("longest", None)
     tasks = None
@@ -63,11 +61,11 @@ def draw_jobs(
     return Workload.from_tables(
         jobs={
             "job_id": _numbered("synth-", np.arange(jobs), 7),
-            "submit_s": _submissions(tables, jobs, load, seed, arrivals),
+            "submit_s": _submit_times(tables, jobs, load, seed, arrivals),
         },
         stages={
             "job": graph.stage_job,
-            "name": _numbered("S", np.arange(1, n_stages.max() + 1)).take(place),
+            "name": _numbered("S", np.arange(1, n_stages.max() + 1)).take(stage_number),
             **attributes,
         },
         tasks=tasks,
@@ -89,8 +87,8 @@ def draw_jobs(
     )
 
 
-def _submissions(tables: Tables, jobs: int, load: float, seed: int, arrivals: When) -> F8:
-    """Draw when jobs are submitted, from 0."""
+def _submit_times(tables: Tables, jobs: int, load: float, seed: int, arrivals: ArrivalMode) -> F8:
+    """Draw the submission times of jobs, from 0."""
     n = jobs if load == 1.0 else max(1, round(jobs / load))
     if arrivals == "fitted" and tables.arrivals is not None:
         submit_s = draw_arrivals(tables.arrivals, n, seed)
@@ -101,9 +99,9 @@ def _submissions(tables: Tables, jobs: int, load: float, seed: int, arrivals: Wh
     if load == 1.0:
         return submit_s
     rows, copy = sample_jobs(n, jobs, seed)
-    chosen: F8 = np.sort(between(submit_s, rows, copy, seed))
-    chosen -= chosen[0]
-    return chosen
+    sampled_s: F8 = np.sort(between(submit_s, rows, copy, seed))
+    sampled_s -= sampled_s[0]
+    return sampled_s
 
 
 def _numbered(prefix: str, numbers: I8, width: int = 1) -> pa.Array:
@@ -112,23 +110,23 @@ def _numbered(prefix: str, numbers: I8, width: int = 1) -> pa.Array:
 
 
 def draw_attributes(
-    tables: Tables, graphs: Graphs, seed: int, joint: bool = False, most_tasks: int | None = None
+    tables: Tables, graphs: Graphs, seed: int, joint: bool = False, max_tasks: int | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Draw what each stage has, each attribute on its own or all of them jointly."""
+    """Draw the attributes of each stage, independently or jointly."""
     sources = tables.attributes
-    if most_tasks is not None:
-        sources["n_tasks"] = sources["n_tasks"].up_to(most_tasks)
+    if max_tasks is not None:
+        sources["n_tasks"] = sources["n_tasks"].up_to(max_tasks)
     if not joint:
         drawn = {
             name: table.draw(uniforms(seed, name, graphs.n_stages))
             for name, table in sources.items()
         }
     elif tables.by_size is not None:
-        drawn = draw_by_size(tables.by_size, most_tasks, graphs, seed)
+        drawn = draw_by_size(tables.by_size, max_tasks, graphs, seed)
     elif tables.joint is None:
         raise InputError(
-            "the tables don't tell what attributes have to do with each other (joint); fit them "
-            "from a workload, or take joint=false",
+            "these tables have no joint distribution of attributes; fit them from a workload, or "
+            "take joint=false",
             rule="no joint",
         )
     else:

@@ -1,4 +1,4 @@
-"""Tables of what the attributes of stages have to do with each other: copulas and cells."""
+"""Joint distributions of the attributes of stages: copulas and cells."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _check_edges(edges: F8) -> None:
 
 @dataclass(frozen=True)
 class Ranks:
-    """Spread of the ranks of one metric's values, in each role."""
+    """Distribution of the ranks of one metric's values, by role."""
 
     edges: F8  # ranks, from 0 to 1, at which bins of values begin and end
-    # stages in each bin, (R, B); R is 1 if roles are not told apart, else `ROLES`
+    # stages in each bin, (R, B); R is 1 if roles are not distinguished, else `ROLES`
     counts: Annotated[I8, Shape((-1, -1)), Between(0)]
 
     def check(self) -> None:
-        """Refuse bins that are none, and roles that nothing can be drawn for."""
+        """Raise ValueError on empty bins, and on roles without counts."""
         _check_edges(self.edges)
         roles, bins = self.counts.shape
         if roles not in (1, ROLES) or bins != len(self.edges) - 1:
@@ -45,24 +45,24 @@ class Ranks:
 
     def rank(self, uniform: F8, role: I8) -> F8:
         """Map uniform numbers within each role to ranks among all stages."""
-        out = np.empty(len(uniform))
+        rank = np.empty(len(uniform))
         for r, counts in enumerate(self.counts):
             cum = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
-            here = role == r if len(self.counts) > 1 else slice(None)
-            out[here] = maths.interp(uniform[here], cum, self.edges)
-        return out
+            rows = role == r if len(self.counts) > 1 else slice(None)
+            rank[rows] = maths.interp(uniform[rows], cum, self.edges)
+        return rank
 
 
 @dataclass(frozen=True, kw_only=True)
 class Joint:
     """Joint distribution of attributes; M metrics."""
 
-    # JSON-able: where the numbers come from
+    # JSON-able: source of the numbers
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    # in half of the jobs the variance of what stages do not share is 1 + this times the average,
-    # in the others 1 − this
+    # in half of the jobs the variance between stages is 1 + this times the average, in the others
+    # 1 − this
     unequal: Below1
-    # chance that a stage takes the value over from its first child
+    # chance that a stage copies the value of its first child
     taken_over: Annotated[F8, Between(0, 1)]
     # the latent numbers that all stages of a job share are ``job @ e``, with e independent
     # standard normal numbers; for the others see `sim.synth.fitted.kernels.chance.follow`
@@ -74,11 +74,11 @@ class Joint:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that it tells of."""
+        """Names of the metrics."""
         return tuple(self.ranks)
 
     def check(self) -> None:
-        """Refuse matrices of another size than there are metrics."""
+        """Raise ValueError on matrices that do not match the number of metrics."""
         n = len(self.ranks)
         if any(m.shape != (n, n) for m in (self.job, self.root, self.pull, self.noise)):
             raise ValueError(f"must have a row and a column in each matrix for each of {n} ranks")
@@ -98,36 +98,36 @@ class Cells:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that it tells of."""
+        """Names of the metrics."""
         return tuple(self.edges)
 
     def check(self) -> None:
-        """Refuse bins that are none, and cells outside of them."""
+        """Raise ValueError on empty bins, and on cells outside of the bins."""
         for edges in self.edges.values():
             _check_edges(edges)
-        most = np.array([[len(edges) - 2] for edges in self.edges.values()])
+        last_bin = np.array([[len(edges) - 2] for edges in self.edges.values()])
         shape = (len(self.edges), len(self.counts))
-        if self.places.shape != shape or not len(self.counts) or (self.places > most).any():
+        if self.places.shape != shape or not len(self.counts) or (self.places > last_bin).any():
             raise ValueError("must have a bin of every metric, and a count, for each cell")
 
 
 @dataclass(frozen=True)
-class OfSize:
-    """Attributes of stages in jobs of a range of stage counts, and their correlations."""
+class SizeClass:
+    """Attributes of stages in jobs of a range of stage counts, and their joint distribution."""
 
     tables: Mapping[str, Histogram]  # by metric, as `Tables.attributes`
     cells: Cells | None = None  # of jobs of one stage
     joint: Joint | None = None  # of others
 
     def check(self) -> None:
-        """Refuse what is no table of all metrics, and of how they go together."""
-        together = self.cells or self.joint
-        if together is None:
+        """Raise ValueError unless the joint distribution and the tables have the same metrics."""
+        distribution = self.cells or self.joint
+        if distribution is None:
             raise ValueError("must have cells, or joint")
-        if together.metrics != tuple(self.tables):
-            raise ValueError(f"must tell of {', '.join(self.tables)}, in this order")
-        whole = self.tables.get("n_tasks")
-        if whole is not None and not WHOLE.holds(whole):
+        if distribution.metrics != tuple(self.tables):
+            raise ValueError(f"must have the metrics {', '.join(self.tables)}, in this order")
+        n_tasks = self.tables.get("n_tasks")
+        if n_tasks is not None and not WHOLE.holds(n_tasks):
             raise ValueError(f"must have, as n_tasks, {WHOLE}")
 
 
@@ -135,4 +135,4 @@ class OfSize:
 class BySize(Ranges):
     """Attributes of stages, conditional on the number of stages of their job."""
 
-    by_first: Mapping[int, OfSize]
+    by_first: Mapping[int, SizeClass]

@@ -13,10 +13,10 @@ MADE_BY = "make it with `python -m sim fit`"
 
 
 def write_tables(tables: Tables, path: str | os.PathLike[str]) -> None:
-    """Write `tables` to the file `path`, whole or not at all."""
+    """Write `tables` to the file `path`, atomically."""
     save(path, FORMAT, tables)
 
 
 def read_tables(path: str | os.PathLike[str]) -> Tables:
-    """Read what `write_tables` wrote."""
+    """Read tables that `write_tables` wrote."""
     return load(Tables, path, FORMAT, MADE_BY)

@@ -1,17 +1,17 @@
 """Algorithm 2 of Tian et al. (SoCC 2019, §7.2): DAGs of given sizes, many at once.
 
-As printed: `draw_lengths` and `link_levels`. The rest is the improved variant, which has the level
-and edge steps with what they leave out fitted.
+`draw_lengths` and `link_levels` are the algorithm as printed. The rest is the improved variant:
+level and edge steps with fitted tables for the properties that the algorithm leaves out.
 
-The sizes of levels: Algorithm 2 gives each level one stage and draws the others' levels from a
-table that counts all stages. Here they are drawn from what is left of it when each job's first
-stage of each level is taken off, and in runs, as further stages tend to come with others on the
-level before. Few jobs have several stages on the last level; which do is drawn beforehand, with
-which are gathering trees.
+Sizes of levels: Algorithm 2 assigns one stage to each level and draws the levels of the others from
+a table that counts all stages. The improved variant subtracts each job's first stage of each level
+from that table, and draws levels in runs, as further stages tend to come with others on the level
+before. Few jobs have several stages on the last level; these jobs, and the gathering trees, are
+drawn beforehand.
 
-The edges: how many stages of a level have children on the next, how many of the next have parents,
-who shares them, and which edges go further down are drawn from tables, given the two levels' sizes
-and the shape: see `sim.synth.fitted.kernels.improved`.
+Edges: tables, given the two levels' sizes and the shape, say how many stages of a level have
+children on the next, how many of the next have parents, how these are shared, and which edges go
+further down: see `sim.synth.fitted.kernels.improved`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ VARIANTS: tuple[str, ...] = get_args(Variant)
 class Structure:
     """J DAGs with G stages in all."""
 
-    graph: Graphs  # the DAGs
-    length: I8  # their critical path lengths, in stages
-    level: I4  # levels of the stages, from 1
+    graph: Graphs
+    length: I8  # critical path length of each DAG, in stages
+    level: I4  # level of each stage, from 1
 
 
 def synthesize_dags(
@@ -55,12 +55,12 @@ def synthesize_dags(
         return Structure(Graphs(stage0, edge0, child), length, level)
     if tables.links is None:
         raise InputError(
-            "the tables hold no edge step (links), which variant=improved draws from; fit them "
-            "from a workload, or take variant=paper",
+            "variant=improved needs tables with edges (links), and these have none; fit them from "
+            "a workload, or take variant=paper",
             rule="no links",
         )
     random = generators(seed, len(sizes))
-    size, shape = spread(tables, tables.links, sizes, length, random)
+    size, shape = draw_level_sizes(tables, tables.links, sizes, length, random)
     edge0, child = link(tables.links, stage0, length, size, shape, random)
     rank = np.arange(len(size)) - np.repeat(offsets(length)[:-1], length)
     level = np.repeat(rank.astype(np.int32) + np.int32(1), size)
@@ -70,7 +70,7 @@ def synthesize_dags(
 def draw_lengths(tables: Tables, n_stages: I8, seed: int) -> I8:
     """Draw critical path lengths CP(n), among the lengths that n stages allow (line 3).
 
-    Where the table has none, as it was counted of larger jobs only, it is n: a chain.
+    A job smaller than all in the table is a chain of length n.
     """
     from sim.synth.fitted.kernels import tian_algorithm2  # loads numba
 
@@ -111,7 +111,7 @@ def uniforms(seed: int, purpose: str, n: int) -> F8:
 
 
 def generators(seed: int, n_jobs: int) -> I8:
-    """Return the states of one small generator a job, (J, 2), as `kernels.chance` has them."""
+    """Return the states of one random generator per job, (J, 2), for `kernels.chance`."""
     from sim.synth.fitted.kernels.chance import MODULUS  # loads numba
 
     uniform = stream(seed, "synth", "alibaba2018", "job").random((n_jobs, 2))
@@ -119,10 +119,10 @@ def generators(seed: int, n_jobs: int) -> I8:
     return states
 
 
-def spread(
+def draw_level_sizes(
     tables: Tables, links: Links, n_stages: I8, length: I8, random: I8, shape: I8 | None = None
 ) -> tuple[I8, I8]:
-    """Draw how many stages are on each level of each job."""
+    """Draw the number of stages on each level of each job."""
     from sim.synth.fitted.kernels import improved  # loads numba
 
     if shape is None:
@@ -132,16 +132,16 @@ def spread(
     further = [further_stages(tables, value) for value in lengths.tolist()]
     ends = [
         run_ends(
-            parts(of_table, links.first[kind - TREE], kind == WIDE),
+            level_shares(counts, links.first[kind - TREE], kind == WIDE),
             links.run_tree if kind == TREE else links.run_other,
         )
         for kind in (TREE, NARROW, WIDE)
-        for of_table in further
+        for counts in further
     ]
     ends0 = offsets(np.array([len(part) for part in ends]))[group + len(lengths) * (shape - TREE)]
     run = np.where(shape == TREE, links.run_tree, links.run_other)
     size = np.empty(int(length.sum()), dtype=np.int64)
-    improved.spread(
+    improved.draw_level_sizes(
         offsets(length), n_stages, shape, ends0, np.concatenate(ends), run, random, size
     )
     return size, shape
@@ -155,45 +155,45 @@ def link(links: Links, stage0: I8, length: I8, size: I8, shape: I8, random: I8) 
 
 
 def further_stages(tables: Tables, length: int) -> F8:
-    """Return how the stages of jobs of `length` levels spread beyond the first of each level.
+    """Count stages beyond the first of each level, in jobs of `length` levels.
 
-    The table of levels counts all stages. Each job has one on each level at least, so that the
-    number of jobs of that length, which the table of lengths tells, comes off every level.
+    The table of levels counts all stages. Each job has at least one on each level, so that the
+    number of jobs of that length, from the table of lengths, is subtracted from every level.
     """
-    at = int(tables.level.part_of(np.array([length]))[0])
-    low, high = tables.level.range_of(at)
-    cell = tables.level.parts[at].up_to(length)
+    part = int(tables.level.part_of(np.array([length]))[0])
+    low, high = tables.level.range_of(part)
+    cell = tables.level.parts[part].up_to(length)
     counts = np.zeros(length)
     counts[cell.values.astype(np.int64) - 1] = cell.counts
-    for given in tables.length.parts:
-        here = (given.values >= low) & (given.values <= high)
-        for value, n in zip(given.values[here].astype(np.int64), given.counts[here], strict=True):
+    for table in tables.length.parts:
+        rows = (table.values >= low) & (table.values <= high)
+        for value, n in zip(table.values[rows].astype(np.int64), table.counts[rows], strict=True):
             counts[:value] -= n
     return np.maximum(counts, 0.0)
 
 
-def parts(further: F8, first: float, wide: bool) -> F8:
-    """Return the part of a job's further stages that each level has."""
-    part = further.copy()
-    if len(part) > 1:
-        part[-1] = part[:-1].mean() if wide else 0.0
-    if not part.any():
-        part[: max(1, len(part) - 1)] = 1.0
-    part /= part.sum()
-    if 0.0 < part[0] < 1.0:
-        top = min(first * part[0], 0.95)
-        part *= (1.0 - top) / (1.0 - part[0])
-        part[0] = top
-    return part
+def level_shares(further: F8, first: float, wide: bool) -> F8:
+    """Return each level's share of a job's further stages."""
+    share = further.copy()
+    if len(share) > 1:
+        share[-1] = share[:-1].mean() if wide else 0.0
+    if not share.any():
+        share[: max(1, len(share) - 1)] = 1.0
+    share /= share.sum()
+    if 0.0 < share[0] < 1.0:
+        top = min(first * share[0], 0.95)
+        share *= (1.0 - top) / (1.0 - share[0])
+        share[0] = top
+    return share
 
 
-def run_ends(part: F8, run: float) -> F8:
-    """Return the chances, added up, that a run of further stages ends on each level.
+def run_ends(share: F8, run: float) -> F8:
+    """Return the cumulative chances that a run of further stages ends on each level.
 
-    So that levels keep their part of the further stages, a level's chance is its part less what
-    comes down to it in runs that end on a later one.
+    To preserve the levels' shares of further stages, a level's chance is its share minus the stages
+    that reach it in runs that end on a later level.
     """
-    ends = np.maximum(part - run * np.append(part[1:], 0.0), 0.0)
+    ends = np.maximum(share - run * np.append(share[1:], 0.0), 0.0)
     cum: F8 = np.cumsum(ends / ends.sum())
     cum[np.flatnonzero(ends)[-1] :] = 1.0
     return cum

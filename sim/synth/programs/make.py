@@ -42,7 +42,7 @@ def make(
     n = jobs + history
     kinds = of_kinds(cards)
     tables = fitted.tables
-    rows = draw_jobs(tables, n, seed, joint=tables.tell_joint if joint is None else joint)
+    rows = draw_jobs(tables, n, seed, joint=tables.has_joint if joint is None else joint)
     came, submit_s = None, values(rows.jobs, "submit_s")
     if kinds and tables.arrivals is not None:
         came, submit_s = draw_rows(tables.arrivals, n, seed, NEAR_TURNS)

@@ -9,13 +9,13 @@ TRIES = 32
 class Random:
     """L'Ecuyer's combined generator, CACM 31 (1988), as printed there, with its skips undone."""
 
-    def __init__(self, one: int, two: int) -> None:
-        self.one, self.two = one, two
+    def __init__(self, first: int, second: int) -> None:
+        self.first, self.second = first, second
 
     def uniform(self) -> float:
-        self.one = 40_014 * self.one % 2_147_483_563
-        self.two = 40_692 * self.two % 2_147_483_399
-        z = self.one - self.two
+        self.first = 40_014 * self.first % 2_147_483_563
+        self.second = 40_692 * self.second % 2_147_483_399
+        z = self.first - self.second
         return (z + 2_147_483_562 if z < 1 else z) / 2_147_483_563
 
     def below(self, n: int) -> int:
@@ -27,11 +27,11 @@ class Random:
             items[i], items[pick] = items[pick], items[i]
 
 
-def pick(histogram, limit: int, at: float) -> int:
+def pick(histogram, limit: int, u: float) -> int:
     """Draw from a histogram's values of at most `limit`."""
     pairs = zip(histogram.values.tolist(), histogram.counts.tolist(), strict=True)
     allowed = [(int(value), count) for value, count in pairs if value <= limit]
-    ticket = int(at * sum(count for _, count in allowed))
+    ticket = int(u * sum(count for _, count in allowed))
     for value, count in allowed:
         ticket -= count
         if ticket < 0:
@@ -39,23 +39,23 @@ def pick(histogram, limit: int, at: float) -> int:
     raise AssertionError("the ticket is past the table")
 
 
-def given(table, *conditions: int):
+def lookup(table, *conditions: int):
     """Look up the histogram of a conditional table or a grid."""
     for condition in conditions:
         parts = table.parts
-        at = 0
-        while at + 1 < len(table.lower) and table.lower[at + 1] <= condition:
-            at += 1
-        table = parts[at]
+        part = 0
+        while part + 1 < len(table.lower) and table.lower[part + 1] <= condition:
+            part += 1
+        table = parts[part]
     return table
 
 
 def rate(counts) -> list[float]:
-    return [n / max(of, 1) for n, of in counts.tolist()]
+    return [n / max(total, 1) for n, total in counts.tolist()]
 
 
 def further_stages(tables, length: int) -> list[float]:
-    """How many stages are on each level beyond the first of each job, by the tables."""
+    """Stages on each level beyond the first of each job, by the tables."""
     lower = tables.level.lower.tolist()
     cell = max([i for i, low in enumerate(lower) if low <= length], default=0)
     low = lower[cell] if cell else 0
@@ -99,8 +99,8 @@ def draw_sizes(ends: list[float], n_stages: int, shape: int, run: float, random)
         left -= 1
     last = max(i for i, chance in enumerate(ends) if chance > 0)
     while left > 0:
-        at, i, below = random.uniform(), 0, ends[0]
-        while i < last and below <= at:
+        u, i, below = random.uniform(), 0, ends[0]
+        while i < last and below <= u:
             i += 1
             below += ends[i]
         sizes[i] += 1
@@ -149,34 +149,34 @@ def try_edges(links, sizes: list[int], shape: int, random: Random) -> list[tuple
         chance = rate(table)
         busy, idle = [], []
         for stage in levels[i]:
-            rests = not (tree and late) and random.uniform() < chance[min(n_in[stage], 2)]
-            (idle if rests else busy).append(stage)
+            is_idle = not (tree and late) and random.uniform() < chance[min(n_in[stage], 2)]
+            (idle if is_idle else busy).append(stage)
         if not full_path & set(busy):
-            called = next(stage for stage in idle if stage in full_path)
-            idle.remove(called)
-            busy.append(called)
+            recalled = next(stage for stage in idle if stage in full_path)
+            idle.remove(recalled)
+            busy.append(recalled)
         idle_later += [(stage, i) for stage in idle]
-        after = list(levels[i + 1])
-        most = min(len(busy), len(after)) if tree else len(after)
+        next_level = list(levels[i + 1])
+        n_max = min(len(busy), len(next_level)) if tree else len(next_level)
         n_children = 1
-        if most > 1:
+        if n_max > 1:
             if tree:
-                kind = links.joined_tree
+                joined_table = links.joined_tree
             elif i == 0:
-                kind = links.joined_first
+                joined_table = links.joined_first
             else:
                 some_join = any(n_in[stage] > 1 for stage in busy)
-                kind = links.joined_again if some_join else links.joined_plain
-            share = pick(given(kind, len(busy), len(after)), 1000, random.uniform())
-            n_children += (share * (most - 1) + 500) // 1000
+                joined_table = links.joined_again if some_join else links.joined_plain
+            share = pick(lookup(joined_table, len(busy), len(next_level)), 1000, random.uniform())
+            n_children += (share * (n_max - 1) + 500) // 1000
         room = len(busy) * n_children - max(len(busy), n_children)
         n_surplus = 0
         if room > 0 and not tree:
-            share = pick(given(links.surplus, room), 1000, random.uniform())
+            share = pick(lookup(links.surplus, room), 1000, random.uniform())
             n_surplus = (share * room + 500) // 1000
         random.shuffle(busy, len(busy))
-        random.shuffle(after, n_children)
-        children = after[:n_children]
+        random.shuffle(next_level, n_children)
+        children = next_level[:n_children]
         joined[i + 1] = children
         near: list[tuple[int, int]] = []
         if len(busy) >= n_children:
@@ -186,7 +186,7 @@ def try_edges(links, sizes: list[int], shape: int, random: Random) -> list[tuple
             for k, child in enumerate(children):
                 parent = busy[k] if k < len(busy) else -1
                 if parent < 0:
-                    # whoever has more children is likelier to be asked
+                    # parents with more children are likelier to be drawn
                     for _ in range(TRIES):
                         parent = near[random.below(k)][0] if len(near) == k else -1
                         if random.uniform() * max(scatter) <= scatter[min(n_in[parent], 2)]:
@@ -211,7 +211,7 @@ def try_edges(links, sizes: list[int], shape: int, random: Random) -> list[tuple
 
     n_far = 0
     if not tree and depth > 2:
-        n_far = pick(given(links.far, n), 2**31, random.uniform())
+        n_far = pick(lookup(links.far, n), 2**31, random.uniform())
     far = []
     far_idle = links.far_idle[0] / max(links.far_idle[1], 1)
     for stage, level in idle_later:
@@ -234,6 +234,6 @@ def shuffled(level: list[int], front: list[int]) -> list[int]:
     """Swap the stages of `front` to the front of the level, in their order."""
     items = list(level)
     for i, stage in enumerate(front):
-        at = items.index(stage)
-        items[i], items[at] = items[at], items[i]
+        position = items.index(stage)
+        items[i], items[position] = items[position], items[i]
     return items

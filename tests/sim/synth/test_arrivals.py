@@ -1,4 +1,4 @@
-"""Times of arrival in blocks: rates by the hour, bursts and lulls stay."""
+"""Arrivals in blocks: hourly rates, bursts and lulls are preserved."""
 
 from __future__ import annotations
 
@@ -22,38 +22,40 @@ def test_blocks_keep_as_much_of_the_clock_as_a_workload_has(days, clock_s):
     assert fit_arrivals(bursts(days)).clock_s == clock_s
 
 
-def test_nothing_is_told_by_jobs_that_came_at_once():
+def test_a_short_workload_has_no_arrivals():
     assert fit_arrivals(np.arange(60.0)) is None
 
 
-def test_bursts_and_hours_of_the_day_are_kept():
+def test_bursts_and_hours_of_the_day_are_preserved():
     real = bursts(10.0)
-    made = draw_arrivals(fit_arrivals(real), 4 * len(real), seed=1)
-    assert (np.diff(made) >= 0).all()
-    assert made[0] == 0
+    synthesized = draw_arrivals(fit_arrivals(real), 4 * len(real), seed=1)
+    assert (np.diff(synthesized) >= 0).all()
+    assert synthesized[0] == 0
     for window_s in (60.0, 600.0, HOUR_S):
-        assert dispersion(made, window_s) == pytest.approx(dispersion(real, window_s), rel=0.12)
-    hour = counts(made, HOUR_S)
+        assert dispersion(synthesized, window_s) == pytest.approx(
+            dispersion(real, window_s), rel=0.12
+        )
+    hour = counts(synthesized, HOUR_S)
     by_hour = np.array([hour[h::24].mean() for h in range(24)])
     assert by_hour[1:11].min() > 4 * by_hour[13:23].max()
 
 
-def test_the_first_are_the_same_however_many():
+def test_a_longer_draw_begins_with_the_same_arrivals():
     arrivals = fit_arrivals(bursts(10.0))
     many = draw_arrivals(arrivals, 200_000, 1)
     assert (many[:500] == draw_arrivals(arrivals, 500, 1)).all()
     assert (many[:500] != draw_arrivals(arrivals, 500, 2)).any()
 
 
-def test_every_window_comes_as_often_as_any_other():
+def test_every_window_is_used_equally_often():
     real = bursts(0.5)
     hours = len(counts(real, HOUR_S))
-    made = draw_arrivals(fit_arrivals(real), 4 * len(real), seed=1)
-    of = counts(made, HOUR_S)[: 2 * hours - 2]
-    assert of.mean() == pytest.approx(counts(real, HOUR_S).mean(), rel=0.1)
+    synthesized = draw_arrivals(fit_arrivals(real), 4 * len(real), seed=1)
+    n_by_hour = counts(synthesized, HOUR_S)[: 2 * hours - 2]
+    assert n_by_hour.mean() == pytest.approx(counts(real, HOUR_S).mean(), rel=0.1)
 
 
-def test_windows_may_keep_about_their_places():
+def test_windows_can_stay_near_their_original_time():
     real = bursts(20.0)
     arrivals = fit_arrivals(real)
     moved = []

@@ -1,4 +1,4 @@
-"""Attributes drawn given the job's size: of lone stages and of DAGs, as counted, file and back."""
+"""Attributes by job size: distributions of single stages and of DAGs, round trip through a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N = 3000
 
 
 def flat(seed=100):
-    """Jobs of one stage, of which memory goes with the duration and tasks differ."""
+    """Jobs of one stage with correlated memory and duration, and tasks that differ."""
     rng = np.random.default_rng(seed)
     common = rng.normal(size=N)
     n_tasks = 1 + np.floor(np.exp(rng.normal(size=N))).astype(np.int32)
@@ -31,7 +31,7 @@ def flat(seed=100):
     )  # fmt: skip
 
 
-def of_stages(workload):
+def stage_values(workload):
     task0, task_s = workload.stage_task0, workload.tasks["duration_s"].to_numpy()
     mean = np.add.reduceat(task_s, task0[:-1]) / np.diff(task0)
     mem = workload.stages["demand_mem"].to_numpy()
@@ -45,21 +45,25 @@ def tables(tmp_path_factory):
     return path
 
 
-def test_a_workload_without_edges_keeps_what_goes_together(tables):
-    real = of_stages(flat())
-    made = of_stages(sim.synthesize("alibaba2018", jobs=N, seed=1, tables=tables, joint=True))
-    alone = of_stages(sim.synthesize("alibaba2018", jobs=N, seed=1, tables=tables))
+def test_a_workload_without_edges_keeps_its_correlations(tables):
+    real = stage_values(flat())
+    synthesized = stage_values(
+        sim.synthesize("alibaba2018", jobs=N, seed=1, tables=tables, joint=True)
+    )
+    independent = stage_values(sim.synthesize("alibaba2018", jobs=N, seed=1, tables=tables))
     for i in range(4):
-        assert abs(np.log(made[i]).mean() - np.log(real[i]).mean()) < 0.06
+        assert abs(np.log(synthesized[i]).mean() - np.log(real[i]).mean()) < 0.06
         for j in range(i):
-            wanted = rank_correlation(real[i], real[j])
-            assert rank_correlation(made[i], made[j]) == pytest.approx(wanted, abs=0.05)
+            expected = rank_correlation(real[i], real[j])
+            assert rank_correlation(synthesized[i], synthesized[j]) == pytest.approx(
+                expected, abs=0.05
+            )
     assert rank_correlation(real[0], real[3]) > 0.6
-    assert abs(rank_correlation(alone[0], alone[3])) < 0.05
-    assert (made[1] <= made[2] + 1e-9).all()
+    assert abs(rank_correlation(independent[0], independent[3])) < 0.05
+    assert (synthesized[1] <= synthesized[2] + 1e-9).all()
 
 
-def test_what_was_written_is_read_and_a_wrong_file_says_what(tables, tmp_path):
+def test_tables_are_read_as_written_and_errors_name_the_entry(tables, tmp_path):
     read = read_tables(tables)
     write_tables(read, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == tables.read_bytes()
@@ -82,15 +86,15 @@ def test_what_was_written_is_read_and_a_wrong_file_says_what(tables, tmp_path):
             read_tables(tmp_path / "bad.json")
 
 
-def test_jobs_of_each_size_have_tables_of_their_own_and_come_out_as_wholes():
+def test_each_size_has_separate_tables():
     rng = np.random.default_rng(100)
     size = rng.integers(1, 4, 900)
     jobs = []
-    for i, (n, job) in enumerate(zip(size, rng.normal(size=900), strict=True)):
-        each = np.exp(2 * n + job + 0.3 * rng.normal(size=n)).tolist()
+    for i, (n, job_effect) in enumerate(zip(size, rng.normal(size=900), strict=True)):
+        duration_s = np.exp(2 * n + job_effect + 0.3 * rng.normal(size=n)).tolist()
         stages = [
             {"name": f"s{k}", "durations_s": [d] * (1 + k), "parents": [f"s{k - 1}"] * (k > 0)}
-            for k, d in enumerate(each)
+            for k, d in enumerate(duration_s)
         ]
         jobs.append({"submit_s": 60.0 * i, "stages": stages})
     workload = sim.Workload.from_jobs(jobs)
@@ -111,14 +115,14 @@ def test_a_part_for_each_number_of_stages_that_enough_jobs_have():
         "duration_s": workload.stage_duration_s,
         "n_tasks": workload.stages["n_tasks"].to_numpy().astype(float),
     }
-    found = fit_by_size(graphs, metrics, lambda _, values: Histogram.of(values))
-    assert found.lower[0] == 1
-    for low, high, of in zip(found.lower, [*found.lower[1:], 1000], found.parts, strict=True):
+    actual = fit_by_size(graphs, metrics, lambda _, values: Histogram.count(values))
+    assert actual.lower[0] == 1
+    for low, high, part in zip(actual.lower, [*actual.lower[1:], 1000], actual.parts, strict=True):
         n = graphs.job_n_stages[(graphs.job_n_stages >= low) & (graphs.job_n_stages < high)]
-        assert of.tables["n_tasks"].counts.sum() == n.sum()
+        assert part.tables["n_tasks"].counts.sum() == n.sum()
 
 
-def test_tasks_have_the_mean_and_the_longest_that_is_told():
+def test_tasks_have_the_given_mean_and_maximum():
     n_tasks = np.array([1, 2, 5, 300, 4])
     mean, longest = np.array([3.0, 2.0, 1.0, 10.0, 0.0]), np.array([1.0, 1.5, 4.0, 6.0, 1.0])
     task_s = spread_tasks(mean, longest, n_tasks, 1)

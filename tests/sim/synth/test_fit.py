@@ -1,4 +1,4 @@
-"""Fits: what is synthesized gives its tables back; the shipped tables are the published ones."""
+"""Fits: synthesized jobs recover their tables; the shipped tables are the published ones."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import sim
 from sim.base.errors import InputError
 from sim.synth.alibaba2018.shipped import SHIPPED
 from sim.synth.fitted.fit import fit, fit_sample, fit_workload
-from sim.synth.fitted.histograms import LEAST, Histogram
+from sim.synth.fitted.histograms import MIN_CELL, Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables
 
 HISTOGRAMS = "alibaba2018/full_trace_histograms.json.gz"
 SAMPLE = "alibaba2018/batch_task_6600_jobs.csv.gz"
 
 
-def apart(one: Histogram, two: Histogram) -> float:
+def ks_distance(first: Histogram, second: Histogram) -> float:
     """Kolmogorov-Smirnov distance between two histograms."""
-    values = np.union1d(one.values, two.values)
+    values = np.union1d(first.values, second.values)
     cdfs = []
-    for table in (one, two):
+    for table in (first, second):
         cum = np.concatenate([[0], np.cumsum(table.counts)]) / table.counts.sum()
         cdfs.append(cum[np.searchsorted(table.values, values, side="right")])
     return float(np.abs(cdfs[0] - cdfs[1]).max())
@@ -37,12 +37,12 @@ def refitted():
 
 @pytest.mark.parametrize("name", ["n_stages", "n_tasks", "duration_s", "interval_s"])
 def test_a_fit_on_synthesized_jobs_recovers_the_plain_tables(refitted, name):
-    assert apart(getattr(refitted, name), getattr(read_tables(SHIPPED), name)) < 0.014
+    assert ks_distance(getattr(refitted, name), getattr(read_tables(SHIPPED), name)) < 0.014
 
 
 def test_a_fit_on_synthesized_jobs_recovers_the_demands(refitted):
     for name, table in read_tables(SHIPPED).demand.items():
-        assert apart(refitted.demand[name], table) < 0.008
+        assert ks_distance(refitted.demand[name], table) < 0.008
     assert refitted.quantum == {"cpu": 0.01, "mem": 0.01}
 
 
@@ -50,8 +50,8 @@ def test_a_fit_on_synthesized_jobs_recovers_the_lengths(refitted):
     shipped = read_tables(SHIPPED).length
     for size in range(2, 12):
         cell = refitted.length.parts[refitted.length.part_of(np.array([size]))[0]]
-        wanted = shipped.parts[shipped.part_of(np.array([size]))[0]].up_to(size)
-        assert apart(cell, wanted) < 1.95 / np.sqrt(cell.counts.sum())
+        expected = shipped.parts[shipped.part_of(np.array([size]))[0]].up_to(size)
+        assert ks_distance(cell, expected) < 1.95 / np.sqrt(cell.counts.sum())
 
 
 def test_a_fit_on_synthesized_jobs_comes_near_the_levels(refitted):
@@ -60,18 +60,18 @@ def test_a_fit_on_synthesized_jobs_comes_near_the_levels(refitted):
     for length in range(2, 9):
         condition = np.array([length])
         cell = refitted.level.parts[refitted.level.part_of(condition)[0]]
-        wanted = shipped.parts[shipped.part_of(condition)[0]].up_to(length)
+        expected = shipped.parts[shipped.part_of(condition)[0]].up_to(length)
         assert cell.values.tolist() == list(range(1, length + 1))
-        assert apart(cell, wanted) < 0.15
+        assert ks_distance(cell, expected) < 0.15
 
 
 def test_cells_of_few_jobs_are_pooled_and_named():
     jobs = []
-    for n_stages, how_many in ((1, 40), (2, 29), (3, 2), (5, 31), (8, 3)):
+    for n_stages, n_jobs in ((1, 40), (2, 29), (3, 2), (5, 31), (8, 3)):
         stages = [{"name": f"s{i}", "durations_s": [1.0]} for i in range(n_stages)]
-        jobs += [{"submit_s": float(len(jobs) + k), "stages": stages} for k in range(how_many)]
+        jobs += [{"submit_s": float(len(jobs) + k), "stages": stages} for k in range(n_jobs)]
     tables = fit_workload(sim.Workload.from_jobs(jobs))
-    assert LEAST == 30
+    assert MIN_CELL == 30
     assert tables.length.lower.tolist() == [1, 2, 5]
     assert tables.provenance["pooled"] == [
         "length: one table for 2 to 3 (31 jobs)",
@@ -90,7 +90,7 @@ def test_a_stage_counts_with_the_mean_of_its_tasks():
     assert list(tables.demand) == ["gpu"]
 
 
-def test_many_distinct_values_keep_three_digits_and_say_so():
+def test_many_distinct_values_are_rounded_to_three_digits():
     durations = 10 ** np.linspace(-1, 3, 20_000)
     numbers = np.arange(len(durations))
     jobs = {"job_id": numbers.astype(str), "submit_s": numbers.astype(float)}
@@ -98,7 +98,7 @@ def test_many_distinct_values_keep_three_digits_and_say_so():
     stages |= {name: np.ones(len(numbers), np.int32) for name in ("n_tasks", "demand_cpu")}
     tables = fit_workload(sim.Workload.from_tables(jobs=jobs, stages=stages))
     assert len(tables.duration_s.values) < 4_096
-    assert apart(tables.duration_s, Histogram.of(durations)) < 0.005
+    assert ks_distance(tables.duration_s, Histogram.count(durations)) < 0.005
     assert tables.provenance["changed"] == {
         "duration_s": "20000 values rounded to three significant digits"
     }
@@ -107,8 +107,8 @@ def test_many_distinct_values_keep_three_digits_and_say_so():
 def test_a_fitted_file_synthesizes(tmp_path):
     sim.synthesize("alibaba2018", jobs=400, seed=1).write(tmp_path / "w")
     write_tables(fit(tmp_path / "w"), tmp_path / "t.json")
-    made = sim.synthesize("alibaba2018", jobs=400, seed=1, tables=tmp_path / "t.json")
-    assert made.n_jobs == 400
+    synthesized = sim.synthesize("alibaba2018", jobs=400, seed=1, tables=tmp_path / "t.json")
+    assert synthesized.n_jobs == 400
 
 
 def test_the_shipped_tables_are_made_from_the_histograms_and_the_sample(shared_traces, tmp_path):
@@ -117,17 +117,19 @@ def test_the_shipped_tables_are_made_from_the_histograms_and_the_sample(shared_t
     )
     shipped = read_tables(SHIPPED)
     note = shipped.links.provenance["source"]
-    made = fit_sample(fit(shared_traces / HISTOGRAMS), sample, note)
-    write_tables(made, tmp_path / "tables.json")
+    synthesized = fit_sample(fit(shared_traces / HISTOGRAMS), sample, note)
+    write_tables(synthesized, tmp_path / "tables.json")
     again = read_tables(tmp_path / "tables.json")
-    wanted, found = (json.loads(path.read_text()) for path in (SHIPPED, tmp_path / "tables.json"))
+    expected, actual = (
+        json.loads(path.read_text()) for path in (SHIPPED, tmp_path / "tables.json")
+    )
     factors = ("job", "root", "pull", "noise")  # of matrices: their last digits are the machine's
     for name in factors:
         np.testing.assert_allclose(
             getattr(again.joint, name), getattr(shipped.joint, name), atol=2e-6
         )
-        del wanted["joint"][name], found["joint"][name]
-    assert found == wanted
+        del expected["joint"][name], actual["joint"][name]
+    assert actual == expected
 
 
 def test_tables_of_the_real_sample_are_near_the_published_ones(shared_traces):
@@ -137,11 +139,11 @@ def test_tables_of_the_real_sample_are_near_the_published_ones(shared_traces):
     for length in range(2, 8):
         condition = np.array([length])
         cell = sample.level.parts[sample.level.part_of(condition)[0]]
-        assert apart(cell, shipped.level.parts[shipped.level.part_of(condition)[0]]) < 0.08
+        assert ks_distance(cell, shipped.level.parts[shipped.level.part_of(condition)[0]]) < 0.08
     for size in range(2, 9):
         condition = np.array([size])
         cell = sample.length.parts[sample.length.part_of(condition)[0]]
-        assert apart(cell, shipped.length.parts[shipped.length.part_of(condition)[0]]) < 0.08
+        assert ks_distance(cell, shipped.length.parts[shipped.length.part_of(condition)[0]]) < 0.08
 
 
 def published(**changed) -> dict:
@@ -186,14 +188,14 @@ def test_impossible_published_values_are_dropped_and_counted(tmp_path):
         (gzip.compress(b'{"a": 1}', mtime=0)[:-6], "fetch the file again"),
         (published(task_num=None), "histogram 'task_num' is missing"),
         (published(task_num={"bins": [0, 1], "counts": [1, 2]}), "one whole count for each bin"),
-        (published(task_num={"bins": [0, 1], "counts": [-1]}), "less than 0 times"),
-        (published(task_num={"bins": [-1, 0], "counts": [1]}), "something of at least 1"),
+        (published(task_num={"bins": [0, 1], "counts": [-1]}), "no negative counts"),
+        (published(task_num={"bins": [-1, 0], "counts": [1]}), "a value of at least 1"),
         (published(task_num={"bins": [0, "x"], "counts": [1]}), "is missing or not"),
         (published(cpl={"a": {}}), "histogram 'cpl' must be {whole number"),
         (published(level={}), "histogram 'level' must be {whole number"),
     ],
 )
-def test_wrong_histograms_are_errors_that_say_what(tmp_path, content, message):
+def test_wrong_histograms_are_named_errors(tmp_path, content, message):
     path = tmp_path / "h.json"
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     with pytest.raises(InputError) as caught:

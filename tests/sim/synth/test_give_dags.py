@@ -43,43 +43,43 @@ def work_of(w: sim.Workload) -> np.ndarray:
 
 def test_every_task_stays_as_it_is_and_belongs_to_a_stage():
     plain = flat()
-    made = transforms.apply(plain, "give_dags", seed=4)
-    assert made.jobs.equals(plain.jobs)
-    assert np.array_equal(made.columns.task_duration, plain.columns.task_duration)
-    assert np.array_equal(job_n_tasks(made), job_n_tasks(plain))
-    assert made.columns.stage_n_tasks.min() >= 1
-    job = made.columns.stage_job
-    assert np.array_equal(made.columns.stage_demand, plain.columns.stage_demand[job])
-    assert made.digest == transforms.apply(plain, "give_dags", seed=4).digest
-    assert made.digest != transforms.apply(plain, "give_dags", seed=5).digest
+    synthesized = transforms.apply(plain, "give_dags", seed=4)
+    assert synthesized.jobs.equals(plain.jobs)
+    assert np.array_equal(synthesized.columns.task_duration, plain.columns.task_duration)
+    assert np.array_equal(job_n_tasks(synthesized), job_n_tasks(plain))
+    assert synthesized.columns.stage_n_tasks.min() >= 1
+    job = synthesized.columns.stage_job
+    assert np.array_equal(synthesized.columns.stage_demand, plain.columns.stage_demand[job])
+    assert synthesized.digest == transforms.apply(plain, "give_dags", seed=4).digest
+    assert synthesized.digest != transforms.apply(plain, "give_dags", seed=5).digest
 
 
 def test_shapes_are_as_fitted_where_jobs_have_tasks_enough():
-    made = transforms.apply(flat(3000), "give_dags", seed=1)
+    synthesized = transforms.apply(flat(3000), "give_dags", seed=1)
     fitted = read_tables(SHIPPED).n_stages
-    got = Graphs.of(made).job_n_stages
+    actual = Graphs.of(synthesized).job_n_stages
     for most in (1, 2, 3, 6):
-        wanted = fitted.counts[fitted.values <= most].sum() / fitted.counts.sum()
-        assert (got <= most).mean() == pytest.approx(wanted, abs=0.03)
-    linked = Graphs.of(made).n_edges
-    assert linked >= 0.9 * (got - 1).sum()
+        expected = fitted.counts[fitted.values <= most].sum() / fitted.counts.sum()
+        assert (actual <= most).mean() == pytest.approx(expected, abs=0.03)
+    linked = Graphs.of(synthesized).n_edges
+    assert linked >= 0.9 * (actual - 1).sum()
 
 
 def test_gangs_are_cut_by_time_and_are_as_wide_and_take_as_long_as_before():
     plain = flat(gang=True)
-    made = transforms.apply(plain, "give_dags", seed=4)
-    assert made.meta["transforms"][-1]["cut by time"] == 400
-    assert made.n_stages > 1.5 * plain.n_stages
-    assert made.jobs.equals(plain.jobs)
-    assert work_of(made) == pytest.approx(work_of(plain), rel=1e-12)
-    assert critical_path_s(made.columns) == pytest.approx(critical_path_s(plain.columns))
-    graphs = Graphs.of(made)
-    level = np.stack([made.columns.stage_job, longest_path_levels(graphs)])
+    synthesized = transforms.apply(plain, "give_dags", seed=4)
+    assert synthesized.meta["transforms"][-1]["cut by time"] == 400
+    assert synthesized.n_stages > 1.5 * plain.n_stages
+    assert synthesized.jobs.equals(plain.jobs)
+    assert work_of(synthesized) == pytest.approx(work_of(plain), rel=1e-12)
+    assert critical_path_s(synthesized.columns) == pytest.approx(critical_path_s(plain.columns))
+    graphs = Graphs.of(synthesized)
+    level = np.stack([synthesized.columns.stage_job, longest_path_levels(graphs)])
     _, at = np.unique(level, axis=1, return_inverse=True)
-    wide = np.bincount(at, made.columns.stage_n_tasks)
+    wide = np.bincount(at, synthesized.columns.stage_n_tasks)
     first = np.unique(at, return_index=True)[1]
-    assert np.array_equal(wide, plain.columns.stage_n_tasks[made.columns.stage_job[first]])
-    lasts = made.columns.stage_max_s
+    assert np.array_equal(wide, plain.columns.stage_n_tasks[synthesized.columns.stage_job[first]])
+    lasts = synthesized.columns.stage_max_s
     assert np.array_equal(lasts, lasts[first][at])  # so that levels run one after the other
 
 
@@ -97,10 +97,10 @@ def test_a_duration_for_each_stage_is_as_good_as_a_table_of_tasks():
 
 def test_cut_may_be_said():
     plain = flat(50)
-    made = transforms.apply(plain, "give_dags", cut="time")
-    assert work_of(made) == pytest.approx(work_of(plain), rel=1e-12)
-    assert made.n_tasks > plain.n_tasks
-    assert made.meta["transforms"][-1]["cut by time"] == 50
+    synthesized = transforms.apply(plain, "give_dags", cut="time")
+    assert work_of(synthesized) == pytest.approx(work_of(plain), rel=1e-12)
+    assert synthesized.n_tasks > plain.n_tasks
+    assert synthesized.meta["transforms"][-1]["cut by time"] == 50
     gangs = transforms.apply(flat(50, gang=True), "give_dags", cut="tasks")
     assert gangs.meta["transforms"][-1]["cut by time"] == 0
 
@@ -110,14 +110,14 @@ def test_stages_of_one_job_become_one_only_if_they_demand_the_same():
     other = [pair[0], {"durations_s": [5.0], "demand": {"cpu": 2}}]
     jobs = [{"submit_s": float(at), "stages": other if at % 2 else pair} for at in range(200)]
     plain = sim.Workload.from_jobs(jobs)
-    made = transforms.apply(plain, "give_dags", seed=2)
-    stages = Graphs.of(made).job_n_stages
+    synthesized = transforms.apply(plain, "give_dags", seed=2)
+    stages = Graphs.of(synthesized).job_n_stages
     assert set(stages[1::2]) == {2}
     assert set(stages[::2]) >= {1, 2, 3, 4}
     assert stages.max() == 4
-    assert Graphs.of(made).job_n_edges[1::2].sum() == 0
-    assert np.array_equal(made.columns.task_duration, plain.columns.task_duration)
-    assert made.meta["transforms"][-1]["as they were"] == 100
+    assert Graphs.of(synthesized).job_n_edges[1::2].sum() == 0
+    assert np.array_equal(synthesized.columns.task_duration, plain.columns.task_duration)
+    assert synthesized.meta["transforms"][-1]["as they were"] == 100
 
 
 def test_dependencies_are_not_given_twice():

@@ -14,16 +14,16 @@ from sim.base.random import stream
 from sim.dags import critical_path_length
 from sim.synth.alibaba2018.shipped import SHIPPED
 from sim.synth.fitted.fit import fit_structure
-from sim.synth.fitted.fit_links import Seen
+from sim.synth.fitted.fit_links import ObservedDags
 from sim.synth.fitted.histograms import Conditional, Grid, Histogram
 from sim.synth.fitted.kernels.chance import MODULUS, uniform
 from sim.synth.fitted.tables import NARROW, TREE, WIDE
 from sim.synth.fitted.tables_file import read_tables
 from sim.synth.fitted.tian_algorithm2 import (
     Structure,
+    draw_level_sizes,
     further_stages,
     generators,
-    spread,
     synthesize_dags,
 )
 from tests.sim.synth import naive_improved as naive
@@ -39,22 +39,22 @@ def many() -> Structure:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_kernels_equal_the_plain_reading_to_the_bit(seed):
+def test_kernels_equal_plain_python_to_the_bit(seed):
     sizes = TABLES.n_stages.draw(stream(seed, "test").random(300)).astype(np.int64)
     sizes[:100] = np.arange(2, 102)
     sizes[100:103] = [131, 199, 1]
-    made = synthesize_dags(TABLES, sizes, seed)
+    synthesized = synthesize_dags(TABLES, sizes, seed)
     states = generators(seed, len(sizes)).tolist()
     for job, n_stages in enumerate(sizes.tolist()):
         random = naive.Random(*states[job])
-        length = int(made.length[job])
-        shape = naive.pick(naive.given(LINKS.shape, n_stages, length), WIDE, random.uniform())
+        length = int(synthesized.length[job])
+        shape = naive.pick(naive.lookup(LINKS.shape, n_stages, length), WIDE, random.uniform())
         ends = naive.run_ends(TABLES, LINKS, length, shape)
         run = LINKS.run_tree if shape == TREE else LINKS.run_other
         level_sizes = naive.draw_sizes(ends, n_stages, shape, run, random)
-        begin, end = made.graph.job_stage0[job], made.graph.job_stage0[job + 1]
-        assert np.bincount(made.level[begin:end])[1:].tolist() == level_sizes
-        graph = made.graph.take([job])
+        begin, end = synthesized.graph.job_stage0[job], synthesized.graph.job_stage0[job + 1]
+        assert np.bincount(synthesized.level[begin:end])[1:].tolist() == level_sizes
+        graph = synthesized.graph.take([job])
         edges = list(zip(graph.edge_parent.tolist(), graph.edge_child.tolist(), strict=True))
         assert edges == naive.draw_edges(LINKS, level_sizes, shape, random)
 
@@ -82,7 +82,7 @@ def test_the_measured_critical_path_is_the_length_drawn(many):
     assert (critical_path_length(many.graph) == many.length).all()
 
 
-def test_edges_go_down_within_a_job_and_none_comes_twice(many):
+def test_edges_go_down_within_a_job_and_are_distinct(many):
     graph = many.graph
     parent, child = graph.edge_parent, graph.edge_child
     assert (graph.stage_job[parent] == graph.stage_job[child]).all()
@@ -92,33 +92,35 @@ def test_edges_go_down_within_a_job_and_none_comes_twice(many):
 
 
 def test_trees_are_trees_and_the_others_are_not(many):
-    shape = Seen(many.graph, many.level, many.length).shape
-    drawn = spread_shapes(many.length)
+    shape = ObservedDags(many.graph, many.level, many.length).shape
+    drawn = draw_shapes(many.length)
     several = many.length > 1
     assert (shape[several & (drawn == TREE)] == TREE).all()
     missed = several & (drawn != TREE) & (shape == TREE)
     assert missed.mean() < 0.002  # of two or three stages, there is often no other DAG
 
 
-def spread_shapes(length):
+def draw_shapes(length):
     random = generators(7, len(SIZES))
-    return spread(TABLES, LINKS, SIZES, length, random)[1]
+    return draw_level_sizes(TABLES, LINKS, SIZES, length, random)[1]
 
 
 def test_shapes_follow_their_table(many):
     graph = many.graph
     size, length = 7, 4
     jobs = (graph.job_n_stages == size) & (many.length == length)
-    shape = spread_shapes(many.length)[jobs]
-    table = naive.given(LINKS.shape, size, length)
+    shape = draw_shapes(many.length)[jobs]
+    table = naive.lookup(LINKS.shape, size, length)
     expected = table.counts / table.counts.sum() * len(shape)
-    seen = [(shape == value).sum() for value in table.values]
-    assert chisquare(seen, expected).pvalue > 1e-3
+    n_actual = [(shape == value).sum() for value in table.values]
+    assert chisquare(n_actual, expected).pvalue > 1e-3
 
 
-def test_further_stages_take_one_stage_of_each_level_off():
-    length = Conditional({1: Histogram.of([2, 3], [10, 5])})
-    level = Conditional({1: Histogram.of([1, 2], [14, 11]), 3: Histogram.of([1, 2, 3], [9, 8, 5])})
+def test_further_stages_omit_one_stage_of_each_level():
+    length = Conditional({1: Histogram.count([2, 3], [10, 5])})
+    level = Conditional(
+        {1: Histogram.count([1, 2], [14, 11]), 3: Histogram.count([1, 2, 3], [9, 8, 5])}
+    )
     tables = replace(TABLES, length=length, level=level)
     assert further_stages(tables, 2).tolist() == [4, 1]
     assert further_stages(tables, 3).tolist() == [4, 3, 0]
@@ -131,7 +133,7 @@ def test_lengths_are_those_of_the_paper_variant(size):
     assert (synthesize_dags(TABLES, sizes, 3).length == paper.length).all()
 
 
-def test_same_seed_same_bytes_and_a_longer_list_begins_alike(many):
+def test_same_seed_same_bytes_and_a_longer_list_has_the_same_beginning(many):
     again = synthesize_dags(TABLES, SIZES[:500], seed=7)
     n, e = again.graph.n_stages, again.graph.n_edges
     assert again.level.tobytes() == many.level[:n].tobytes()
@@ -140,19 +142,19 @@ def test_same_seed_same_bytes_and_a_longer_list_begins_alike(many):
     assert other.graph.edge_child.tobytes() != again.graph.edge_child.tobytes()
 
 
-def test_a_fit_on_what_it_made_gives_the_tables_back(many):
+def test_a_fit_to_synthesized_dags_recovers_the_tables(many):
     again = fit_structure(many.graph, TABLES).links
     assert again.run_tree == pytest.approx(LINKS.run_tree, abs=0.12)
     assert again.run_other == pytest.approx(LINKS.run_other, abs=0.12)
     for row, column in ((2, 2), (2, 3), (3, 3)):
-        one = naive.given(LINKS.joined_tree, row, column)
-        two = naive.given(again.joined_tree, row, column)
-        assert (one.values @ one.counts) / one.counts.sum() == pytest.approx(
-            (two.values @ two.counts) / two.counts.sum(), abs=90
+        first = naive.lookup(LINKS.joined_tree, row, column)
+        second = naive.lookup(again.joined_tree, row, column)
+        assert (first.values @ first.counts) / first.counts.sum() == pytest.approx(
+            (second.values @ second.counts) / second.counts.sum(), abs=90
         )
-    shape = naive.given(LINKS.shape, 6, 4)
-    found = naive.given(again.shape, 6, 4)
-    assert found.counts[0] / found.counts.sum() == pytest.approx(
+    shape = naive.lookup(LINKS.shape, 6, 4)
+    actual = naive.lookup(again.shape, 6, 4)
+    assert actual.counts[0] / actual.counts.sum() == pytest.approx(
         shape.counts[0] / shape.counts.sum(), abs=0.08
     )
 
@@ -160,18 +162,18 @@ def test_a_fit_on_what_it_made_gives_the_tables_back(many):
 def test_a_packed_grid_is_read_as_it_is_written():
     from sim.synth.fitted.kernels.chance import draw
 
-    cells = [Histogram.of([1, 4, 9], [1, 2, 1]), Histogram.of([2]), Histogram.of([0, 7])]
+    cells = [Histogram.count([1, 4, 9], [1, 2, 1]), Histogram.count([2]), Histogram.count([0, 7])]
     grid = Grid({1: Conditional({2: cells[0], 6: cells[1]}), 5: Conditional({0: cells[2]})})
     packed = grid.packed()
     for row in range(8):
         for column in range(9):
-            wanted = naive.given(grid, row, column)
-            for at in (1e-9, 0.24, 0.26, 0.5, 0.74, 0.76, 0.999):
-                assert draw(packed, row, column, 9, at) == naive.pick(wanted, 9, at)
+            expected = naive.lookup(grid, row, column)
+            for u in (1e-9, 0.24, 0.26, 0.5, 0.74, 0.76, 0.999):
+                assert draw(packed, row, column, 9, u) == naive.pick(expected, 9, u)
     assert draw(packed, 1, 2, 4, 0.999) == 4
 
 
-def test_a_fit_on_few_jobs_says_which_cells_it_pooled_and_still_synthesizes():
+def test_a_fit_to_few_jobs_names_pooled_cells_and_synthesizes():
     stages = [
         {"name": "a", "durations_s": [1.0]},
         {"name": "b", "durations_s": [1.0], "parents": ["a"]},
@@ -188,9 +190,9 @@ def test_a_fit_on_few_jobs_says_which_cells_it_pooled_and_still_synthesizes():
         "surplus: nothing seen to count, 0 taken",
         "far: nothing seen to count, 0 taken",
     ]
-    made = synthesize_dags(tables, np.array([1, 2, 5, 9]), 0)
-    assert made.length.tolist() == [1, 2, 2, 2]
-    assert made.graph.job_n_edges.tolist() == [0, 1, 4, 8]
+    synthesized = synthesize_dags(tables, np.array([1, 2, 5, 9]), 0)
+    assert synthesized.length.tolist() == [1, 2, 2, 2]
+    assert synthesized.graph.job_n_edges.tolist() == [0, 1, 4, 8]
 
 
 def test_tables_without_an_edge_step_and_unknown_variants_are_errors():
@@ -201,7 +203,7 @@ def test_tables_without_an_edge_step_and_unknown_variants_are_errors():
 
 
 def test_narrow_jobs_end_in_one_stage_and_wide_ones_in_several(many):
-    drawn = spread_shapes(many.length)
+    drawn = draw_shapes(many.length)
     graph = many.graph
     last = many.level == np.repeat(many.length, graph.job_n_stages)
     on_last = np.add.reduceat(last.astype(int), graph.job_stage0[:-1])

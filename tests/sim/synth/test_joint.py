@@ -1,4 +1,4 @@
-"""Attributes drawn jointly: correlations kept, marginals kept, §5's variability of the sample."""
+"""Joint attributes: preserved correlations and marginals, §5's variability of the sample."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.dags import Graphs
 from sim.dags.properties import distance
 from sim.synth.alibaba2018.shipped import SHIPPED
 from sim.synth.fitted.draw_joint import draw_jointly
-from sim.synth.fitted.fit_joint import Binned, correlation, fit_joint, taken_over
+from sim.synth.fitted.fit_joint import Binned, copying_chance, correlation, fit_joint
 from sim.synth.fitted.histograms import Histogram
 from sim.synth.fitted.tables_file import read_tables, write_tables
 
@@ -35,31 +35,31 @@ def sample(shared_traces):
 @pytest.fixture(scope="module")
 def drawn(sample):
     graphs, metrics = sample
-    tables = {name: Histogram.of(values) for name, values in metrics.items()}
+    tables = {name: Histogram.count(values) for name, values in metrics.items()}
     return draw_jointly(fit_joint(graphs, metrics), tables, graphs, seed=1)
 
 
 def factors(graphs, values):
-    """By what dependent pairs of jobs of six stages and more differ (§5)."""
+    """Ratios between dependent stages, in jobs of at least six stages (§5)."""
     large = (graphs.job_n_stages >= 6)[graphs.stage_job[graphs.edge_parent]]
     ratio = values[graphs.edge_child[large]] / values[graphs.edge_parent[large]]
     return np.maximum(ratio, 1 / ratio)
 
 
 @pytest.mark.parametrize(
-    ("metric", "most"), [("duration_s", 0.06), ("n_tasks", 0.07), ("demand mem", 0.07)]
+    ("metric", "limit"), [("duration_s", 0.06), ("n_tasks", 0.07), ("demand mem", 0.07)]
 )
 def test_dependent_pairs_differ_as_in_the_sample_and_not_as_independent_ones(
-    sample, drawn, metric, most
+    sample, drawn, metric, limit
 ):
     graphs, metrics = sample
     real = factors(graphs, metrics[metric])
     independent = factors(graphs, np.random.default_rng(0).permutation(metrics[metric]))
-    together = factors(graphs, drawn[metric])
-    assert distance(real, together) < most
-    assert distance(real, independent) > 2 * distance(real, together)
-    for more in (1.0, 2.0, 5.0, 10.0):
-        assert (together > more).mean() == pytest.approx((real > more).mean(), abs=0.06)
+    joint = factors(graphs, drawn[metric])
+    assert distance(real, joint) < limit
+    assert distance(real, independent) > 2 * distance(real, joint)
+    for factor in (1.0, 2.0, 5.0, 10.0):
+        assert (joint > factor).mean() == pytest.approx((real > factor).mean(), abs=0.06)
 
 
 def test_a_demand_that_belongs_to_the_job_is_the_same_in_all_its_stages(sample, drawn):
@@ -70,55 +70,55 @@ def test_a_demand_that_belongs_to_the_job_is_the_same_in_all_its_stages(sample, 
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_marginals_are_kept(sample, drawn, metric):
+def test_marginals_are_preserved(sample, drawn, metric):
     assert distance(drawn[metric], sample[1][metric]) < 0.035
     assert np.isin(drawn[metric], sample[1][metric]).all()
 
 
-def test_correlations_within_a_stage_and_along_edges_are_kept(sample, drawn):
+def test_correlations_within_a_stage_and_along_edges_are_preserved(sample, drawn):
     graphs, metrics = sample
     role = np.minimum(graphs.n_parents, 2)
-    every = np.arange(graphs.n_stages)
+    all_stages = np.arange(graphs.n_stages)
     names = ("duration_s", "n_tasks", "demand mem")
-    real, made = (
-        [Binned(of[name], role * (name != "duration_s")) for name in names]
-        for of in (metrics, drawn)
+    real, synthesized = (
+        [Binned(table[name], role * (name != "duration_s")) for name in names]
+        for table in (metrics, drawn)
     )
-    for one in range(3):
-        for two in range(3):
-            for a, b in ((every, every), (graphs.edge_parent, graphs.edge_child)):
-                wanted = correlation(real[one], real[two], a, b)
-                found = correlation(made[one], made[two], a, b)
-                assert found == pytest.approx(wanted, abs=0.09)
+    for first in range(3):
+        for second in range(3):
+            for a, b in ((all_stages, all_stages), (graphs.edge_parent, graphs.edge_child)):
+                expected = correlation(real[first], real[second], a, b)
+                actual = correlation(synthesized[first], synthesized[second], a, b)
+                assert actual == pytest.approx(expected, abs=0.09)
 
 
 @pytest.mark.parametrize("rho", [-0.6, 0.0, 0.3, 0.9])
-def test_the_latent_correlation_is_found_behind_ties(rho):
+def test_the_latent_correlation_is_recovered_despite_ties(rho):
     n = 60_000
     latent = multivariate_normal([0, 0], [[1, rho], [rho, 1]], seed=1).rvs(n)
     coarse = np.digitize(latent[:, 0], [-0.2, 0.9]).astype(float)
     fine = np.exp(latent[:, 1])
     role = np.zeros(n, dtype=np.int64)
     rows = np.arange(n)
-    found = correlation(Binned(coarse, role), Binned(fine, role), rows, rows)
-    assert found == pytest.approx(rho, abs=0.02)
+    actual = correlation(Binned(coarse, role), Binned(fine, role), rows, rows)
+    assert actual == pytest.approx(rho, abs=0.02)
 
 
-def test_roles_have_their_own_ranks_and_share_the_correlation():
+def test_roles_have_separate_ranks_and_one_correlation():
     n, rho = 60_000, 0.7
     latent = multivariate_normal([0, 0], [[1, rho], [rho, 1]], seed=2).rvs(n)
     role = np.repeat(np.arange(3), n // 3)
     values = np.floor(np.exp(latent[:, 0] + role))
-    others = np.floor(np.exp(latent[:, 1] - role))
+    other_values = np.floor(np.exp(latent[:, 1] - role))
     rows = np.arange(n)
-    one, two = Binned(values, role), Binned(others, role)
-    assert correlation(one, two, rows, rows) == pytest.approx(rho, abs=0.02)
+    first, second = Binned(values, role), Binned(other_values, role)
+    assert correlation(first, second, rows, rows) == pytest.approx(rho, abs=0.02)
     uniform = norm.cdf(latent[:, 0])
-    back = Histogram.of(values).draw(np.minimum(one.ranks.rank(uniform, role), 1 - 1e-12))
-    assert (back == values).mean() > 0.9
+    mapped = Histogram.count(values).draw(np.minimum(first.ranks.rank(uniform, role), 1 - 1e-12))
+    assert (mapped == values).mean() > 0.9
 
 
-def test_values_taken_over_are_told_from_values_that_meet():
+def test_copied_values_are_distinguished_from_ties():
     random = np.random.default_rng(3)
     n, rho, chance = 50_000, 0.5, 0.3
     latent = multivariate_normal([0, 0], [[1, rho], [rho, 1]], seed=3).rvs(n)
@@ -127,27 +127,27 @@ def test_values_taken_over_are_told_from_values_that_meet():
     values = np.concatenate([parent, child])
     binned = Binned(values, np.zeros(2 * n, dtype=np.int64))
     a, b = np.arange(n), np.arange(n) + n
-    found = taken_over(binned, a, b, float((parent == child).mean()))
-    assert found == pytest.approx((chance, rho), abs=0.03)
+    actual = copying_chance(binned, a, b, float((parent == child).mean()))
+    assert actual == pytest.approx((chance, rho), abs=0.03)
 
 
 def test_a_workload_is_drawn_jointly_and_the_same_again():
-    made = sim.synthesize("alibaba2018", jobs=800, seed=5, joint=True)
-    alone = sim.synthesize("alibaba2018", jobs=800, seed=5)
-    assert made.stage_edges.equals(alone.stage_edges)
-    assert made.meta["synth"]["joint"] is True
+    synthesized = sim.synthesize("alibaba2018", jobs=800, seed=5, joint=True)
+    independent = sim.synthesize("alibaba2018", jobs=800, seed=5)
+    assert synthesized.stage_edges.equals(independent.stage_edges)
+    assert synthesized.meta["synth"]["joint"] is True
     again = sim.synthesize("alibaba2018", jobs=800, seed=5, joint=True)
-    assert again.digest == made.digest
+    assert again.digest == synthesized.digest
     few = sim.synthesize("alibaba2018", jobs=100, seed=5, joint=True)
-    assert made.take(np.arange(100)).digest == few.digest
+    assert synthesized.take(np.arange(100)).digest == few.digest
     tables = read_tables(SHIPPED)
     for column, table in (("n_tasks", tables.n_tasks), ("demand_mem", tables.demand["mem"])):
-        assert np.isin(made.stages[column].to_numpy(), table.values).all()
+        assert np.isin(synthesized.stages[column].to_numpy(), table.values).all()
     capped = sim.synthesize("alibaba2018", jobs=100, joint=True, max_tasks_per_stage=9)
     assert capped.stages["n_tasks"].to_numpy().max() <= 9
 
 
-def test_tables_that_tell_nothing_of_it_say_what_to_do(tmp_path):
+def test_tables_without_a_joint_distribution_are_an_error(tmp_path):
     write_tables(replace(read_tables(SHIPPED), joint=None), tmp_path / "t.json")
     with pytest.raises(InputError, match="take joint=false"):
         sim.synthesize("alibaba2018", jobs=5, tables=tmp_path / "t.json", joint=True)
@@ -162,10 +162,10 @@ def test_constant_metrics_do_no_harm():
     workload = sim.Workload.from_jobs([{"submit_s": float(i), "stages": stages} for i in range(8)])
     graphs = Graphs.of(workload)
     metrics = {"duration_s": np.full(24, 2.0), "n_tasks": np.tile([1.0, 4.0, 9.0], 8)}
-    tables = {name: Histogram.of(values) for name, values in metrics.items()}
+    tables = {name: Histogram.count(values) for name, values in metrics.items()}
     joint = fit_joint(graphs, metrics)
-    found = draw_jointly(joint, tables, graphs, 0)
-    assert (found["duration_s"] == 2.0).all()
+    actual = draw_jointly(joint, tables, graphs, 0)
+    assert (actual["duration_s"] == 2.0).all()
     for name in ("job", "root", "pull", "noise"):
         assert np.isfinite(getattr(joint, name)).all()
     assert np.isin(

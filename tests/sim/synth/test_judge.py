@@ -16,16 +16,16 @@ from sim.synth.alibaba2018.judge import GENERATORS, clean_dags, judge
 def test_the_distance_is_scipys():
     random = np.random.default_rng(0)
     for n, m in ((1, 1), (1, 9), (40, 55), (300, 200)):
-        one, two = random.integers(0, 12, n), random.integers(2, 14, m)
-        assert distance(one, two) == pytest.approx(ks_2samp(one, two).statistic)
+        first, second = random.integers(0, 12, n), random.integers(2, 14, m)
+        assert distance(first, second) == pytest.approx(ks_2samp(first, second).statistic)
     assert distance([1, 2, 3], [1, 2, 3]) == 0
     assert distance([1, 2], [3, 4]) == 1
 
 
 def test_properties_of_a_diamond_with_a_tail():
     graphs = Graphs.from_edges(np.array([5]), np.array([0, 0, 1, 2, 3]), np.array([1, 2, 3, 3, 4]))
-    found = {name: of.tolist() for name, of in properties(graphs).items()}
-    assert found == {
+    actual = {name: of.tolist() for name, of in properties(graphs).items()}
+    assert actual == {
         "critical_path_length": [4],
         "edge_density": [0.5],
         "chain_ratio": [0.4],

@@ -23,8 +23,8 @@ def real(shared_traces) -> Graphs:
 def mean_of(
     real: Graphs, generator: str, halvings: int = 12, **options: object
 ) -> dict[str, float]:
-    found = [judge(real, generator, seed, **options) for seed in range(halvings)]
-    return {name: float(np.mean([one[name] for one in found])) for name in PROPERTIES}
+    actual = [judge(real, generator, seed, **options) for seed in range(halvings)]
+    return {name: float(np.mean([one[name] for one in actual])) for name in PROPERTIES}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Load: a sample of the jobs, or copies of them with fresh dependencies."""
+"""Load: a sample of the jobs, or copies of them with new dependencies."""
 
 from __future__ import annotations
 
@@ -18,72 +18,74 @@ def plain() -> sim.Workload:
     return sim.synthesize("alibaba2018", jobs=400, seed=6)
 
 
-def test_a_lower_load_keeps_a_sample_of_the_jobs(plain):
-    made = change_load(plain, 0.25, seed=1)
-    assert made.n_jobs == 100
+def test_a_lower_load_samples_the_jobs(plain):
+    synthesized = change_load(plain, 0.25, seed=1)
+    assert synthesized.n_jobs == 100
     ids = plain.jobs["job_id"].to_pylist()
-    kept = [ids.index(name) for name in made.jobs["job_id"].to_pylist()]
-    assert kept == sorted(kept)
-    assert made.digest == plain.take(kept).digest
-    assert made.meta["transforms"] == [{"load": 0.25}]
+    selected = [ids.index(name) for name in synthesized.jobs["job_id"].to_pylist()]
+    assert selected == sorted(selected)
+    assert synthesized.digest == plain.take(selected).digest
+    assert synthesized.meta["transforms"] == [{"load": 0.25}]
     other = change_load(plain, 0.25, seed=2).jobs["job_id"].to_pylist()
-    assert other != made.jobs["job_id"].to_pylist()
+    assert other != synthesized.jobs["job_id"].to_pylist()
 
 
 def test_a_higher_load_keeps_every_job_and_adds_copies_of_each(plain):
-    made = change_load(plain, 2.5, seed=1)
-    assert made.n_jobs == 1_000
-    ids = np.array(made.jobs["job_id"].to_pylist())
+    synthesized = change_load(plain, 2.5, seed=1)
+    assert synthesized.n_jobs == 1_000
+    ids = np.array(synthesized.jobs["job_id"].to_pylist())
     origin = np.array([name.split("+")[0] for name in ids])
     assert len(set(ids)) == 1_000
     _, times = np.unique(origin, return_counts=True)
     assert set(times.tolist()) == {2, 3}
-    kept = np.flatnonzero(ids == origin)
-    assert made.take(kept).digest == plain.digest
+    selected = np.flatnonzero(ids == origin)
+    assert synthesized.take(selected).digest == plain.digest
 
 
 def test_copies_keep_their_stages_and_get_other_dependencies(plain):
-    made = change_load(plain, 2.0, seed=1)
-    ids = made.jobs["job_id"].to_pylist()
+    synthesized = change_load(plain, 2.0, seed=1)
+    ids = synthesized.jobs["job_id"].to_pylist()
     rows = {name: row for row, name in enumerate(ids)}
-    graphs = Graphs.of(made)
+    graphs = Graphs.of(synthesized)
     first = graphs.job_stage0
-    columns = made.stages.select(["name", "n_tasks", "demand_cpu", "demand_mem"])
+    columns = synthesized.stages.select(["name", "n_tasks", "demand_cpu", "demand_mem"])
     changed = 0
     for name, row in rows.items():
         if not name.endswith("+1"):
             continue
-        before = rows[name.removesuffix("+1")]
+        original_row = rows[name.removesuffix("+1")]
         n = graphs.job_n_stages[row]
-        assert columns.slice(first[row], n).equals(columns.slice(first[before], n))
-        durations = made.stage_duration_s
-        assert (durations[first[row] : first[row + 1]] == durations[first[before] :][:n]).all()
-        one, two = graphs.take([row]), graphs.take([before])
-        changed += one.edge_child.tolist() != two.edge_child.tolist()
+        assert columns.slice(first[row], n).equals(columns.slice(first[original_row], n))
+        durations = synthesized.stage_duration_s
+        assert (
+            durations[first[row] : first[row + 1]] == durations[first[original_row] :][:n]
+        ).all()
+        copied, second = graphs.take([row]), graphs.take([original_row])
+        changed += copied.edge_child.tolist() != second.edge_child.tolist()
     assert changed > 50
 
 
 def test_copies_come_between_their_job_and_the_next(plain):
-    made = change_load(plain, 3.0, seed=4)
-    submit = made.jobs["submit_s"].to_numpy()
-    at = dict(zip(made.jobs["job_id"].to_pylist(), submit.tolist(), strict=True))
+    synthesized = change_load(plain, 3.0, seed=4)
+    submit = synthesized.jobs["submit_s"].to_numpy()
+    submit_by_id = dict(zip(synthesized.jobs["job_id"].to_pylist(), submit.tolist(), strict=True))
     before = plain.jobs["submit_s"].to_pylist()
     after = [*before[1:], before[-1]]
     ids = plain.jobs["job_id"].to_pylist()
     for name, low, high in zip(ids, before, after, strict=True):
-        assert low <= at[f"{name}+1"] <= high
-        assert low <= at[f"{name}+2"] <= high
+        assert low <= submit_by_id[f"{name}+1"] <= high
+        assert low <= submit_by_id[f"{name}+2"] <= high
 
 
 def test_edges_of_every_job_stay_within_it_and_run(plain):
     from policies import build
 
-    made = change_load(plain.take(np.arange(60)), 1.5)
-    result = sim.simulate(made, sim.Cluster.slots(4_000), build("fifo"))
+    synthesized = change_load(plain.take(np.arange(60)), 1.5)
+    result = sim.simulate(synthesized, sim.Cluster.slots(4_000), build("fifo"))
     assert set(result.jobs["outcome"].to_pylist()) == {"done"}
 
 
-def test_tasks_that_differ_edge_kinds_inputs_and_downloads_are_carried_along():
+def test_copies_have_tasks_edge_kinds_and_downloads():
     stages = [
         {"name": "a", "durations_s": [1.0, 2.0]},
         {"name": "b", "durations_s": [3.0, 4.0], "parents": ["a"]},
@@ -99,29 +101,29 @@ def test_tasks_that_differ_edge_kinds_inputs_and_downloads_are_carried_along():
         job_edges={"upstream": [0], "downstream": [1], "kind": ["hard"]},
         downloads={"job": [1], "time_s": [9.0], "n": [2]},
     )
-    made = change_load(plain, 2.0, seed=3)
-    ids = made.jobs["job_id"].to_pylist()
+    synthesized = change_load(plain, 2.0, seed=3)
+    ids = synthesized.jobs["job_id"].to_pylist()
     assert sorted(ids) == ["x", "x+1", "y", "y+1"]
-    assert made.job_edges["upstream"].to_pylist() == [ids.index("x")]
-    assert made.job_edges["downstream"].to_pylist() == [ids.index("y")]
-    assert made.downloads["job"].to_pylist() == [ids.index("y")]
-    assert made.n_tasks == 16
-    assert made.take([ids.index("x"), ids.index("y")]).digest == plain.digest
+    assert synthesized.job_edges["upstream"].to_pylist() == [ids.index("x")]
+    assert synthesized.job_edges["downstream"].to_pylist() == [ids.index("y")]
+    assert synthesized.downloads["job"].to_pylist() == [ids.index("y")]
+    assert synthesized.n_tasks == 16
+    assert synthesized.take([ids.index("x"), ids.index("y")]).digest == plain.digest
 
 
 def test_it_works_on_the_real_sample(shared_traces):
     real = sim.read_trace("alibaba2018", shared_traces / SAMPLE, on_bad_row="skip")
-    made = change_load(real.take(np.arange(500)), 1.4)
-    assert made.n_jobs == 700
-    assert made.n_tasks > real.take(np.arange(500)).n_tasks
+    synthesized = change_load(real.take(np.arange(500)), 1.4)
+    assert synthesized.n_jobs == 700
+    assert synthesized.n_tasks > real.take(np.arange(500)).n_tasks
 
 
-def test_synthesized_jobs_come_as_often_as_asked_for():
+def test_synthesized_jobs_arrive_at_the_given_load():
     rate = []
     for load in (0.5, 1.0, 2.0):
-        made = sim.synthesize("alibaba2018", jobs=2_000, seed=3, load=load)
-        assert made.n_jobs == 2_000
-        rate.append(made.n_jobs / made.jobs["submit_s"].to_numpy()[-1])
+        synthesized = sim.synthesize("alibaba2018", jobs=2_000, seed=3, load=load)
+        assert synthesized.n_jobs == 2_000
+        rate.append(synthesized.n_jobs / synthesized.jobs["submit_s"].to_numpy()[-1])
     assert rate[0] == pytest.approx(rate[1] / 2, rel=0.15)
     assert rate[2] == pytest.approx(rate[1] * 2, rel=0.15)
 

@@ -51,8 +51,8 @@ def test_work_lies_where_table_2_has_it(measured, what):
     ],
 )
 def test_what_is_published_comes_out(measured, what, low, high):
-    wanted, got = measured[what]
-    assert low * wanted <= got <= high * wanted
+    expected, actual = measured[what]
+    assert low * expected <= actual <= high * expected
 
 
 def test_a_job_in_two_and_a_half_recurs_with_the_same_program():
@@ -206,12 +206,12 @@ def test_shares_of_work_by_hand():
     assert shares["critical path"][0] == pytest.approx(14 / 20)
     assert shares["unconstrained"][0] == pytest.approx(10 / 20)
     assert shares["unordered"][0] == pytest.approx(16 / 20)
-    found = m.statistics(w)
-    assert found["depth, median"][1] == 2
-    assert found["tasks, median"][1] == 8
+    actual = m.statistics(w)
+    assert actual["depth, median"][1] == 2
+    assert actual["tasks, median"][1] == 8
     # seven tasks wait for none, one for four; four are awaited by one
-    assert found["in-degree, p75"][1] == 0
-    assert found["out-degree, p75"][1] == 1
+    assert actual["in-degree, p75"][1] == 0
+    assert actual["out-degree, p75"][1] == 1
 
 
 def test_unordered_work_is_that_of_the_heaviest_antichain():

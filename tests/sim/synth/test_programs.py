@@ -40,12 +40,18 @@ def lived_in(n: int = 360) -> sim.Workload:
         name = list(kinds)[number % 3] if number % 4 else ""
         user, stages, more = kinds.get(name, ("eve", [[float(rng.uniform(1, 5))]], {}))
         factor = float(np.exp(0.1 * rng.normal()))
-        made = [
+        synthesized = [
             {"name": f"s{k}", "durations_s": [factor * x for x in lasts]}
             | ({"parents": [f"s{k - 1}"]} if k else {})
             for k, lasts in enumerate(stages)
         ]
-        job = {"submit_s": at, "template": name, "application": name, "user": user, "stages": made}
+        job = {
+            "submit_s": at,
+            "template": name,
+            "application": name,
+            "user": user,
+            "stages": synthesized,
+        }
         if name == "train":
             job["deadline_s"] = 3 * factor * 180.0
         jobs.append(job | more)
@@ -80,7 +86,7 @@ def fitted(real, tmp_path_factory) -> str:
 
 
 @pytest.fixture(scope="module")
-def made(fitted) -> sim.Workload:
+def synthesized(fitted) -> sim.Workload:
     return sim.synthesize("programs", jobs=300, seed=1, tables=fitted)
 
 
@@ -88,75 +94,79 @@ def of(w: sim.Workload, column: str) -> list[str]:
     return [names(w.jobs, column)[code] for code in values(w.jobs, column)]
 
 
-def test_the_same_again_and_another_seed(fitted, made):
+def test_the_same_again_and_another_seed(fitted, synthesized):
     again = sim.synthesize("programs", jobs=300, seed=1, tables=fitted)
-    assert again.digest == made.digest
-    assert sim.synthesize("programs", jobs=300, seed=2, tables=fitted).digest != made.digest
+    assert again.digest == synthesized.digest
+    assert sim.synthesize("programs", jobs=300, seed=2, tables=fitted).digest != synthesized.digest
     read, fresh = file.read(fitted), file.fit(lived_in())
     assert read.programs == fresh.programs
     assert encode(read) == encode(fresh)
 
 
-def test_programs_come_as_often_with_what_belongs_to_them(real, made):
+def test_programs_come_as_often_with_what_belongs_to_them(real, synthesized):
     told = ("template", "user", "queue", "application")
-    kinds = [Counter(zip(*(of(w, name) for name in told), strict=True)) for w in (real, made)]
+    kinds = [
+        Counter(zip(*(of(w, name) for name in told), strict=True)) for w in (real, synthesized)
+    ]
     assert kinds[0].keys() == kinds[1].keys()
     for kind, n in kinds[0].items():
         assert kinds[1][kind] / 300 == pytest.approx(n / 360, abs=0.05)
-    priority = dict(zip(of(made, "template"), values(made.jobs, "priority"), strict=True))
+    priority = dict(
+        zip(of(synthesized, "template"), values(synthesized.jobs, "priority"), strict=True)
+    )
     assert (priority["load"], priority["report"], priority[""]) == (2.0, 1.0, 0.0)
-    codes = values(made.jobs, "template")
+    codes = values(synthesized.jobs, "template")
     assert flow.recurrence(codes) == pytest.approx(
         flow.recurrence(values(real.jobs, "template")), abs=0.03
     )
 
 
-def test_runs_of_a_program_are_alike_and_work_is_as_drawn(real, made):
-    template = np.array(of(made, "template"))
-    shapes = Graphs.of(made).job_n_stages
+def test_runs_of_a_program_are_alike_and_work_is_as_drawn(real, synthesized):
+    template = np.array(of(synthesized, "template"))
+    shapes = Graphs.of(synthesized).job_n_stages
     for name in ("load", "report", "train"):
         mine = template == name
         assert len(set(shapes[mine])) == 1
-        assert len(set(job_n_tasks(made)[mine])) == 1
-    assert np.log(flow.job_work_s(made)[template == "train"]).std() < 0.5
+        assert len(set(job_n_tasks(synthesized)[mine])) == 1
+    assert np.log(flow.job_work_s(synthesized)[template == "train"]).std() < 0.5
     assert (
-        ks(flow.job_work_s(made), flow.job_work_s(real)) < 0.3
+        ks(flow.job_work_s(synthesized), flow.job_work_s(real)) < 0.3
     )  # what stages have is drawn on its own
-    assert len(set(flow.job_work_s(made)[template == ""])) > 30
+    assert len(set(flow.job_work_s(synthesized)[template == ""])) > 30
 
 
-def test_the_latest_inputs_are_read_and_reports_are_downloaded(made):
-    template, submit_s = np.array(of(made, "template")), values(made.jobs, "submit_s")
-    up, down = (values(made.job_edges, end) for end in ("upstream", "downstream"))
+def test_the_latest_inputs_are_read_and_reports_are_downloaded(synthesized):
+    template, submit_s = np.array(of(synthesized, "template")), values(synthesized.jobs, "submit_s")
+    up, down = (values(synthesized.job_edges, end) for end in ("upstream", "downstream"))
     assert len(up) >= 0.9 * (template == "report").sum()
     assert set(template[up]) == {"load"}
     assert set(template[down]) == {"report"}
     loads = np.flatnonzero(template == "load")
     assert all(u == loads[loads < d][-1] for u, d in zip(up.tolist(), down.tolist(), strict=True))
-    job = values(made.downloads, "job")
+    job = values(synthesized.downloads, "job")
     assert set(template[job]) == {"report"}
-    lag = values(made.downloads, "time_s") - submit_s[job]
+    lag = values(synthesized.downloads, "time_s") - submit_s[job]
     assert lag == pytest.approx(3600.0)
 
 
-def test_what_came_before_is_the_history_and_the_last_runs_are_recorded(fitted, made):
-    assert 290 <= made.history.num_rows <= 300  # those that had ended
-    assert values(made.history, "finish_s").max() <= 0.0
-    worth = made.history.to_pandas()
+def test_what_came_before_is_the_history_and_the_last_runs_are_recorded(fitted, synthesized):
+    assert 290 <= synthesized.history.num_rows <= 300  # those that had ended
+    assert values(synthesized.history, "finish_s").max() <= 0.0
+    worth = synthesized.history.to_pandas()
     reports, loads = (worth[worth["template"] == name] for name in ("report", "load"))
     assert reports["value"].dropna().eq(1.0).all()
     assert loads["agg_value"].median() > loads["value"].median() == 0.0  # by those that read it
-    assert set(of(made, "user")) >= set(names(made.history, "user"))
-    due = ~np.isnan(made.columns.job_deadline)
-    assert set(np.array(of(made, "template"))[due]) == {"train"}
-    ratio = made.columns.job_deadline[due] / critical_path_s(made.columns)[due]
+    assert set(of(synthesized, "user")) >= set(names(synthesized.history, "user"))
+    due = ~np.isnan(synthesized.columns.job_deadline)
+    assert set(np.array(of(synthesized, "template"))[due]) == {"train"}
+    ratio = synthesized.columns.job_deadline[due] / critical_path_s(synthesized.columns)[due]
     assert ratio == pytest.approx(3.0, rel=1e-4)
-    table = made.training.to_pandas()
+    table = synthesized.training.to_pandas()
     assert set(table["template"]) == {"train"}
     assert set(table["run"]) == {0, 1, 2}
     job = int(np.flatnonzero(due)[0])
     per_run = table[table["run"] == 0]
-    assert len(per_run) == job_n_tasks(made)[job]
+    assert len(per_run) == job_n_tasks(synthesized)[job]
     assert (per_run["finish_s"] >= per_run["start_s"]).all()
     assert per_run["ready_s"].max() > 0.0
     bare = sim.synthesize("programs", jobs=50, seed=1, tables=fitted, history=0)
@@ -194,8 +204,8 @@ def test_longer_workloads_go_on_with_the_same_programs(fitted):
             for at in range(20)
         ]
     )
-    made = transforms.apply(once, "anew", jobs=50)
-    assert len(set(of(made, "template"))) == 50
+    synthesized = transforms.apply(once, "anew", jobs=50)
+    assert len(set(of(synthesized, "template"))) == 50
 
 
 def rigid(days: int = 12) -> sim.Workload:
@@ -215,17 +225,17 @@ def rigid(days: int = 12) -> sim.Workload:
 def test_jobs_of_a_log_that_ask_for_a_time_come_in_sessions_of_a_kind(tmp_path):
     real = rigid()
     file.write(file.fit(real), tmp_path / "log.json")
-    made = sim.synthesize("programs", jobs=100, seed=3, tables=tmp_path / "log.json")
-    assert np.array_equal(values(made.jobs, "min_tasks"), job_n_tasks(made))
+    synthesized = sim.synthesize("programs", jobs=100, seed=3, tables=tmp_path / "log.json")
+    assert np.array_equal(values(synthesized.jobs, "min_tasks"), job_n_tasks(synthesized))
     kinds = []
-    for w in (real, made):
+    for w in (real, synthesized):
         asked_s = w.columns.job_requested
         kinds.append(list(zip(of(w, "user"), job_n_tasks(w), np.nan_to_num(asked_s), strict=True)))
         assert (critical_path_s(w.columns)[asked_s > 0] <= asked_s[asked_s > 0] + 1e-6).all()
     assert set(kinds[1]) <= set(kinds[0])
     again = np.mean([a == b for a, b in pairwise(kinds[1])])
     assert again > 0.7  # drawn one by one, 0.1
-    day = (values(made.jobs, "submit_s") % 86400.0) // 3600.0
+    day = (values(synthesized.jobs, "submit_s") % 86400.0) // 3600.0
     assert day.max() < 1.0
     first = [kind[0] for kind in kinds[1]]
     weeks = sim.synthesize("programs", jobs=400, seed=3, tables=tmp_path / "log.json")
@@ -239,9 +249,11 @@ def test_kinds_of_one_name_are_one_program_and_due():
          "stages": [{"durations_s": [20.0 + at % 7] * (1 + at % 4)}]}
         for at in range(120)
     ]  # fmt: skip
-    made = transforms.apply(sim.Workload.from_jobs(jobs), "anew", seed=3, jobs=300, deadline=2.0)
-    assert set(of(made, "template")) == {"t0", "t1", "t2"}  # not t0~1: kinds came again
-    assert (~np.isnan(made.columns.job_deadline)).sum() > 200
+    synthesized = transforms.apply(
+        sim.Workload.from_jobs(jobs), "anew", seed=3, jobs=300, deadline=2.0
+    )
+    assert set(of(synthesized, "template")) == {"t0", "t1", "t2"}  # not t0~1: kinds came again
+    assert (~np.isnan(synthesized.columns.job_deadline)).sum() > 200
 
 
 def test_tasks_of_a_stage_differ_about_as_much_as_they_did():
@@ -251,8 +263,8 @@ def test_tasks_of_a_stage_differ_about_as_much_as_they_did():
          "stages": [{"durations_s": np.exp(0.7 * rng.normal(size=30) + at % 5).tolist()}]}
         for at in range(100)
     ]  # fmt: skip
-    made = transforms.apply(sim.Workload.from_jobs(jobs), "anew", seed=3)
-    spread = [card.spread for card in fit_cards(made)]
+    synthesized = transforms.apply(sim.Workload.from_jobs(jobs), "anew", seed=3)
+    spread = [card.spread for card in fit_cards(synthesized)]
     assert 0.4 < np.mean(spread) < 0.8
 
 
@@ -263,9 +275,11 @@ def test_halves_and_what_is_made_of_the_first(real):
     }
     assert not ids["first"] & ids["second"]
     assert len(ids["second"]) == second_half(real, 3).sum()
-    made = transforms.apply(real, "half", which="made", split=3, seed=1)
-    assert made.n_jobs == len(ids["first"])
-    assert made.digest != transforms.apply(real, "half", which="made", split=4, seed=1).digest
+    synthesized = transforms.apply(real, "half", which="made", split=3, seed=1)
+    assert synthesized.n_jobs == len(ids["first"])
+    assert (
+        synthesized.digest != transforms.apply(real, "half", which="made", split=4, seed=1).digest
+    )
 
 
 def test_what_is_no_file_of_programs_is_refused(tmp_path):

@@ -14,14 +14,14 @@ from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 
 def test_stages_stay_and_edges_change():
     plain = sim.synthesize("alibaba2018", jobs=300, seed=1)
-    made = rewire(plain, seed=9)
-    assert made.jobs.equals(plain.jobs)
-    assert made.stages.equals(plain.stages)
-    assert (made.stage_duration_s == plain.stage_duration_s).all()
-    assert made.digest != plain.digest
-    assert rewire(plain, seed=9).digest == made.digest
-    assert rewire(plain, seed=9, variant="paper").digest != made.digest
-    assert made.meta["rewired"] == {"seed": 9, "variant": "improved"}
+    synthesized = rewire(plain, seed=9)
+    assert synthesized.jobs.equals(plain.jobs)
+    assert synthesized.stages.equals(plain.stages)
+    assert (synthesized.stage_duration_s == plain.stage_duration_s).all()
+    assert synthesized.digest != plain.digest
+    assert rewire(plain, seed=9).digest == synthesized.digest
+    assert rewire(plain, seed=9, variant="paper").digest != synthesized.digest
+    assert synthesized.meta["rewired"] == {"seed": 9, "variant": "improved"}
 
 
 def by_branch(parents: dict[int, list[int]], rows: range) -> list[int]:
@@ -53,20 +53,20 @@ def parents_of(graphs: Graphs, rows: range) -> dict[int, list[int]]:
 def test_stages_take_the_place_of_the_same_rank_by_branch():
     tables = read_tables(SHIPPED)
     graphs = Graphs.of(sim.synthesize("alibaba2018", jobs=200, seed=4, variant="paper"))
-    made = synthesize_dags(tables, graphs.job_n_stages, 5).graph
+    synthesized = synthesize_dags(tables, graphs.job_n_stages, 5).graph
     parent, child = synthesized_edges(graphs, tables, 5)
     for job in np.flatnonzero(graphs.job_n_stages > 3)[:40]:
         rows = range(graphs.job_stage0[job], graphs.job_stage0[job + 1])
-        there, here = parents_of(made, rows), parents_of(graphs, rows)
+        there, here = parents_of(synthesized, rows), parents_of(graphs, rows)
         place = dict(zip(by_branch(there, rows), by_branch(here, rows), strict=True))
-        wanted = {(place[a], place[b]) for b, of in there.items() for a in of}
-        got = (child >= rows.start) & (child < rows.stop)
-        assert wanted == set(zip(parent[got].tolist(), child[got].tolist(), strict=True))
+        expected = {(place[a], place[b]) for b, of in there.items() for a in of}
+        actual = (child >= rows.start) & (child < rows.stop)
+        assert expected == set(zip(parent[actual].tolist(), child[actual].tolist(), strict=True))
 
 
 def test_tasks_that_differ_are_kept():
     stages = [{"name": n, "durations_s": [1.0, 2.5], "demand": {"cpu": 1}} for n in "abc"]
     plain = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
-    made = rewire(plain)
-    assert made.tasks.equals(plain.tasks)
-    assert made.stage_edges.num_rows >= 2
+    synthesized = rewire(plain)
+    assert synthesized.tasks.equals(plain.tasks)
+    assert synthesized.stage_edges.num_rows >= 2

@@ -1,4 +1,4 @@
-"""Synthesized workloads: found by name, the same bytes, marginals as the tables say."""
+"""Synthesized workloads: lookup by name, same bytes, marginals equal to the tables."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def workload() -> sim.Workload:
 def distance(sample, table: Histogram) -> float:
     """Kolmogorov-Smirnov distance between a sample and a histogram."""
     cdf = np.cumsum(table.counts) / table.counts.sum()
-    places = np.searchsorted(np.sort(sample), table.values, side="right") / len(sample)
-    return float(np.abs(places - cdf).max())
+    actual_cdf = np.searchsorted(np.sort(sample), table.values, side="right") / len(sample)
+    return float(np.abs(actual_cdf - cdf).max())
 
 
 def test_the_distance_is_the_largest_gap_between_the_two_curves():
-    table = Histogram.of([1.0, 2.0, 3.0], [5, 3, 2])
+    table = Histogram.count([1.0, 2.0, 3.0], [5, 3, 2])
     assert distance(np.array([1, 1, 2, 3, 3, 3]), table) == pytest.approx(0.3)
     assert distance(np.array([1, 1, 1, 1, 1, 2, 2, 2, 3, 3]), table) == 0.0
 
@@ -58,8 +58,8 @@ def test_columns_are_the_schemas(workload):
     assert workload.jobs["submit_s"][0].as_py() == 0.0
     first = workload.columns.job_stage0
     counts = np.diff(first)
-    wanted = [f"S{i + 1}" for n in counts[:50] for i in range(n)]
-    assert workload.stages["name"].to_pylist()[: len(wanted)] == wanted
+    expected = [f"S{i + 1}" for n in counts[:50] for i in range(n)]
+    assert workload.stages["name"].to_pylist()[: len(expected)] == expected
     assert set(workload.columns.edge_kind.tolist()) == {0}
 
 
@@ -70,9 +70,13 @@ def test_same_seed_same_content_and_another_seed_other_content(workload):
 
 
 def test_content_is_pinned():
-    made = sim.synthesize("alibaba2018", jobs=200, seed=0)
-    assert (made.n_stages, made.n_tasks, made.stage_edges.num_rows) == (747, 25_519, 589)
-    assert made.stage_duration_s.sum() == 30_997.5
+    synthesized = sim.synthesize("alibaba2018", jobs=200, seed=0)
+    assert (synthesized.n_stages, synthesized.n_tasks, synthesized.stage_edges.num_rows) == (
+        747,
+        25_519,
+        589,
+    )
+    assert synthesized.stage_duration_s.sum() == 30_997.5
 
 
 def test_the_first_jobs_are_the_same_whatever_follows(workload):
@@ -110,9 +114,9 @@ def test_marginals_are_the_tables(workload, table, column):
     }.get(column)
     if sample is None:
         sample = workload.stages[column].to_numpy()
-    wanted = tables.demand.get(table) or getattr(tables, table)
-    assert distance(sample, wanted) < 1.95 / np.sqrt(len(sample))  # p = 0.001
-    assert np.isin(sample, wanted.values).all()
+    expected = tables.demand.get(table) or getattr(tables, table)
+    assert distance(sample, expected) < 1.95 / np.sqrt(len(sample))  # p = 0.001
+    assert np.isin(sample, expected.values).all()
 
 
 def test_attributes_are_independent_of_each_other(workload):
@@ -152,7 +156,7 @@ def test_the_shipped_tables_are_small_and_say_where_they_come_from():
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "message"),
+    ("name", "arguments", "message"),
     [
         ("alibaba2081", {}, "did you mean 'alibaba2018'"),
         ("nonsense", {}, "unknown generator 'nonsense'; valid: alibaba2018"),
@@ -165,6 +169,6 @@ def test_the_shipped_tables_are_small_and_say_where_they_come_from():
         ("alibaba2018", {"tables": "absent.json"}, "absent.json: there is no such file"),
     ],
 )
-def test_wrong_input_names_the_way_out(name, given, message):
+def test_wrong_input_names_the_way_out(name, arguments, message):
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
-        sim.synthesize(name, **given)
+        sim.synthesize(name, **arguments)

@@ -1,4 +1,4 @@
-"""The file of tables: read back as written, and every way it can be wrong."""
+"""File of probability tables: round trip, and every kind of wrong file."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def save(tmp_path, content) -> str:
 
 
 def test_histogram_counts_and_draws_in_proportion():
-    table = Histogram.of([3, 1, 3, 2], [1, 2, 1, 0])
+    table = Histogram.count([3, 1, 3, 2], [1, 2, 1, 0])
     assert table.values.tolist() == [1, 3]
     assert table.counts.tolist() == [2, 2]
     assert table.draw(np.array([0.0, 0.49, 0.5, 1 - 2**-53])).tolist() == [1, 1, 3, 3]
     assert table.up_to(2.5).values.tolist() == [1]
 
 
-def test_reading_gives_what_was_written(tmp_path):
+def test_tables_are_read_as_written(tmp_path):
     tables = read_tables(SHIPPED)
     write_tables(tables, tmp_path / "new" / "again.json")
     assert (tmp_path / "new" / "again.json").read_bytes() == SHIPPED.read_bytes()
@@ -58,25 +58,27 @@ def test_lines_are_short_enough_to_diff():
     assert max(map(len, SHIPPED.read_text().splitlines())) < 300
 
 
-def test_a_hand_written_file_serves(tmp_path):
-    made = sim.synthesize("alibaba2018", jobs=300, tables=save(tmp_path, small()), variant="paper")
-    assert made.resources == ("cpu",)
-    assert made.quantum == {"cpu": 0.5}
-    assert set(np.diff(made.columns.job_stage0).tolist()) == {1, 3}
-    assert set(made.stages["n_tasks"].to_pylist()) == {4}
-    assert made.meta["synth"]["tables"] == "tables.json"
+def test_a_hand_written_file_works(tmp_path):
+    synthesized = sim.synthesize(
+        "alibaba2018", jobs=300, tables=save(tmp_path, small()), variant="paper"
+    )
+    assert synthesized.resources == ("cpu",)
+    assert synthesized.quantum == {"cpu": 0.5}
+    assert set(np.diff(synthesized.columns.job_stage0).tolist()) == {1, 3}
+    assert set(synthesized.stages["n_tasks"].to_pylist()) == {4}
+    assert synthesized.meta["synth"]["tables"] == "tables.json"
 
 
 def broken(*keys, value=None):
     """Return the small file with one entry replaced, or left out."""
     content = small()
-    place = content
+    entry = content
     for key in keys[:-1]:
-        place = place[key]
+        entry = entry[key]
     if value is None:
-        del place[keys[-1]]
+        del entry[keys[-1]]
     else:
-        place[keys[-1]] = value
+        entry[keys[-1]] = value
     return content
 
 
@@ -120,7 +122,7 @@ def broken(*keys, value=None):
         ),
     ],
 )
-def test_a_wrong_file_is_an_error_that_says_what(tmp_path, content, message):
+def test_a_wrong_file_is_a_named_error(tmp_path, content, message):
     with pytest.raises(InputError) as caught:
         read_tables(save(tmp_path, content))
     assert message in str(caught.value)

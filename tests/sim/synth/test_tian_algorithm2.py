@@ -70,8 +70,8 @@ def synthesize_dag(tables, s, u_length, u_permutation, u_level, u_child):
     return length, level, children
 
 
-def children_of(made: Structure, job: int) -> list[list[int]]:
-    graph = made.graph
+def children_of(synthesized: Structure, job: int) -> list[list[int]]:
+    graph = synthesized.graph
     begin, end = graph.job_stage0[job], graph.job_stage0[job + 1]
     return [
         (graph.edge_child[graph.edge0[g] : graph.edge0[g + 1]] - begin).tolist()
@@ -83,8 +83,8 @@ def children_of(made: Structure, job: int) -> list[list[int]]:
 def test_kernel_equals_the_plain_reading_to_the_bit(seed):
     sizes = TABLES.n_stages.draw(stream(seed, "test").random(400)).astype(np.int64)
     sizes[:8] = [1, 2, 34, 35, 36, 60, 131, 199]
-    made = synthesize_dags(TABLES, sizes, seed)
-    n_all, n_edges = sizes.sum(), len(made.graph.edge_child)
+    synthesized = synthesize_dags(TABLES, sizes, seed)
+    n_all, n_edges = sizes.sum(), len(synthesized.graph.edge_child)
     u = {
         purpose: stream(seed, "synth", "alibaba2018", purpose).random(n)
         for purpose, n in {
@@ -92,18 +92,18 @@ def test_kernel_equals_the_plain_reading_to_the_bit(seed):
         }.items()
     }  # fmt: skip
     for job, size in enumerate(sizes.tolist()):
-        begin, end = made.graph.job_stage0[job], made.graph.job_stage0[job + 1]
+        begin, end = synthesized.graph.job_stage0[job], synthesized.graph.job_stage0[job + 1]
         length, level, children = synthesize_dag(
             TABLES,
             size,
             u["length"][job],
             u["permutation"][begin:end],
             u["level"][begin:end],
-            u["child"][made.graph.edge0[begin] : made.graph.edge0[end]],
+            u["child"][synthesized.graph.edge0[begin] : synthesized.graph.edge0[end]],
         )
-        assert made.length[job] == length
-        assert made.level[begin:end].tolist() == level
-        assert children_of(made, job) == children
+        assert synthesized.length[job] == length
+        assert synthesized.level[begin:end].tolist() == level
+        assert children_of(synthesized, job) == children
 
 
 @pytest.fixture(scope="module")
@@ -134,8 +134,8 @@ def test_number_of_children_is_the_ratio_of_the_levels_rounded_up(many):
     job = np.repeat(np.arange(len(many.length)), np.diff(graph.job_stage0))
     key = job * 1_000 + many.level
     size = np.bincount(key, minlength=key.max() + 2)
-    wanted = -(-size[key + 1] // size[key])
-    assert (np.diff(graph.edge0) == wanted).all()
+    expected = -(-size[key + 1] // size[key])
+    assert (np.diff(graph.edge0) == expected).all()
 
 
 def test_children_are_drawn_without_replacement_and_ascending(many):
@@ -160,16 +160,16 @@ def test_only_the_last_level_lacks_children_and_the_first_parents(many):
 
 @pytest.mark.parametrize("size", [2, 5, 9, 13, 20, 34, 50])
 def test_lengths_follow_their_table(size):
-    made = synthesize_dags(TABLES, np.full(60_000 // size, size), seed=size)
+    synthesized = synthesize_dags(TABLES, np.full(60_000 // size, size), seed=size)
     cell = TABLES.length.parts[TABLES.length.part_of(np.array([size]))[0]].up_to(size)
-    assert_follows(made.length, cell)
+    assert_follows(synthesized.length, cell)
 
 
 @pytest.mark.parametrize(("size", "length"), [(8, 5), (12, 4), (25, 8), (60, 20)])
 def test_levels_past_the_first_vertices_follow_their_table(size, length):
     tables = with_length(length)
-    made = synthesize_dags(tables, np.full(3_000, size), seed=1)
-    extra = np.bincount(made.level, minlength=length + 1)[1:] - len(made.length)
+    synthesized = synthesize_dags(tables, np.full(3_000, size), seed=1)
+    extra = np.bincount(synthesized.level, minlength=length + 1)[1:] - len(synthesized.length)
     cell = TABLES.level.parts[TABLES.level.part_of(np.array([length]))[0]].up_to(length)
     expected = cell.counts / cell.counts.sum() * extra.sum()
     assert chisquare(extra, expected).pvalue > 1e-3
@@ -177,49 +177,49 @@ def test_levels_past_the_first_vertices_follow_their_table(size, length):
 
 def test_every_member_of_the_next_level_is_as_likely_a_child():
     tables = with_length(2)
-    made = synthesize_dags(tables, np.full(20_000, 9), seed=3)
-    graph = made.graph
+    synthesized = synthesize_dags(tables, np.full(20_000, 9), seed=3)
+    graph = synthesized.graph
     place = graph.edge_child - graph.job_stage0[graph.edge_child // 9]
     assert chisquare(np.bincount(place, minlength=9)).pvalue > 1e-3
 
 
-def test_the_permutation_puts_every_vertex_on_every_level_alike():
-    made = synthesize_dags(with_length(5), np.full(20_000, 5), seed=3)
-    seen = np.bincount(made.level[0::5], minlength=6)[1:]
-    assert chisquare(seen).pvalue > 1e-3
+def test_the_permutation_is_uniform_over_levels():
+    synthesized = synthesize_dags(with_length(5), np.full(20_000, 5), seed=3)
+    n_actual = np.bincount(synthesized.level[0::5], minlength=6)[1:]
+    assert chisquare(n_actual).pvalue > 1e-3
 
 
-def test_same_seed_same_bytes_and_another_seed_others():
+def test_same_seed_same_bytes_and_another_seed_different_ones():
     sizes = np.arange(1, 60)
-    one, two, other = (synthesize_dags(TABLES, sizes, seed) for seed in (1, 1, 2))
-    assert one.graph.edge_child.tobytes() == two.graph.edge_child.tobytes()
-    assert one.level.tobytes() == two.level.tobytes()
-    assert one.level.tobytes() != other.level.tobytes()
+    first, second, other = (synthesize_dags(TABLES, sizes, seed) for seed in (1, 1, 2))
+    assert first.graph.edge_child.tobytes() == second.graph.edge_child.tobytes()
+    assert first.level.tobytes() == second.level.tobytes()
+    assert first.level.tobytes() != other.level.tobytes()
 
 
 def test_a_longer_list_of_sizes_begins_with_the_same_dags():
     sizes = TABLES.n_stages.draw(stream(5, "test").random(500)).astype(np.int64)
-    some, more = synthesize_dags(TABLES, sizes[:100], 5), synthesize_dags(TABLES, sizes, 5)
-    n, e = len(some.level), len(some.graph.edge_child)
-    assert (more.level[:n] == some.level).all()
-    assert (more.graph.edge_child[:e] == some.graph.edge_child).all()
+    few, more = synthesize_dags(TABLES, sizes[:100], 5), synthesize_dags(TABLES, sizes, 5)
+    n, e = len(few.level), len(few.graph.edge_child)
+    assert (more.level[:n] == few.level).all()
+    assert (more.graph.edge_child[:e] == few.graph.edge_child).all()
 
 
 def assert_follows(drawn, table: Histogram) -> None:
-    """Chi-square, with the values that are expected fewer than 5 times put together."""
+    """Chi-square test; values that are expected fewer than 5 times are pooled."""
     expected = table.counts / table.counts.sum() * len(drawn)
-    seen = np.array([(drawn == value).sum() for value in table.values])
-    assert seen.sum() == len(drawn)
+    n_actual = np.array([(drawn == value).sum() for value in table.values])
+    assert n_actual.sum() == len(drawn)
     rare = expected < 5
     if rare.any():
         expected = np.append(expected[~rare], expected[rare].sum())
-        seen = np.append(seen[~rare], seen[rare].sum())
+        n_actual = np.append(n_actual[~rare], n_actual[rare].sum())
     if expected[-1] < 5:
         expected = np.append(expected[:-2], expected[-2:].sum())
-        seen = np.append(seen[:-2], seen[-2:].sum())
-    assert chisquare(seen, expected).pvalue > 1e-3
+        n_actual = np.append(n_actual[:-2], n_actual[-2:].sum())
+    assert chisquare(n_actual, expected).pvalue > 1e-3
 
 
 def with_length(length: int) -> Tables:
-    """The shipped tables, but every critical path has the same length."""
-    return replace(TABLES, length=Conditional({1: Histogram.of([length])}))
+    """The shipped tables with one length of all critical paths."""
+    return replace(TABLES, length=Conditional({1: Histogram.count([length])}))

@@ -1,9 +1,9 @@
-"""Random numbers drawn inside a kernel, tables to draw from, and attributes along a DAG.
+"""Random numbers and tables inside kernels, and propagation of attributes along DAGs.
 
-Where the number of draws depends on the draws, no array of uniforms can be laid out beforehand.
-So each job carries a generator of its own: L'Ecuyer's combined multiplicative one (*Efficient and
-portable combined random number generators*, CACM 31, 1988), whose products fit into 64 bits, so
-that it gives the same numbers compiled and as plain Python.
+Where the number of draws depends on the draws, no array of uniforms can be prepared beforehand. So
+each job has its own generator: L'Ecuyer's combined multiplicative one (*Efficient and portable
+combined random number generators*, CACM 31, 1988), whose products fit into 64 bits, so that it
+gives the same numbers compiled and as plain Python.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ MODULUS = (2_147_483_563, 2_147_483_399)
 
 @jit
 def uniform(state_random: I8) -> float:
-    """Draw from (0, 1) and move the state on."""
-    one = state_random[0] * 40_014 % 2_147_483_563
-    two = state_random[1] * 40_692 % 2_147_483_399
-    state_random[0] = one
-    state_random[1] = two
-    apart = one - two
-    if apart < 1:
-        apart += 2_147_483_562
-    drawn: float = apart / 2_147_483_563.0
+    """Draw from (0, 1) and advance the state."""
+    first = state_random[0] * 40_014 % 2_147_483_563
+    second = state_random[1] * 40_692 % 2_147_483_399
+    state_random[0] = first
+    state_random[1] = second
+    difference = first - second
+    if difference < 1:
+        difference += 2_147_483_562
+    drawn: float = difference / 2_147_483_563.0
     return drawn
 
 
@@ -47,7 +47,7 @@ def shuffle(state_order: I8, begin: int, end: int, n: int, state_random: I8) -> 
 
 
 @jit
-def draw(table: I8, row: int, column: int, limit: int, at: float) -> int:
+def draw(table: I8, row: int, column: int, limit: int, u: float) -> int:
     """Draw one of a table's values of at most `limit`, in proportion to their counts."""
     n_rows = table[0]
     n_columns = table[1]
@@ -60,10 +60,10 @@ def draw(table: I8, row: int, column: int, limit: int, at: float) -> int:
     cums = values + table[cells + n_columns]
     first = table[cells + c]
     last = _last(table, values + first, values + table[cells + c + 1], limit) - values
-    ticket = int(at * table[cums + last])
+    ticket = int(u * table[cums + last])
     low = first
     high = last
-    while low < high:  # the first value whose counts, added up, pass the ticket
+    while low < high:  # the first value whose cumulative count exceeds the ticket
         middle = (low + high) >> 1
         if table[cums + middle] <= ticket:
             low = middle + 1
@@ -74,13 +74,13 @@ def draw(table: I8, row: int, column: int, limit: int, at: float) -> int:
 
 
 @jit
-def _last(table: I8, begin: int, end: int, most: int) -> int:
-    """Return the last place of an ascending run with an entry of at most `most`, or the first."""
+def _last(table: I8, begin: int, end: int, limit: int) -> int:
+    """Return the last index of an ascending run with an entry of at most `limit`, or the first."""
     low = begin + 1
     high = end
     while low < high:
         middle = (low + high) >> 1
-        if table[middle] <= most:
+        if table[middle] <= limit:
             low = middle + 1
         else:
             high = middle
@@ -91,7 +91,7 @@ def _last(table: I8, begin: int, end: int, most: int) -> int:
 def follow(
     order: I8, edge0: I8, edge_child: I4, root: F8, pull: F8, noise: F8, state_latent: F8
 ) -> None:
-    """Let each stage's latent numbers follow those of its first child."""
+    """Compute each stage's latent numbers from its noise and those of its first child."""
     n = state_latent.shape[1]
     new = np.empty(n)
     for i in range(len(order) - 1, -1, -1):
@@ -112,10 +112,10 @@ def follow(
 
 
 @jit
-def take_over(
+def copy_from_child(
     order: I8, edge0: I8, edge_child: I4, uniform: F8, chance: F8, state_value: F8
 ) -> None:
-    """Give stages, by chance, the value of their first child."""
+    """Replace values of stages, by chance, with those of their first child."""
     for i in range(len(order) - 1, -1, -1):
         s = order[i]
         if edge0[s + 1] > edge0[s]:
@@ -127,16 +127,16 @@ def take_over(
 
 @jit
 def postorder(job_stage0: I8, edge0: I8, edge_child: I4, edge_parent: I4) -> I8:
-    """Order each job's stages so that a stage comes right after all that only it waits for.
+    """Order each job's stages in depth-first postorder, parents before children.
 
-    From each sink, by row, parents are visited before their child, by row, and none twice; so a
-    branch of a tree is a run of the order.
+    The traversal starts from each sink and visits parents by row, none twice; so a branch of a tree
+    is contiguous in the order.
     """
     n_stages = len(edge0) - 1
     in0, in_edge = by_child(n_stages, edge_child)
     order = np.empty(n_stages, np.int64)
     seen = np.zeros(n_stages, np.int8)
-    visited = np.zeros(n_stages, np.int64)  # parents looked at so far
+    visited = np.zeros(n_stages, np.int64)  # number of parents visited so far
     stack = np.empty(n_stages, np.int64)
     n_done = 0
     for sink in range(n_stages):

@@ -1,9 +1,10 @@
 """Levels and edges of DAGs: the improved variant of the steps of Tian et al.'s Algorithm 2.
 
-Tian et al., SoCC 2019, §7.2, lines 4 to 8, draw each further stage's level on its own. Here they
-come in runs over neighbouring levels, and the last level has a rule of its own. Lines 9 to 12 give
-all stages of a level as many children, drawn alike from the next level. Here fitted tables say how
-many stages have children, how many have parents, who shares them, and which edges go further down.
+Tian et al., SoCC 2019, §7.2, lines 4 to 8, draw each further stage's level independently. Here they
+come in runs over neighbouring levels, and the last level has a separate rule. Lines 9 to 12 give
+all stages of a level the same number of children, drawn uniformly from the next level. Here fitted
+tables say how many stages have children, how many have parents, how these are shared, and which
+edges go further down.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ TREE, NARROW, WIDE = 1, 2, 3
 def draw_shapes(n_stages: I8, length: I8, table: I8, state_random: I8, out_shape: I8) -> None:
     """Draw each job's shape, given its stages and the length of its critical path."""
     for j in range(len(length)):
-        at = uniform(state_random[j])
-        out_shape[j] = draw(table, n_stages[j], length[j], WIDE, at)
+        u = uniform(state_random[j])
+        out_shape[j] = draw(table, n_stages[j], length[j], WIDE, u)
 
 
 @jit
-def spread(
+def draw_level_sizes(
     size0: I8, n_stages: I8, shape: I8, ends0: I8, ends: F8, run: F8, state_random: I8, out_size: I8
 ) -> None:
-    """Spread each job's stages over its levels.
+    """Distribute each job's stages over its levels.
 
-    Every level has one; a WIDE job's last level another. The others come in runs, which end on a
-    drawn level and go on to the level before with chance `run`.
+    Every level has one; a WIDE job's last level has another. The others come in runs, which end on
+    a drawn level and continue to the level before with chance `run`.
     """
     for j in range(len(shape)):
         random = state_random[j]
@@ -46,9 +47,9 @@ def spread(
             out_size[first + n_levels - 1] = 2
             left -= 1
         while left > 0:
-            at = uniform(random)
+            u = uniform(random)
             i = 0
-            while ends[ends0[j] + i] <= at:
+            while ends[ends0[j] + i] <= u:
                 i += 1
             out_size[first + i] += 1
             left -= 1
@@ -59,13 +60,13 @@ def spread(
 
 
 IDLE_TREE, IDLE_OTHER, IDLE_LATE, SCATTER, FAR, FAR_IDLE = 0, 1, 2, 3, 4, 5
-"""Rows of `weight`: chance that a stage is idle, in a tree, in another job, and on such a one's
-last level but one; how likely it is chosen for a further child on the next level, or further
-down; chance that an idle stage of no tree has a child further down, where it can (first entry).
-Columns: stages of no, one, and several parents on the level before."""
+"""Rows of `weight`: chance that a stage is idle in a tree, in another job, and on the last level
+but one of another job; rates at which it is chosen for a further child on the next level, and
+further down; chance that an idle stage outside of trees has a child further down, if possible
+(first entry). Columns: stages with no, one, and several parents on the level before."""
 
 TRIES = 32
-"""How often a draw that is turned down is repeated."""
+"""Maximum number of repetitions of a rejected draw."""
 
 
 @jit
@@ -84,41 +85,41 @@ def choose_idle(
 ) -> tuple[int, int]:
     """Fill `busy` with the stages that get children on the next level; append others to `idle`.
 
-    In a tree none of the last level but one (`late`) is idle. If no path through all levels would
-    go on, the first stage on one that stays idle is called back. Returns the two counts.
+    In a tree none of the last level but one (`late`) is idle. If all stages on paths through all
+    levels would be idle, the first of them is made busy. Returns the two counts.
     """
-    may_rest = not (tree and late)
+    can_be_idle = not (tree and late)
     row = IDLE_TREE if tree else IDLE_LATE if late else IDLE_OTHER
     n_busy = 0
-    path_goes_on = False
-    called = -1
+    path_continues = False
+    recalled = -1
     for s in range(begin, end):
-        if may_rest and uniform(random) < weight[row, min(n_in[s], 2)]:
-            if on_path[s] == 1 and called < 0:
-                called = n_idle
+        if can_be_idle and uniform(random) < weight[row, min(n_in[s], 2)]:
+            if on_path[s] == 1 and recalled < 0:
+                recalled = n_idle
             idle[n_idle] = s
             n_idle += 1
         else:
-            path_goes_on = path_goes_on or on_path[s] == 1
+            path_continues = path_continues or on_path[s] == 1
             busy[n_busy] = s
             n_busy += 1
-    if not path_goes_on:
-        busy[n_busy] = idle[called]
+    if not path_continues:
+        busy[n_busy] = idle[recalled]
         n_busy += 1
         n_idle -= 1
-        for k in range(called, n_idle):
+        for k in range(recalled, n_idle):
             idle[k] = idle[k + 1]
     return n_busy, n_idle
 
 
 @jit
-def some_join(busy: I8, n_busy: int, n_in: I8) -> int:
-    """Return 1 if one of the first stages of `busy` has several parents, else 0."""
-    found = 0
+def has_join(busy: I8, n_busy: int, n_in: I8) -> int:
+    """Return 1 if one of the first `n_busy` stages of `busy` has several parents, else 0."""
+    joins = 0
     for k in range(n_busy):
         if n_in[busy[k]] > 1:
-            found = 1
-    return found
+            joins = 1
+    return joins
 
 
 @jit
@@ -132,7 +133,7 @@ def link_near(
     partner: I8,
     random: I8,
 ) -> int:
-    """Append as few edges as leave neither a parent nor a child alone; return the new count."""
+    """Append the fewest edges that link every parent and every child; return the new count."""
     n_parents, n_children = len(parents), len(children)
     if n_parents >= n_children:
         for k in range(n_parents):
@@ -156,8 +157,8 @@ def link_near(
 
 
 @jit
-def weighted(stages: I8, n: int, n_in: I8, weight: F8, row: int, random: I8) -> int:
-    """Draw a place among the first `n` stages, weighted by how many parents they have."""
+def draw_weighted(stages: I8, n: int, n_in: I8, weight: F8, row: int, random: I8) -> int:
+    """Draw an index among the first `n` stages, weighted by their number of parents."""
     heaviest = max(weight[row, 0], weight[row, 1], weight[row, 2])
     k = 0
     for _ in range(TRIES):
@@ -171,16 +172,16 @@ def weighted(stages: I8, n: int, n_in: I8, weight: F8, row: int, random: I8) -> 
 def far_child(
     order: I8, level0: I8, n_joined: I8, level: int, n_levels: int, span: I8, random: I8
 ) -> int:
-    """Draw a child, with parents of its own, two levels or more below `level`."""
+    """Draw a child two or more levels below `level`, among stages that already have parents."""
     last = n_levels - 1
-    to = min(last, level + draw(span, 0, 0, last - level, uniform(random)))
-    child: int = order[level0[to] + below(n_joined[to], random)]
+    target_level = min(last, level + draw(span, 0, 0, last - level, uniform(random)))
+    child: int = order[level0[target_level] + below(n_joined[target_level], random)]
     return child
 
 
 @jit
 def is_tree(edges: I4, begin: int, end: int, n_stages: int, state_count: I8) -> bool:
-    """Say whether every stage of a job but one has exactly one child."""
+    """Check that every stage of a job but one has exactly one child."""
     if end - begin != n_stages - 1:
         return False
     for s in range(n_stages):
@@ -193,17 +194,17 @@ def is_tree(edges: I4, begin: int, end: int, n_stages: int, state_count: I8) -> 
 
 
 @jit
-def is_known(edges: I4, begin: int, end: int, parent: int, child: int) -> bool:
-    """Say whether one of the edges from `begin` up to `end` is this one."""
-    known = False
+def has_edge(edges: I4, begin: int, end: int, parent: int, child: int) -> bool:
+    """Check if the edge is among those from `begin` up to `end`."""
+    exists = False
     for e in range(begin, end):
-        known = known or (edges[0, e] == parent and edges[1, e] == child)
-    return known
+        exists = exists or (edges[0, e] == parent and edges[1, e] == child)
+    return exists
 
 
 @jit
-def with_room(edges: I4, n_edges: int, more: int) -> I4:
-    """Return `edges`, or a larger copy, with room for `more`."""
+def with_capacity(edges: I4, n_edges: int, more: int) -> I4:
+    """Return `edges`, or a larger copy, with capacity for `more`."""
     if n_edges + more <= edges.shape[1]:
         return edges
     larger = np.empty((2, 2 * (n_edges + more)), dtype=np.int32)
@@ -216,40 +217,40 @@ def sort_edges(edges: I4, begin: int, end: int, stage: int, next_stage: int, out
     """Sort a job's edges by parent, then child; count them by parent; make children global rows."""
     n = next_stage - stage
     for column in (1, 0):
-        place = np.zeros(n + 1, dtype=np.int64)
+        slot = np.zeros(n + 1, dtype=np.int64)
         for e in range(begin, end):
-            place[edges[column, e] + 1] += 1
+            slot[edges[column, e] + 1] += 1
         if column == 0:
-            out_edge0[stage + 1 : next_stage + 1] = place[1:]
+            out_edge0[stage + 1 : next_stage + 1] = slot[1:]
         for s in range(n):
-            place[s + 1] += place[s]
-        old = edges[:, begin:end].copy()
+            slot[s + 1] += slot[s]
+        unsorted = edges[:, begin:end].copy()
         for e in range(end - begin):
-            to = begin + place[old[column, e]]
-            place[old[column, e]] += 1
-            edges[0, to] = old[0, e]
-            edges[1, to] = old[1, e]
+            index = begin + slot[unsorted[column, e]]
+            slot[unsorted[column, e]] += 1
+            edges[0, index] = unsorted[0, e]
+            edges[1, index] = unsorted[1, e]
     for e in range(begin, end):
         edges[1, e] += stage
 
 
 FULL = 1000
-"""Tables of shares count in thousandths."""
+"""Tables of shares are in thousandths."""
 
 
 @jit
 def link(
     stage0: I8, size0: I8, size: I8, shape: I8, book: I8, weight: F8, state_random: I8
 ) -> tuple[I8, I4]:
-    """Draw the edges of each job; its stages ascend with their levels.
+    """Draw the edges of each job; its stages are in order of their levels.
 
-    From each level to the next: some stages stay idle. The others are linked with a number of the
-    next level's so that none is left alone: where there are more parents, each child gets one and
-    every other parent takes the child of a random one before it; where there are more children,
-    it is the other way round. Jobs that are no trees get surplus edges among those. At last, idle
-    stages may get a child further down, and so may others in jobs that are no trees. A path
+    From each level to the next, some stages stay idle. The others are linked with a number of
+    stages of the next level so that each has an edge: where there are more parents, each child gets
+    one and every other parent takes the child of a random one before it; where there are more
+    children, it is the other way round. Jobs that are no trees get surplus edges among those. Last,
+    idle stages may get a child further down, and so may others in jobs that are no trees. A path
     through all levels is kept, so that the critical path is as long as there are levels. A job
-    that was to be no tree, and came out as one, is drawn again.
+    that should not be a tree, but is drawn as one, is drawn again.
     """
     n_jobs = len(shape)
     widest = 1
@@ -279,7 +280,7 @@ def link(
 def link_job(
     edges: I4, n_edges: int, sizes: I8, tree: bool, book: I8, weight: F8, state_work: I8, random: I8
 ) -> tuple[I4, int]:
-    """Append the edges of one job; return the edges, perhaps in a larger array, and how many."""
+    """Append the edges of one job; return the edges, perhaps reallocated, and their number."""
     surplus, far, span = book[book[4] : book[5]], book[book[5] : book[6]], book[book[6] :]
     n_in, on_path = state_work[0], state_work[1]  # parents on the level before; ends a full path
     level, level0 = state_work[2], state_work[3]
@@ -302,13 +303,13 @@ def link_job(
             level0[i], middle, tree, i == n_levels - 2, n_in, on_path, weight, busy, idle, n_idle,
             random,
         )  # fmt: skip
-        most = min(n_busy, n_next) if tree else n_next
+        n_max = min(n_busy, n_next) if tree else n_next
         n_children = 1
-        if most > 1:
-            kind = 0 if tree else 1 if i == 0 else 2 + some_join(busy, n_busy, n_in)
+        if n_max > 1:
+            kind = 0 if tree else 1 if i == 0 else 2 + has_join(busy, n_busy, n_in)
             joined = book[book[kind] : book[kind + 1]]
             share = draw(joined, n_busy, n_next, FULL, uniform(random))
-            n_children += (share * (most - 1) + FULL // 2) // FULL
+            n_children += (share * (n_max - 1) + FULL // 2) // FULL
         n_joined[i + 1] = n_children
         room = n_busy * n_children - max(n_busy, n_children)
         n_surplus = 0
@@ -317,15 +318,15 @@ def link_job(
             n_surplus = (share * room + FULL // 2) // FULL
         shuffle(busy, 0, n_busy, n_busy, random)
         shuffle(order, middle, middle + n_next, n_children, random)
-        edges = with_room(edges, n_edges, max(n_busy, n_children) + n_surplus)
+        edges = with_capacity(edges, n_edges, max(n_busy, n_children) + n_surplus)
         near = n_edges
         children = order[middle : middle + n_children]
         n_edges = link_near(edges, n_edges, busy[:n_busy], children, n_in, weight, partner, random)
         for _ in range(n_surplus):
             for _ in range(TRIES):
-                s = busy[weighted(busy, n_busy, n_in, weight, SCATTER, random)]
+                s = busy[draw_weighted(busy, n_busy, n_in, weight, SCATTER, random)]
                 child = children[below(n_children, random)]
-                if not is_known(edges, near, n_edges, s, child):
+                if not has_edge(edges, near, n_edges, s, child):
                     edges[0, n_edges], edges[1, n_edges] = s, child
                     n_edges += 1
                     break
@@ -336,7 +337,7 @@ def link_job(
     n_far = 0
     if not tree and n_levels > 2:
         n_far = draw(far, level0[n_levels], 0, 2**31, uniform(random))
-    edges = with_room(edges, n_edges, n_idle + n_far)
+    edges = with_capacity(edges, n_edges, n_idle + n_far)
     far_edge = n_edges
     for k in range(n_idle):
         i = level[idle[k]]
@@ -346,9 +347,9 @@ def link_job(
             n_edges += 1
     for _ in range(n_far):
         for _ in range(TRIES):
-            s = order[weighted(order, level0[n_levels - 2], n_in, weight, FAR, random)]
+            s = order[draw_weighted(order, level0[n_levels - 2], n_in, weight, FAR, random)]
             child = far_child(order, level0, n_joined, level[s], n_levels, span, random)
-            if not is_known(edges, far_edge, n_edges, s, child):
+            if not has_edge(edges, far_edge, n_edges, s, child):
                 edges[0, n_edges], edges[1, n_edges] = s, child
                 n_edges += 1
                 break

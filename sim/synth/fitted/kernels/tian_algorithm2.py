@@ -1,8 +1,8 @@
 """Algorithm 2 of Tian et al. (SoCC 2019): lengths, levels and edges of many DAGs at once.
 
-The caller brings the uniforms, one array a purpose, so that a draw is bound to its place and not
-to how many were made before it. Tables travel as cells of ascending values: cell c holds
-``value[cell0[c]:cell0[c + 1]]`` with their counts added up in `cum`.
+The caller passes the uniforms, one array per purpose, so that a draw depends on its position and
+not on the number of draws before it. Tables are passed as cells of ascending values: cell c holds
+``value[cell0[c]:cell0[c + 1]]`` with cumulative counts in `cum`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def assign_levels(
     u_level: F8,
     out_level: I4,
 ) -> None:
-    """Give every stage a level, from 1 to its job's length (lines 4 to 8)."""
+    """Assign every stage a level, from 1 to its job's length (lines 4 to 8)."""
     n_jobs = len(length)
     widest = 0
     for j in range(n_jobs):
@@ -57,7 +57,7 @@ def assign_levels(
 
 @jit
 def count_children(stage0: I8, length: I8, level: I4, out_degree: I4) -> None:
-    """Say how many children each stage gets: ceil(next level's size / own level's) (line 11)."""
+    """Set each stage's number of children: ceil(next level's size / its level's) (line 11)."""
     deepest = 0
     for j in range(len(length)):
         deepest = max(deepest, length[j])
@@ -67,8 +67,8 @@ def count_children(stage0: I8, length: I8, level: I4, out_degree: I4) -> None:
         for s in range(stage0[j], stage0[j + 1]):
             size[level[s]] += 1
         for s in range(stage0[j], stage0[j + 1]):
-            own = size[level[s]]
-            out_degree[s] = (size[level[s] + 1] + own - 1) // own
+            width = size[level[s]]
+            out_degree[s] = (size[level[s] + 1] + width - 1) // width
 
 
 @jit
@@ -83,7 +83,7 @@ def sample_children(
         widest = max(widest, stage0[j + 1] - stage0[j])
         deepest = max(deepest, length[j])
     member = np.empty(widest, dtype=np.int64)  # the job's stages, by level
-    first = np.zeros(deepest + 2, dtype=np.int64)  # where each level begins in `member`
+    first = np.zeros(deepest + 2, dtype=np.int64)  # begin of each level in `member`
     for j in range(n_jobs):
         n_levels = length[j]
         first[: n_levels + 2] = 0
@@ -103,16 +103,16 @@ def sample_children(
             for k in range(first[i], pool):
                 begin = edge0[member[k]]
                 for e in range(begin, edge0[member[k] + 1]):
-                    taken = pool + e - begin
-                    pick = taken + int(uniform[e] * (n_pool - (e - begin)))
+                    front = pool + e - begin
+                    pick = front + int(uniform[e] * (n_pool - (e - begin)))
                     child = member[pick]
-                    member[pick] = member[taken]
-                    member[taken] = child
-                    at = e
-                    while at > begin and out_child[at - 1] > child:
-                        out_child[at] = out_child[at - 1]
-                        at -= 1
-                    out_child[at] = child
+                    member[pick] = member[front]
+                    member[front] = child
+                    slot = e
+                    while slot > begin and out_child[slot - 1] > child:
+                        out_child[slot] = out_child[slot - 1]
+                        slot -= 1
+                    out_child[slot] = child
 
 
 @jit
@@ -129,7 +129,7 @@ def _draw(cell0: I8, value: I8, cum: I8, cell: int, limit: int, uniform: float) 
     high = low - 1
     ticket = int(uniform * cum[high])
     low = cell0[cell]
-    while low < high:  # the first value whose counts, added up, pass the ticket
+    while low < high:  # the first value whose cumulative count exceeds the ticket
         middle = (low + high) >> 1
         if cum[middle] <= ticket:
             low = middle + 1
