@@ -15,7 +15,7 @@ import policies
 import sim
 from benchmarks.common import cpu_seconds, rounds, row, run_seconds, show
 from policies.jockey import model
-from policies.jockey.control import profile_of_job
+from policies.jockey.control import training_profile
 from policies.jockey.indicators import NAMES
 from sim import Workload
 
@@ -67,11 +67,11 @@ def main() -> int:
     workload = job_g()
     cluster = sim.Cluster.slots(300)
     job_row = int(np.flatnonzero(np.isfinite(workload.columns.job_deadline))[0])
-    profile = profile_of_job(workload.columns, job_row)
+    profile = training_profile(workload.columns, job_row)
     jockey = policies.build("jockey")
 
     def simulate(name: str, effort: model.Effort) -> None:
-        model._MADE.clear()
+        model._MODELS.clear()
         model.simulated_model(profile, name, 1.0, 100, effort, keep=False)
 
     for name in NAMES:  # compiles

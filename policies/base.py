@@ -59,8 +59,8 @@ class Policy:
     def learns_from(self) -> tuple[str, ...]:
         """Optional parts of a workload that the policy learns from.
 
-        A subset of ``history`` and ``features`` (`sim.workload.history.available_data`). The sweep reports
-        those that a workload lacks.
+        A subset of ``history`` and ``features`` (`sim.workload.history.available_data`). The sweep
+        reports those that a workload lacks.
         """
         return ()
 

@@ -1,10 +1,13 @@
-"""Jockey's control law (§4.3): which allocation a job gets next, given what is left under each.
+"""Jockey's control law (§4.3): a job's next allocation from the predicted times left.
 
 `policies.jockey.policy` applies it every period.
 
-It goes by a utility, piecewise linear in how late the job is (§2.2, §5.1). By the same law it is
-told whether one more job fits, all those accepted still meeting their deadlines (admission, §1).
-Other jobs, and what a job has beyond its tokens, take spare ones.
+The law maximises a utility that is piecewise linear in a job's lateness (§2.2, §5.1). It also
+decides admission (§1): one more job is accepted if all accepted jobs still meet their deadlines.
+Jobs without a deadline, and tasks beyond a job's tokens, run on spare tokens.
+
+Symbols of the paper: S is slack, α hysteresis, D the dead zone, A^r the raw and A_t the smoothed
+allocation, U the utility, C(p, a) the time left at progress p with a tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from policies.jockey.model import Model
-from policies.jockey.profile import Profile, Records, profile_of, shape_of
+from policies.jockey.profile import Profile, Records, build_profile, job_shape
 from sim.base import maths
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
@@ -28,28 +31,28 @@ from sim.workload.columns import Columns
 MINUTE_S = 60.0
 
 POINTS = ((0.0, 1.0), (10.0, -1.0), (1000.0, -1000.0))
-"""The utility of §5.1: minutes after the deadline, and what finishing then is worth."""
+"""The utility of §5.1: minutes after the deadline, and the utility of finishing then."""
 
 NEVER: Final = 2**31 - 1
-"""The need of a job that no allocation lets meet its deadline."""
+"""Tokens needed by a job that misses its deadline with any allocation."""
 
 
 @dataclass(frozen=True)
 class Law:
     """The constants of the control law."""
 
-    slack: float = 1.2  # S: what predictions are multiplied by
-    hysteresis: float = 0.2  # α: how much of the way to the raw allocation is gone each period
-    # D: how much earlier than the deadline a job is to finish, and how far it must be behind
-    # before it gets more, s
+    slack: float = 1.2  # S: factor on predictions
+    hysteresis: float = 0.2  # α: fraction of the step to the raw allocation taken each period
+    # D: margin before the deadline at which a job should finish, and delay behind schedule from
+    # which on it gets more tokens, s
     dead_zone_s: float = 180.0
-    gate: bool = True  # whether D is also how far it must be behind, or only shifts the deadline
+    gate: bool = True  # False if D only shifts the deadline
 
 
 def raw_allocation(
     law: Law, utility: Utility, deadline_s: float, elapsed_s: float, left_s: F8
 ) -> int:
-    """Return A^r, the fewest tokens of greatest utility U(t_r + S C(p, a) + D)."""
+    """Return A^r, the fewest tokens with the greatest utility U(t_r + S C(p, a) + D)."""
     late = elapsed_s + law.slack * left_s - deadline_s
     return 1 + int(np.argmax(utility(late + law.dead_zone_s)))
 
@@ -57,13 +60,13 @@ def raw_allocation(
 def behind_s(
     law: Law, utility: Utility, deadline_s: float, elapsed_s: float, left_s: F8, tokens: float
 ) -> float:
-    """Return how far a job with so many tokens is behind schedule, s; negative if ahead.
+    """Return the delay behind schedule of a job with `tokens` tokens, s; negative if ahead.
 
-    The schedule is the latest finish of greatest utility, by the utility shifted left by D: d - D,
-    whether any allocation gets there or not.
+    The schedule is the latest finish with the greatest utility, of the utility shifted left by D:
+    d - D, even if no allocation reaches it.
     """
-    held = min(max(math.ceil(tokens - 1e-9), 1), len(left_s))
-    late = elapsed_s + law.slack * left_s[held - 1] - deadline_s
+    n_tokens = min(max(math.ceil(tokens - 1e-9), 1), len(left_s))
+    late = elapsed_s + law.slack * left_s[n_tokens - 1] - deadline_s
     return float(late - (utility.latest(float(utility.value[0])) - law.dead_zone_s))
 
 
@@ -75,20 +78,20 @@ def next_allocation(law: Law, previous: float, raw: int, behind: float) -> float
 
 
 def whole_tokens(allocation: float) -> int:
-    """Return an allocation in whole tokens: rounded up, but for the last bit of a sum."""
+    """Return an allocation in whole tokens, rounded up, with a tolerance for rounding errors."""
     return math.ceil(allocation - 1e-9)
 
 
-def need(law: Law, deadline_s: float, elapsed_s: float, left_s: F8) -> int:
+def tokens_needed(law: Law, deadline_s: float, elapsed_s: float, left_s: F8) -> int:
     """Return the fewest tokens with which a job is predicted to meet its deadline."""
     meets = elapsed_s + law.slack * left_s + law.dead_zone_s <= deadline_s
     return 1 + int(np.argmax(meets)) if meets.any() else NEVER
 
 
-def fits(needs: Sequence[int], new: int, capacity: int) -> bool:
-    """Tell whether a job that needs `new` tokens fits beside those that need `needs`.
+def is_admissible(needs: Sequence[int], new: int, capacity: int) -> bool:
+    """Return True if a job that needs `new` tokens fits beside jobs that need `needs`.
 
-    What an accepted job that is late can no longer use counts as the whole capacity.
+    An accepted job that can no longer meet its deadline counts as the whole capacity.
     """
     return new <= capacity and sum(min(n, capacity) for n in needs) + new <= capacity
 
@@ -101,14 +104,14 @@ class Utility:
     value: F8  # utility there, never rising
 
     def __call__(self, late_s: ArrayLike) -> F8:
-        """Return the utility of finishing so late, s."""
+        """Return the utility at a lateness, s."""
         late = np.asarray(late_s, dtype=np.float64)
         beyond = np.maximum(late - self.late_s[-1], 0.0)
         inside = maths.interp(late, self.late_s, self.value)
         return np.asarray(inside + np.where(beyond > 0, beyond * self._slope, 0.0))
 
     def latest(self, value: float) -> float:
-        """Return how late a job may be and still be worth `value`, s; inf if always, -inf never."""
+        """Return the greatest lateness with a utility of `value`, s; inf for any, -inf for none."""
         if value > self.value[0]:
             return -np.inf
         if value <= self.value[-1]:
@@ -148,27 +151,27 @@ def utility(points: tuple[tuple[float, ...], ...]) -> Utility:
 
 
 GUARANTEED, SPARE = 0, 1
-"""The queues: of jobs within their tokens, and of all that wait for spare ones."""
+"""The queues: tasks within their job's tokens, and tasks that wait for spare tokens."""
 
 
 @dataclass(eq=False)
 class Job:
-    """A job with a deadline, and what it has now."""
+    """A job with a deadline, and its current allocation."""
 
     row: int  # in the workload
     stage0: int  # its stages
     stage1: int
-    n_tasks: F8  # their tasks
+    n_tasks: F8  # tasks of each stage
     profile: Profile  # of earlier runs
-    model: Model  # what is predicted of it
+    model: Model  # of the time left
     deadline_s: float  # from its submission, s
-    new_deadline_s: float  # the deadline from a time on; NaN if it stays
+    new_deadline_s: float  # the deadline from new_deadline_at_s on; NaN if it never changes
     new_deadline_at_s: float
-    submit_s: float = np.nan  # when it was submitted, s; NaN before
-    raw: float = 0.0  # the tokens that were wanted for it last, before they were smoothed
-    allocation: float = 0.0  # its tokens, before they are rounded up
-    tick_s: float = np.inf  # when it is looked at next, s
-    notes: object = None  # what a policy keeps of it beside
+    submit_s: float = np.nan  # submission, s; NaN before
+    raw: float = 0.0  # the last raw allocation A^r, before smoothing
+    allocation: float = 0.0  # its tokens, before rounding up
+    tick_s: float = np.inf  # time of its next update, s
+    notes: object = None  # further state of a policy
 
     def done(self, world: World) -> F8:
         """Return f_s, the fraction of finished tasks of each stage: (S,)."""
@@ -176,46 +179,46 @@ class Job:
         return np.asarray(1.0 - left / self.n_tasks)
 
     def deadline_at(self, elapsed_s: float) -> float:
-        """Return the deadline that holds so long after the submission, s."""
+        """Return the deadline that holds at a time after the submission, s."""
         changed = elapsed_s >= self.new_deadline_at_s  # never, where that is NaN
         return self.new_deadline_s if changed else self.deadline_s
 
 
 @dataclass(eq=False)
 class Running:
-    """The jobs with a deadline: all by row, and those that run."""
+    """The jobs with a deadline by row: all of them, and the live ones."""
 
     jobs: dict[int, Job]
     live: dict[int, Job] = field(default_factory=dict)
 
 
-def with_deadline(world: World) -> I4:
-    """Return the rows of the jobs that have a deadline; gangs count as jobs without."""
+def deadline_rows(world: World) -> I4:
+    """Return the rows of jobs with a deadline; gangs count as jobs without one."""
     columns = world.columns
     counts = np.isfinite(columns.job_deadline) & (columns.job_min_tasks == 0)
     return np.flatnonzero(counts).astype(np.int32)
 
 
-def share_out(world: World, plan: Plan, spare: bool) -> None:
-    """Set up both queues: no job has tokens of its own yet, and all share what is spare alike.
+def set_up_queues(world: World, plan: Plan, spare: bool) -> None:
+    """Set up both queues: no job has tokens of its own yet, and all share spare tokens equally.
 
-    Unless `spare`, jobs with a deadline do not.
+    Without `spare`, jobs with a deadline get no spare tokens.
 
-    What a job runs beyond its tokens makes way for jobs that run fewer than theirs, where the
-    kernel can do that: tasks fit strictly, and there are no gangs.
+    Tasks beyond a job's tokens are evicted for jobs that run fewer tasks than their tokens, where
+    the kernel supports that: tasks fit strictly, and there are no gangs.
     """
     plan.queues = Queues.make(2, tier=[GUARANTEED, SPARE], order=[Order.KEY, Order.SHARE])
     plan.set_jobs(queue=GUARANTEED, run_limit=0, overflow_queue=SPARE)
     if not spare:
-        plan.set_jobs(with_deadline(world), overflow_queue=-1)
-    gangs = np.flatnonzero(world.columns.job_min_tasks)  # which start whole, or not at all
+        plan.set_jobs(deadline_rows(world), overflow_queue=-1)
+    gangs = np.flatnonzero(world.columns.job_min_tasks)  # which start as a whole or not at all
     plan.set_jobs(gangs, queue=SPARE, run_limit=NO_LIMIT, overflow_queue=-1)
     strict = world.cluster.unit or plan.fit == Fit.STRICT
     plan.evict = strict and not len(gangs)
 
 
-def profile_of_job(columns: Columns, row: int, waits: bool = False) -> Profile:
-    """Build the profile of a job from the training records of its template (`profile_of`)."""
+def training_profile(columns: Columns, row: int, waits: bool = False) -> Profile:
+    """Build the profile of a job from the training records of its template (`build_profile`)."""
     training, template = columns.training, int(columns.job_template[row])
     picked = np.flatnonzero(training.template == template)
     name = f"job {row} (template {columns.template_names[template]!r})"
@@ -226,11 +229,11 @@ def profile_of_job(columns: Columns, row: int, waits: bool = False) -> Profile:
             rule="no training",
         )
     records = Records(*(training.column(name)[picked] for name in Records.__dataclass_fields__))
-    return profile_of(shape_of(columns, row), records, name, waits)
+    return build_profile(job_shape(columns, row), records, name, waits)
 
 
-def job_of(columns: Columns, row: int, profile: Profile, model: Model, may_be_late: bool) -> Job:
-    """Describe a job before it is submitted; refuse one that must be late, unless it may be."""
+def make_job(columns: Columns, row: int, profile: Profile, model: Model, allow_late: bool) -> Job:
+    """Build the state of a job; raise InputError for one that must be late, unless `allow_late`."""
     job = Job(
         row,
         int(columns.job_stage0[row]),
@@ -242,12 +245,12 @@ def job_of(columns: Columns, row: int, profile: Profile, model: Model, may_be_la
         float(columns.job_new_deadline[row]),
         float(columns.job_new_deadline_at[row]),
     )
-    if not may_be_late and job.deadline_s < model.shortest_s:
+    if not allow_late and job.deadline_s < model.shortest_s:
         raise InputError(
             f"job {row} (template {columns.template_names[columns.job_template[row]]!r}) has a "
             f"deadline of {job.deadline_s:g} s, but with unlimited tokens it takes "
             f"{model.shortest_s:g} s at least, by its training: give it a deadline of "
-            f"{model.shortest_s:g} s or more, or set infeasible=run to let it be late",
+            f"{model.shortest_s:g} s or more, or set infeasible=run to allow it to be late",
             rule="infeasible deadline",
         )
     return job

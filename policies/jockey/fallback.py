@@ -1,4 +1,4 @@
-"""Jockey that falls back to fair sharing where its model errs much: beyond the paper (§5.6)."""
+"""Jockey with a fallback to fair sharing for large model errors: beyond the paper (§5.6)."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.jockey.control import Job, Running
-from policies.jockey.online import JockeyOnline, Rest
+from policies.jockey.online import JockeyOnline, RemainderModel
 from policies.registry import register
 from sim.base.errors import InputError
 from sim.engine.plan import World
 
 
-class Disbelieved(Rest):
-    """The model of a job that went otherwise than it said."""
+class DistrustedModel(RemainderModel):
+    """The model of a job whose progress differed from it."""
 
 
 @register("jockey_fallback")
 @dataclass(frozen=True)
 class JockeyFallback(JockeyOnline):
-    """Jockey that leaves a job to fair sharing once its progress is not as predicted.
+    """Jockey that leaves a job to fair sharing once its progress differs from the prediction.
 
-    What is off is found as by `jockey_online`. The job then has no tokens of its own to its end,
-    and takes part in what is spare, shared max-min fairly between jobs.
+    The difference is detected as in `jockey_online`. From then on the job has no tokens of its own
+    and runs on spare tokens, which are shared max-min fairly between jobs.
 
-    Ferguson et al. (EuroSys 2012, §5.6) name this as the simpler thing to do where predictions err
-    much.
+    Ferguson et al. (EuroSys 2012, §5.6) mention this as the simpler solution for large prediction
+    errors.
 
     Attributes
     ----------
     tolerance : float
-        How far the pace may be off, as a fraction of it.
+        Tolerated relative difference between elapsed and predicted time.
     """
 
     tolerance: float = 0.5
@@ -41,17 +41,17 @@ class JockeyFallback(JockeyOnline):
         super().__post_init__()
         if not self.spare:
             raise InputError(
-                "jockey_fallback shares what is spare, so spare must be true, not False",
+                "jockey_fallback falls back to spare tokens, so spare must be true, not False",
                 rule="out of range",
             )
 
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
-        """Go by the control law, but for the jobs whose model is disbelieved."""
+        """Apply the control law, except to jobs whose models are distrusted."""
         super().allocate(memory, due, now, world)
         for job in due:
-            if isinstance(job.model, Disbelieved):
+            if isinstance(job.model, DistrustedModel):
                 job.allocation = 0.0
 
-    def _refreshed(self, job: Job, world: World, factor: float) -> Rest:
+    def _refresh_model(self, job: Job, world: World, factor: float) -> RemainderModel:
         n = len(job.n_tasks)
-        return Disbelieved(job.model, np.arange(n, dtype=np.int32), np.ones(n))
+        return DistrustedModel(job.model, np.arange(n, dtype=np.int32), np.ones(n))

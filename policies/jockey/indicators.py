@@ -1,7 +1,7 @@
-"""The six progress indicators (§4.2, §5.4): one number for the state of a job, from 0 to 1.
+"""The six progress indicators (§4.2, §5.4): the state of a job as one number from 0 to 1.
 
-Each is a function of f_s, the fraction of finished tasks of each stage, and of a profile. They come
-in two forms: a weighted sum of the f_s, or the least of a line in f_s over the unfinished stages.
+Each is a function of f_s, the fraction of finished tasks of stage s, and of a profile. They come in
+two forms: a weighted sum of the f_s, or the minimum over unfinished stages of a line in f_s.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sim.base.errors import InputError, unknown
 Name = Literal["totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"]
 NAMES: Final = ("totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf")
 
-_HAIR = 1e-9
-"""Progress this close below a level counts as that level: sums of weights round."""
+_TOLERANCE = 1e-9
+"""Progress this close below a level counts as that level, because sums of weights round."""
 
 
 class Indicator(Protocol):
@@ -30,7 +30,7 @@ class Indicator(Protocol):
         """Return the progress at the fractions `done` (..., S) of finished tasks: (...)."""
 
     def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
-        """Return when runs first have each progress: (R, K), s."""
+        """Return the times at which runs first reach each level of progress: (R, K), s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,39 +51,39 @@ class WeightedSum:
         times = np.zeros((len(finish_s), len(levels)))
         above = levels > 0
         for row in range(len(finish_s)):
-            first = np.searchsorted(so_far[row], levels[above] - _HAIR)
+            first = np.searchsorted(so_far[row], levels[above] - _TOLERANCE)
             times[row, above] = finish_s[row, order[row, first]]
         return times
 
 
 @dataclass(frozen=True, eq=False)
-class LeastStage:
-    """The least of low_s + f_s (high_s - low_s) over the unfinished stages; 1 without any."""
+class MinStage:
+    """The minimum of low_s + f_s (high_s - low_s) over unfinished stages; 1 without any."""
 
-    low: F8  # what a stage says when it has not begun, and when it is done
+    low: F8  # progress of a stage before it begins, and when it is done
     high: F8
 
     def progress(self, done: F8) -> F8:
         """See `Indicator`."""
         line = self.low + done * (self.high - self.low)
-        least = np.where(done < 1.0, line, 1.0).min(axis=-1)
-        return np.asarray(np.clip(least, 0.0, 1.0))
+        minimum = np.where(done < 1.0, line, 1.0).min(axis=-1)
+        return np.asarray(np.clip(minimum, 0.0, 1.0))
 
     def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
-        """See `Indicator`: the last stage to get there decides."""
+        """See `Indicator`: the last stage to reach a level decides."""
         times = np.zeros((len(finish_s), len(levels)))
         first = offsets(n_tasks)
         for s, n in enumerate(n_tasks.tolist()):
             need = self._need(s, n, levels)
-            some = need > 0
+            above = need > 0
             ends = np.sort(finish_s[:, first[s] : first[s + 1]], axis=1)
-            times[:, some] = np.maximum(times[:, some], ends[:, need[some] - 1])
+            times[:, above] = np.maximum(times[:, above], ends[:, need[above] - 1])
         return times
 
     def _need(self, s: int, n: int, levels: F8) -> I8:
-        """Return how many tasks of stage `s` must be done for each level."""
+        """Return the number of tasks of stage `s` that must be done for each level."""
         rise = self.high[s] - self.low[s]
-        missing = levels - _HAIR - self.low[s]
+        missing = levels - _TOLERANCE - self.low[s]
         if rise <= 0:
             return np.where(missing > 0, n, 0)
         need: I8 = np.clip(np.ceil(missing / rise * n), 0, n).astype(np.int64)
@@ -97,12 +97,12 @@ def indicator(name: str, profile: Profile, unlimited: tuple[F8, F8] | None = Non
     if name == "cp":
         whole = max(profile.critical_path_s, 1e-300)
         after = profile.after_s / whole
-        return LeastStage(1.0 - after - profile.longest_s / whole, 1.0 - after)
+        return MinStage(1.0 - after - profile.longest_s / whole, 1.0 - after)
     if name == "minstage":
-        return LeastStage(profile.begin, profile.end)
+        return MinStage(profile.begin, profile.end)
     if name == "minstage-inf":
         assert unlimited is not None
-        return LeastStage(*unlimited)
+        return MinStage(*unlimited)
     n_tasks = profile.shape.n_tasks.astype(np.float64)
     weights = {
         "totalworkWithQ": profile.work_s + profile.queued_s,

@@ -1,14 +1,14 @@
 """The job simulator and C(p, a) (§4.1): resampled copies of a job, run by `sim.simulate` itself.
 
 All copies of a job are one workload, one after the other on a pool of as many slots as the job has
-tokens, each submitted when the one before must long be done: so each is alone, as on tokens of its
-own, and the kernel runs them at its full speed. The same copies serve every allocation.
+tokens. Each is submitted when the one before must have ended. So each copy runs alone, as on tokens
+of its own, and the kernel runs them at full speed. All allocations use the same copies.
 
-C(p, a) is the distribution of the time that is left at progress p with a tokens. A simulated run
-passes through every progress from 0 to 1. At each of the levels k / LEVELS it is noted how long the
-run still takes from the first instant there: the longest that is left at any of its instants before
-the next level. So a run counts once at each level, however long it stands still, and the runs are
-independent samples.
+C(p, a) is the distribution of the time left at progress p with a tokens. A simulated run passes
+through all progress from 0 to 1. For each of the levels k / LEVELS the time left from the first
+instant at that level is recorded, which is the longest time left at any instant before the next
+level. So a run counts once at each level, even if its progress stalls, and the runs are independent
+samples.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from sim.base.random import stream
 from sim.workload.schema import EDGE_KINDS
 
 LEVELS: Final = 200
-"""Levels of progress that are told apart."""
+"""Number of levels of progress."""
 
 
 @dataclass(frozen=True, eq=False)
 class Copies:
     """R resampled copies of a job of n tasks."""
 
-    profile: Profile  # what they are drawn from
-    duration_s: F8  # how long each task holds its token, failed attempts included, s
+    profile: Profile  # that they are drawn from
+    duration_s: F8  # time that each task holds its token, failed attempts included, s
     workload: sim.Workload  # the copies as jobs
 
     def run(self, tokens: int) -> tuple[F8, F8]:
-        """Run every copy with so many tokens; return when each task starts and finishes, s."""
+        """Run every copy with `tokens` tokens; return starts and finishes of tasks, s."""
         result = self._result(tokens)
         assert result.task_start is not None
-        return self._since(result, result.task_start), self._finish_s(result)
+        return self._elapsed_s(result, result.task_start), self._finish_s(result)
 
     def finish_s(self, tokens: int) -> F8:
-        """Run every copy with so many tokens; return when each task finishes, s."""
+        """Run every copy with `tokens` tokens; return finishes of tasks, s."""
         return self._finish_s(self._result(tokens))
 
     def _result(self, tokens: int) -> sim.Result:
@@ -54,20 +54,20 @@ class Copies:
 
     def _finish_s(self, result: sim.Result) -> F8:
         assert result.task_finish is not None
-        return self._since(result, result.task_finish)
+        return self._elapsed_s(result, result.task_finish)
 
-    def _since(self, result: sim.Result, at_s: F8) -> F8:
+    def _elapsed_s(self, result: sim.Result, time_s: F8) -> F8:
         """Return times since the submission of each copy, s."""
-        since = at_s.reshape(self.duration_s.shape) - result.job_submit[:, None]
-        return np.maximum(since, 0.0, out=since)
+        elapsed_s = time_s.reshape(self.duration_s.shape) - result.job_submit[:, None]
+        return np.maximum(elapsed_s, 0.0, out=elapsed_s)
 
 
 def resample(profile: Profile, n_copies: int) -> Copies:
     """Draw copies of a job from its profile.
 
-    Run time, initialisation and the number of failed attempts of each task are drawn apart, each
-    from what was recorded of its stage. A failed attempt takes its initialisation and a uniform
-    part of a run time, and the next starts at once with its token.
+    Run time, initialisation and the number of failed attempts of each task are drawn independently
+    from the records of its stage. A failed attempt takes its initialisation and a uniform part of a
+    run time, and the next attempt starts at once with its token.
     """
     rng = stream(0, "jockey", "copies", profile.digest)
     shape = profile.shape
@@ -85,11 +85,11 @@ def resample(profile: Profile, n_copies: int) -> Copies:
         for attempt in range(int(failed.max())):
             lost = drawn(profile.init_s) + rng.random(size) * drawn(profile.run_s)
             duration += np.where(failed > attempt, lost, 0.0)
-    return Copies(profile, duration, _one_after_the_other(profile, duration))
+    return Copies(profile, duration, _spaced_workload(profile, duration))
 
 
-def _one_after_the_other(profile: Profile, duration_s: F8) -> sim.Workload:
-    """Make a job of each row, far enough apart that none meets the next even with one token."""
+def _spaced_workload(profile: Profile, duration_s: F8) -> sim.Workload:
+    """Make a job of each row, spaced so that no two overlap, even with one token."""
     shape, n_copies = profile.shape, len(duration_s)
     n_stages = len(shape.n_tasks)
     apart_s = 1.0 + 1.001 * float(duration_s.sum(axis=1).max())
@@ -117,10 +117,10 @@ def _one_after_the_other(profile: Profile, duration_s: F8) -> sim.Workload:
 
 @dataclass(frozen=True, eq=False)
 class Remaining:
-    """What is left, by allocation, level of progress and run."""
+    """Time left by allocation, level of progress and run."""
 
     tokens: I4  # the simulated allocations, ascending
-    left_s: F8  # time that is left when a run first reaches a level, s; ascending over the R runs
+    left_s: F8  # time left when a run first reaches a level, s; ascending over the R runs
 
     @property
     def n_runs(self) -> int:
@@ -134,29 +134,33 @@ class Remaining:
         by a running minimum; between simulated allocations it is linear in 1/a, as in Amdahl's law.
         """
         simulated = np.minimum.accumulate(self.left_s[:, :, _rank(q, self.n_runs) - 1], axis=0)
-        return np.minimum.accumulate(maths.dot(self._between(max_tokens), simulated), axis=0).T
+        return np.minimum.accumulate(
+            maths.dot(self._interpolation_weights(max_tokens), simulated), axis=0
+        ).T
 
     def by_run(self, level: int) -> F8:
-        """Return what is left at a level, by simulated allocation and rank among the runs: (A, R).
+        """Return the time left at a level by simulated allocation and rank of the run: (A, R), s.
 
-        As `quantile` of every rank, s.
+        Equal to `quantile` at every rank.
         """
         return np.minimum.accumulate(self.left_s[:, level], axis=0)
 
-    def _between(self, max_tokens: int) -> F8:
+    def _interpolation_weights(self, max_tokens: int) -> F8:
         """Return the weight of each simulated allocation in 1 to `max_tokens`: (A', A)."""
         share = 1.0 / np.arange(1, max_tokens + 1)
-        at = 1.0 / self.tokens[::-1]  # ascending, as np.interp wants
-        return np.array([maths.interp(share, at, row[::-1]) for row in np.eye(len(self.tokens))]).T
+        simulated = 1.0 / self.tokens[::-1]  # ascending, as np.interp wants
+        return np.array(
+            [maths.interp(share, simulated, row[::-1]) for row in np.eye(len(self.tokens))]
+        ).T
 
 
-def level_of(progress: float) -> int:
-    """Return the level that a progress has reached."""
+def progress_level(progress: float) -> int:
+    """Return the level of a progress."""
     return int(min(max(progress, 0.0) * LEVELS + 1e-6, LEVELS))
 
 
-def remaining_of(copies: Copies, indicator: Indicator, tokens: I4) -> Remaining:
-    """Return C(p, a): run the copies with each allocation, and note what is left at each level."""
+def simulate_remaining(copies: Copies, indicator: Indicator, tokens: I4) -> Remaining:
+    """Return C(p, a): run the copies with each allocation, and record the time left by level."""
     levels = np.arange(LEVELS + 1) / LEVELS
     n_tasks = copies.profile.shape.n_tasks
     left = np.empty((len(tokens), LEVELS + 1, len(copies.duration_s)))
@@ -169,9 +173,9 @@ def remaining_of(copies: Copies, indicator: Indicator, tokens: I4) -> Remaining:
 
 
 def allocations(max_tokens: int, n: int) -> I4:
-    """Return `n` allocations from 1 to `max_tokens`, or all, closer together where they are few."""
-    for tried in range(n, 100 * n):
-        spaced = np.unique(np.rint(maths.geomspace(1, max_tokens, tried)).astype(np.int32))
+    """Return up to `n` allocations from 1 to `max_tokens`, geometrically spaced."""
+    for n_points in range(n, 100 * n):
+        spaced = np.unique(np.rint(maths.geomspace(1, max_tokens, n_points)).astype(np.int32))
         if len(spaced) >= min(n, max_tokens):
             break
     return spaced

@@ -1,4 +1,4 @@
-"""Jockey whose model is refreshed while the job runs: beyond the paper, which plans it (§5.6)."""
+"""Jockey with models that are refreshed while jobs run: planned in the paper (§5.6)."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from sim.base.arrays import F8, I4, offsets
 from sim.base.parameters import Count
 from sim.engine.plan import World
 
-LOOKS = 5
-"""Periods of which progress is compared before a model may be refreshed again."""
-NEAREST, FARTHEST = 0.25, 4.0
-"""A rest is never taken to go more than so many times as fast, or as slow, as in training."""
+MIN_PERIODS = 5
+"""Minimum number of periods of progress before a model may be refreshed again."""
+MIN_FACTOR, MAX_FACTOR = 0.25, 4.0
+"""Range of the factor on task durations relative to training, in a refreshed model."""
 
 
 @dataclass(eq=False)
-class Watch:
-    """What a job was predicted to do since its model was made, and what it did."""
+class PaceCheck:
+    """Comparison of a job's predicted and actual progress since its model was made."""
 
-    since_s: float  # when the model was made, s from the submission
-    pace_s: float  # time that the predicted job would have taken for what the job did since, s
-    left_s: F8  # what the model said was left at the last look, s
-    tokens: int  # how many tokens the job had from then on
-    factor: float = 1.0  # how many times as long as in training the model takes tasks to be
+    since_s: float  # time of the model, s from the submission
+    pace_s: float  # predicted time for the job's progress since then, s
+    left_s: F8  # predicted time left at the last check, s
+    tokens: int  # the job's tokens since the last check
+    factor: float = 1.0  # of task durations in the model, relative to training
 
 
 @register("jockey_online")
 @dataclass(frozen=True)
 class JockeyOnline(Jockey):
-    """Jockey that simulates anew what is left of a job whose progress is not as predicted.
+    """Jockey that simulates the rest of a job again once its progress differs from the prediction.
 
-    At every look the time that the model gives to what the job did since the last one, with the
-    tokens that it then held, adds to its pace. Once the time that went by differs from that by
-    more than `tolerance` of it, over five periods at least, what is left of the job is simulated
-    as a job of its own, from the present state of its stages, with tasks as many times as long.
+    Each period, the model's predicted time for the job's progress since the last period, with the
+    tokens that it had, is added up. Once the elapsed time differs from that sum by more than
+    `tolerance` of it, over at least five periods, the rest of the job is simulated as a job of its
+    own, from the present state of its stages, with task durations scaled accordingly.
 
-    Ferguson et al. (EuroSys 2012, §5.6) name this as what to do where predictions err much.
+    Ferguson et al. (EuroSys 2012, §5.6) mention this as the solution for large prediction errors.
 
     Attributes
     ----------
     tolerance : float
-        How far the pace may be off, as a fraction of it.
+        Tolerated relative difference between elapsed and predicted time.
     refresh_runs : int
-        How many simulated runs of each allocation a refreshed model is made of.
+        Number of simulated runs for each allocation of a refreshed model.
     """
 
     tolerance: float = 0.2
@@ -63,83 +63,83 @@ class JockeyOnline(Jockey):
         check_ranges(self, tolerance=(1e-9, np.inf))
 
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
-        """Refresh the models that are off, then go by the control law."""
+        """Refresh the models that are off, then apply the control law."""
         for job in due:
-            self._look(job, now, world)
+            self._check_pace(job, now, world)
         super().allocate(memory, due, now, world)
         for job in due:
             watch = job.notes
-            assert isinstance(watch, Watch)
+            assert isinstance(watch, PaceCheck)
             running = int(world.view["running"][job.row])
-            # spare tokens that it holds speed it up as well
+            # spare tokens speed the job up as well
             watch.tokens = min(max(whole_tokens(job.allocation), running, 1), self.max_tokens)
 
-    def _look(self, job: Job, now: float, world: World) -> None:
+    def _check_pace(self, job: Job, now: float, world: World) -> None:
         elapsed_s = now - job.submit_s
         left_s = job.model.left_s(job.done(world))
         watch = job.notes
-        if not isinstance(watch, Watch):
-            job.notes = Watch(elapsed_s, 0.0, left_s, 1)
+        if not isinstance(watch, PaceCheck):
+            job.notes = PaceCheck(elapsed_s, 0.0, left_s, 1)
             return
         watch.pace_s += float(watch.left_s[watch.tokens - 1] - left_s[watch.tokens - 1])
         watch.left_s = left_s
-        took_s = elapsed_s - watch.since_s
-        off = abs(took_s - watch.pace_s) > self.tolerance * max(watch.pace_s, 0.0)
-        if took_s >= LOOKS * self.period_s and off:
-            slower = took_s / max(watch.pace_s, took_s / FARTHEST)
-            factor = float(np.clip(watch.factor * slower, NEAREST, FARTHEST))
-            job.model = self._refreshed(job, world, factor)
+        elapsed_since_s = elapsed_s - watch.since_s
+        is_off = abs(elapsed_since_s - watch.pace_s) > self.tolerance * max(watch.pace_s, 0.0)
+        if elapsed_since_s >= MIN_PERIODS * self.period_s and is_off:
+            slower = elapsed_since_s / max(watch.pace_s, elapsed_since_s / MAX_FACTOR)
+            factor = float(np.clip(watch.factor * slower, MIN_FACTOR, MAX_FACTOR))
+            job.model = self._refresh_model(job, world, factor)
             left_s = job.model.left_s(job.done(world))
-            job.notes = Watch(elapsed_s, 0.0, left_s, watch.tokens, factor)
+            job.notes = PaceCheck(elapsed_s, 0.0, left_s, watch.tokens, factor)
 
-    def _refreshed(self, job: Job, world: World, factor: float) -> Rest:
+    def _refresh_model(self, job: Job, world: World, factor: float) -> RemainderModel:
         left = np.array(world.view["stage_left"][job.stage0 : job.stage1], dtype=np.int32)
-        profile, kept = rest_of(job.profile, left, np.full(len(left), factor))
+        profile, stages = remainder_profile(job.profile, left, np.full(len(left), factor))
         effort = Effort(self.refresh_runs, self.allocations)
-        given = (profile, self.indicator, self.quantile, self.max_tokens, effort)
-        model = simulated_model(*given, keep=False)  # of this run alone
-        return Rest(model, kept, left[kept] / job.n_tasks[kept])
+        args = (profile, self.indicator, self.quantile, self.max_tokens, effort)
+        model = simulated_model(*args, keep=False)  # of this run alone
+        return RemainderModel(model, stages, left[stages] / job.n_tasks[stages])
 
 
-def rest_of(profile: Profile, left: I4, factor: F8) -> tuple[Profile, I4]:
-    """Return the profile of what is left, and the stages it is made of.
+def remainder_profile(profile: Profile, left: I4, factor: F8) -> tuple[Profile, I4]:
+    """Return the profile of the rest of a job, and its stages.
 
-    Stages that are done are left out, with the edges from them. Of two stages joined one to one
-    task i of what is left of the one goes with task i of what is left of the other.
+    Finished stages are left out, with the edges from them. Over a one-to-one edge task i of the
+    rest of the parent goes with task i of the rest of the child.
     """
     shape = profile.shape
-    kept = np.flatnonzero(left > 0).astype(np.int32)
+    stages = np.flatnonzero(left > 0).astype(np.int32)
     new = np.full(len(left), -1, dtype=np.int32)
-    new[kept] = np.arange(len(kept), dtype=np.int32)
+    new[stages] = np.arange(len(stages), dtype=np.int32)
     edge = (new[shape.parent] >= 0) & (new[shape.child] >= 0)
-    rest = Shape(left[kept], new[shape.parent[edge]], new[shape.child[edge]], shape.kind[edge])
+    rest = Shape(left[stages], new[shape.parent[edge]], new[shape.child[edge]], shape.kind[edge])
     width = np.diff(profile.sample0)
     stage = np.repeat(np.arange(len(left)), width)
     sample = left[stage] > 0
     part = left / shape.n_tasks
-    made = dataclasses.replace(
+    remainder = dataclasses.replace(
         profile,
         shape=rest,
-        sample0=offsets(width[kept]),
+        sample0=offsets(width[stages]),
         run_s=(profile.run_s * factor[stage])[sample],
         init_s=(profile.init_s * factor[stage])[sample],
         n_failed=profile.n_failed[sample],
-        work_s=(profile.work_s * part * factor)[kept],
-        queued_s=(profile.queued_s * part * factor)[kept],
-        longest_s=(profile.longest_s * factor)[kept],
-        begin=profile.begin[kept],
-        end=profile.end[kept],
+        work_s=(profile.work_s * part * factor)[stages],
+        queued_s=(profile.queued_s * part * factor)[stages],
+        longest_s=(profile.longest_s * factor)[stages],
+        begin=profile.begin[stages],
+        end=profile.end[stages],
     )
-    return made, kept
+    return remainder, stages
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
-    """A model of what was left of a job, that answers for the whole job."""
+class RemainderModel:
+    """A model of the rest of a job, with the interface of a model of the whole job."""
 
     model: Model  # of the rest
-    kept: I4  # the stages of the rest, in the job
-    part: F8  # what fraction of each was left when the model was made
+    stages: I4  # the stages of the rest, in the job
+    part: F8  # fraction of each stage that was left when the model was made
 
     @property
     def shortest_s(self) -> float:
@@ -148,4 +148,4 @@ class Rest:
 
     def left_s(self, done: F8) -> F8:
         """See `policies.jockey.model.Model`."""
-        return self.model.left_s(1.0 - (1.0 - done[self.kept]) / self.part)
+        return self.model.left_s(1.0 - (1.0 - done[self.stages]) / self.part)

@@ -1,4 +1,4 @@
-"""Jockey, and what is left of it without adaptation or without the simulator (§4.3, §5.1)."""
+"""Jockey, and its baselines without adaptation or without the simulator (§4.3, §5.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from policies.base import Policy, check_ranges
 from policies.jockey import control, indicators
-from policies.jockey.control import Job, Running, profile_of_job, with_deadline
+from policies.jockey.control import Job, Running, deadline_rows, training_profile
 from policies.jockey.model import Amdahl, Effort, Model, predict_progress, simulated_model
 from policies.jockey.profile import Profile
 from policies.registry import register
@@ -26,46 +26,48 @@ from sim.workload.columns import Columns
 class Jockey(Policy):
     """Each job with a deadline gets the fewest tokens that are predicted to meet it.
 
-    Ferguson et al., *Jockey*, EuroSys 2012, §4: every period the job's progress is looked up in
-    the distributions C(p, a) of the time that is left, simulated from earlier runs of its template
-    (the workload's ``training``), and its guaranteed tokens (run limit) move towards the fewest of
-    greatest utility. Tasks beyond them, and jobs without a deadline, run on spare tokens, which
+    Ferguson et al., *Jockey*, EuroSys 2012, §4: every period the job's progress is looked up in the
+    distributions C(p, a) of the time left, simulated from earlier runs of its template (the
+    workload's ``training``). Its guaranteed tokens (run limit) then move towards the fewest with
+    the greatest utility. Tasks beyond them, and jobs without a deadline, run on spare tokens, which
     are shared max-min fairly between jobs.
 
     Attributes
     ----------
     max_tokens : int
-        The most that a job may be guaranteed.
+        Maximum number of guaranteed tokens of a job.
     period_s : float
-        Time between two looks at a job, s.
+        Time between two updates of a job's allocation, s.
     slack : float
-        S: what predictions are multiplied by.
+        S: factor on predicted times.
     hysteresis : float
-        α: how much of the way to the raw allocation is gone each period.
+        α: fraction of the step to the raw allocation that is taken each period.
     dead_zone_s : float
-        D: how much earlier than the deadline a job is to finish, and how far it must be behind
-        before it gets more, s.
+        D: margin before the deadline at which a job should finish, and delay behind schedule from
+        which on it gets more tokens, s.
     gate : bool
-        Whether it must be so far behind, as printed (§4.3): d - D treated as the deadline, and D
-        behind that. Without, the dead zone shifts the deadline and no more.
+        Raise an allocation only if the job is at least D behind a deadline of d - D, as printed
+        (§4.3). If false, the dead zone only shifts the deadline.
     quantile : float
-        Which quantile of C(p, a) counts; 1 for the worst case.
+        Quantile of C(p, a) that counts; 1 for the worst case.
     indicator : str
         The progress indicator (`policies.jockey.indicators`).
     waits : bool
-        Whether Q_s, of ``totalworkWithQ``, counts what tasks waited for tokens in training too, or,
-        as Table 3 has it, what goes before a task runs and no more.
+        Include the time that tasks waited for tokens in training in Q_s, of ``totalworkWithQ``. If
+        false, Q_s is initialisation alone, as in Table 3.
     utility : tuple of (float, float)
         Points (minutes after the deadline, utility), piecewise linear and never rising.
     runs, allocations : int
-        How many simulated runs of how many allocations C(p, a) is made of.
+        Number of simulated runs for each allocation, and number of simulated allocations, of
+        C(p, a).
     admission : {"all", "fitting"}
-        Whether every job with a deadline is accepted, or only one that fits beside those accepted
-        before (§1); one that does not runs on spare tokens.
+        Accept every job with a deadline, or only one that fits beside those accepted before (§1);
+        rejected jobs run on spare tokens.
     spare : bool
-        Whether jobs with a deadline run on spare tokens too, beyond those that are theirs.
+        Let jobs with a deadline use spare tokens beyond their own.
     infeasible : {"error", "run"}
-        What becomes of a job whose deadline is shorter than its critical path.
+        Treatment of a job whose deadline is shorter than its critical path: raise an error, or run
+        it.
     """
 
     max_tokens: Annotated[int, Between(1, 10**6)] = 100
@@ -85,8 +87,8 @@ class Jockey(Policy):
     infeasible: Literal["error", "run"] = "error"
 
     events = Event.JOB_ARRIVED | Event.TIMER
-    adapts: ClassVar[bool] = True  #: whether tokens change while a job runs
-    together: ClassVar[bool] = False  #: whether one job's coming or going concerns all
+    adapts: ClassVar[bool] = True  #: True if allocations change while a job runs
+    joint: ClassVar[bool] = False  #: True if an arrival or end updates all jobs
 
     def __post_init__(self) -> None:
         check_ranges(self, period_s=(1e-3, np.inf))
@@ -98,23 +100,23 @@ class Jockey(Policy):
         return control.Law(self.slack, self.hysteresis, self.dead_zone_s, self.gate)
 
     @cached_property
-    def worth(self) -> control.Utility:
+    def utility_curve(self) -> control.Utility:
         """Utility over lateness."""
         return control.utility(self.utility)
 
     def prepare(self, world: World, plan: Plan) -> Running:
         """Make the model of every job with a deadline."""
-        control.share_out(world, plan, self.spare)
-        may_be_late, jobs = self.infeasible == "run", {}
-        for row in with_deadline(world).tolist():
-            profile = profile_of_job(world.columns, row, self.waits)
-            jobs[row] = control.job_of(
-                world.columns, row, profile, self.model(profile), may_be_late
+        control.set_up_queues(world, plan, self.spare)
+        allow_late, jobs = self.infeasible == "run", {}
+        for row in deadline_rows(world).tolist():
+            profile = training_profile(world.columns, row, self.waits)
+            jobs[row] = control.make_job(
+                world.columns, row, profile, self.model(profile), allow_late
             )
         return Running(jobs)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Look at the jobs that arrive and at those whose period is over."""
+        """Update the allocations of jobs that arrive or whose period is over."""
         assert isinstance(memory, Running)
         for row in batch.rows(Event.JOB_ARRIVED).tolist():
             if row not in memory.jobs:
@@ -128,7 +130,7 @@ class Jockey(Policy):
         for row in ended:
             del memory.live[row]
         due = [job for job in memory.live.values() if job.tick_s <= batch.now]
-        if self.together and (due or ended):
+        if self.joint and (due or ended):
             due = list(memory.live.values())
         if due:
             self.allocate(memory, due, batch.now, world)
@@ -143,14 +145,18 @@ class Jockey(Policy):
             elapsed_s = now - job.submit_s
             deadline_s = job.deadline_at(elapsed_s)
             left_s = job.model.left_s(job.done(world))
-            raw = control.raw_allocation(self.law, self.worth, deadline_s, elapsed_s, left_s)
+            raw = control.raw_allocation(
+                self.law, self.utility_curve, deadline_s, elapsed_s, left_s
+            )
             job.raw = float(raw)
             if job.allocation == 0.0:
                 job.allocation = float(raw)
                 continue
-            held = job.allocation
-            behind = control.behind_s(self.law, self.worth, deadline_s, elapsed_s, left_s, held)
-            job.allocation = control.next_allocation(self.law, held, raw, behind)
+            previous = job.allocation
+            behind_s = control.behind_s(
+                self.law, self.utility_curve, deadline_s, elapsed_s, left_s, previous
+            )
+            job.allocation = control.next_allocation(self.law, previous, raw, behind_s)
 
     def raw_allocations(self, memory: Running) -> dict[int, float]:
         """Return the raw allocations of the jobs that run, by row."""
@@ -162,19 +168,19 @@ class Jockey(Policy):
 
     def model(self, profile: Profile) -> Model:
         """Return the model of a job."""
-        given = (profile, self.indicator, self.quantile, self.max_tokens, self._effort)
-        return simulated_model(*given)
+        args = (profile, self.indicator, self.quantile, self.max_tokens, self._effort)
+        return simulated_model(*args)
 
     def predicted_s(self, columns: Columns, row: int) -> F8:
-        """Return what a job is predicted to take with 1 to `max_tokens` tokens, s."""
-        profile = profile_of_job(columns, row, self.waits)
+        """Return the predicted duration of a job with 1 to `max_tokens` tokens, s."""
+        profile = training_profile(columns, row, self.waits)
         return self.model(profile).left_s(np.zeros(len(profile.shape.n_tasks)))
 
     def predict_progress(
         self, columns: Columns, row: int, done: F8, tokens: I8
     ) -> dict[str, tuple[F8, F8]]:
         """Return progress and time left of a job, s, by indicator (`model.predict_progress`)."""
-        profile = profile_of_job(columns, row, self.waits)
+        profile = training_profile(columns, row, self.waits)
         return predict_progress(profile, done, tokens, self.quantile, self.max_tokens, self._effort)
 
     def _accepted(self, memory: Running, row: int, now: float, world: World) -> bool:
@@ -183,23 +189,25 @@ class Jockey(Policy):
 
         def needed(job: Job, elapsed_s: float) -> int:
             left_s = job.model.left_s(job.done(world))
-            return control.need(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
+            return control.tokens_needed(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
 
         needs = [needed(job, now - job.submit_s) for job in memory.live.values()]
-        return control.fits(needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0]))
+        return control.is_admissible(
+            needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0])
+        )
 
 
 @register("jockey_static")
 @dataclass(frozen=True)
 class JockeyStatic(Jockey):
-    """Jockey without adaptation: tokens as at the start, to the end (EuroSys 2012, §5.1).
+    """Jockey without adaptation: the initial tokens until the end (EuroSys 2012, §5.1).
 
-    §5.2 gives it the slack of the others and no dead zone, which is there to dampen changes.
+    §5.2 gives it the slack of the others and no dead zone, which serves to dampen changes.
 
     Attributes
     ----------
     dead_zone_s : float
-        How much earlier than the deadline a job is to finish, s.
+        Margin before the deadline at which a job should finish, s.
     """
 
     dead_zone_s: Annotated[float, Between(0, 1e9)] = 0.0
@@ -210,7 +218,7 @@ class JockeyStatic(Jockey):
 @register("jockey_amdahl")
 @dataclass(frozen=True)
 class JockeyAmdahl(Jockey):
-    """Jockey without the simulator: what is left is S_t + P_t / a (EuroSys 2012, §4.1)."""
+    """Jockey without the simulator: the time left is S_t + P_t / a (EuroSys 2012, §4.1)."""
 
     def model(self, profile: Profile) -> Model:
         """Return the model of a job."""
@@ -220,16 +228,16 @@ class JockeyAmdahl(Jockey):
 @register("max_allocation")
 @dataclass(frozen=True)
 class MaxAllocation(Policy):
-    """Each job with a deadline is guaranteed as many tokens as it may have, from first to last.
+    """Each job with a deadline is guaranteed the maximum number of tokens from start to end.
 
     Max allocation of Jockey, EuroSys 2012, §5.1.
 
     Attributes
     ----------
     max_tokens : int
-        How many that is.
+        Guaranteed tokens of a job.
     spare : bool
-        Whether jobs with a deadline run on spare tokens too, beyond those that are theirs.
+        Let jobs with a deadline use spare tokens beyond their own.
     """
 
     max_tokens: Count = 100
@@ -237,5 +245,5 @@ class MaxAllocation(Policy):
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Set the run limits."""
-        control.share_out(world, plan, self.spare)
-        plan.set_jobs(with_deadline(world), run_limit=self.max_tokens)
+        control.set_up_queues(world, plan, self.spare)
+        plan.set_jobs(deadline_rows(world), run_limit=self.max_tokens)

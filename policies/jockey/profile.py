@@ -1,4 +1,8 @@
-"""What a job is made of (its algebra), and what earlier runs say of its stages (§4.1, §4.2)."""
+"""Job profiles (§4.1, §4.2): the DAG of a job, and statistics of its stages from earlier runs.
+
+Symbols of the paper: T_s is the execution time of all tasks of stage s, Q_s their queueing, l_s the
+longest task, L_s the longest path after the stage, t_s^b and t_s^e its relative begin and end.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ class Shape:
         return after
 
     def _depth(self) -> I4:
-        """Return how many stages the longest chain before each stage has, (S,)."""
+        """Return the number of stages in the longest chain before each stage, (S,)."""
         depth = np.zeros(len(self.n_tasks), dtype=np.int32)
         for _ in range(len(depth)):
             deeper = depth.copy()
@@ -51,7 +55,7 @@ class Shape:
         return depth
 
 
-def shape_of(columns: Columns, job: int) -> Shape:
+def job_shape(columns: Columns, job: int) -> Shape:
     """Return the shape of the job in row `job`."""
     g0, g1 = (int(g) for g in columns.job_stage0[job : job + 2])
     e0, e1 = int(columns.edge0[g0]), int(columns.edge0[g1])
@@ -71,10 +75,10 @@ class Records:
     run: I4  # the run, the stage's index within the job, the task's within the stage
     stage: I4
     task: I4
-    ready_s: F8  # when its inputs were there, and when it ran, s from the submission of the run
+    ready_s: F8  # ready, start and finish of the task, s from the submission of the run
     start_s: F8
     finish_s: F8
-    init_s: F8  # what of the time from start to finish was initialisation, s
+    init_s: F8  # initialisation, part of the time from start to finish, s
     n_failed: I4  # attempts that failed before
 
 
@@ -82,18 +86,18 @@ class Records:
 class Profile:
     """Statistics of a job of S stages; samples of all runs are pooled, by stage."""
 
-    shape: Shape  # the job that it is a profile of
+    shape: Shape  # the job's stages and edges
     sample0: I8  # samples of stage s are the entries ``sample0[s]`` to ``sample0[s+1]``
     # the distributions of run time, without initialisation, and of initialisation latency, s
     run_s: F8
     init_s: F8
     n_failed: I4  # the distribution of how many attempts of a task failed
-    # t_s and Q_s: the time that all tasks of the stage execute, and that they initialise (Table 3
-    # counts it as queueing, not as work), or wait with their inputs there too, s
+    # T_s and Q_s: execution time of all tasks of the stage, and their initialisation (which Table 3
+    # counts as queueing, not as work), optionally with the time that ready tasks waited, s
     work_s: F8
     queued_s: F8
-    longest_s: F8  # l_s: the time that the longest task of the stage executes, s
-    # t_s^b and t_s^e: when the stage starts and ends, as a fraction of the job's duration
+    longest_s: F8  # l_s: execution time of the stage's longest task, s
+    # t_s^b and t_s^e: start and end of the stage, as fractions of the job's duration
     begin: F8
     end: F8
 
@@ -109,13 +113,13 @@ class Profile:
 
     @property
     def token_s(self) -> F8:
-        """The time that the tasks of each stage hold their tokens, but for failures: (S,), s."""
-        held = np.add.reduceat(self.run_s + self.init_s, self.sample0[:-1])
-        return np.asarray(held / np.diff(self.sample0) * self.shape.n_tasks)
+        """Token seconds of the tasks of each stage, without failures: (S,)."""
+        total_s = np.add.reduceat(self.run_s + self.init_s, self.sample0[:-1])
+        return np.asarray(total_s / np.diff(self.sample0) * self.shape.n_tasks)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that is in it, hex."""
+        """SHA-256 of its content, hex."""
         sha = hashlib.sha256()
         shape = self.shape
         for array in (
@@ -128,15 +132,15 @@ class Profile:
         return sha.hexdigest()
 
 
-def profile_of(
+def build_profile(
     shape: Shape, records: Records, name: str = "the job", waits: bool = False
 ) -> Profile:
     """Build the profile of a job from one or more of its runs.
 
-    Q_s counts initialisation, and, with `waits`, what its tasks waited for tokens before.
+    Q_s counts initialisation and, with `waits`, the time that tasks waited for tokens before.
 
-    Totals are means per recorded task times the tasks that the job has now, so that a run with
-    some more or fewer tasks in a stage, or with lost records, serves as well.
+    Totals are means per recorded task times the job's present number of tasks, so that a run with
+    slightly more or fewer tasks in a stage, or with lost records, can be used.
     """
     n_stages = len(shape.n_tasks)
     _check(records, n_stages, name)
@@ -165,12 +169,12 @@ def profile_of(
 
 
 def _relative(stage: I4, run: I4, start: F8, finish: F8, n_stages: int) -> tuple[F8, F8]:
-    """Return the mean over runs of when each stage starts and ends, over the run's duration."""
-    runs, of_run = np.unique(run, return_inverse=True)
+    """Return mean starts and ends of stages over runs, as fractions of a run's duration."""
+    runs, run_index = np.unique(run, return_inverse=True)
     shape = (len(runs), n_stages)
     begin, end = np.full(shape, np.inf), np.full(shape, -np.inf)
-    np.minimum.at(begin, (of_run, stage), start)
-    np.maximum.at(end, (of_run, stage), finish)
+    np.minimum.at(begin, (run_index, stage), start)
+    np.maximum.at(end, (run_index, stage), finish)
     seen = np.isfinite(begin)
     whole = np.maximum(end.max(axis=1, keepdims=True), 1e-300)
     n = seen.sum(axis=0)
@@ -182,9 +186,9 @@ def _relative(stage: I4, run: I4, start: F8, finish: F8, n_stages: int) -> tuple
 
 def _check(records: Records, n_stages: int, name: str) -> None:
     if len(records.stage) and not 0 <= records.stage.min() <= records.stage.max() < n_stages:
-        bad = records.stage.max() if records.stage.max() >= n_stages else records.stage.min()
+        stage = records.stage.max() if records.stage.max() >= n_stages else records.stage.min()
         raise InputError(
-            f"a training record of {name} is of stage {bad}; the job has stages 0 to "
+            f"a training record of {name} is of stage {stage}; the job has stages 0 to "
             f"{n_stages - 1}: its plan has changed, so train on a run of the new one"
         )
     missing = np.flatnonzero(np.bincount(records.stage, minlength=n_stages) == 0)
@@ -196,10 +200,15 @@ def _check(records: Records, n_stages: int, name: str) -> None:
         )
     run = records.finish_s - records.start_s - records.init_s
     wait = records.start_s - records.ready_s
-    hair = 1e-6
-    sound = (run >= -hair) & (wait >= -hair) & (records.init_s >= 0) & (records.n_failed >= 0)
-    if not sound.all():
-        row = int(np.flatnonzero(~sound)[0])
+    tolerance_s = 1e-6
+    valid = (
+        (run >= -tolerance_s)
+        & (wait >= -tolerance_s)
+        & (records.init_s >= 0)
+        & (records.n_failed >= 0)
+    )
+    if not valid.all():
+        row = int(np.flatnonzero(~valid)[0])
         raise InputError(
             f"training record {row} of {name} is out of order: ready {records.ready_s[row]:g}, "
             f"start {records.start_s[row]:g}, finish {records.finish_s[row]:g}, initialisation "

@@ -150,7 +150,7 @@ class History:
     feature's group gives an estimate from its distribution (§4.3), and the estimate of the group
     with the least past error is used. The error is the sum of the absolute errors of the group's
     estimates on arrival over the sum of the true values. A group without past estimates has
-    infinite error. On a tie the feature that comes first in `sim.workload.history.NAMES` wins. Where
+    infinite error. On a tie the first feature of `sim.workload.history.NAMES` wins. Where
     no feature has a group, the distribution of all jobs is used. Before any job has ended, there is
     no estimate.
 

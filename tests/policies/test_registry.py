@@ -118,7 +118,7 @@ def test_a_module_that_is_not_there_is_an_error():
 
 
 @pytest.fixture
-def mine(tmp_path, monkeypatch):
+def user_modules(tmp_path, monkeypatch):
     """Write user modules that can be imported during the test."""
     texts = {
         "reg_nothing": "from policies import Policy\n\nclass Edf(Policy):\n    pass\n",
@@ -141,11 +141,11 @@ def mine(tmp_path, monkeypatch):
         policies.registry._ADDED.pop(name, None)
 
 
-def test_a_module_that_registers_nothing_is_told_how(mine):
+def test_a_module_that_registers_nothing_is_told_how(user_modules):
     with pytest.raises(sim.InputError) as caught:
         policies.build("oracles", module="reg_nothing")
     assert str(caught.value) == (
-        f"policy module 'reg_nothing' ({mine / 'reg_nothing.py'}) registers nothing: put "
+        f"policy module 'reg_nothing' ({user_modules / 'reg_nothing.py'}) registers nothing: put "
         "@policies.register('oracles') above its class Edf [nothing registered]"
     )
     # of a name that there is already, too: that policy is not what is meant
@@ -153,26 +153,26 @@ def test_a_module_that_registers_nothing_is_told_how(mine):
         policies.build("fifo", module="reg_nobody")
 
 
-def test_a_module_that_registers_another_name_says_which(mine):
-    said = r"no policy 'reg_efd'; did you mean 'reg_edf'\? it registers reg_edf"
-    with pytest.raises(sim.InputError, match=said):
+def test_a_module_that_registers_another_name_says_which(user_modules):
+    message = r"no policy 'reg_efd'; did you mean 'reg_edf'\? it registers reg_edf"
+    with pytest.raises(sim.InputError, match=message):
         policies.build("reg_efd", module="reg_other")
     assert policies.build("reg_edf", module="reg_through").name == "reg_edf"
     assert policies.build("fifo", module="reg_other").name == "fifo"
 
 
-def test_a_module_called_as_one_of_pythons_is_named_beside_it(mine):
+def test_a_module_called_as_one_of_pythons_is_named_beside_it(user_modules):
     with pytest.raises(sim.InputError) as caught:
         policies.build("random", module="random")
     assert str(caught.value) == (
         "policy module 'random' is that of Python's standard library, not "
-        f"{mine / 'random.py'}: give yours another name"
+        f"{user_modules / 'random.py'}: give yours another name"
     )
     with pytest.raises(sim.InputError, match="library, not one of your own"):
         policies.build("random", module="email.mime")
 
 
-def test_a_module_that_another_one_hides_is_named(mine):
+def test_a_module_that_another_one_hides_is_named(user_modules):
     with pytest.raises(sim.InputError, match=r"registers nothing.*pytest\.py has the same name"):
         policies.build("edf", module="pytest")
 

@@ -1,4 +1,4 @@
-"""The arbiter's pace and order of turns, the bound it is held against, and what it earns."""
+"""The arbiter's work meter and order of jobs, the bound on utility, and the utility it gains."""
 
 from itertools import permutations
 
@@ -10,38 +10,38 @@ import sim
 from policies.base import Policy
 from policies.jockey.arbiter import (
     PRIOR,
-    Left,
-    Pace,
+    RemainingWork,
+    WorkMeter,
     best_order,
-    finishes_s,
+    finish_times_s,
 )
 from policies.jockey.bound import utility_bound
-from policies.jockey.control import POINTS, profile_of_job, raw_allocation, utility
-from policies.jockey.profile import profile_of
+from policies.jockey.control import POINTS, raw_allocation, training_profile, utility
+from policies.jockey.profile import build_profile
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.worlds import training_of
 
-PROFILE = profile_of(TWO_STAGES, records(ONE_RUN))  # 8 and 2 token seconds, in 2 tasks and 1
+PROFILE = build_profile(TWO_STAGES, records(ONE_RUN))  # 8 and 2 token seconds, in 2 tasks and 1
 
 
 def test_as_in_training_at_first():
-    assert Pace(PROFILE, 3.0).factor(np.zeros(2)) == 1.0
+    assert WorkMeter(PROFILE, 3.0).factor(np.zeros(2)) == 1.0
 
 
 def test_token_seconds_are_counted_between_looks():
-    pace = Pace(PROFILE, 0.0)
-    pace.look(0.0, 2)
-    pace.look(4.0, 2)
-    pace.look(6.0, 0)
-    assert pace.held_s == 8.0 + 2.0
-    assert pace.factor(np.array([1.0, 0.0])) == pytest.approx((10 + 10 * PRIOR) / (8 + 10 * PRIOR))
+    meter = WorkMeter(PROFILE, 0.0)
+    meter.update(0.0, 2)
+    meter.update(4.0, 2)
+    meter.update(6.0, 0)
+    assert meter.token_s == 8.0 + 2.0
+    assert meter.factor(np.array([1.0, 0.0])) == pytest.approx((10 + 10 * PRIOR) / (8 + 10 * PRIOR))
 
 
 def test_half_a_task_is_done_of_those_that_run():
-    pace = Pace(PROFILE, 0.0, running=2)
-    pace.look(5.0, 2)
+    meter = WorkMeter(PROFILE, 0.0, running=2)
+    meter.update(5.0, 2)
     want = (10 - 2 * (10 / 3) / 2 + 10 * PRIOR) / (4 + 10 * PRIOR)
-    assert pace.factor(np.array([0.5, 0.0])) == pytest.approx(want)
+    assert meter.factor(np.array([0.5, 0.0])) == pytest.approx(want)
 
 
 U = utility(POINTS)
@@ -49,8 +49,10 @@ MIN = 60.0
 
 
 def left(late_min, work_min, least_min):
-    """What is left of jobs, in minutes."""
-    return Left(*(MIN * np.array(of, dtype=float) for of in (late_min, work_min, least_min)))
+    """Build remaining work from minutes."""
+    return RemainingWork(
+        *(MIN * np.array(minutes, dtype=float) for minutes in (late_min, work_min, least_min))
+    )
 
 
 def expected(late_s, left_s):
@@ -60,7 +62,7 @@ def expected(late_s, left_s):
 def test_ends_by_hand():
     """Of three tokens the first takes two at most, the next what it leaves."""
     jobs = left([0, 0, 0], [20, 30, 0], [10, 10, 0])
-    ends = finishes_s(jobs, np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]]), 3) / MIN
+    ends = finish_times_s(jobs, np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]]), 3) / MIN
     assert ends[0].tolist() == pytest.approx([10, 10 + 20 / 3, 0])
     assert ends[1].tolist() == ends[2].tolist() == pytest.approx([20, 10, 0])
 
@@ -70,14 +72,14 @@ def test_no_work_is_lost_or_made():
     for _ in range(20):
         jobs = left(np.zeros(5), rng.uniform(10, 90, 5), rng.uniform(1, 30, 5))
         orders = np.array([rng.permutation(5) for _ in range(4)])
-        ends = finishes_s(jobs, orders, 4)
+        ends = finish_times_s(jobs, orders, 4)
         assert (ends >= np.maximum(jobs.least_s, jobs.work_s / 4) - 1e-6).all()
         assert (ends.max(axis=1) >= jobs.work_s.sum() / 4 - 1e-6).all()
-        at_once = finishes_s(jobs, orders, 10**6)
+        at_once = finish_times_s(jobs, orders, 10**6)
         np.testing.assert_allclose(at_once, np.tile(jobs.least_s, (4, 1)))
 
 
-def test_what_nothing_saves_waits_where_the_others_gain_more():
+def test_a_late_job_waits_where_the_others_gain_more():
     """One token, three jobs of ten minutes due in 10, 20 and 30, and one due long ago."""
     jobs = left([60, -10, -20, -30], [60, 10, 10, 10], [10] * 4)
     assert best_order(jobs, [np.arange(4)], 1, expected).tolist() == [1, 2, 3, 0]
@@ -87,17 +89,17 @@ def test_what_nothing_saves_waits_where_the_others_gain_more():
 
 def test_the_order_found_is_about_the_best_of_all():
     rng = np.random.default_rng(2)
-    lost = []
+    losses = []
     for _ in range(10):
         work = rng.uniform(10, 200, 6)
         jobs = left(-rng.uniform(5, 60, 6), work, work / rng.uniform(1, 8, 6))
         every = np.array(list(permutations(range(6))))
-        values = expected(jobs.late_s, finishes_s(jobs, every, 8)).sum(axis=1)
-        found = best_order(jobs, [np.arange(6)], 8, expected)
-        value = expected(jobs.late_s, finishes_s(jobs, found[None], 8)).sum()
-        lost.append((values.max() - value) / (values.max() - values.mean()))
-    assert min(lost) >= -1e-9
-    assert np.mean(lost) < 0.05
+        values = expected(jobs.late_s, finish_times_s(jobs, every, 8)).sum(axis=1)
+        order = best_order(jobs, [np.arange(6)], 8, expected)
+        value = expected(jobs.late_s, finish_times_s(jobs, order[None], 8)).sum()
+        losses.append((values.max() - value) / (values.max() - values.mean()))
+    assert min(losses) >= -1e-9
+    assert np.mean(losses) < 0.05
 
 
 def test_the_bound_by_hand():
@@ -113,7 +115,7 @@ def test_the_bound_by_hand():
 
 
 class InOrder(Policy):
-    """The job of least key first."""
+    """The job with the lowest key first."""
 
     def prepare(self, world, plan):
         plan.set_jobs(key=self.keys)
@@ -132,9 +134,9 @@ def test_no_order_of_jobs_beats_the_bound():
         ]
         workload = sim.Workload.from_jobs(rows)
         c = workload.columns
-        given = (c.job_submit, c.job_deadline, c.job_work, c.stage_max_s, 4, U)
-        loose, bound = utility_bound(*given), utility_bound(*given, whole=True)
-        assert bound <= loose + 1e-6
+        args = (c.job_submit, c.job_deadline, c.job_work, c.stage_max_s, 4, U)
+        relaxed, bound = utility_bound(*args), utility_bound(*args, whole=True)
+        assert bound <= relaxed + 1e-6
         for keys in permutations(range(4)):
             policy = InOrder()
             object.__setattr__(policy, "keys", np.array(keys, float))
@@ -143,7 +145,7 @@ def test_no_order_of_jobs_beats_the_bound():
 
 
 def crowded(seed, over, n=20):
-    """Make jobs of three stages whose static needs add up to `over` times the cluster."""
+    """Make jobs of three stages that statically need `over` times the cluster's tokens."""
     rng = np.random.default_rng(seed)
 
     def stages(sizes, means, factor):
@@ -177,8 +179,8 @@ def crowded(seed, over, n=20):
     jockey = policies.build("jockey", runs=20)
     needs = []
     for row, deadline in enumerate(workload.columns.job_deadline.tolist()):
-        left = jockey.model(profile_of_job(workload.columns, row)).left_s(np.zeros(3))
-        needs.append(raw_allocation(jockey.law, jockey.worth, deadline, 0.0, left))
+        left = jockey.model(training_profile(workload.columns, row)).left_s(np.zeros(3))
+        needs.append(raw_allocation(jockey.law, jockey.utility_curve, deadline, 0.0, left))
     return workload, sim.Cluster.slots(int(sum(needs) / over))
 
 
@@ -204,15 +206,15 @@ def test_the_arbiter_earns_most_of_what_can_be_earned(over):
     assert earned["jockey_arbiter"] >= other + (0.5 if over > 2.2 else 0.8) * (bound - other)
 
 
-def test_where_what_is_needed_fits_each_gets_that():
+def test_needs_that_fit_are_the_allocations():
     workload, cluster = crowded(14, 0.5)
     result = sim.simulate(workload, cluster, policies.build("jockey_arbiter", runs=20))
     tokens = result.limits["tokens"].to_numpy()
     assert 0 < tokens.max() <= 100  # and never all
 
 
-@pytest.mark.parametrize(("first", "took_s"), [(True, 40.0), (False, 60.0)])
-def test_the_longest_path_of_a_job_goes_first(first, took_s):
+@pytest.mark.parametrize(("by_path", "finish_s"), [(True, 40.0), (False, 60.0)])
+def test_the_longest_path_of_a_job_goes_first(by_path, finish_s):
     """Two slots; what is behind `long` takes 30 s, and nothing is behind the wide stage."""
     stages = [
         {"name": "wide", "durations_s": [10.0] * 4},
@@ -223,20 +225,20 @@ def test_the_longest_path_of_a_job_goes_first(first, took_s):
     alone, cluster = sim.Workload.from_jobs([job]), sim.Cluster.slots(2)
     before = sim.simulate(alone, cluster, policies.build("fifo"), record="tasks")
     workload = alone.with_training(training_of(before, "a"))
-    policy = policies.build("jockey_arbiter", runs=2, max_tokens=2, longest_path_first=first)
-    assert sim.simulate(workload, cluster, policy).job_finish.tolist() == [took_s]
+    policy = policies.build("jockey_arbiter", runs=2, max_tokens=2, longest_path_first=by_path)
+    assert sim.simulate(workload, cluster, policy).job_finish.tolist() == [finish_s]
 
 
-def test_filled_greedily_the_tokens_add_up_and_what_is_wanted_most_comes_first():
+def test_greedy_allocations_use_about_all_tokens():
     workload, cluster = crowded(14, 1.6, n=6)
     policy = policies.build("jockey_arbiter", runs=20, fill="greedy")
     result = sim.simulate(workload, cluster, policy)
     limits = result.limits
     at_s, job, tokens = (limits[name].to_numpy() for name in ("time_s", "job", "tokens"))
-    held, most = np.zeros(6), []
-    for when in np.unique(at_s):
-        now = at_s == when
-        held[job[now]] = tokens[now]
-        most.append(held[result.job_finish > when].sum())
+    n_tokens, totals = np.zeros(6), []
+    for instant in np.unique(at_s):
+        now = at_s == instant
+        n_tokens[job[now]] = tokens[now]
+        totals.append(n_tokens[result.job_finish > instant].sum())
     total = int(cluster.total[0])
-    assert 0.9 * total < max(most) <= total
+    assert 0.9 * total < max(totals) <= total

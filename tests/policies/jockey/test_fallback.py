@@ -1,4 +1,4 @@
-"""A job that goes otherwise than predicted is left to fair sharing."""
+"""A job whose progress differs from the prediction is left to fair sharing."""
 
 import numpy as np
 import pytest
@@ -20,8 +20,8 @@ def run(name, workload, **params):
 
 def test_a_job_as_predicted_is_jockeys_and_another_has_no_tokens_from_then_on():
     usual, slow = world(1800.0, n_background=60), world(1800.0, factor=3.0, n_background=60)
-    _, kept = run("jockey_fallback", usual)
-    assert kept.min() > 0
+    _, usual_tokens = run("jockey_fallback", usual)
+    assert usual_tokens.min() > 0
     result, tokens = run("jockey_fallback", slow)
     first = int(np.argmin(tokens))
     assert first > 0

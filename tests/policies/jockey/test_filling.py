@@ -1,4 +1,4 @@
-"""Filling by hand, and against every way to share tokens out."""
+"""Greedy allocation by hand, and against all ways to split the tokens."""
 
 from itertools import product
 
@@ -8,7 +8,7 @@ from policies.jockey.filling import greedy_fill
 
 
 def test_by_hand():
-    """A step of 2 worth 1 a token comes before one of 4 worth 1/2, and what falls gets nothing."""
+    """A step of 2 at 1 a token comes before one of 4 at 1/2; falling utility gets no tokens."""
     tokens = [np.array([0, 2, 6]), np.array([0, 4]), np.array([0, 3])]
     worth = [np.array([0.0, 2.0, 2.4]), np.array([-1.0, 1.0]), np.array([0.0, -1.0])]
     assert greedy_fill(tokens, worth, 1).tolist() == [1, 0, 0]
@@ -25,10 +25,10 @@ def test_a_dent_is_bridged():
 
 def test_it_is_the_best_where_curves_are_concave():
     rng = np.random.default_rng(0)
-    at = np.arange(5)
+    tokens = np.arange(5)
     for _ in range(20):
         worth = [np.concatenate([[0.0], np.cumsum(-np.sort(-rng.random(4)))]) for _ in range(3)]
-        shared = greedy_fill([at] * 3, worth, 6)
-        every = [s for s in product(range(5), repeat=3) if sum(s) <= 6]
-        best = max(sum(of[n] for of, n in zip(worth, s, strict=True)) for s in every)
-        assert sum(of[n] for of, n in zip(worth, shared, strict=True)) >= best - 1e-12
+        shared = greedy_fill([tokens] * 3, worth, 6)
+        splits = [s for s in product(range(5), repeat=3) if sum(s) <= 6]
+        best = max(sum(values[n] for values, n in zip(worth, s, strict=True)) for s in splits)
+        assert sum(values[n] for values, n in zip(worth, shared, strict=True)) >= best - 1e-12

@@ -1,10 +1,10 @@
-"""Progress by hand, and when runs reach it against a loop over every task that ends."""
+"""Progress by hand, and times of levels against a loop over all ends of tasks."""
 
 import numpy as np
 import pytest
 
-from policies.jockey.indicators import NAMES, LeastStage, WeightedSum, indicator
-from policies.jockey.profile import profile_of
+from policies.jockey.indicators import NAMES, MinStage, WeightedSum, indicator
+from policies.jockey.profile import build_profile
 from sim.base.errors import InputError
 from tests.policies.jockey.test_job_simulator import profile
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
@@ -24,30 +24,32 @@ UNLIMITED = (np.array([0.0, 0.6]), np.array([0.7, 1.0]))
     ],
 )
 def test_progress_by_hand(name, half, mapped):
-    found = indicator(name, profile_of(TWO_STAGES, records(ONE_RUN), waits=True), UNLIMITED)
-    assert found.progress(np.array([0.5, 0.0])) == pytest.approx(half)
-    assert found.progress(np.array([1.0, 0.0])) == pytest.approx(mapped)
-    assert found.progress(np.array([1.0, 1.0])) == pytest.approx(1.0)
-    both = found.progress(np.array([[0.5, 0.0], [1.0, 0.0]]))
+    progress_indicator = indicator(
+        name, build_profile(TWO_STAGES, records(ONE_RUN), waits=True), UNLIMITED
+    )
+    assert progress_indicator.progress(np.array([0.5, 0.0])) == pytest.approx(half)
+    assert progress_indicator.progress(np.array([1.0, 0.0])) == pytest.approx(mapped)
+    assert progress_indicator.progress(np.array([1.0, 1.0])) == pytest.approx(1.0)
+    both = progress_indicator.progress(np.array([[0.5, 0.0], [1.0, 0.0]]))
     np.testing.assert_allclose(both, [half, mapped])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_levels_are_reached_when_a_loop_says_so(name):
+def test_times_of_levels_equal_a_loop(name):
     rng = np.random.default_rng(5)
     p = profile()
     low = np.sort(rng.uniform(0, 0.6, 3))
-    found = indicator(name, p, (low, low + rng.uniform(0.1, 0.4, 3)))
+    progress_indicator = indicator(name, p, (low, low + rng.uniform(0.1, 0.4, 3)))
     n_tasks = p.shape.n_tasks
     finish = rng.uniform(1, 100, (4, n_tasks.sum()))
     levels = np.concatenate([[0.0], np.sort(rng.uniform(0.001, 0.999, 30)), [1.0]])
-    got = found.reached(finish, n_tasks, levels)
+    got = progress_indicator.reached(finish, n_tasks, levels)
     stage = np.repeat(np.arange(3), n_tasks)
     for run in range(4):
         want = np.full(len(levels), np.nan)
         for time in [0.0, *np.sort(finish[run]).tolist()]:
             ended = np.bincount(stage[finish[run] <= time], minlength=3)
-            progress = found.progress(ended / n_tasks)
+            progress = progress_indicator.progress(ended / n_tasks)
             fresh = np.isnan(want) & (levels <= progress + 1e-9)
             want[fresh] = time
         np.testing.assert_array_equal(got[run], want)
@@ -57,16 +59,16 @@ def test_progress_never_falls_and_levels_come_in_order():
     p = profile()
     finish = np.random.default_rng(0).uniform(1, 9, (3, int(p.shape.n_tasks.sum())))
     for name in NAMES:
-        found = indicator(name, p, (np.zeros(3), np.ones(3)))
-        assert isinstance(found, WeightedSum | LeastStage)
-        times = found.reached(finish, p.shape.n_tasks, np.linspace(0, 1, 50))
+        progress_indicator = indicator(name, p, (np.zeros(3), np.ones(3)))
+        assert isinstance(progress_indicator, WeightedSum | MinStage)
+        times = progress_indicator.reached(finish, p.shape.n_tasks, np.linspace(0, 1, 50))
         assert (np.diff(times, axis=1) >= 0).all()
         np.testing.assert_array_equal(times[:, -1], finish.max(axis=1))
 
 
 def test_tasks_of_no_length_count_alike():
     rows = [(0, s, t, 0.0, 0.0, 0.0, 0.0, 0) for s, t in ((0, 0), (0, 1), (1, 0))]
-    p = profile_of(TWO_STAGES, records(rows))
+    p = build_profile(TWO_STAGES, records(rows))
     assert indicator("totalwork", p).progress(np.array([1.0, 0.0])) == pytest.approx(2 / 3)
 
 

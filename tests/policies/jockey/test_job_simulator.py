@@ -1,4 +1,4 @@
-"""The job simulator: copies as each alone; C(p, a) against every instant of every run."""
+"""The job simulator: copies equal runs alone; C(p, a) against every instant of every run."""
 
 import numpy as np
 import pytest
@@ -10,16 +10,16 @@ from policies.jockey.job_simulator import (
     LEVELS,
     Remaining,
     allocations,
-    level_of,
-    remaining_of,
+    progress_level,
     resample,
+    simulate_remaining,
 )
-from policies.jockey.profile import profile_of
+from policies.jockey.profile import build_profile
 from tests.policies.jockey.test_profile import records, shape
 
 
 class Limited(Policy):
-    """So many tasks of each job at once."""
+    """A run limit of `tokens` for each job."""
 
     def prepare(self, world, plan):
         plan.set_jobs(run_limit=self.tokens)
@@ -34,7 +34,7 @@ def profile(n_failed=0):
             rows.append((0, stage, task, 0.0, start, start + length, 1.0, n_failed * (task % 2)))
     s = shape([9, 9, 3], [(0, 1), (1, 2)])
     s.kind[0] = 1
-    return profile_of(s, records(rows))
+    return build_profile(s, records(rows))
 
 
 @pytest.mark.parametrize("tokens", [1, 3, 50])
@@ -44,8 +44,8 @@ def test_each_copy_is_alone_under_a_run_limit(tokens):
     alone = Limited()
     object.__setattr__(alone, "tokens", tokens)
     for copy in range(6):
-        one = copies.workload.take(np.array([copy]))
-        run = sim.simulate(one, sim.Cluster.slots(60), alone, record="tasks")
+        single = copies.workload.take(np.array([copy]))
+        run = sim.simulate(single, sim.Cluster.slots(60), alone, record="tasks")
         np.testing.assert_allclose(start[copy], run.task_start - run.job_submit[0], atol=1e-6)
         np.testing.assert_allclose(finish[copy], run.task_finish - run.job_submit[0], atol=1e-6)
     assert len(np.unique(finish.max(axis=1))) == 6
@@ -82,14 +82,14 @@ TOKENS = np.array([1, 2, 5, 9], "i4")
 
 
 @pytest.fixture(scope="module")
-def made():
+def simulated():
     copies = resample(profile(2), 25)
-    return copies, remaining_of(copies, indicator("totalworkWithQ", copies.profile), TOKENS)
+    return copies, simulate_remaining(copies, indicator("totalworkWithQ", copies.profile), TOKENS)
 
 
-def test_the_worst_case_is_the_longest_left_at_any_instant_of_any_run(made):
-    copies, remaining = made
-    found = indicator("totalworkWithQ", copies.profile)
+def test_the_worst_case_is_the_longest_left_at_any_instant_of_any_run(simulated):
+    copies, remaining = simulated
+    progress_indicator = indicator("totalworkWithQ", copies.profile)
     n_tasks = copies.profile.shape.n_tasks
     stage = np.repeat(np.arange(len(n_tasks)), n_tasks)
     for i, tokens in enumerate(TOKENS.tolist()):
@@ -98,14 +98,14 @@ def test_the_worst_case_is_the_longest_left_at_any_instant_of_any_run(made):
         for run in finish:
             for time in [0.0, *np.sort(run).tolist()]:
                 ended = np.bincount(stage[run <= time], minlength=len(n_tasks))
-                level = level_of(float(found.progress(ended / n_tasks)))
+                level = progress_level(float(progress_indicator.progress(ended / n_tasks)))
                 worst[level] = max(worst[level], run.max() - time)
         worst = np.maximum.accumulate(worst[::-1])[::-1]  # what is left at a later level counts
         np.testing.assert_allclose(remaining.left_s[i, :, -1], worst, atol=1e-6)
 
 
-def test_more_tokens_never_take_longer_and_progress_never_adds(made):
-    _, remaining = made
+def test_more_tokens_never_take_longer_and_progress_never_adds(simulated):
+    _, remaining = simulated
     for q in (0.1, 0.5, 1.0):
         table = remaining.quantile(q, 9)
         assert table.shape == (LEVELS + 1, 9)
@@ -130,8 +130,8 @@ def test_between_simulated_allocations_it_is_linear_in_the_inverse():
 def test_quantiles_are_order_statistics():
     left = np.tile(np.arange(1.0, 11.0), (1, LEVELS + 1, 1))
     remaining = Remaining(np.array([1], "i4"), left)
-    found = [remaining.quantile(q, 1)[0, 0] for q in (0.01, 0.1, 0.11, 0.5, 0.95, 1.0)]
-    assert found == [1.0, 1.0, 2.0, 5.0, 10.0, 10.0]
+    actual = [remaining.quantile(q, 1)[0, 0] for q in (0.01, 0.1, 0.11, 0.5, 0.95, 1.0)]
+    assert actual == [1.0, 1.0, 2.0, 5.0, 10.0, 10.0]
 
 
 def test_allocations_are_as_many_as_wanted():

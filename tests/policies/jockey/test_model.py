@@ -1,13 +1,13 @@
-"""What is left by Amdahl's law."""
+"""The time left by Amdahl's law."""
 
 import numpy as np
 
 from policies.jockey.model import amdahl_s, parallel_s, serial_s
-from policies.jockey.profile import profile_of
+from policies.jockey.profile import build_profile
 from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 
 # T = 6, 1.5; l = 4, 1.5; L = 1.5, 0: without what goes before tasks execute
-PROFILE = profile_of(TWO_STAGES, records(ONE_RUN))
+PROFILE = build_profile(TWO_STAGES, records(ONE_RUN))
 
 
 def test_at_the_start_the_critical_path_and_all_the_work():

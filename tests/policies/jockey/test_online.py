@@ -1,4 +1,4 @@
-"""What is left of a job as a job of its own, and Jockey that goes by it."""
+"""The rest of a job as a job of its own, and Jockey with refreshed models."""
 
 import dataclasses
 
@@ -7,8 +7,8 @@ import pytest
 
 import policies
 from policies.jockey.model import Amdahl, Effort, simulated_model
-from policies.jockey.online import JockeyOnline, Rest, rest_of
-from policies.jockey.profile import profile_of
+from policies.jockey.online import JockeyOnline, RemainderModel, remainder_profile
+from policies.jockey.profile import build_profile
 from sim.base.errors import InputError
 from tests.policies.jockey.test_job_simulator import profile
 from tests.policies.jockey.test_policy import latency, run
@@ -18,24 +18,24 @@ from tests.policies.jockey.worlds import world
 
 def test_the_rest_of_a_job_that_has_done_nothing_is_the_job():
     p = profile(1)
-    rest, kept = rest_of(p, p.shape.n_tasks, np.ones(3))
+    rest, stages = remainder_profile(p, p.shape.n_tasks, np.ones(3))
     assert rest.digest == p.digest
-    assert kept.tolist() == [0, 1, 2]
+    assert stages.tolist() == [0, 1, 2]
 
 
 def test_the_rest_by_hand():
     """Stages of 2 tasks and 1: T = 6, 1.5; Q = 5, 1.5; l = 4, 1.5."""
-    p = profile_of(TWO_STAGES, records(ONE_RUN), waits=True)
-    half, kept = rest_of(p, np.array([1, 1], "i4"), np.array([2.0, 1.0]))
-    assert kept.tolist() == [0, 1]
+    p = build_profile(TWO_STAGES, records(ONE_RUN), waits=True)
+    half, stages = remainder_profile(p, np.array([1, 1], "i4"), np.array([2.0, 1.0]))
+    assert stages.tolist() == [0, 1]
     assert half.shape.n_tasks.tolist() == [1, 1]
     assert half.work_s.tolist() == [6.0, 1.5]
     assert half.queued_s.tolist() == [5.0, 1.5]
     assert half.longest_s.tolist() == [8.0, 1.5]
     assert half.run_s.tolist() == [4.0, 8.0, 1.5]
     assert half.init_s.tolist() == [2.0, 2.0, 0.5]
-    last, kept = rest_of(p, np.array([0, 1], "i4"), np.ones(2))
-    assert kept.tolist() == [1]
+    last, stages = remainder_profile(p, np.array([0, 1], "i4"), np.ones(2))
+    assert stages.tolist() == [1]
     assert last.sample0.tolist() == [0, 1]
     assert last.n_failed.tolist() == [0]
     assert len(last.shape.parent) == 0
@@ -45,32 +45,34 @@ def test_the_rest_by_hand():
 def test_a_model_of_the_rest_answers_for_the_whole_job():
     p = profile()
     left = np.array([0, 3, 3], "i4")
-    rest, kept = rest_of(p, left, np.ones(3))
-    model = Rest(Amdahl(rest, 4), kept, left[kept] / p.shape.n_tasks[kept])
+    rest, stages = remainder_profile(p, left, np.ones(3))
+    model = RemainderModel(Amdahl(rest, 4), stages, left[stages] / p.shape.n_tasks[stages])
     whole = Amdahl(p, 4)
     for done in ([1.0, 6 / 9, 0.0], [1.0, 8 / 9, 0.0], [1.0, 1.0, 2 / 3], [1.0, 1.0, 1.0]):
-        one, two = model.left_s(np.array(done))[:2]
-        of_one, of_two = whole.left_s(np.array(done))[:2]
-        assert one - two == pytest.approx(of_one - of_two)  # half of the parallel work
+        with_1, with_2 = model.left_s(np.array(done))[:2]
+        whole_1, whole_2 = whole.left_s(np.array(done))[:2]
+        assert with_1 - with_2 == pytest.approx(whole_1 - whole_2)  # half of the parallel work
     assert (model.left_s(np.ones(3)) == 0).all()
 
 
 def test_a_rest_of_slower_tasks_takes_as_many_times_as_long():
     p = profile()
-    one = simulated_model(p, "totalworkWithQ", 1.0, 5, Effort(10, 4))
-    slow, kept = rest_of(p, p.shape.n_tasks, np.full(3, 3.0))
-    three = Rest(simulated_model(slow, "totalworkWithQ", 1.0, 5, Effort(200, 4)), kept, np.ones(3))
-    many = simulated_model(p, "totalworkWithQ", 1.0, 5, Effort(200, 4))
+    fast = simulated_model(p, "totalworkWithQ", 1.0, 5, Effort(10, 4))
+    slow, stages = remainder_profile(p, p.shape.n_tasks, np.full(3, 3.0))
+    slower = RemainderModel(
+        simulated_model(slow, "totalworkWithQ", 1.0, 5, Effort(200, 4)), stages, np.ones(3)
+    )
+    reference = simulated_model(p, "totalworkWithQ", 1.0, 5, Effort(200, 4))
     start = np.zeros(3)
-    np.testing.assert_allclose(three.left_s(start), 3 * many.left_s(start), rtol=0.1)
-    assert (one.left_s(start) < three.left_s(start)).all()
+    np.testing.assert_allclose(slower.left_s(start), 3 * reference.left_s(start), rtol=0.1)
+    assert (fast.left_s(start) < slower.left_s(start)).all()
 
 
 @pytest.fixture
 def refreshed(monkeypatch):
     factors = []
-    real = JockeyOnline._refreshed
-    monkeypatch.setattr(JockeyOnline, "_refreshed", lambda *a: factors.append(a[3]) or real(*a))
+    real = JockeyOnline._refresh_model
+    monkeypatch.setattr(JockeyOnline, "_refresh_model", lambda *a: factors.append(a[3]) or real(*a))
     return factors
 
 

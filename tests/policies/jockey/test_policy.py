@@ -1,4 +1,4 @@
-"""Jockey's policies on small worlds: deadlines met, tokens given, and what is refused."""
+"""Jockey's policies on small worlds: deadlines, tokens, and refused inputs."""
 
 import numpy as np
 import pyarrow.compute as pc
@@ -32,17 +32,17 @@ def run(name, workload, slots=60, **params):
 
 
 def tokens(result, job):
-    """What a job was guaranteed, each time that it was set."""
+    """Return the guaranteed tokens of a job over time."""
     return result.limits.filter(pc.field("job") == int(job))["tokens"].to_pylist()
 
 
 def used(result, at_s):
-    """How many tasks of jobs with a deadline run at an instant."""
+    """Count the running tasks of jobs with a deadline at an instant."""
     job = result.workload.columns.stage_job[
         np.repeat(np.arange(result.workload.n_stages), np.diff(result.workload.columns.stage_task0))
     ]
-    mine = np.isin(job, slo(result.workload))
-    return int(((result.task_start <= at_s) & (at_s < result.task_finish) & mine).sum())
+    has_deadline = np.isin(job, slo(result.workload))
+    return int(((result.task_start <= at_s) & (at_s < result.task_finish) & has_deadline).sum())
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -84,8 +84,8 @@ def test_without_adaptation_there_is_slack_and_no_dead_zone():
     assert first[2] == first[1] < first[0] == first[3]
 
 
-def test_progress_may_count_what_tasks_waited_in_training_or_not():
-    """Filters wait longest of all: with maps done less is done where that counts."""
+def test_progress_may_count_waiting_in_training_or_not():
+    """Filters wait longest: after the maps, progress is lower if waiting counts."""
     columns, done = world().columns, np.array([[1.0, 0.0, 0.0]])
     by_waits = [
         policies.build("jockey", waits=waits, runs=5).predict_progress(
@@ -93,8 +93,8 @@ def test_progress_may_count_what_tasks_waited_in_training_or_not():
         )
         for waits in (True, False)
     ]
-    waited, not_waited = (float(found["totalworkWithQ"][0][0]) for found in by_waits)
-    plain = [float(found["totalwork"][0][0]) for found in by_waits]
+    waited, not_waited = (float(predicted["totalworkWithQ"][0][0]) for predicted in by_waits)
+    plain = [float(predicted["totalwork"][0][0]) for predicted in by_waits]
     assert waited < 0.8 * not_waited
     assert plain[0] == plain[1]
 
@@ -125,24 +125,24 @@ def test_max_allocation_gives_all_and_no_more():
 def test_spare_tokens_may_be_left_to_others(name):
     workload = world(1800.0)
     result = run(name, workload, max_tokens=25, spare=False)
-    assert max(used(result, at) for at in result.task_start) == max(tokens(result, 0))
+    assert max(used(result, time_s) for time_s in result.task_start) == max(tokens(result, 0))
     beyond = run(name, workload, max_tokens=25)
     assert used(beyond, 110.0) == 60
     assert latency(beyond)[0] < latency(result)[0] <= 1800.0
 
 
-def test_what_is_wanted_is_said(monkeypatch):
-    said = []
+def test_raw_allocations_are_reported(monkeypatch):
+    raw_by_event = []
     real = Jockey.react
 
     def react(self, memory, batch, world, plan):
         real(self, memory, batch, world, plan)
-        said.append(self.raw_allocations(memory))
+        raw_by_event.append(self.raw_allocations(memory))
 
     monkeypatch.setattr(Jockey, "react", react)
     result = run("jockey", world(1800.0), spare=False)
-    assert said[0] == {0: tokens(result, 0)[0]}
-    assert all(0 <= raw <= 100 for each in said for raw in each.values())
+    assert raw_by_event[0] == {0: tokens(result, 0)[0]}
+    assert all(0 <= raw <= 100 for raw_by_job in raw_by_event for raw in raw_by_job.values())
 
 
 def test_without_deadlines_jobs_share_alike():
@@ -160,22 +160,22 @@ def test_without_deadlines_jobs_share_alike():
 def test_results_do_not_depend_on_what_was_simulated_before():
     workload = world(1500.0, n_background=20)
     once = run("jockey", workload)
-    again = run("jockey", workload)  # its model known by now
-    model._MADE.clear()
-    found = run("jockey", workload)
-    model._MADE.clear()
+    from_memory = run("jockey", workload)  # its model known by now
+    model._MODELS.clear()
+    from_disk = run("jockey", workload)
+    model._MODELS.clear()
     with disk_cache.disabled():
-        anew = run("jockey", workload)
-    for other in (again, found, anew):
+        uncached = run("jockey", workload)
+    for other in (from_memory, from_disk, uncached):
         np.testing.assert_array_equal(once.task_finish, other.task_finish)
 
 
 def test_models_are_made_once_and_the_oldest_go(monkeypatch, tmp_path):
-    made = []
-    monkeypatch.setattr(model, "_KEPT", 2)
-    monkeypatch.setattr(model, "_MADE", type(model._MADE)())
+    simulated = []
+    monkeypatch.setattr(model, "_MAX_MODELS", 2)
+    monkeypatch.setattr(model, "_MODELS", type(model._MODELS)())
     real = model.resample
-    monkeypatch.setattr(model, "resample", lambda p, n: made.append(p.digest) or real(p, n))
+    monkeypatch.setattr(model, "resample", lambda p, n: simulated.append(p.digest) or real(p, n))
     monkeypatch.setattr(disk_cache, "cache_dir", lambda: tmp_path)
 
     def run_all():
@@ -184,11 +184,11 @@ def test_models_are_made_once_and_the_oldest_go(monkeypatch, tmp_path):
 
     with disk_cache.disabled():
         run_all()
-    assert len(made) == 4  # of seed 0, 1, 2, and of 1 again
+    assert len(simulated) == 4  # of seed 0, 1, 2, and of 1 again
     for _ in range(2):
-        model._MADE.clear()
+        model._MODELS.clear()
         run_all()
-    assert len(made) == 4 + 3
+    assert len(simulated) == 4 + 3
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -240,9 +240,9 @@ def test_a_deadline_without_training_is_refused(name):
 def test_a_profile_that_lacks_a_stage_is_refused():
     records = trained()
     keep = records["stage"] != 2
-    some = {k: np.asarray(v)[keep] for k, v in records.items()}
+    partial = {k: np.asarray(v)[keep] for k, v in records.items()}
     with pytest.raises(InputError, match=r"lack 1 of its 3 stages \(2\)"):
-        run("jockey", world().with_training(some))
+        run("jockey", world().with_training(partial))
 
 
 def test_a_job_whose_every_task_failed_in_training_is_taken_to_fail_again():
@@ -273,19 +273,19 @@ def test_every_indicator_serves(indicator):
 
 
 def test_a_longer_period_looks_less_often(monkeypatch):
-    looks = []
+    times_s = []
     real = Jockey.allocate
-    monkeypatch.setattr(Jockey, "allocate", lambda *a: looks.append(a[3]) or real(*a))
+    monkeypatch.setattr(Jockey, "allocate", lambda *a: times_s.append(a[3]) or real(*a))
     run("jockey", world(1500.0), period_s=300.0)
-    assert looks[0] == 100.0
-    np.testing.assert_allclose(np.diff(looks), 300.0)
-    looks.clear()
+    assert times_s[0] == 100.0
+    np.testing.assert_allclose(np.diff(times_s), 300.0)
+    times_s.clear()
     run("jockey_static", world(1500.0))
-    assert looks == [100.0]
+    assert times_s == [100.0]
 
 
 def test_lowering_kills_nothing():
-    """A deadline is put off at 160 s: what runs then beyond the tokens goes on."""
+    """A deadline is postponed at 160 s: tasks beyond the tokens continue to run."""
     change = {"new_deadline_s": 6000.0, "new_deadline_at_s": 60.0}
     workload = world(900.0, n_background=60, **change)
     result = run("jockey", workload, hysteresis=1.0)
@@ -297,8 +297,8 @@ def test_lowering_kills_nothing():
 
 def test_a_guaranteed_task_takes_the_room_of_a_spare_one_at_once():
     """All slots are taken by long tasks of a job without a deadline when the other comes."""
-    other = {"submit_s": 0.0, "stages": [{"durations_s": [1e4] * 60}]}
-    mine = {
+    spare = {"submit_s": 0.0, "stages": [{"durations_s": [1e4] * 60}]}
+    guaranteed = {
         "submit_s": 100.0,
         "template": "a",
         "deadline_s": 1800.0,
@@ -313,7 +313,7 @@ def test_a_guaranteed_task_takes_the_room_of_a_spare_one_at_once():
         "start_s": [0.0] * 20,
         "finish_s": [60.0] * 20,
     }
-    workload = sim.Workload.from_jobs([other, mine]).with_training(records)
+    workload = sim.Workload.from_jobs([spare, guaranteed]).with_training(records)
     result = run("max_allocation", workload, max_tokens=10)
     assert latency(result)[0] == 120.0
     shared = run("fair", workload)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from policies.jockey.profile import Records, Shape, profile_of, shape_of
+from policies.jockey.profile import Records, Shape, build_profile, job_shape
 from sim.base.errors import InputError
 from tests.policies.jockey.worlds import world
 
@@ -31,7 +31,7 @@ ONE_RUN = [
 
 
 def test_one_run():
-    p = profile_of(TWO_STAGES, records(ONE_RUN), waits=True)
+    p = build_profile(TWO_STAGES, records(ONE_RUN), waits=True)
     assert p.sample0.tolist() == [0, 2, 3]
     assert p.run_s.tolist() == [2.0, 4.0, 1.5]
     assert p.init_s.tolist() == [1.0, 1.0, 0.5]
@@ -44,9 +44,11 @@ def test_one_run():
     assert p.end.tolist() == [0.7, 1.0]
 
 
-def test_what_is_queued_may_be_initialisation_alone():
+def test_queueing_may_be_initialisation_alone():
     """Table 3; the weights of totalworkWithQ follow."""
-    both, init = (profile_of(TWO_STAGES, records(ONE_RUN), waits=waits) for waits in (True, False))
+    both, init = (
+        build_profile(TWO_STAGES, records(ONE_RUN), waits=waits) for waits in (True, False)
+    )
     assert init.queued_s.sum() == pytest.approx(init.init_s.sum())
     assert (init.queued_s < both.queued_s).any()
     assert init.work_s.tolist() == both.work_s.tolist()
@@ -58,7 +60,7 @@ def test_two_runs_are_pooled_and_totals_are_of_the_tasks_there_are_now():
         (3, 0, 0, 0.0, 0.0, 6.0, 0.0, 1),
         (3, 1, 0, 6.0, 6.0, 20.0, 2.0, 0),
     ]
-    p = profile_of(shape([6, 2], [(0, 1)]), records(ONE_RUN + second), waits=True)
+    p = build_profile(shape([6, 2], [(0, 1)]), records(ONE_RUN + second), waits=True)
     assert p.run_s.tolist() == [2.0, 4.0, 6.0, 1.5, 12.0]
     assert p.work_s.tolist() == [12.0 * 6 / 3, 13.5 * 2 / 2]
     assert p.queued_s.tolist() == [5.0 * 6 / 3, 3.5 * 2 / 2]
@@ -68,10 +70,10 @@ def test_two_runs_are_pooled_and_totals_are_of_the_tasks_there_are_now():
 
 
 def test_the_order_of_the_records_does_not_matter():
-    turned = profile_of(TWO_STAGES, records(ONE_RUN[::-1]))
-    assert turned.digest == profile_of(TWO_STAGES, records(ONE_RUN)).digest
+    turned = build_profile(TWO_STAGES, records(ONE_RUN[::-1]))
+    assert turned.digest == build_profile(TWO_STAGES, records(ONE_RUN)).digest
     longer = [*ONE_RUN[:2], (0, 0, 1, 0.0, 2.0, 7.5, 1.0, 2)]
-    assert turned.digest != profile_of(TWO_STAGES, records(longer)).digest
+    assert turned.digest != build_profile(TWO_STAGES, records(longer)).digest
 
 
 def test_longest_paths_go_over_any_dag():
@@ -83,7 +85,7 @@ def test_longest_paths_go_over_any_dag():
 def test_the_shape_of_a_job_of_a_workload():
     w = world(n_background=2)
     job = int(np.flatnonzero(np.isfinite(w.columns.job_deadline))[0])
-    s = shape_of(w.columns, job)
+    s = job_shape(w.columns, job)
     assert s.n_tasks.tolist() == [120, 120, 12]
     edges = list(zip(s.parent.tolist(), s.child.tolist(), s.kind.tolist(), strict=True))
     assert edges == [(0, 1, 1), (1, 2, 0)]
@@ -92,12 +94,12 @@ def test_the_shape_of_a_job_of_a_workload():
 
 def test_a_profile_that_lacks_a_stage_is_an_error():
     with pytest.raises(InputError, match=r"sort lack 1 of its 2 stages \(1\)"):
-        profile_of(TWO_STAGES, records(ONE_RUN[1:]), "sort")
+        build_profile(TWO_STAGES, records(ONE_RUN[1:]), "sort")
 
 
 def test_records_of_another_plan_are_an_error():
     with pytest.raises(InputError, match="is of stage 1; the job has stages 0 to 0"):
-        profile_of(shape([3]), records(ONE_RUN))
+        build_profile(shape([3]), records(ONE_RUN))
 
 
 @pytest.mark.parametrize(
@@ -109,4 +111,4 @@ def test_times_out_of_order_are_an_error(column, value):
     wrong = getattr(good, column).copy()
     wrong[0] = value
     with pytest.raises(InputError, match="training record 0 of the job is out of order"):
-        profile_of(TWO_STAGES, dataclasses.replace(good, **{column: wrong}))
+        build_profile(TWO_STAGES, dataclasses.replace(good, **{column: wrong}))

@@ -25,7 +25,7 @@ def stages(rng: np.random.Generator, factor: float = 1.0) -> list[dict]:
 
 
 def training_of(result: sim.Result, template: str = "a", init: float = 0.1) -> dict:
-    """Return what is recorded of the jobs of a run, each as a run of the template."""
+    """Return training records of the jobs of a run, each as a run of the template."""
     c = result.workload.columns
     run = Run(result)
     submit = c.job_submit[run.task_job]
@@ -45,7 +45,7 @@ def training_of(result: sim.Result, template: str = "a", init: float = 0.1) -> d
 
 
 def trained(seed: int = 0, tokens: int = 20, **options) -> dict:
-    """Run one job alone with some tokens, and return what is recorded of it."""
+    """Run one job alone with `tokens` tokens; return its training records."""
     rng = np.random.default_rng([seed, 1])
     alone = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages(rng)}])
     result = sim.simulate(alone, sim.Cluster.slots(tokens), policies.build("fifo"), record="tasks")
@@ -60,7 +60,7 @@ def world(
     n_jobs: int = 1,
     **job,
 ) -> sim.Workload:
-    """Make jobs with a deadline, a training run of theirs, and jobs without beside them."""
+    """Make jobs with a deadline, their training run, and background jobs without a deadline."""
     rng = np.random.default_rng([seed, 2])
     rows = [
         {

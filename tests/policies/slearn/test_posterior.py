@@ -58,9 +58,9 @@ def test_chance_of_another_queue_is_that_of_draws(mean, sd0, sd1, m):
 def test_what_is_sure_is_in_its_queue():
     bounds = np.array([10.0, math.inf])
     assert chances_of_other_queue(Normal(9.0, 0.0), 2, 1.0, bounds).tolist() == [0.0] * 3
-    unsure, *asked = chances_of_other_queue(Normal(10.0, 4.0), 2, 0.0, bounds).tolist()
+    unsure, *sampled = chances_of_other_queue(Normal(10.0, 4.0), 2, 0.0, bounds).tolist()
     assert unsure > 0.4
-    assert asked == [0.0, 0.0]
+    assert sampled == [0.0, 0.0]
 
 
 def test_gain_by_hand():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sim
 from policies.base import Policy
-from policies.jockey.control import share_out
+from policies.jockey.control import set_up_queues
 from sim.engine.recording import FirstComeFirstServed
 from sim.evaluators import evaluate
 
@@ -13,7 +13,7 @@ class OneOfTheTwo(Policy):
     """The last job has tokens of its own, the others run on spare ones."""
 
     def prepare(self, world, plan):
-        share_out(world, plan, True)
+        set_up_queues(world, plan, True)
         plan.set_jobs(2, run_limit=1)
 
 
