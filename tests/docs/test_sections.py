@@ -17,7 +17,7 @@ SYSTEMS = ("alibaba", "dagps", "jockey", "slearn", "wing")
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_sections_name_what_is_there(system: str) -> None:
     text = (DOCS / f"{system}.md").read_text(encoding="utf-8")
-    table = text.partition("## Section by section\n")[2].partition("\n## ")[0]
+    table = text.partition("## Where its parts are\n")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| §")]
     assert len(rows) >= 10
     experiments = Options().names("experiment")
