@@ -1,1 +1,1 @@
-"""What everything stands on; knows nothing of scheduling."""
+"""Foundation of all other packages; independent of scheduling."""

@@ -1,4 +1,4 @@
-"""Types of arrays, by kind and bytes as NumPy spells them, and groups of rows by where each begins.
+"""Array types, named by kind and bytes as in NumPy, and helpers for offsets and permutations.
 
 ``F8`` is float64, of any shape.
 """
@@ -30,26 +30,26 @@ def frozen(array: A) -> A:
 
 
 def offsets(counts: NDArray[Any]) -> I8:
-    """Return where each group begins, and the end: (n+1,) int64 from (n,) counts."""
+    """Return the first row of each group, and the end: (n+1,) int64 from (n,) counts."""
     out = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=out[1:])
     return out
 
 
 def inverse(order: NDArray[Any]) -> I8:
-    """Return the place that each row has in an order of all rows, (n,) int64."""
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place
+    """Invert a permutation: return the position of each row in `order`, (n,) int64."""
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order))
+    return position
 
 
 def ranks(values: NDArray[Any]) -> I8:
-    """Return how many values come before each in ascending order, equal ones as they stand."""
+    """Rank values in ascending order from 0; equal values keep their order."""
     return inverse(np.argsort(values, kind="stable"))
 
 
 def ranges(begin: I8, end: I8) -> I8:
-    """Return the numbers begin[i], ..., end[i] - 1 for each i, one range after the other."""
+    """Concatenate the ranges begin[i], ..., end[i] - 1."""
     sizes = end - begin
     starts = np.cumsum(sizes) - sizes
     return np.repeat(begin - starts, sizes) + np.arange(sizes.sum())

@@ -1,4 +1,4 @@
-"""Telling millions of strings apart with less memory than a table of them: by sorting hashes."""
+"""Distinct strings among millions, by sorting hashes: less memory than a hash table of strings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHIFT = np.uint64(29)
 
 
 def number_by_appearance(strings: pa.StringArray) -> tuple[I4, I8]:
-    """Give distinct strings numbers, in the order in which they first appear."""
+    """Assign numbers to distinct strings by first appearance; return them and the first rows."""
     hashed = _hash64(strings)
     order = np.argsort(hashed, kind="stable")
     new = np.ones(len(order), dtype=bool)
@@ -24,7 +24,7 @@ def number_by_appearance(strings: pa.StringArray) -> tuple[I4, I8]:
     group[order] = np.cumsum(new, dtype=np.int32) - 1
     del order, new
     if len(first) < len(group) and not _all_equal(strings, first, group):
-        coded = strings.dictionary_encode()  # two strings have one hash
+        coded = strings.dictionary_encode()  # a hash collision
         code = coded.indices.to_numpy()
         return code, np.unique(code, return_index=True)[1]
     by_row = np.argsort(first, kind="stable")
@@ -34,17 +34,17 @@ def number_by_appearance(strings: pa.StringArray) -> tuple[I4, I8]:
 
 
 def first_repeat(strings: pa.StringArray) -> tuple[int, int] | None:
-    """Return the first row whose string an earlier row has, and that row; None if all differ."""
+    """Return the first row that repeats an earlier row's string, and that row; None if unique."""
     hashed = _hash64(strings)
     hashed.sort()
     if (hashed[1:] != hashed[:-1]).all():
         return None
     code, first = number_by_appearance(strings)
-    again = np.ones(len(code), dtype=bool)
-    again[first] = False
-    if not again.any():
+    repeats = np.ones(len(code), dtype=bool)
+    repeats[first] = False
+    if not repeats.any():
         return None
-    row = int(np.argmax(again))
+    row = int(np.argmax(repeats))
     return row, int(first[code[row]])
 
 
@@ -57,9 +57,9 @@ def _all_equal(strings: pa.StringArray, first: I8, group: I4) -> bool:
 
 def _hash64(strings: pa.StringArray) -> U8:
     _, ends, data = strings.buffers()
-    at = np.frombuffer(ends, np.int32)[strings.offset : strings.offset + len(strings) + 1]
+    bounds = np.frombuffer(ends, np.int32)[strings.offset : strings.offset + len(strings) + 1]
     text = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    begin, size = at[:-1], np.diff(at)
+    begin, size = bounds[:-1], np.diff(bounds)
     hashed = size.astype(np.uint64)
     row = np.flatnonzero(size > 0)
     step = 0

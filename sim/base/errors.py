@@ -1,4 +1,4 @@
-"""The exceptions of the simulator: few, and each tells the way out."""
+"""Exceptions of the simulator; every message names the way out."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sim.base.text import printable
 
 
 class SimError(Exception):
-    """Anything this project raises on purpose."""
+    """Base class of this project's exceptions."""
 
 
 class InputError(SimError, ValueError):
-    """A configuration, file or workload is wrong; nothing has been started.
+    """Invalid configuration, file or workload; nothing has been started.
 
     Parameters
     ----------
     message : str
-        Names the value, the valid range and the way out.
+        The value, the valid range and the way out.
     file : path-like, optional
-        The file the value came from.
+        File that holds the value.
     line : int, optional
-        Its line there, counted from 1.
+        Line in the file, counted from 1.
     rule : str, optional
-        The short name of the rule that was broken, as reports count it.
+        Short name of the broken rule, by which reports count errors.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class InputError(SimError, ValueError):
         self.rule = rule
 
     def __str__(self) -> str:
-        """Give ``file:line: message [rule]``, leaving out what is unknown; fit for a terminal."""
-        where = ""
+        """Format as ``file:line: message [rule]``, without unknown parts; safe for a terminal."""
+        position = ""
         if self.file is not None:
-            where = f"{self.file}:{self.line}: " if self.line is not None else f"{self.file}: "
+            position = f"{self.file}:{self.line}: " if self.line is not None else f"{self.file}: "
         elif self.line is not None:
-            where = f"line {self.line}: "
-        tail = f" [{self.rule}]" if self.rule else ""
-        return printable(f"{where}{self.message}{tail}")
+            position = f"line {self.line}: "
+        rule = f" [{self.rule}]" if self.rule else ""
+        return printable(f"{position}{self.message}{rule}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by value, keyword fields included (workers send errors to the driver)."""
@@ -58,20 +58,20 @@ class InputError(SimError, ValueError):
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
-    """Word the message for a `name` that is not among `known`, with the nearest that is."""
+    """Return the message for a `name` that is not among `known`, with the closest match."""
     names = list(known)
     valid = ", ".join(names) or "(none)"
     return f"unknown {kind} {name!r}; {did_you_mean(name, names)}valid: {valid}"
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return ``"did you mean 'x'? "`` for the nearest of `known`, "" if none is near."""
-    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}? " if near else ""
+    """Return ``"did you mean 'x'? "`` for the closest of `known`, "" if none is close."""
+    matches = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    return f"did you mean {matches[0]!r}? " if matches else ""
 
 
 def summary_line(error: BaseException) -> str:
-    """Return the first line of what an exception says, its type's name if it says nothing."""
+    """Return the first line of an exception's message, or its type's name if it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
@@ -82,12 +82,12 @@ def _rebuild_input_error(
 
 
 class PolicyError(SimError):
-    """A policy gave the kernel nonsense (a NaN key, an unknown queue, a negative limit)."""
+    """Invalid output of a policy (a NaN key, an unknown queue, a negative limit)."""
 
 
 class EvaluatorError(SimError):
-    """An evaluator returned what is no result."""
+    """Invalid result of an evaluator."""
 
 
 class DeadlockError(SimError):
-    """Jobs are left, nothing runs, and no event can ever come."""
+    """Deadlock: unfinished jobs, no running task, and no event to come."""

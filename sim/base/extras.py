@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from sim.base.errors import InputError
 
-MODULES_FOUND = ()  # packages of others alone, so that sim.base.sources knows
+MODULES_FOUND = ()  # imports only other packages by name (`sim.base.sources.meaning`)
 EXTRAS = {
     "sweep": ("hydra", "mlflow", "omegaconf", "optuna", "pandas", "ray", "rich"),
     "plots": ("matplotlib", "plotly"),
@@ -17,7 +17,7 @@ EXTRAS = {
 
 
 class MissingExtraError(InputError, ImportError):
-    """A package of an extra is not installed."""
+    """Missing package of an extra."""
 
 
 def require(extra: str) -> None:
@@ -46,7 +46,7 @@ def importing(extra: str) -> Iterator[None]:
 
 
 def _is_installed(package: str) -> bool:
-    """Tell whether a package is there; a folder of that name on the path is none."""
+    """Check that a package is installed; a plain folder of that name does not count."""
     spec = find_spec(package)
     return spec is not None and spec.origin is not None
 

@@ -1,4 +1,4 @@
-"""Writing files such that a kill at any moment leaves the old one or the new one."""
+"""Atomic file writes: a kill at any moment leaves the old file or the new one."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sim.base.interrupt import delete_on_interrupt
 _NUMBERS = itertools.count()
 _CHECKSUM = "sha256"
 _TEMPORARY = re.compile(r"\.tmp-(?P<machine>[0-9a-f]{16})-(?P<pid>\d+)-(?P<start>\d+)-\d+")
-OLD_S = 86_400.0
-"""From when on a half-written file is nobody's, by the clock of its own file system."""
+ABANDONED_S = 86_400.0
+"""Age at which a half-written file is abandoned, by the clock of its own file system."""
 
 
 @contextlib.contextmanager
 def temporary_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """Give a file in the same folder, of a name that no other process takes; it is gone after."""
+    """Open a temporary file in the same folder, of a unique name; delete it afterwards."""
     name = path.with_name(f".tmp-{process.current()}-{next(_NUMBERS)}")
     try:
         try:
@@ -34,7 +34,7 @@ def temporary_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         with file, delete_on_interrupt(str(name)):
             yield name, file
     except OSError as error:
-        # writing names no file; what else is written meanwhile names its own
+        # an error of writing names no file; other files written meanwhile name their own
         if error.errno is not None and error.filename in (None, str(name)):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
@@ -45,9 +45,9 @@ def temporary_file(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write to that replaces the one at `path` in one step, once it is whole.
+    """Open a file for writing that replaces the one at `path` in one step, once complete.
 
-    It has a temporary name in the same folder until then, and is gone if writing fails.
+    Until then it has a temporary name in the same folder; it is deleted if writing fails.
     """
     with temporary_file(path) as (name, file):
         yield file
@@ -69,7 +69,7 @@ def write_text(path: Path, content: str) -> None:
 def write_json(path: Path, content: Any) -> Any:
     """Replace a JSON file in one step; return the content as it will be read back.
 
-    The same content gives the same bytes, whatever the order of its keys.
+    The same content gives the same bytes in any order of its keys.
     """
     text = json_text(content)
     write_text(path, text)
@@ -77,17 +77,17 @@ def write_json(path: Path, content: Any) -> Any:
 
 
 def json_text(content: Any) -> str:
-    """Write a content as JSON: the same text whatever the order of its keys."""
+    """Serialize as JSON with sorted keys."""
     return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def write_checked_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Replace a JSON file by an object and its checksum, for `read_checked_json`."""
+    """Replace a JSON file in one step by an object with its checksum, for `read_checked_json`."""
     write_json(path, {**content, _CHECKSUM: _checksum(content)})
 
 
 def read_checked_json(path: Path) -> dict[str, Any] | None:
-    """Return the object that was written; None if the file is missing or now holds another."""
+    """Read an object of `write_checked_json`; None if the file is missing or damaged."""
     content = read_json(path)
     if not isinstance(content, dict) or content.pop(_CHECKSUM, None) != _checksum(content):
         return None
@@ -99,7 +99,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 
 def read_json(path: Path) -> Any | None:
-    """Content of a JSON file; None if it is missing or broken."""
+    """Read a JSON file; None if it is missing or invalid."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -107,21 +107,21 @@ def read_json(path: Path) -> Any | None:
 
 
 def delete_stale_temporaries(folder: Path) -> None:
-    """Delete what processes that are gone left half-written under `folder`.
+    """Delete the half-written files of ended processes under `folder`.
 
-    Those of this machine and namespace are looked for; of others nothing is known but the age of
-    what they left.
+    A process of this machine and namespace can be looked up; a file of any other process is judged
+    by its age.
     """
-    left = [*folder.rglob(".tmp-*")]
-    if not left:
+    temporaries = [*folder.rglob(".tmp-*")]
+    if not temporaries:
         return
     with temporary_file(folder / "now") as (name, _):
         now_s = name.stat().st_mtime
-    for path in left:
+    for path in temporaries:
         match = _TEMPORARY.fullmatch(path.name)
         with contextlib.suppress(OSError):
-            gone = match and process.has_ended(
+            ended = match and process.has_ended(
                 process.Process(match["machine"], int(match["pid"]), int(match["start"]))
             )
-            if gone or (gone is None and now_s - path.stat().st_mtime > OLD_S):
+            if ended or (ended is None and now_s - path.stat().st_mtime > ABANDONED_S):
                 path.unlink()

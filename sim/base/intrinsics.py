@@ -1,4 +1,4 @@
-"""What kernels can do beyond Python's arithmetic: look at a double's bits, take wide vectors."""
+"""Numba intrinsics of kernels: the bits of a double, and the widest vectors."""
 
 from __future__ import annotations
 
@@ -22,30 +22,31 @@ def _widely() -> None:
 
 
 bits_of: Any = _bits_of
-"""Returns the bits of a double as an int64."""
+"""Return the bits of a double as an int64."""
 float_of: Any = _float_of
-"""Returns the double of the bits of an int64."""
+"""Return the double with the bits of an int64."""
 widely: Any = _widely
-"""Lets the loops of the kernel that calls it take the widest vectors that there are."""
+"""Let the loops of the calling kernel use the widest vectors of the processor."""
 
 if JIT:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
 
-    def _cast(to: Any) -> Any:
+    def _bitcast(to: Any) -> Any:
         return lambda _, builder, __, args: builder.bitcast(args[0], to)
 
     def _compile_bits_of(context: Any, x: Any) -> Any:
-        return types.int64(types.float64), _cast(ir.IntType(64))
+        return types.int64(types.float64), _bitcast(ir.IntType(64))
 
     def _compile_float_of(context: Any, bits: Any) -> Any:
-        return types.float64(types.int64), _cast(ir.DoubleType())
+        return types.float64(types.int64), _bitcast(ir.DoubleType())
 
     def _compile_widely(context: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             attributes = builder.function.attributes
-            set.add(attributes, '"prefer-vector-width"="512"')  # its own `add` knows few
+            # its own `add` allows only a few attributes
+            set.add(attributes, '"prefer-vector-width"="512"')
             return context.get_dummy_value()
 
         return types.void(), generate

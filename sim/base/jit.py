@@ -1,8 +1,8 @@
-"""How kernels are compiled: the decorators, what makes one of its parts, and plain Python instead.
+"""JIT compilation of kernels: decorators, specialised variants, and a plain-Python mode.
 
-A kernel is written once, with all that any run may need. What a run has or does without is a
-`Feature`, and `specialised` binds it to True or False before the kernel is compiled: what is then
-behind an ``if`` that can't be true costs neither time to compile nor time to run.
+A kernel is written once, with everything that any run may need. An optional part of it is a
+`Feature`; `specialised` binds each feature to True or False before the kernel is compiled. Code
+behind an ``if`` that can't be true then costs no time to compile and no time to run.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """False when kernels run as plain Python (NUMBA_DISABLE_JIT=1)."""
 
 TESTED_NUMBA = ("0.68.",)
-"""Beginnings of the versions of numba whose inside `sim.base.part_library` is known to fit."""
+"""Prefixes of the numba versions whose internals `sim.base.part_library` is known to match."""
 
-_LOG = logging.getLogger("sim.compiling")  # on standard error, unless somebody configures it
+_LOG = logging.getLogger("sim.compiling")  # on standard error, unless configured otherwise
 
 os.environ["NUMBA_CACHE_DIR"] = str(cache_dir())
 if JIT:
@@ -44,31 +44,31 @@ if JIT:
 
     try:
         from sim.base import part_library
-    except (ImportError, AttributeError):  # a numba with another inside
+    except (ImportError, AttributeError):  # a numba with other internals
         part_library = None  # type: ignore[assignment]
 
-    # somebody may have imported numba before us
+    # numba may have been imported before this module
     numba.config.CACHE_DIR = str(cache_dir())  # type: ignore[attr-defined]
 
-    class _Saying(event.Listener):
-        """Says something when a kernel has to be compiled."""
+    class _CompileListener(event.Listener):
+        """Log a message when a kernel has to be compiled."""
 
         def __init__(self, text: str, cache: KernelCache) -> None:
             self._text = text
             self._cache = cache
 
         def on_start(self, event: Any) -> None:
-            """Say it once, unless it was said why."""
-            if self._text and not self._cache.found_damage:
+            """Log it once, unless the cache has already logged a damaged file."""
+            if self._text and not self._cache.was_damaged:
                 _LOG.warning(self._text)
             self._text = ""
 
         def on_end(self, event: Any) -> None:
-            """Say nothing."""
+            """Do nothing."""
 
 
 def jit(function: F) -> F:
-    """Compile `function` at its first call, without the GIL, and keep the result on disk.
+    """Compile `function` at its first call, without the GIL, and cache the result on disk.
 
     Signatures are lazy on purpose: explicit ones refuse the read-only arrays that Ray hands out.
     No fast-math: results are the same bits with and without the JIT.
@@ -77,18 +77,18 @@ def jit(function: F) -> F:
 
 
 def part(function: F) -> F:
-    """Compile `function` as a part of the kernels that call it: Python itself can't.
+    """Compile `function` as a part of the kernels that call it; Python can't call it.
 
-    Without an entry from Python, a file and machine code of its own it costs much less to compile
-    and to load (`sim.base.part_library`).
+    Without an entry point from Python, a cache file and machine code of its own it costs much less
+    to compile and to load (`sim.base.part_library`).
     """
     return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def inlined(function: F) -> F:
-    """Compile `function`, which is called from one place, as a `part` that LLVM may put there.
+    """Compile `function`, which has one call site, as a `part` that LLVM may inline there.
 
-    Numba, asked to do that itself, takes as long again as all of LLVM, for no faster kernel.
+    Numba's own inlining takes as long again as all of LLVM, for no faster kernel.
     """
     return part(function)
 
@@ -99,17 +99,18 @@ class Feature(str):
     __slots__ = ()
 
     def __bool__(self) -> bool:
-        """Raise TypeError: nobody has said."""
-        raise TypeError(f"whether there are {self} is known in a variant; see `specialised`")
+        """Raise TypeError: the feature is not bound."""
+        raise TypeError(f"{self} is True or False only in a variant; see `specialised`")
 
 
 @cache
 def specialised(kernel: F, features: frozenset[str]) -> F:
-    """Return the variant of a `jit` function that has `features`, and no others.
+    """Return the variant of a `jit` function with exactly these `features`.
 
-    It is a copy, and so is all that it calls: functions of the same code, whose modules' names
-    stand for the copies and, where they are features, for True or False. Each copy has a name of
-    its own: by it, and a number that another process may give to another variant's, numba links.
+    It is a copy, and so is every function that it calls: the same code with other globals, in which
+    the names of functions refer to the copies and the names of features to True or False. Each copy
+    has a name of its own: numba links by this name, and by a number that another process may give
+    to another variant.
     """
     modules: dict[str, dict[str, Any]] = {}
     copies: dict[str, Any] = {}
@@ -121,7 +122,7 @@ def specialised(kernel: F, features: frozenset[str]) -> F:
             return copies[key]
         names = modules.setdefault(function.__module__, dict(function.__globals__))
         bound = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-        bound.__qualname__ = _named(function, features)
+        bound.__qualname__ = _variant_name(function, features)
         bound.features = features  # type: ignore[attr-defined]
         copies[key] = copied = _compile(bound, **function.kernel_options)
         for name in function.__code__.co_names:
@@ -135,28 +136,28 @@ def specialised(kernel: F, features: frozenset[str]) -> F:
     return cast(F, copy(kernel))
 
 
-def compiled(function: F, *args: Any, saying: str = "") -> F:
-    """Return a `jit` function for arguments of the types of `args`, and of no others.
+def compiled(function: F, *args: Any, message: str = "") -> F:
+    """Return a `jit` function specialised for arguments of exactly the types of `args`.
 
     A call of it skips the look-up of its arguments' types, which takes longer than a short kernel.
-    Where it is not kept on disk it is compiled now, and `saying` is said before.
+    If it is not cached on disk, it is compiled now, after logging `message`.
     """
     if not JIT:
         return function
     types = tuple(numba.typeof(arg) for arg in args)
     kernel: Any = function
-    with event.install_listener("numba:compile", _Saying(saying, kernel._cache)):
+    with event.install_listener("numba:compile", _CompileListener(message, kernel._cache)):
         return cast(F, kernel.compile(types))
 
 
 def is_cached(kernel: Callable[..., Any], features: frozenset[str]) -> bool:
-    """Tell whether this machine keeps the variant of a kernel with `features`, undamaged."""
+    """Check that the variant of a kernel with `features` is cached on this machine, undamaged."""
     function = getattr(kernel, "py_func", kernel)
-    begin = file_stem(function.__module__, _named(function, features), features)
+    begin = file_stem(function.__module__, _variant_name(function, features), features)
     return not JIT or any(map(is_intact, module_folder(function.__module__).glob(f"{begin}.*.nbc")))
 
 
-def _named(function: Callable[..., Any], features: Iterable[str]) -> str:
+def _variant_name(function: Callable[..., Any], features: Iterable[str]) -> str:
     variant = hashlib.sha256("-".join(sorted(features)).encode()).hexdigest()[:8]
     return f"{function.__qualname__}_{variant}"
 
@@ -168,44 +169,44 @@ def _compile(function: F, **options: Any) -> F:
     if "no_cpython_wrapper" in options and _parts_are_linked():
         options = options | {"pipeline_class": part_library.PartCompiler}
     njit: Any = numba.njit
-    keeps = options.pop("cache", False)
+    is_cached = options.pop("cache", False)
     dispatcher = njit(nogil=True, error_model="numpy", boundscheck=CHECKED, **options)(function)
-    template_of = dispatcher.get_call_template
+    get_template = dispatcher.get_call_template
 
-    def widened(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
-        return template_of(tuple(_wide(arg) for arg in args), kws)
+    def get_widened_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        return get_template(tuple(_widen(arg) for arg in args), kws)
 
-    dispatcher.get_call_template = widened  # calls from other kernels
-    if keeps:
+    dispatcher.get_call_template = get_widened_template  # calls from other kernels
+    if is_cached:
         dispatcher._cache = KernelCache(function)
-        _compile_alone(dispatcher, function)
+        _lock_compilation(dispatcher, function)
     return cast(F, dispatcher)
 
 
 @cache
 def _parts_are_linked() -> bool:
-    """Tell whether parts can be compiled by `sim.base.part_library` with this numba.
+    """Check that `sim.base.part_library` can compile parts with the installed numba.
 
-    Versions that all tests passed with are believed; any other is tried, which takes 0.3 s.
+    Versions that passed all tests are trusted; any other is tried, which takes 0.3 s.
     """
     if part_library is None or os.environ.get("SIM_PLAIN_PARTS"):
         return False
     return numba.__version__.startswith(TESTED_NUMBA) or part_library.is_usable()
 
 
-def _compile_alone(dispatcher: Any, function: Callable[..., Any]) -> None:
-    """Let `dispatcher` compile nothing that another process is compiling: wait and load it."""
+def _lock_compilation(dispatcher: Any, function: Callable[..., Any]) -> None:
+    """Wait for another process that compiles the same kernel, and load its result."""
     compile_now = dispatcher.compile
     lock: Path = module_folder(function.__module__) / f"{function.__qualname__}.lock"
 
-    def compile_alone(sig: Any) -> Any:
+    def compile_locked(sig: Any) -> Any:
         with exclusive_lock(lock):
             return compile_now(sig)
 
-    dispatcher.compile = compile_alone
+    dispatcher.compile = compile_locked
 
 
-def _wide(arg: Any) -> Any:
-    """Return the type that kernels pass `arg` as: one compilation serves every integer."""
+def _widen(arg: Any) -> Any:
+    """Return the type by which kernels pass `arg`: one compilation serves every integer."""
     plain = numba.types.unliteral(arg)
     return numba.types.int64 if isinstance(plain, numba.types.Integer) else plain

@@ -1,14 +1,14 @@
-"""Where compiled kernels are kept, and what tells one version of a kernel from another.
+"""Cache folders of compiled kernels, versioned by digest, and checksums of their files.
 
 numba's own cache notices a change in the file of a function, but not in the files it calls into,
-and reuses what was compiled without bounds checks, or optimised less, when it should not. So what
-is kept of a kernel lies in a folder of its module, whose name carries a digest of what the module
-and all modules of the project that it imports mean (`sim.base.sources`), the versions of what
-compiles it, the bounds-check flag and the level of optimisation.
+and reuses code compiled without bounds checks, or with less optimisation, when it should not. So a
+compiled kernel lies in a folder of its module. The folder's name carries a digest of the meaning
+of the module and of all modules of the project that it imports (`sim.base.sources`), the versions
+of the compilers, the bounds-check flag and the level of optimisation.
 
-numba checks nothing of what it reads: a flipped bit gives other machine code. So each compiled
-kernel is one file that ends in its SHA-256. It is replaced in one step, so that content and
-checksum are never of two versions, as they could be in files beside each other.
+numba does not verify the files that it reads: a flipped bit gives other machine code. So each
+compiled kernel is one file that ends in its SHA-256. It is replaced in one step, so that content
+and checksum are never of two versions, as they could be in two files.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ except ImportError:  # not a POSIX system: two processes may compile the same, e
     fcntl = None  # type: ignore[assignment]
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
-"""Whether this process compiles kernels with bounds checks (NUMBA_BOUNDSCHECK=1)."""
+"""True if this process compiles kernels with bounds checks (NUMBA_BOUNDSCHECK=1)."""
 
 LEVEL = os.environ.get("NUMBA_OPT", "3")
-"""How much is optimised: 1 compiles a third sooner, to the same bits (NUMBA_OPT=1)."""
+"""Level of optimisation: 1 compiles in a third less time, to the same bits (NUMBA_OPT=1)."""
 
 _SHA = 32  # bytes
 
 
 @cache
 def cache_dir() -> Path:
-    """Folder of all compiled kernels of this user, who alone may look into it or write there.
+    """Return the folder of all compiled kernels of this user, private to the user.
 
-    NUMBA_CACHE_DIR, or one in XDG_CACHE_HOME, or in ``~/.cache``, or, where that can't be written
-    or is another user's, in the folder for temporary files. Give it to workers as NUMBA_CACHE_DIR.
+    It is NUMBA_CACHE_DIR, or a folder in XDG_CACHE_HOME or ``~/.cache``. If that can't be written
+    or belongs to another user, it lies in the folder for temporary files. Pass it to workers as
+    NUMBA_CACHE_DIR.
     """
-    given = os.environ.get("NUMBA_CACHE_DIR")
+    configured = os.environ.get("NUMBA_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     uid = os.getuid() if hasattr(os, "getuid") else 0
     for folder in (
-        Path(given) if given else home / "cluster-sweep",
+        Path(configured) if configured else home / "cluster-sweep",
         Path(tempfile.gettempdir()) / f"cluster-sweep-{uid}",
     ):
         if make_private(folder):
@@ -59,17 +60,17 @@ def cache_dir() -> Path:
 
 
 def make_private(folder: Path) -> bool:
-    """Make a folder that is this user's alone; return whether it now is.
+    """Create a folder that only this user can access; return False if that fails.
 
-    numba keeps pickles, which run what they hold when they are read: what anybody else could have
-    put there is not used.
+    numba stores pickles, and reading a pickle can run code: a file that another user could have
+    put there is never read.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if hasattr(os, "getuid"):
             if {folder.lstat().st_uid, folder.stat().st_uid} != {os.getuid()}:
-                said = f"{folder} is another user's: compiled kernels are not kept there"
-                print(said, file=sys.stderr)
+                message = f"{folder} belongs to another user: compiled kernels are not cached there"
+                print(message, file=sys.stderr)
                 return False
             if folder.stat().st_mode & 0o077:
                 folder.chmod(0o700)
@@ -79,21 +80,21 @@ def make_private(folder: Path) -> bool:
 
 
 def module_folder(module: str) -> Path:
-    """Folder in `cache_dir` of the compiled kernels of a module, as it is now."""
+    """Return the folder of a module's compiled kernels, at its present version."""
     return cache_dir() / f"{module.rpartition('.')[2]}-{digest(module)}"
 
 
 def file_stem(module: str, name: str, features: Iterable[str] = ()) -> str:
-    """Begin of the names of a kernel's files: module, function and features, for people."""
+    """Return the readable start of a kernel's file names: module, function and features."""
     variant = "-".join(sorted(features)).lower() or "plain"
     return f"{module.rpartition('.')[2]}.{name}-{variant}"
 
 
 @cache
 def digest(module: str) -> str:
-    """Digest of all that goes into the compiled kernels of a module."""
-    goes_in = (sources.digest(module), *_versions(), str(CHECKED), LEVEL, sys.version)
-    return hashlib.sha256("\0".join(goes_in).encode()).hexdigest()[:16]
+    """Digest everything that a module's compiled kernels depend on."""
+    inputs = (sources.digest(module), *_versions(), str(CHECKED), LEVEL, sys.version)
+    return hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:16]
 
 
 @cache
@@ -102,23 +103,23 @@ def _versions() -> tuple[str, ...]:
 
 
 def write_checked(file: Path, content: bytes) -> None:
-    """Replace a file in one step by `content` and its checksum, which readers of pickles skip."""
+    """Replace a file in one step by `content` and its checksum, which unpickling ignores."""
     files.write_bytes(file, content + _checksum(file, content))
 
 
 def verify(file: Path) -> None:
-    """Raise ValueError if a file holds anything else than what `write_checked` wrote.
+    """Raise ValueError if a file differs from what `write_checked` wrote.
 
-    The checksum is also over the names of the file and its folder: the whole file of another
-    kernel or version is none of this one.
+    The checksum also covers the names of the file and its folder: an intact file of another kernel
+    or version is refused.
     """
-    whole = memoryview(file.read_bytes())
-    if whole[-_SHA:] != _checksum(file, whole[:-_SHA]):
-        raise ValueError(f"the checksum of its {len(whole):,} bytes is wrong")
+    content = memoryview(file.read_bytes())
+    if content[-_SHA:] != _checksum(file, content[:-_SHA]):
+        raise ValueError(f"the checksum of its {len(content):,} bytes is wrong")
 
 
 def is_intact(file: Path) -> bool:
-    """Tell whether a file is there and its checksum right."""
+    """Check that a file exists and its checksum is right."""
     try:
         verify(file)
     except (OSError, ValueError):
@@ -134,11 +135,11 @@ def _checksum(file: Path, content: bytes | memoryview) -> bytes:
 
 @contextmanager
 def exclusive_lock(path: Path) -> Iterator[None]:
-    """Wait until no other process is where this one is with the same `path`, a file to be made."""
+    """Hold the lock file `path` inside this context; wait for another process that holds it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a")
-    except OSError:  # a folder that can't be written is one that nobody compiles into
+    except OSError:  # nothing is compiled into a folder that can't be written
         yield
         return
     with file:

@@ -1,4 +1,4 @@
-"""Passwords and tokens never reach a log, a report, a provenance file or MLflow."""
+"""Masking of passwords and tokens before they reach a log, report, provenance file or MLflow."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _SHORT = 200
 
 _NAME = r"(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|credentials?)"
 _KEY = rf"(?<![A-Za-z])(?:[\w.-]*[._-])?{_NAME}"
-# A token may be a quantity (a share of a cluster): a number after it stays. What follows a comma
-# belongs to the value, unless it is another word: password=a,b,seed=0 has two passwords.
+# A token may be a quantity (a share of a cluster): a number after it stays. Text after a comma
+# belongs to the value, unless it is another key: the password of password=a,b,seed=0 is a,b.
 _VALUE = r"(?!(?<=token=)[\d.]+(?![^\s,&\"']))[^\s&;,\"']+(?:,[^\s&;,\"'=]++(?!=))*"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.MULTILINE)
@@ -50,10 +50,10 @@ _mask_short = lru_cache(maxsize=4096)(_mask)
 
 
 def mask_tree(tree: Any) -> Any:
-    """Do `mask` for every string in nested mappings and lists; the input is left as it is.
+    """Return a copy of nested mappings and lists with `mask` applied to every string.
 
-    What stands under a key that names a secret (``password``, ``tracking.token``) goes whole; a
-    number under ``token`` stays, as it is a quantity.
+    A value under a key that names a secret (``password``, ``tracking.token``) is replaced entirely;
+    a number under ``token`` stays, as it is a quantity.
     """
     if isinstance(tree, str):
         return mask(tree)
@@ -65,7 +65,7 @@ def mask_tree(tree: Any) -> Any:
 
 
 def mask_under(key: str, value: Any) -> Any:
-    """Do `mask_tree` for a value, or a list of them, that stands under a key."""
+    """Apply `mask_tree` to a value, or to a list of values, of a key."""
     if isinstance(value, list | tuple):
         return [mask_under(key, item) for item in value]
     return MASK if _is_secret(key, value) else mask_tree(value)

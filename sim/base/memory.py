@@ -1,4 +1,4 @@
-"""How much memory this process may still take, and whether that is enough for what is asked."""
+"""Available memory, and refusal of inputs that need more."""
 
 from __future__ import annotations
 
@@ -13,58 +13,57 @@ _MEMINFO = Path("/proc/meminfo")
 _STATM = Path("/proc/self/statm")
 _CGROUP = Path("/sys/fs/cgroup")
 NEGLIGIBLE_BYTES = 1e8
-"""So few bytes are always there, and nothing is asked."""
+"""Up to this size no check is made: such an amount is always available."""
 _GB = 1e9
 COPIES = 4
-"""Of a table: as read, put in order, as columns, and where workers read it."""
+"""Copies of a table: as read, sorted, as columns, and in the memory that workers share."""
 
 
 def check_memory(n_bytes: float, subject: str, way_out: str) -> None:
-    """Refuse `what` if this machine has no `n_bytes` of memory to spare.
+    """Refuse `subject` if less than `n_bytes` of memory is available.
 
     Raises
     ------
     InputError
-        That names both numbers, and `way_out`.
+        With the needed and the available memory, and `way_out`.
     """
     if n_bytes <= NEGLIGIBLE_BYTES:
         return
-    there = available_bytes()
-    if n_bytes > there:
+    available = available_bytes()
+    if n_bytes > available:
         raise InputError(
             f"{subject} would take about {n_bytes / _GB:,.1f} GB of memory, and this machine has "
-            f"{there / _GB:,.1f} GB to spare; {way_out}",
+            f"{available / _GB:,.1f} GB to spare; {way_out}",
             rule="out of memory",
         )
 
 
 class MemoryGuard:
-    """Refuses a file while it is read, if it takes more memory than it may.
+    """Memory limit for reading a file: the memory free at the start over `copies`.
 
-    That is a part of what is free at the beginning: what was read is there some `copies` times
-    until it is simulated.
+    The content exists in up to `copies` copies before it is simulated.
     """
 
     def __init__(self, path: str | os.PathLike[str], copies: float = COPIES) -> None:
         self._path = path
         self._copies = copies
-        self._begun_bytes = _own_bytes()
+        self._start_bytes = _resident_bytes()
         self._free_bytes = available_bytes()
 
     def check(self, line: int | None = None) -> None:
-        """Refuse the file, at a line, if this process has grown too much since the beginning.
+        """Refuse the file, at a line, if this process has grown beyond the limit.
 
         Raises
         ------
         InputError
-            That names how much was taken, how much may be, and the way out.
+            With the memory used, the memory that was free, and the way out.
         """
-        taken = _own_bytes() - self._begun_bytes
-        if taken > max(NEGLIGIBLE_BYTES, self._free_bytes / self._copies):
+        used = _resident_bytes() - self._start_bytes
+        if used > max(NEGLIGIBLE_BYTES, self._free_bytes / self._copies):
             raise InputError(
-                f"what was read so far takes {taken / _GB:,.1f} GB of memory, and it is there "
-                f"{self._copies:g} times until it is simulated; {self._free_bytes / _GB:,.1f} GB "
-                "were free: take a part of it, or a larger machine",
+                f"the part read so far takes {used / _GB:,.1f} GB of memory, and a simulation "
+                f"needs {self._copies:g} copies of it; {self._free_bytes / _GB:,.1f} GB were free: "
+                "take a part of the file, or a larger machine",
                 file=self._path,
                 line=line,
                 rule="too large",
@@ -72,15 +71,15 @@ class MemoryGuard:
 
 
 def available_bytes() -> int:
-    """Return what the machine has left, or the container or process where that is less; bytes.
+    """Return the memory available to this process: of the machine, container or process limit.
 
-    Where none can be told (not Linux), all of the machine's memory counts.
+    On systems other than Linux this is all of the machine's memory.
     """
-    limits = (_left_of_container(), _left_of_process())
-    return min([_left_of_machine(), *(left for left in limits if left is not None)])
+    limits = (_container_bytes(), _process_bytes())
+    return min([_machine_bytes(), *(limit for limit in limits if limit is not None)])
 
 
-def _left_of_machine() -> int:
+def _machine_bytes() -> int:
     with contextlib.suppress(OSError):
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -88,8 +87,8 @@ def _left_of_machine() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _left_of_process() -> int | None:
-    """Return what is left below a limit on this process's addresses; None without one."""
+def _process_bytes() -> int | None:
+    """Return the space below this process's limit on addresses; None without a limit."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     pages = _pages()
     if limit == resource.RLIM_INFINITY or pages is None:
@@ -97,14 +96,14 @@ def _left_of_process() -> int | None:
     return max(0, limit - pages[0])
 
 
-def _own_bytes() -> int:
-    """Return how much memory this process has; 0 where that can't be told."""
+def _resident_bytes() -> int:
+    """Return the resident memory of this process; 0 if unknown."""
     pages = _pages()
     return 0 if pages is None else pages[1]
 
 
 def _pages() -> tuple[int, int] | None:
-    """Return this process's addresses and memory, in bytes."""
+    """Return this process's address space and resident memory, in bytes."""
     with contextlib.suppress(OSError, ValueError):
         addresses, resident, *_ = _STATM.read_text().split()
         size = os.sysconf("SC_PAGE_SIZE")
@@ -112,10 +111,10 @@ def _pages() -> tuple[int, int] | None:
     return None
 
 
-def _left_of_container() -> int | None:
-    """Return what is left below a limit of control groups (version 2); None without one."""
+def _container_bytes() -> int | None:
+    """Return the memory below a control group limit (version 2); None without a limit."""
     with contextlib.suppress(OSError, ValueError):
-        limit = int((_CGROUP / "memory.max").read_text())  # a word where there is none
+        limit = int((_CGROUP / "memory.max").read_text())  # "max" without a limit
         used = int((_CGROUP / "memory.current").read_text())
         stat = (_CGROUP / "memory.stat").read_text().split()
         cache = dict(zip(stat[::2], stat[1::2], strict=False))

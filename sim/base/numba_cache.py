@@ -1,7 +1,7 @@
-"""numba's cache of a compiled kernel, with a checksum of all that is read.
+"""Disk cache of a compiled kernel for numba, with a checksum of every file.
 
-numba's own has an index of signatures beside a file for each; either may be damaged, or of another
-time than the other. Here the name of a file says the signature, and there is no index.
+numba's own cache has an index of signatures beside a file for each signature; either may be
+damaged, or older than the other. Here the file's name identifies the signature: there is no index.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -24,12 +24,12 @@ _LOG = logging.getLogger("sim.compiling")
 
 
 class KernelCache(FunctionCache):
-    """Compiled code of a kernel: a file for each signature and kind of processor.
+    """Compiled code of a kernel: a file for each signature and processor type.
 
     Attributes
     ----------
-    found_damage : bool
-        Whether the file last asked for was damaged, which has been logged.
+    was_damaged : bool
+        True if the last file that was looked up was damaged, which has been logged.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -39,22 +39,22 @@ class KernelCache(FunctionCache):
         features: frozenset[str] = getattr(function, "features", frozenset())
         self._stem = file_stem(function.__module__, function.__qualname__, features)
         self._files = IndexDataCacheFile(self.cache_path, self._stem, None)  # without its index
-        self.found_damage = False
+        self.was_damaged = False
         self.enable()
 
     @property
     def cache_path(self) -> str:
-        """Return the folder."""
+        """Folder of the files."""
         return str(self._folder)
 
     def flush(self) -> None:
-        """Delete what was compiled of the kernel."""
+        """Delete the kernel's files."""
         for file in self._folder.glob(f"{self._stem}.*.nbc"):
             file.unlink(missing_ok=True)
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load a compiled kernel; None if there is none, or it was damaged and is now deleted."""
-        self.found_damage = False
+        """Load a compiled kernel; None if it is missing, or was damaged and is now deleted."""
+        self.was_damaged = False
         file = self._file(sig, target_context.codegen())
         try:
             verify(file)
@@ -62,20 +62,20 @@ class KernelCache(FunctionCache):
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
-            self.found_damage = True
+            self.was_damaged = True
             reason = getattr(error, "strerror", None) or error
             _LOG.warning(f"sim: {file} is damaged ({reason}): {_deleted(file)}; compiling it again")
             return None
         return CompileResult._rebuild(target_context, *reduced)
 
     def _save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, if it holds no address of this process and there is room."""
+        """Store a compiled kernel if the disk has room; skip one with an address of the process."""
         if data.library.has_dynamic_globals:
             return
         try:
             write_checked(self._file(sig, data.codegen), self._files._dump(data._reduce()))
         except OSError as error:
-            _log_not_kept(error.strerror)
+            _log_not_stored(error.strerror)
 
     def _file(self, sig: Any, codegen: Any) -> Path:
         key = repr(self._index_key(sig, codegen)).encode()
@@ -83,7 +83,7 @@ class KernelCache(FunctionCache):
 
 
 def _deleted(file: Path) -> str:
-    """Delete a file; return in words whether it could be."""
+    """Delete a file; return the outcome for the log."""
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
@@ -92,9 +92,9 @@ def _deleted(file: Path) -> str:
 
 
 @cache
-def _log_not_kept(reason: str) -> None:
-    """Log once why compiled kernels are not kept."""
+def _log_not_stored(reason: str) -> None:
+    """Log once that compiled kernels can't be cached."""
     _LOG.warning(
-        f"sim: compiled kernels can't be kept in {cache_dir()} ({reason}) and will be compiled "
+        f"sim: compiled kernels can't be cached in {cache_dir()} ({reason}) and will be compiled "
         "again next time: free space or allow writing there, or set NUMBA_CACHE_DIR"
     )

@@ -1,8 +1,8 @@
-"""What a parameter may be, said where it is declared, and checked in one place.
+"""Validation of parameters by their annotations.
 
-A parameter says its type and range in its annotation: ``load: Positive``, ``chance: Share``,
-``queues: Annotated[int, Between(1, 1000)]``, ``mode: Literal["drop", "compress"]``. `check` holds
-a value to an annotation; `checked` holds every call of a function to its own.
+An annotation declares type and range: ``load: Positive``, ``chance: Share``,
+``queues: Annotated[int, Between(1, 1000)]``, ``mode: Literal["drop", "compress"]``. `check`
+validates a value; `checked` validates the arguments of every call of a function.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Between:
-    """The range of a number: from `low` to `high`, both of them valid; `above` is not."""
+    """Range of a number: from `low` to `high`, both included; `above` excluded."""
 
     low: float = -math.inf
     high: float = math.inf
     above: float = -math.inf
 
     def holds(self, value: float) -> bool:
-        """Tell whether a number is finite and in the range."""
-        finite = abs(value) <= sys.float_info.max  # also of a whole number that no float holds
+        """Check that a number is finite and in the range."""
+        finite = abs(value) <= sys.float_info.max  # also for a whole number beyond float64
         return finite and self.low <= value <= self.high and value > self.above
 
     def __str__(self) -> str:
-        """Word it as it follows ``must be a number``."""
-        least = f"above {self.above:g}" if self.above > self.low else f"of at least {self.low:g}"
+        """Format for a message, after ``must be a number``."""
+        bound = f"above {self.above:g}" if self.above > self.low else f"of at least {self.low:g}"
         if self.high == math.inf:
-            return least
+            return bound
         if self.above > self.low:
-            return f"{least} and at most {self.high:g}"
+            return f"{bound} and at most {self.high:g}"
         low = self.low
         return f"of at most {self.high:g}" if low == -math.inf else f"from {low:g} to {self.high:g}"
 
@@ -57,21 +57,21 @@ Below1 = Annotated[float, Between(0, 1 - 2**-53)]
 
 
 def check(name: str, value: object, hint: Any) -> None:
-    """Refuse a value that is not of the type, or not in the range, that its annotation says.
+    """Refuse a value outside the type or range of its annotation.
 
     Parameters
     ----------
-    what : str
+    name : str
         The parameter, as the message begins: ``policy las: queues``.
     value : object
-        What was given for it; an int passes for a float, a bool for neither.
+        The value; an int is valid as a float, a bool is valid as neither.
     hint : type
         The annotation, resolved.
 
     Raises
     ------
     InputError
-        Naming the parameter, what it may be, and the value.
+        With the parameter, its valid values, and the value.
     """
     if not fits(value, hint):
         arms = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
@@ -80,7 +80,7 @@ def check(name: str, value: object, hint: Any) -> None:
 
 
 def coerce(value: Any, hint: Any) -> Any:
-    """Turn a value that fits its annotation into that type: ints into floats, lists into tuples."""
+    """Convert a valid value to the type of its annotation: ints to floats, lists to tuples."""
     hint = _bare(hint)
     if hint is float:
         return float(value)
@@ -96,35 +96,35 @@ def coerce(value: Any, hint: Any) -> Any:
 def type_hints(declared: Any) -> dict[str, Any]:
     """Return the resolved annotations of a class's fields or a function's parameters.
 
-    Those that name what only a type checker imports are left out: nobody gives them by name.
+    Annotations that only a type checker can resolve are left out: no option has such a type.
     """
     if inspect.isclass(declared):
         return get_type_hints(declared, include_extras=True)
     function = inspect.unwrap(declared)
-    found: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
     for name, hint in function.__annotations__.items():
-        alone = SimpleNamespace(__annotations__={name: hint})
+        holder = SimpleNamespace(__annotations__={name: hint})
         with contextlib.suppress(NameError):
-            found |= get_type_hints(alone, function.__globals__, include_extras=True)
-    return found
+            hints |= get_type_hints(holder, function.__globals__, include_extras=True)
+    return hints
 
 
 def checked(function: F) -> F:
-    """Hold every argument of each call of `function` to its annotation."""
+    """Validate every argument of each call of `function` by its annotation."""
     signature, hints = inspect.signature(function), type_hints(function)
 
     @functools.wraps(function)
-    def call(*args: Any, **given: Any) -> Any:
-        for name, value in signature.bind(*args, **given).arguments.items():
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
             if name in hints:
                 check(name, value, hints[name])
-        return function(*args, **given)
+        return function(*args, **kwargs)
 
     return call  # type: ignore[return-value]
 
 
 def describe_type(hint: Any) -> str:
-    """Word what a parameter may be: ``a whole number of at least 1``, ``'a' or 'b'``."""
+    """Describe a parameter's valid values: ``a whole number of at least 1``, ``'a' or 'b'``."""
     if hint in _NAMES:
         return _NAMES[hint]
     origin, inner = get_origin(hint), get_args(hint)
@@ -156,7 +156,7 @@ def _bare(hint: Any) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of the type, and in the range, that an annotation says."""
+    """Check a value against the type and range of an annotation."""
     if hint is Any:
         return True
     origin, inner = get_origin(hint), get_args(hint)

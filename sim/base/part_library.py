@@ -1,8 +1,8 @@
-"""Compiler of the parts of kernels: a part is optimised once, in the kernel that calls it.
+"""Compilation of kernel parts to LLVM code that is optimised once, in the kernel that calls them.
 
-Numba optimises each function that another one calls, with all that it calls, and makes machine code
-of it, which Python might call. Of a part, which Python can't call, neither is needed: what is
-linked into its caller is optimised there, and was again and again, once for each level of callers.
+Numba optimises each called function together with its callees, and generates machine code that
+Python could call. A part, which Python can't call, needs neither: it is linked into its caller and
+optimised there. Without this it would be optimised again at each level of callers.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -20,25 +20,25 @@ from numba.core.typed_passes import NativeLowering
 
 
 class _NoEnvironment:
-    """Stands for what would tell machine code where its Python globals are."""
+    """Stub for the object that tells machine code the address of its Python globals."""
 
     def set_env(self, name: str, env: object) -> None:
-        """Tell nobody."""
+        """Do nothing."""
 
 
 class _PartLibrary(JITCodeLibrary):
-    """The code of a part, linked with that of its own parts."""
+    """LLVM code of a part, linked with the code of its own parts."""
 
     @property
     def codegen(self) -> Any:
-        """Return what sets environments; there is no machine code that has one."""
+        """Stub that sets no environment: there is no machine code to have one."""
         return _NoEnvironment()
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the kernel."""
+        """Do nothing: the kernel is optimised as a whole."""
 
     def _finalize_final_module(self) -> None:
-        """Make no machine code."""
+        """Finalize without generating machine code."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
@@ -49,16 +49,16 @@ class _PartLowering(NativeLowering):
     _name = "part_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Lower a part into a library of its own kind."""
+        """Lower a part into a `_PartLibrary`."""
         state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         return bool(super().run_pass(state))
 
 
 class PartCompiler(CompilerBase):
-    """Compiles a part."""
+    """Compiler of parts."""
 
     def define_pipelines(self) -> list[Any]:
-        """Return numba's own pipeline, but for its lowering."""
+        """Return numba's default pipeline with another lowering pass."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(_PartLowering, NativeLowering)
         passes.passes = [p for p in passes.passes if p[0] is not NativeLowering]
@@ -68,15 +68,15 @@ class PartCompiler(CompilerBase):
 
 @cache
 def is_usable() -> bool:
-    """Tell whether numba's inside is still as this module expects; compile a small kernel to see.
+    """Test with a small kernel that numba's internals still match this module.
 
-    Numba promises nothing of its inside. Where a version has changed it, parts compile the usual
-    way: to the same results, in more time.
+    Numba gives no guarantee about its internals. If a version has changed them, parts compile the
+    usual way: to the same results, in more time.
     """
     try:
         options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         add_one: Any = numba.njit(pipeline_class=PartCompiler, **options)(lambda x: x + 1)
         kernel: Any = numba.njit(lambda x: add_one(add_one(x)))
         return bool(kernel(1) == 3)
-    except Exception:  # whatever a changed inside raises
+    except Exception:  # changed internals can raise anything
         return False

@@ -1,4 +1,4 @@
-"""Plug-ins found by name: a module of a package, each with a function of one name."""
+"""Plug-ins: modules of a package, found by name, with an entry function of a fixed name."""
 
 from __future__ import annotations
 
@@ -17,54 +17,55 @@ from typing import Any
 from sim.base.errors import InputError, unknown
 
 MODULES_FOUND = ()
-"""Packages whose modules are found here: none, as whoever has plug-ins says which ones."""
+"""Packages whose modules are imported by name here: none, as each user of `Plugins` declares its
+own."""
 
 
 @dataclass(frozen=True)
 class Plugins:
-    """The modules of a package that have a function `entry`: adding one is adding a file.
+    """Plug-ins of a package: its modules with a function `entry`; a new file is a new plug-in.
 
-    A module whose name begins with an underscore, and a package in it, are no plug-ins but what
-    they share; so are those in `helpers`.
+    A module whose name begins with an underscore, and a module in `helpers`, is shared code and not
+    a plug-in.
     """
 
-    kind: str  # what one of them is, for messages: trace, generator, evaluator
+    kind: str  # noun for messages: trace, generator, evaluator
     package: str
     entry: str
     helpers: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
-        """Names of all of them, sorted."""
+        """List the names of all plug-ins, sorted."""
         return [name for name in module_names(self.package) if name not in self.helpers]
 
     def module(self, name: str) -> ModuleType:
-        """Import the module of one.
+        """Import the module of a plug-in.
 
         Raises
         ------
         InputError
-            If there is none of that name, naming the nearest.
+            If the name is unknown; suggests the closest.
         """
         if name not in self.names():
             raise InputError(unknown(self.kind, name, self.names()), rule=f"unknown {self.kind}")
         return importlib.import_module(f"{self.package}.{name}")
 
     def function(self, name: str) -> Any:
-        """Return the function of one; raise as `module` does."""
+        """Return the entry function of a plug-in; raise as `module` does."""
         return getattr(self.module(name), self.entry)
 
 
 @cache
 def module_names(package: str) -> list[str]:
-    """Names of the modules of a package that no underscore hides, sorted."""
+    """List the names of a package's modules without a leading underscore, sorted."""
     path = importlib.import_module(package).__path__
     return sorted(m.name for m in pkgutil.iter_modules(path) if not m.name.startswith("_"))
 
 
 def options(function: Any, n_fixed: int = 0) -> dict[str, Any]:
-    """Return what may be chosen of a plug-in's function: parameters with their defaults.
+    """Return the options of a plug-in's function: its parameters with their defaults.
 
-    The first `n_given` are not chosen: whoever calls it gives them.
+    The first `n_fixed` parameters are no options: the caller passes them.
     """
     parameters = list(inspect.signature(function).parameters.values())[n_fixed:]
     return {parameter.name: parameter.default for parameter in parameters}
@@ -73,7 +74,7 @@ def options(function: Any, n_fixed: int = 0) -> dict[str, Any]:
 def check_names(
     kind: str, chosen: Iterable[str], known: Collection[str], rule: str | None = "unknown option"
 ) -> None:
-    """Refuse a name that is none of `known`, naming the nearest.
+    """Refuse a name that is not among `known`; suggest the closest.
 
     Raises
     ------
@@ -86,17 +87,17 @@ def check_names(
 
 
 def import_user_module(kind: str, module: str) -> ModuleType:
-    """Import a module of somebody's own.
+    """Import a user's module.
 
     Raises
     ------
     InputError
-        If it can't be found, or is called as one of Python's standard library, which is then the
-        one that is imported. What goes wrong inside it is raised as it is.
+        If it can't be found, or has the name of a module of Python's standard library, which would
+        be imported instead. An exception inside the module is raised unchanged.
     """
     if module.partition(".")[0] in sys.stdlib_module_names:
-        mine = [str(file) for file in module_files(module) if not _is_pythons(file)]
-        instead = f"not {mine[0]}" if mine else "not one of your own"
+        files = [str(file) for file in module_files(module) if not _is_in_stdlib(file)]
+        instead = f"not {files[0]}" if files else "not one of your own"
         raise InputError(
             f"{kind} module {module!r} is that of Python's standard library, {instead}: give yours "
             "another name"
@@ -112,27 +113,25 @@ def import_user_module(kind: str, module: str) -> ModuleType:
 
 
 def module_files(module: str) -> list[Path]:
-    """Return every file on the module search path that a module of this name may be."""
+    """List the files on the module search path that a module name could refer to."""
     parts = module.split(".")
-    found = []
+    candidates = []
     for folder in dict.fromkeys(sys.path):
-        whole = Path(folder or ".").joinpath(*parts)
-        found += [whole.with_name(f"{parts[-1]}.py"), whole / "__init__.py"]
-    return [file for file in dict.fromkeys(map(Path.absolute, found)) if file.is_file()]
+        path = Path(folder or ".").joinpath(*parts)
+        candidates += [path.with_name(f"{parts[-1]}.py"), path / "__init__.py"]
+    return [file for file in dict.fromkeys(map(Path.absolute, candidates)) if file.is_file()]
 
 
 def same_name_hint(module: ModuleType) -> str:
-    """Word that another file was meant, perhaps: one of the same name that comes later."""
-    mine = Path(module.__file__ or "").absolute()
-    others = [file for file in module_files(module.__name__) if not _same(file, mine)]
-    return f"; {others[0]} has the same name, and comes later on the search path" if others else ""
+    """Return a hint for a message if a later file on the search path has a module's name."""
+    imported = Path(module.__file__ or "").absolute().resolve()
+    shadowed = [file for file in module_files(module.__name__) if file.resolve() != imported]
+    if not shadowed:
+        return ""
+    return f"; {shadowed[0]} has the same name, and comes later on the search path"
 
 
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
-
-
-def _is_pythons(file: Path) -> bool:
+def _is_in_stdlib(file: Path) -> bool:
     folders = (sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
     return any(
         file.is_relative_to(folder) and not file.is_relative_to(Path(folder) / "site-packages")

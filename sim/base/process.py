@@ -1,4 +1,4 @@
-"""Which process this is, told apart from every other on any machine."""
+"""Process identity, unique across machines, reboots and reused process numbers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class Process(NamedTuple):
-    """A process; numbers of processes mean something only to those of its machine and namespace."""
+    """A process; its number is meaningful only within its machine and namespace."""
 
     machine: str  # digest of the machine's id, its boot's and the namespace of process numbers
     pid: int
-    start: int  # when it began, in the kernel's ticks since the boot; a number is used again
+    start: int  # start in the kernel's ticks since the boot, as process numbers are reused
 
     def __str__(self) -> str:
         return f"{self.machine}-{self.pid}-{self.start}"
@@ -22,16 +22,16 @@ class Process(NamedTuple):
 
 def current() -> Process:
     """Return this process; another one after a fork."""
-    return _of(os.getpid())
+    return _process(os.getpid())
 
 
 @lru_cache(maxsize=1)
-def _of(pid: int) -> Process:
+def _process(pid: int) -> Process:
     return Process(_machine(), pid, _start(pid) or 0)
 
 
 def has_ended(process: Process) -> bool | None:
-    """Tell whether a process has ended; None where this one can't see it."""
+    """Check that a process has ended; None if it is not visible from here."""
     if process.machine != _machine():
         return None
     return _start(process.pid) != process.start
@@ -53,7 +53,7 @@ def _machine() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """Return when a process began; 0 where that can't be known but it is there, None if gone."""
+    """Return the start of a process; 0 if it exists but its start is unknown, None if it ended."""
     try:
         # the name, in brackets, may hold anything
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

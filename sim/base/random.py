@@ -1,4 +1,4 @@
-"""Chance: a counter-based stream for each (seed, purpose), and what samples say of a mean."""
+"""Random streams, counter-based, one for each (seed, purpose), and the posterior of a mean."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ _CHUNK = 64
 
 
 class Stream:
-    """Draws that are the same bits on every machine.
+    """Random draws with the same bits on every machine.
 
-    Philox's bits are (Salmon et al., SC 2011), and so is what NumPy makes of them by whole numbers:
-    `random`, `integers`, `permutation`, `bytes`. Its other distributions go through the C library's
-    functions; here they are drawn by inversion or rejection (Devroye, *Non-Uniform Random Variate
-    Generation*, 1986) over `sim.base.maths`. Arguments are those of NumPy's `Generator`.
+    Philox's bits are the same (Salmon et al., SC 2011), and so are the draws that NumPy computes
+    from them in whole numbers: `random`, `integers`, `permutation`, `bytes`. NumPy's other
+    distributions use functions of the C library; here they are drawn by inversion or rejection
+    (Devroye, *Non-Uniform Random Variate Generation*, 1986) over `sim.base.maths`. Arguments are
+    those of NumPy's `Generator`.
     """
 
     def __init__(self, key: np.ndarray[Any, np.dtype[np.uint64]]) -> None:
@@ -39,7 +40,7 @@ class Stream:
     @overload
     def uniform(self, low: float = ..., high: float = ..., size: Shape = ...) -> F8: ...
     def uniform(self, low: float = 0.0, high: float = 1.0, size: Size = None) -> Any:
-        """Draw numbers from `low` to `high`."""
+        """Draw uniformly from `low` to `high`."""
         return low + (high - low) * self.random(size)
 
     @overload
@@ -70,43 +71,44 @@ class Stream:
         return mean * (0.0 - maths.log(1.0 - self.random(size)))
 
     def geometric(self, p: ArrayLike, size: Size = None) -> Any:
-        """Draw how many trials there are until one of chance `p` succeeds, by inversion."""
+        """Draw the number of trials up to the first success of probability `p`, by inversion."""
         size = np.shape(p) or None if size is None else size
         failed = maths.log(1.0 - self.random(size)) / maths.log1p(-np.asarray(p, np.float64))
         trials = np.minimum(np.floor(failed), 2.0**62).astype(np.int64) + 1
         return trials if size is not None else int(trials)
 
     def beta(self, a: int, b: int, size: int) -> F8:
-        """Draw from a beta distribution of whole parameters: one of a + b - 1 numbers in order."""
-        in_order: F8 = np.sort(self.random((size, a + b - 1)), axis=1)
-        return in_order[:, a - 1]
+        """Draw from a beta distribution of whole parameters, as an order statistic."""
+        uniform: F8 = np.sort(self.random((size, a + b - 1)), axis=1)
+        return uniform[:, a - 1]
 
     def poisson(self, mean: float) -> int:
-        """Draw how many events of a Poisson process there are, by the gaps between them."""
+        """Draw the number of events of a Poisson process, by the gaps between them."""
         n, time = 0, 0.0
         while True:
-            at = time + np.cumsum(self.exponential(1.0, _CHUNK))
-            n += int(np.searchsorted(at, mean))
-            if at[-1] >= mean:
+            times = time + np.cumsum(self.exponential(1.0, _CHUNK))
+            n += int(np.searchsorted(times, mean))
+            if times[-1] >= mean:
                 return n
-            time = float(at[-1])
+            time = float(times[-1])
 
     def choice(
         self, a: Any, size: Size = None, replace: bool = True, p: ArrayLike | None = None
     ) -> Any:
-        """Draw from `a`, or from range(a); with replacement where chances `p` are given."""
+        """Draw from `a`, or from range(a); probabilities `p` need replacement."""
         if p is None:
             return self._choice(a, size, replace)
         if not replace:
-            raise ValueError("chances p need replace=True")
-        upto = np.cumsum(np.asarray(p, dtype=np.float64))
-        place = np.searchsorted(upto, self.random(size) * upto[-1], side="right")
-        return place if np.ndim(a) == 0 else np.asarray(a)[place]
+            raise ValueError("probabilities p need replace=True")
+        cumulative = np.cumsum(np.asarray(p, dtype=np.float64))
+        index = np.searchsorted(cumulative, self.random(size) * cumulative[-1], side="right")
+        return index if np.ndim(a) == 0 else np.asarray(a)[index]
 
     def multinomial(self, n: int, p: ArrayLike) -> I8:
-        """Draw how often each of the chances `p` comes up in `n` trials."""
-        chances = np.asarray(p, dtype=np.float64)
-        return np.bincount(self.choice(len(chances), n, p=chances), minlength=len(chances))
+        """Draw the counts of outcomes of probabilities `p` in `n` trials."""
+        probabilities = np.asarray(p, dtype=np.float64)
+        outcomes = self.choice(len(probabilities), n, p=probabilities)
+        return np.bincount(outcomes, minlength=len(probabilities))
 
 
 def stream(seed: int, *purpose: str | int) -> Stream:
@@ -120,24 +122,25 @@ def stream(seed: int, *purpose: str | int) -> Stream:
 
 
 def fixed_permutation(n: int, i: int) -> I8:
-    """Return the `i`-th of some orders of 0 to n - 1, (n,), shuffled but the same in every run."""
+    """Return the `i`-th of a fixed sequence of random permutations of 0 to n - 1, (n,)."""
     return stream(0, "fixed permutation", i).permutation(n)
 
 
 class Normal(NamedTuple):
-    """A normal distribution; of variance inf if nothing is known."""
+    """A normal distribution; its variance is inf if nothing is known."""
 
     mean: float
     variance: float
 
 
 def posterior(prior: Normal, n: int, mean: float, variance: float) -> Normal:
-    """Return the distribution of x after `n` samples (Jajoo et al., NSDI 2022, §4.1.2)."""
+    """Update a normal prior of a mean by `n` samples (Jajoo et al., NSDI 2022, §4.1.2)."""
     if n == 0 or prior.variance == 0 or math.isinf(variance):
         return prior
     if variance == 0:
         return Normal(mean, 0.0)
     if math.isinf(prior.variance):
         return Normal(mean, variance / n)
-    weight, own = n / variance, 1 / prior.variance
-    return Normal((weight * mean + own * prior.mean) / (weight + own), 1 / (weight + own))
+    weight, prior_weight = n / variance, 1 / prior.variance
+    total = weight + prior_weight
+    return Normal((weight * mean + prior_weight * prior.mean) / total, 1 / total)

@@ -1,4 +1,4 @@
-"""Many arrays as one argument of a kernel: a pointer to a table of their addresses and extents."""
+"""Records of arrays: one kernel argument that points to a table of addresses and extents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Record:
-    """Arrays, and the table that kernels know them by: address and extents of each in turn."""
+    """Arrays, and the table through which kernels access them: each one's address and extents."""
 
     def __init__(self, arrays: Iterable[NDArray[Any]]) -> None:
         self.arrays = tuple(arrays)
@@ -23,11 +23,11 @@ class Record:
 def record(
     name: str, fields: tuple[tuple[str, str, int], ...], read_only: tuple[str, ...]
 ) -> Callable[[Iterable[NDArray[Any]]], Record]:
-    """Define a type of record of arrays that kernels take; return what packs arrays into one.
+    """Define a numba type for a record of arrays; return its class, called with the arrays.
 
     A kernel holds a bare pointer to the record's table, which never changes while the record
     lives (`Record` holds the arrays). So loads from the table are marked invariant and the
-    arrays count no references: reading a field costs what reading a local costs, and it may be
+    arrays count no references: reading a field costs as little as reading a local, and can be
     hoisted out of any loop.
     """
     from numba.core import cgutils, types
@@ -49,9 +49,9 @@ def record(
         for field, code, ndim in fields
     }
     lengths = [1 + ndim for _, _, ndim in fields]
-    place = dict(zip(array_types, accumulate(lengths, initial=0), strict=False))
+    offset = dict(zip(array_types, accumulate(lengths, initial=0), strict=False))
     cls = type(name, (types.Opaque,), {"__module__": __name__})
-    globals()[name] = cls  # a cached signature is found again by module and name
+    globals()[name] = cls  # a cached signature is unpickled by module and name
     record_type = cls(name)
     packed = type(name + "Record", (Record,), {"__module__": __name__})
     register_model(cls)(models.OpaqueModel)
@@ -77,8 +77,8 @@ def record(
         table = builder.bitcast(pointer, cgutils.intp_t.as_pointer())
 
         def word(i: int, as_type: Any) -> Any:
-            at = cgutils.gep_inbounds(builder, table, place[field] + i)
-            loaded = builder.load(builder.bitcast(at, as_type.as_pointer()))
+            slot = cgutils.gep_inbounds(builder, table, offset[field] + i)
+            loaded = builder.load(builder.bitcast(slot, as_type.as_pointer()))
             loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
             return loaded
 

@@ -1,23 +1,23 @@
-"""Plain text for a terminal or a pipe: tables, and words of others that may hold anything."""
+"""Plain text for a terminal or a pipe: tables, and escaping of untrusted text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# what moves the cursor, colours, renames the window or turns the direction of writing around, and
-# halves of surrogate pairs, which UTF-8 has no bytes for
+# characters that move the cursor, colour, rename the window or reverse the writing direction, and
+# halves of surrogate pairs, which UTF-8 can't encode
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-LONGEST_LABEL = 100
-"""Characters of a label in a table of plain text."""
+MAX_LABEL = 100
+"""Maximum length of a label in a plain-text table, in characters."""
 
 
 def printable(text: str) -> str:
-    r"""Return a text whose control characters, but for line ends and tabs, are written as escapes.
+    r"""Escape control characters, except line ends and tabs.
 
-    So are halves of surrogate pairs: the text can be written as UTF-8.
+    Halves of surrogate pairs are escaped too, so that the text can be written as UTF-8.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 def label(text: str) -> str:
-    r"""Return a printable text of one line, cut where it is very long.
+    r"""Return a printable text of one line, shortened to `MAX_LABEL` characters.
 
     Examples
     --------
@@ -36,11 +36,11 @@ def label(text: str) -> str:
     two\nlines
     """
     line = single_line(text)
-    return line if len(line) <= LONGEST_LABEL else line[: LONGEST_LABEL - 1] + "…"
+    return line if len(line) <= MAX_LABEL else line[: MAX_LABEL - 1] + "…"
 
 
 def is_utf8(text: str) -> bool:
-    """Tell whether UTF-8 has the text: Python's may hold halves of surrogate pairs."""
+    """Check that UTF-8 can encode a text: Python's may hold halves of surrogate pairs."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -49,7 +49,7 @@ def is_utf8(text: str) -> bool:
 
 
 def single_line(text: str) -> str:
-    """Return a printable text whose line ends and tabs are written as escapes, too."""
+    """Escape control characters, including line ends and tabs."""
     return re.sub(r"[\n\t]", _escape, printable(text))
 
 
@@ -63,18 +63,18 @@ def table_lines(
     *,
     gap: int = 2,
     numbers: bool = False,
-    narrowest: int = 0,
+    min_width: int = 0,
 ) -> list[str]:
-    """Lay rows of text out in columns; of `numbers`, all columns but the first are flush right."""
-    lines = [[single_line(text) for text in line] for line in (header, *rows)]
-    # one very long text is no reason to fill every line with blanks
-    widths = [min(max(len(line[at]) for line in lines), LONGEST_LABEL) for at in range(len(header))]
-    widths[1:] = [max(narrowest, width) for width in widths[1:]]
-    laid_out = []
-    for line in lines:
+    """Lay out rows of text in columns; with `numbers`, all but the first are right-aligned."""
+    table = [[single_line(text) for text in row] for row in (header, *rows)]
+    # one very long text must not pad every line with blanks
+    widths = [min(max(map(len, column)), MAX_LABEL) for column in zip(*table, strict=True)]
+    widths[1:] = [max(min_width, width) for width in widths[1:]]
+    lines = []
+    for row in table:
         cells = [
-            text.rjust(width) if numbers and at else text.ljust(width)
-            for at, (text, width) in enumerate(zip(line, widths, strict=True))
+            text.rjust(width) if numbers and column else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
-        laid_out.append((" " * gap).join(cells).rstrip())
-    return laid_out
+        lines.append((" " * gap).join(cells).rstrip())
+    return lines

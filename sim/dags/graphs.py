@@ -34,7 +34,7 @@ class Graphs:
     edge_child: I4
 
     @classmethod
-    def of(cls, workload: Workload) -> Graphs:
+    def from_workload(cls, workload: Workload) -> Graphs:
         """Take the DAGs of a workload; its tasks table is not touched."""
         job = workload.stages["job"].to_numpy()
         edges = workload.stage_edges

@@ -42,7 +42,7 @@ class Dataset:
     @classmethod
     def of(cls, name: str, workload: Workload) -> Dataset:
         """Look at a workload."""
-        return cls(name, Graphs.of(workload), workload)
+        return cls(name, Graphs.from_workload(workload), workload)
 
     def named(self, name: str) -> Dataset:
         """Return the same under another name."""

@@ -186,7 +186,7 @@ def _grouped_lines(
     header: Sequence[str], body: Sequence[Sequence[str]], groups: Sequence[str]
 ) -> Iterator[str]:
     """Give the lines of a table, the name of each group of its rows before them."""
-    head, *laid_out = table_lines(header, body, gap=3, numbers=True, narrowest=10)
+    head, *laid_out = table_lines(header, body, gap=3, numbers=True, min_width=10)
     yield head
     yield "─" * len(head)
     for before, group, line in zip(["", *groups], groups, laid_out, strict=False):

@@ -80,7 +80,7 @@ def repeat_jobs(
     workload: Workload, rows: I8, copy: Mask, submit_s: F8, transform: dict[str, object]
 ) -> Workload:
     """Return jobs, some of them several times, at new times."""
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     many = graphs.take(rows)
     stage = ranges(graphs.job_stage0[rows], graphs.job_stage0[rows + 1])
     first_edge = graphs.edge0[graphs.job_stage0]

@@ -1,9 +1,9 @@
-"""What the project's HTML reports share: one look, one way to draw, nothing loaded from anywhere.
+"""Shared style, scripts and figures of the project's HTML reports, all embedded in the page.
 
 A page embeds `css`, `js`, plotly and its figures as JSON in ``<script id="figures">``; every
 ``<div class="plot" id="plot-N">`` gets figure N. ``data[i]["meta"]`` of a figure is the number of
-its colour, and of the box in ``<form class="choose">``, if the page has one, that shows or hides
-it. Colours follow the reader's scheme, light or dark.
+its colour, and of the checkbox in ``<form class="choose">``, if the page has one, that shows or
+hides it. Colours follow the reader's scheme, light or dark.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ N_COLOURS = 10
 """Colours of the pages: ``--c0`` to ``--c9``."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down")
-"""Shapes that stand for a colour's number, so that colour is never alone."""
+"""Marker shapes, one for each colour number, so that a line is not known by colour alone."""
 
 PLOTLY_BASIC = "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"
-"""SHA-256 of ``plotly-basic.min.js`` as npm's package plotly.js-basic-dist-min 4.1.1 has it."""
+"""SHA-256 of ``plotly-basic.min.js`` in npm's package plotly.js-basic-dist-min 4.1.1."""
 
-_OF_BASIC = {"scatter", "bar", "pie"}
-_HERE = Path(__file__).parent
+_BASIC_TRACES = {"scatter", "bar", "pie"}
+_FOLDER = Path(__file__).parent
 
 
 @cache
 def environment(folder: Path) -> jinja2.Environment:
-    """Return where the templates of `folder` are rendered; HTML escapes what is put in.
+    """Return the Jinja environment of the templates in `folder`; HTML templates escape values.
 
     Control characters are written as escapes, in every kind of template.
     """
@@ -54,22 +54,23 @@ def environment(folder: Path) -> jinja2.Environment:
 
 
 def embedded(figures: list[dict[str, Any]]) -> dict[str, str]:
-    """Return what a template puts into the page as it is: css, js, plotly_js and figures.
+    """Return the assets that a template embeds unescaped: css, js, plotly_js and figures.
 
-    Of plotly's bundles the smallest that draws the figures: 1.2 MB where there are lines, points
-    and bars alone, else 4.8 MB.
+    The smallest of plotly's bundles that draws the figures: 1.2 MB for lines, points and bars, else
+    4.8 MB.
     """
     return {
         "figures": _script_json(figures),
         "plotly_js": _plotly_js(figures),
         "css": css(),
-        "js": (_HERE / "page.js").read_text(encoding="utf-8"),
+        "js": (_FOLDER / "page.js").read_text(encoding="utf-8"),
     }
 
 
 def _plotly_js(figures: list[dict[str, Any]]) -> str:
-    if {trace["type"] for figure in figures for trace in figure["data"]} <= _OF_BASIC:
-        return gzip.decompress((_HERE / "vendor" / "plotly-basic.min.js.gz").read_bytes()).decode()
+    if {trace["type"] for figure in figures for trace in figure["data"]} <= _BASIC_TRACES:
+        packed = _FOLDER / "vendor" / "plotly-basic.min.js.gz"
+        return gzip.decompress(packed.read_bytes()).decode()
     with importing("plots"):
         from plotly.offline import get_plotlyjs
 
@@ -78,16 +79,16 @@ def _plotly_js(figures: list[dict[str, Any]]) -> str:
 
 def css() -> str:
     """Return the style of the pages."""
-    return (_HERE / "page.css").read_text(encoding="utf-8")
+    return (_FOLDER / "page.css").read_text(encoding="utf-8")
 
 
 def symbol(number: int) -> str:
-    """Give the shape that goes with a colour's number."""
+    """Return the marker shape of a colour number."""
     return SYMBOLS[number % len(SYMBOLS)]
 
 
 def _script_json(tree: Any) -> str:
-    """Write JSON that may stand in a script element."""
+    """Write JSON that is safe inside a script element."""
     text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
     text = _JSON_ESCAPE.sub(_printable_escape, text).replace("\x7f", "\\\\x7f")
     return text.replace("<", "\\u003c")
@@ -97,12 +98,12 @@ _JSON_ESCAPE = re.compile(r"(?:\\u[0-9a-f]{4})+|\\.")
 
 
 def _printable_escape(match: re.Match[str]) -> str:
-    """Return an escape sequence of JSON, as the text of one where it stands for a control."""
+    """Double-escape a JSON escape sequence that encodes a control character; keep any other."""
     text: str = json.loads(f'"{match[0]}"')
     shown = printable(text)
     return match[0] if shown == text else json.dumps(shown)[1:-1]
 
 
 def _printable(value: Any) -> Any:
-    """Write a text's control characters as escapes; a template's own markup stays as it is."""
+    """Escape control characters of a text; a template's own markup stays unchanged."""
     return printable(value) if type(value) is str else value

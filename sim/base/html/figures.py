@@ -1,4 +1,4 @@
-"""Plots of lines over plain axes, as plotly has them in plain data; a colour a number."""
+"""Line plots as plain data for plotly, with numbered colours."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 
 from sim.base.html import N_COLOURS, symbol
 
-_FEW = 60  # points of a line that still get a marker each
+_MAX_MARKERS = 60  # a line of more points is drawn without markers
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One plot: the section it belongs to, a caption, and plotly's ``data`` and ``layout``."""
+    """One plot: its section, caption, and plotly's ``data`` and ``layout``."""
 
     section: str
     caption: str
     plot: dict[str, Any]
 
 
-def section_plots(drawn: Sequence[Figure], section: str) -> list[dict[str, str]]:
-    """Return what a page's template needs of a section's figures, known by their places."""
+def section_plots(figures: Sequence[Figure], section: str) -> list[dict[str, str]]:
+    """Return the element id and caption of each figure of a section, for a page's template."""
     return [
         {"id": f"plot-{number}", "caption": figure.caption}
-        for number, figure in enumerate(drawn)
+        for number, figure in enumerate(figures)
         if figure.section == section
     ]
 
 
 def line(number: int, name: str, x: Sequence[Any], y: Sequence[Any]) -> dict[str, Any]:
-    """Draw a line of the colour of that number; points that are not finite leave gaps."""
+    """Return a line of a numbered colour; points that are not finite leave gaps."""
     return {
         "type": "scatter", "name": name, "meta": number, "x": [_finite(value) for value in x],
         "y": [_finite(value) for value in y],
-        "mode": "lines+markers" if len(x) <= _FEW else "lines",
+        "mode": "lines+markers" if len(x) <= _MAX_MARKERS else "lines",
         "line": {"width": 2, "dash": "solid" if number < N_COLOURS else "dot"},
         "marker": {"size": 6, "symbol": symbol(number)},
     }  # fmt: skip
@@ -51,7 +51,7 @@ def plot(
     legend: bool = False,
     hover: str = "closest",
 ) -> dict[str, Any]:
-    """Put lines, bars or boxes between two axes of those titles."""
+    """Return a plot of lines, bars or boxes with titled axes."""
 
     def axis(title: str, is_log: bool) -> dict[str, Any]:
         scale = {"type": "log", "dtick": 1, "exponentformat": "power"} if is_log else {}

@@ -1,7 +1,7 @@
-"""Eigenvalues and singular values of small matrices, by Jacobi's rotations in a fixed order.
+"""Eigenvalues and singular values of small matrices, by Jacobi rotations in a fixed order.
 
-LAPACK's come out otherwise with another kernel of BLAS, in sign and in last bits. Golub and Van
-Loan, *Matrix Computations*, §8.5 (two-sided) and §8.6 (one-sided, after Hestenes).
+LAPACK's results differ between kernels of BLAS, in sign and in last bits. Golub and Van Loan,
+*Matrix Computations*, §8.5 (two-sided) and §8.6 (one-sided, after Hestenes).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from sim.base.arrays import F8
 
 _SWEEPS = 60
-_NOTHING = 1e-17
+_NEGLIGIBLE = 1e-17
 
 
 def eigh(matrix: F8) -> tuple[F8, F8]:
@@ -23,13 +23,13 @@ def eigh(matrix: F8) -> tuple[F8, F8]:
     for _ in range(_SWEEPS):
         moved = False
         for p, q in combinations(range(len(a)), 2):
-            if abs(a[p, q]) <= _NOTHING * sqrt(abs(a[p, p] * a[q, q])):
+            if abs(a[p, q]) <= _NEGLIGIBLE * sqrt(abs(a[p, p] * a[q, q])):
                 continue
             moved = True
             c, s = _rotation(a[q, q] - a[p, p], 2.0 * a[p, q])
-            _turn(a, p, q, c, s)
-            _turn(a.T, p, q, c, s)
-            _turn(vectors, p, q, c, s)
+            _rotate(a, p, q, c, s)
+            _rotate(a.T, p, q, c, s)
+            _rotate(vectors, p, q, c, s)
             a[p, q] = a[q, p] = 0.0
         if not moved:
             break
@@ -38,18 +38,18 @@ def eigh(matrix: F8) -> tuple[F8, F8]:
 
 
 def svd(matrix: F8) -> tuple[F8, F8, F8]:
-    """Return left, size and right of a square matrix, which is (left * size) @ right."""
+    """Return left, singular values and right of a square matrix: (left * values) @ right."""
     a, right = np.array(matrix, dtype=np.float64), np.eye(len(matrix))
     for _ in range(_SWEEPS):
         moved = False
         for p, q in combinations(range(len(a)), 2):
-            of_p, of_q, both = ((a[:, i] * a[:, j]).sum() for i, j in ((p, p), (q, q), (p, q)))
-            if abs(both) <= _NOTHING * sqrt(of_p * of_q):
+            pp, qq, pq = ((a[:, i] * a[:, j]).sum() for i, j in ((p, p), (q, q), (p, q)))
+            if abs(pq) <= _NEGLIGIBLE * sqrt(pp * qq):
                 continue
             moved = True
-            c, s = _rotation(of_q - of_p, 2.0 * both)
-            _turn(a, p, q, c, s)
-            _turn(right, p, q, c, s)
+            c, s = _rotation(qq - pp, 2.0 * pq)
+            _rotate(a, p, q, c, s)
+            _rotate(right, p, q, c, s)
         if not moved:
             break
     size = np.sqrt((a * a).sum(axis=0))
@@ -58,13 +58,13 @@ def svd(matrix: F8) -> tuple[F8, F8, F8]:
     return left[:, order], size[order], right[:, order].T
 
 
-def _rotation(apart: float, twice: float) -> tuple[float, float]:
-    """Return cosine and sine of the turn that makes two columns orthogonal."""
-    t = twice / (abs(apart) + sqrt(apart * apart + twice * twice))
-    t = -t if apart < 0 else t
+def _rotation(difference: float, product: float) -> tuple[float, float]:
+    """Return cosine and sine of the rotation that makes two columns orthogonal."""
+    t = product / (abs(difference) + sqrt(difference * difference + product * product))
+    t = -t if difference < 0 else t
     c = 1.0 / sqrt(t * t + 1.0)
     return c, t * c
 
 
-def _turn(a: F8, p: int, q: int, c: float, s: float) -> None:
+def _rotate(a: F8, p: int, q: int, c: float, s: float) -> None:
     a[:, p], a[:, q] = c * a[:, p] - s * a[:, q], s * a[:, p] + c * a[:, q]

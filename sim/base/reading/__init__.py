@@ -1,10 +1,10 @@
-"""What a reader of traces or logs is made of.
+"""Building blocks of readers of traces and logs.
 
-`open_text` opens a plain or gzipped file, `CommentStripper` takes comments out; `read_blocks` reads
-delimited text in blocks of columns, a `Field` a column that matters, and gives every bad row its
-line and rule; `read_columns` does the same as whole columns. What is left out is counted by rule
-(`valid_rows`, `count_rule`) and goes into the workload's report; `no_job_left` is the error where
-that was everything. How to add a reader: CONTRIBUTING, *Add a trace*.
+`open_text` opens a plain or compressed file; `CommentStripper` removes comments. `read_blocks`
+reads delimited text in blocks of columns, one `Field` for each column needed, and reports line and
+rule of every bad row; `read_columns` returns whole columns instead. Dropped rows are counted by
+rule (`valid_rows`, `count_rule`) for the workload's report; `no_job_left` is the error if every row
+is dropped. CONTRIBUTING, *Add a trace*, explains how to add a reader.
 """
 
 from sim.base.reading.comments import CommentStripper

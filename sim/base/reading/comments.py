@@ -1,6 +1,6 @@
-"""A text's rows without its comments and blank lines, read a piece at a time.
+"""Stream of a text's rows without comments and blank lines, read in pieces.
 
-However long the comments are, no more than a piece of the text is held in memory.
+Only one piece of the text is in memory at a time, however long the comments are.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from sim.base.errors import InputError
 from sim.base.reading.text import broken_text_error
 
 PIECE_BYTES = 4 << 20
-LONGEST_LINE = 1 << 20
+MAX_LINE = 1 << 20
 HEADER_BYTES = 16 << 20
-MOST_KEYS = 1000
+MAX_KEYS = 1000
 _PART_BYTES = 1 << 18
 _BLANKS = bytes.maketrans(b"\t\r", b"  ")
-LONGEST_VALUE = 2000
+MAX_VALUE = 2000
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """Cut a text at ends of lines, which take many times the memory of their text for a while."""
+    """Split a text at line ends into small parts: a list of lines takes many times their memory."""
     begin = 0
     while begin < len(text):
         end = text.find(b"\n", begin + _PART_BYTES) + 1 or len(text)
@@ -37,22 +37,22 @@ def _parts(text: bytes) -> Iterator[bytes]:
 
 
 class CommentStripper(io.RawIOBase):
-    """A stream of the rows of a text, one space between their fields.
+    """Stream of the rows of a text, with one space between fields.
 
     Parameters
     ----------
     path : path-like
-        For messages.
+        The file's path, for messages.
     raw : file-like
-        Gives the bytes of the text, as `sim.base.reading.open_text` does.
+        Stream of the text's bytes, as from `sim.base.reading.open_text`.
     mark : bytes
-        One byte, which begins a comment anywhere in a line; its end is the line's.
+        One byte that begins a comment anywhere in a line; the comment ends with the line.
 
     Attributes
     ----------
     header : dict of str to str
-        What the comments of the first 16 MiB say as ``<mark> Key: value``; of a key the first, of
-        keys the first thousand, of a value as much as a few lines hold.
+        Entries ``<mark> Key: value`` of the comments in the first 16 MiB: the first value of each
+        key, up to 1,000 keys, up to 2,000 characters a value.
     """
 
     def __init__(self, path: str | os.PathLike[str], raw: Any, mark: bytes = b";") -> None:
@@ -64,55 +64,55 @@ class CommentStripper(io.RawIOBase):
         key_value = rb"(?m)^" + re.escape(mark) + rb"[ \t]*([A-Z]\w*):(.*)$"
         self._key_value = re.compile(key_value)
         self._comment = re.compile(re.escape(mark) + rb".*")
-        self._begun = b""  # a line whose end has not been read yet
+        self._partial_line = b""  # its end has not been read yet
         self._ready = b""
         self._is_over = False
         self._n_lines = self._n_rows = self._n_searched = 0
-        self._from_row = array("q", [0])  # from this row on, so many lines are no rows
-        self._left_out = array("q", [0])
+        self._from_row = array("q", [0])  # rows from which on `_n_skipped` lines were skipped
+        self._n_skipped = array("q", [0])
 
     def readable(self) -> bool:
-        """Say that it is read from."""
+        """Return True: the stream is readable."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, at most `size`; none at the end."""
+        """Return the next bytes, at most `size`; empty at the end."""
         while not self._ready and not self._is_over:
             self._ready = self._next()
         end = len(self._ready) if size < 0 else size
-        given, self._ready = self._ready[:end], self._ready[end:]
-        return given
+        content, self._ready = self._ready[:end], self._ready[end:]
+        return content
 
     def line_of(self, row: int) -> int:
-        """Line of the text that a row stands in, both counted from 1."""
-        return row + self._left_out[bisect.bisect_right(self._from_row, row - 1) - 1]
+        """Return the line of a row in the text, both counted from 1."""
+        return row + self._n_skipped[bisect.bisect_right(self._from_row, row - 1) - 1]
 
     def _next(self) -> bytes:
-        """Read a piece of the text; return its rows, if there are any."""
+        """Read a piece of the text and return its rows, possibly none."""
         try:
             read = self._raw.read(PIECE_BYTES)
         except OSError as error:
             raise broken_text_error(self._path, self._n_lines + 1, error) from error
         self._is_over = not read
-        text = self._begun + (read or b"\n"[: len(self._begun)])
-        whole = text.rfind(b"\n") + 1
-        self._begun = text[whole:]
-        if len(self._begun) > LONGEST_LINE:
-            if not self._begun.startswith(self._mark):
+        text = self._partial_line + (read or b"\n"[: len(self._partial_line)])
+        end = text.rfind(b"\n") + 1
+        self._partial_line = text[end:]
+        if len(self._partial_line) > MAX_LINE:
+            if not self._partial_line.startswith(self._mark):
                 raise InputError(
-                    f"the line is longer than {LONGEST_LINE:,} characters",
+                    f"the line is longer than {MAX_LINE:,} characters",
                     file=self._path,
                     line=self._n_lines + 1 + text.count(b"\n"),
                     rule="line too long",
                 )
-            self._begun = self._begun[:LONGEST_LINE]
-        return self._rows(text[:whole])
+            self._partial_line = self._partial_line[:MAX_LINE]
+        return self._rows(text[:end])
 
     def _rows(self, text: bytes) -> bytes:
         if not text:
             return b""
         if self._mark in text:
-            self._note_header(text)
+            self._read_header(text)
             if self._is_all_comments(text):
                 self._n_lines += text.count(b"\n")
                 return b""
@@ -125,7 +125,7 @@ class CommentStripper(io.RawIOBase):
     def _without_blank_lines(self, text: bytes) -> bytes:
         lines = [line.strip(b" ") for line in text.split(b"\n")[:-1]]
         numbers = np.flatnonzero(np.fromiter(map(len, lines), np.int64, len(lines)))
-        self._note_lines(numbers)
+        self._record_skipped(numbers)
         self._n_lines += len(lines)
         self._n_rows += len(numbers)
         return b"".join(line + b"\n" for line in lines if line)
@@ -135,19 +135,19 @@ class CommentStripper(io.RawIOBase):
         begins = np.flatnonzero(letters[:-1] == ord(b"\n")) + 1
         return text.startswith(self._mark) and bool((letters[begins] == self._mark[0]).all())
 
-    def _note_header(self, text: bytes) -> None:
+    def _read_header(self, text: bytes) -> None:
         if self._n_searched > HEADER_BYTES:
             return
         self._n_searched += len(text)
-        for found in self._key_value.finditer(text):
-            if len(self.header) >= MOST_KEYS:
+        for match in self._key_value.finditer(text):
+            if len(self.header) >= MAX_KEYS:
                 return
-            key, value = (part.decode(errors="replace").strip(" \t\r") for part in found.groups())
-            self.header.setdefault(key[:LONGEST_VALUE], value[:LONGEST_VALUE])
+            key, value = (part.decode(errors="replace").strip(" \t\r") for part in match.groups())
+            self.header.setdefault(key[:MAX_VALUE], value[:MAX_VALUE])
 
-    def _note_lines(self, numbers: Any) -> None:
-        """Keep how many lines before each row are none, where that changes."""
-        left_out = numbers + self._n_lines - self._n_rows - np.arange(len(numbers))
-        changes = np.flatnonzero(np.diff(left_out, prepend=self._left_out[-1]))
+    def _record_skipped(self, numbers: Any) -> None:
+        """Record the number of skipped lines before each row, where it changes."""
+        n_skipped = numbers + self._n_lines - self._n_rows - np.arange(len(numbers))
+        changes = np.flatnonzero(np.diff(n_skipped, prepend=self._n_skipped[-1]))
         self._from_row.extend((changes + self._n_rows).tolist())
-        self._left_out.extend(left_out[changes].tolist())
+        self._n_skipped.extend(n_skipped[changes].tolist())

@@ -1,4 +1,4 @@
-"""Delimited text in blocks of columns, where every bad row has a line number."""
+"""Reader of delimited text in blocks of columns, with the line number of every bad row."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _MISSING = ["", "nan", "NaN", "NA", "null", "NULL", "None", "\\N"]
 
 @dataclass(frozen=True)
 class Field:
-    """What a column of the text must hold."""
+    """Type and constraints of a column."""
 
     # text; a finite number; a whole number; any number, infinite ones included
     kind: Literal["text", "number", "whole", "any"] = "text"
-    # whether an empty field makes the row bad; otherwise it is null, or NaN for numbers
+    # True: an empty field makes the row bad; else it is null, or NaN for numbers
     required: bool = False
-    low: float = 0.0  # smallest number allowed (of all but ``any``)
-    high: float = math.inf  # largest number allowed (of a ``number``)
+    low: float = 0.0  # smallest valid number (except for ``any``)
+    high: float = math.inf  # largest valid number (for ``number``)
     form: str = ""  # regular expression that a text must match
-    example: str = ""  # a text that does
+    example: str = ""  # a text that matches it
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the text is cut into fields: names of all columns, delimiter, lines before the rows."""
+    """Layout of delimited text: names of all columns, delimiter, lines before the rows."""
 
     names: tuple[str, ...]
     delimiter: str = ","
     skip_lines: int = 0
-    quoted: bool = True  # whether a field that begins with " ends with it
-    # which line of the file a line of the text is, both from 1, if it is not the same one
+    quoted: bool = True  # a field may be enclosed in "
+    # maps a line of the text to a line of the file, both from 1, if they differ
     lines: Callable[[int], int] | None = None
 
 
@@ -76,8 +76,8 @@ def read_blocks(
         if on_bad_row == "error":
             real = broken[~blank[broken]]
             bad_rows = []
-            if wrong_width.first is not None:  # later ones may have earlier company to come
-                last = lines.of(batch.num_rows - 1)
+            if wrong_width.first is not None:  # one in a later block may follow other bad rows
+                last = lines.number(batch.num_rows - 1)
                 bad_rows += [w for w in (wrong_width.first,) if w.line <= last]
             if len(real):
                 bad_rows.append(_describe(batch, fields, int(real[0]), lines))
@@ -107,7 +107,7 @@ def read_columns(
     on_bad_row: OnBadRow,
     bad: dict[str, int],
 ) -> dict[str, Any]:
-    """Read all rows of `stream` as whole columns; without a row it is an error, "no job left"."""
+    """Read all rows of `stream` as whole columns; no row is an error, "no job left"."""
     blocks = list(read_blocks(path, stream, layout, fields, on_bad_row, bad))
     if not sum(len(block[name]) for block in blocks for name in [*fields][:1]):
         raise no_job_left(path, bad)
@@ -121,7 +121,7 @@ def read_columns(
 def _raise_first(path: str | os.PathLike[str], bad_rows: list[_Bad]) -> None:
     if bad_rows:
         first = min(bad_rows, key=lambda b: b.line)
-        text = f"{first.text}; mend the file, or read it with on_bad_row=skip"
+        text = f"{first.text}; correct the file, or read it with on_bad_row=skip"
         raise InputError(text, file=path, line=first.line, rule=first.rule)
 
 
@@ -138,43 +138,44 @@ _BLANK = _RULES.index("blank")
 
 
 _WRONG_WIDTH = "wrong number of fields"
-_MOST_WRONG = 100_000
-"""Lines in one block: more are no slip, and Arrow would look for a row in all that follows."""
+_MAX_WRONG = 100_000
+"""Limit of such lines in a block: more are no accident, and Arrow would search the whole rest of
+the file for a row."""
 
 
 class _WrongWidth:
-    """The lines that are no rows: their numbers, in a few bytes each, and the first bad one."""
+    """Lines of a wrong width: their numbers, in a few bytes each, and the first bad one."""
 
     def __init__(self, line_of: Callable[[int], int] | None, *, is_error: bool) -> None:
         self.is_error = is_error
-        self.lines = array("q")  # as Arrow counts them, blank ones included
+        self.lines = array("q")  # Arrow's line numbers, blank lines included
         self.first: _Bad | None = None
-        self.n = 0  # without the blank ones
+        self.n = 0  # without blank lines
         self._line_of = line_of or int
 
     def __call__(self, row: Any) -> str:
-        """Skip a row; Arrow calls this. Where one is an error, a great many end the reading."""
+        """Skip a row (a callback of Arrow); end the reading if an error is certain and too many."""
         self.lines.append(row.number)
-        if row.text.strip():  # a blank line of other white space is no row
+        if row.text.strip():  # a blank line is no row
             self.n += 1
             if self.first is None:
                 text = f"the row has {row.actual_columns} fields; it needs {row.expected_columns}"
                 self.first = _Bad(self._line_of(row.number), _WRONG_WIDTH, text)
-        return "error" if self.is_error and self.n > _MOST_WRONG else "skip"
+        return "error" if self.is_error and self.n > _MAX_WRONG else "skip"
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """Turns rows of a block into lines of the file."""
+    """Maps rows of a block to lines of the file."""
 
     before: int
     invalid: array[int]
     line_of: Callable[[int], int] | None
 
-    def of(self, row: int) -> int:
+    def number(self, row: int) -> int:
         line = self.before + row + 1
-        for other in self.invalid:
-            if other > line:
+        for skipped in self.invalid:
+            if skipped > line:
                 break
             line += 1
         return line if self.line_of is None else self.line_of(line)
@@ -184,7 +185,7 @@ def _batches(
     path: str | os.PathLike[str],
     stream: Any,
     layout: Layout,
-    wanted: list[str],
+    columns: list[str],
     wrong_width: _WrongWidth,
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv
@@ -208,7 +209,7 @@ def _batches(
             convert_options=csv.ConvertOptions(
                 check_utf8=False,
                 column_types=dict.fromkeys(layout.names, pa.string()),
-                include_columns=wanted,
+                include_columns=columns,
                 strings_can_be_null=True,
                 null_values=_MISSING,
             ),
@@ -219,7 +220,7 @@ def _batches(
     except (pa.ArrowInvalid, OSError) as error:
         if "Empty CSV file" in str(error):
             return
-        if wrong_width.is_error and wrong_width.n > _MOST_WRONG and wrong_width.first is not None:
+        if wrong_width.is_error and wrong_width.n > _MAX_WRONG and wrong_width.first is not None:
             _raise_first(path, [wrong_width.first])
         line = layout.skip_lines + n_rows + len(wrong_width.lines) + 1
         raise broken_text_error(
@@ -228,7 +229,7 @@ def _batches(
 
 
 def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[str, Any], I1]:
-    """Return the columns, and for each row the code of the first rule it breaks (0: none)."""
+    """Convert columns; return them and the code of the first rule each row breaks (0: none)."""
     rules = np.zeros(batch.num_rows, np.int8)
     columns: dict[str, Any] = {}
     for name, field in fields.items():
@@ -242,9 +243,9 @@ def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[s
     suspects = np.flatnonzero(rules == 1)
     if len(suspects):
         empty = np.ones(len(suspects), dtype=bool)
-        at = pa.array(suspects)
+        rows = pa.array(suspects)
         for name in fields:
-            empty &= batch.column(name).take(at).is_null().to_numpy(zero_copy_only=False)
+            empty &= batch.column(name).take(rows).is_null().to_numpy(zero_copy_only=False)
         rules[suspects[empty]] = _BLANK
     return columns, rules
 
@@ -257,7 +258,7 @@ def _texts(raw: pa.Array, field: Field) -> tuple[pa.Array, I1]:
     try:
         raw.validate(full=True)
     except pa.ArrowInvalid:
-        values = [_decoded(b) for b in raw.cast(pa.binary()).to_pylist()]
+        values = [_decode(b) for b in raw.cast(pa.binary()).to_pylist()]
         broken[[v is not None and "\ufffd" in v for v in values]] = 4
         return pa.array(values, pa.string()), broken
     return raw, broken
@@ -269,24 +270,24 @@ def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
         text = np.zeros(len(raw), dtype=bool)
     except pa.ArrowInvalid:
         coded = raw.cast(pa.binary()).dictionary_encode()
-        known = [_parsed(_decoded(b)) for b in coded.dictionary.to_pylist()]
-        codes = coded.indices.fill_null(len(known)).to_numpy()
-        numbers = np.array([math.nan if k is None else k for k in known] + [math.nan])[codes]
-        text = np.array([k is None for k in known] + [False])[codes]
-    given = ~np.isnan(numbers)
-    outside = given & (np.isinf(numbers) | (numbers < field.low) | (numbers > field.high))
+        parsed = [_parse(_decode(b)) for b in coded.dictionary.to_pylist()]
+        codes = coded.indices.fill_null(len(parsed)).to_numpy()
+        numbers = np.array([math.nan if x is None else x for x in parsed] + [math.nan])[codes]
+        text = np.array([x is None for x in parsed] + [False])[codes]
+    present = ~np.isnan(numbers)
+    outside = present & (np.isinf(numbers) | (numbers < field.low) | (numbers > field.high))
     outside &= field.kind != "any"
     if field.kind == "whole":
         with np.errstate(invalid="ignore"):
-            outside |= given & (numbers != np.rint(numbers)) | (numbers >= 2**31)
+            outside |= present & (numbers != np.rint(numbers)) | (numbers >= 2**31)
     return numbers, np.where(text, 2, np.where(outside, 3, 0)).astype(np.int8)
 
 
-def _decoded(raw: bytes | None) -> str | None:
+def _decode(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="replace")
 
 
-def _parsed(text: str | None) -> float | None:
+def _parse(text: str | None) -> float | None:
     try:
         return None if text is None or "_" in text else float(text)
     except ValueError:
@@ -294,20 +295,20 @@ def _parsed(text: str | None) -> float | None:
 
 
 def _describe(batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, lines: _Lines) -> _Bad:
-    alone = batch.slice(row, 1)
+    single = batch.slice(row, 1)
     for name, field in fields.items():
-        _, rules = _convert(alone.select([name]), {name: field})
+        _, rules = _convert(single.select([name]), {name: field})
         code = int(rules[0])
-        if code == _BLANK:  # as the only column it is
+        if code == _BLANK:  # its only column is empty
             code = 1
         if code:
-            shown = _decoded(alone.column(name).cast(pa.binary())[0].as_py())
+            value = _decode(single.column(name).cast(pa.binary())[0].as_py())
             text = f"like {field.example}" if field.form else "text"
-            wanted = {"text": text, "whole": "a whole number"}.get(field.kind, "a number")
+            expected = {"text": text, "whole": "a whole number"}.get(field.kind, "a number")
             limit = f" of at least {field.low:g}" if field.kind in ("number", "whole") else ""
             if math.isfinite(field.high):
                 limit = f" from {field.low:g} to {field.high:g}"
-            given = "is missing" if shown is None else f"is {shown!r}"
-            text = f"{name} {given}; it must be {wanted}{limit}"
-            return _Bad(lines.of(row), _RULES[code], text)
+            actual = "is missing" if value is None else f"is {value!r}"
+            text = f"{name} {actual}; it must be {expected}{limit}"
+            return _Bad(lines.number(row), _RULES[code], text)
     raise AssertionError("a row that breaks no rule is not bad")

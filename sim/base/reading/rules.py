@@ -1,4 +1,4 @@
-"""Which rows of a trace are taken, and counting the others by the rule that they break."""
+"""Selection of a trace's valid rows; the others are counted by the rule that they break."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from sim.base.arrays import I8, Mask
 
 
 def count_rule(counts: dict[str, int], rule: str, rows: Mask) -> None:
-    """Count the true `rows` under `rule`; rules that never apply are not listed."""
+    """Add the number of true `rows` to the count of `rule`, unless it is 0."""
     n = int(np.count_nonzero(rows))
     if n:
         counts[rule] = counts.get(rule, 0) + n
 
 
 def valid_rows(rules: Mapping[str, Mask], dropped: dict[str, int]) -> Mask:
-    """Return the rows that break none of some rules; count each other under the first it breaks."""
-    left = np.array(True)
+    """Return the rows that break no rule; count each other row under the first rule it breaks."""
+    valid = np.array(True)
     for rule, broken in rules.items():
-        count_rule(dropped, rule, left & broken)
-        left = left & ~broken
-    return left
+        count_rule(dropped, rule, valid & broken)
+        valid = valid & ~broken
+    return valid
 
 
 def first_rows(ids: Sequence[str], dropped: dict[str, int]) -> I8:
-    """Return the first row of each job, ascending; count the others."""
+    """Return the first row of each job id, ascending; count the others as dropped."""
     first = {name: row for row, name in reversed(list(enumerate(ids)))}
     count_rule(dropped, "job of an earlier line", np.ones(len(ids) - len(first), dtype=bool))
     return np.sort(np.array([*first.values()], dtype=np.int64))

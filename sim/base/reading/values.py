@@ -1,4 +1,4 @@
-"""JSON that a trace holds: its values one after the other, and numbers and texts in them."""
+"""JSON values of a trace, and validation of the numbers and texts in them."""
 
 from __future__ import annotations
 
@@ -21,55 +21,56 @@ def parse_json(text: str | bytes) -> Any:
     Raises
     ------
     ValueError
-        If it is none; also if its lists and objects lie too deep in each other.
+        If it is invalid, or its lists and objects are nested too deeply.
     """
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("lists or objects lie too deep in each other") from None
+        raise ValueError("lists or objects are nested too deeply") from None
 
 
 def json_values(
     path: str | os.PathLike[str], text: str, begin: int = 0, between: str = " \t\r\n", end: str = ""
 ) -> Iterator[tuple[int, Any]]:
-    """Yield each JSON value of a text from a place to the end, with the line that it begins in."""
+    """Yield each JSON value of a text from a position to the end, with its first line."""
     decode = json.JSONDecoder().raw_decode
-    at, line, seen = begin, 1, 0
+    position, line, counted = begin, 1, 0
     while True:
-        while at < len(text) and text[at] in between:
-            at += 1
-        line += text.count("\n", seen, at)
-        seen = at
-        if at >= len(text) or text[at] == end:
+        while position < len(text) and text[position] in between:
+            position += 1
+        line += text.count("\n", counted, position)
+        counted = position
+        if position >= len(text) or text[position] == end:
             return
         try:
-            value, at = decode(text, at)
+            value, position = decode(text, position)
         except (ValueError, RecursionError) as error:
-            words = f"what begins here is no JSON ({error})"
-            raise InputError(words, file=path, line=line, rule="wrong line") from None
+            message = f"invalid JSON from here on ({error})"
+            raise InputError(message, file=path, line=line, rule="wrong line") from None
         yield line, value
 
 
-def parse_numbers(key: str, given: Any) -> F8:
-    """Return a list of JSON's numbers, none of them negative."""
-    if not isinstance(given, list) or any(type(x) not in (int, float) for x in given):
-        raise BadLineError("wrong type", f"{key} must be of numbers, not {reprlib.repr(given)}")
+def parse_numbers(key: str, values: Any) -> F8:
+    """Convert a JSON list of non-negative numbers to an array."""
+    if not isinstance(values, list) or any(type(x) not in (int, float) for x in values):
+        message = f"{key} must be a list of numbers, not {reprlib.repr(values)}"
+        raise BadLineError("wrong type", message)
     try:
-        numbers = np.array(given, dtype=np.float64)
+        numbers = np.array(values, dtype=np.float64)
     except OverflowError:
         raise BadLineError("number out of range", f"{key} is beyond 1e308") from None
     wrong = ~(np.isfinite(numbers) & (numbers >= 0))
     if wrong.any():
         first = numbers[int(np.argmax(wrong))]
-        text = f"{key} is {first:g}; it must be a number of at least 0"
-        raise BadLineError("number out of range", text)
+        message = f"{key} is {first:g}; it must be a number of at least 0"
+        raise BadLineError("number out of range", message)
     return numbers
 
 
 def check_text(key: str, text: str) -> str:
-    """Return a text, if UTF-8 has it: JSON can spell half of a surrogate pair."""
+    """Return a text if UTF-8 can encode it: JSON can spell half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise BadLineError("not UTF-8", f"{key} is no text ({error})") from None
+        raise BadLineError("not UTF-8", f"{key} can't be written as UTF-8 ({error})") from None
     return text

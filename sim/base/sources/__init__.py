@@ -1,10 +1,10 @@
-"""Digest of sources: a module, all modules that it imports, transitively, and their data files.
+"""Digest of sources: a module, its transitive imports, and their data files.
 
-An import counts wherever it stands, and a name of a lazy package as the module where it is found.
-What is found by name counts as imported by who finds it: ``policies.build("fifo")`` means the
-module of that policy, and a name that only the run knows means every module that could be meant.
-Which these are is declared by the modules that find them (`sim.base.sources.meaning`). Comments and
-docstrings mean nothing, and neither does it matter where the project lies.
+An import counts anywhere in a module, also inside a function. A name of a lazy package counts as
+the module that defines it. A module found by name counts as an import of the caller:
+``policies.build("fifo")`` depends on the module of that policy, and a name known only at run time
+depends on every candidate module. The modules that import by name declare their candidates
+(`sim.base.sources.meaning`). Comments, docstrings and the project's folder don't change a digest.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ Table = dict[str, str]
 """Digests by module, and by file of data."""
 
 
-class _Ask(NamedTuple):
-    """A dotted name that is asked for: imported, or used by the code of a module."""
+class _Reference(NamedTuple):
+    """A dotted name that a module imports or uses."""
 
     name: str
-    by: str | None = None  # None: only imported
-    text: str | None = None  # what it is called with first
+    module: str | None = None  # the module that uses it; None if it is only imported
+    text: str | None = None  # first argument of the call, if a literal string
 
 
 @cache
 def digest(module: str) -> str:
-    """Digest of a module and of all that it imports, but for packages on the way: 64 digits.
+    """Digest a module and its imports, without the enclosing packages: 64 digits.
 
-    These run when it is imported, and nothing of them is in what it computes.
+    The packages' ``__init__`` run when it is imported, but its results don't depend on them.
 
     Raises
     ------
     ModuleNotFoundError
-        If it has no file, or belongs to an installed library: no change in it would be seen.
+        If it has no file, or belongs to an installed library: its changes would go unnoticed.
     """
     table = closure([module], packages=False)
     if module not in table:
@@ -50,95 +50,99 @@ def digest(module: str) -> str:
 
 
 def digest_table(table: Mapping[str, str]) -> str:
-    """Digest of a table, 64 digits."""
+    """Digest a table, 64 digits."""
     lines = (f"{name}\0{table[name]}\0" for name in sorted(table))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def closure(roots: Iterable[str], dispatcher: str | None = None, packages: bool = True) -> Table:
-    """Digest the modules reached from `roots`, and the data that their packages carry.
+    """Digest the modules reached from `roots`, and the data files of their packages.
 
     Parameters
     ----------
     roots : iterable of str
         Full names of modules.
-    told : str, optional
-        The module that hands registries names which it was told: what they mean is among `roots`.
+    dispatcher : str, optional
+        A module that passes configured names on to registries: the modules that they name are among
+        `roots`.
     packages : bool
-        Whether a module means the packages that are imported before it, too.
+        True if a module depends on the packages that are imported before it, too.
     """
-    _keep_up()
-    waiting = [_Ask(root) for root in roots]
-    seen, table = set(waiting), Table()
-    while waiting:
-        for ask in _answer(waiting.pop(), table, dispatcher, packages):
-            if ask not in seen:
-                seen.add(ask)
-                waiting.append(ask)
+    _refresh()
+    queue = [_Reference(root) for root in roots]
+    seen, table = set(queue), Table()
+    while queue:
+        for reference in _visit(queue.pop(), table, dispatcher, packages):
+            if reference not in seen:
+                seen.add(reference)
+                queue.append(reference)
     return table
 
 
-def _answer(ask: _Ask, table: Table, told: str | None, packages: bool) -> Iterator[_Ask]:
-    """Enter the modules on the way of a dotted name; give what they and the name ask for."""
-    way, rest = _split(ask.name)
-    if not way:
+def _visit(
+    reference: _Reference, table: Table, dispatcher: str | None, packages: bool
+) -> Iterator[_Reference]:
+    """Add the modules of a dotted name to the table; yield the references that follow from it."""
+    path, rest = _split(reference.name)
+    if not path:
         return
-    module = way[-1]
-    for entered in way if packages else (module,):
-        if entered.name not in table:
-            digests, asks = _entered(entered)
+    module = path[-1]
+    for parent in path if packages else (module,):
+        if parent.name not in table:
+            digests, references = _digest_module(parent)
             table.update(digests)
-            yield from asks
-    means = module_meaning(module)
+            yield from references
+    parsed = module_meaning(module)
     if not rest:
-        if ask.by is not None:  # whoever has the module may do anything with it
-            names = (*means.binds, *means.finders)
-            yield from (ask._replace(name=f"{module.name}.{name}", text=None) for name in names)
-    elif rest[0] in means.binds:  # handed on from elsewhere
-        for home in means.binds[rest[0]]:
-            yield ask._replace(name=".".join((home, *rest[1:])))
-    elif rest[0] in means.finders and (ask.text is not None or ask.by not in (None, told)):
-        yield from (_Ask(name) for name in registry_modules(module.name, ask.text))
+        if reference.module is not None:  # code that has a module can use every name of it
+            for name in (*parsed.binds, *parsed.finders):
+                yield reference._replace(name=f"{module.name}.{name}", text=None)
+    elif rest[0] in parsed.binds:  # a name imported from another module
+        for home in parsed.binds[rest[0]]:
+            yield reference._replace(name=".".join((home, *rest[1:])))
+    elif rest[0] in parsed.finders and (
+        reference.text is not None or reference.module not in (None, dispatcher)
+    ):
+        yield from map(_Reference, registry_modules(module.name, reference.text))
 
 
 @cache
-def _entered(module: Module) -> tuple[Table, tuple[_Ask, ...]]:
-    """Digest a module and the data it carries, and find what its code asks for."""
-    means = module_meaning(module)
-    digests = {module.name: means.digest}
-    for file in modules.data_of(module):
-        place = file.relative_to(module.file.parent).as_posix()
-        digests[f"{module.name}/{place}"] = _digest(file)
-    asks = [_Ask(name) for name in means.imports]
-    asks += [_Ask(name, module.name, text) for name, text in means.uses]
-    loaded = {*means.declares.get(LOADED, ())}
-    if means.by_name:  # and does not say of which packages
+def _digest_module(module: Module) -> tuple[Table, tuple[_Reference, ...]]:
+    """Digest a module and its data files; return the digests and the references of its code."""
+    parsed = module_meaning(module)
+    digests = {module.name: parsed.digest}
+    for file in modules.data_files(module):
+        path = file.relative_to(module.file.parent).as_posix()
+        digests[f"{module.name}/{path}"] = _digest(file)
+    references = [_Reference(name) for name in parsed.imports]
+    references += [_Reference(name, module.name, text) for name, text in parsed.uses]
+    loaded = {*parsed.declares.get(LOADED, ())}
+    if parsed.by_name:  # without a declaration of packages
         loaded = {module.name.partition(".")[0], *modules.WITH_NUMBERS}
-    asks += [_Ask(name) for package in loaded for name in modules.below(package)]
-    return digests, tuple(ask for ask in asks if modules.is_own(ask.name))
+    references += [_Reference(name) for package in loaded for name in modules.below(package)]
+    return digests, tuple(item for item in references if modules.is_own(item.name))
 
 
 @cache
 def registry_modules(registry: str, name: str | None) -> set[str]:
-    """Name the modules that a registry finds by a name: all that there are if that tells none."""
+    """Return the modules that a registry can import for a name; all candidates if it is unknown."""
     module = modules.find(registry)
     if module is None:
         return set()
-    means = module_meaning(module)
-    found, registered = means.declares.get(FOUND, []), means.declares.get(REGISTERED, [])
-    every = {one for package in (*found, *registered) for one in modules.below(package)}
+    parsed = module_meaning(module)
+    found_in, registered_in = parsed.declares.get(FOUND, []), parsed.declares.get(REGISTERED, [])
+    packages = (*found_in, *registered_in)
+    candidates = {member for package in packages for member in modules.below(package)}
     if name is None:
-        return every.union(*means.binds.values())
-    called = {f"{package}.{name}" for package in found} & every
-    registering = {one for one in every if registered and _registers(one, name)}
-    return called | registering | {*means.binds.get(name, ())} or {
-        name,
-        *registry_modules(registry, None),
-    }
+        return candidates.union(*parsed.binds.values())
+    named = {f"{package}.{name}" for package in found_in} & candidates
+    registering = {member for member in candidates if registered_in and _registers(member, name)}
+    matches = named | registering | {*parsed.binds.get(name, ())}
+    return matches or {name, *registry_modules(registry, None)}
 
 
 def _registers(name: str, text: str) -> bool:
-    """Tell whether a module calls something named ``register`` with a text first."""
+    """Check that a module calls a function ``register`` with `text` as its first argument."""
     module = modules.find(name)
     uses = [] if module is None else module_meaning(module).uses
     return any(used.endswith(".register") and first == text for used, first in uses)
@@ -146,7 +150,7 @@ def _registers(name: str, text: str) -> bool:
 
 @cache
 def module_meaning(module: Module) -> Meaning:
-    """Return what the text of a module means, as it was when it was first asked for."""
+    """Return the meaning of a module, as of its first use in this process."""
     return meaning.load_meaning(module, modules.read(module.file))
 
 
@@ -157,36 +161,36 @@ def _digest(file: Path) -> str:
 
 @cache
 def _split(name: str) -> tuple[tuple[Module, ...], tuple[str, ...]]:
-    """Split a dotted name into the modules on its way, from its package in, and the rest."""
+    """Split a dotted name into its modules, outermost package first, and the remaining parts."""
     parts = name.split(".")
-    way = [modules.find(".".join(parts[:at])) for at in range(1, len(parts) + 1)]
-    there = tuple(module for module in way if module is not None)
-    depth = there[-1].name.count(".") + 1 if there else 0
-    return there, tuple(parts[depth:])
+    candidates = [modules.find(".".join(parts[:n])) for n in range(1, len(parts) + 1)]
+    path = tuple(module for module in candidates if module is not None)
+    depth = path[-1].name.count(".") + 1 if path else 0
+    return path, tuple(parts[depth:])
 
 
 @cache
 def _search_path() -> list[str]:
-    """Folders in which modules were looked for when this was first asked."""
+    """Return the module search path of the first look-up."""
     return [*sys.path]
 
 
-def _keep_up() -> None:
-    """Look for modules again where the search path has changed: a user's may only be there now.
+def _refresh() -> None:
+    """Locate modules again if the search path has changed: it may now contain a user's modules.
 
-    What was read is not read again: that is what this process runs.
+    Modules already read are not read again: this process runs the code that was read.
     """
     if _search_path() != sys.path:
-        _search_again()
+        _clear_locations()
 
 
-def _search_again() -> None:
-    for remembered in (_search_path, registry_modules, _entered, _split, *modules.REMEMBERED):
-        remembered.cache_clear()
+def _clear_locations() -> None:
+    for function in (_search_path, registry_modules, _digest_module, _split, *modules.CACHED):
+        function.cache_clear()
 
 
 def clear_caches() -> None:
-    """Forget what was read, too; not which digests the kernels of this process have."""
-    _search_again()
+    """Clear all caches of this package, but not the digests of this process's kernels."""
+    _clear_locations()
     module_meaning.cache_clear()
     _digest.cache_clear()

@@ -1,7 +1,7 @@
-"""Parsed meaning of a module: a digest without comments, and the names it asks of other modules.
+"""Parsed meaning of a module: a digest without comments, and the names it uses of other modules.
 
-Parsing takes longer than all else: meanings that were found out lie in the user's cache by content,
-a small file each, and serve every run, sweep and worker of the machine.
+Parsing takes longer than everything else. So meanings are cached on disk by content, a small file
+each, in the user's cache, for every run, sweep and worker of the machine.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ BY_NAME = (
     *("importlib", "imp", "runpy", "sys.modules", "pkgutil.resolve_name", "pydoc.locate"),
     *("sim.base.plugins.Plugins", "sim.base.plugins.import_user_module"),
 )
-"""What imports a module that the text need not name; with anything below it."""
+"""Functions and modules (with everything below) that import a module by a computed name."""
 
 _NO_IMPORT = ("importlib.metadata", "importlib.resources")
 
-_TAKES_A_NAME = ("__import__", "importlib.import_module")
-_OF_THE_USERS_OWN = "module"
-"""The argument by which registries are told of a module to import first."""
+_IMPORT_CALLS = ("__import__", "importlib.import_module")
+_MODULE_ARGUMENT = "module"
+"""Argument that names a user's module which a registry imports first."""
 
 FOUND, REGISTERED, LOADED = "MODULES_FOUND", "MODULES_REGISTERED", "MODULES_LOADED"
-"""Constants by which a module that imports by name declares of which packages: one finds a module
-by its name, in another each module registers names (``@register("fifo")``), of the last it loads
-all when it is imported."""
+"""Constants by which a module that imports by name declares the packages: of MODULES_FOUND it
+imports a module by the module's name; in MODULES_REGISTERED each module registers names
+(``@register("fifo")``); of MODULES_LOADED it imports every module when it is itself imported."""
 
 Use = tuple[str, str | None]
-"""A name, dotted from the top, and the text that it is called with first (None for no such)."""
+"""A fully dotted name, and the literal string that is its call's first argument (else None)."""
 
 Bound = dict[str, list[str]]
 
@@ -51,27 +51,27 @@ class Meaning:
     """Digest of a module's code, and the names that it imports, binds and uses."""
 
     digest: str  # SHA-256 of the code without comments, docstrings and imports for type checkers
-    imports: list[str] = field(default_factory=list)  # modules, or names in them, loaded anywhere
-    uses: list[Use] = field(default_factory=list)  # imported names mentioned, with attributes
-    binds: Bound = field(default_factory=dict)  # names that lie elsewhere: imported, or lazy
+    imports: list[str] = field(default_factory=list)  # modules, or names in them, imported anywhere
+    uses: list[Use] = field(default_factory=list)  # imported names in the code, with attributes
+    binds: Bound = field(default_factory=dict)  # names defined in other modules: imported or lazy
     finders: list[str] = field(default_factory=list)  # functions that import modules by name
-    declares: dict[str, list[str]] = field(default_factory=dict)  # of which packages
-    by_name: bool = False  # whether anything imports by name and nothing says of which
+    declares: dict[str, list[str]] = field(default_factory=dict)  # packages imported from by name
+    by_name: bool = False  # True if the module imports by name without declaring packages
 
 
 def parse(module: Module, content: bytes) -> Meaning:
-    """Find out what the content of a module's file means."""
+    """Parse the content of a module's file into its meaning."""
     tree = ast.parse(content, filename=str(module.file))
-    keeps_texts = b"__doc__" in content or b"getdoc" in content
+    keep_docstrings = b"__doc__" in content or b"getdoc" in content
     for node in ast.walk(tree):
-        _strip(node, keeps_texts)
+        _strip(node, keep_docstrings)
     digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
     binds, imports = _imports_of(tree, module)
     by_statement = [(node, [*_uses_of(node, binds)]) for node in tree.body]
-    uses = dict.fromkeys(use for _, some in by_statement for use in some)
+    uses = dict.fromkeys(use for _, uses in by_statement for use in uses)
     uses |= dict.fromkeys((name, None) for name in binds.pop("*", ()))
-    imports += [text for name, text in uses if name in _TAKES_A_NAME and text is not None]
-    homes, declares = _homes(tree), _declared(tree)
+    imports += [text for name, text in uses if name in _IMPORT_CALLS and text is not None]
+    homes, declares = _lazy_names(tree), _declared_packages(tree)
     for name, home in homes.items():
         binds.setdefault(name, []).append(f"{home}.{name}")
     return Meaning(
@@ -85,16 +85,18 @@ def parse(module: Module, content: bytes) -> Meaning:
     )
 
 
-def _strip(node: ast.AST, keeps_texts: bool) -> None:
-    """Take out of a block what does nothing: bare texts, and what only type checkers see."""
+def _strip(node: ast.AST, keep_docstrings: bool) -> None:
+    """Remove the statements of a block without effect: docstrings, and code for type checkers."""
     body = getattr(node, "body", None)
     if not isinstance(body, list):
         return
     if isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING":
         node.body = []
-    elif not keeps_texts:
+    elif not keep_docstrings:
         node.body = [  # type: ignore[attr-defined]
-            one for one in body if not (isinstance(one, ast.Expr) and _text(one.value) is not None)
+            statement
+            for statement in body
+            if not (isinstance(statement, ast.Expr) and _literal(statement.value) is not None)
         ]
 
 
@@ -102,32 +104,32 @@ def _last_name(node: ast.expr) -> Any:
     return getattr(node, "attr", getattr(node, "id", None))
 
 
-def _text(node: ast.AST | None) -> str | None:
-    """Return the text that an expression is, if it stands there."""
+def _literal(node: ast.AST | None) -> str | None:
+    """Return the value of a string literal; None for any other expression."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _imports_of(tree: ast.Module, module: Module) -> tuple[Bound, list[str]]:
-    """Find what import statements bind, by name, and what they and registries are told to load."""
+    """Return the names that import statements bind, and the modules that are imported."""
     binds: Bound = {}
-    loads = []
+    imports = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                loads.append(alias.name)
+                imports.append(alias.name)
                 bound = alias.name if alias.asname else alias.name.partition(".")[0]
                 binds.setdefault(alias.asname or bound, []).append(bound)
         elif isinstance(node, ast.ImportFrom):
             base = _base(node, module)
             for alias in node.names:
-                loads.append(f"{base}.{alias.name}")
-                # a star binds names that are not known here: it is a use of the module itself
+                imports.append(f"{base}.{alias.name}")
+                # a star binds unknown names: it counts as a use of the module itself
                 bound = base if alias.name == "*" else f"{base}.{alias.name}"
                 binds.setdefault(alias.asname or alias.name, []).append(bound)
-        elif isinstance(node, ast.keyword) and node.arg == _OF_THE_USERS_OWN:
-            text = _text(node.value)
-            loads += [] if text is None else [text]
-    return {name: list(dict.fromkeys(bound)) for name, bound in binds.items()}, loads
+        elif isinstance(node, ast.keyword) and node.arg == _MODULE_ARGUMENT:
+            text = _literal(node.value)
+            imports += [] if text is None else [text]
+    return {name: list(dict.fromkeys(bound)) for name, bound in binds.items()}, imports
 
 
 def _base(node: ast.ImportFrom, module: Module) -> str:
@@ -139,20 +141,21 @@ def _base(node: ast.ImportFrom, module: Module) -> str:
 
 
 def _uses_of(statement: ast.stmt, binds: Bound) -> Iterator[Use]:
-    """Find imported names that code mentions, each with all the attributes that follow it."""
+    """Yield the imported names in a statement, each with the attributes that follow it."""
     counted: set[ast.AST] = set()
     for node in ast.walk(statement):
         call = node if isinstance(node, ast.Call) else None
-        named = node if call is None else call.func
-        names = [] if node in counted else _names(named, binds)
+        target = node if call is None else call.func
+        names = [] if node in counted else _names(target, binds)
         if names:
-            counted |= {one for one in ast.walk(named) if isinstance(one, ast.Attribute | ast.Name)}
-            first = _text(call.args[0]) if call is not None and call.args else None
+            inner = ast.walk(target)
+            counted |= {child for child in inner if isinstance(child, ast.Attribute | ast.Name)}
+            first = _literal(call.args[0]) if call is not None and call.args else None
             yield from ((name, first) for name in names)
 
 
 def _names(node: ast.AST, binds: Bound) -> list[str]:
-    """Dotted names that an expression may mean, if it is an imported name with attributes."""
+    """List the dotted names that an expression can refer to, if it is an imported name."""
     attributes = []
     while isinstance(node, ast.Attribute):
         attributes.append(node.attr)
@@ -164,18 +167,18 @@ def _names(node: ast.AST, binds: Bound) -> list[str]:
 
 
 def _is_by_name(use: Use) -> bool:
-    """Tell whether a use may import a module that its text does not name."""
+    """Check that a use can import a module by a computed name."""
     name, text = use
 
-    def is_in(places: tuple[str, ...]) -> bool:
-        return any(f"{name}.".startswith(f"{place}.") for place in places)
+    def is_in(prefixes: tuple[str, ...]) -> bool:
+        return any(f"{name}.".startswith(f"{prefix}.") for prefix in prefixes)
 
-    says_which = name in _TAKES_A_NAME and text is not None and not text.startswith(".")
-    return is_in(BY_NAME) and not is_in(_NO_IMPORT) and not says_which
+    is_literal = name in _IMPORT_CALLS and text is not None and not text.startswith(".")
+    return is_in(BY_NAME) and not is_in(_NO_IMPORT) and not is_literal
 
 
-def _homes(tree: ast.Module) -> dict[str, str]:
-    """Join the tables of texts by text of a lazy module: where it finds its names."""
+def _lazy_names(tree: ast.Module) -> dict[str, str]:
+    """Return the defining module of each lazily imported name, from a lazy module's tables."""
     if "__getattr__" not in {getattr(node, "name", "") for node in tree.body}:
         return {}
     tables = [getattr(node, "value", None) for node in tree.body]
@@ -188,10 +191,10 @@ def _homes(tree: ast.Module) -> dict[str, str]:
     }
 
 
-def _declared(tree: ast.Module) -> dict[str, list[str]]:
-    """Read the constants that say of which packages modules are imported by name."""
+def _declared_packages(tree: ast.Module) -> dict[str, list[str]]:
+    """Read the constants that declare the packages whose modules are imported by name."""
     return {
-        name: [text for text in map(_text, node.value.elts) if text is not None]
+        name: [text for text in map(_literal, node.value.elts) if text is not None]
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
         for name in _defined(node)
@@ -200,56 +203,56 @@ def _declared(tree: ast.Module) -> dict[str, list[str]]:
 
 
 def _defined(node: ast.stmt) -> list[str]:
-    """Names that a statement gives to a function, a class or a value."""
+    """List the names that a statement defines: of a function, class or variable."""
     targets = (*getattr(node, "targets", ()), getattr(node, "target", None))
     names = [getattr(target, "id", None) for target in targets]
     return [name for name in (*names, getattr(node, "name", None)) if name is not None]
 
 
 def _finders(by_statement: Sequence[tuple[ast.stmt, list[Use]]]) -> list[str]:
-    """Name the functions and objects that import by name, or mention one that does."""
-    more = {
+    """List the functions and objects that import by name, or refer to one that does."""
+    new = {
         name
         for node, uses in by_statement
         if any(map(_is_by_name, uses))
         for name in _defined(node)
     }
     finders: set[str] = set()
-    while more:
-        finders |= more
-        more = {
+    while new:
+        finders |= new
+        new = {
             name
             for node, _ in by_statement
-            if any(isinstance(one, ast.Name) and one.id in finders for one in ast.walk(node))
+            if any(isinstance(child, ast.Name) and child.id in finders for child in ast.walk(node))
             for name in _defined(node)
         } - finders
     return sorted(finders)
 
 
 def load_meaning(module: Module, content: bytes) -> Meaning:
-    """Return what a module's content means, from disk if it was ever found out."""
+    """Return the meaning of a module's content, from the disk cache if possible."""
     file = _file(module, content)
     record = files.read_checked_json(file)
     if record is not None:
         return Meaning(**{**record, "uses": [tuple(use) for use in record["uses"]]})
     meaning = parse(module, content)
-    with contextlib.suppress(OSError):  # whoever can't keep it finds it out again
+    with contextlib.suppress(OSError):  # a meaning that can't be stored is parsed again
         files.write_checked_json(file, dataclasses.asdict(meaning))
     return meaning
 
 
 def cache_folder() -> Path:
-    """Where meanings are kept."""
+    """Return the folder of the disk cache."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "cluster-sweep" / f"meanings-{_version()[:16]}"
 
 
 @cache
 def _version() -> str:
-    """Digest of what finds meanings out, and of the Python that parses."""
+    """Digest this module's source and the Python version that parses."""
     return hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()
 
 
 def _file(module: Module, content: bytes) -> Path:
-    package = f"{module.name}\0{module.is_package}\0".encode()  # what relative imports start from
+    package = f"{module.name}\0{module.is_package}\0".encode()  # base of relative imports
     return cache_folder() / f"{hashlib.sha256(package + content).hexdigest()}.json"

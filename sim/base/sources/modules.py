@@ -1,4 +1,4 @@
-"""Where the sources of a module lie, and the data beside them; nothing is imported to know it."""
+"""Source and data files of modules, located without importing them."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from functools import cache
 from pathlib import Path
 
 MODULES_FOUND = ()
-"""None is imported: they are looked for."""
+"""Packages whose modules are imported by name here: none, as modules are located, not imported."""
 
 PROJECT = ("sim", "policies", "sweep")
-"""Packages that are the project's own; of others only what is no installed library counts."""
+"""Packages of the project; of other packages only those that are not installed libraries count."""
 
 WITH_NUMBERS = ("sim", "policies")
-"""Those of them that numbers come from, and from files that lie beside their code."""
+"""Packages of the project whose code, and data files beside it, determine results."""
 
 _PAGES = (".j2", ".html", ".css", ".js")
-"""Files that only pages for people are made of."""
+"""Suffixes of files that only affect how reports look."""
 
 _INSTALLED = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True)
 class Module:
-    """A module that is the project's or the user's: its full name, and its file."""
+    """Module of the project or of the user: its full name and its file."""
 
     name: str
     file: Path
 
     @property
     def is_package(self) -> bool:
-        """Whether other modules can lie below it."""
+        """True for a package, which can contain other modules."""
         return self.file.name == "__init__.py"
 
     @property
     def package(self) -> str:
-        """What its relative imports start from."""
+        """Base of its relative imports."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
 
 def read(file: Path) -> bytes:
-    """Content of a file of sources."""
+    """Read a source file."""
     return file.read_bytes()
 
 
@@ -51,8 +51,8 @@ def read(file: Path) -> bytes:
 def find(name: str) -> Module | None:
     """Find a module of the project or of the user by its full name; None for anything else."""
     top, *below = name.split(".")
-    for place in _places(top):
-        folder = place.joinpath(*below)
+    for path in _top_paths(top):
+        folder = path.joinpath(*below)
         for file in (folder / "__init__.py", folder.with_name(f"{folder.name}.py")):
             if file.is_file():
                 return Module(name, file)
@@ -60,17 +60,17 @@ def find(name: str) -> Module | None:
 
 
 def is_own(name: str) -> bool:
-    """Tell whether a dotted name starts with a module of the project or of the user."""
-    return bool(_places(name.partition(".")[0]))
+    """Check that a dotted name starts with a module of the project or of the user."""
+    return bool(_top_paths(name.partition(".")[0]))
 
 
 @cache
 def below(name: str) -> tuple[str, ...]:
-    """Name a module, and all modules below it; of a lone module all that lie beside it."""
+    """List a package and all modules below it; for a plain module, the modules beside it too."""
     top, *inner = name.split(".")
     names = []
-    for place in _places(top):
-        folder = place.joinpath(*inner)
+    for path in _top_paths(top):
+        folder = path.joinpath(*inner)
         if not folder.is_dir():
             names += [name, *sorted(file.stem for file in folder.parent.glob("*.py"))]
         for file in sorted(folder.rglob("*.py")):
@@ -79,8 +79,8 @@ def below(name: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def data_of(module: Module) -> Iterator[Path]:
-    """Find the data that a package of the project carries: all its files but code and pages."""
+def data_files(module: Module) -> Iterator[Path]:
+    """List the data files of a package of the project: all files except code and page templates."""
     if module.is_package and module.name.partition(".")[0] in WITH_NUMBERS:
         yield from _data_in(module.file.parent)
 
@@ -90,15 +90,15 @@ def _data_in(folder: Path) -> Iterator[Path]:
         if entry.name.startswith((".", "__pycache__")):
             continue
         if entry.is_dir():
-            if not (entry / "__init__.py").exists():  # else it answers for itself
+            if not (entry / "__init__.py").exists():  # else a package with data files of its own
                 yield from _data_in(entry)
         elif entry.suffix not in (".py", ".pyc", ".typed", *_PAGES):
             yield entry
 
 
 @cache
-def _places(top: str) -> tuple[Path, ...]:
-    """Name the paths, without suffix, where a top-level module or package may lie."""
+def _top_paths(top: str) -> tuple[Path, ...]:
+    """List the paths, without suffix, of a top-level module or package."""
     if top in sys.stdlib_module_names:
         return ()
     try:
@@ -107,13 +107,13 @@ def _places(top: str) -> tuple[Path, ...]:
         return ()
     if spec is None:
         return ()
-    found = [Path(place) for place in spec.submodule_search_locations or ()]
-    if not found and spec.origin is not None:
-        found = [Path(spec.origin).with_suffix("")]
+    paths = [Path(path) for path in spec.submodule_search_locations or ()]
+    if not paths and spec.origin is not None:
+        paths = [Path(spec.origin).with_suffix("")]
     if top not in PROJECT:
-        found = [place for place in found if not {*_INSTALLED} & {*place.parts}]
-    return tuple(place.resolve() for place in found)
+        paths = [path for path in paths if not {*_INSTALLED} & {*path.parts}]
+    return tuple(path.resolve() for path in paths)
 
 
-REMEMBERED = (find, below, _places)
-"""What is found once; it stands as long as `sys.path` does."""
+CACHED = (find, below, _top_paths)
+"""Functions whose results are cached until `sys.path` changes."""

@@ -213,9 +213,9 @@ def _dispatch(st):
 def compiled_variant(features: frozenset[str], state: Any, changed: Any) -> Callable[..., int]:
     """Return the event loop of runs with `features`; print a line if it has to be compiled."""
     text, seconds = _variant_text(features), _budget_s(features)
-    saying = f"sim: compiling {text}, once for this version: up to {seconds} s"
+    message = f"sim: compiling {text}, once for this version: up to {seconds} s"
     variant: Callable[..., int] = specialised(run, features)
-    return compiled(variant, state, changed, -1, saying=saying)
+    return compiled(variant, state, changed, -1, message=message)
 
 
 def is_compiled(features: frozenset[str]) -> bool:

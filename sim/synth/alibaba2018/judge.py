@@ -25,7 +25,7 @@ FITS = ("histograms", "half")
 
 def clean_dags(workload: Workload, least_stages: int = LEAST_STAGES) -> Graphs:
     """Return the DAGs that can be judged: of enough stages, and whole (``jobs.n_lost`` is 0)."""
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     good = graphs.job_n_stages >= least_stages
     if "n_lost" in workload.jobs.column_names:
         good &= workload.jobs["n_lost"].to_numpy() == 0

@@ -42,7 +42,7 @@ def rewire(
     variant : {"improved", "paper"}
         See `synthesize_dags`.
     """
-    parent, child = synthesized_edges(Graphs.of(workload), tables, seed, variant)
+    parent, child = synthesized_edges(Graphs.from_workload(workload), tables, seed, variant)
     made = rebuilt(workload, None, stage_edges={"parent": parent, "child": child})
     return made.with_meta({"rewired": {"seed": int(seed), "variant": variant}})
 
@@ -108,7 +108,7 @@ def _with_fresh_edges(
     workload: Workload, copy: Mask, seed: int, tables: Tables | str | Path | None
 ) -> Workload:
     """Return the workload with other dependencies in the jobs that are copies."""
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     kept = ~np.repeat(copy, graphs.job_n_edges)
     parent, child = synthesized_edges(graphs.take(copy), tables, seed)
     stage_of_copy = np.flatnonzero(np.repeat(copy, graphs.job_n_stages))

@@ -67,7 +67,7 @@ def fit_sample(tables: Tables, sample: Workload, note: str | None = None) -> Tab
             f"{', '.join(tables.demand)}; they must be the same",
             rule="other resources",
         )
-    graphs = Graphs.of(sample)
+    graphs = Graphs.from_workload(sample)
     attributes = _attributes(sample)
     metrics = {name: attributes[name] for name in tables.attributes}
     is_whole = np.ones(sample.n_jobs, dtype=bool)
@@ -109,7 +109,7 @@ def fit_workload(workload: Workload, joint: bool = True) -> Tables:
         raise InputError(
             f"a fit needs at least 2 jobs (for one interval between them), not {workload.n_jobs}"
         )
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     dags = ObservedDags.observe(graphs)
     metrics = _attributes(workload)
     pooled: list[str] = []

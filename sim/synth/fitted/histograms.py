@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
-from sim.base.dataclass_json import EXACT
+from sim.base.dataclass_json import MAX_EXACT
 from sim.base.parameters import Between
 
 Numbers = NDArray[Any]
@@ -35,7 +35,7 @@ class Histogram:
             raise ValueError("must have one count a value")
         if (np.diff(self.values) <= 0).any():
             raise ValueError("must have ascending values")
-        if self.counts.sum(dtype=np.float64) >= EXACT:
+        if self.counts.sum(dtype=np.float64) >= MAX_EXACT:
             raise ValueError("must have counts that add up to less than 2^53")
 
     @classmethod

@@ -73,7 +73,7 @@ def work_shares(workload: Workload) -> dict[str, F8]:
     job0 = columns.job_stage0[:-1]
     total = np.add.reduceat(work, job0)
     total = np.where(total > 0, total, 1.0)
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     places = {"critical path": _critical(columns), "unconstrained": graphs.n_parents == 0}
     shares = {row: np.add.reduceat(work * there, job0) / total for row, there in places.items()}
     shares["unordered"] = np.array(

@@ -171,7 +171,7 @@ def _recorded(workload: Workload, n_past: int) -> dict[str, Any] | None:
 
 def _ready_s(workload: Workload) -> F8:
     """Return when each stage's inputs are there if nothing waits for room, s from submission."""
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     longest = stage_durations(workload)[1]
     ready = np.zeros(workload.n_stages)
     edge0: I8 = graphs.edge0

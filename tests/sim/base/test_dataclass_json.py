@@ -132,7 +132,7 @@ def test_a_wrong_value_is_named_with_file_field_range_and_the_way_out(tmp_path, 
 
 @pytest.mark.parametrize(("content", "message"), [
     (b"{", "a.json:1: not JSON"),
-    (b'{"a":' * 100_000, "lie too deep in each other"),
+    (b'{"a":' * 100_000, "nested too deeply"),
     (b'{"format": "outer 1", "name": ' + b"1" * 5_000 + b"}", "not JSON"),
     (b"\xff\xfe{}", "a.json"),
     (b"", "empty"),

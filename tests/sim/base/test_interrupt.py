@@ -109,7 +109,7 @@ def test_one_that_comes_while_the_line_is_printed_changes_nothing() -> None:
 
 def test_what_does_not_unwind_is_ended() -> None:
     code = CAUGHT.format(code="press()", after="time.sleep(600)")
-    assert ends("interrupt.PATIENCE_S = 0.1\n" + code) == (130, "caught\n", "interrupted\n")
+    assert ends("interrupt.UNWIND_LIMIT_S = 0.1\n" + code) == (130, "caught\n", "interrupted\n")
 
 
 def test_a_half_written_file_goes(tmp_path: object) -> None:
@@ -148,4 +148,4 @@ def test_without_a_command_line_nothing_is_taken_over(capsys: pytest.CaptureFixt
     for _ in range(2):
         interrupt.print_line("interrupted: 1 of 2")
     assert capsys.readouterr().err == 2 * "interrupted: 1 of 2\n"
-    assert signal.getsignal(signal.SIGINT) is not interrupt._interrupted
+    assert signal.getsignal(signal.SIGINT) is not interrupt._handle

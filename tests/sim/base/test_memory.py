@@ -20,7 +20,7 @@ def test_what_is_left_of_this_machine():
 
 def test_a_containers_limit_counts_where_it_is_less(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_CGROUP", tmp_path)
-    whole = memory._left_of_machine()
+    whole = memory._machine_bytes()
     (tmp_path / "memory.current").write_text("30000\n")
     (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 500\n")
     (tmp_path / "memory.max").write_text("50000\n")
@@ -31,7 +31,7 @@ def test_a_containers_limit_counts_where_it_is_less(tmp_path, monkeypatch):
 
 def test_where_the_kernel_does_not_tell_all_of_the_machine_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "none")
-    assert memory._left_of_machine() > 1e6
+    assert memory._machine_bytes() > 1e6
 
 
 def test_a_limit_on_the_process_counts_where_it_is_less(monkeypatch):
@@ -44,14 +44,14 @@ def test_a_limit_on_the_process_counts_where_it_is_less(monkeypatch):
 def test_a_file_is_refused_at_the_line_at_which_it_has_taken_a_quarter(tmp_path, monkeypatch):
     taken = iter([0, 100, 2e8, 2.6e8])
     monkeypatch.setattr(memory, "available_bytes", lambda: 1_000_000_000)
-    monkeypatch.setattr(memory, "_own_bytes", lambda: next(taken))
+    monkeypatch.setattr(memory, "_resident_bytes", lambda: next(taken))
     monkeypatch.setattr(text, "_PIECE_BYTES", 4)
     file = tmp_path / "log.gz"
     file.write_bytes(gzip.compress(b"ab\nc" * 10))
     with open_text(file) as stream:
         assert [stream.read(4), stream.read(4)] == [b"ab\nc"] * 2
         with pytest.raises(
-            InputError, match=r"takes 0\.3 GB .* 4 times .* 1\.0 GB were free"
+            InputError, match=r"takes 0\.3 GB .* 4 copies .* 1\.0 GB were free"
         ) as error:
             stream.read(4)
     assert (error.value.file, error.value.line) == (str(file), 3)
@@ -60,7 +60,7 @@ def test_a_file_is_refused_at_the_line_at_which_it_has_taken_a_quarter(tmp_path,
 def test_growth_of_less_than_nothing_at_all_is_no_reason_to_refuse(tmp_path, monkeypatch):
     taken = iter([0, memory.NEGLIGIBLE_BYTES])
     monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
-    monkeypatch.setattr(memory, "_own_bytes", lambda: next(taken))
+    monkeypatch.setattr(memory, "_resident_bytes", lambda: next(taken))
     memory.MemoryGuard(tmp_path).check()
 
 

@@ -67,7 +67,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in (jit, numba_cache):
         monkeypatch.setattr(module, "module_folder", lambda name: folder)
-    numba_cache._log_not_kept.cache_clear()
+    numba_cache._log_not_stored.cache_clear()
     return folder
 
 
@@ -230,7 +230,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     out, lines = outcome(start(ORDER, tmp_path / "full", preexec_fn=small_files))
     assert out == right
     (line,) = lines
-    assert f"can't be kept in {tmp_path / 'full'} (File too large)" in line
+    assert f"can't be cached in {tmp_path / 'full'} (File too large)" in line
     left = [file for file in (tmp_path / "full").rglob("*") if file.is_file()]
     assert [file.suffix for file in left] == [".lock"]
 

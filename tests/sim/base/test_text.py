@@ -12,7 +12,7 @@ def test_words_are_flush_left_and_lines_end_with_their_text():
 
 
 def test_numbers_are_flush_right_in_columns_of_a_least_width():
-    lines = table_lines(["", "p50"], [["x", "1.5"], ["long", "12345"]], numbers=True, narrowest=7)
+    lines = table_lines(["", "p50"], [["x", "1.5"], ["long", "12345"]], numbers=True, min_width=7)
     assert lines == ["          p50", "x         1.5", "long    12345"]
 
 

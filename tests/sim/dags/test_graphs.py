@@ -35,7 +35,7 @@ def test_a_workload_gives_its_edges():
         ],
     }
     lone = {"submit_s": 1.0, "stages": [{"name": "x", "durations_s": [1.0]}]}
-    graphs = Graphs.of(sim.Workload.from_jobs([fork, lone, fork | {"submit_s": 2.0}]))
+    graphs = Graphs.from_workload(sim.Workload.from_jobs([fork, lone, fork | {"submit_s": 2.0}]))
     assert [job_of(graphs, j) for j in range(3)] == [
         (3, [(0, 1), (0, 2)]),
         (1, []),

@@ -91,7 +91,7 @@ def test_every_table_has_its_dataset_and_jobs_are_rows_of_the_workload(both, tmp
     write_page(both, tmp_path)
     jobs = pq.read_table(tmp_path / "jobs.parquet")
     assert jobs["job_id"].to_pylist() == w.jobs["job_id"].to_pylist()
-    graphs = dags.Graphs.of(w)
+    graphs = dags.Graphs.from_workload(w)
     assert jobs["width"].to_pylist() == dags.width(graphs).tolist()
     assert jobs["isomorphism_class"].to_pylist() == dags.classes(graphs).tolist()
     names = {p.stem for p in tmp_path.glob("*.parquet")}

@@ -110,7 +110,7 @@ def test_a_part_for_each_number_of_stages_that_enough_jobs_have():
     workload = sim.synthesize("alibaba2018", jobs=600, seed=100)
     from sim.dags import Graphs
 
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     metrics = {
         "duration_s": workload.stage_duration_s,
         "n_tasks": workload.stages["n_tasks"].to_numpy().astype(float),

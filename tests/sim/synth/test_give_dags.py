@@ -57,11 +57,11 @@ def test_every_task_stays_as_it_is_and_belongs_to_a_stage():
 def test_shapes_are_as_fitted_where_jobs_have_tasks_enough():
     synthesized = transforms.apply(flat(3000), "give_dags", seed=1)
     fitted = read_tables(SHIPPED).n_stages
-    actual = Graphs.of(synthesized).job_n_stages
+    actual = Graphs.from_workload(synthesized).job_n_stages
     for most in (1, 2, 3, 6):
         expected = fitted.counts[fitted.values <= most].sum() / fitted.counts.sum()
         assert (actual <= most).mean() == pytest.approx(expected, abs=0.03)
-    linked = Graphs.of(synthesized).n_edges
+    linked = Graphs.from_workload(synthesized).n_edges
     assert linked >= 0.9 * (actual - 1).sum()
 
 
@@ -73,7 +73,7 @@ def test_gangs_are_cut_by_time_and_are_as_wide_and_take_as_long_as_before():
     assert synthesized.jobs.equals(plain.jobs)
     assert work_of(synthesized) == pytest.approx(work_of(plain), rel=1e-12)
     assert critical_path_s(synthesized.columns) == pytest.approx(critical_path_s(plain.columns))
-    graphs = Graphs.of(synthesized)
+    graphs = Graphs.from_workload(synthesized)
     level = np.stack([synthesized.columns.stage_job, longest_path_levels(graphs)])
     _, at = np.unique(level, axis=1, return_inverse=True)
     wide = np.bincount(at, synthesized.columns.stage_n_tasks)
@@ -111,11 +111,11 @@ def test_stages_of_one_job_become_one_only_if_they_demand_the_same():
     jobs = [{"submit_s": float(at), "stages": other if at % 2 else pair} for at in range(200)]
     plain = sim.Workload.from_jobs(jobs)
     synthesized = transforms.apply(plain, "give_dags", seed=2)
-    stages = Graphs.of(synthesized).job_n_stages
+    stages = Graphs.from_workload(synthesized).job_n_stages
     assert set(stages[1::2]) == {2}
     assert set(stages[::2]) >= {1, 2, 3, 4}
     assert stages.max() == 4
-    assert Graphs.of(synthesized).job_n_edges[1::2].sum() == 0
+    assert Graphs.from_workload(synthesized).job_n_edges[1::2].sum() == 0
     assert np.array_equal(synthesized.columns.task_duration, plain.columns.task_duration)
     assert synthesized.meta["transforms"][-1]["as they were"] == 100
 

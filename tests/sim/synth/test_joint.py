@@ -29,7 +29,7 @@ def sample(shared_traces):
     stages = workload.stages
     columns = [stages[c].to_numpy() for c in ("n_tasks", "demand_cpu", "demand_mem")]
     values = [workload.stage_duration_s, *(column.astype(float) for column in columns)]
-    return Graphs.of(workload), dict(zip(METRICS, values, strict=True))
+    return Graphs.from_workload(workload), dict(zip(METRICS, values, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_constant_metrics_do_no_harm():
         {"name": "c", "durations_s": [2.0], "parents": ["b"]},
     ]
     workload = sim.Workload.from_jobs([{"submit_s": float(i), "stages": stages} for i in range(8)])
-    graphs = Graphs.of(workload)
+    graphs = Graphs.from_workload(workload)
     metrics = {"duration_s": np.full(24, 2.0), "n_tasks": np.tile([1.0, 4.0, 9.0], 8)}
     tables = {name: Histogram.count(values) for name, values in metrics.items()}
     joint = fit_joint(graphs, metrics)

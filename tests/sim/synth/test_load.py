@@ -46,7 +46,7 @@ def test_copies_keep_their_stages_and_get_other_dependencies(plain):
     synthesized = change_load(plain, 2.0, seed=1)
     ids = synthesized.jobs["job_id"].to_pylist()
     rows = {name: row for row, name in enumerate(ids)}
-    graphs = Graphs.of(synthesized)
+    graphs = Graphs.from_workload(synthesized)
     first = graphs.job_stage0
     columns = synthesized.stages.select(["name", "n_tasks", "demand_cpu", "demand_mem"])
     changed = 0

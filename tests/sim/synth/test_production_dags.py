@@ -219,7 +219,7 @@ def test_unordered_work_is_that_of_the_heaviest_antichain():
     shares = m.work_shares(w)["unordered"]
     c = w.columns
     work = c.stage_work * c.stage_demand_f.sum(axis=1)
-    graphs = Graphs.of(w)
+    graphs = Graphs.from_workload(w)
     seen = 0
     for job in range(w.n_jobs):
         rows = range(int(c.job_stage0[job]), int(c.job_stage0[job + 1]))

@@ -123,7 +123,7 @@ def test_programs_come_as_often_with_what_belongs_to_them(real, synthesized):
 
 def test_runs_of_a_program_are_alike_and_work_is_as_drawn(real, synthesized):
     template = np.array(of(synthesized, "template"))
-    shapes = Graphs.of(synthesized).job_n_stages
+    shapes = Graphs.from_workload(synthesized).job_n_stages
     for name in ("load", "report", "train"):
         mine = template == name
         assert len(set(shapes[mine])) == 1

@@ -52,7 +52,7 @@ def parents_of(graphs: Graphs, rows: range) -> dict[int, list[int]]:
 
 def test_stages_take_the_place_of_the_same_rank_by_branch():
     tables = read_tables(SHIPPED)
-    graphs = Graphs.of(sim.synthesize("alibaba2018", jobs=200, seed=4, variant="paper"))
+    graphs = Graphs.from_workload(sim.synthesize("alibaba2018", jobs=200, seed=4, variant="paper"))
     synthesized = synthesize_dags(tables, graphs.job_n_stages, 5).graph
     parent, child = synthesized_edges(graphs, tables, 5)
     for job in np.flatnonzero(graphs.job_n_stages > 3)[:40]:

@@ -87,7 +87,7 @@ def broken(*keys, value=None):
     [
         ("{", "tables.json:1: not JSON"),
         ("[1]", "must be of the format 'probability tables 1'"),
-        ("[" * 100_000, "lie too deep in each other"),
+        ("[" * 100_000, "nested too deeply"),
         (broken("format", value="tables 0"), "must be of the format 'probability tables 1'"),
         (broken("n_tasks"), "there is no entry 'n_tasks'"),
         (broken("demand cpu"), "no table 'demand <resource>'"),

@@ -1,4 +1,4 @@
-"""What the functions of this room are made of: bits, exact sums and products, powers of two.
+"""Building blocks of the functions: bits, exact sums and products, powers of two.
 
 Additions, multiplications, divisions and square roots are exact by IEEE 754: each gives the double
 that is nearest to the true result, on every machine. Nothing here may be contracted or reordered.
@@ -17,29 +17,29 @@ SHIFT_BITS = 0x4338 << 48
 ONE_BITS = 0x3FF << 52
 """The bits of 1.0."""
 BLOCK = 512
-"""How many arguments are looked at together: where all are plain, as nearly always, one loop
-without branches serves them."""
+"""Arguments processed together: if none is a special case, as nearly always, one loop without
+branches serves them."""
 _SPLIT = 2.0**27 + 1.0
 
 
 @part
 def two_sum(a, b):
-    """Return a + b, rounded, and what the rounding left out."""
+    """Return a + b, rounded, and the rounding error."""
     total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
+    b_part = total - a
+    return total, (a - (total - b_part)) + (b - b_part)
 
 
 @part
 def fast_two_sum(a, b):
-    """Return a + b, rounded, and what the rounding left out; where abs(a) >= abs(b), or a is 0."""
+    """Return a + b, rounded, and the rounding error; for abs(a) >= abs(b), or a of 0."""
     total = a + b
     return total, b - (total - a)
 
 
 @part
 def two_product(a, b):
-    """Return a * b, rounded, and what the rounding left out (Dekker 1971); below 2**996."""
+    """Return a * b, rounded, and the rounding error (Dekker 1971); below 2**996."""
     product = a * b
     a_high = _SPLIT * a - (_SPLIT * a - a)
     b_high = _SPLIT * b - (_SPLIT * b - b)

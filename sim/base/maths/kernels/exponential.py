@@ -1,8 +1,8 @@
 """The exponential function: its argument less a multiple of ln 2, and a polynomial.
 
 x = k ln 2 + r with abs(r) <= ln 2 / 2, so exp x = 2**k exp r (Tang 1989; Muller, *Elementary
-Functions*, ch. 11; a longer polynomial stands for Tang's table, for which vector units would wait).
-What rounding leaves out of r and of 1 + r is carried along.
+Functions*, ch. 11; a longer polynomial replaces Tang's table, for which vector units would wait).
+The rounding errors of r and of 1 + r are carried along.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PER_LN2 = float.fromhex("0x1.71547652b82fep+0")  # 1 / ln 2
 LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")  # the first 42 bits of ln 2
 LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")  # the next 53
 PLAIN = 700.0
-"""Up to here 2**k and 2**-k are doubles like any other."""
+"""Up to this argument 2**k and 2**-k are normal doubles."""
 
 C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12 = map(
     float.fromhex,
@@ -33,7 +33,7 @@ C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12 = map(
 
 @part
 def reduced(high, low):
-    """Return k, r and c of high + low = k ln 2 + r + c: r is rounded, c what that left out.
+    """Return k, r and c of high + low = k ln 2 + r + c: r is rounded, c its rounding error.
 
     k comes as the bits of SHIFT + k.
     """
@@ -65,7 +65,7 @@ def exp_parts(high, low):
 @part
 def _plain_exp(x):
     k, m, rest = exp_parts(x, 0.0)
-    return float_of(bits_of(m + rest) + (k << 52))  # what stands above k is shifted out
+    return float_of(bits_of(m + rest) + (k << 52))  # the bits above k are shifted out
 
 
 @part
@@ -85,10 +85,10 @@ def exp(x):
 def _plain_expm1(x):
     k, r, c = reduced(x, 0.0)
     p, p_rest = fast_two_sum(r, beyond(r, c))
-    one = float_of(((1023 + SHIFT_BITS) - k) << 52)  # in units of 2**k
-    m, rest = two_sum(1.0 - one, p)
+    unit = float_of(((1023 + SHIFT_BITS) - k) << 52)  # 1 in units of 2**k
+    m, rest = two_sum(1.0 - unit, p)
     result = (m + (rest + p_rest)) * float_of((k + (1023 - SHIFT_BITS)) << 52)
-    return result if x != 0.0 else x  # whose sign is lost
+    return result if x != 0.0 else x  # keeps the sign of 0
 
 
 @part
@@ -105,14 +105,14 @@ def exp_all(x, out):
     widely()
     for begin in range(0, len(x), BLOCK):
         n = min(len(x) - begin, BLOCK)
-        some, write = x[begin : begin + n], out[begin : begin + n]
+        block, write = x[begin : begin + n], out[begin : begin + n]
         n_plain = 0
         for i in range(n):
-            write[i] = _plain_exp(some[i])
-            n_plain += (some[i] >= -PLAIN) & (some[i] <= PLAIN)
+            write[i] = _plain_exp(block[i])
+            n_plain += (block[i] >= -PLAIN) & (block[i] <= PLAIN)
         if n_plain < n:
             for i in range(n):
-                write[i] = exp(some[i])
+                write[i] = exp(block[i])
 
 
 @jit
@@ -121,11 +121,11 @@ def expm1_all(x, out):
     widely()
     for begin in range(0, len(x), BLOCK):
         n = min(len(x) - begin, BLOCK)
-        some, write = x[begin : begin + n], out[begin : begin + n]
+        block, write = x[begin : begin + n], out[begin : begin + n]
         n_plain = 0
         for i in range(n):
-            write[i] = _plain_expm1(some[i])
-            n_plain += (some[i] >= -PLAIN) & (some[i] <= PLAIN)
+            write[i] = _plain_expm1(block[i])
+            n_plain += (block[i] >= -PLAIN) & (block[i] <= PLAIN)
         if n_plain < n:
             for i in range(n):
-                write[i] = expm1(some[i])
+                write[i] = expm1(block[i])

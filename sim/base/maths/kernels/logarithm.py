@@ -16,7 +16,7 @@ from sim.base.maths.kernels.exponential import LN2_HIGH, LN2_LOW
 LEAST_BITS = 0x3FE6A09E667F3BCD  # of sqrt(1/2)
 _EXPONENT = -1 << 52
 SMALLEST = 2.0**-1022
-"""The smallest double that has all its bits."""
+"""The smallest normal double."""
 LARGEST = 2.0**1000
 
 T3, T5, T7, T9, T11, T13, T15 = map(
@@ -32,14 +32,14 @@ T3, T5, T7, T9, T11, T13, T15 = map(
 
 @part
 def parts(x):
-    """Return k and z of x = 2**k z, with z of sqrt(1/2) to sqrt(2), for x of all its bits."""
+    """Return k and z of x = 2**k z, with z of sqrt(1/2) to sqrt(2), for a normal x."""
     bits = bits_of(x)
     above = bits - LEAST_BITS
     return above >> 52, float_of(bits - (above & _EXPONENT))
 
 
 @part
-def log_of(k, f, rest):
+def log_scaled(k, f, rest):
     """Return log(2**k (1 + f)) + rest."""
     s = f / (2.0 + f)
     w = s * s
@@ -53,7 +53,7 @@ def log_of(k, f, rest):
 @part
 def _plain_log(x):
     k, z = parts(x)
-    return log_of(k, z - 1.0, 0.0)
+    return log_scaled(k, z - 1.0, 0.0)
 
 
 @part
@@ -63,7 +63,7 @@ def log(x):
         return _plain_log(x)
     if x > 0.0 and x < inf:
         k, z = parts(x * 2.0**54)
-        return log_of(k - 54, z - 1.0, 0.0)
+        return log_scaled(k - 54, z - 1.0, 0.0)
     if x == 0.0:
         return -inf
     return nan if x < 0.0 else x
@@ -74,8 +74,8 @@ def _plain_log1p(x):
     total, rest = two_sum(1.0, x)
     k, z = parts(total)
     f, rest = two_sum(z - 1.0, rest * power_of_two(-k))
-    result = log_of(k, f, rest / (1.0 + f))
-    return result if x != 0.0 else x  # whose sign is lost
+    result = log_scaled(k, f, rest / (1.0 + f))
+    return result if x != 0.0 else x  # keeps the sign of 0
 
 
 @part
@@ -94,14 +94,14 @@ def log_all(x, out):
     widely()
     for begin in range(0, len(x), BLOCK):
         n = min(len(x) - begin, BLOCK)
-        some, write = x[begin : begin + n], out[begin : begin + n]
+        block, write = x[begin : begin + n], out[begin : begin + n]
         n_plain = 0
         for i in range(n):
-            write[i] = _plain_log(some[i])
-            n_plain += (some[i] >= SMALLEST) & (some[i] < inf)
+            write[i] = _plain_log(block[i])
+            n_plain += (block[i] >= SMALLEST) & (block[i] < inf)
         if n_plain < n:
             for i in range(n):
-                write[i] = log(some[i])
+                write[i] = log(block[i])
 
 
 @jit
@@ -110,11 +110,11 @@ def log1p_all(x, out):
     widely()
     for begin in range(0, len(x), BLOCK):
         n = min(len(x) - begin, BLOCK)
-        some, write = x[begin : begin + n], out[begin : begin + n]
+        block, write = x[begin : begin + n], out[begin : begin + n]
         n_plain = 0
         for i in range(n):
-            write[i] = _plain_log1p(some[i])
-            n_plain += (some[i] > -1.0) & (some[i] < LARGEST)
+            write[i] = _plain_log1p(block[i])
+            n_plain += (block[i] > -1.0) & (block[i] < LARGEST)
         if n_plain < n:
             for i in range(n):
-                write[i] = log1p(some[i])
+                write[i] = log1p(block[i])

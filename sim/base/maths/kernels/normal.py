@@ -32,7 +32,7 @@ DEGREE = 11
 _PER_OCTAVE_BITS = 4
 _PER_OCTAVE = 1 << _PER_OCTAVE_BITS
 N_POINTS = 86
-"""1 + x is split into intervals, 16 an octave, as far as there is a double for what is left."""
+"""1 + x is split into intervals, 16 an octave, up to the last tail that a double can hold."""
 FARTHEST = 38.6
 _BITS = 400
 _UNIT = 1 << _BITS
@@ -40,8 +40,8 @@ _UNIT = 1 << _BITS
 
 def _point(i: int) -> int:
     """Return the middle of an interval."""
-    octave, place = divmod(i, _PER_OCTAVE)
-    return ((2 * (_PER_OCTAVE + place) + 1) * _UNIT // (2 * _PER_OCTAVE) << octave) - _UNIT
+    octave, step = divmod(i, _PER_OCTAVE)
+    return ((2 * (_PER_OCTAVE + step) + 1) * _UNIT // (2 * _PER_OCTAVE) << octave) - _UNIT
 
 
 def _ratio_at(point: int) -> int:
@@ -68,24 +68,27 @@ def _value(series: list[int], step: int) -> int:
 
 
 def _table() -> tuple[F8, F8, F8]:
-    """Return points, the series of M / sqrt(2 pi) about them, and what is left of its values."""
-    every: list[list[int]] = []
+    """Return points, the series of M / sqrt(2 pi) about them, and the rounding errors of M."""
+    expansions: list[list[int]] = []
     above = 0
     for i in reversed(range(N_POINTS)):
         point = _point(i)
-        ratio = _ratio_at(point) if point >= 3 * _UNIT else _value(every[-1], point - above)
-        every.append(_series(point, ratio, 60))
+        ratio = _ratio_at(point) if point >= 3 * _UNIT else _value(expansions[-1], point - above)
+        expansions.append(_series(point, ratio, 60))
         above = point
-    twice = 2 * _value(every[-1], -above)  # M(0) = sqrt(pi / 2), so M / sqrt(2 pi) = M / (2 M(0))
-    shares = [[term * _UNIT // twice for term in terms[: DEGREE + 1]] for terms in every[::-1]]
-    series = np.array([[term / _UNIT for term in terms] for terms in shares])
+    # M(0) = sqrt(pi / 2), so M / sqrt(2 pi) = M / (2 M(0))
+    twice = 2 * _value(expansions[-1], -above)
+    scaled_terms = [
+        [term * _UNIT // twice for term in terms[: DEGREE + 1]] for terms in expansions[::-1]
+    ]
+    series = np.array([[term / _UNIT for term in terms] for terms in scaled_terms])
     # a double is a whole number of 2**-80
-    left = [
+    rests = [
         terms[0] - (int(near * 2.0**80) << _BITS - 80)
-        for terms, near in zip(shares, series[:, 0], strict=True)
+        for terms, near in zip(scaled_terms, series[:, 0], strict=True)
     ]
     points = [_point(i) / _UNIT for i in range(N_POINTS)]
-    return np.array(points), series, np.array([rest / _UNIT for rest in left])
+    return np.array(points), series, np.array([rest / _UNIT for rest in rests])
 
 
 POINT, SERIES, REST = _table()
@@ -93,7 +96,7 @@ DENSITY, DENSITY_REST = (
     float.fromhex("0x1.9884533d43651p-2"),
     float.fromhex("-0x1.cbc0d30ebfd15p-56"),
 )
-"""1 / sqrt(2 pi), and what is left of it."""
+"""1 / sqrt(2 pi), and its rounding error."""
 HALF_SERIES = np.array([(-0.5) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(14)])
 """The probability between 0 and x, over x / sqrt(2 pi), in powers of x**2."""
 MIDDLE = np.array(
@@ -125,7 +128,7 @@ NEAR = np.array(
         ],
     ]
 )  # fmt: skip
-"""His -x, in powers of sqrt(-log p) - 1.6."""
+"""Wichura's -x, in powers of sqrt(-log p) - 1.6."""
 FAR = np.array(
     [
         [
@@ -140,12 +143,12 @@ FAR = np.array(
         ],
     ]
 )  # fmt: skip
-"""His -x, in powers of sqrt(-log p) - 5."""
+"""Wichura's -x, in powers of sqrt(-log p) - 5."""
 
 
 @inlined
 def tail(x):
-    """Return k, q, rest and e: 2**k (q + rest) lies beyond x >= 0, and exp(-x**2 / 2) is 2**k e."""
+    """Return k, q, rest and e for x >= 0: the tail is 2**k (q + rest), exp(-x**2 / 2) is 2**k e."""
     square, square_rest = two_product(x, x)
     k, e, e_rest = exp_parts(-0.5 * square, -0.5 * square_rest)
     e, e_rest = fast_two_sum(e, e_rest)
@@ -180,26 +183,26 @@ def normal_cdf(x):
 
 @part
 def normal_quantile(p):
-    """Return x with a standard normal variable at most x with probability p."""
+    """Return the quantile of the standard normal distribution at p."""
     is_low = p < 0.5
     left = p if is_low else 1.0 - p
-    tame = left if left > 0.0 else 0.25
-    off, off_rest = fast_two_sum(0.5, -tame)
+    clamped = left if left > 0.0 else 0.25
+    off, off_rest = fast_two_sum(0.5, -clamped)
     if off <= 0.425:
         x = off * _ratio(MIDDLE[0], MIDDLE[1], 0.180625 - off * off)
     else:
-        r = sqrt(-log(tame))
+        r = sqrt(-log(clamped))
         x = _ratio(NEAR[0], NEAR[1], r - 1.6) if r <= 5.0 else _ratio(FAR[0], FAR[1], r - 5.0)
     if off <= 0.25:
         z, high = x * x, 0.0
         for n in range(len(HALF_SERIES) - 1, 0, -1):
             high = z * (HALF_SERIES[n] + high)
-        got, rest = two_product(x, DENSITY)
-        got, more = fast_two_sum(got, rest + x * DENSITY_REST + got * high)
-        x -= ((got - off) + (more - off_rest)) / (DENSITY * exp(-0.5 * z))
+        area, rest = two_product(x, DENSITY)
+        area, more = fast_two_sum(area, rest + x * DENSITY_REST + area * high)
+        x -= ((area - off) + (more - off_rest)) / (DENSITY * exp(-0.5 * z))
     else:
         k, q, rest, e = tail(x)
-        x += ((q - scaled(tame, -k)) + rest) / (DENSITY * e)
+        x += ((q - scaled(clamped, -k)) + rest) / (DENSITY * e)
     x = -x if is_low else x
     x = x if left > 0.0 else (inf if p == 1.0 else -inf)
     return x if p >= 0.0 and p <= 1.0 else nan
@@ -207,7 +210,7 @@ def normal_quantile(p):
 
 @part
 def _ratio(top, bottom, r):
-    """Return one polynomial over another, of like degree."""
+    """Return one polynomial over another, of the same degree."""
     above, below = 0.0, 0.0
     for i in range(len(top) - 1, -1, -1):
         above = above * r + top[i]
@@ -221,14 +224,14 @@ def normal_cdf_all(x, out):
     widely()
     for begin in range(0, len(x), BLOCK):
         n = min(len(x) - begin, BLOCK)
-        some, write = x[begin : begin + n], out[begin : begin + n]
+        block, write = x[begin : begin + n], out[begin : begin + n]
         n_plain = 0
         for i in range(n):
-            write[i] = _plain_cdf(some[i])
-            n_plain += some[i] > -FARTHEST
+            write[i] = _plain_cdf(block[i])
+            n_plain += block[i] > -FARTHEST
         if n_plain < n:
             for i in range(n):
-                write[i] = normal_cdf(some[i])
+                write[i] = normal_cdf(block[i])
 
 
 @jit

@@ -20,7 +20,7 @@ from sim.base.maths.kernels.exponential import LN2_HIGH, LN2_LOW, PLAIN, exp_par
 from sim.base.maths.kernels.logarithm import SMALLEST, parts
 
 LARGEST = 2.0**70
-"""A larger exponent gives the same: 0, 1 or infinity."""
+"""A larger exponent gives the same result: 0, 1 or infinity."""
 
 N = 256
 """Inverses of the table are multiples of 1 / N."""
@@ -59,7 +59,7 @@ def split(x):
 
 @inlined
 def _log_pair(k, z):
-    """Return log(2**k z), and what rounding left out of it."""
+    """Return log(2**k z), and its rounding error."""
     shifted = N / z + SHIFT
     inverse = (shifted - SHIFT) * (1.0 / N)
     i = bits_of(shifted) - (SHIFT_BITS + FIRST)
@@ -77,7 +77,7 @@ def _log_pair(k, z):
 
 @inlined
 def _exponent(y, k, z):
-    """Return y log(2**k z), and what rounding left out of it."""
+    """Return y log(2**k z), and its rounding error."""
     log, log_rest = _log_pair(k, z)
     (y_high, y_low), (log_high, log_low) = split(y), split(log)
     high = y * log
@@ -92,7 +92,7 @@ def _plain_power(high, low):
 
 
 @part
-def _of_positive(x, y):
+def _positive_power(x, y):
     """Return x**y, for a positive, finite x and a y that is a number."""
     is_small = x < SMALLEST
     k, z = parts(x * 2.0**54 if is_small else x)
@@ -118,7 +118,7 @@ def power(x, y):
     if size > 0.0 and size < inf:
         if x < 0.0 and not is_whole:
             return nan
-        result = _of_positive(size, y)
+        result = _positive_power(size, y)
     else:
         result = inf if (y > 0.0) == (size > 0.0) else 0.0
     is_negative = x < 0.0 or (x == 0.0 and 1.0 / x < 0.0)
@@ -131,14 +131,14 @@ def power_all(x, y, out):
     widely()
     for begin in range(0, len(x), BLOCK):
         n = min(len(x) - begin, BLOCK)
-        some, of = x[begin : begin + n], y[begin : begin + n]
+        base, exponent = x[begin : begin + n], y[begin : begin + n]
         write = out[begin : begin + n]
         n_plain = 0
         for i in range(n):
-            k, z = parts(some[i])
-            high, low = _exponent(of[i], k, z)
+            k, z = parts(base[i])
+            high, low = _exponent(exponent[i], k, z)
             write[i] = _plain_power(high, low)
-            n_plain += (some[i] >= SMALLEST) & (some[i] < inf) & (high >= -PLAIN) & (high <= PLAIN)
+            n_plain += (base[i] >= SMALLEST) & (base[i] < inf) & (high >= -PLAIN) & (high <= PLAIN)
         if n_plain < n:
             for i in range(n):
-                write[i] = power(some[i], of[i])
+                write[i] = power(base[i], exponent[i])
