@@ -144,12 +144,12 @@ class SweepLoop:
         if self._must_close:
             self._runner.close()
         compute.read_traces(prepared)
-        if batch.what:
+        if batch.purpose:
             n = notes.count(len(rows), "cells")
-            notes.note(f"{self.sweep}, round {len(self._seen)}: {batch.what}: {n} to run")
+            notes.note(f"{self.sweep}, round {len(self._seen)}: {batch.purpose}: {n} to run")
         else:
             notes.grid(prepared, len(rows))
-        if batch.what and not self.n_run:
+        if batch.purpose and not self.n_run:
             notes.traces(prepared)
         self.begin(prepared, cached, len(rows))
         self._before_cells()

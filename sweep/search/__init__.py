@@ -1,5 +1,5 @@
-"""What is looked for: the capacity that meets a target, the parameters that do best.
+"""Searches over capacity (SLO target) and over policy parameters (tuning).
 
-Neither is a grid: which cells are run next follows from what came of those before. They are run
-round by round, side by side, cached like any others, so that the same command again goes on.
+A search is not a grid: its next cells follow from the results of the cells before. They run in
+batches, side by side, cached like any others, so that the same command resumes a search.
 """

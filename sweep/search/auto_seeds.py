@@ -38,7 +38,7 @@ class Widest:
 
 
 class AutoSeeds:
-    """Adds seeds to a grid until its intervals are narrow."""
+    """Strategy that adds seeds to a grid until its intervals are narrow."""
 
     def __init__(self, request: Request) -> None:
         self.request, self.id_part = request, request.precision
@@ -46,67 +46,67 @@ class AutoSeeds:
 
     @property
     def is_fixed(self) -> bool:
-        """Tell whether no seed changes anything, so that one is enough."""
+        """True if no seed changes anything, so that one is enough."""
         return self._grid.is_fixed
 
     def batches(self, inputs: Inputs) -> Batches:
-        """Ask for the grid with ever more seeds."""
+        """Yield the grid with more and more seeds."""
         while True:
             request = self._grid.request
-            answers = yield Batch(self._grid)
-            n_seeds, about = more(request, answers.table(), len(answers.errors))
+            results = yield Batch(self._grid)
+            n_seeds, about = next_seeds(request, results.table(), len(results.errors))
             if n_seeds == len(request.axes["seed"]):
-                notes.note(in_words(request, about))
+                notes.note(describe(request, about))
                 self.request = dataclasses.replace(request, seeds=about)
                 return dataclasses.replace(self._grid, request=self.request)
             self._grid = grid.build(with_seeds(request, n_seeds))
 
     def tables(self) -> Mapping[str, pa.Table]:
-        """Nothing was found besides the cells."""
+        """Return no tables besides the cells."""
         return {}
 
 
-def more(request: Request, cells: pa.Table, n_failed: int) -> tuple[int, dict[str, Any]]:
-    """Decide how many seeds there shall be, after all cells of so many are done."""
-    wanted = request.precision
-    assert wanted is not None
+def next_seeds(request: Request, cells: pa.Table, n_failed: int) -> tuple[int, dict[str, Any]]:
+    """Choose the number of seeds of the next batch, after all cells of the present one are done."""
+    target = request.precision
+    assert target is not None
     n = len(request.axes["seed"])
     worst = widest(request, cells)
     about = {"n": n, "widest": worst.half, "where": worst.where}
     if n_failed:
         return n, {**about, "because": FAILED}
-    if worst.half <= wanted.width:
+    if worst.half <= target.width:
         return n, {**about, "because": NARROW}
-    if n >= wanted.most:
+    if n >= target.most:
         return n, {**about, "because": SPENT}
     # an interval narrows with the root of the number of seeds; never more than twice as many
-    needed = n * (worst.half / wanted.width) ** 2
-    following = min(2 * n, wanted.most, math.ceil(needed) if math.isfinite(needed) else 2 * n)
-    return max(n + 1, following), about
+    needed = n * (worst.half / target.width) ** 2
+    n_next = min(2 * n, target.most, math.ceil(needed) if math.isfinite(needed) else 2 * n)
+    return max(n + 1, n_next), about
 
 
 def widest(request: Request, cells: pa.Table) -> Widest:
     """Find the widest interval of the metric.
 
-    Against a baseline it is that of the paired comparison: of fractions half the interval of the
-    difference, of anything else half the interval of the ratio, relative to it. Without one it is
-    that of the mean over seeds: of fractions as it is, of anything else relative to the mean.
+    With a baseline, it is the interval of the paired comparison: for fractions half the interval of
+    the difference, for other metrics half the interval of the ratio, relative to it. Without one it
+    is the interval of the mean over seeds: for fractions as it is, for others relative to the mean.
     """
-    wanted = request.precision
-    assert wanted is not None
+    target = request.precision
+    assert target is not None
     swept = [key for key in request.axes if key not in ("policy", "trace", "capacity", "seed")]
-    if wanted.metric not in cells.column_names:
+    if target.metric not in cells.column_names:
         raise InputError(
-            f"seeds_metric={wanted.metric} is no metric of this sweep; "
-            f"{', '.join(c for c in cells.column_names if c.startswith('jct'))} may be",
+            f"seeds_metric={target.metric} is no metric of this sweep; valid, for example: "
+            f"{', '.join(c for c in cells.column_names if c.startswith('jct'))}",
             rule="unknown metric",
         )
     if request.baseline is not None:
-        return _of_contrasts(request.baseline, wanted.metric, swept, cells)
-    return _of_means(wanted.metric, swept, cells)
+        return _widest_contrast(request.baseline, target.metric, swept, cells)
+    return _widest_mean(target.metric, swept, cells)
 
 
-def _of_contrasts(baseline: str, metric: str, swept: list[str], cells: pa.Table) -> Widest:
+def _widest_contrast(baseline: str, metric: str, swept: list[str], cells: pa.Table) -> Widest:
     compared = contrasts.compare(cells, swept=swept, baseline=baseline, chosen=[metric])
     rows = [] if compared is None else compared.to_pylist()
     rows = [row for row in rows if row["trace"] != contrasts.ALL_TRACES]
@@ -124,16 +124,16 @@ def _of_contrasts(baseline: str, metric: str, swept: list[str], cells: pa.Table)
     return worst
 
 
-def _of_means(metric: str, swept: list[str], cells: pa.Table) -> Widest:
+def _widest_mean(metric: str, swept: list[str], cells: pa.Table) -> Widest:
     summary = summarise(cells, swept=swept)
     worst = Widest(0.0, "")
     if metric not in summary.metrics:
         return worst
-    at = summary.metrics.index(metric)
+    index = summary.metrics.index(metric)
     for block in summary.blocks:
         for k, capacity in enumerate(block.capacities):
             for c, column in enumerate(summary.columns):
-                mean, half = float(block.mean[k, c, at]), float(block.half[k, c, at])
+                mean, half = float(block.mean[k, c, index]), float(block.half[k, c, index])
                 if math.isnan(mean):
                     continue
                 half = half if _is_fraction(metric) else half / abs(mean) if mean else half
@@ -149,23 +149,23 @@ def _is_fraction(metric: str) -> bool:
 
 
 def with_seeds(request: Request, n: int) -> Request:
-    """Ask for the first `n` seeds."""
+    """Return the request with the first `n` seeds."""
     return dataclasses.replace(request, axes={**request.axes, "seed": tuple(range(n))})
 
 
-def in_words(request: Request, about: Mapping[str, Any]) -> str:
-    """Say how many seeds there are in the end, and why."""
-    wanted = request.precision
-    assert wanted is not None
+def describe(request: Request, about: Mapping[str, Any]) -> str:
+    """Write the final number of seeds and the reason for it."""
+    target = request.precision
+    assert target is not None
     percent = 100 * about["widest"]
     size = f"±{percent:.2g} %" if math.isfinite(percent) else "unknown"
     where = f" ({about['where']})" if about["where"] else ""
     because = {
         NARROW: "which is narrow enough",
-        SPENT: f"and seeds_max={wanted.most} allows no more",
+        SPENT: f"and seeds_max={target.most} allows no more",
         FAILED: "and cells failed, so no more were added",
     }[about["because"]]
     return (
-        f"seeds=auto: {about['n']} seeds; the widest interval of {wanted.metric} is {size}{where}, "
-        f"{because} (asked: ±{100 * wanted.width:.2g} %)"
+        f"seeds=auto: {about['n']} seeds; the widest interval of {target.metric} is {size}{where}, "
+        f"{because} (seeds_width: ±{100 * target.width:.2g} %)"
     )

@@ -1,4 +1,4 @@
-"""Cells of a request at whatever capacity, seeds and parameters a search comes to."""
+"""Factory of a request's cells at any capacity, seeds and parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sweep.stats.cell_columns import text
 
 
 class CellFactory:
-    """Makes cells of a request, each configuration resolved once."""
+    """Factory of cells that resolves each configuration once."""
 
     def __init__(self, request: Request) -> None:
         self._request, self._resolver = request, Resolver()
@@ -22,25 +22,27 @@ class CellFactory:
     def grid(self, axes: Mapping[str, Sequence[Any]], *, is_strict: bool = False) -> list[Cell]:
         """Return the cells of other axes.
 
-        Unless it is strict a policy's parameter is not refused where another policy has it.
+        Unless `is_strict`, a parameter that only some of the policies have is not an error.
         """
-        asked = dataclasses.replace(self._request, axes={k: tuple(v) for k, v in axes.items()})
+        request = dataclasses.replace(self._request, axes={k: tuple(v) for k, v in axes.items()})
         if not is_strict:
-            asked = dataclasses.replace(asked, named=frozenset({"policy"}), baseline=None)
-        return list(grid.build(asked, self._resolver).cells)
+            request = dataclasses.replace(request, named=frozenset({"policy"}), baseline=None)
+        return list(grid.build(request, self._resolver).cells)
 
-    def cells(self, like: Cell, seeds: Sequence[int], **labels: Any) -> list[Cell]:
-        """Return the cells of a policy and world with other labels, a seed each."""
-        known = like.labels | labels
-        return self.grid({key: (known.get(key),) for key in self._request.axes} | {"seed": seeds})
-
-
-def search_key(cell: Cell, *apart: str) -> str:
-    """Tell a cell's policy and world from all others, whatever its seed and the labels `apart`."""
-    return canonical({k: v for k, v in cell.labels.items() if k not in ("seed", *apart)})
+    def cells(self, template: Cell, seeds: Sequence[int], **labels: Any) -> list[Cell]:
+        """Return a copy of the template cell for each seed, with other labels."""
+        all_labels = template.labels | labels
+        return self.grid(
+            {key: (all_labels.get(key),) for key in self._request.axes} | {"seed": seeds}
+        )
 
 
-def settings_text(labels: Mapping[str, Any], without: Sequence[str]) -> str:
-    """Write what else is swept of a cell, such as ``policy.queues=3``."""
-    others = {k: v for k, v in labels.items() if k not in without and v is not None}
-    return ", ".join(f"{key}={text(value)}" for key, value in others.items())
+def search_key(cell: Cell, *exclude: str) -> str:
+    """Return the key of a cell's search: its labels without the seed and those in `exclude`."""
+    return canonical({k: v for k, v in cell.labels.items() if k not in ("seed", *exclude)})
+
+
+def settings_text(labels: Mapping[str, Any], exclude: Sequence[str]) -> str:
+    """Write a cell's labels but those in `exclude`, such as ``policy.queues=3``."""
+    settings = {k: v for k, v in labels.items() if k not in exclude and v is not None}
+    return ", ".join(f"{key}={text(value)}" for key, value in settings.items())

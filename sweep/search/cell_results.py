@@ -1,4 +1,4 @@
-"""Results of the cells that a question has asked for so far."""
+"""Results of the cells that a search has requested so far."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ class CellResults:
 
     def __init__(self) -> None:
         self.errors: dict[str, CellError] = {}  # by key
-        self._new: list[PreparedGrid] = []  # whose cells nobody has asked for by their labels
-        self._last: PreparedGrid | None = None
+        self._pending: list[PreparedGrid] = []  # batches not indexed by label yet
+        self._latest: PreparedGrid | None = None
         self._cells: dict[str, Cell] = {}
         self._keys: dict[str, str] = {}
         self._metrics: dict[str, dict[str, float]] = {}
 
     def add(self, prepared: PreparedGrid) -> None:
-        """Take in a batch whose cells were run, or have failed."""
-        self._new.append(prepared)
-        self._last = prepared
+        """Add a batch of finished or failed cells."""
+        self._pending.append(prepared)
+        self._latest = prepared
 
     def table(self) -> pa.Table:
         """Return the narrow table of the last batch; see `sweep.execution.cells_table`."""
-        assert self._last is not None
-        return cells_table.narrow(dataclasses.replace(self._last), self.errors)
+        assert self._latest is not None
+        return cells_table.narrow(dataclasses.replace(self._latest), self.errors)
 
     def cells(self) -> list[Cell]:
-        """Return every cell, each once, in the order in which they were asked for."""
-        self._take_in()
+        """Return the distinct cells in the order of their requests."""
+        self._index_new()
         return [*self._cells.values()]
 
     def key(self, cell: Cell) -> str:
         """Return a cell's key."""
-        self._take_in()
+        self._index_new()
         return self._keys[canonical(cell.labels)]
 
     def failed(self, cell: Cell) -> bool:
@@ -53,31 +53,31 @@ class CellResults:
         return self.key(cell) in self.errors
 
     def metric(self, cell: Cell, name: str) -> float:
-        """Return a cell's metric: NaN where it failed, or has none of that name."""
+        """Return a cell's metric: NaN if it failed, or has no such metric."""
         return self._metrics.get(self.key(cell), {}).get(name, math.nan)
 
-    def check_metric(self, asked: str, name: str, cells: Sequence[Cell]) -> None:
-        """Refuse a metric of which one of these cells has no value."""
+    def check_metric(self, option: str, name: str, cells: Sequence[Cell]) -> None:
+        """Reject a metric for which one of these cells has no value."""
         for cell in cells:
             if math.isnan(self.metric(cell, name)):
                 known = [n for n in self._metrics.get(self.key(cell), {}) if n.startswith("jct")]
                 raise InputError(
-                    f"{asked}={name} has no value for {where(cell)}; "
-                    f"{', '.join(known) or 'no metric'} has",
+                    f"{option}={name} has no value for {cell_text(cell)}; "
+                    f"metrics with a value: {', '.join(known) or 'none'}",
                     rule="metric",
                 )
 
-    def _take_in(self) -> None:
-        for prepared in self._new:
+    def _index_new(self) -> None:
+        for prepared in self._pending:
             for planned in prepared.planned:
                 name = canonical(planned.cell.labels)
                 self._cells.setdefault(name, planned.cell)
                 self._keys[name] = planned.key
             self._metrics |= prepared.metrics
-        self._new.clear()
+        self._pending.clear()
 
 
-def where(cell: Cell) -> str:
-    """Say which cells are meant: all seeds' of a policy on a trace at a capacity."""
+def cell_text(cell: Cell) -> str:
+    """Describe a cell without its seed: policy, trace and capacity."""
     labels = cell.labels
     return f"{labels['policy']} on {labels['trace']} at capacity {text(labels['capacity'])}"

@@ -1,4 +1,4 @@
-"""Whole machines as capacities: the fraction of a trace's cluster that is so many machines."""
+"""Conversion between whole machines and capacity, a fraction of a trace's cluster."""
 
 from __future__ import annotations
 
@@ -14,88 +14,90 @@ from sweep.grid import cluster_size, clusters
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-PARTS = 100
-"""Of a cluster that is one machine, such as a pool of tokens written as one: hundredths count."""
+N_PARTS = 100
+"""Steps of a cluster that is one machine, such as a pool of tokens written as one: hundredths."""
 
-_HAIR = 1e-9
+_TOLERANCE = 1e-9
 _DIGITS = range(3, 13)
 
 
-def between(config: Mapping[str, Any], low: float, high: float, workload: Workload) -> Machines:
-    """Find the whole machines between two capacities, and which are too few for a job.
+def machine_range(
+    config: Mapping[str, Any], low: float, high: float, workload: Workload
+) -> Machines:
+    """Find the whole numbers of machines between two capacities, and those too few for some job.
 
-    The workload is seen here alone, which may be in a task. Where like machines are enough, so are
-    more of them; of kinds each has its share, rounded, and every number is looked at.
+    Only this function, which may run in a task, sees the workload. If n like machines are enough,
+    so are more; with several kinds, each has its rounded share, so that every number is tried.
     """
-    found = Machines(config, cluster_size.full_count(workload, config))
-    first = max(1, math.ceil(low * found.full / found.each - _HAIR))
-    last = int(high * found.full / found.each + _HAIR)
+    machines = Machines(config, cluster_size.full_count(workload, config))
+    first = max(1, math.ceil(low * machines.full / machines.machines_per_unit - _TOLERANCE))
+    last = int(high * machines.full / machines.machines_per_unit + _TOLERANCE)
     if first > last:
         raise InputError(
-            f"between capacity {low:g} and {high:g} there is no whole machine: the trace's "
-            f"cluster has {found.full:.4g}; give capacity a wider interval",
+            f"no whole number of machines lies between capacity {low:g} and {high:g}: the trace's "
+            f"cluster has {machines.full:.4g} at 1.0; give capacity a wider interval",
             rule="range",
         )
 
-    def why_not(n: int) -> str:
+    def rejection(n: int) -> str:
         try:
-            clusters.build_for(workload, config, found.capacity(n))
+            clusters.build_for(workload, config, machines.capacity(n))
         except InputError as error:
             return error.message
         return ""
 
-    if why := why_not(last):
-        raise InputError(f"the high end of capacity's interval: {why}", rule="range")
-    some = range(first, last)
+    if reason := rejection(last):
+        raise InputError(f"the high end of capacity's interval: {reason}", rule="range")
+    candidates = range(first, last)
     if isinstance(config["shape"], list):
-        too_few: Collection[int] = frozenset(filter(why_not, some))
+        too_few: Collection[int] = frozenset(filter(rejection, candidates))
     else:
-        too_few = some[: bisect_left(some, True, key=lambda n: not why_not(n))]
-    return replace(found, first=first, last=last, too_few=too_few)
+        too_few = candidates[: bisect_left(candidates, True, key=lambda n: not rejection(n))]
+    return replace(machines, first=first, last=last, too_few=too_few)
 
 
 @dataclass
 class Machines:
-    """How many machines a capacity is, for one workload on one cluster."""
+    """Number of machines at each capacity, for one workload on one cluster."""
 
     config: Mapping[str, Any]  # the cluster's
-    of_one: float  # how many its workload has at capacity 1, before slots are made whole
-    first: int = 0  # what may be asked for, as whole numbers, and which of these are
+    full_machines: float  # number at capacity 1, before slots are rounded
+    first: int = 0  # range of numbers
     last: int = 0
-    too_few: Collection[int] = ()  # for a job
+    too_few: Collection[int] = ()  # numbers on which some job does not fit
     _capacity: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.full = self._count(1.0)
-        # one number stands for so much of a machine
-        self.each = self.full / PARTS if abs(self.full - 1) < _HAIR else 1.0
+        # a number counts whole machines, or hundredths of a single one
+        self.machines_per_unit = self.full / N_PARTS if abs(self.full - 1) < _TOLERANCE else 1.0
 
     def capacity(self, n: int) -> float:
-        """Return the capacity, in as few digits as do, that is so many machines exactly."""
+        """Return the capacity, in as few digits as possible, that gives exactly `n` machines."""
         if n not in self._capacity:
             self._capacity[n] = self._find(n)
         return self._capacity[n]
 
     def count(self, n: int) -> float:
-        """Return of how many machines a number stands: of itself, but where parts count."""
-        return n * self.each
+        """Return the machines that a number stands for: itself, unless hundredths count."""
+        return n * self.machines_per_unit
 
     def _find(self, n: int) -> float:
-        wanted = self.count(n)
-        exact = wanted / self.full
-        if cluster_size.comes_whole(self.config):  # so that what they are of is not
+        target = self.count(n)
+        exact = target / self.full
+        if cluster_size.comes_whole(self.config):  # the unrounded size is not whole
             for _ in _DIGITS:
-                off = self._count(exact) - wanted
-                if not off:
+                error = self._count(exact) - target
+                if not error:
                     break
-                exact -= off / 2 / self.full
+                exact -= error / 2 / self.full
         for digits in _DIGITS:
             short = float(f"{exact:.{digits}g}")
-            if abs(self._count(short) - wanted) < _HAIR * self.each:
+            if abs(self._count(short) - target) < _TOLERANCE * self.machines_per_unit:
                 return short
         return exact
 
     def _count(self, capacity: float) -> float:
-        """Return how many machines a capacity is."""
-        cluster = cluster_size.at_capacity(self.config, self.of_one, capacity)
+        """Return the number of machines at a capacity."""
+        cluster = cluster_size.at_capacity(self.config, self.full_machines, capacity)
         return cluster_size.machine_count(cluster, self.config["shape"])

@@ -1,9 +1,9 @@
-"""What should this parameter be? A search through a policy's parameters, raced on paired seeds.
+"""Parameter search of policies: settings proposed by Optuna race on paired seeds.
 
-Every policy, trace and capacity is a search of its own. Batch by batch Optuna proposes settings
+Each policy, trace and capacity has a search of its own. Batch by batch Optuna proposes settings
 (`sweep.search.proposals`); they race (`sweep.search.race`), each judged against the default on the
-same seeds; at the end the best are compared with the default on seeds that the search has not seen,
-as what won a race was lucky, too. What all searches want next is one round.
+same seeds; at the end the best are compared with the default on seeds that the search has not used,
+as the winner of a race was lucky, too. The next cells of all searches are one batch.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.search import race, settings, space
 from sweep.search.cell_factory import CellFactory, search_key
-from sweep.search.cell_results import CellResults, where
+from sweep.search.cell_results import CellResults, cell_text
 from sweep.search.proposals import Case, Proposals, TriedSetting
 from sweep.search.scores import Scores
 from sweep.search.space import Parameter, Values
 from sweep.search.strategy import Batches, Search, side_by_side
 
-LEAST_BATCH = 8
+MIN_BATCH = 8
 N_BATCHES = 8
-"""Settings are proposed in about so many batches, so that later ones know of earlier ones."""
+"""Approximate number of batches of settings: later proposals learn from earlier batches."""
 
-MOST_TESTED = 3
-"""Settings of a front that are compared with the default."""
+MAX_TESTED = 3
+"""Largest number of settings of a front that are compared with the default."""
 
 
 class ParameterSearches:
-    """All searches of a request."""
+    """Strategy of a request that searches parameters: one search a policy, trace and capacity."""
 
     def __init__(self, request: Request) -> None:
         goal = request.goal
@@ -48,13 +48,13 @@ class ParameterSearches:
         self.request, self.id_part, self.goal = request, goal, goal
         self._points = CellFactory(request)
         self.cases: list[Case] = []
-        self.answers = CellResults()
-        self.of_search = range(goal.seeds)  # seeds that are searched on
-        # those that only the best and the default meet
-        self.of_test = range(goal.seeds, goal.seeds + goal.test_seeds)
+        self.results = CellResults()
+        self.search_seeds = range(goal.seeds)
+        # used by the best and the default only
+        self.test_seeds = range(goal.seeds, goal.seeds + goal.test_seeds)
 
     def batches(self, inputs: Inputs) -> Batches:
-        """Ask for what all searches want next, until the best have been tested."""
+        """Yield the next cells of all searches, until the best settings have been tested."""
         self.cases = self._all_cases()
         searches = [self._search(case) for case in self.cases]
         words = " and ".join(self.goal.metrics)
@@ -62,44 +62,44 @@ class ParameterSearches:
 
     def tables(self) -> Mapping[str, pa.Table]:
         """Return ``settings.parquet`` and ``importance.parquet``."""
-        seeds = self.of_search, self.of_test
-        return settings.tables(self.cases, self.goal.metrics, *seeds, self.cells, self.answers)
+        seeds = self.search_seeds, self.test_seeds
+        return settings.tables(self.cases, self.goal.metrics, *seeds, self.cells, self.results)
 
     def _order(self, cell: Cell) -> Any:
-        """Give a cell's place among the rows: by search, setting and seed."""
-        for at, case in enumerate(self.cases):
-            apart = [p.key for p in case.parameters]
-            if search_key(cell, *apart) == search_key(case.cell, *apart):
-                values = {key: cell.labels[key] for key in apart}
+        """Return a cell's sort key: search, setting and seed."""
+        for index, case in enumerate(self.cases):
+            searched = [p.key for p in case.parameters]
+            if search_key(cell, *searched) == search_key(case.cell, *searched):
+                values = {key: cell.labels[key] for key in searched}
                 known = [canonical(tried.values) for tried in case.tried]
-                return at, known.index(canonical(values)), cell.seed
-        raise AssertionError(f"no search asked for {cell.labels}")
+                return index, known.index(canonical(values)), cell.seed
+        raise AssertionError(f"no search requested {cell.labels}")
 
     def cells(self, case: Case, values: Values, seeds: Sequence[int]) -> list[Cell]:
         """Return the cells of a setting, a seed each."""
         return self._points.cells(case.cell, seeds, **values)
 
     def _all_cases(self) -> list[Case]:
-        """Make a search for each policy, world and capacity that has something to look through."""
+        """Build a search for each policy, trace, setting and capacity; check the parameters."""
         goal, axes = self.goal, self.request.axes | {"seed": (0,)}
         ends = {key: (self._end(key),) for key in goal.space}
         self._points.grid(axes | ends, is_strict=True)
-        found = []
+        pairs = []
         for cell in self._points.grid({k: v for k, v in axes.items() if k not in goal.space}):
             parameters = space.policy_parameters(cell.policy, goal.space)
             if not parameters:
                 raise InputError(
                     f"policy={cell.labels['policy']} has none of {', '.join(goal.space)}: leave it "
-                    "out, or sweep it beside what was found",
+                    "out of the search, and sweep it with the settings found afterwards",
                     rule="unknown parameter",
                 )
-            for corner in _corners(parameters):
-                self._points.cells(cell, (0,), **corner)
-            found.append((cell, parameters))
-        return [self._case(cell, parameters, len(found)) for cell, parameters in found]
+            for values in _corners(parameters):
+                self._points.cells(cell, (0,), **values)
+            pairs.append((cell, parameters))
+        return [self._case(cell, parameters, len(pairs)) for cell, parameters in pairs]
 
     def _end(self, key: str) -> Any:
-        """Return a value of a parameter that some policy takes, whole where that is asked."""
+        """Return a valid value of a parameter: the low end or the first choice."""
         request = self.request
         for option in request.axes["policy"]:
             policy = request.options.compose(policy=option)["policy"]
@@ -109,67 +109,78 @@ class ParameterSearches:
 
     def _case(self, cell: Cell, parameters: list[Parameter], n_cases: int) -> Case:
         goal = self.goal
-        n_tested = 1 if len(goal.metrics) == 1 else MOST_TESTED
+        n_tested = 1 if len(goal.metrics) == 1 else MAX_TESTED
         fixed = goal.seeds + (1 + n_tested) * goal.test_seeds
-        left = goal.cells // n_cases - fixed
-        each = race.cost(LEAST_BATCH, goal.seeds) / LEAST_BATCH
-        batch = max(LEAST_BATCH, 4 * round(left / each / N_BATCHES / 4))
-        wanted = min(space.n_settings(parameters), LEAST_BATCH)
-        if left < race.cost(int(wanted), goal.seeds):
-            least = n_cases * (fixed + race.cost(int(wanted), goal.seeds))
+        n_cells = goal.cells // n_cases - fixed
+        cost_per_setting = race.cost(MIN_BATCH, goal.seeds) / MIN_BATCH
+        batch = max(MIN_BATCH, 4 * round(n_cells / cost_per_setting / N_BATCHES / 4))
+        n_first = min(space.n_settings(parameters), MIN_BATCH)
+        if n_cells < race.cost(int(n_first), goal.seeds):
+            n_cells_min = n_cases * (fixed + race.cost(int(n_first), goal.seeds))
             searches = f"{count(n_cases, 'searches')} (one a policy, trace and capacity)"
             raise InputError(
-                f"search.cells={goal.cells} is too few: {searches} on {goal.seeds} seeds, and "
-                f"{goal.test_seeds} to test on, need {least} at least",
+                f"search.cells={goal.cells} is too small: {searches} on {goal.seeds} seeds, and "
+                f"{goal.test_seeds} to test on, need {n_cells_min} at least",
                 rule="range",
             )
-        most = max(n for n in range(1, left + 1) if race.cost(n, goal.seeds) <= left)
+        n_settings_max = max(
+            n for n in range(1, n_cells + 1) if race.cost(n, goal.seeds) <= n_cells
+        )
         digest = hashlib.sha256(search_key(cell, *goal.space).encode()).digest()
         seed = int.from_bytes(digest[:4], "big") % 2**31
-        proposals = Proposals(parameters, len(goal.metrics), seed, most)
+        proposals = Proposals(parameters, len(goal.metrics), seed, n_settings_max)
         if proposals.is_grid:
             batch = int(space.n_settings(parameters))
         zeros = [0.0] * len(goal.metrics)
         default = TriedSetting(0, space.default_values(cell, parameters), 0, zeros, "default")
-        like = self._points.cells(cell, (0,), **default.values)[0]
-        return Case(like, parameters, proposals, batch, left, [default])
+        default_cell = self._points.cells(cell, (0,), **default.values)[0]
+        return Case(default_cell, parameters, proposals, batch, n_cells, [default])
 
     def _search(self, case: Case) -> Search:
-        """Search: batches of settings race until there are no cells left, then the best are tested.
+        """Race batches of settings until the budget of cells is used up, then test the best.
 
-        The first thing it id_part for are the default's cells, and those of the first batch.
+        The first request has the default's cells and those of the first batch.
         """
         default = case.tried[0]
-        base = self.cells(case, default.values, self.of_search)
-        ahead = base
+        default_cells = self.cells(case, default.values, self.search_seeds)
+        pending = default_cells
         case.proposals.tell(default)
         while batch := self._ask(case):
             for rung in race.rungs(self.goal.seeds):
-                seeds = self.of_search[:rung]
-                cells = {at.number: self.cells(case, at.values, seeds) for at in batch}
-                self.answers = yield [*ahead, *chain.from_iterable(cells.values())]
-                if ahead:
-                    self._check_default(base)
-                    default.seeds, ahead = len(base), []
-                scores = Scores(self.answers, self.goal.metrics)
-                for at in batch:
-                    at.seeds = rung
-                    at.scores = scores.against(cells[at.number], base[:rung])
+                seeds = self.search_seeds[:rung]
+                cells = {
+                    setting.number: self.cells(case, setting.values, seeds) for setting in batch
+                }
+                self.results = yield [*pending, *chain.from_iterable(cells.values())]
+                if pending:
+                    self._check_default(default_cells)
+                    default.seeds, pending = len(default_cells), []
+                scores = Scores(self.results, self.goal.metrics)
+                for setting in batch:
+                    setting.seeds = rung
+                    setting.scores = scores.against(cells[setting.number], default_cells[:rung])
                 if rung < self.goal.seeds:
-                    order = race.ranked([at.scores for at in batch])[: race.n_kept(len(batch))]
-                    going = {batch[at].number for at in order}
-                    case.proposals.tell(*(at for at in batch if at.number not in going))
-                    batch = [at for at in batch if at.number in going]
+                    order = race.ranked([setting.scores for setting in batch])[
+                        : race.n_kept(len(batch))
+                    ]
+                    kept = {batch[setting].number for setting in order}
+                    case.proposals.tell(
+                        *(setting for setting in batch if setting.number not in kept)
+                    )
+                    batch = [setting for setting in batch if setting.number in kept]
             case.proposals.tell(*batch)
-        if ahead:
+        if pending:
             raise InputError("there is nothing to search but the default", rule="empty axis")
         case.tested = self._choose(case)
         if case.tested:
-            both = [self.cells(case, at.values, self.of_test) for at in (default, *case.tested)]
-            self.answers = yield list(chain.from_iterable(both))
+            cells_by_setting = [
+                self.cells(case, setting.values, self.test_seeds)
+                for setting in (default, *case.tested)
+            ]
+            self.results = yield list(chain.from_iterable(cells_by_setting))
 
     def _ask(self, case: Case) -> list[TriedSetting]:
-        """Propose settings, as many as there are cells left for."""
+        """Propose as many settings as the remaining cells allow."""
         n = case.batch
         while n and race.cost(n, self.goal.seeds) > case.cells_left:
             n -= 1
@@ -181,39 +192,42 @@ class ParameterSearches:
             else:
                 new.append(values)
         case.cells_left -= race.cost(n, self.goal.seeds)
-        batch = [TriedSetting(len(case.tried) + at, values) for at, values in enumerate(new)]
+        batch = [
+            TriedSetting(len(case.tried) + number, values) for number, values in enumerate(new)
+        ]
         case.tried += batch
         return batch
 
-    def _check_default(self, base: Sequence[Cell]) -> None:
-        """Refuse a search whose default fails, or has no such metric."""
-        if failed := [cell for cell in base if self.answers.failed(cell)]:
+    def _check_default(self, default_cells: Sequence[Cell]) -> None:
+        """Reject a search whose default settings fail, or have no such metric."""
+        if failed := [cell for cell in default_cells if self.results.failed(cell)]:
             raise InputError(
-                f"{where(base[0])} fails with its default settings, against which a search judges: "
-                f"{self.answers.errors[self.answers.key(failed[0])]['message']}",
+                f"{cell_text(default_cells[0])} fails with its default settings, to which a search "
+                "compares all others: "
+                f"{self.results.errors[self.results.key(failed[0])]['message']}",
                 rule="failed",
             )
         for name in self.goal.metrics:
-            self.answers.check_metric("search.metric", name, base)
+            self.results.check_metric("search.metric", name, default_cells)
 
     def _choose(self, case: Case) -> list[TriedSetting]:
-        """Mark what was best of those that met all seeds, where it is better than the default."""
-        whole = [
+        """Mark and return the best settings among those run on all seeds, unless the default is."""
+        complete = [
             t for t in case.tried if t.seeds == self.goal.seeds and np.isfinite(t.scores).all()
         ]
-        table = np.array([tried.scores for tried in whole])
+        table = np.array([tried.scores for tried in complete])
         if len(self.goal.metrics) == 1:
-            best = whole[int(np.argmin(table[:, 0]))]
+            best = complete[int(np.argmin(table[:, 0]))]
             if best.role == "default":
                 return []
             best.role = "best"
             return [best]
-        for at in race.front(table):
-            # of those that came out alike, the default among them, the first stands for all
-            if not (table[:at] == table[at]).all(axis=1).any():
-                whole[at].role = whole[at].role or "front"
-        new = [tried for tried in whole if tried.role == "front"]
-        ranks = [sorted(new, key=lambda t: t.scores[at]) for at in range(table.shape[1])]
+        for index in race.front(table):
+            # of settings with equal results, possibly the default's, only the first counts
+            if not (table[:index] == table[index]).all(axis=1).any():
+                complete[index].role = complete[index].role or "front"
+        new = [tried for tried in complete if tried.role == "front"]
+        ranks = [sorted(new, key=lambda t: t.scores[index]) for index in range(table.shape[1])]
         new.sort(key=lambda t: sum(rank.index(t) for rank in ranks))
         return list({t.number: t for rank in (*ranks, new) for t in rank[:1]}.values())
 
@@ -222,6 +236,6 @@ def _corners(parameters: list[Parameter]) -> list[Values]:
     """Return settings that together hold every end and every choice."""
     ends = [p.choices or (p.low, p.high) for p in parameters]
     return [
-        {p.key: values[at % len(values)] for p, values in zip(parameters, ends, strict=True)}
-        for at in range(max(map(len, ends)))
+        {p.key: values[index % len(values)] for p, values in zip(parameters, ends, strict=True)}
+        for index in range(max(map(len, ends)))
     ]

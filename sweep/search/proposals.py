@@ -1,7 +1,7 @@
-"""Optuna proposes settings, is told how good they are, and says what mattered.
+"""Interface to Optuna: propose settings, report their scores, estimate parameter importance.
 
-Its study lives in memory alone: the same command asks for the same settings again, whose cells are
-cached. So that nothing depends on who answers first, settings are asked for and told in batches.
+Its study is in memory only: the same command proposes the same settings again, whose cells are
+cached. Proposals and scores go in batches, so that nothing depends on the order of completion.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sweep.grid.grid import Cell
 from sweep.search.space import Parameter, Values, n_settings
 
 N_STARTUP = 10
-"""Settings drawn at random before the sampler has something to go by."""
+"""Settings drawn at random before the sampler starts to model."""
 
 
 @dataclass
 class TriedSetting:
-    """A setting, and on how many seeds it was tried."""
+    """A setting that was tried, its number of seeds and its scores."""
 
     number: int  # in the order proposed; 0 is the default
     values: Values
@@ -34,104 +34,106 @@ class TriedSetting:
 
 
 class Proposals:
-    """The settings of one policy that are worth trying.
+    """Source of settings to try for one policy.
 
-    Where there are no more settings than there is room for (`most`), all are proposed; scores told
-    of them, one a metric, are better the lower they are.
+    If there are no more than `n_max` settings, it proposes all of them. Scores, one a metric, are
+    better the lower they are.
     """
 
-    def __init__(self, parameters: list[Parameter], n_metrics: int, seed: int, most: int) -> None:
-        import optuna  # 0.7 s: only where something is searched
+    def __init__(self, parameters: list[Parameter], n_metrics: int, seed: int, n_max: int) -> None:
+        import optuna  # takes 0.7 s
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._optuna, self._parameters = optuna, parameters
-        self.is_grid = n_settings(parameters) <= most
+        self.is_grid = n_settings(parameters) <= n_max
         with _quiet():
             sampler = optuna.samplers.TPESampler(
                 seed=seed, n_startup_trials=N_STARTUP, constant_liar=True
             )
             self._study = optuna.create_study(sampler=sampler, directions=["minimize"] * n_metrics)
-        self._given: dict[str, Any] = {}  # trials by the text of their values
+        self._trials: dict[str, Any] = {}  # trials by the text of their values
         self._left = self._all() if self.is_grid else iter(())
 
     def ask(self, n: int) -> list[Values]:
-        """Propose up to `n` settings, none twice; fewer where no new one comes up."""
-        found: list[Values] = []
+        """Propose up to `n` settings, none twice; fewer if no new one comes up."""
+        proposed: list[Values] = []
         if self.is_grid:
             return list(itertools.islice(self._left, n))
         for _ in range(4 * n):
-            if len(found) == n:
+            if len(proposed) == n:
                 break
             with _quiet():
                 trial = self._study.ask(self._distributions())
-            values = {p.key: _of(p, trial.params[p.key]) for p in self._parameters}
-            if str(values) in self._given:  # as good as it was
-                self._tell(trial, None)
+            values = {p.key: _value(p, trial.params[p.key]) for p in self._parameters}
+            if str(values) in self._trials:  # proposed before
+                self._tell_study(trial, None)
                 continue
-            self._given[str(values)] = trial
-            found.append(values)
-        return found
+            self._trials[str(values)] = trial
+            proposed.append(values)
+        return proposed
 
     def tell(self, *tried: TriedSetting) -> None:
-        """Say how good settings are; scores that are not finite say that it failed."""
-        for one in tried:
-            values, is_good = one.values, all(map(math.isfinite, one.scores))
-            trial = self._given.get(str(values))
+        """Report the scores of settings; a setting failed if one is not finite."""
+        for setting in tried:
+            values, is_good = setting.values, all(map(math.isfinite, setting.scores))
+            trial = self._trials.get(str(values))
             if trial is not None:
-                self._tell(trial, one.scores if is_good else None)
+                self._tell_study(trial, setting.scores if is_good else None)
             elif is_good and all(p.holds(values[p.key]) for p in self._parameters):
                 params = {
                     p.key: canonical(values[p.key]) if p.choices else values[p.key]
                     for p in self._parameters
                 }
-                known = self._optuna.trial.create_trial(
-                    params=params, distributions=self._distributions(), values=list(one.scores)
+                finished = self._optuna.trial.create_trial(
+                    params=params, distributions=self._distributions(), values=list(setting.scores)
                 )
-                self._study.add_trial(known)
+                self._study.add_trial(finished)
 
     def importance(self, metric: int) -> dict[str, float]:
-        """Return how much of a metric's variance each parameter makes (fANOVA), by key.
+        """Return the share of a metric's variance due to each parameter (fANOVA), by key.
 
-        Nothing where nothing varies.
+        Empty if nothing varies.
         """
         evaluator = self._optuna.importance.FanovaImportanceEvaluator(seed=0)
         try:
             with _quiet():
-                found = self._optuna.importance.get_param_importances(
+                shares = self._optuna.importance.get_param_importances(
                     self._study, evaluator=evaluator, target=lambda trial: trial.values[metric]
                 )
         except (RuntimeError, ValueError):
             return {}
-        return {p.key: round(float(found.get(p.key, 0.0)), 3) for p in self._parameters}
+        return {p.key: round(float(shares.get(p.key, 0.0)), 3) for p in self._parameters}
 
-    def _tell(self, trial: Any, scores: Sequence[float] | None) -> None:
+    def _tell_study(self, trial: Any, scores: Sequence[float] | None) -> None:
         state = self._optuna.trial.TrialState
         with _quiet():
             self._study.tell(trial, scores, state=state.FAIL if scores is None else None)
 
     def _distributions(self) -> dict[str, Any]:
-        of = self._optuna.distributions
+        kinds = self._optuna.distributions
         return {
-            p.key: of.CategoricalDistribution([canonical(value) for value in p.choices])
+            p.key: kinds.CategoricalDistribution([canonical(value) for value in p.choices])
             if p.choices
-            else of.IntDistribution(int(p.low), int(p.high), log=p.is_log)
+            else kinds.IntDistribution(int(p.low), int(p.high), log=p.is_log)
             if p.is_int
-            else of.FloatDistribution(p.low, p.high, log=p.is_log)
+            else kinds.FloatDistribution(p.low, p.high, log=p.is_log)
             for p in self._parameters
         }
 
     def _all(self) -> Iterator[Values]:
-        """Every setting there is."""
+        """Iterate over all settings."""
         values = [p.choices or range(int(p.low), int(p.high) + 1) for p in self._parameters]
         keys = [p.key for p in self._parameters]
-        return (dict(zip(keys, each, strict=True)) for each in itertools.product(*values))
+        return (
+            dict(zip(keys, combination, strict=True)) for combination in itertools.product(*values)
+        )
 
 
 @dataclass
 class Case:
-    """The search through one policy's parameters on one trace at one capacity."""
+    """State of the search of one policy's parameters on one trace at one capacity."""
 
-    cell: Cell  # one of the default's
+    cell: Cell  # with the default settings
     parameters: list[Parameter]
     proposals: Proposals
     batch: int
@@ -140,8 +142,8 @@ class Case:
     tested: list[TriedSetting] = field(default_factory=list)  # compared with the default
 
 
-def _of(parameter: Parameter, proposed: Any) -> Any:
-    """Return the value that a trial's stands for: choices, which may be lists, go by their text."""
+def _value(parameter: Parameter, proposed: Any) -> Any:
+    """Decode a trial's value: choices, which may be lists, are encoded as text."""
     if parameter.choices:
         return next(value for value in parameter.choices if canonical(value) == proposed)
     return parameter.tidy(proposed)
@@ -149,7 +151,7 @@ def _of(parameter: Parameter, proposed: Any) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep to ourselves what Optuna calls experimental."""
+    """Suppress Optuna's warnings about experimental features."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,8 +1,7 @@
-"""Successive halving over paired seeds: all settings meet a few, the better half meets more.
+"""Successive halving over paired seeds: all settings run on a few, the better half on more.
 
-Nothing here knows of cells: a race is told each setting's scores, a score a seed and metric, better
-the lower, already taken against the default on the same seed: what a seed makes easier for all is
-no merit of any.
+It is independent of cells: its input is each setting's scores, a score a seed and metric, the lower
+the better, relative to the default on the same seed: an easy seed is no merit of any setting.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from sim.base.arrays import F8
 
 
 def rungs(n_seeds: int) -> tuple[int, ...]:
-    """Return how many seeds settings meet, rung by rung: a quarter of all, half, all."""
-    found = [n_seeds]
-    while found[0] > max(1, n_seeds // 4):
-        found.insert(0, math.ceil(found[0] / 2))
-    return tuple(found)
+    """Return the number of seeds of each rung: a quarter of all, half, all."""
+    steps = [n_seeds]
+    while steps[0] > max(1, n_seeds // 4):
+        steps.insert(0, math.ceil(steps[0] / 2))
+    return tuple(steps)
 
 
 def n_kept(n: int) -> int:
-    """Return how many of `n` settings go on to the next rung: half of them."""
+    """Return the number of `n` settings that advance to the next rung: half of them."""
     return math.ceil(n / 2)
 
 
 def cost(n: int, n_seeds: int) -> int:
-    """Return how many cells a race of `n` settings takes."""
+    """Return the number of cells of a race of `n` settings."""
     total, before = 0, 0
     for rung in rungs(n_seeds):
         total += n * (rung - before)
@@ -38,38 +37,38 @@ def cost(n: int, n_seeds: int) -> int:
 
 
 def ranked(scores: Sequence[Sequence[float]]) -> list[int]:
-    """Return the places of settings, the best first, given the means of their scores.
+    """Rank settings by the means of their scores; return their indices, best first.
 
-    Of several metrics, front by front (those that none beats in all metrics, then those that only
-    these beat, ...); inside a front, those in sparse parts of it first (crowding distance; Deb et
-    al., *NSGA-II*, IEEE Transactions on Evolutionary Computation 6(2), 2002).
+    With several metrics, front by front (settings that none beats in all metrics, then those that
+    only these beat, ...); inside a front, settings in sparse parts of it first (crowding distance;
+    Deb et al., *NSGA-II*, IEEE Transactions on Evolutionary Computation 6(2), 2002).
     """
     table = np.array(scores, dtype=np.float64).reshape(len(scores), -1)
     table = np.where(np.isfinite(table), table, math.inf)
     if table.shape[1] == 1:
-        return [int(at) for at in np.argsort(table[:, 0], kind="stable")]
+        return [int(index) for index in np.argsort(table[:, 0], kind="stable")]
     order: list[int] = []
-    left = list(range(len(table)))
-    while left:
-        best = front(table[left])
-        first = [left[at] for at in best]
-        sparse = _crowding(table[first])
-        order += [first[at] for at in np.argsort(-sparse, kind="stable")]
-        left = [at for at in left if at not in first]
+    remaining = list(range(len(table)))
+    while remaining:
+        best_front = front(table[remaining])
+        current = [remaining[index] for index in best_front]
+        distances = _crowding(table[current])
+        order += [current[index] for index in np.argsort(-distances, kind="stable")]
+        remaining = [index for index in remaining if index not in current]
     return order
 
 
 def front(scores: F8) -> list[int]:
-    """Return the places of the rows that no other beats: as good in all, better in one."""
+    """Return the indices of the Pareto front: rows that no other equals in all and beats in one."""
     return [
-        at
-        for at, row in enumerate(scores)
+        index
+        for index, row in enumerate(scores)
         if not any((other <= row).all() and (other < row).any() for other in scores)
     ]
 
 
 def _crowding(scores: F8) -> F8:
-    """Return how far each row's neighbours in a front are from each other, metric by metric."""
+    """Compute each row's crowding distance: the distance of its neighbours, summed over metrics."""
     total = np.zeros(len(scores))
     for column in scores.T:
         order = np.argsort(column, kind="stable")

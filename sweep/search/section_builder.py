@@ -1,4 +1,4 @@
-"""From a table of what was found to a part of the report: of each world words, table, plots."""
+"""Build a report section from a table of results: sentences, a table and plots for each group."""
 
 from __future__ import annotations
 
@@ -14,38 +14,41 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SectionPart:
-    """What is said of one world."""
+    """Part of a section about one group of rows."""
 
     sentences: Sequence[str]
     header: Sequence[str]
-    lines: Iterable[Sequence[str]]  # of the table
+    table_rows: Iterable[Sequence[str]]  # of the table
     plots: Sequence[Plot] = ()
 
 
 def build_section(
     about: Section,
     rows: Sequence[Row],
-    worlds: Sequence[str],
-    say: Callable[[list[Row], str], SectionPart],
-    always: int = 0,
+    group_keys: Sequence[str],
+    build_part: Callable[[list[Row], str], SectionPart],
+    n_always: int = 0,
 ) -> Section:
-    """Fill a section: `say` is given a world's rows, and which world it is, if there are several.
+    """Fill a section with the parts of each group of rows.
 
-    Worlds differ in the columns of these names, of which the first few are `always` said.
+    Rows are grouped by the columns `group_keys`. `build_part` is called with the rows of a group
+    and its name: the values of all keys if there are several groups, else of the first `n_always`.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(_said(name, row[name]) for name in worlds), []).append(row)
+        groups.setdefault(tuple(_label_text(name, row[name]) for name in group_keys), []).append(
+            row
+        )
     sentences, tables, plots = list[str](), list[Table](), list[Plot]()
-    for world, members in groups.items():
-        where = ", ".join(filter(None, world[: None if len(groups) > 1 else always]))
-        part = say(members, where)
+    for labels, members in groups.items():
+        where = ", ".join(filter(None, labels[: None if len(groups) > 1 else n_always]))
+        part = build_part(members, where)
         sentences += [f"{where}: {line}" if where else line for line in part.sentences]
-        lines = tuple(map(tuple, part.lines))
-        tables.append(Table(where if len(groups) > 1 else "", tuple(part.header), lines))
+        table_rows = tuple(map(tuple, part.table_rows))
+        tables.append(Table(where if len(groups) > 1 else "", tuple(part.header), table_rows))
         plots += part.plots
     return replace(about, sentences=tuple(sentences), tables=tuple(tables), plots=tuple(plots))
 
 
-def _said(name: str, value: Any) -> str:
+def _label_text(name: str, value: Any) -> str:
     return f"capacity {text(value)}" if name == "capacity" else str(value)

@@ -1,4 +1,4 @@
-"""What a sweep's report and terminal say first, where something was looked for; and what then."""
+"""Report sections of targets, parameter searches and equal capacity."""
 
 from __future__ import annotations
 
@@ -13,56 +13,62 @@ from sweep.stats.cell_columns import cell_key
 from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
 
 N_SHOWN = 5
-"""Of the capacities that the search for a target passed, so many are in the usual tables."""
+"""Largest number of a target search's capacities in the tables of means."""
 
 
 def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
-    """Return what was looked for and found, and what follows from any grid with a baseline."""
-    targets, settings, alike = map(folder.table, (TARGETS, SETTINGS, EQUAL))
+    """Build the sections of a sweep from the tables in its folder."""
+    targets, settings, equal_table = map(folder.table, (TARGETS, SETTINGS, EQUAL))
     sections = []
     if targets is not None:
         sections.append(target_section.build(targets, config))
     if settings is not None:
         sections.append(settings_section.build(settings, folder.table(IMPORTANCE), config))
-    if alike is not None:
-        sections.append(equal_capacity.build(alike, config))
+    if equal_table is not None:
+        sections.append(equal_capacity.build(equal_table, config))
     return sections
 
 
 def add_answers(folder: SweepFolder, sections: Sequence[Section]) -> None:
-    """Say in each entry of ``verdict.json`` what was looked for and found, if anything was."""
-    found = [line for section in sections if section.is_answer for line in section.sentences]
-    if found:
-        entries = [entry | {"answer": found} for entry in folder.verdict()]
+    """Add the sentences of targets and searches, if any, to each entry of ``verdict.json``."""
+    answers = [line for section in sections if section.is_answer for line in section.sentences]
+    if answers:
+        entries = [entry | {"answer": answers} for entry in folder.verdict()]
         folder.replace_json(VERDICT, entries)
 
 
 def shown_cells(cells: pa.Table, config: Mapping[str, Any], folder: SweepFolder) -> pa.Table:
-    """Leave out of the usual tables and plots what a search passed on its way.
+    """Select the cells for tables of means and plots, without a search's intermediate cells.
 
-    Of a target's cells those are left that all policies of a trace share: its ends, mostly; of a
-    search's those of the default and of the best.
+    For a target, these are capacities that all policies of a trace share, mostly the ends; for a
+    parameter search, the cells of the default and of the best.
     """
     if config.get("goal") is None:
         return cells
     settings = folder.table(SETTINGS)
     if settings is not None:
         rows = settings.select(["role", "keys"]).to_pylist()
-        kept = {key for row in rows if row["role"] for key in row["keys"]}
-        return cells.filter(pa.array([cell_key(cells, at) in kept for at in range(len(cells))]))
+        shown_keys = {key for row in rows if row["role"] for key in row["keys"]}
+        return cells.filter(
+            pa.array([cell_key(cells, row) in shown_keys for row in range(len(cells))])
+        )
     return _shared(cells)
 
 
 def _shared(cells: pa.Table) -> pa.Table:
-    """Keep a few of the capacities at which every policy of the trace was run, end to end."""
+    """Select a few capacities, from lowest to highest, at which all policies of the trace ran."""
     rows = cells.select(["trace", "policy", "capacity"]).to_pylist()
-    at: dict[str, dict[float, set[str]]] = {}
+    policies_at: dict[str, dict[float, set[str]]] = {}
     for row in rows:
-        at.setdefault(row["trace"], {}).setdefault(row["capacity"], set()).add(row["policy"])
-    kept = set()
-    for trace, policies in at.items():
-        most = max(map(len, policies.values()))
-        shared = sorted(capacity for capacity, names in policies.items() if len(names) == most)
+        policies_at.setdefault(row["trace"], {}).setdefault(row["capacity"], set()).add(
+            row["policy"]
+        )
+    shown = set()
+    for trace, policies in policies_at.items():
+        n_policies = max(map(len, policies.values()))
+        shared = sorted(
+            capacity for capacity, names in policies.items() if len(names) == n_policies
+        )
         n = min(len(shared), N_SHOWN)
-        kept |= {(trace, shared[k * (len(shared) - 1) // max(1, n - 1)]) for k in range(n)}
-    return cells.filter(pa.array([(row["trace"], row["capacity"]) in kept for row in rows]))
+        shown |= {(trace, shared[k * (len(shared) - 1) // max(1, n - 1)]) for k in range(n)}
+    return cells.filter(pa.array([(row["trace"], row["capacity"]) in shown for row in rows]))

@@ -1,4 +1,4 @@
-"""The tables of a search that is over: every setting tried, and which parameters mattered."""
+"""Tables of a finished parameter search: settings tried, and importance of parameters."""
 
 from __future__ import annotations
 
@@ -49,33 +49,33 @@ _NOTHING = Paired(np.nan, np.nan, np.nan, np.nan, 0, "")
 
 
 CellsOf = Callable[[Case, Values, Sequence[int]], list[Cell]]
-"""Gives the cells of a setting, a seed each."""
+"""Function that returns the cells of a setting, a seed each."""
 
 
 def tables(
     cases: Sequence[Case],
     metrics: Sequence[str],
-    of_search: Sequence[int],
-    of_test: Sequence[int],
+    search_seeds: Sequence[int],
+    test_seeds: Sequence[int],
     cells_of: CellsOf,
-    answers: CellResults,
+    results: CellResults,
 ) -> dict[str, pa.Table]:
     """Return ``settings.parquet``, a row a setting, and ``importance.parquet``.
 
-    The latter says how much of a metric's variance each parameter makes. Seeds are those searched
-    on, and those that only the default and the best meet.
+    The latter has each parameter's share of a metric's variance. `search_seeds` are those of the
+    search, `test_seeds` those that only the default and the best run on.
     """
-    how = metrics, of_search, of_test, cells_of, answers
-    rows = [row for case in cases for row in _rows(case, *how)]
-    tests = [one for row in rows for one in row["metrics"]]
-    adjusted = stats.holm(np.array([one["p"] for one in tests], dtype=np.float64))
-    for one, p in zip(tests, adjusted, strict=True):
-        one["p_holm"] = float(p)
+    inputs = metrics, search_seeds, test_seeds, cells_of, results
+    rows = [row for case in cases for row in _rows(case, *inputs)]
+    tests = [test for row in rows for test in row["metrics"]]
+    adjusted = stats.holm(np.array([test["p"] for test in tests], dtype=np.float64))
+    for test, p in zip(tests, adjusted, strict=True):
+        test["p_holm"] = float(p)
     mattered = [
         {**_about(case), "metric": metric, "parameter": key.partition(".")[2], "importance": share}
         for case in cases
-        for at, metric in enumerate(metrics)
-        for key, share in case.proposals.importance(at).items()
+        for index, metric in enumerate(metrics)
+        for key, share in case.proposals.importance(index).items()
     ]
     return {
         SETTINGS: pa.Table.from_pylist(rows, _TRIED),
@@ -86,19 +86,19 @@ def tables(
 def _rows(
     case: Case,
     metrics: Sequence[str],
-    of_search: Sequence[int],
-    of_test: Sequence[int],
+    search_seeds: Sequence[int],
+    test_seeds: Sequence[int],
     cells_of: CellsOf,
-    answers: CellResults,
+    results: CellResults,
 ) -> Iterator[dict[str, Any]]:
-    scores = Scores(answers, metrics)
+    scores = Scores(results, metrics)
     tested = {tried.number for tried in case.tested}
     for tried in case.tried:
         is_default = bool(tested) and tried.role == "default"
-        fresh = of_test if is_default or tried.number in tested else ()
-        own = cells_of(case, tried.values, of_search[: tried.seeds])
-        more = cells_of(case, tried.values, fresh)
-        base = cells_of(case, case.tried[0].values, () if is_default else fresh)
+        fresh = test_seeds if is_default or tried.number in tested else ()
+        search_cells = cells_of(case, tried.values, search_seeds[: tried.seeds])
+        test_cells = cells_of(case, tried.values, fresh)
+        default_cells = cells_of(case, case.tried[0].values, () if is_default else fresh)
         yield {
             **_about(case),
             "number": tried.number,
@@ -109,10 +109,17 @@ def _rows(
             ],
             "numbers": [_number(tried.values[p.key]) for p in case.parameters],
             "metrics": [
-                _metric(scores, name, tried.scores[at : at + 1], own, more, base)
-                for at, name in enumerate(metrics)
+                _metric(
+                    scores,
+                    name,
+                    tried.scores[index : index + 1],
+                    search_cells,
+                    test_cells,
+                    default_cells,
+                )
+                for index, name in enumerate(metrics)
             ],
-            "keys": [answers.key(cell) for cell in (*own, *more)],
+            "keys": [results.key(cell) for cell in (*search_cells, *test_cells)],
         }
 
 
@@ -120,14 +127,14 @@ def _metric(
     scores: Scores,
     name: str,
     score: Sequence[float],
-    own: Sequence[Cell],
-    fresh: Sequence[Cell],
-    base: Sequence[Cell],
+    search_cells: Sequence[Cell],
+    test_cells: Sequence[Cell],
+    default_cells: Sequence[Cell],
 ) -> dict[str, Any]:
-    tested = scores.test(name, fresh, base) if base else _NOTHING
+    tested = scores.test(name, test_cells, default_cells) if default_cells else _NOTHING
     return {
         "metric": name,
-        "mean": float(scores.values(own, name).mean()) if own else np.nan,
+        "mean": float(scores.values(search_cells, name).mean()) if search_cells else np.nan,
         "gain": gain(name, score[0]) if score else np.nan,
         "pairs": tested.n,
         **{end: getattr(tested, end) for end in ("estimate", "low", "high", "p")},
@@ -136,9 +143,9 @@ def _metric(
 
 def _about(case: Case) -> dict[str, Any]:
     labels = case.cell.labels
-    without = [*AXES, *(key for key in labels if key.startswith("policy."))]
+    exclude = [*AXES, *(key for key in labels if key.startswith("policy."))]
     about = {name: labels[name] for name in ("policy", "trace", "capacity")}
-    return {**about, "settings": settings_text(labels, without)}
+    return {**about, "settings": settings_text(labels, exclude)}
 
 
 def _number(value: Any) -> float:

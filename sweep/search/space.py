@@ -1,4 +1,4 @@
-"""The parameters of a policy that a search looks through, and their values."""
+"""Search space of a policy: its parameters and their allowed values."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sweep.grid.grid import Cell
 from sweep.grid.overrides import Interval
 
 DIGITS = 3
-"""Significant ones of a number that is proposed: of its range's size, on a log scale of its own."""
+"""Significant digits of proposed numbers: of the range's size, on a log scale of the number."""
 
 Values = dict[str, Any]
-"""Of parameters, by key ``policy.X``."""
+"""Values of parameters by key ``policy.X``."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter, and what it may be."""
+    """A parameter and its allowed values: a range or choices."""
 
     key: str
     low: float = math.nan  # of a range; NaN where there are choices
@@ -34,11 +34,11 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """Its name without ``policy.``."""
+        """Name without ``policy.``."""
         return self.key.partition(".")[2]
 
     def tidy(self, value: Any) -> Any:
-        """Return a value as it is used: in few digits, within the range."""
+        """Round a value to `DIGITS`, and clip it to the range."""
         if self.choices or self.is_int:
             return value
         size = abs(value) if self.is_log else self.high - self.low
@@ -46,7 +46,7 @@ class Parameter:
         return min(max(round(float(value), decimals), self.low), self.high)
 
     def holds(self, value: Any) -> bool:
-        """Tell whether a value is one of those that may be."""
+        """Tell whether a value is allowed."""
         if self.choices:
             return value in self.choices
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -56,23 +56,23 @@ class Parameter:
 def policy_parameters(
     policy: Mapping[str, Any], space: Mapping[str, Interval | tuple[Any, ...]]
 ) -> list[Parameter]:
-    """Return those of a space's parameters that an option's policy has, in their order."""
+    """Return the parameters of the search space that a policy has, in the space's order."""
     if policy.get("module") is not None:
         policies.registry.load(str(policy["module"]), str(policy["name"]))
     spec = policies.spec(policy["name"])
     known = {field.name for field in dataclasses.fields(spec)}
     hints = type_hints(spec)
-    found = []
+    parameters = []
     for key, values in space.items():
         path = key.split(".")[1:]
         if path[0] not in known:
             continue
         if isinstance(values, tuple):
-            found.append(Parameter(key, choices=values))
+            parameters.append(Parameter(key, choices=values))
         else:
             is_int = len(path) == 1 and _is_int(hints[path[0]])
-            found.append(_range(key, values, is_int))
-    return found
+            parameters.append(_range(key, values, is_int))
+    return parameters
 
 
 def default_values(cell: Cell, parameters: list[Parameter]) -> Values:
@@ -87,7 +87,7 @@ def default_values(cell: Cell, parameters: list[Parameter]) -> Values:
 
 
 def n_settings(parameters: list[Parameter]) -> float:
-    """Count the settings there are; infinite where a parameter is a number of a range."""
+    """Count the settings; infinite if a parameter is a real number of a range."""
     n = 1.0
     for p in parameters:
         n *= len(p.choices) if p.choices else (p.high - p.low + 1 if p.is_int else math.inf)
@@ -97,7 +97,8 @@ def n_settings(parameters: list[Parameter]) -> float:
 def _range(key: str, span: Interval, is_int: bool) -> Parameter:
     if is_int and not (span.low == int(span.low) and span.high == int(span.high)):
         raise InputError(
-            f"{key} is a whole number: interval({span.low:g},{span.high:g}) must have whole ends",
+            f"{key} is a whole number: interval({span.low:g},{span.high:g}) needs whole ends, such "
+            f"as interval({math.floor(span.low)},{math.ceil(span.high)})",
             rule="wrong type",
         )
     kind = int if is_int else float
@@ -105,7 +106,7 @@ def _range(key: str, span: Interval, is_int: bool) -> Parameter:
 
 
 def _is_int(hint: Any) -> bool:
-    """Tell whether a parameter takes whole numbers alone, by its annotation."""
+    """Tell by its annotation whether a parameter takes only whole numbers."""
     if get_origin(hint) is Annotated:
         return _is_int(get_args(hint)[0])
     arms = [arm for arm in get_args(hint) if arm is not type(None)]

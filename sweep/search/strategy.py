@@ -1,7 +1,7 @@
-"""Questions: a grid, seeds until intervals are narrow, a target, a search over parameters.
+"""Strategies that choose the cells to run: a grid, adaptive seeds, a target, a parameter search.
 
-A question yields batches of cells and is sent their results; what it id_part next may follow from
-these alone, so that the same command asks the same cells again, all of them cached.
+A strategy is a generator: it yields batches of cells and is sent their results. Its next batch may
+depend on these only, so that the same command requests the same cells again, all of them cached.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Batch(NamedTuple):
     """Cells to run next."""
 
     grid: Grid
-    what: str = ""  # what they are for; empty for the grid that was asked for
+    purpose: str = ""  # for messages; empty for a grid
 
 
 Batches = Generator[Batch, CellResults, Grid]
@@ -35,24 +35,24 @@ Search = Generator[list[Cell], CellResults, None]
 
 
 class Strategy(Protocol):
-    """Something that cells answer."""
+    """Interface of a strategy."""
 
     @property
     def request(self) -> Request:
-        """Request that the question comes from."""
+        """Request that the strategy serves."""
         ...
 
     @property
     def id_part(self) -> object:
-        """Part of the sweep's id besides its first cells; None for these alone."""
+        """Part of the sweep's id besides its first cells; None if there is no other."""
         ...
 
     def batches(self, inputs: Inputs) -> Batches:
-        """Ask, until there is an answer."""
+        """Yield batches until the strategy is finished."""
         ...
 
     def tables(self) -> Mapping[str, pa.Table]:
-        """Return what was found besides the cells, by the name of its file."""
+        """Return the tables of results besides the cells, by file name."""
         ...
 
 
@@ -65,11 +65,11 @@ class WholeGrid:
 
     @property
     def request(self) -> Request:
-        """Request that the question comes from."""
+        """Request of the grid."""
         return self.grid.request
 
     def batches(self, inputs: Inputs) -> Batches:
-        """Ask for all cells at once."""
+        """Yield all cells as one batch."""
         yield Batch(self.grid)
         return self.grid
 
@@ -79,31 +79,31 @@ class WholeGrid:
 
 
 def _grid_of(request: Request, cells: Sequence[Cell]) -> Grid:
-    """Make a grid of cells that a search came to."""
+    """Wrap a search's cells as a grid."""
     return Grid(request, tuple(cells), tuple(key for key in request.axes if key not in AXES))
 
 
 def side_by_side(
-    request: Request, searches: Sequence[Search], words: str, order: Callable[[Cell], Any]
+    request: Request, searches: Sequence[Search], words: str, sort_key: Callable[[Cell], Any]
 ) -> Batches:
-    """Run searches together: what all of them want next is a batch.
+    """Run searches together: the next cells of all of them are a batch.
 
-    The rows of all cells stand in the `order` of a key.
+    The final rows are sorted by `sort_key`.
     """
-    answers = None
-    wanted = [next(search, []) for search in searches]
-    while any(wanted):
-        what = f"{words}, {count(sum(map(bool, wanted)), 'searches')}"
-        answers = yield Batch(_grid_of(request, [*chain.from_iterable(wanted)]), what)
-        wanted = [
-            _next(search, answers) if cells else []
-            for search, cells in zip(searches, wanted, strict=True)
+    results = None
+    next_cells = [next(search, []) for search in searches]
+    while any(next_cells):
+        purpose = f"{words}, {count(sum(map(bool, next_cells)), 'searches')}"
+        results = yield Batch(_grid_of(request, [*chain.from_iterable(next_cells)]), purpose)
+        next_cells = [
+            _next(search, results) if cells else []
+            for search, cells in zip(searches, next_cells, strict=True)
         ]
-    return _grid_of(request, sorted(answers.cells() if answers else (), key=order))
+    return _grid_of(request, sorted(results.cells() if results else (), key=sort_key))
 
 
-def _next(search: Search, answers: CellResults) -> list[Cell]:
+def _next(search: Search, results: CellResults) -> list[Cell]:
     try:
-        return search.send(answers)
+        return search.send(results)
     except StopIteration:
         return []

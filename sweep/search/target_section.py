@@ -1,4 +1,4 @@
-"""What the hunts for a target found, in words, a table and a plot."""
+"""Report section of target searches: sentences, a table and a plot."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ from sweep.stats.metric_format import format_value, style
 
 Goal = Mapping[str, Any]
 
-TITLE = "How many machines"
+TITLE = "Smallest cluster"
 RED = 107
-"""Number of the target's colour: no policy's box hides it."""
+"""Number of the target line's colour: no policy's checkbox hides it."""
 
 
-def build(found: pa.Table, config: Mapping[str, Any]) -> Section:
-    """Word ``targets.parquet``."""
-    rows, goal, baseline = found.to_pylist(), config["goal"], config["baseline"]
-    numbers = {name: at for at, name in enumerate(dict.fromkeys(map(_label, rows)))}
-    sure = "; on which side of it a mean is, is 95 % sure"
-    alone = "; one seed stands for itself"
+def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
+    """Build the section of ``targets.parquet``."""
+    rows, goal, baseline = targets.to_pylist(), config["goal"], config["baseline"]
+    numbers = {name: index for index, name in enumerate(dict.fromkeys(map(_label, rows)))}
+    sure = "; each decision whether a mean meets the target has 95 % confidence"
+    single_seed = "; with one seed, its value is taken as exact"
     note = (
-        "Least number of machines looked at from capacity "
-        f"{text(goal['low'])} to {text(goal['high'])} at which the mean of "
-        f"{goal['metric']} over seeds is {_bound(goal)}"
-        f"{sure if max(row['seeds'] for row in rows) > 1 else alone}."
+        f"Smallest number of machines tried between capacity {text(goal['low'])} and "
+        f"{text(goal['high'])} at which the mean of {goal['metric']} over seeds is {_bound(goal)}"
+        f"{sure if max(row['seeds'] for row in rows) > 1 else single_seed}."
     )
 
-    def say(members: list[Row], _: str) -> SectionPart:
+    def build_part(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
-        header = ("policy", unit, "capacity", "left", "all meet it from", goal["metric"])
+        header = ("policy", unit, "capacity", "95 % range", "always met from", goal["metric"])
         return SectionPart(
             _sentences(members, baseline, goal),
             (*header, "seeds", "cells"),
@@ -44,70 +43,68 @@ def build(found: pa.Table, config: Mapping[str, Any]) -> Section:
             [_plot(members, goal, numbers, baseline)],
         )
 
-    title = f"{TITLE} for {goal['metric']} {_bound(goal)}"
+    title = f"{TITLE} with {goal['metric']} {_bound(goal)}"
     about = Section("targets", title, (), notes=(note,), is_answer=True)
-    return build_section(about, rows, ["trace"], say)
+    return build_section(about, rows, ["trace"], build_part)
 
 
 def _sentences(rows: Sequence[Row], baseline: str | None, goal: Goal) -> list[str]:
-    """Say what each policy needs, beside the baseline or the first that meets the target."""
+    """Write the needs of each policy, relative to the baseline or the first that has a result."""
     met = [row for row in rows if row["status"] == "met"]
     base = next((row for row in met if row["policy"] == baseline), met[0] if met else None)
     sentences = []
     for row in rows:
         label, machines = _label(row), _machines(row, "machines")
-        has = "" if row["value"] is None else f" ({_value(goal, row['value'])})"
+        value_text = "" if row["value"] is None else f" ({_value(goal, row['value'])})"
         if row["status"] == "never":
-            most = _machines(row, "machines_most")
-            even = f": even {most.split()[0]} are not enough{has}" if has else ""
-            words = f"{label} never meets it in the range up to {most}{even}"
+            largest = _machines(row, "machines_most")
+            sentence = f"{label} misses the target even with {largest}, the most tried{value_text}"
         elif row["status"] == "always":
-            enough = "the fewest asked about, are enough"
-            words = f"{label} always meets it: {machines}, {enough}{has}"
+            sentence = f"{label} needs at most {machines}, the fewest tried{value_text}"
         elif base is None or row is base:
-            words = f"{label} needs {machines}"
+            sentence = f"{label} needs {machines}"
             if len(met) > 1 and not row["note"]:
                 continue  # the others say it
         else:
-            share, theirs = row["machines"] / base["machines"], text(round(base["machines"], 4))
-            words = f"{label} needs {share:.2f} of what {_label(base)} needs"
-            words += f": {machines} for {theirs}"
-        sentences.append(f"{words}{_also(row)}.")
+            share = row["machines"] / base["machines"]
+            sentence = f"{label} needs {machines}, {share:.2f} times as many as {_label(base)}, "
+            sentence += f"which needs {text(round(base['machines'], 4))}"
+        sentences.append(f"{sentence}{_uncertainty(row)}.")
     return sentences
 
 
-def _also(row: Row) -> str:
-    """Add how near the answer is, where that is not as near as asked, and what else was seen."""
+def _uncertainty(row: Row) -> str:
+    """Write remarks, and the confidence interval if it is wider than the tolerance."""
     ends = []
     if not row["is_sure"] and row["seeds"]:
         if row["machines_low"] is not None:
             ends.append(f"surely more than {text(row['machines_low'])}")
         if row["machines_high"] is not None:
-            ends.append(f"surely no more than {text(row['machines_high'])}")
+            ends.append(f"surely at most {text(row['machines_high'])}")
         elif row["status"] != "never":
             ends.append(f"even {text(row['machines_most'])} may be too few")
     return "".join(f"; {part}" for part in (row["note"], " and ".join(ends)) if part)
 
 
 def _entries(row: Row, goal: Goal) -> tuple[str, ...]:
-    found = row["status"] if row["machines"] is None else text(round(row["machines"], 4))
-    found = f"≤ {found}" if row["status"] == "always" else found
+    machines = row["status"] if row["machines"] is None else text(round(row["machines"], 4))
+    machines = f"≤ {machines}" if row["status"] == "always" else machines
     ends = [f"{end:.4g}" if end is not None else "?" for end in (row["low"], row["high"])]
-    left = f"({ends[0]}, {ends[1]}]" if row["status"] == "met" or not row["is_sure"] else ""
+    span = f"({ends[0]}, {ends[1]}]" if row["status"] == "met" or not row["is_sure"] else ""
     safe = "" if row["machines_safe"] is None else text(round(row["machines_safe"], 4))
     capacity = "" if row["capacity"] is None else f"{row['capacity']:.4g}"
     half = math.nan if row["value_low"] is None else row["value"] - row["value_low"]
     value = "" if row["value"] is None else _value(goal, row["value"], half)
     counts = f"{row['seeds']}", f"{row['cells']}"
-    return _label(row), found + "?" * (not row["is_sure"]), capacity, left, safe, value, *counts
+    return _label(row), machines + "?" * (not row["is_sure"]), capacity, span, safe, value, *counts
 
 
 def _plot(
     rows: Sequence[Row], goal: Goal, numbers: Mapping[str, int], baseline: str | None
 ) -> Plot:
-    """Draw the metric at all that was looked at, filled where it meets the target, and that."""
-    look, unit = style(goal["metric"]), rows[0]["unit"]
-    scale = 100.0 if look.kind == "percent" else 1.0
+    """Draw the metric at all sizes tried, filled where it meets the target, and the target."""
+    metric_style, unit = style(goal["metric"]), rows[0]["unit"]
+    scale = 100.0 if metric_style.kind == "percent" else 1.0
     data: list[dict[str, Any]] = []
     for row in rows:
         probes = [probe for probe in row["probes"] if probe["mean"] is not None]
@@ -143,12 +140,12 @@ def _plot(
         "marker": {},
         "hoverinfo": "skip",
     }
-    suffix = " s" if look.unit == "s" else look.unit
+    suffix = " s" if metric_style.unit == "s" else metric_style.unit
     axes = layout({"title": {"text": unit}, **_scale(x, "")}, _scale([*y, bound], suffix))
     axes |= {"showlegend": True}
     note = "filled marks meet the target, open ones do not"
     return Plot(
-        f"{look.label} by {unit}, {rows[0]['trace']}",
+        f"{metric_style.label} by {unit}, {rows[0]['trace']}",
         {"data": [*data, target], "layout": axes},
         note,
     )
@@ -184,7 +181,7 @@ def _value(goal: Goal, value: float, half: float = math.nan) -> str:
 
 def _bound(goal: Goal) -> str:
     """Write the target, such as ``at most 600 s``."""
-    look = style(goal["metric"])
-    bound = goal["bound"] * (100 if look.kind == "percent" else 1)
-    unit = " s" if look.unit == "s" else look.unit
+    metric_style = style(goal["metric"])
+    bound = goal["bound"] * (100 if metric_style.kind == "percent" else 1)
+    unit = " s" if metric_style.unit == "s" else metric_style.unit
     return f"at {'most' if goal['is_most'] else 'least'} {bound:g}{unit}"

@@ -23,20 +23,20 @@ from sweep.grid.grid import Cell
 from sweep.grid.request import Request
 from sweep.search.cell_factory import CellFactory, search_key, settings_text
 from sweep.search.cell_results import CellResults
-from sweep.search.machines import Machines, between
+from sweep.search.machines import Machines, machine_range
 from sweep.search.strategy import Batches, Search, side_by_side
 from sweep.search.threshold_search import Probe, ThresholdResult, ThresholdSearch, seed_steps
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
 from sweep.store.folder import TARGETS
 
-FIRST = 5, 33
-"""Numbers of machines that are looked at first: at least so many, if there are, and at most."""
+N_FIRST = 5, 33
+"""Smallest and largest number of first probes of a search."""
 
-MOST_TASKS = 10_000_000
-"""What a policy's first looks simulate at most, with all their seeds, if they are more than five.
+MAX_TASKS = 10_000_000
+"""Largest number of tasks that a policy's first probes simulate, if they are more than five.
 
-Tasks, not seconds, as the answer is the same everywhere.
+Tasks of all seeds, not seconds, so that the result is the same everywhere.
 """
 
 _PROBE = [
@@ -55,7 +55,7 @@ SCHEMA = pa.schema(
         *((name, pa.float64()) for name in ("value", "value_low", "value_high")),
         ("is_sure", pa.bool_()),
         ("note", pa.string()),
-        # what was looked at: the metric's mean at each number of machines, and half its interval
+        # the metric's mean at each number of machines, and half its interval
         ("probes", pa.list_(pa.struct(_PROBE))),
     ]
 )
@@ -63,15 +63,15 @@ SCHEMA = pa.schema(
 
 @dataclass
 class _Case:
-    """A policy on a trace, and the hunt for what it needs there."""
+    """A policy on a trace, and its threshold search."""
 
     cell: Cell
     machines: Machines
-    hunt: ThresholdSearch
+    search: ThresholdSearch
 
 
 class TargetSearches:
-    """All hunts of a request."""
+    """Strategy of a request with a target: one threshold search a policy and trace."""
 
     def __init__(self, request: Request) -> None:
         assert isinstance(request.goal, Target)
@@ -82,78 +82,84 @@ class TargetSearches:
         self._cases: list[_Case] = []
 
     def batches(self, inputs: Inputs) -> Batches:
-        """Ask for what all hunts want next, until every answer is known."""
+        """Yield the next cells of all searches, until all are finished."""
         self._cases = self._all_cases(inputs)
-        hunts = [self._hunt(case) for case in self._cases]
-        return (yield from side_by_side(self.request, hunts, self._goal.words, self._order))
+        searches = [self._search(case) for case in self._cases]
+        return (yield from side_by_side(self.request, searches, self._goal.words, self._order))
 
     def tables(self) -> Mapping[str, pa.Table]:
         """Return ``targets.parquet``: a row a policy and trace."""
         return {TARGETS: pa.Table.from_pylist([self._row(case) for case in self._cases], SCHEMA)}
 
     def _order(self, cell: Cell) -> Any:
-        """Give a cell's place among the rows: by policy, trace and settings, capacity, seed."""
-        at = [search_key(case.cell, "capacity") for case in self._cases].index(
+        """Return a cell's sort key: policy, trace and settings, then capacity, then seed."""
+        case_index = [search_key(case.cell, "capacity") for case in self._cases].index(
             search_key(cell, "capacity")
         )
-        return at, cell.capacity, self._seeds.index(cell.seed)
+        return case_index, cell.capacity, self._seeds.index(cell.seed)
 
     def _all_cases(self, inputs: Inputs) -> list[_Case]:
-        """Make a hunt for each policy and world of the grid."""
-        cases, known, goal = [], dict[str, Machines](), self._goal
+        """Build a search for each policy, trace and setting of the grid."""
+        cases, machines_by_world, goal = [], dict[str, Machines](), self._goal
         seeds = seed_steps(len(self._seeds))
         axes = self.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
         for cell in self._points.grid(axes, is_strict=True):
             name = inputs.id_of(cell)
             world = canonical([name, cell.cluster])
-            if world not in known:
-                question = partial(between, cell.cluster, goal.low, goal.high)
-                known[world] = inputs.ask(name, question)
-            machines = known[world]
-            cheap = MOST_TASKS // (seeds[0] * max(1, inputs.describe(name)["n_tasks"]))
-            n_first = min(max(cheap, FIRST[0]), FIRST[1])
-            hunt = ThresholdSearch(
-                machines.first, machines.last, goal.bound, goal.is_most, seeds, self._apart, n_first
+            if world not in machines_by_world:
+                function = partial(machine_range, cell.cluster, goal.low, goal.high)
+                machines_by_world[world] = inputs.ask(name, function)
+            machines = machines_by_world[world]
+            cheap = MAX_TASKS // (seeds[0] * max(1, inputs.describe(name)["n_tasks"]))
+            n_first = min(max(cheap, N_FIRST[0]), N_FIRST[1])
+            search = ThresholdSearch(
+                machines.first,
+                machines.last,
+                goal.bound,
+                goal.is_most,
+                seeds,
+                self._max_gap,
+                n_first,
             )
-            cases.append(_Case(cell, machines, hunt))
+            cases.append(_Case(cell, machines, search))
         return cases
 
-    def _apart(self, n: int) -> int:
+    def _max_gap(self, n: int) -> int:
         tolerance = 0.01 if self._goal.tolerance is None else self._goal.tolerance
         return max(1, int(tolerance * n))
 
-    def _hunt(self, case: _Case) -> Search:
-        hunt, machines = case.hunt, case.machines
-        while wanted := hunt.wants():
-            for n, _ in wanted:
-                if n not in hunt.probes and n in machines.too_few:
-                    hunt.refuse(n, "too few", is_sure=True)
+    def _search(self, case: _Case) -> Search:
+        search, machines = case.search, case.machines
+        while probes := search.next_probes():
+            for n, _ in probes:
+                if n not in search.probes and n in machines.too_few:
+                    search.record_miss(n, "too few", is_sure=True)
             cells = {
                 n: self._points.cells(case.cell, self._seeds[:k], capacity=machines.capacity(n))
-                for n, k in wanted
-                if n not in hunt.probes or not hunt.probes[n].is_over
+                for n, k in probes
+                if n not in search.probes or not search.probes[n].is_done
             }
             if not cells:
                 continue
-            answers = yield [cell for of_number in cells.values() for cell in of_number]
-            for n, of_number in cells.items():
-                self._take_in(hunt, n, of_number, answers)
+            results = yield [cell for seed_cells in cells.values() for cell in seed_cells]
+            for n, seed_cells in cells.items():
+                self._take_in(search, n, seed_cells, results)
 
     def _take_in(
-        self, hunt: ThresholdSearch, n: int, cells: Sequence[Cell], answers: CellResults
+        self, search: ThresholdSearch, n: int, cells: Sequence[Cell], results: CellResults
     ) -> None:
-        if any(answers.failed(cell) for cell in cells):
-            hunt.refuse(n, "cells failed", is_sure=False)
+        if any(results.failed(cell) for cell in cells):
+            search.record_miss(n, "cells failed", is_sure=False)
             return
-        answers.check_metric("target.metric", self._goal.metric, cells)
-        hunt.tell(n, [answers.metric(cell, self._goal.metric) for cell in cells])
+        results.check_metric("target.metric", self._goal.metric, cells)
+        search.record(n, [results.metric(cell, self._goal.metric) for cell in cells])
 
     def _row(self, case: _Case) -> dict[str, Any]:
-        found, labels = case.hunt.answer(), case.cell.labels
-        probes = {n: probe for n, probe in sorted(case.hunt.probes.items()) if probe.values}
-        shown = probes.get(case.hunt.high if found.at is None else found.at)
+        result, labels = case.search.result(), case.cell.labels
+        probes = {n: probe for n, probe in sorted(case.search.probes.items()) if probe.values}
+        shown = probes.get(case.search.high if result.threshold is None else result.threshold)
         value = (None,) * 3 if shown is None else map(_finite, interval(shown.values))
-        ends = {"": found.at, "low": found.low, "high": found.high, "safe": found.safe}
+        ends = {"": result.threshold, "low": result.low, "high": result.high, "safe": result.safe}
         names = {"": ("capacity", "machines"), "safe": ("capacity_safe", "machines_safe")}
         row: dict[str, Any] = {}
         for end, n in ends.items():
@@ -165,45 +171,55 @@ class TargetSearches:
             "trace": labels["trace"],
             "settings": settings_text(labels, AXES),
             "target": self._goal.words,
-            "status": found.status,
-            "machines_most": case.machines.count(case.hunt.high),  # of the range
-            "unit": "slots" if case.cell.cluster["shape"] == "slots" else "machines",
+            "status": result.status,
+            "machines_most": case.machines.count(case.search.high),  # of the range
+            "unit": _unit(case),
             "seeds": max((len(probe.values) for probe in probes.values()), default=0),
             "cells": sum(len(probe.values) for probe in probes.values()),
             **dict(zip(("value", "value_low", "value_high"), value, strict=True)),
-            "is_sure": found.is_sure,
-            "note": "; ".join(self._notes(case, found)),
+            "is_sure": result.is_sure,
+            "note": "; ".join(self._notes(case, result)),
             "probes": [_probe(case.machines, n, probe) for n, probe in probes.items()],
         }
 
-    def _notes(self, case: _Case, found: ThresholdResult) -> list[str]:
-        """Say what else there is to know."""
-        notes, probes = [], case.hunt.probes
+    def _notes(self, case: _Case, result: ThresholdResult) -> list[str]:
+        """Write remarks: failed cells, too few seeds, a metric that is not monotone, large jobs."""
+        notes, probes, too_few = [], case.search.probes, case.machines.too_few
 
-        def said(n: int) -> str:
+        def count_text(n: int) -> str:
             return text(round(case.machines.count(n), 4))
 
-        failed = [n for n, probe in probes.items() if probe.why and not probe.is_sure]
-        small = [n for n, probe in probes.items() if probe.why and probe.is_sure]
+        failed = [n for n, probe in probes.items() if probe.reason and not probe.is_sure]
+        small = [n for n, probe in probes.items() if probe.reason and probe.is_sure]
         missing = [
-            n for n, probe in probes.items() if not probe.is_met and n > (found.at or math.inf)
+            n
+            for n, probe in probes.items()
+            if not probe.is_met and n > (result.threshold or math.inf)
         ]
         if failed:
-            notes.append(f"cells failed at {said(max(failed))}")
-        elif not found.is_sure:
-            notes.append(f"{count(len(self._seeds), 'seeds')} (seeds_max) were not enough")
-        if missing:
-            then = f", all looked at from {said(found.safe)} on meet it" if found.safe else ""
-            notes.append(f"not monotone: {said(max(missing))} miss it{then}")
-        elif found.worse:
-            less, more = found.worse[0]
+            notes.append(f"cells failed at {count_text(max(failed))}")
+        elif not result.is_sure:
             notes.append(
-                f"not monotone: {probes[more].mean:.4g} at {said(more)}, after "
-                f"{probes[less].mean:.4g} at {said(less)}"
+                f"{count(len(self._seeds), 'seeds')} (seeds_max) are too few for 95 % confidence"
+            )
+        if missing:
+            safe = result.safe
+            from_safe = f", all tried from {count_text(safe)} on meet it" if safe else ""
+            notes.append(f"not monotone: {count_text(max(missing))} misses the target{from_safe}")
+        elif result.rises:
+            below, above = result.rises[0]
+            notes.append(
+                f"not monotone: {probes[below].mean:.4g} at {count_text(below)}, but "
+                f"{probes[above].mean:.4g} at {count_text(above)}"
             )
         if small:
-            notes.append(f"{said(max(small))} are too few for its jobs")
+            n = next(n for n in range(max(small), case.search.high + 1) if n not in too_few)
+            notes.append(f"its largest job needs {count_text(n)} {_unit(case)}")
         return notes
+
+
+def _unit(case: _Case) -> str:
+    return "slots" if case.cell.cluster["shape"] == "slots" else "machines"
 
 
 def _probe(machines: Machines, n: int, probe: Probe) -> dict[str, Any]:

@@ -163,11 +163,11 @@ def test_how_many_seeds_are_asked_for_next(fake: Command) -> None:
     wide = seeds.widest(auto(fake), cells).half
     for factor, expected in ((1.01, 5), (0.95, 6), (0.8, 8), (0.1, 10)):
         request = seeds.with_seeds(auto(fake, f"seeds_width={wide * factor!r}"), 5)
-        n, about = seeds.more(request, cells, 0)
+        n, about = seeds.next_seeds(request, cells, 0)
         assert (n, about["n"]) == (expected, 5)
     most = seeds.with_seeds(auto(fake, f"seeds_width={wide / 10!r}", "seeds_max=6"), 5)
-    assert seeds.more(most, cells, 0)[0] == 6
-    assert seeds.more(most, cells, 1) == (5, {**about, "because": seeds.FAILED})
+    assert seeds.next_seeds(most, cells, 0)[0] == 6
+    assert seeds.next_seeds(most, cells, 1) == (5, {**about, "because": seeds.FAILED})
 
 
 def test_the_words_ask_the_same_again(fake: Command) -> None:

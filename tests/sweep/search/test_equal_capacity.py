@@ -105,15 +105,17 @@ def test_the_table_of_a_sweep() -> None:
     found = equal_capacity.table(cells, config())
     assert found is not None
     rows = {(row["policy"], row["metric"]): row for row in found.to_pylist()}
-    assert set(rows) == {(p, m) for p in ("sjf", "las", "srpt") for m in equal_capacity.USUAL[:2]}
+    assert set(rows) == {
+        (p, m) for p in ("sjf", "las", "srpt") for m in equal_capacity.DEFAULT_METRICS[:2]
+    }
     for policy, expected in (("sjf", 1.2), ("las", 1.6), ("srpt", 1.0)):
         row = rows[policy, "jct_mean_s"]
         assert row["capacity"] == pytest.approx(math.sqrt(expected / 3), rel=0.03)
         assert row["low"] <= row["capacity"] <= row["high"]
         assert (row["at"], row["seeds"]) == (1.0, 6)
     section = equal_capacity.build(found, config())
-    assert section.sentences[0].startswith("sjf does as well as fifo at 1 with 0.6")
-    assert section.sentences[0].endswith("of the cluster (mean JCT).")
+    assert section.sentences[0].startswith("sjf matches fifo's mean JCT at capacity 1 with 0.6")
+    assert section.sentences[0].endswith("of the cluster.")
     # the same bits whatever the order of the rows
     shuffled = cells.take(pa.array(np.random.default_rng(0).permutation(cells.num_rows)))
     again = equal_capacity.table(shuffled, config())
@@ -129,7 +131,7 @@ def test_the_largest_capacity_stands_for_1_and_is_said() -> None:
     assert found is not None
     assert {row["at"] for row in found.to_pylist()} == {0.8}
     section = equal_capacity.build(found, config())
-    assert "fifo was not run at 1; its largest capacity, 0.8, stands for it." in section.notes
+    assert "fifo was not run at capacity 1; its largest capacity, 0.8, is used." in section.notes
     low = [row for row in found.to_pylist() if row["policy"] == "srpt"]
     assert {row["capacity"] for row in low} == {-math.inf}
     assert ("srpt", "<0.5", "<0.5") in section.tables[0].rows
@@ -144,9 +146,9 @@ def test_there_is_none() -> None:
 
 def test_it_is_said_after_a_sweep(fake: Command) -> None:
     ran = fake("policy=fifo,srpt,sjf", "capacity=0.25,0.5,1", "baseline=fifo", "seed=range(0,5)")
-    assert "Capacity that does as well as fifo" in ran.out
+    assert "Smallest capacity that matches fifo" in ran.out
     assert pq.read_table(ran.folder / "equal_capacity.parquet").num_rows
     assert 'id="equal-capacity"' in (ran.folder / "report.html").read_text()
-    assert "Capacity that does as well as fifo" in (ran.folder / "report.md").read_text()
+    assert "Smallest capacity that matches fifo" in (ran.folder / "report.md").read_text()
     alone = fake("policy=fifo,sjf", "capacity=1", "baseline=fifo")
     assert not (alone.folder / "equal_capacity.parquet").exists()

@@ -11,14 +11,14 @@ import pytest
 import sim
 from sim.base.errors import InputError
 from sweep.grid import cluster_size, clusters
-from sweep.search.machines import between
+from sweep.search.machines import machine_range
 
 
 def test_machines_of_kinds_are_counted_whole() -> None:
     shape = [{"count": 7, "cpu": 8}, {"count": 4, "cpu": 16}]
     config = {"shape": shape, "count": 1, "load": None, "queues": {"mode": "global"}}
     jobs = [{"submit_s": 0, "stages": [{"durations_s": [1.0]}]}]
-    machines = between(config, 0.2, 1.0, sim.Workload.from_jobs(jobs))
+    machines = machine_range(config, 0.2, 1.0, sim.Workload.from_jobs(jobs))
     assert (machines.first, machines.last) == (3, 11)
     assert not machines.too_few
     for n in range(1, 12):
@@ -39,7 +39,7 @@ def test_too_few_are_told_without_the_workload(shape: Any, demand: Any, least: i
     jobs = [{"submit_s": at, "min_tasks": n_gang, "stages": stages} for at in (0, 9)]
     workload = sim.Workload.from_jobs(jobs)
     config = {"shape": shape, "count": 1 if isinstance(shape, list) else 12, "load": None}
-    found = pickle.loads(pickle.dumps(partial(between, config, 0.05, 1.0)))(workload)
+    found = pickle.loads(pickle.dumps(partial(machine_range, config, 0.05, 1.0)))(workload)
     assert found.last == 12
     for n in range(found.first, 12):
         try:
@@ -50,4 +50,4 @@ def test_too_few_are_told_without_the_workload(shape: Any, demand: Any, least: i
             assert n not in found.too_few
             assert n >= least
     with pytest.raises(InputError, match="the high end of capacity's interval: at capacity"):
-        between(config, 0.05, 0.3, workload)
+        machine_range(config, 0.05, 0.3, workload)

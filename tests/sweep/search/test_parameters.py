@@ -110,8 +110,8 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     met = [row["seeds"] for row in rows[1:]]
     assert met.count(2) > met.count(4) > 0 < met.count(8)
     said = " ".join(ran.out.split())
-    assert f"dagps: m={m:g} rp=0.5 does best: {expected:.2f}× [" in said
-    assert "better in mean JCT, against the default (m=0.3 rp=0.8), on 10 seeds that" in said
+    assert f"dagps: m={m:g} rp=0.5 is best: {expected:.2f}× [" in said
+    assert "better in mean JCT, compared with the default (m=0.3 rp=0.8) on 10 seeds that" in said
     shares = pq.read_table(ran.folder / "importance.parquet").to_pylist()
     assert {row["parameter"] for row in shares} == {"m", "rp"}
     assert max(shares, key=lambda row: row["importance"])["parameter"] == "m"
@@ -182,11 +182,11 @@ def test_the_front_of_two_metrics(command: Command, monkeypatch: pytest.MonkeyPa
     # none of them is better in both
     for mean in means:
         assert not ((means >= mean).all(axis=1) & (means > mean).any(axis=1)).any()
-    assert "the front of jct_mean_s and jct_p99_s has" in ran.out
+    assert "the Pareto front of jct_mean_s and jct_p99_s has" in ran.out
     assert 1 <= sum(row["metrics"][0]["pairs"] > 0 for row in front) <= 3
     html = (ran.folder / "report.html").read_text()
-    assert "dagps: the front" in html
-    assert "dagps: what mattered" in html
+    assert "dagps: Pareto front" in html
+    assert "dagps: importance of parameters" in html
     assert "dagps: settings tried" in html
 
 
@@ -199,7 +199,7 @@ def test_the_lines_of_settings_have_values_beside_their_axes(
     goal = api.load(ran.folder).config["goal"]
     found = settings_section.build(*tables, {"goal": goal})
     lines, mattered = found.plots
-    assert mattered.caption == "dagps: what mattered"
+    assert mattered.caption == "dagps: importance of parameters"
     assert lines.figure["layout"]["xaxis"]["ticktext"] == ["m", "rp", "mean JCT"]
     beside = [(note["x"], note["text"]) for note in lines.figure["layout"]["annotations"]]
     assert [text for x, text in beside if x == 1] == ["0.5", "0.8", "1"]
@@ -266,7 +266,7 @@ def test_a_default_that_is_best_is_said(command: Command, monkeypatch: pytest.Mo
 
     fake_engine(monkeypatch, simulate)
     ran = command("policy=dagps", "policy.m=0,0.3,0.4,1", "search.metric=jct_mean_s")
-    assert "none of 3 settings does better than the default (m=0.3)" in ran.out
+    assert "none of the 3 settings tried is better than the default (m=0.3)" in ran.out
     assert [row["role"] for row in settings(ran)] == ["default", "", "", ""]
 
 

@@ -71,7 +71,7 @@ def test_a_grid_is_proposed_whole() -> None:
         Parameter("policy.a", choices=(1, 2, 3)),
         Parameter("policy.b", 0, 1, is_int=True),
     ]
-    proposals = Proposals(parameters, 1, seed=0, most=6)
+    proposals = Proposals(parameters, 1, seed=0, n_max=6)
     found = proposals.ask(10)
     assert found == [
         {"policy.a": a, "policy.b": b} for a, b in itertools.product((1, 2, 3), (0, 1))
@@ -88,7 +88,7 @@ def test_proposals_are_the_same_again_and_never_twice() -> None:
     parameters = [Parameter("policy.a", 0.0, 1.0), Parameter("policy.b", choices=([1], [2], None))]
     asked = []
     for _ in range(2):
-        proposals = Proposals(parameters, 2, seed=5, most=20)
+        proposals = Proposals(parameters, 2, seed=5, n_max=20)
         seen = []
         for _ in range(4):
             batch = proposals.ask(5)
@@ -103,7 +103,7 @@ def test_proposals_are_the_same_again_and_never_twice() -> None:
 
 
 def test_failed_settings_are_told_too() -> None:
-    proposals = Proposals([Parameter("policy.a", 0.0, 1.0)], 1, seed=0, most=20)
+    proposals = Proposals([Parameter("policy.a", 0.0, 1.0)], 1, seed=0, n_max=20)
     for _ in range(4):
         for values in proposals.ask(5):
             score = float("inf") if values["policy.a"] > 0.5 else 1.0

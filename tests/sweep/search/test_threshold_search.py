@@ -23,10 +23,10 @@ def hunt(
     found = ThresholdSearch(
         low, high, bound, True, seed_steps(n_seeds), lambda n: max(1, n // 100), n_first
     )
-    while wanted := found.wants():
+    while wanted := found.next_probes():
         for n, k in wanted:
-            found.tell(n, [metric(n, seed) for seed in range(k)])
-    return found.answer(), found
+            found.record(n, [metric(n, seed) for seed in range(k)])
+    return found.result(), found
 
 
 def brute_force(metric: Callable[[int], float], low: int, high: int, bound: float) -> int | None:
@@ -53,10 +53,10 @@ def test_against_a_brute_force_grid(number: int) -> None:
     true = brute_force(exact, low, high, bound)
     answer, found = hunt(lambda n, seed: exact(n) * (1 + spread * noise[seed]), low, high, bound)
     assert (answer.low or 0) < (true or high + 1) <= (answer.high or high + 1)
-    if answer.at is not None:
-        assert (answer.low or 0) < answer.at <= (answer.high or high)
+    if answer.threshold is not None:
+        assert (answer.low or 0) < answer.threshold <= (answer.high or high)
     if answer.is_sure:
-        assert answer.at == answer.high == answer.safe
+        assert answer.threshold == answer.high == answer.safe
         if answer.status == "met":
             assert answer.high is not None
             assert answer.high - (answer.low or 0) <= max(1, answer.high // 100)
@@ -65,7 +65,7 @@ def test_against_a_brute_force_grid(number: int) -> None:
     assert len(found.probes) < 9 + 4 * np.log2(high)
     if not spread:
         assert answer.is_sure
-        assert not answer.worse
+        assert not answer.rises
         assert all(len(probe.values) == 5 for probe in found.probes.values())
 
 
@@ -81,23 +81,25 @@ def test_of_a_bursty_metric_against_a_brute_force_grid(number: int) -> None:
     bound = float(rng.choice(exact[low - 1 :])) * 1.001
     answer, found = hunt(lambda n, _: float(exact[n - 1]), low, high, bound, n_first=129)
     meets = [n for n in range(low, high + 1) if exact[n - 1] <= bound]
-    if answer.at is None:
+    if answer.threshold is None:
         assert (answer.status, answer.low, answer.high) == ("never", high, None)
         # what is not seen is narrower than what neighbours are apart
         assert not meets or widest(meets) <= 1.12
         return
-    assert answer.at == answer.high
-    assert exact[answer.at - 1] <= bound
-    assert answer.at == low or exact[answer.at - 2] > bound or answer.at >= 200
-    missed = [n for n in range(answer.at, high + 1) if n not in meets]
-    assert (answer.status == "always") == (answer.at == low and answer.safe == low)
-    below = [n for n in meets if n < answer.at]
+    assert answer.threshold == answer.high
+    assert exact[answer.threshold - 1] <= bound
+    assert answer.threshold == low or exact[answer.threshold - 2] > bound or answer.threshold >= 200
+    missed = [n for n in range(answer.threshold, high + 1) if n not in meets]
+    assert (answer.status == "always") == (answer.threshold == low and answer.safe == low)
+    below = [n for n in meets if n < answer.threshold]
     assert not below or widest(below) <= 1.12
     if answer.safe is None:
         assert high in missed
         return
     assert all(probe.is_met for n, probe in found.probes.items() if n >= answer.safe)
-    assert answer.safe == answer.at or max(n for n in missed if n in found.probes) < answer.safe
+    assert (
+        answer.safe == answer.threshold or max(n for n in missed if n in found.probes) < answer.safe
+    )
     unseen = [n for n in missed if n >= answer.safe]
     assert not unseen or widest(unseen) <= 1.12
 
@@ -121,9 +123,9 @@ def test_a_dip_is_found_whatever_the_range() -> None:
 
     for low, high in ((6, 160), (6, 40), (24, 52), (20, 240), (10, 80), (1, 400)):
         answer, _ = hunt(metric, low, high, 6000.0, 1, n_first=33)
-        assert (answer.status, answer.at, answer.low) == ("met", 29, 28)
+        assert (answer.status, answer.threshold, answer.low) == ("met", 29, 28)
         assert answer.safe == (29 if high < 45 else None if high < 66 else 66)
-        assert bool(answer.worse) == (high >= 45)
+        assert bool(answer.rises) == (high >= 45)
 
 
 def test_the_first_looks_are_spread_by_ratio() -> None:
@@ -144,33 +146,33 @@ def test_the_first_looks_are_spread_by_ratio() -> None:
 def test_where_seeds_run_out_the_mean_says_and_the_interval_is_left() -> None:
     noise = np.random.default_rng(3).normal(size=10)
     found = ThresholdSearch(5, 60, 600.0, True, seed_steps(10), lambda _: 1, 9)
-    while wanted := found.wants():
+    while wanted := found.next_probes():
         for n, k in wanted:
-            found.tell(n, [600 * 30.5 / n * (1 + 0.3 * float(noise[seed])) for seed in range(k)])
-    answer = found.answer()
+            found.record(n, [600 * 30.5 / n * (1 + 0.3 * float(noise[seed])) for seed in range(k)])
+    answer = found.result()
     assert (answer.status, answer.is_sure) == ("met", False)
     means = {n: 600 * 30.5 / n * (1 + 0.3 * float(noise.mean())) for n in range(5, 61)}
-    assert answer.at == answer.safe == min(n for n, mean in means.items() if mean <= 600)
+    assert answer.threshold == answer.safe == min(n for n, mean in means.items() if mean <= 600)
     assert answer.low is not None
     assert answer.high is not None
-    assert answer.low < answer.at < answer.high
+    assert answer.low < answer.threshold < answer.high
 
 
 def test_what_fails_is_missed_but_not_surely() -> None:
     found = ThresholdSearch(5, 60, 20.0, True, (1,), lambda _: 1, 9)
-    while wanted := found.wants():
+    while wanted := found.next_probes():
         for n, _ in wanted:
             if n < 20:
-                found.refuse(n, "failed", is_sure=False)
+                found.record_miss(n, "failed", is_sure=False)
             else:
-                found.tell(n, [1.0])
-    answer = found.answer()
-    assert (answer.status, answer.at, answer.low, answer.is_sure) == ("met", 20, None, False)
+                found.record(n, [1.0])
+    answer = found.result()
+    assert (answer.status, answer.threshold, answer.low, answer.is_sure) == ("met", 20, None, False)
     none = ThresholdSearch(5, 60, 20.0, True, (1,), lambda _: 1, 5)
-    for n, _ in none.wants():
-        none.refuse(n, "failed", is_sure=False)
-    assert not none.wants()
-    assert (none.answer().status, none.answer().is_sure) == ("never", False)
+    for n, _ in none.next_probes():
+        none.record_miss(n, "failed", is_sure=False)
+    assert not none.next_probes()
+    assert (none.result().status, none.result().is_sure) == ("never", False)
 
 
 def test_it_is_rarely_wrong_where_seeds_differ() -> None:
@@ -197,12 +199,12 @@ def test_what_is_not_monotone_is_seen_and_the_least_found() -> None:
         return 1000.0 / n + (40.0 if 40 <= n < 70 else 0.0)
 
     answer, _ = hunt(metric, 5, 100, 30.0)
-    assert (answer.status, answer.at) == ("met", 34)
-    assert answer.worse
+    assert (answer.status, answer.threshold) == ("met", 34)
+    assert answer.rises
     rises, _ = hunt(lambda n, _: float(n), 5, 100, 30.0)
-    assert (rises.status, rises.at) == ("met", 5)
+    assert (rises.status, rises.threshold) == ("met", 5)
     flat, _ = hunt(lambda n, _: 10.0, 5, 100, 30.0)
-    assert (flat.status, flat.at, flat.worse) == ("always", 5, ())
+    assert (flat.status, flat.threshold, flat.rises) == ("always", 5, ())
 
 
 def test_one_number_in_the_range() -> None:
@@ -212,7 +214,7 @@ def test_one_number_in_the_range() -> None:
 
 def test_infinite_is_missed() -> None:
     answer, _ = hunt(lambda n, _: float("inf") if n < 20 else 1.0, 5, 100, 30.0)
-    assert (answer.status, answer.at) == ("met", 20)
+    assert (answer.status, answer.threshold) == ("met", 20)
 
 
 def test_when_one_looks() -> None:
