@@ -41,7 +41,7 @@ from sim.base.arrays import F8, I8
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns, capacity_quanta
 
-_MANY = np.iinfo(np.int32).max
+_INT32_MAX = np.iinfo(np.int32).max
 
 
 def tight_part_bounds(
@@ -109,11 +109,11 @@ def _slots(demand: I8, shapes: I8, count: I8, share: F8, n_tasks: I8) -> I8:
     with np.errstate(divide="ignore", invalid="ignore"):
         for shape, n in zip(shapes, count, strict=True):
             fit = np.where(demand > 0, shape // demand, n_tasks[:, None])
-            slots += n * fit.min(axis=1, initial=_MANY)
+            slots += n * fit.min(axis=1, initial=_INT32_MAX)
         total = np.floor(
             share[:, None] * (count[:, None] * shapes).sum(axis=0) * (1 + 1e-12) + 1e-9
         )
         fit = np.where(demand > 0, total // demand, n_tasks[:, None])
-        within = fit.min(axis=1, initial=_MANY)
+        within = fit.min(axis=1, initial=_INT32_MAX)
     n_slots: I8 = np.clip(np.minimum(slots, within), 1, n_tasks).astype(np.int64)
     return n_slots

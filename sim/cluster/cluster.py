@@ -18,7 +18,7 @@ QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
 MAX_MACHINES, MAX_SLOTS = 10_000_000, 1_000_000_000
 """Size limits: larger clusters are typing errors, refused before any of them is built."""
-_HAIR = 1e-9
+_ROUNDING = 1e-9
 """Rounding tolerance: a part of a machine smaller than this is no machine."""
 
 
@@ -120,9 +120,9 @@ class Cluster:
                 raise InputError(f"a machine's {name} must be a positive number, not {amount!r}")
         check_names("fungible resource", fungible, resources, rule=None)
         row = np.array([[float(a) for a in resources.values()]])
-        whole = int(count + _HAIR)
+        whole = int(count + _ROUNDING)
         rest = count - whole
-        rows = [np.repeat(row, whole, axis=0)] + ([row * rest] if rest > _HAIR else [])
+        rows = [np.repeat(row, whole, axis=0)] + ([row * rest] if rest > _ROUNDING else [])
         capacity = frozen(np.concatenate(rows))
         fungible_names = tuple(name for name in resources if name in fungible)
         return cls(tuple(resources), capacity, fungible=fungible_names)

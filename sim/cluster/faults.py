@@ -165,16 +165,18 @@ class Slowdowns:
         if len({len(c) for c in columns}) > 1:
             raise InputError(f"slow periods of {', '.join(str(len(c)) for c in columns)} rows")
         order = np.argsort(columns[0], kind="stable")
-        begin, end, pace = (c[order] for c in columns)
+        begin, end, sorted_speed = (c[order] for c in columns)
         problems = {
             "it begins before 0 or never": ~(np.isfinite(begin) & (begin >= 0)),
             "it must end after it begins": ~(end > begin),
-            "its speed must be positive and finite": ~(np.isfinite(pace) & (pace > 0)),
+            "its speed must be positive and finite": ~(
+                np.isfinite(sorted_speed) & (sorted_speed > 0)
+            ),
             "it overlaps the next": np.append(begin[1:] < end[:-1], False)[: len(begin)],
         }
         name = "slow period from {0:g} to {1:g} s at speed {2:g}"
-        _refuse("slow period", problems, name, begin, end, pace)
-        return cls(begin, end, pace)
+        _refuse("slow period", problems, name, begin, end, sorted_speed)
+        return cls(begin, end, sorted_speed)
 
     def __len__(self) -> int:
         return len(self.speed)
@@ -183,12 +185,12 @@ class Slowdowns:
         """Return times, the first 0, and the speed from each time on: (N,) float64 each."""
         times, speeds = [0.0], [1.0]
         for begin, end, speed in zip(self.begin_s, self.end_s, self.speed, strict=True):
-            for time, pace in ((float(begin), float(speed)), (float(end), 1.0)):
+            for time, new_speed in ((float(begin), float(speed)), (float(end), 1.0)):
                 if time == times[-1]:
-                    speeds[-1] = pace
+                    speeds[-1] = new_speed
                 elif np.isfinite(time):
                     times.append(time)
-                    speeds.append(pace)
+                    speeds.append(new_speed)
         return np.array(times), np.array(speeds)
 
 

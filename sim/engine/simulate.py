@@ -131,8 +131,8 @@ def _views(submit: F8, n_stages: int) -> dict[str, NDArray[Any]]:
     sums = {name: np.zeros(n_jobs) for name in ("done_work", "first_work")}
     stage_left = np.zeros(n_stages, dtype=np.int32)
     stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
-    marks = {"failed": np.zeros(n_jobs, np.int8), "turn": np.full(n_jobs, -1, np.int32)}
-    return counts | times | sums | stages | marks
+    flags = {"failed": np.zeros(n_jobs, np.int8), "turn": np.full(n_jobs, -1, np.int32)}
+    return counts | times | sums | stages | flags
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -143,10 +143,10 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 def _stuck(workload: Workload, arrays: dict[str, NDArray[Any]]) -> str:
     left = np.flatnonzero((arrays["state_job_left"] > 0) & (arrays["out_job_failed"] == 0))
-    shown = ", ".join(repr(workload.jobs["job_id"][int(j)].as_py()) for j in left[:5])
-    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+    job_names = ", ".join(repr(workload.jobs["job_id"][int(j)].as_py()) for j in left[:5])
+    rest = f" and {len(left) - 5} more" if len(left) > 5 else ""
     return (
-        f"{len(left)} jobs can never go on after {arrays['state_f'][layout.NOW]:g} s ({shown}"
-        f"{more}): nothing runs and no event will come; check whether a run limit or start gate of "
+        f"{len(left)} jobs can never go on after {arrays['state_f'][layout.NOW]:g} s ({job_names}"
+        f"{rest}): nothing runs and no event will come; check whether a run limit or start gate of "
         "the policy stays at its limit, or whether it waits for an event it did not subscribe to"
     )

@@ -29,9 +29,9 @@ def part_starts(
     parent's waited for when it has no fewer.) All prefixes are counted in one pass, by intervals.
     """
     n_stages = order.shape[0]
-    place = np.empty(n_stages, np.int64)
+    position = np.empty(n_stages, np.int64)
     for i in range(n_stages):
-        place[order[i]] = i
+        position[order[i]] = i
     covered = np.full(n_stages, n_stages, np.int64)  # first position of a child that waits for all
     gated = np.full(n_stages, -1, np.int64)  # last position of a parent that all wait for
     for s in range(n_stages):
@@ -40,9 +40,9 @@ def part_starts(
             child = edge_child[e]
             n_child = stage_task0[child + 1] - stage_task0[child]
             if edge_kind[e] == 0 or n_child >= n:
-                covered[s] = min(covered[s], place[child])
+                covered[s] = min(covered[s], position[child])
             if edge_kind[e] == 0 or n_child <= n:
-                gated[child] = max(gated[child], place[s])
+                gated[child] = max(gated[child], position[s])
     # Differences over positions i, of counts for the prefix that ends before position i.
     sinks = np.zeros(n_stages + 1, np.int64)
     sources = np.zeros(n_stages + 1, np.int64)
@@ -50,17 +50,17 @@ def part_starts(
     for j in range(job_stage0.shape[0] - 1):
         first, last = job_stage0[j], job_stage0[j + 1]
         for s in range(first, last):
-            sinks[place[s] + 1] += 1
+            sinks[position[s] + 1] += 1
             sinks[min(covered[s], last - 1) + 1] -= 1
             sources[max(gated[s], first - 1) + 1] += 1
-            sources[place[s] + 1] -= 1
+            sources[position[s] + 1] -= 1
             previous = -1
             for e in range(edge0[s], edge0[s + 1]):
                 child = edge_child[e]
                 if edge_kind[e] == 0 and child != previous:
                     previous = child
-                    begin = max(place[s], gated[child]) + 1
-                    end = min(covered[s], place[child]) + 1
+                    begin = max(position[s], gated[child]) + 1
+                    end = min(covered[s], position[child]) + 1
                     if begin < end:
                         joined[begin] += 1
                         joined[end] -= 1

@@ -45,9 +45,9 @@ def part_bounds(
     count: I8,
 ) -> F8:
     """Bound the duration of each part from below."""
-    place = np.empty(order.shape[0], np.int64)
+    position = np.empty(order.shape[0], np.int64)
     for i in range(order.shape[0]):
-        place[order[i]] = i
+        position[order[i]] = i
     out = np.zeros(part0.shape[0] - 1, np.float64)
     for p in range(part0.shape[0] - 1):
         first, last = part0[p], part0[p + 1]
@@ -64,7 +64,7 @@ def part_bounds(
         child0 = np.zeros(g + 1, np.int64)
         for i in range(g):
             for e in range(edge0[rows[i]], edge0[rows[i] + 1]):
-                if place[edge_child[e]] < last:
+                if position[edge_child[e]] < last:
                     child0[i + 1] += 1
             child0[i + 1] += child0[i]
         child = np.zeros(child0[g], np.int64)
@@ -72,8 +72,8 @@ def part_bounds(
         n = 0
         for i in range(g):
             for e in range(edge0[rows[i]], edge0[rows[i] + 1]):
-                if place[edge_child[e]] < last:
-                    child[n] = place[edge_child[e]] - first
+                if position[edge_child[e]] < last:
+                    child[n] = position[edge_child[e]] - first
                     kind[n] = edge_kind[e]
                     n += 1
         exclusive = waits_for_all(child0, child, kind, n_tasks)

@@ -67,7 +67,7 @@ def _best_stages(st, machine, n, first, owed):
 
     As many as tasks make up a bundle, so only the last may count fewer of its tasks than fit.
     """
-    max_tasks, eta_s, k, n_tasks = st.state_i[BUNDLE], eta(st), 0, 0
+    max_tasks, eta_now, k, n_tasks = st.state_i[BUNDLE], eta(st), 0, 0
     matches, scores, max_counts = (
         st.state_bundle_match,
         st.state_bundle_score,
@@ -80,7 +80,7 @@ def _best_stages(st, machine, n, first, owed):
             continue
         aligned = st.state_scan_score[i] if st.state_i[ALIGNED] else 1.0
         worth = task_worth(st, g, machine, aligned)
-        score = worth - eta_s * st.state_job_remaining[st.w_stage_job[g]]
+        score = worth - eta_now * st.state_job_remaining[st.w_stage_job[g]]
         if n_tasks >= max_tasks and not _beats(st, score, position, k - 1):
             continue
         if not can_start(st, g):

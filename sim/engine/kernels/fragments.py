@@ -54,9 +54,9 @@ def min_increase(st, g, machine):
     for d in range(first, st.c_mach_device0[machine + 1]):
         if st.state_device_free[d] < demand or _is_duplicate(st, first, d):
             continue
-        increase_d = _after_start(st, g, machine, d) - before
-        if best < 0 or increase_d < best_increase:
-            best, best_increase = d, increase_d
+        device_increase = _after_start(st, g, machine, d) - before
+        if best < 0 or device_increase < best_increase:
+            best, best_increase = d, device_increase
     return best_increase, best
 
 

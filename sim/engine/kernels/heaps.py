@@ -254,23 +254,23 @@ def _merge_pairs(st, first):
     while node >= 0:
         other = sibling[node]
         if other < 0:
-            follow = -1
+            next_node = -1
             merged = node
         else:
-            follow = sibling[other]
+            next_node = sibling[other]
             sibling[node] = -1
             sibling[other] = -1
             merged = _meld(st, node, other)
         sibling[merged] = pairs
         pairs = merged
-        node = follow
+        node = next_node
     root = pairs
     rest = sibling[root]
     sibling[root] = -1
     while rest >= 0:
-        follow = sibling[rest]
+        next_node = sibling[rest]
         sibling[rest] = -1
         root = _meld(st, root, rest)
-        rest = follow
+        rest = next_node
     prev[root] = -1
     return root

@@ -199,16 +199,16 @@ def end_task(st, slot):
         if CHOOSES and st.state_i[CONSTRAINED]:
             release_devices(st, slot)
         release_task(st, j, g, st.state_slot_machine[slot])
-    counts = flag & FIRST_K
+    in_first_k = flag & FIRST_K
     if st.state_i[FIRST_ENDED]:
-        counts = st.state_job_first_ended[j] < st.p_job_notify_at[j]
-    if counts:
+        in_first_k = st.state_job_first_ended[j] < st.p_job_notify_at[j]
+    if in_first_k:
         st.state_job_first_ended[j] += 1
         st.state_job_first_work[j] += duration
         if st.state_job_first_ended[j] == st.p_job_notify_at[j]:
             emit(st, TASKS_DONE, j)
-    again = st.state_i[FAILS] and st.state_task_rerun[task]
-    if st.state_i[ONE_TO_ONE] and st.w_stage_o2o[g] & 2 and not again:
+    is_rerun = st.state_i[FAILS] and st.state_task_rerun[task]
+    if st.state_i[ONE_TO_ONE] and st.w_stage_o2o[g] & 2 and not is_rerun:
         _release_children(st, g, task - st.w_stage_task0[g])
     if st.state_stage_left[g] == 0 and not st.state_stage_done[g]:
         _stage_done(st, g)

@@ -27,13 +27,13 @@ ALL_JOBS = 2**31 - 1
 @inlined
 def dispatch_reserved(st):
     """Start all jobs that may start now without delaying those for which room is reserved."""
-    every = st.state_i[RESERVATIONS] == ALL_JOBS
-    if st.state_i[N_SCAN] > 0 and (every or st.state_mach_free[0, 0] > 0):
+    reserves_all = st.state_i[RESERVATIONS] == ALL_JOBS
+    if st.state_i[N_SCAN] > 0 and (reserves_all or st.state_mach_free[0, 0] > 0):
         _build_profile(st)
         n = _list_waiting(st)
-        if every and not _restore_reservations(st, n):
+        if reserves_all and not _restore_reservations(st, n):
             _build_profile(st)
-        i = _reserve(st, n, every)
+        i = _reserve(st, n, reserves_all)
         _backfill(st, i, n)
         for i in range(n):
             st.state_job_position[st.state_waiting_jobs[i]] = 0
@@ -45,16 +45,16 @@ def dispatch_reserved(st):
 @part
 def _build_profile(st):
     """Build the availability profile of the running jobs."""
-    runs, n = st.state_running_jobs, 0
+    running, n = st.state_running_jobs, 0
     for i in range(st.state_i[N_RUNNING_JOBS]):
-        j = runs[i]
+        j = running[i]
         if st.state_job_left[j] == 0:
             continue
         end, k = _expected_end(st, j), n
-        while k > 0 and _expected_end(st, runs[k - 1]) > end:
-            runs[k] = runs[k - 1]
+        while k > 0 and _expected_end(st, running[k - 1]) > end:
+            running[k] = running[k - 1]
             k -= 1
-        runs[k] = j
+        running[k] = j
         n += 1
     st.state_i[N_RUNNING_JOBS] = n
     now, free = st.state_f[NOW], st.state_mach_free[0, 0]
@@ -62,8 +62,8 @@ def _build_profile(st):
     st.state_profile_time[0] = st.state_profile_time[1] = now
     st.state_profile_free[0] = st.state_profile_free[1] = free
     for i in range(n):
-        end = max(_expected_end(st, runs[i]), now)
-        free += _width(st, runs[i])
+        end = max(_expected_end(st, running[i]), now)
+        free += _width(st, running[i])
         if end > st.state_profile_time[last]:
             last += 1
             st.state_profile_time[last] = end
@@ -80,8 +80,8 @@ def _list_waiting(st):
         if g < 0:
             continue
         j = st.w_stage_job[g]
-        runs = GANGS and st.w_job_min_tasks[j] > 0 and not is_waiting_gang(st, j)
-        if st.state_job_position[j] == 0 and not runs:
+        is_running = GANGS and st.w_job_min_tasks[j] > 0 and not is_waiting_gang(st, j)
+        if st.state_job_position[j] == 0 and not is_running:
             st.state_waiting_jobs[n] = j
             n += 1
             st.state_job_position[j] = n
@@ -106,7 +106,7 @@ def _restore_reservations(st, n):
 
 
 @inlined
-def _reserve(st, n, every):
+def _reserve(st, n, reserves_all):
     """Start the jobs or reserve their room, in order; return the position of the first left out."""
     now, left = st.state_f[NOW], st.state_i[RESERVATIONS]
     i = 0
@@ -125,7 +125,7 @@ def _reserve(st, n, every):
             _start(st, j)
             continue
         left -= 1
-        if every:
+        if reserves_all:
             st.state_job_reserved[j] = start
     return i
 

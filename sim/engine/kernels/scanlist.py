@@ -98,11 +98,11 @@ def refuse(st, g, why):
 @part
 def move_to_refused(st, i):
     """Move entry `i` of the list of new stages to the refused ones at its front."""
-    fresh, front = st.state_scan_new_list, st.state_i[N_REFUSED]
-    g = fresh[i]
-    fresh[i] = fresh[front]
-    fresh[front] = g
-    st.state_i[N_REFUSED] = front + 1
+    new_list, n_refused = st.state_scan_new_list, st.state_i[N_REFUSED]
+    g = new_list[i]
+    new_list[i] = new_list[n_refused]
+    new_list[n_refused] = g
+    st.state_i[N_REFUSED] = n_refused + 1
 
 
 @inlined
@@ -208,19 +208,19 @@ def _move(st, source, target):
 def find_fitting(st, machine):
     """List the positions of stages that fit `machine`, with their scores; return their number."""
     n, n_fitting = st.state_i[N_SCAN], 0
-    places, scores, room = st.state_scan_match, st.state_scan_score, st.state_scan_room
+    positions, scores, room = st.state_scan_match, st.state_scan_score, st.state_scan_room
     n_resources = st.c_alignment_scale.shape[1]
     first = _scarcest(st, machine, n_resources)
     for begin in range(0, n, BLOCK):
         end = min(begin + BLOCK, n)
         if _compute_room(st, machine, first, n_resources, begin, end):
             for i in range(end - begin):
-                places[n_fitting] = begin + i
+                positions[n_fitting] = begin + i
                 n_fitting += room[i] >= 0.0
     if CHOOSES and st.state_i[CONSTRAINED]:
         return filter_fitting(st, machine, n_fitting)
     for i in range(n_fitting):
-        scores[i] = score_at(st, machine, places[i])
+        scores[i] = score_at(st, machine, positions[i])
     return n_fitting
 
 
@@ -228,11 +228,11 @@ def find_fitting(st, machine):
 def find_rigid(st, machine):
     """List the positions of stages that fit the rigid resources of `machine`; return how many."""
     n, n_fitting, n_rigid = st.state_i[N_SCAN], 0, st.state_i[N_RIGID]
-    places, room = st.state_scan_match, st.state_scan_room
+    positions, room = st.state_scan_match, st.state_scan_room
     if n_rigid == 0:
         for position in range(n):
             if st.state_scan[position] >= 0:
-                places[n_fitting] = position
+                positions[n_fitting] = position
                 n_fitting += 1
         return n_fitting
     first = _scarcest(st, machine, n_rigid)
@@ -240,7 +240,7 @@ def find_rigid(st, machine):
         end = min(begin + BLOCK, n)
         if _compute_room(st, machine, first, n_rigid, begin, end):
             for i in range(end - begin):
-                places[n_fitting] = begin + i
+                positions[n_fitting] = begin + i
                 n_fitting += room[i] >= 0.0
     return n_fitting
 
@@ -248,11 +248,11 @@ def find_rigid(st, machine):
 @part
 def filter_fitting(st, machine, n):
     """Keep those of the first `n` listed stages that still fit `machine`; score them again."""
-    places, n_kept = st.state_scan_match, 0
+    positions, n_kept = st.state_scan_match, 0
     for i in range(n):
-        position = places[i]
+        position = positions[i]
         if fits_at(st, machine, position):
-            places[n_kept] = position
+            positions[n_kept] = position
             st.state_scan_score[n_kept] = score_at(st, machine, position)
             n_kept += 1
     return n_kept

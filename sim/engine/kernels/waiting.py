@@ -255,8 +255,8 @@ def unblock(st):
         if not blocked:
             continue
         has_new_head = st.state_queue_blocked_stage[q] != st.state_queue_root[q]
-        given_back = EVICTS or st.state_org_freed[q // n]
-        if has_new_head or (blocked == BY_CAP and given_back):
+        org_released = EVICTS or st.state_org_freed[q // n]
+        if has_new_head or (blocked == BY_CAP and org_released):
             st.state_queue_blocked[q] = 0
             st.state_queue_blocked_stage[q] = -1
         elif blocked == FOR_ROOM and released:

@@ -69,16 +69,16 @@ def lay_out(
     check_choice(columns, cluster, plan)
     set_registers(flags, columns, cluster, plan, resources, quantum)
     features = select_features(columns, cluster, plan, events, n_queues, remote)
-    paced, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
+    variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
-    n_binding = n_rigid if paced else n_fit
+    n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks, cluster.unit)
     flags[layout.N_SLOT_FREE] = n_slots
     task_order, task_turn = turns(columns, plan)
     speed_time, speed = cluster.slowdowns.steps()
-    hold0 = np.zeros(n_jobs + 1, dtype=np.int64)
-    np.cumsum(columns.job_min_tasks, out=hold0[1:])
+    held0 = np.zeros(n_jobs + 1, dtype=np.int64)
+    np.cumsum(columns.job_min_tasks, out=held0[1:])
     views["stage_left"][:] = np.diff(columns.stage_task0)
     views["left"][:] = np.diff(columns.stage_task0[columns.job_stage0])
     choice, n_kinds = ABSENT, 1
@@ -102,7 +102,8 @@ def lay_out(
         "J": n_jobs, "G": n_stages, "T": n_tasks, "E": len(columns.edge_child),
         "R": len(total), "M": len(capacity), "F": n_fit,
         "Q": n_queues, "O": len(org_weight), "L": len(plan.queues.weight),
-        "S": n_slots, "N": 2 * n_slots + 64 if paced else n_slots, "H": max(int(hold0[-1]), 1),
+        "S": n_slots, "N": 2 * n_slots + 64 if variable_ends else n_slots,
+        "H": max(int(held0[-1]), 1),
         "B": plan.packing.bundle, "V": event_capacity(events, n_jobs, n_stages),
         "P": 3 * n_jobs + 2, "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
     }  # fmt: skip
@@ -114,12 +115,12 @@ def lay_out(
         "w_job_org": org,
         "w_job_work": columns.job_work,
         "w_job_slot": gang_slots(columns, demand, cluster.unit, gangs),
-        "w_job_held0": hold0 if gangs else hold0[:1],
+        "w_job_held0": held0 if gangs else held0[:1],
         **input_fields(columns, "INPUTS" in features),
         "w_stage_job": columns.stage_job,
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
-        "w_stage_fit": required_free(demand, n_rigid, n_fit) if paced else demand,
+        "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
         "w_stage_o2o": o2o_bits(columns, restarts),
         "w_stage_home": columns.stage_home,
         "w_stage_remote_factor": columns.stage_remote_factor,
@@ -136,7 +137,7 @@ def lay_out(
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
         "c_alignment_scale": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
-        "c_capacity": capacity if paced else capacity[:1],
+        "c_capacity": capacity if variable_ends else capacity[:1],
         "c_speed_time": speed_time,
         "c_speed": speed,
         "c_org_cap": org_cap,
@@ -182,7 +183,7 @@ def allocate(
             raise ValueError(f"no value for the field {name}")
         left.remove(name)
         array = inputs[name]
-        if any(n not in (have, None) for n, have in zip(shape, array.shape, strict=False)):
+        if any(n not in (length, None) for n, length in zip(shape, array.shape, strict=False)):
             raise ValueError(f"{name} has shape {array.shape}; FIELDS says {dims}: {shape}")
         fields[name] = _frozen(array) if name.startswith(READ_ONLY) else array
     if left:

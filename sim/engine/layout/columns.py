@@ -69,11 +69,11 @@ def required_free(demand: I8, n_rigid: int, n_fit: int) -> I8:
 
     The demand; below any possible room for resources left out, and for fungible ones not demanded.
     """
-    must = demand.copy()
-    must[:, n_fit:] = -NO_CAP
-    fungible = must[:, n_rigid:n_fit]
+    required = demand.copy()
+    required[:, n_fit:] = -NO_CAP
+    fungible = required[:, n_rigid:n_fit]
     fungible[fungible == 0] = -NO_CAP
-    return must
+    return required
 
 
 def organisations(columns: Columns, cluster: Cluster, total: I8) -> tuple[I4, I8, F8]:

@@ -71,8 +71,8 @@ def _needed(
     thresholds = np.isfinite(queues.demote_at).any() or np.isfinite(jobs["service_at"]).any()
     limits = any((jobs[name] < NO_LIMIT).any() for name in ("run_limit", "start_gate"))
     inputs = bool(columns.job_input_mode.any())
-    paced = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
-    paced = paced or len(columns.attempt_s) or _leaves_out(cluster, plan)
+    variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
+    variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
     fit = Fit.SKIP if plan.reservations else plan.fit
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
@@ -80,10 +80,12 @@ def _needed(
     pool = False
     if cluster.unit and not gangs and not scored and not plan.reservations:
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
-        rare = limits or inputs or paced or events != Event.NONE or columns.stage_n_o2o.any()
-        in_turn = plan.task_order is None and plan.task_prefers is None
-        blind = bool(np.isnan(plan.stages["expected_s"]).all())
-        pool = not rare and in_turn and blind and cluster.queue_mode == "global"
+        rare = (
+            limits or inputs or variable_ends or events != Event.NONE or columns.stage_n_o2o.any()
+        )
+        in_order = plan.task_order is None and plan.task_prefers is None
+        true_durations = bool(np.isnan(plan.stages["expected_s"]).all())
+        pool = not rare and in_order and true_durations and cluster.queue_mode == "global"
     if plan.evict and (gangs or fit != Fit.STRICT):
         raise PolicyError(
             "plan.evict needs fit=strict and no gang jobs; this run has "
@@ -101,7 +103,7 @@ def _needed(
         has.LIMITS: limits or events != Event.NONE,
         has.GANGS: gangs,
         has.INPUTS: inputs,
-        has.VARIABLE_ENDS: bool(paced or overbook),
+        has.VARIABLE_ENDS: bool(variable_ends or overbook),
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
         has.CHOOSES: not cluster.unit

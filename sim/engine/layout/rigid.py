@@ -29,9 +29,9 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
             rule="reservations without a pool",
         )
     n_tasks = columns.job_n_tasks
-    loose = (columns.job_min_tasks != n_tasks) & (n_tasks > 1)
-    if loose.any():
-        j = int(np.argmax(loose))
+    is_flexible = (columns.job_min_tasks != n_tasks) & (n_tasks > 1)
+    if is_flexible.any():
+        j = int(np.argmax(is_flexible))
         raise InputError(
             f"the policy reserves room for rigid jobs, and the job in row {j} is none: it has "
             f"{n_tasks[j]} tasks, of which {columns.job_min_tasks[j]} start together; set "

@@ -92,9 +92,13 @@ class Queues:
             raise PolicyError(f"queue weights must be positive and finite: {queues.weight}")
         if np.isnan(queues.demote_at).any():
             raise PolicyError("a demotion threshold is NaN; use inf for never")
-        moving = np.isfinite(queues.demote_at)
-        target = queues.demote_to[moving]
-        if ((target < 0) | (target >= n) | (target == np.flatnonzero(moving))).any():
+        demotes = np.isfinite(queues.demote_at)
+        demote_to_queue = queues.demote_to[demotes]
+        if (
+            (demote_to_queue < 0)
+            | (demote_to_queue >= n)
+            | (demote_to_queue == np.flatnonzero(demotes))
+        ).any():
             raise PolicyError(f"demote_to must name another of the {n} queues: {queues.demote_to}")
         if not np.isin(queues.order, [int(o) for o in Order]).all():
             raise PolicyError(f"unknown queue order in {queues.order}")
