@@ -7,7 +7,7 @@
 # make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those)
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make bench   set up the benchmarks' references, measure
-# make audit   licences of the locked packages, and holes that are known of them
+# make audit   licences and known vulnerabilities of the locked packages
 # make wheel   build the wheel; try it in an empty environment, without extras and with all
 # make lint    the linters, type checker and import contracts alone
 # make lint-forge   linters of the workflows, the container file and the citation file

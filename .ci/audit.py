@@ -1,8 +1,8 @@
-"""A report on the packages of a lock file: their licences, and the holes that are known of them.
+"""Report on the packages of a lock file: their licences and known vulnerabilities.
 
-Run as ``python .ci/audit.py LOCK...`` (`make audit`). Fails where a hole is known that a newer
-version closes. Where the service that knows them does not answer it says so, and does not fail:
-pip-audit itself calls a package that nobody knows "skipped", and then finds no holes.
+Run as ``python .ci/audit.py LOCK...`` (`make audit`). Fails if a newer version closes a known
+vulnerability. If the vulnerability service does not answer, the report says so and does not fail:
+pip-audit calls a package that the service does not know "skipped", and then reports none.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from pathlib import Path
 from typing import Any
 
 SERVICE = "https://pypi.org/pypi"
-ASKED = "numpy"
-"""By this package we find out whether the service knows versions: mirrors do not, as a rule."""
+PROBE = "numpy"
+"""Package by which we test if the service knows vulnerabilities: mirrors do not, as a rule."""
 
 PIP_AUDIT = "pip-audit==2.9.0"
-KNOCK_S = 10.0
-AUDIT_S = 300.0
+PROBE_TIMEOUT_S = 10.0
+AUDIT_TIMEOUT_S = 300.0
 REPORT = Path("build") / "licences.txt"
 
 
 def locked(lock: Path) -> dict[str, str]:
-    """Give the versions of the packages of a lock file."""
+    """Return the versions of the packages of a lock file."""
     lines = re.findall(r"^([\w.-]+)==([^\s;]+)", lock.read_text(), re.MULTILINE)
     return dict(lines)
 
 
 def licence(package: str) -> str:
-    """Say under which licence an installed package is, as it says itself."""
+    """Return the licence of an installed package, from its own metadata."""
     try:
         about = metadata.metadata(package)
     except metadata.PackageNotFoundError:
@@ -43,8 +43,8 @@ def licence(package: str) -> str:
     classes = [line for line in about.get_all("Classifier", []) if line.startswith("License ::")]
     named = [line.rpartition("::")[2].strip() for line in classes]
     first = (about.get("License") or "").strip().splitlines()[:1]
-    given = [about.get("License-Expression"), *named, *first]
-    return next((one for one in given if one and one != "OSI Approved"), "(not said)")
+    licences = [about.get("License-Expression"), *named, *first]
+    return next((text for text in licences if text and text != "OSI Approved"), "(not stated)")
 
 
 def licences(packages: Mapping[str, str]) -> list[str]:
@@ -52,22 +52,22 @@ def licences(packages: Mapping[str, str]) -> list[str]:
     by_licence: dict[str, list[str]] = {}
     for name, version in sorted(packages.items()):
         by_licence.setdefault(licence(name), []).append(f"{name} {version}")
-    return [f"{given}: {', '.join(names)}" for given, names in sorted(by_licence.items())]
+    return [f"{text}: {', '.join(names)}" for text, names in sorted(by_licence.items())]
 
 
-def why_silent(version: str) -> str:
-    """Say why nobody can be asked about holes; empty if somebody can."""
+def failure_of_service(version: str) -> str:
+    """Return the reason why the service can't be asked; empty if it can."""
     try:
-        where = f"{SERVICE}/{ASKED}/{version}/json"
-        with urllib.request.urlopen(where, timeout=KNOCK_S) as answer:
+        url = f"{SERVICE}/{PROBE}/{version}/json"
+        with urllib.request.urlopen(url, timeout=PROBE_TIMEOUT_S) as answer:
             known = "vulnerabilities" in json.load(answer)
     except (OSError, ValueError) as error:
         return str(error)
     return "" if known else "it does not know vulnerabilities"
 
 
-def ask(lock: Path) -> list[dict[str, Any]]:
-    """Let pip-audit look a lock file up; give what it says of each package."""
+def look_up(lock: Path) -> list[dict[str, Any]]:
+    """Run pip-audit on a lock file; return its entry for each package."""
     uv = Path(sys.executable).with_name("uv")
     if not uv.exists():
         raise OSError("uv, which fetches pip-audit, is not installed beside this Python")
@@ -76,38 +76,44 @@ def ask(lock: Path) -> list[dict[str, Any]]:
         [uv, "tool", "run", "--quiet", PIP_AUDIT, "--requirement", lock, *words],
         capture_output=True,
         text=True,
-        timeout=AUDIT_S,
+        timeout=AUDIT_TIMEOUT_S,
         check=False,
     )
     try:
-        found: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
+        entries: list[dict[str, Any]] = json.loads(done.stdout)["dependencies"]
     except (ValueError, KeyError):
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise OSError(said[-1]) from None
-    return found
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise OSError(lines[-1]) from None
+    return entries
 
 
-def holes(found: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """Give each known hole: a line, and whether a newer version closes it."""
-    for one in found:
-        for hole in one.get("vulns", ()):
-            fixed = hole["fix_versions"]
+def vulnerabilities(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, bool]]:
+    """Yield each known vulnerability: a line, and True if a newer version closes it."""
+    for entry in entries:
+        for vulnerability in entry.get("vulns", ()):
+            fixed = vulnerability["fix_versions"]
             way_out = f"closed in {', '.join(fixed)}" if fixed else "no version closes it yet"
-            yield f"{one['name']} {one['version']}: {hole['id']}, {way_out}", bool(fixed)
+            yield (
+                f"{entry['name']} {entry['version']}: {vulnerability['id']}, {way_out}",
+                bool(fixed),
+            )
 
 
 def audit(lock: Path) -> int:
-    """Report on the holes of a lock file; give how many of them newer versions close."""
+    """Report the vulnerabilities of a lock file; return how many newer versions close."""
     try:
-        if why := why_silent(locked(lock).get(ASKED, "1.0")):
-            raise OSError(f"{SERVICE}: {why}")
-        found = ask(lock)
+        if reason := failure_of_service(locked(lock).get(PROBE, "1.0")):
+            raise OSError(f"{SERVICE}: {reason}")
+        entries = look_up(lock)
     except (OSError, subprocess.TimeoutExpired) as error:
-        print(f"{lock}: NOT LOOKED THROUGH for known holes, as nobody can be asked ({error})")
+        print(
+            f"{lock}: NOT CHECKED for known vulnerabilities: the service does not answer ({error})"
+        )
         return 0
-    skipped = [one["name"] for one in found if "skip_reason" in one]
-    lines = [*holes(found)]
-    print(f"{lock}: {len(found) - len(skipped)} packages looked up, {len(lines)} known holes")
+    skipped = [entry["name"] for entry in entries if "skip_reason" in entry]
+    lines = [*vulnerabilities(entries)]
+    n_known = len(entries) - len(skipped)
+    print(f"{lock}: {n_known} packages looked up, {len(lines)} known vulnerabilities")
     if skipped:
         print(f"  NOT LOOKED UP: {', '.join(skipped)}")
     for line, _ in lines:
@@ -126,7 +132,7 @@ def main(locks: Sequence[str]) -> int:
     print(f"{len(packages)} packages under {len(lines)} licences: {REPORT}")
     n_to_close = sum(audit(Path(lock)) for lock in locks)
     if n_to_close:
-        print(f"{n_to_close} holes are closed by newer versions: raise them and run `make lock`")
+        print(f"newer versions close {n_to_close} vulnerabilities: raise them and run `make lock`")
     return 1 if n_to_close else 0
 
 
