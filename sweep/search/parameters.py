@@ -163,11 +163,11 @@ class ParameterSearches:
                     order = race.ranked([setting.scores for setting in batch])[
                         : race.n_kept(len(batch))
                     ]
-                    kept = {batch[setting].number for setting in order}
+                    advancing = {batch[setting].number for setting in order}
                     case.proposals.tell(
-                        *(setting for setting in batch if setting.number not in kept)
+                        *(setting for setting in batch if setting.number not in advancing)
                     )
-                    batch = [setting for setting in batch if setting.number in kept]
+                    batch = [setting for setting in batch if setting.number in advancing]
             case.proposals.tell(*batch)
         if pending:
             raise InputError("there is nothing to search but the default", rule="empty axis")

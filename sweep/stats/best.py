@@ -78,21 +78,18 @@ def best_of(metric: str, values: F8) -> Best | None:
     means = np.nanmean(values[:, present], axis=0)
     worst_last = np.argsort(means if better == "lower" else -means, kind="stable")
     order = [int(column) for column in present[worst_last]]
-    first, others = order[0], order[1:]
-    tied = [column for column in others if _ties(values[:, first], values[:, column])]
+    first, runners_up = order[0], order[1:]
+    tied = [column for column in runners_up if _ties(values[:, first], values[:, column])]
     comparisons = [
-        compare_metric(metric, values[:, column], values[:, first])[0] for column in others
+        compare_metric(metric, values[:, column], values[:, first])[0] for column in runners_up
     ]
     adjusted_p = holm(np.array([paired.p for paired in comparisons], dtype=np.float64))
     is_tested = len(values) >= MIN_PAIRS or all(paired.test == EXACT for paired in comparisons)
-    is_worse = [
-        bool(p <= ALPHA) or (column not in tied and (paired.test == EXACT or not is_tested))
-        for column, paired, p in zip(others, comparisons, adjusted_p, strict=True)
-    ]
-    members = [
-        first,
-        *(column for column, is_separate in zip(others, is_worse, strict=True) if not is_separate),
-    ]
+    members = [first]
+    for column, paired, p in zip(runners_up, comparisons, adjusted_p, strict=True):
+        is_distinct = paired.test == EXACT or not is_tested
+        if not (p <= ALPHA or (is_distinct and column not in tied)):
+            members.append(column)
     return Best(
         members=tuple(members),
         tied=tuple(tied),

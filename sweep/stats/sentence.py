@@ -31,7 +31,7 @@ class Facts:
     best: tuple[str, ...]
     n_tied: int  # of the best, besides the first: exactly equal to it
     n_policies: int
-    others: tuple[tuple[str, str], ...]  # the rest but the baseline, best first, with their results
+    runners_up: tuple[tuple[str, str], ...]  # without the baseline, best first: name, result
     is_tested: bool
     # the policy that the fewest seeds would distinguish from the first, and their number
     next_distinguishable: tuple[str, int] | None
@@ -58,7 +58,7 @@ def sentence(facts: Facts) -> str:
     size = f"at capacity {text(capacity)}" + (f" ({machines})" if machines else "")
     if facts.is_counted and machines:
         size = f"on {machines}"
-    parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _others(facts)]
+    parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _runners_up(facts)]
     if facts.gap is not None:
         parts.append(f"the median job {_bound(facts.gap)} its lower bound")
     parts += _confidence(facts)
@@ -76,9 +76,9 @@ def _bound(gap: float) -> str:
     return f"takes {format_value('gap_lb_p50', gap)[0].replace('%', ' %')} longer than"
 
 
-def _others(facts: Facts) -> str:
+def _runners_up(facts: Facts) -> str:
     """Write the results of the other policies; of many, the next ones and the last."""
-    words = [f"{label} {result}" for label, result in facts.others]
+    words = [f"{label} {result}" for label, result in facts.runners_up]
     if len(words) > MAX_NAMES:
         words[MAX_NAMES - 2 : -1] = [f"{len(words) - MAX_NAMES + 1} more"]
         words[-2:] = [f"{words[-2]} down to {words[-1]}"]
@@ -133,14 +133,14 @@ def _names(facts: Facts) -> str:
 
 def _lead(facts: Facts) -> str:
     """Write the lead of the best over the baseline, or only its mean if nothing is compared."""
-    look, comparison = style(facts.metric), facts.against
+    metric_style, comparison = style(facts.metric), facts.against
     if comparison is None or math.isnan(comparison.estimate):
         return _value(facts)
     ends = (comparison.estimate, comparison.low, comparison.high)
     baseline = f"{facts.baseline}'s"
     if facts.is_ratio:
         is_better = comparison.estimate >= 1
-        is_lower = is_better == (look.better == "lower")
+        is_lower = is_better == (metric_style.better == "lower")
         if not is_better:
             ends = (1 / comparison.estimate, 1 / comparison.high, 1 / comparison.low)
         amount, interval = format_contrast(facts.metric, "ratio", *ends)
@@ -154,7 +154,7 @@ def _lead(facts: Facts) -> str:
         amount, interval = format_contrast(facts.metric, "difference", *ends)
         amount, interval = amount.replace("+", ""), interval.replace("+", "")
         amount = f"{_value(facts)}, {amount.replace(' pp', ' percentage points')}"
-    words = ("shorter", "longer") if look.kind == "seconds" else ("lower", "higher")
+    words = ("shorter", "longer") if metric_style.kind == "seconds" else ("lower", "higher")
     lead = f"{amount} {words[0] if is_lower else words[1]} than {baseline}"
     return lead if comparison.test == EXACT or not interval else f"{lead} {interval}"
 

@@ -179,7 +179,7 @@ def _verdict(
         best=tuple(columns[index].label for index in best.members),
         n_tied=len(best.tied),
         n_policies=len(standings),
-        others=tuple(
+        runners_up=tuple(
             (
                 columns[index].label,
                 _standing_text(metric, means[index], *paired.get(index, _NO_COMPARISON)),

@@ -1,6 +1,6 @@
-"""MLflow: a parent run a sweep, child runs for its cells; results never depend on it.
+"""MLflow tracking: a parent run a sweep, child runs for its cells; results never depend on it.
 
-`import mlflow` takes three seconds, so nothing here does it before there is something to log.
+`import mlflow` takes three seconds, so it is deferred until there is something to log.
 """
 
 from sweep.track.connection import (
@@ -11,11 +11,11 @@ from sweep.track.connection import (
     unreachable_warning,
     warm_up,
 )
-from sweep.track.log_sweep import Tracked, log, track
-from sweep.track.rows import choose_granularity
+from sweep.track.log_sweep import LogResult, log, track
+from sweep.track.run_data import choose_granularity
 
 __all__ = [
-    "Tracked",
+    "LogResult",
     "TrackingDown",
     "choose_granularity",
     "is_logged",

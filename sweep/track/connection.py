@@ -1,7 +1,7 @@
-"""Where a sweep is tracked, by a quiet MLflow client that fails within seconds if nothing is there.
+"""Connection to MLflow: a quiet client that fails within seconds if no server answers.
 
-What is known to be there need not be asked for: the memo of it lies beside the journal, outside
-the sweep's folder, whose bytes must not depend on it.
+A memo of logged runs saves queries. It is stored with the journal, outside the sweep's folder,
+whose bytes must not depend on it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def tracking_uri(settings: Settings) -> str | None:
-    """Tracking URI: as configured, or sqlite in the results folder; None for no tracking."""
+    """Return the tracking URI: as configured, or sqlite in the results folder; None for none."""
     if settings.tracking["kind"] == "none":
         return None
     uri = settings.tracking.get("uri")
@@ -39,7 +39,7 @@ def tracking_uri(settings: Settings) -> str | None:
 
 
 def target_id(settings: Settings) -> str | None:
-    """Name where the settings track to, without the secrets that a URI may hold."""
+    """Return a digest that identifies the tracking target without the secrets of its URI."""
     uri = tracking_uri(settings)
     if uri is None:
         return None
@@ -49,31 +49,31 @@ def target_id(settings: Settings) -> str | None:
 
 
 def is_logged(settings: Settings, logged: object) -> bool:
-    """Tell whether what was logged to a target, if to any, is all that the settings ask for."""
+    """Tell whether `logged`, a target id or None, is the target that the settings name."""
     target = target_id(settings)
     return target is None or (isinstance(logged, str) and logged.startswith(target))
 
 
 def memo_path(folder: Path) -> Path:
-    """Place of the memo of the sweep in `folder` (``<results>/sweeps/<sweep id>``)."""
+    """Return the path of the memo of the sweep in `folder` (``<results>/sweeps/<sweep id>``)."""
     return folder.parent.parent / "journal" / f"{folder.name}.tracked.json"
 
 
 def known_run(folder: Path, uri: str, experiment: str, digest: str) -> tuple[str, str] | None:
-    """Give (experiment id, parent run id) if exactly this was logged there and is there still."""
+    """Return (experiment id, parent run id) if this digest was logged there and still exists."""
     try:
         memo = files.read_checked_json(memo_path(folder)) or {}
-        same = memo["digest"] == digest and memo["target"] == _target(uri, experiment)
+        same = memo["digest"] == digest and memo["target"] == _target_digest(uri, experiment)
         run = str(memo["experiment_id"]), str(memo["run_id"])
     except (KeyError, TypeError):
         return None
-    return run if same and _is_there(uri, run[1]) else None
+    return run if same and _run_exists(uri, run[1]) else None
 
 
 def remember(folder: Path, uri: str, experiment: str, digest: str, run: tuple[str, str]) -> None:
-    """Remember that `digest` was logged; replaces the memo as a whole."""
+    """Write the memo that `digest` was logged, replacing the previous one."""
     memo = {
-        "target": _target(uri, experiment),
+        "target": _target_digest(uri, experiment),
         "digest": digest,
         "experiment_id": run[0],
         "run_id": run[1],
@@ -81,12 +81,12 @@ def remember(folder: Path, uri: str, experiment: str, digest: str, run: tuple[st
     files.write_checked_json(memo_path(folder), memo)
 
 
-def _target(uri: str, experiment: str) -> str:
+def _target_digest(uri: str, experiment: str) -> str:
     return hashlib.sha256(f"{uri}\n{experiment}".encode()).hexdigest()
 
 
-def _is_there(uri: str, run_id: str) -> bool:
-    """Look the run up in an sqlite file (milliseconds); elsewhere the memo is trusted."""
+def _run_exists(uri: str, run_id: str) -> bool:
+    """Query the run in an sqlite file (milliseconds); for other stores trust the memo."""
     if not uri.startswith("sqlite:///"):
         return True
     path = Path(uri.removeprefix("sqlite:///"))
@@ -102,12 +102,12 @@ def _is_there(uri: str, run_id: str) -> bool:
 
 PROBE_S = 3.0
 EARLY_PROBE_S = 1.0
-"""Before the cells, which nothing shall hold up."""
+"""Timeout of the probe before the cells, which must not be delayed."""
 _PORTS = {"http": 80, "https": 443, "postgresql": 5432, "mysql": 3306, "mssql": 1433}
-_OPTED_OUT = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
-_MANNERS = {
+_NO_TELEMETRY = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+_DEFAULTS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-    # MLflow's own patience: seven retries of up to two minutes each
+    # MLflow's defaults: seven retries of up to two minutes each
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_JITTER": "0",
@@ -117,14 +117,14 @@ _MANNERS = {
 
 
 class TrackingDown(SimError):  # noqa: N818 - a state of the server, as the callers read it
-    """MLflow could not be reached or refused; all results are on disk all the same."""
+    """MLflow could not be reached or refused the request; all results are on disk nevertheless."""
 
     def __init__(self, uri: str, reason: str, way_out: str) -> None:
         super().__init__(uri, reason, way_out)
         self.uri, self.reason, self.way_out = mask(uri), mask(reason), way_out
 
     def __str__(self) -> str:
-        """Say what is down, why, and how to log later."""
+        """Describe the failure and the command that logs later."""
         return (
             f"could not log to MLflow at {self.uri}: {self.reason}. "
             f"The results are on disk; log them later with: {self.way_out}"
@@ -133,7 +133,7 @@ class TrackingDown(SimError):  # noqa: N818 - a state of the server, as the call
 
 @dataclass(frozen=True)
 class RunStore:
-    """Where runs are logged: the client, its URI, and a folder for files on their way."""
+    """Store of runs: the MLflow client, its URI, and a scratch folder for uploads."""
 
     client: MlflowClient
     uri: str
@@ -148,8 +148,8 @@ class RunStore:
     def put_file(self, run: Run, path: Path) -> None:
         """Store a file as an artifact of the run.
 
-        `MlflowClient.log_artifact` would ask the store for the run first: as long again as the
-        copy takes, for what is known here.
+        `MlflowClient.log_artifact` would first query the run, which is known here: that takes as
+        long as the copy itself.
         """
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
@@ -163,7 +163,7 @@ def is_http(uri: str) -> bool:
 
 
 def unreachable_warning(settings: Settings) -> str:
-    """Word that no server answers where the settings log to; '' if one does, or none is needed."""
+    """Return a warning if no tracking server answers; '' if one does, or none is needed."""
     uri = tracking_uri(settings)
     try:
         if uri is not None and not uri.startswith("sqlite:"):
@@ -171,36 +171,36 @@ def unreachable_warning(settings: Settings) -> str:
     except ConnectionError as error:
         return (
             f"no MLflow at {mask(uri or '')} yet: {_reason(error)}; the sweep runs, and is logged "
-            "if MLflow answers when all cells are done"
+            "at its end if MLflow answers then"
         )
     return ""
 
 
 def warm_up() -> threading.Thread:
-    """Begin to import MLflow in the background, so that it is there when the first cell is done."""
-    thread = threading.Thread(target=_warm, name="import-mlflow", daemon=True)
+    """Import MLflow in a background thread, so that it is ready when the first cell is done."""
+    thread = threading.Thread(target=_import_mlflow, name="import-mlflow", daemon=True)
     thread.start()
     return thread
 
 
 @contextlib.contextmanager
 def connected(uri: str, way_out: str) -> Iterator[MlflowClient]:
-    """Yield a client of the tracking store; whatever MLflow raises inside becomes TrackingDown.
+    """Yield a client of the tracking store; errors of MLflow inside become TrackingDown.
 
-    Nothing is printed: MLflow's and Alembic's logs are silent inside, its telemetry is off.
+    MLflow and Alembic log nothing inside, and MLflow's telemetry is off.
     """
-    with _environment(_OPTED_OUT | _MANNERS), _silence():
+    with _environment(_NO_TELEMETRY | _DEFAULTS), _silence():
         try:
             _probe(uri)
             yield _client(uri)
         except Exception as error:
-            if not _is_mlflows(error):
+            if not _is_mlflow_error(error):
                 raise
             raise TrackingDown(uri, _reason(error), way_out) from error
 
 
 def _probe(uri: str, patience_s: float = PROBE_S) -> None:
-    """Find out within seconds whether a store can be used: MLflow would try for minutes."""
+    """Check within seconds that a store is usable: MLflow itself would retry for minutes."""
     parts = urlsplit(uri)
     scheme = parts.scheme.lower().partition("+")[0]
     if scheme == "sqlite":
@@ -221,9 +221,9 @@ def _probe_file(path: Path) -> None:
             connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.Error as error:
         raise ConnectionError(str(error)) from error
-    for place in (path, path.parent):
-        if not os.access(place, os.W_OK):
-            raise PermissionError(f"{place} cannot be written")
+    for folder in (path, path.parent):
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"{folder} cannot be written")
 
 
 def _client(uri: str) -> MlflowClient:
@@ -233,14 +233,14 @@ def _client(uri: str) -> MlflowClient:
         return MlflowClient(tracking_uri=uri)
 
 
-def _warm() -> None:
-    with _environment(_OPTED_OUT), _silence(), contextlib.suppress(Exception):
+def _import_mlflow() -> None:
+    with _environment(_NO_TELEMETRY), _silence(), contextlib.suppress(Exception):
         import mlflow.store.tracking.sqlalchemy_store
         import mlflow.tracking.client  # noqa: F401
 
 
-def _is_mlflows(error: Exception) -> bool:
-    """Tell whether MLflow, its database, its transport or the disk is to blame, and not us."""
+def _is_mlflow_error(error: Exception) -> bool:
+    """Tell whether the error comes from MLflow, its database, its transport or the disk."""
     module = type(error).__module__.partition(".")[0]
     return isinstance(error, OSError) or module in ("mlflow", "sqlalchemy", "alembic", "requests")
 
@@ -252,7 +252,7 @@ def _reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _environment(defaults: dict[str, str]) -> Iterator[None]:
-    """Set what the user has not set, for the time inside."""
+    """Set environment variables that the user has not set, inside this context."""
     added = {name: value for name, value in defaults.items() if name not in os.environ}
     os.environ.update(added)
     try:

@@ -1,4 +1,4 @@
-"""Log a sweep to MLflow, or what is missing of it there; its results never depend on that."""
+"""Log a sweep, or the parts of it that are missing, to MLflow; results never depend on it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from sweep.store import lease
 from sweep.store.folder import SweepFolder
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
-from sweep.track import rows as to_log
+from sweep.track import run_data
 from sweep.track.connection import RunStore, connected, known_run, remember, tracking_uri
-from sweep.track.rows import ChildRun, Granularity, digest
+from sweep.track.run_data import ChildRun, Granularity, digest
 from sweep.track.runs import (
     artifact_files,
     find_children,
@@ -47,8 +47,8 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Tracked:
-    """What `track` did: child runs logged now, those that were there, where the sweep is."""
+class LogResult:
+    """Result of `track`: child runs logged now, those present before, ids of the sweep's run."""
 
     n_logged: int
     n_present: int
@@ -70,78 +70,81 @@ def track(
     times: F8 | None = None,
     granularity: Granularity = "cell",
     on_progress: Callable[[int, int], None] | None = None,
-) -> Tracked:
-    """Log a sweep's cells as child runs of one parent run; what is there stays as it is.
+) -> LogResult:
+    """Log a sweep's cells as child runs of one parent run; present runs stay as they are.
 
     The parent run's description is the verdict, its metrics are the means of each policy. A child
-    run holds the parameters that vary in the sweep, the metrics, tags to filter on
+    run has the parameters that vary in the sweep, the metrics, tags to filter on
     (``policy``, ``trace``, ``capacity``, ``seed``, ``status``, ``sweep_id``, ``cell_key``, and
-    every swept parameter) and the cell's configuration as ``config.yaml``; that of a failed cell
-    is marked FAILED and holds the traceback. A run whose cell has another outcome now (it failed,
-    or was cut off), or that was logged at another granularity, is deleted and logged anew.
+    every swept parameter) and the cell's configuration as ``config.yaml``; the run of a failed cell
+    is marked FAILED and has the traceback. A run whose cell has another outcome now (it failed, or
+    was cut off), or that was logged at another granularity, is deleted and logged again.
 
-    `configs` gives the configurations of cells by their rows, ascending; `times`, a row a cell,
-    says when each began and ended, s since 1970, NaN where that is not known.
+    `configs` returns the configurations of cells by their rows, ascending; `times`, a row a cell,
+    has the begin and end of each, s since 1970, NaN where unknown.
     """
-    them = arrange(cells, swept, None)
-    means = to_log.over_seeds(them, None if granularity == "policy" else to_log.MOST_METRICS)
-    children = to_log.child_rows(granularity, them, means)
-    params, headline = to_log.parameter_values(them), to_log.headline(means)
-    n_cells = len(them.failed), int(them.failed.sum())
+    arranged = arrange(cells, swept, None)
+    means = run_data.over_seeds(arranged, None if granularity == "policy" else run_data.MAX_METRICS)
+    children = run_data.child_rows(granularity, arranged, means)
+    params, headline = run_data.parameter_values(arranged), run_data.headline(means)
+    n_cells = len(arranged.failed), int(arranged.failed.sum())
     state = digest(children, [params, headline, n_cells], artifact_files(folder), granularity)
-    known = known_run(folder, uri, experiment, state)
-    if known:
-        return Tracked(0, len(children), *known)
+    logged_run = known_run(folder, uri, experiment, state)
+    if logged_run:
+        return LogResult(0, len(children), *logged_run)
     with (
         connected(uri, f"python -m sweep track {shlex.quote(str(folder))}") as client,
         tempfile.TemporaryDirectory(prefix="sweep-mlflow-") as scratch,
     ):
-        place = RunStore(client, uri, Path(scratch))
-        experiment_id = find_experiment(place, experiment, folder)
+        store = RunStore(client, uri, Path(scratch))
+        experiment_id = find_experiment(store, experiment, folder)
         parent, is_new = find_parent(
-            place, experiment_id, folder.name, params, baseline, provenance
+            store, experiment_id, folder.name, params, baseline, provenance
         )
-        present = {} if is_new else find_children(place, experiment_id, folder.name, params)
-        wanted = {row.identity for row in children}
+        present = {} if is_new else find_children(store, experiment_id, folder.name, params)
+        identities = {row.identity for row in children}
         missing = [
-            row for row in children if not is_up_to_date(place, row, present.get(row.identity))
+            row for row in children if not is_up_to_date(store, row, present.get(row.identity))
         ]
-        anew = {row.identity for row in missing}
+        relogged = {row.identity for row in missing}
         for identity, runs in present.items():
-            for old in runs if identity in anew or identity not in wanted else ():
+            for old in runs if identity in relogged or identity not in identities else ():
                 client.delete_run(old.info.run_id)
-        compared = to_log.varying(children)
-        found = configs([int(row.rows[0]) for row in missing])
-        for done, (row, config) in enumerate(zip(missing, found, strict=True), start=1):
+        compared = run_data.varying(children)
+        configurations = configs([int(row.rows[0]) for row in missing])
+        for done, (row, config) in enumerate(zip(missing, configurations, strict=True), start=1):
             if row.kind != "cell":
-                config = {**config, "seed": abbreviated(np.unique(them.seed[row.rows]).tolist())}
+                config = {
+                    **config,
+                    "seed": abbreviated(np.unique(arranged.seed[row.rows]).tolist()),
+                }
             text = to_yaml(mask_tree(config))
-            log_child(place, parent, row, compared, text, _times_of(row, times))
+            log_child(store, parent, row, compared, text, _run_times(row, times))
             if on_progress:
                 on_progress(done, len(missing))
-        renamed = {n: new for n, new in to_log.metric_names(them.metrics).items() if n != new}
-        finish_parent(place, parent, *n_cells, folder, headline, renamed)
+        renamed = {n: new for n, new in run_data.metric_names(arranged.metrics).items() if n != new}
+        finish_parent(store, parent, *n_cells, folder, headline, renamed)
     run = (experiment_id, str(parent.info.run_id))
     remember(folder, uri, experiment, state, run)
-    return Tracked(len(missing), len(children) - len(missing), *run)
+    return LogResult(len(missing), len(children) - len(missing), *run)
 
 
 def log(
     folder: SweepFolder, settings: Settings, note: Callable[[str], object] = lambda _: None
 ) -> None:
-    """Log a sweep to where the settings say; nothing if they say nowhere."""
+    """Log a sweep to the tracking store of the settings, if they name one."""
     uri = tracking_uri(settings)
     if uri is None:
         return
     config = folder.config()
-    long = ["config"] if folder.failed().any() else ["config", "reproduce"]
-    cells = folder.cells([name for name in folder.schema().names if name not in long])
-    asked = _asked(settings, config)
-    granularity = to_log.choose_granularity(asked, cells, config["swept"])
-    if asked is None and granularity != "cell":
+    skipped = ["config"] if folder.failed().any() else ["config", "reproduce"]
+    cells = folder.cells([name for name in folder.schema().names if name not in skipped])
+    requested = _requested_granularity(settings, config)
+    granularity = run_data.choose_granularity(requested, cells, config["swept"])
+    if requested is None and granularity != "cell":
         note(
-            f"MLflow gets {_WORDS[granularity]}, as its UI slows past {to_log.MOST_CELLS} runs; "
-            "tracking.granularity=cell logs every cell"
+            f"MLflow gets {_WORDS[granularity]}, as its UI slows down above {run_data.MAX_CELLS} "
+            "runs; tracking.granularity=cell logs every cell"
         )
     # two sweeps that make one sqlite database at the same time would break it
     with lease.exclusive(settings.results / "journal" / "mlflow.lock"):
@@ -157,18 +160,18 @@ def log(
             baseline=config["baseline"],
             times=_times(folder, len(cells)),
             granularity=granularity,
-            on_progress=_saying(note),
+            on_progress=_progress_notes(note),
         )
 
 
-def _asked(settings: Settings, config: Mapping[str, Any]) -> str | None:
-    """Return of what a run is to be, if that is settled: a search's are of its settings."""
+def _requested_granularity(settings: Settings, config: Mapping[str, Any]) -> str | None:
+    """Return the configured granularity; a parameter search's default is a run a setting."""
     is_search = "space" in (config.get("goal") or {})
     return settings.tracking.get("granularity") or ("policy" if is_search else None)
 
 
-def _saying(note: Callable[[str], object]) -> Callable[[int, int], None]:
-    """Say from time to time how many runs are logged."""
+def _progress_notes(note: Callable[[str], object]) -> Callable[[int, int], None]:
+    """Return a callback that reports the number of logged runs from time to time."""
     last = time.monotonic()
 
     def on_progress(n_done: int, n_runs: int) -> None:
@@ -181,37 +184,39 @@ def _saying(note: Callable[[str], object]) -> Callable[[int, int], None]:
 
 
 def _times(folder: SweepFolder, n_cells: int) -> F8:
-    """When each cell began and ended, s since 1970, as far as the journal knows."""
-    known, times = bytearray(), array("d")
+    """Read the begin and end of each cell from the journal, s since 1970; NaN if unknown."""
+    journal_keys, journal_times = bytearray(), array("d")
     for event in Journal(folder.results, folder.sweep).events():
         if event["event"] == "cell" and event.keys() >= {"key", "seconds"}:
-            known += bytes.fromhex(event["key"])
-            times.extend((event["time"] - event["seconds"], event["time"]))
-    found = np.full((n_cells, 2), math.nan)
-    if known:
+            journal_keys += bytes.fromhex(event["key"])
+            journal_times.extend((event["time"] - event["seconds"], event["time"]))
+    times = np.full((n_cells, 2), math.nan)
+    if journal_keys:
         keys = (part["key"].to_pylist() for part in folder.parts(columns=["key"]))
-        own = as_keys(b"".join(bytes.fromhex("".join(part)) for part in keys))
-        order = np.argsort(as_keys(known), kind="stable")
-        ran = as_keys(known)[order]
-        at = np.searchsorted(ran, own, side="right") - 1  # of those that ran again the last
-        there = (at >= 0) & (ran[at] == own)
-        found[there] = np.reshape(times, (-1, 2))[order[at[there]]]
-    return found
+        cell_keys = as_keys(b"".join(bytes.fromhex("".join(part)) for part in keys))
+        order = np.argsort(as_keys(journal_keys), kind="stable")
+        sorted_keys = as_keys(journal_keys)[order]
+        matches = (
+            np.searchsorted(sorted_keys, cell_keys, side="right") - 1
+        )  # of those that ran again the last
+        is_match = (matches >= 0) & (sorted_keys[matches] == cell_keys)
+        times[is_match] = np.reshape(journal_times, (-1, 2))[order[matches[is_match]]]
+    return times
 
 
 def _configs(folder: SweepFolder, rows: Sequence[int]) -> Iterator[Mapping[str, Any]]:
-    """Give the configurations of some rows, which ascend."""
+    """Yield the configurations of some rows, in ascending order."""
     begin, end, part = 0, 0, pa.table({})
     parts = folder.parts(columns=["config"])
-    for at in rows:
-        while at >= end:
+    for row in rows:
+        while row >= end:
             part = next(parts)
             begin, end = end, end + part.num_rows
-        yield json.loads(part["config"][at - begin].as_py())
+        yield json.loads(part["config"][row - begin].as_py())
 
 
-def _times_of(row: ChildRun, times: F8 | None) -> tuple[float, float]:
-    known = None if times is None else times[row.rows]
-    if known is None or np.isnan(known).all():
+def _run_times(row: ChildRun, times: F8 | None) -> tuple[float, float]:
+    cell_times = None if times is None else times[row.rows]
+    if cell_times is None or np.isnan(cell_times).all():
         return time.time(), time.time()
-    return float(np.nanmin(known[:, 0])), float(np.nanmax(known[:, 1]))
+    return float(np.nanmin(cell_times[:, 0])), float(np.nanmax(cell_times[:, 1]))

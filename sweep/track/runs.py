@@ -1,4 +1,4 @@
-"""The runs of a sweep: its parent, and a child run a cell, or for all seeds of one setting."""
+"""MLflow runs of a sweep: a parent run, and a child run a cell or a setting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sim.base.text import label
 from sweep.stats.cell_columns import AXES
 from sweep.store.folder import SweepFolder
 from sweep.track.connection import RunStore, is_http
-from sweep.track.rows import MAX_TAG, MOST_METRICS, ChildRun, digest_of_files, identity
+from sweep.track.run_data import MAX_METRICS, MAX_TAG, ChildRun, digest_of_files, identity
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -26,7 +26,7 @@ KIND, SWEEP, CELL = "kind", "sweep_id", "cell_key"
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
 CONFIG, TRACEBACK = "config.yaml", "traceback.txt"
 FILES, MEANS, VERDICT = "files_sha256", "means_sha256", "verdict"
-# Without it MLflow's UI takes an experiment for one on language models, and hides its runs.
+# Without it MLflow's UI treats an experiment as one on language models, and hides its runs.
 _MODEL_TRAINING = {"mlflow.experimentKind": "custom_model_development"}
 VIEW = "sweeps"
 """Name of the view of an experiment's runs that shows verdicts: ``?viewStateShareKey=sweeps``."""
@@ -50,12 +50,12 @@ _INHERITED = ("mlflow.user", "mlflow.source.name", "mlflow.source.type", "mlflow
 
 
 def find_children(
-    place: RunStore, experiment_id: str, sweep_id: str, names: Iterable[str]
+    store: RunStore, experiment_id: str, sweep_id: str, names: Iterable[str]
 ) -> dict[tuple[str, ...], list[Run]]:
-    """Give the child runs of a sweep by `Row.identity`; more than one only by mischance."""
+    """Find the child runs of a sweep by `ChildRun.identity`; duplicates are accidents."""
     children: dict[tuple[str, ...], list[Run]] = {}
     for run in search(
-        place, experiment_id, f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} != 'sweep'"
+        store, experiment_id, f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} != 'sweep'"
     ):
         tags = run.data.tags
         params = {name: tags[name] for name in names if name in tags}
@@ -63,12 +63,12 @@ def find_children(
     return children
 
 
-def search(place: RunStore, experiment_id: str, query: str) -> list[Run]:
-    """Give all active runs that match, oldest first."""
+def search(store: RunStore, experiment_id: str, query: str) -> list[Run]:
+    """Return all active runs that match a query, oldest first."""
     runs: list[Run] = []
     token = None
     while True:
-        page = place.client.search_runs(
+        page = store.client.search_runs(
             [experiment_id],
             query,
             max_results=PAGE,
@@ -81,11 +81,11 @@ def search(place: RunStore, experiment_id: str, query: str) -> list[Run]:
             return runs
 
 
-def is_up_to_date(place: RunStore, row: ChildRun, runs: Sequence[Run] | None) -> bool:
-    """Tell whether the cell is logged as it is; metrics that changed are logged on the spot.
+def is_up_to_date(store: RunStore, row: ChildRun, runs: Sequence[Run] | None) -> bool:
+    """Tell whether the logged run matches its cell; changed metrics are logged immediately.
 
-    A metric changes with its cell's key the same when the baseline's cell, which had failed, is
-    done.
+    A metric can change though the cell's key does not: when the baseline's cell, which had failed,
+    is done.
     """
     if not runs or len(runs) > 1 or runs[0].info.status != row.run_status:
         return False
@@ -99,22 +99,22 @@ def is_up_to_date(place: RunStore, row: ChildRun, runs: Sequence[Run] | None) ->
         if name not in logged or not math.isclose(logged[name], value, rel_tol=1e-12)
     }
     if changed:
-        _log_batch(place, run, changed, {}, time.time())
+        _log_batch(store, run, changed, {}, time.time())
     return True
 
 
 def log_child(
-    place: RunStore,
+    store: RunStore,
     parent: Run,
     row: ChildRun,
     params: Iterable[str],
     config: str,
     times_s: tuple[float, float],
 ) -> None:
-    """Log a row whole. The run is marked finished last: one cut off before is logged anew."""
+    """Log a child run. It is marked finished last: an interrupted one is logged again."""
     began_s, ended_s = times_s
     axes = {name: row.params[name] for name in AXES if name in row.params}
-    others = {name: value for name, value in row.params.items() if name not in AXES}
+    swept = {name: value for name, value in row.params.items() if name not in AXES}
     tags = {
         PARENT: parent.info.run_id,
         KIND: row.kind,
@@ -122,106 +122,109 @@ def log_child(
         CELL: row.key,
         "status": "failed" if row.is_failed else "done",
         **axes,
-        **{name: value[:MAX_TAG] for name, value in others.items()},
+        **{name: value[:MAX_TAG] for name, value in swept.items()},
         **row.error,
         **{name: parent.data.tags[name] for name in _INHERITED if name in parent.data.tags},
     }
     if row.is_failed:
         tags[NOTE] = _failure(row)
-    client = place.client
+    client = store.client
     run = client.create_run(
         parent.info.experiment_id, start_time=round(began_s * 1000), tags=tags, run_name=row.name
     )
-    place.put_text(run, CONFIG, config)
+    store.put_text(run, CONFIG, config)
     if row.traceback:
-        place.put_text(run, TRACEBACK, row.traceback)
+        store.put_text(run, TRACEBACK, row.traceback)
     compared = {name: row.params[name] for name in params if name in row.params}
-    _log_batch(place, run, row.metrics, compared, ended_s)
+    _log_batch(store, run, row.metrics, compared, ended_s)
     client.set_terminated(run.info.run_id, row.run_status, end_time=round(ended_s * 1000))
 
 
 def _log_batch(
-    place: RunStore, run: Run, metrics: Mapping[str, float], params: Mapping[str, str], at_s: float
+    store: RunStore, run: Run, metrics: Mapping[str, float], params: Mapping[str, str], at_s: float
 ) -> None:
     from mlflow.entities import Metric, Param
 
     now_ms = round(at_s * 1000)
     logged = [Metric(name, value, now_ms, 0) for name, value in metrics.items()]
     named = [Param(name, value) for name, value in params.items()]
-    first = logged[: MOST_METRICS - len(named)]
-    place.client.log_batch(run.info.run_id, metrics=first, params=named)
-    for begin in range(len(first), len(logged), MOST_METRICS):
-        place.client.log_batch(run.info.run_id, metrics=logged[begin : begin + MOST_METRICS])
+    first = logged[: MAX_METRICS - len(named)]
+    store.client.log_batch(run.info.run_id, metrics=first, params=named)
+    for begin in range(len(first), len(logged), MAX_METRICS):
+        store.client.log_batch(run.info.run_id, metrics=logged[begin : begin + MAX_METRICS])
 
 
 def _failure(row: ChildRun) -> str:
-    """Describe a failure, as Markdown, for the head of the run's page."""
+    """Describe a failure in Markdown for the top of the run's page."""
     words = [row.error[name] for name in ("error_type", "error_message") if name in row.error]
     lines = [f"**{': '.join(words)}**", f"    {row.reproduce}"]
     return "\n\n".join(lines)[:MAX_TAG]
 
 
 def artifact_files(folder: Path) -> list[Path]:
-    """Files of a sweep's folder that become artifacts: all but hidden ones, by name."""
+    """List the files of a sweep's folder that become artifacts: all but hidden ones, by name."""
     if not folder.is_dir():
         return []
     return sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
 
 
-def find_experiment(place: RunStore, name: str, folder: Path) -> str:
-    """Give the id of the experiment, creating it when missing.
+def find_experiment(store: RunStore, name: str, folder: Path) -> str:
+    """Return the id of the experiment, creating it if missing.
 
-    A server decides itself where its artifacts lie; otherwise they lie in
+    A server chooses the location of its artifacts; otherwise it is
     ``<results>/mlflow-artifacts``.
     """
     from mlflow.exceptions import MlflowException
 
-    experiment = place.client.get_experiment_by_name(name)
+    experiment = store.client.get_experiment_by_name(name)
     if experiment is None:
         location = None
-        if not is_http(place.uri):
+        if not is_http(store.uri):
             location = (folder.resolve().parent.parent / "mlflow-artifacts").as_uri()
         try:
             tags = {**_MODEL_TRAINING, VIEW_TAG: _VIEW}
-            return str(place.client.create_experiment(name, location, tags=tags))
-        except MlflowException:  # another sweep may have been faster
-            experiment = place.client.get_experiment_by_name(name)
+            return str(store.client.create_experiment(name, location, tags=tags))
+        except MlflowException:  # another sweep may have created it meanwhile
+            experiment = store.client.get_experiment_by_name(name)
             if experiment is None:
                 raise
     if experiment.lifecycle_stage != "active":
-        raise MlflowException(f"the experiment {name!r} was deleted; restore it, or name another")
+        raise MlflowException(
+            f"the experiment {name!r} was deleted in MLflow; restore it, or choose another with "
+            "tracking.experiment=NAME"
+        )
     if experiment.tags.get(VIEW_TAG) != _VIEW:
-        place.client.set_experiment_tag(experiment.experiment_id, VIEW_TAG, _VIEW)
+        store.client.set_experiment_tag(experiment.experiment_id, VIEW_TAG, _VIEW)
     return str(experiment.experiment_id)
 
 
 def find_parent(
-    place: RunStore,
+    store: RunStore,
     experiment_id: str,
     sweep_id: str,
     params: Mapping[str, str],
     baseline: str | None,
     provenance: Mapping[str, Any],
 ) -> tuple[Run, bool]:
-    """Give the sweep's run, and whether it had to be created."""
+    """Return the sweep's parent run, created if missing, and whether it is new."""
     from mlflow.entities import Param
 
     query = f"tags.{SWEEP} = '{sweep_id}' and tags.{KIND} = 'sweep'"
-    runs = search(place, experiment_id, query)
+    runs = search(store, experiment_id, query)
     if runs:
         return runs[0], False
     tags = {SWEEP: sweep_id, KIND: "sweep", **_origin(provenance)}
-    run = place.client.create_run(experiment_id, tags=tags, run_name=sweep_id)
+    run = store.client.create_run(experiment_id, tags=tags, run_name=sweep_id)
     if baseline:
         params = {**params, "baseline": baseline}
-    place.client.log_batch(
+    store.client.log_batch(
         run.info.run_id, params=[Param(name, value[:MAX_TAG]) for name, value in params.items()]
     )
     return run, True
 
 
 def finish_parent(
-    place: RunStore,
+    store: RunStore,
     run: Run,
     n_cells: int,
     n_failed: int,
@@ -231,8 +234,8 @@ def finish_parent(
 ) -> None:
     """Store the sweep's files as artifacts, if they changed, and mark the run as ended.
 
-    `headline` is of `sweep.track.rows.headline`; it is logged whole or, as it was, not at all. Of
-    `renamed` metrics, by their names, the description says what they are called here.
+    `headline` (`sweep.track.run_data.headline`) is logged as a whole if it changed. The description
+    lists `renamed` metrics, whose names MLflow does not accept.
     """
     from mlflow.entities import Metric, RunTag
 
@@ -241,7 +244,7 @@ def finish_parent(
     state = digest_of_files(files)
     if run.data.tags.get(FILES) != state:
         for path in files:
-            place.put_file(run, path)
+            store.put_file(run, path)
     now_ms = round(time.time() * 1000)
     counts = {"cells": float(n_cells), "cells_failed": float(n_failed)}
     metrics = [
@@ -254,20 +257,20 @@ def finish_parent(
         metrics += [Metric(name, value, now_ms, step) for name, step, value in headline]
     verdict = _verdict(folder)
     note = "\n".join(
-        [*(f"- {one}" for one in verdict), "", _counts(n_cells, n_failed, folder)]
+        [*(f"- {sentence}" for sentence in verdict), "", _counts(n_cells, n_failed, folder)]
         + [f"- the metric '{label(name)}' is `{new}` here" for name, new in renamed.items()]
     ).strip()[:MAX_TAG]
     tags = [RunTag(FILES, state), RunTag(MEANS, means), RunTag(NOTE, note)]
-    if verdict:  # a column of the list of runs, too, where the description is none
+    if verdict:  # the list of runs can show a tag as a column, but not the description
         tags.append(RunTag(VERDICT, " ".join(verdict)))
-    place.client.log_batch(run.info.run_id, metrics=metrics, tags=tags)
-    # a clock that was set back would have it end before it began
+    store.client.log_batch(run.info.run_id, metrics=metrics, tags=tags)
+    # with a clock that was set back, it would end before it began
     ended_ms = max(now_ms, run.info.start_time or 0)
-    place.client.set_terminated(run.info.run_id, status, end_time=ended_ms)
+    store.client.set_terminated(run.info.run_id, status, end_time=ended_ms)
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Give the tags by which MLflow shows who ran what, from which commit."""
+    """Return the tags of origin that MLflow shows: user, command, commit."""
     tags = {"mlflow.source.type": "LOCAL"}
     try:
         tags["mlflow.user"] = getpass.getuser()
@@ -282,7 +285,7 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _verdict(folder: Path) -> list[str]:
-    """Sentences of the verdict, as many as a tag may hold."""
+    """Return the sentences of the verdict, as many as a tag can hold."""
     sentences = SweepFolder(folder).sentences()
     ends = itertools.accumulate(len(sentence) + 3 for sentence in sentences)
     n_kept = sum(end <= MAX_TAG - 200 for end in ends)
@@ -291,7 +294,7 @@ def _verdict(folder: Path) -> list[str]:
 
 
 def _counts(n_cells: int, n_failed: int, folder: Path) -> str:
-    """Say how many cells there are, for the head of the run's page, and where to read on."""
+    """Describe the number of cells and the report, for the top of the run's page."""
     failed = f", {n_failed} failed" if n_failed else ""
     files = {path.name for path in artifact_files(folder)}
     where = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)

@@ -30,7 +30,7 @@ from tests.sweep.small import Command
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def tracked(folder: Path, uri: str) -> track.Tracked:
+def tracked(folder: Path, uri: str) -> track.LogResult:
     cells = frames.frame(seeds=[0], capacities=[0.5, 1.0], failed=[("las", 0.5, 0)])
     place = folder / "sweeps" / "demo-0123"
     place.mkdir(parents=True, exist_ok=True)

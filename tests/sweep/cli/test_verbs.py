@@ -439,10 +439,9 @@ class TestTrack:
     def test_many_cells_become_fewer_runs(
         self, fake: Command, many: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sweep.track import connection
-        from sweep.track import rows as to_log
+        from sweep.track import connection, run_data
 
-        monkeypatch.setattr(to_log, "MOST_CELLS", 3)
+        monkeypatch.setattr(run_data, "MAX_CELLS", 3)
         tracked = fake.verb("track")
         assert tracked.code == 0
         assert "MLflow gets a run for all seeds of each policy, trace and capacity" in tracked.err

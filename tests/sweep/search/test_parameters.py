@@ -288,11 +288,11 @@ def test_what_makes_no_difference_is_said(
 
 def test_a_run_of_mlflow_is_a_setting(command: Command) -> None:
     asked = command.request(*SEARCH)
-    assert log_sweep._asked(asked.settings, {"goal": {"space": {}}}) == "policy"
-    assert log_sweep._asked(asked.settings, {"goal": {"bound": 1}}) is None
-    assert log_sweep._asked(asked.settings, {}) is None
+    assert log_sweep._requested_granularity(asked.settings, {"goal": {"space": {}}}) == "policy"
+    assert log_sweep._requested_granularity(asked.settings, {"goal": {"bound": 1}}) is None
+    assert log_sweep._requested_granularity(asked.settings, {}) is None
     named = command.request(*SEARCH, "+tracking.granularity=cell")
-    assert log_sweep._asked(named.settings, {"goal": {"space": {}}}) == "cell"
+    assert log_sweep._requested_granularity(named.settings, {"goal": {"space": {}}}) == "cell"
 
 
 def test_settings_that_fail_lose(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,15 +46,15 @@ def sweep(tmp_path: Path, empty_database: Path) -> Sweep:
 
 
 class Sweep:
-    """A sweep on disk, where it is tracked, and what is there now."""
+    """A sweep on disk, and its runs in a tracking store."""
 
     def __init__(self, folder: Path, uri: str) -> None:
         self.folder, self.uri = folder, uri
 
-    def track(self, cells: pa.Table, **options: Any) -> tracking.Tracked:
+    def track(self, cells: pa.Table, **options: Any) -> tracking.LogResult:
         def configs(rows: Sequence[int]) -> Iterator[dict[str, Any]]:
-            for at in rows:
-                name = cells.column("key")[at].as_py()[:4]
+            for row in rows:
+                name = cells.column("key")[row].as_py()[:4]
                 yield {"policy": {"name": name}, "uri": "http://me:hunter2@host"}
 
         return tracking.track(
@@ -126,7 +126,9 @@ def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
 
 
 def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -> None:
-    sentences = [f"t at {capacity}: srpt, 3.00× sooner." for capacity in (0.5, 1)]
+    sentences = [
+        f"t at capacity {capacity}: srpt has the lowest mean JCT." for capacity in (0.5, 1)
+    ]
     set_json(sweep.folder, "verdict.json", [{"sentence": sentence} for sentence in sentences])
     cells = small(capacities=[0.5, 1.0])
     sweep.track(cells)
@@ -174,7 +176,7 @@ def test_a_failed_cell_is_marked_and_holds_its_traceback(sweep: Sweep, tmp_path:
     assert len(sweep.children("attributes.status = 'FINISHED'")) == 3
 
 
-def test_a_rerun_that_changes_nothing_does_not_even_ask(
+def test_a_rerun_without_changes_does_not_query_mlflow(
     sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = small()
@@ -183,7 +185,7 @@ def test_a_rerun_that_changes_nothing_does_not_even_ask(
     cached = cells.set_column(4, "status", pa.array(["cached"] * cells.num_rows))
 
     def refuse(*_: object) -> None:
-        raise AssertionError("asked MLflow")
+        raise AssertionError("queried MLflow")
 
     monkeypatch.setattr("sweep.track.log_sweep.connected", refuse)
     again = sweep.track(cached)
@@ -200,7 +202,7 @@ def test_without_the_memo_nothing_is_logged_twice(sweep: Sweep) -> None:
     assert len(sweep.runs("tags.kind = 'sweep'")) == 1
 
 
-def test_the_memo_is_not_believed_for_another_database(sweep: Sweep, empty_database: Path) -> None:
+def test_the_memo_is_ignored_for_another_database(sweep: Sweep, empty_database: Path) -> None:
     sweep.track(small())
     shutil.copy(empty_database, sweep.uri.removeprefix("sqlite:///"))
     assert sweep.track(small()).n_logged == 4
@@ -231,9 +233,7 @@ def test_a_resumed_sweep_logs_what_is_missing(sweep: Sweep) -> None:
     assert len(sweep.children()) == 4
 
 
-def test_cells_cut_off_half_way_are_logged_anew(
-    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_runs_are_logged_again(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     from mlflow import MlflowClient
 
     n_calls = 0
@@ -267,11 +267,11 @@ def test_a_cell_that_failed_and_is_done_now_replaces_its_run(sweep: Sweep) -> No
     assert sweep.parent().data.metrics["cells_failed"] == 0.0
 
 
-def test_metrics_that_become_known_join_the_run_that_is_there(sweep: Sweep) -> None:
+def test_metrics_that_become_known_are_added_to_the_run(sweep: Sweep) -> None:
     cells = small()
-    at = cells.column_names.index("jct_speedup_mean")
+    index = cells.column_names.index("jct_speedup_mean")
     unknown = pa.array([math.nan] * cells.num_rows)
-    sweep.track(cells.set_column(at, "jct_speedup_mean", unknown))
+    sweep.track(cells.set_column(index, "jct_speedup_mean", unknown))
     before = {r.info.run_id for r in sweep.children()}
     assert not any("jct_speedup_mean" in r.data.metrics for r in sweep.children())
     assert sweep.track(cells).n_logged == 0
@@ -289,8 +289,8 @@ def test_a_new_report_replaces_the_old_one(sweep: Sweep, tmp_path: Path) -> None
 
 def test_cells_of_one_key_have_a_run_each(sweep: Sweep) -> None:
     cells = small(extra=[{"policy.las.levels": 5}, {"policy.las.levels": 6}], policies=["fifo"])
-    at = cells.column_names.index("key")
-    cells = cells.set_column(at, "key", pa.array(["same"] * cells.num_rows))
+    index = cells.column_names.index("key")
+    cells = cells.set_column(index, "key", pa.array(["same"] * cells.num_rows))
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 4
     connection.memo_path(sweep.folder).unlink()
     assert sweep.track(cells, swept=["policy.las.levels"]).n_logged == 0
@@ -300,11 +300,11 @@ def test_cells_of_one_key_have_a_run_each(sweep: Sweep) -> None:
 def test_secrets_are_stored_nowhere(sweep: Sweep, tmp_path: Path) -> None:
     cells = small(failed=[("las", 0.5, 1)])
     for name in ("error_traceback", "error_message", "reproduce"):
-        at = cells.column_names.index(name)
+        index = cells.column_names.index(name)
         texts = [
             None if t is None else f"{t} password=hunter2" for t in cells.column(name).to_pylist()
         ]
-        cells = cells.set_column(at, name, pa.array(texts, pa.string()))
+        cells = cells.set_column(index, name, pa.array(texts, pa.string()))
     sweep.track(cells)
     files = [p for p in tmp_path.rglob("*") if p.is_file()]
     assert any(p.name == "traceback.txt" for p in files)
@@ -317,7 +317,7 @@ def test_progress_counts_cells(sweep: Sweep) -> None:
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
+def test_nothing_is_printed_and_no_file_left_behind(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -350,16 +350,16 @@ def test_nothing_is_printed_and_nothing_lies_about(tmp_path: Path) -> None:
     assert list(work.iterdir()) == []
 
 
-def test_a_server_that_is_down_is_said_so_at_once(
+def test_a_server_that_is_down_is_an_error_at_once(
     sweep: Sweep, closed_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     down = Sweep(sweep.folder, f"http://me:hunter2@127.0.0.1:{closed_port}")
-    asked: list[str] = []
+    clients: list[str] = []
     with monkeypatch.context() as patched:
-        patched.setattr(connection, "_client", asked.append)
+        patched.setattr(connection, "_client", clients.append)
         with pytest.raises(tracking.TrackingDown) as caught:
             down.track(small())
-    assert asked == []  # MLflow, whose own patience is minutes
+    assert clients == []  # MLflow, whose own patience is minutes
     text = str(caught.value)
     assert f"http://me:***@127.0.0.1:{closed_port}" in text
     assert f"python -m sweep track {sweep.folder}" in text
@@ -368,7 +368,7 @@ def test_a_server_that_is_down_is_said_so_at_once(
     assert sweep.track(small()).n_logged == 4
 
 
-def test_a_server_lost_half_way_is_gone_on_with_later(
+def test_logging_resumes_after_a_lost_connection(
     sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from mlflow import MlflowClient
@@ -393,7 +393,7 @@ def test_a_server_lost_half_way_is_gone_on_with_later(
 @pytest.mark.parametrize(
     "content", [b"not a database at all, but longer than a header\n" * 40, None]
 )
-def test_a_database_that_cannot_be_used_is_said_so(
+def test_an_unusable_database_is_an_error(
     sweep: Sweep, tmp_path: Path, content: bytes | None
 ) -> None:
     path = tmp_path / "broken.db"
@@ -405,16 +405,16 @@ def test_a_database_that_cannot_be_used_is_said_so(
         Sweep(sweep.folder, f"sqlite:///{path}").track(small())
 
 
-def test_a_deleted_experiment_is_said_so(sweep: Sweep) -> None:
+def test_a_deleted_experiment_is_an_error(sweep: Sweep) -> None:
     result = sweep.track(small())
     with connection.connected(sweep.uri, "") as client:
         client.delete_experiment(result.experiment_id)
     connection.memo_path(sweep.folder).unlink()
-    with pytest.raises(tracking.TrackingDown, match="was deleted; restore it"):
+    with pytest.raises(tracking.TrackingDown, match="was deleted in MLflow; restore it"):
         sweep.track(small())
 
 
-def test_our_own_mistakes_are_not_called_mlflows(sweep: Sweep) -> None:
+def test_errors_of_the_project_are_not_attributed_to_mlflow(sweep: Sweep) -> None:
     def fail(*_: object) -> None:
         raise KeyError("ours")
 
@@ -446,8 +446,8 @@ class TestGranularity:
         assert las.data.tags["error_type"] == "ZeroDivisionError"
         assert "seed=1" in las.data.tags["mlflow.note.content"]
         assert (las.data.metrics["cells"], las.data.metrics["cells_failed"]) == (2.0, 1.0)
-        alone = frames.metrics_of("las", 0.5, 0)["jct_mean_s"]
-        assert las.data.metrics["jct_mean_s"] == pytest.approx(alone)
+        expected = frames.metrics_of("las", 0.5, 0)["jct_mean_s"]
+        assert las.data.metrics["jct_mean_s"] == pytest.approx(expected)
         assert "half/jct_mean_s" not in las.data.metrics
         assert "boom" in sweep.artifact(las, "traceback.txt", tmp_path)
         assert sweep.parent().data.metrics["cells_failed"] == 1.0
@@ -467,7 +467,7 @@ class TestGranularity:
             names = {file.path for file in client.list_artifacts(parent.info.run_id)}
         assert names == {"cells.parquet", "report.html", "table.md"}
 
-    def test_runs_of_another_granularity_make_way(self, sweep: Sweep) -> None:
+    def test_runs_of_another_granularity_are_replaced(self, sweep: Sweep) -> None:
         sweep.track(small())
         assert sweep.track(small(), granularity="policy").n_logged == 2
         assert sweep.children() == []
@@ -500,7 +500,7 @@ class TestGranularity:
         assert tracking.choose_granularity("cell", cells, ["trace.jobs"]) == "cell"
 
 
-def test_what_does_not_vary_is_a_tag_and_no_parameter(sweep: Sweep) -> None:
+def test_constant_parameters_are_tags_only(sweep: Sweep) -> None:
     sweep.track(small())
     (child,) = sweep.children("tags.policy = 'las' and tags.seed = '0'")
     assert child.data.params == {"policy": "las", "seed": "0"}

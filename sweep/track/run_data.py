@@ -1,7 +1,7 @@
-"""What becomes a run of MLflow's: its tags, parameters and metrics, and of how many cells it is.
+"""Data of MLflow runs: tags, parameters and metrics, at a granularity that the UI can handle.
 
-MLflow's UI slows past some hundreds of runs, so what is chosen by itself follows their number: a
-run a cell, a run for all seeds of one setting, or one run for the sweep.
+MLflow's UI slows down above some hundreds of runs, so the default granularity depends on their
+number: a run a cell, a run for all seeds of one setting, or one run for the sweep.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ MAX_METRIC = MAX_NAME - len("half/")
 
 @dataclass(frozen=True)
 class ChildRun:
-    """What becomes a child run: one cell, or all seeds of one setting (``kind`` says which).
+    """Data of a child run: one cell, or all seeds of one setting (see ``kind``).
 
     ``params`` are the axes and swept parameters as text, ``metrics`` the finite ones, ``error``
     the stage, type and message of a failed cell (empty otherwise), ``traceback`` and
-    ``reproduce`` text, ``rows`` those of its cells.
+    ``reproduce`` texts, ``rows`` the row numbers of its cells.
     """
 
     key: str
@@ -54,9 +54,9 @@ class ChildRun:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What tells the cell from all others of its sweep.
+        """Unique identity of the run in its sweep.
 
-        Not the key alone: a swept parameter that changes nothing gives cells of one key.
+        The key alone is not unique: a swept parameter without effect gives cells of one key.
         """
         return identity(self.kind, self.key, self.params)
 
@@ -70,69 +70,67 @@ class ChildRun:
 
     @property
     def run_status(self) -> str:
-        """MLflow's word for the state of the cell."""
+        """MLflow status of the run."""
         return "FAILED" if self.is_failed else "FINISHED"
 
 
 def metric_name(name: str) -> str:
-    """Make a name that MLflow takes for a metric; it must be no odd path, and not too long."""
-    made = "/".join(part for part in _FORBIDDEN.sub("_", name).split("/") if part.strip("."))
-    return made if made and len(made) <= MAX_METRIC else _with_digest(made, name)
+    """Convert a name to a valid name of an MLflow metric: no odd path, and not too long."""
+    clean = "/".join(part for part in _FORBIDDEN.sub("_", name).split("/") if part.strip("."))
+    return clean if clean and len(clean) <= MAX_METRIC else _with_digest(clean, name)
 
 
 def metric_names(names: Iterable[str]) -> dict[str, str]:
-    """Map metrics to their names in MLflow, such that no two become one."""
-    made = {name: metric_name(name) for name in names}
-    shared = Counter(made.values())
+    """Map metrics to distinct names in MLflow."""
+    cleaned = {name: metric_name(name) for name in names}
+    shared = Counter(cleaned.values())
     return {
         name: new if shared[new] == 1 or new == name else _with_digest(new, name)
-        for name, new in made.items()
+        for name, new in cleaned.items()
     }
 
 
-def _with_digest(made: str, name: str) -> str:
+def _with_digest(clean: str, name: str) -> str:
     sha = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
-    return f"{made[: MAX_METRIC - 9]}_{sha}"
+    return f"{clean[: MAX_METRIC - 9]}_{sha}"
 
 
 def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
-    """Tell a child run from all others of its sweep: see `Row.identity`."""
+    """Build the identity of a child run: see `ChildRun.identity`."""
     return (kind, key, *(f"{name}={value}" for name, value in sorted(params.items())))
 
 
-def rows_of(them: ArrangedCells, kind: str, groups: Sequence[Rows]) -> list[ChildRun]:
-    """Make what becomes a child run each, of the rows of ``cells.parquet`` that it stands for."""
+def child_runs(arranged: ArrangedCells, kind: str, groups: Sequence[Rows]) -> list[ChildRun]:
+    """Build a child run for each group of rows of ``cells.parquet``."""
     metrics = [dict[str, float]() for _ in groups]
-    called = metric_names(them.metrics)
-    for name in them.metrics:
-        values = them.values(name)
+    renamed = metric_names(arranged.metrics)
+    for name in arranged.metrics:
+        values = arranged.values(name)
         values[~np.isfinite(values)] = math.nan
-        for found, rows in zip(metrics, groups, strict=True):
+        for run_metrics, rows in zip(metrics, groups, strict=True):
             mean, half = values[rows[0]], math.nan
             if len(rows) > 1:
                 (mean,), (half,), _ = intervals(values[rows, None])
-            both = ((called[name], mean), (f"{HALF}/{called[name]}", half))
-            found |= {name: float(value) for name, value in both if math.isfinite(value)}
-    return [_row(them, kind, *each) for each in zip(groups, metrics, strict=True)]
+            values_ = ((renamed[name], mean), (f"{HALF}/{renamed[name]}", half))
+            run_metrics |= {name: float(value) for name, value in values_ if math.isfinite(value)}
+    return [_row(arranged, kind, *inputs) for inputs in zip(groups, metrics, strict=True)]
 
 
-def digest(
-    rows: Sequence[ChildRun], others: object, files: Sequence[Path], granularity: str
-) -> str:
-    """SHA-256 of all that is logged: the rows, whatever their order, the files, and others."""
+def digest(rows: Sequence[ChildRun], extra: object, files: Sequence[Path], granularity: str) -> str:
+    """Compute the SHA-256 of all logged data: the rows in any order, the files, and `extra`."""
     lines = sorted(
         json.dumps([r.key, dict(r.params), dict(r.metrics), dict(r.error)], sort_keys=True)
         for r in rows
     )
-    lines += [json.dumps(others), digest_of_files(files), granularity]
+    lines += [json.dumps(extra), digest_of_files(files), granularity]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def digest_of_files(files: Sequence[Path]) -> str:
-    """SHA-256 of the files' names and bytes.
+    """Compute the SHA-256 of the files' names and bytes.
 
-    Less the table of cells: a rerun of cached cells changes their status there and nothing else,
-    and with it the checksums.
+    Parquet tables and checksums are left out: a rerun of cached cells changes only their status
+    there, and with it the checksums.
     """
     total = hashlib.sha256()
     for path in files:
@@ -142,26 +140,34 @@ def digest_of_files(files: Sequence[Path]) -> str:
     return total.hexdigest()
 
 
-def _row(them: ArrangedCells, kind: str, rows: Rows, metrics: Mapping[str, float]) -> ChildRun:
-    failed = rows[them.failed[rows]]
-    cell = them.row(int(rows[0]))
-    blamed = them.row(int(failed[0])) if len(failed) else cell
+def _row(arranged: ArrangedCells, kind: str, rows: Rows, metrics: Mapping[str, float]) -> ChildRun:
+    failed = rows[arranged.failed[rows]]
+    cell = arranged.row(int(rows[0]))
+    reported = arranged.row(int(failed[0])) if len(failed) else cell
 
     def text(name: str) -> str:
-        value = blamed.get(name)
+        value = reported.get(name)
         return "" if value is None else mask(str(value))
 
     key, counts = str(cell["key"]), dict[str, float]()
     if kind != "cell":
-        keys = "\n".join(sorted(them.cells["key"].take(pa.array(rows)).to_pylist()))
+        keys = "\n".join(sorted(arranged.cells["key"].take(pa.array(rows)).to_pylist()))
         key = hashlib.sha256(keys.encode()).hexdigest()
         counts = {"cells": float(len(rows)), "cells_failed": float(len(failed))}
-    names = (*AXES, *them.swept) if kind == "cell" else ("policy", "trace", "capacity", *them.swept)
+    names = (
+        (*AXES, *arranged.swept)
+        if kind == "cell"
+        else ("policy", "trace", "capacity", *arranged.swept)
+    )
     return ChildRun(
         key=key,
         params={name: shortest(cell[name])[:MAX_TAG] for name in names if cell[name] is not None},
         metrics={**metrics, **counts},
-        error={name: said[:MAX_TAG] for name in ERROR[:3] if len(failed) and (said := text(name))},
+        error={
+            name: value_text[:MAX_TAG]
+            for name in ERROR[:3]
+            if len(failed) and (value_text := text(name))
+        },
         traceback=text("error_traceback") if len(failed) else "",
         reproduce=text("reproduce"),
         is_failed=len(failed) > 0,
@@ -170,20 +176,20 @@ def _row(them: ArrangedCells, kind: str, rows: Rows, metrics: Mapping[str, float
     )
 
 
-def parameter_values(them: ArrangedCells) -> dict[str, str]:
-    """Write what values each parameter has: of very many their beginning."""
-    found = {}
-    for name in (*AXES, *them.swept):
-        values = them.cells[name].unique().slice(0, MAX_TAG).to_pylist()
-        if some := [shortest(value) for value in values if value is not None]:
-            found[name] = ",".join(some)[:MAX_TAG]
-    return found
+def parameter_values(arranged: ArrangedCells) -> dict[str, str]:
+    """List the values of each parameter; long lists are cut."""
+    parameters = {}
+    for name in (*AXES, *arranged.swept):
+        values = arranged.cells[name].unique().slice(0, MAX_TAG).to_pylist()
+        if texts := [shortest(value) for value in values if value is not None]:
+            parameters[name] = ",".join(texts)[:MAX_TAG]
+    return parameters
 
 
 Granularity = Literal["cell", "policy", "sweep"]
-NAMES: tuple[Granularity, ...] = get_args(Granularity)
-MOST_CELLS, MOST_GROUPS = 200, 1000
-MOST_METRICS = 990  # MLflow takes 1,000 at a time
+GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
+MAX_CELLS, MAX_GROUPS = 200, 1000
+MAX_METRICS = 990  # MLflow takes 1,000 at a time
 HALF = "half"
 HEADLINE = (
     *("deadlines_missed", "value_attained", "jct_mean_s", "jct_p99_s", "gap_lb_p50"),
@@ -191,39 +197,39 @@ HEADLINE = (
 )
 
 
-def choose_granularity(asked: str | None, cells: pa.Table, swept: Sequence[str]) -> Granularity:
-    """Return what was asked for; by default the finest that leaves the UI usable."""
-    for name in NAMES:
-        if name == asked:
+def choose_granularity(requested: str | None, cells: pa.Table, swept: Sequence[str]) -> Granularity:
+    """Return the requested granularity; by default the finest that keeps the UI usable."""
+    for name in GRANULARITIES:
+        if name == requested:
             return name
-    if cells.num_rows <= MOST_CELLS:
+    if cells.num_rows <= MAX_CELLS:
         return "cell"
     keys = [key for key in dict.fromkeys((*AXES, *swept)) if key in cells.column_names]
     groups = cells.group_by([key for key in keys if key != "seed"]).aggregate([])
-    return "policy" if groups.num_rows <= MOST_GROUPS else "sweep"
+    return "policy" if groups.num_rows <= MAX_GROUPS else "sweep"
 
 
 def child_rows(
-    granularity: Granularity, them: ArrangedCells, means: list[ChildRun]
+    granularity: Granularity, arranged: ArrangedCells, means: list[ChildRun]
 ) -> list[ChildRun]:
-    """Make what becomes a child run each; `means` are `over_seeds`."""
-    cells = np.arange(len(them.failed) if granularity == "cell" else 0)
-    return means if granularity == "policy" else rows_of(them, "cell", [*cells[:, None]])
+    """Build the child runs at a granularity; `means` are those of `over_seeds`."""
+    cells = np.arange(len(arranged.failed) if granularity == "cell" else 0)
+    return means if granularity == "policy" else child_runs(arranged, "cell", [*cells[:, None]])
 
 
-def over_seeds(them: ArrangedCells, most: int | None = None) -> list[ChildRun]:
-    """Average cells that differ in nothing but their seed; of very many settings the first."""
+def over_seeds(arranged: ArrangedCells, n_max: int | None = None) -> list[ChildRun]:
+    """Average cells that differ only in their seed: a child run a setting, at most `n_max`."""
     groups = [
-        world.rows[them.column_index[world.rows] == column]
-        for members in them.blocks.values()
-        for world in by_capacity(them, members)
-        for column in np.unique(them.column_index[world.rows])
+        group.rows[arranged.column_index[group.rows] == column]
+        for block_rows in arranged.blocks.values()
+        for group in by_capacity(arranged, block_rows)
+        for column in np.unique(arranged.column_index[group.rows])
     ]
-    return rows_of(them, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:most])
+    return child_runs(arranged, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:n_max])
 
 
 def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:
-    """Means of the most telling metrics: name, step, value; the first 990.
+    """Return means of the most important metrics as (name, step, value); at most 990.
 
     A name is ``<metric>/<what varies>`` and the step the capacity in per cent, so that a chart of
     the sweep's run has a line a policy, and the list of runs its value at the largest capacity.
@@ -234,9 +240,9 @@ def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:
         for metric in HEADLINE
         for row in means
         if (value := row.metrics.get(metric)) is not None
-    ][:MOST_METRICS]
-    called = metric_names(dict.fromkeys(name for name, _, _ in points))
-    return [(called[name], step, value) for name, step, value in points]
+    ][:MAX_METRICS]
+    renamed = metric_names(dict.fromkeys(name for name, _, _ in points))
+    return [(renamed[name], step, value) for name, step, value in points]
 
 
 def _words(row: ChildRun, names: Sequence[str]) -> str:
@@ -248,6 +254,6 @@ def _step(row: ChildRun) -> int:
 
 
 def varying(rows: Sequence[ChildRun]) -> list[str]:
-    """Names of the parameters that are not the same in every row: what a comparison is about."""
+    """Return the names of the parameters that vary between the runs."""
     names = dict.fromkeys(name for row in rows for name in row.params)
     return [name for name in names if len({row.params.get(name) for row in rows}) > 1]
