@@ -1,1 +1,1 @@
-"""What is submitted: tables, columns, validation, folder and digest, transformations."""
+"""Workloads: tables, columns, validation, storage and digest, transformations."""

@@ -1,4 +1,4 @@
-"""The arrays that the kernel and the policies read: a workload as plain NumPy columns."""
+"""NumPy columns of a workload, as read by the kernel and the policies."""
 
 from __future__ import annotations
 
@@ -33,47 +33,47 @@ from sim.workload.tables import names, values
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A workload of J jobs, G stages, T tasks, R resources and E stage edges as arrays.
+    """Columns of a workload of J jobs, G stages, T tasks, R resources and E stage edges.
 
     Every array is read-only, C-contiguous and of fixed dtype.
     """
 
-    job_submit: F8  # when a job is submitted, s; non-decreasing
+    job_submit: F8  # submission time, s; non-decreasing
     job_stage0: I8  # stages of job j are the rows ``job_stage0[j]`` to ``job_stage0[j+1]``
     job_priority: F8  # the user's priority; larger goes first
     job_deadline: F8  # deadline relative to submission, s; NaN for none
-    # the deadline that holds from a time on, both relative to submission, s; NaN if it stays
+    # a changed deadline and the time of the change, relative to submission, s; NaN if unchanged
     job_new_deadline: F8
     job_new_deadline_at: F8
-    job_requested: F8  # how long its user said it would run at most, s; NaN if unknown
-    job_min_tasks: I4  # gang: how many tasks start together; 0 for none
+    job_requested: F8  # the user's limit on its running time, s; NaN if unknown
+    job_min_tasks: I4  # gang: number of tasks that start together; 0 for none
     job_queue: I4  # index into `queue_names`, `user_names`, `template_names`
     job_user: I4
     job_template: I4
     job_input_mode: I1  # 0 none, 1 blind, 2 poll (`sim.workload.schema.INPUT_MODES`)
-    # how long after its last hard input a job that polls is submitted at the earliest, s
+    # earliest submission of a polling job after its last hard input, s
     job_poll_lag: F8
     job_work: F8  # sum of the durations of a job's tasks, s
     stage_job: I4  # row of the job
     stage_task0: I8  # tasks of stage g are the rows ``stage_task0[g]`` to ``stage_task0[g+1]``
-    # what one task holds, in quanta: demand over `quantum`, rounded to nearest, a positive demand
+    # demand of one task in quanta: demand over `quantum`, rounded to nearest, a positive demand
     # to at least 1
     stage_demand: I8
-    stage_demand_f: F8  # the same as given
+    stage_demand_f: F8  # demand of one task, in the resources' units
     stage_work: F8  # sum of the durations of a stage's tasks, s
     # the input of task i lies on machine ``(stage_home + i) mod machines``; -1 for none
     stage_home: I4
-    stage_remote_factor: F8  # how many times as long its tasks take on other machines
+    stage_remote_factor: F8  # slowdown of its tasks on any other machine
     stage_runs_on: I4  # index into `runs_on`
-    stage_max_s: F8  # longest and shortest of them, s
+    stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
     stage_min_s: F8
-    task_duration: F8  # how long a task runs, s
+    task_duration: F8  # running time of a task, s
     # attempts of task t that fail are the rows ``attempt0[t]`` to ``attempt0[t+1]``, in order; a
     # lone 0 where there is no table of failures
     attempt0: I8
-    attempt_s: F8  # how long the attempt runs before it fails, s
-    attempt_lost: I4  # the task of a parent stage whose output it finds lost; -1 for none
-    # the jobs that need what job j makes (hard edges) are the rows ``input0[j]`` to
+    attempt_s: F8  # running time of the attempt before it fails, s
+    attempt_lost: I4  # a parent stage's task whose output is lost for the attempt; -1 for none
+    # the jobs that need the output of job j (hard edges) are the rows ``input0[j]`` to
     # ``input0[j+1]`` of `input_reader`
     input0: I8
     input_reader: I4  # row of the job; ascending for each upstream
@@ -83,13 +83,13 @@ class Columns:
     stage_n_barrier: I4  # number of parents of each kind
     stage_n_o2o: I4
     quantum: F8  # size of one quantum of each resource
-    resources: tuple[str, ...]  # what the indices mean
+    resources: tuple[str, ...]  # names, by index
     queue_names: tuple[str, ...]
     user_names: tuple[str, ...]
     template_names: tuple[str, ...]
     runs_on: tuple[str, ...]  # classes of machines (`sim.workload.schema.RUNS_ON`)
-    features: Features  # by what a job is known, and the jobs of the past (`sim.workload.history`)
-    training: Training  # the tasks of earlier runs of the jobs' templates (`sim.workload.history`)
+    features: Features  # features of jobs, and the history of past jobs (`sim.workload.history`)
+    training: Training  # tasks of earlier runs of the jobs' templates (`sim.workload.history`)
 
     @cached_property
     def stage_n_tasks(self) -> I8:
@@ -102,7 +102,7 @@ class Columns:
         return frozen(np.diff(self.stage_task0[self.job_stage0]))
 
     def task_stage(self) -> I8:
-        """Row of each task's stage, (T,); made anew at each call."""
+        """Return the row of each task's stage, (T,); a new array at each call."""
         return np.repeat(np.arange(len(self.stage_job)), self.stage_n_tasks)
 
 
@@ -118,7 +118,7 @@ def build(workload: Tables) -> Columns:
     else:
         task_duration = np.repeat(uniform, values(workload.stages, "n_tasks"))
     work, longest, shortest = _stage_durations(workload, task_duration)
-    whole, demand, quantum = stage_demand(workload)
+    demand_quanta, demand, quantum = stage_demand(workload)
     child = views["edge_child"]
     kind = codes(edges, "kind", EDGE_KINDS)
     hard = codes(workload.job_edges, "kind", JOB_EDGE_KINDS) == 0
@@ -133,7 +133,7 @@ def build(workload: Tables) -> Columns:
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
         "stage_task0": task0,
-        "stage_demand": whole,
+        "stage_demand": demand_quanta,
         "stage_demand_f": demand,
         "stage_work": work,
         "stage_home": column_or_default(workload.stages, INPUT_HOME),
@@ -155,7 +155,7 @@ def build(workload: Tables) -> Columns:
 
 
 def shared_with_tables(workload: Tables) -> dict[str, NDArray[Any]]:
-    """Return the columns that are views of the tables' buffers, at no cost."""
+    """Return the columns that are views of the tables' buffers, without a copy."""
     jobs = workload.jobs
     views = {
         "job_submit": values(jobs, "submit_s"),
@@ -175,7 +175,7 @@ def shared_with_tables(workload: Tables) -> dict[str, NDArray[Any]]:
 
 
 def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
-    """Make `arrays` read-only and name the indices."""
+    """Build `Columns` of `arrays`, which become read-only, and the names of the indices."""
     for array in arrays.values():
         array.setflags(write=False)
     return Columns(
@@ -197,23 +197,23 @@ def array_fields(columns: Columns) -> dict[str, NDArray[Any]]:
 
 
 def quanta(demand: F8, quantum: F8) -> I8:
-    """Return demands as whole quanta: nearest, and at least 1 for what is positive."""
+    """Convert demands to whole quanta: rounded to nearest, a positive demand to at least 1."""
     whole: I8 = np.rint(demand / quantum).astype(np.int64)
     whole[(whole == 0) & (demand > 0)] = 1
     return whole
 
 
 def capacity_quanta(amount: F8, quantum: F8 | float) -> I8:
-    """Return how many whole quanta `amount` holds; a hair below a whole number counts as it.
+    """Convert a capacity to whole quanta, rounded down up to a relative error of 1e-12.
 
-    More than 2^50 count as 2^50, which no demand reaches, so that sums stay within int64.
+    Limited to 2^50, which no demand reaches, so that sums stay within int64.
     """
     whole = np.floor(amount / quantum * (1 + 1e-12) + 1e-9)
     return np.minimum(whole, 2.0**50).astype(np.int64)
 
 
 def stage_demand(workload: Tables) -> tuple[I8, F8, F8]:
-    """Return what a task of each stage holds: (G, R) quanta, (G, R) as given, (R,) quantum."""
+    """Return the demand of a task of each stage, (G, R) in quanta and in units; (R,) quantum."""
     demand = np.zeros((workload.n_stages, len(workload.resources)))
     for r, name in enumerate(workload.resources):
         demand[:, r] = values(workload.stages, DEMAND_PREFIX + name)
@@ -222,15 +222,15 @@ def stage_demand(workload: Tables) -> tuple[I8, F8, F8]:
 
 
 def stage_work_s(workload: Tables) -> F8:
-    """Return the summed durations of each stage's tasks, (G,) s, without expanding any."""
+    """Return the summed durations of each stage's tasks, (G,) s, without expanding tasks."""
     return stage_durations(workload)[0]
 
 
 def stage_durations(workload: Tables) -> tuple[F8, F8, F8]:
-    """Return sum, longest and shortest of each stage's durations, (G,) s, expanding none."""
+    """Return sum, maximum and minimum of each stage's durations, (G,) s, without expanding."""
     uniform = workload.stage_duration_s
-    given = values(workload.tasks, "duration_s") if uniform is None else uniform
-    return _stage_durations(workload, given)
+    durations = values(workload.tasks, "duration_s") if uniform is None else uniform
+    return _stage_durations(workload, durations)
 
 
 def job_stage0(workload: Tables) -> I8:
@@ -244,7 +244,7 @@ def job_n_tasks(workload: Tables) -> I8:
 
 
 def column_or_default(table: pa.Table, column: Column) -> NDArray[Any]:
-    """Return a column that a table may do without: its values, or its default throughout."""
+    """Return an optional column: its values, or its default in every row."""
     if column.name in table.column_names:
         array: NDArray[Any] = table[column.name].chunk(0).to_numpy(zero_copy_only=False)
         return array.copy()
@@ -252,7 +252,7 @@ def column_or_default(table: pa.Table, column: Column) -> NDArray[Any]:
 
 
 def _runs_on(stages: pa.Table) -> tuple[I4, tuple[str, ...]]:
-    """Return what each stage may run on, as an index into the texts."""
+    """Return the machine classes of each stage as an index, and the texts of the index."""
     if RUNS_ON.name in stages.column_names:
         return values(stages, RUNS_ON.name).copy(), names(stages, RUNS_ON.name)
     return np.zeros(stages.num_rows, np.int32), ("",)
@@ -272,9 +272,9 @@ def _stage_durations(workload: Tables, task_duration: F8) -> tuple[F8, F8, F8]:
     first = workload.stage_task0[:-1]
     longest = np.maximum.reduceat(task_duration, first)
     shortest = np.minimum.reduceat(task_duration, first)
-    # like tasks count as one product, so that the sum has the same bits however they are held
-    alike = shortest * values(workload.stages, "n_tasks")
-    work = np.where(longest == shortest, alike, np.add.reduceat(task_duration, first))
+    # equal tasks are one product, so that the sum has the same bits in either representation
+    product = shortest * values(workload.stages, "n_tasks")
+    work = np.where(longest == shortest, product, np.add.reduceat(task_duration, first))
     return work, longest, shortest
 
 
@@ -284,9 +284,9 @@ def codes(table: Any, column: str, choices: tuple[str, ...]) -> I1:
     return lookup[values(table, column)] if len(lookup) else np.zeros(table.num_rows, np.int8)
 
 
-def final_deadline_s(columns: Columns, took_s: F8) -> F8:
-    """Return the deadline that held when each job ended, relative to its submission: (J,) s."""
-    changed = took_s >= columns.job_new_deadline_at  # never where that is NaN
+def final_deadline_s(columns: Columns, elapsed_s: F8) -> F8:
+    """Return the deadline in force when each job ended, relative to its submission: (J,) s."""
+    changed = elapsed_s >= columns.job_new_deadline_at  # False for NaN
     return np.where(changed, columns.job_new_deadline, columns.job_deadline)
 
 
@@ -304,5 +304,5 @@ def task_homes(columns: Columns, n_machines: int) -> I4 | None:
 
 
 def has_homes(columns: Columns) -> bool:
-    """Tell whether the input of any task lies on some machine."""
+    """Check for a task whose input lies on some machine."""
     return bool((columns.stage_home >= 0).any())

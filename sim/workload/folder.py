@@ -1,4 +1,4 @@
-"""A workload on disk, a folder of Parquet files, one a table; and the digest of its content."""
+"""Storage of a workload as a folder of Parquet files, one a table, and its content digest."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ _DIGEST = b"workload.digest"
 
 
 def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None:
-    """Write `workload`, whose digest is given, as ``<table>.parquet`` files.
+    """Write `workload` and its `digest` as ``<table>.parquet`` files.
 
-    The same content gives the same bytes. Each file is written under a temporary name and moved
-    into place when all are complete, so that a reader sees whole files only; each also holds
-    the workload's digest, by which `read` notices files of different writes in one folder.
-    `meta` goes into the metadata of ``jobs.parquet``.
+    The same content gives the same bytes. Each file is written under a temporary name and renamed
+    when all are complete, so that a reader sees only complete files. Each also holds the workload's
+    digest, by which `read` detects files of different writes in one folder. `meta` is stored in the
+    metadata of ``jobs.parquet``.
     """
     target = Path(folder)
     try:
         meta = json.dumps(dict(workload.meta), sort_keys=True).encode()
     except TypeError as error:
-        raise InputError(f"meta must hold what JSON can: {error}", rule="wrong meta") from error
+        raise InputError(f"meta can't be written as JSON: {error}", rule="wrong meta") from error
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"can't make the folder: {error}", file=target) from error
+        raise InputError(f"can't create the folder: {error}", file=target) from error
     optional = [name for name in OPTIONAL_TABLES if getattr(workload, name).num_rows]
-    with contextlib.ExitStack() as all_whole:  # each takes its place when the last is written
+    with contextlib.ExitStack() as open_files:  # all are renamed when the last is written
         for name in (*TABLES, *optional):
             extra = {_DIGEST: digest.encode()}
             if name == "jobs":
                 extra[_META] = meta
-            file = all_whole.enter_context(files.atomic_write(target / f"{name}.parquet"))
+            file = open_files.enter_context(files.atomic_write(target / f"{name}.parquet"))
             _write_file(file, _pieces(workload, name), extra)
     for name in set(OPTIONAL_TABLES) - set(optional):
         (target / f"{name}.parquet").unlink(missing_ok=True)
 
 
 def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a folder of Parquet files: what `Workload.from_tables` takes, by name."""
+    """Read a folder of Parquet files; return the arguments of `Workload.from_tables`."""
     source = Path(folder)
     if not source.is_dir():
         problem = "is a file, not a folder" if source.exists() else "does not exist"
@@ -113,11 +113,11 @@ def _read_file(path: Path) -> pa.Table:
 
 
 def _check_count(path: Path, rows: int, n_tasks: I4) -> None:
-    """Refuse a long table of tasks that is not that of the stages; of a short one each is read."""
-    wanted = int(n_tasks.sum(dtype=np.int64))
-    if rows != wanted and rows > _ROWS:
+    """Refuse a long table of tasks whose row count contradicts the stages; short ones are read."""
+    expected = int(n_tasks.sum(dtype=np.int64))
+    if rows != expected and rows > _ROWS:
         raise InputError(
-            f"it has {rows:,} rows, but n_tasks in stages.parquet asks for {wanted:,}",
+            f"it has {rows:,} rows, but n_tasks in stages.parquet adds up to {expected:,}",
             file=path,
             rule="n_tasks mismatch",
         )
@@ -134,7 +134,7 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
             metadata[name] = pq.read_schema(path).metadata or {}
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
-    digests = {name: kept[_DIGEST] for name, kept in metadata.items() if _DIGEST in kept}
+    digests = {name: fields[_DIGEST] for name, fields in metadata.items() if _DIGEST in fields}
     for name, digest in digests.items():
         if digest != digests.get("jobs", digest):
             raise InputError(
@@ -147,13 +147,13 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
         meta = json.loads(metadata["jobs"].get(_META, b"{}"))
     except ValueError as error:
         raise InputError(
-            f"its metadata is no JSON: {error}", file=paths["jobs"], rule="wrong meta"
+            f"its metadata is not JSON: {error}", file=paths["jobs"], rule="wrong meta"
         ) from error
     return dict(meta)
 
 
 def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
-    """Return the one duration of each stage's tasks, or None if that is not all there is."""
+    """Return the common duration of each stage's tasks; None if tasks differ otherwise."""
     n_tasks = values(stages, "n_tasks")
     counts = np.zeros(len(n_tasks), np.int64)
     duration_s = np.full(len(n_tasks), np.nan)
@@ -183,7 +183,7 @@ def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
 
 @contextlib.contextmanager
 def naming_the_file(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Add to an error which of the folder's files its table came from."""
+    """Add the name of its table's file to an InputError."""
     try:
         yield
     except InputError as error:
@@ -202,9 +202,9 @@ _CHUNK = 1 << 24
 def digest(workload: Tables) -> str:
     """Return the SHA-256 over all columns and the quanta, as 64 hex digits.
 
-    Two workloads have the same digest when they have the same rows in the same columns, however
-    they were made: from tables, dicts or files, with tasks given one by one or as one duration a
-    stage. `meta` does not count, but for the quanta.
+    Two workloads with the same rows in the same columns have the same digest, whether built from
+    tables, dicts or files, with single tasks or one duration a stage. Of `meta` only the quanta
+    count.
     """
     sha = hashlib.sha256()
     sha.update(json.dumps([_VERSION, dict(workload.quantum)], sort_keys=True).encode())
@@ -246,7 +246,7 @@ def _add_column(sha: Any, name: str, array: pa.Array) -> None:
 
 
 def _add_tasks(sha: Any, workload: Tables) -> None:
-    # A stage whose tasks all last the same counts with one duration, others with all of theirs.
+    # A stage of equal durations counts with one duration, any other with all.
     uniform = workload.stage_duration_s
     if uniform is None:
         duration = values(workload.tasks, "duration_s")
@@ -254,14 +254,15 @@ def _add_tasks(sha: Any, workload: Tables) -> None:
         same = np.ones(len(duration), dtype=bool)
         same[1:] = duration[1:] == duration[:-1]
         same[first] = True
-        alike = np.logical_and.reduceat(same, first)
+        is_uniform = np.logical_and.reduceat(same, first)
         sizes = values(workload.stages, "n_tasks")
-        _add_parts(sha, alike, duration[first][alike], duration[np.repeat(~alike, sizes)])
+        other = duration[np.repeat(~is_uniform, sizes)]
+        _add_parts(sha, is_uniform, duration[first][is_uniform], other)
         for extra in workload.tasks.column_names[2:]:
             _add_column(sha, f"tasks.{extra}", workload.tasks[extra].chunk(0))
     else:
-        alike = np.ones(workload.n_stages, dtype=bool)
-        _add_parts(sha, alike, uniform, uniform[:0])
+        is_uniform = np.ones(workload.n_stages, dtype=bool)
+        _add_parts(sha, is_uniform, uniform, uniform[:0])
 
 
 def _add_parts(sha: Any, *parts: NDArray[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Small workloads written by hand, as a list of dicts."""
+"""Conversion of small workloads written by hand, as a list of dicts, into tables."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _JOB_KEYS: Mapping[str, Any] = {
     **{c.name: None if c.default is REQUIRED else c.default for c in JOBS},
     "stages": None,
 }
-_MAY_HAVE = ("inputs", "downloads", *(column.name for column in OPTIONAL_COLUMNS["jobs"]))
-_OF_STAGES = (RUNS_ON, *FEATURES)
-_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(column.name for column in _OF_STAGES))
+_OPTIONAL_KEYS = ("inputs", "downloads", *(column.name for column in OPTIONAL_COLUMNS["jobs"]))
+_STAGE_COLUMNS = (RUNS_ON, *FEATURES)
+_STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(c.name for c in _STAGE_COLUMNS))
 
 
 def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what `Workload.from_tables` takes, by name, of what a person would write."""
+    """Convert dicts of jobs into the arguments of `Workload.from_tables`."""
     listed = [_checked_job(i, job) for i, job in enumerate(jobs)]
     listed.sort(key=lambda job: float(job["submit_s"]))
     columns: dict[str, list[Any]] = {k: [j[k] for j in listed] for k in _JOB_KEYS if k != "stages"}
@@ -37,7 +37,7 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     tasks: dict[str, list[Any]] = {"stage": [], "duration_s": []}
     edges: dict[str, list[Any]] = {"parent": [], "child": [], "kind": []}
     demands: list[Mapping[str, float]] = []
-    columns |= _said(listed, OPTIONAL_COLUMNS["jobs"])
+    columns |= _optional_columns(listed, OPTIONAL_COLUMNS["jobs"])
     for row, job in enumerate(listed):
         stage0 = len(demands)
         names: dict[str, int] = {}
@@ -64,14 +64,15 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             for parent, kind in parents.items():
                 if parent not in names:
                     raise InputError(
-                        f"{where}: parent {parent!r} is no stage of the job"
+                        f"{where}: the job has no stage {parent!r} to be its parent"
                         f"; {did_you_mean(parent, names)}stages: {', '.join(names)}",
                         rule="missing parent",
                     )
                 edges["parent"].append(names[parent])
                 edges["child"].append(stage0 + i)
                 edges["kind"].append(kind)
-    stages |= _said([stage for job in listed for stage in job["stages"]], _OF_STAGES)
+    all_stages = [stage for job in listed for stage in job["stages"]]
+    stages |= _optional_columns(all_stages, _STAGE_COLUMNS)
     resources = sorted({r for demand in demands for r in demand}) or ["cpu"]
     for r in resources:
         stages[DEMAND_PREFIX + r] = [float(d.get(r, 0.0)) for d in demands]
@@ -87,18 +88,18 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _job_edges(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
-    row_of = {job["job_id"]: row for row, job in enumerate(listed)}
+    rows = {job["job_id"]: row for row, job in enumerate(listed)}
     edges: list[tuple[int, int, str]] = []
     for row, job in enumerate(listed):
         where = f"job {job['job_id']!r}: inputs"
         for name, kind in _by_kind(where, job.get("inputs", ()), JOB_EDGE_KINDS).items():
-            if name not in row_of:
-                suggestion = did_you_mean(name, row_of)
+            if name not in rows:
+                suggestion = did_you_mean(name, rows)
                 raise InputError(
                     f"{where}: there is no job {name!r}; {suggestion}name a job by its job_id",
                     rule="missing input",
                 )
-            edges.append((row_of[name], row, kind))
+            edges.append((rows[name], row, kind))
     if not edges:
         return None
     columns = zip(*edges, strict=True)
@@ -114,19 +115,19 @@ def _downloads(listed: list[dict[str, Any]]) -> dict[str, list[Any]] | None:
     return {"job": [r for r, _ in rows], "time_s": [t for _, t in rows]} if rows else None
 
 
-def _said(dicts: list[Any], columns: Iterable[Column]) -> dict[str, list[Any]]:
-    """Return those of some columns that any of the jobs or stages says; names are texts."""
-    found = {}
+def _optional_columns(rows: list[Any], columns: Iterable[Column]) -> dict[str, list[Any]]:
+    """Return the optional columns that any of the jobs or stages has; categories as strings."""
+    present = {}
     for c in columns:
-        if any(c.name in each for each in dicts):
-            values = [each.get(c.name, c.default) for each in dicts]
-            found[c.name] = [*map(str, values)] if c.type == CATEGORY else values
-    return found
+        if any(c.name in row for row in rows):
+            values = [row.get(c.name, c.default) for row in rows]
+            present[c.name] = [*map(str, values)] if c.type == CATEGORY else values
+    return present
 
 
 def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
     where = f"job {job['job_id']!r}" if "job_id" in job else f"job {i}"
-    _check_keys(where, job, (*_JOB_KEYS, *_MAY_HAVE), ("submit_s", "stages"))
+    _check_keys(where, job, (*_JOB_KEYS, *_OPTIONAL_KEYS), ("submit_s", "stages"))
     checked = {**_JOB_KEYS, "job_id": f"job-{i}", **job}
     checked["job_id"] = str(checked["job_id"])
     for key in [k for k in ("submit_s", "priority", "poll_lag_s") if k in checked]:
@@ -136,14 +137,14 @@ def _checked_job(i: int, job: Mapping[str, Any]) -> dict[str, Any]:
     return checked
 
 
-def _check_keys(where: str, given: object, known: Iterable[str], required: tuple[str, ...]) -> None:
-    if not isinstance(given, Mapping):
-        raise InputError(f"{where} must be a dict, not {given!r}", rule="wrong type")
-    for key in given:
+def _check_keys(where: str, entry: object, known: Iterable[str], required: tuple[str, ...]) -> None:
+    if not isinstance(entry, Mapping):
+        raise InputError(f"{where} must be a dict, not {entry!r}", rule="wrong type")
+    for key in entry:
         if key not in known:
             raise InputError(f"{where}: {unknown('key', key, known)}", rule="unknown key")
     for key in required:
-        if key not in given:
+        if key not in entry:
             raise InputError(f"{where} has no {key!r}", rule="missing key")
 
 
@@ -166,27 +167,27 @@ def _demand(where: str, demand: Any) -> Mapping[str, float]:
     return {str(r): _number(f"{where}: demand for {r}", d) for r, d in demand.items()}
 
 
-def _by_kind(where: str, given: Any, known: tuple[str, ...]) -> dict[str, str]:
-    """Return the kind of each name in a dict of them, or in a list: the first of those known."""
-    if isinstance(given, Mapping):
-        kinds = {str(k): str(v) for k, v in given.items()}
+def _by_kind(where: str, edges: Any, known: tuple[str, ...]) -> dict[str, str]:
+    """Return the kind of edge by name, from a dict, or from a list of names of the first kind."""
+    if isinstance(edges, Mapping):
+        kinds = {str(k): str(v) for k, v in edges.items()}
         for kind in kinds.values():
             if kind not in known:
-                words = unknown("kind of edge", kind, known)
-                raise InputError(f"{where}: {words}", rule="unknown kind")
+                message = unknown("kind of edge", kind, known)
+                raise InputError(f"{where}: {message}", rule="unknown kind")
         return kinds
-    if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
+    if isinstance(edges, (str, bytes)) or not hasattr(edges, "__iter__"):
         raise InputError(
-            f"{where} must be a list of names or a dict of name to kind, not {given!r}",
+            f"{where} must be a list of names or a dict of name to kind, not {edges!r}",
             rule="wrong type",
         )
-    return {str(name): known[0] for name in given}
+    return {str(name): known[0] for name in edges}
 
 
-def _number(what: str, value: Any) -> float:
+def _number(where: str, value: Any) -> float:
     if isinstance(value, (str, bytes, bool)) or value is None:
-        raise InputError(f"{what} must be a number, not {value!r}", rule="wrong type")
+        raise InputError(f"{where} must be a number, not {value!r}", rule="wrong type")
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be a number, not {value!r}", rule="wrong type") from error
+        raise InputError(f"{where} must be a number, not {value!r}", rule="wrong type") from error

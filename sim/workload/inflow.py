@@ -1,8 +1,7 @@
-"""What of a workload's work could be done by when, if there were always room for it.
+"""Cumulative work of a workload over time on an unlimited cluster (an arrival curve).
 
-Every task starts as soon as its stage's parents have ended, as on a cluster without limits. Nothing
-is counted after the last submission: a long job that comes late leaves a tail that no cluster could
-have worked on meanwhile.
+Every task starts as soon as its stage's parents have ended. Work after the last submission is not
+counted: a long job that arrives late leaves a tail that no cluster could have worked on earlier.
 """
 
 from __future__ import annotations
@@ -19,25 +18,26 @@ from sim.workload.record import Tables
 from sim.workload.tables import values
 
 N_STEPS = 1000
-"""Equal parts of the time in which jobs arrive, at whose ends the work is summed up."""
+"""Number of equal time steps, from the first submission to the last, at whose ends work is summed
+up."""
 
 CHUNK = 2**20
-"""Tasks looked at together."""
+"""Number of tasks processed together."""
 
 SLOT = "slot"
-"""What every task takes one of in a pool, whatever it demands (`sim.Cluster.slots`)."""
+"""Resource of a pool (`sim.Cluster.slots`): every task takes one, regardless of its demand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inflow:
-    """The work that can be done, summed up from the first submission on.
+    """Work that an unlimited cluster has done by each time.
 
     Attributes
     ----------
     resources : tuple of str
-        Those of the workload, and `SLOT`.
+        The workload's resources, and `SLOT`.
     time_s : (B,) float64
-        Since the first submission; the last is the last submission's, above 0.
+        Time since the first submission; ends at the last submission, above 0.
     work : (resources, B) float64
         Demand × s done by then, by resource.
     """
@@ -48,11 +48,11 @@ class Inflow:
 
 
 def inflow(workload: Tables) -> Inflow:
-    """Sum up the work that can be done while jobs arrive.
+    """Compute the cumulative work on an unlimited cluster while jobs arrive.
 
     Jobs count from their submission, also those that wait for other jobs. A one-to-one edge counts
-    as a barrier. Where all jobs come at one instant, all their work can be done in the time of the
-    longest critical path (1 s if that is 0): one step, and no tail.
+    as a barrier. If all jobs are submitted at one instant, all their work can be done in the time
+    of the longest critical path (1 s if that is 0): one step, and no tail.
     """
     work, longest, shortest = stage_durations(workload)
     quanta, _, quantum = stage_demand(workload)
@@ -61,30 +61,30 @@ def inflow(workload: Tables) -> Inflow:
     head = stage_start_s(workload, longest)
     span = float(submit[-1] - submit[0])
     if span == 0:
-        alone = float((head + longest).max()) or 1.0
+        path_s = float((head + longest).max()) or 1.0
         total = np.append(maths.dot(work, quanta) * quantum, work.sum())
-        return Inflow(names, np.array([0.0, alone]), np.stack([np.zeros_like(total), total], 1))
+        return Inflow(names, np.array([0.0, path_s]), np.stack([np.zeros_like(total), total], 1))
     time = np.linspace(0.0, span, N_STEPS + 1)
     start = submit[values(workload.stages, "job")] - submit[0] + head
-    held = np.column_stack([quanta * quantum, np.ones(workload.n_stages)])
+    demand = np.column_stack([quanta * quantum, np.ones(workload.n_stages)])
     n_tasks = values(workload.stages, "n_tasks").astype(np.float64)
-    done = np.stack([step_integral(start, of_one * n_tasks, time) for of_one in held.T])
-    # like tasks count as one, so that the sums have the same bits however they are held
-    alike = longest == shortest
-    weight = (held * n_tasks[:, None])[alike]
+    done = np.stack([step_integral(start, column * n_tasks, time) for column in demand.T])
+    # equal tasks count as one, so that the sums have the same bits in either representation
+    is_uniform = longest == shortest
+    weight = (demand * n_tasks[:, None])[is_uniform]
     for resource in range(len(names)):
-        done[resource] -= step_integral((start + longest)[alike], weight[:, resource], time)
-    for stage, duration in _unlike(workload, np.flatnonzero(~alike)):
+        done[resource] -= step_integral((start + longest)[is_uniform], weight[:, resource], time)
+    for stage, duration in _task_chunks(workload, np.flatnonzero(~is_uniform)):
         for resource in range(len(names)):
-            done[resource] -= step_integral(start[stage] + duration, held[stage, resource], time)
+            done[resource] -= step_integral(start[stage] + duration, demand[stage, resource], time)
     return Inflow(names, time, np.maximum.accumulate(np.maximum(done, 0.0), axis=1))
 
 
-def _unlike(workload: Tables, stages: I8) -> Iterator[tuple[I8, F8]]:
-    """Give the stage and duration of each task of some stages, about `CHUNK` at a time."""
+def _task_chunks(workload: Tables, stages: I8) -> Iterator[tuple[I8, F8]]:
+    """Yield stage and duration of each task of some stages, about `CHUNK` tasks at a time."""
     task0 = workload.stage_task0
-    upto = np.cumsum(task0[stages + 1] - task0[stages])
-    for part in np.split(stages, np.flatnonzero(np.diff(upto // CHUNK)) + 1):
+    n_before = np.cumsum(task0[stages + 1] - task0[stages])
+    for part in np.split(stages, np.flatnonzero(np.diff(n_before // CHUNK)) + 1):
         if len(part):
             rows = ranges(task0[part], task0[part + 1])
             stage = np.repeat(part, task0[part + 1] - task0[part])
@@ -92,31 +92,34 @@ def _unlike(workload: Tables, stages: I8) -> Iterator[tuple[I8, F8]]:
 
 
 def stage_start_s(workload: Tables, longest_s: F8, submit_s: F8 | None = None) -> F8:
-    """Return when each stage could start at the earliest, (G,) s, if it lasts its longest task.
+    """Return the earliest start of each stage, (G,) s; stages last as long as their longest task.
 
-    That is after its job's submission, or since 0 where each stage's `submit_s` is given. Edges
-    from task to task count as barriers.
+    Starts are relative to the job's submission, or absolute if each stage's `submit_s` is given.
+    One-to-one edges count as barriers.
     """
     n_stages = workload.n_stages
     parent, child = (values(workload.stage_edges, end) for end in ("parent", "child"))
     edge0 = offsets(np.bincount(parent, minlength=n_stages))
-    waits = np.bincount(child, minlength=n_stages)
+    n_waiting = np.bincount(child, minlength=n_stages)
     start = np.zeros(n_stages) if submit_s is None else submit_s.copy()
-    ready = np.flatnonzero(waits == 0)
-    while len(ready):  # all stages at once whose parents are all known: as often as paths are long
+    ready = np.flatnonzero(n_waiting == 0)
+    while len(ready):  # all stages at once whose parents are done: one step for each level
         edges = ranges(edge0[ready], edge0[ready + 1])
-        known = np.repeat(start[ready] + longest_s[ready], edge0[ready + 1] - edge0[ready])
-        np.maximum.at(start, child[edges], known)
-        np.subtract.at(waits, child[edges], 1)
+        finish = np.repeat(start[ready] + longest_s[ready], edge0[ready + 1] - edge0[ready])
+        np.maximum.at(start, child[edges], finish)
+        np.subtract.at(n_waiting, child[edges], 1)
         reached = np.unique(child[edges])
-        ready = reached[waits[reached] == 0]
+        ready = reached[n_waiting[reached] == 0]
     return start
 
 
 def step_integral(time: F8, weight: F8, edges: F8) -> F8:
-    """Σ weight × (edge - time) over the times before each edge; edges ascend."""
-    at = np.searchsorted(edges, time, side="left")  # the first edge that is not before the time
+    """Integrate steps of height `weight` that start at `time`, up to each of ascending `edges`.
+
+    Σ weight × (edge - time) over the times before each edge.
+    """
+    first = np.searchsorted(edges, time, side="left")  # the first edge not before the time
     n = len(edges)
-    total = np.cumsum(np.bincount(at, weight, n)[:n])
-    moment = np.cumsum(np.bincount(at, weight * time, n)[:n])
+    total = np.cumsum(np.bincount(first, weight, n)[:n])
+    moment = np.cumsum(np.bincount(first, weight * time, n)[:n])
     return edges * total - moment

@@ -10,7 +10,7 @@ from sim.workload.columns import Columns
 
 
 def order_stages(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
-    """Order stages so that parents come before children, job by job; a cycle is an InputError."""
+    """Sort stages topologically, job by job; raise InputError on a cycle."""
     from sim.workload.kernels import paths  # numba is loaded where a kernel runs
 
     order: I8 = paths.topological_order(job_stage0, edge0, edge_child)
@@ -21,7 +21,7 @@ def order_stages(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
 
 
 def topological_order(columns: Columns) -> I8:
-    """Order the stages of a workload, read-only; see `order_of`."""
+    """Return the stages of a workload in topological order, read-only; see `order_stages`."""
     order = order_stages(columns.job_stage0, columns.edge0, columns.edge_child)
     order.setflags(write=False)
     return order
@@ -67,7 +67,7 @@ def task_tail_s(columns: Columns) -> F8:
 
 
 def critical_path_s(columns: Columns) -> F8:
-    """Measure the time each job would take alone on an unlimited cluster."""
+    """Return the duration of each job alone on an unlimited cluster."""
     if len(columns.job_submit) == 0:
         return np.zeros(0)
     tail = stage_tail_s(columns)
@@ -75,7 +75,7 @@ def critical_path_s(columns: Columns) -> F8:
 
 
 def submit_span_s(columns: Columns) -> float:
-    """Return the time over which a workload's work is submitted."""
+    """Return the time from the first submission to the last, or the longest critical path if 0."""
     if len(columns.job_submit) == 0:
         return 1.0
     span = float(columns.job_submit[-1] - columns.job_submit[0])

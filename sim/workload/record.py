@@ -1,4 +1,4 @@
-"""The bare workload: its tables and how many rows they have; `Workload` is the facade above."""
+"""Tables of a workload and their row counts; `sim.workload.workload.Workload` is the facade."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sim.workload.tables import values
 
 
 class Tables:
-    """What a workload holds, in normal form (`sim.workload.tables.normalise`); immutable."""
+    """Tables of a workload in normal form (`sim.workload.tables.normalise`); immutable."""
 
     jobs: pa.Table
     stages: pa.Table
@@ -32,7 +32,7 @@ class Tables:
     def __init__(
         self, tables: Mapping[str, pa.Table], stage_duration_s: F8 | None, meta: Mapping[str, Any]
     ) -> None:
-        # for this package alone: normal tables, valid or about to be validated
+        # called by this package only: normal tables, valid or about to be validated
         state = self.__dict__
         for name in (*TABLES, *OPTIONAL_TABLES):
             if name in tables:
@@ -49,7 +49,7 @@ class Tables:
 
     @cached_property
     def tasks(self) -> pa.Table:
-        """The table of tasks (expanded on first use where `stage_duration_s` says it all)."""
+        """Table of tasks; expanded from `stage_duration_s` on first use if that is not None."""
         return self.task_rows(0, self.n_tasks)
 
     def task_rows(self, begin: int, end: int) -> pa.Table:
@@ -100,8 +100,8 @@ class Tables:
         return quanta
 
     def __repr__(self) -> str:
-        """Name and sizes."""
+        """Show name and sizes."""
         name = self.meta.get("name", "unnamed")
         counts = ((self.n_jobs, "job"), (self.n_stages, "stage"), (self.n_tasks, "task"))
-        sizes = ", ".join(f"{n:,} {what}{'s' * (n != 1)}" for n, what in counts)
+        sizes = ", ".join(f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in counts)
         return f"<{type(self).__name__} {name}: {sizes}; {', '.join(self.resources)}>"

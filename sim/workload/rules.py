@@ -1,4 +1,4 @@
-"""The rules that any column of any table is held to: what `sim.workload.validate` is made of."""
+"""Validation rules for single columns of any table, used by `sim.workload.validate`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_S = 1e12
 
 
 def check_column(workload: Tables, name: str, table: pa.Table, column: Column) -> None:
-    """Hold a column of the table called `name` to its range, its choices and the rows there are."""
+    """Validate a column of the table `name`: its range, its choices, or its row numbers."""
     if column.choices:
         for choice in names(table, column.name):
             if choice not in column.choices:
@@ -34,8 +34,8 @@ def check_column(workload: Tables, name: str, table: pa.Table, column: Column) -
         check_number(name, column, numbers, workload)
     target = _rows(workload).get(column.unit)
     if target is not None:
-        rows, what = values(table, column.name), column.unit.removeprefix("row of ")
-        last = f"but the last row of {what} is {target - 1}"
+        rows, referenced = values(table, column.name), column.unit.removeprefix("row of ")
+        last = f"but the last row of {referenced} is {target - 1}"
         refuse(
             workload, name, rows >= target,
             lambda i: f"{column.name} is {rows[i]}, {last}", "row out of range",
@@ -53,17 +53,17 @@ def _rows(workload: Tables) -> dict[str, int]:
 def check_number(
     name: str, column: Column, numbers: NDArray[Any], workload: Tables | None = None
 ) -> None:
-    """Hold numbers of a column to its range."""
+    """Validate the numbers of a column against its range."""
     if len(numbers) == 0:
         return
     low, high = column.low, MAX_S if column.unit == "s" else np.inf
     with np.errstate(invalid="ignore"):
         smallest, largest = numbers.min(), numbers.max()
     if np.isfinite(smallest) and np.isfinite(largest) and (low is None or smallest >= low):
-        most = f"valid: at most {high:g} s, or 30,000 years"
+        valid = f"valid: at most {high:g} s, or 30,000 years"
         refuse(
             workload, name, numbers > high,
-            lambda i: f"{column.name} is {numbers[i]}; {most}", "number too large",
+            lambda i: f"{column.name} is {numbers[i]}; {valid}", "number too large",
         )  # fmt: skip
         return
     allowed = "any finite number" if low is None else f"{low:g} or more, and finite"
@@ -80,14 +80,14 @@ def check_number(
 def refuse(
     workload: Tables | None, table: str, broken: Mask, text: Callable[[int], str], rule: str
 ) -> None:
-    """Raise InputError at the first row that is broken, if any is; `text` says what is wrong."""
+    """Raise InputError for the first row in `broken`, if any, with the message `text(row)`."""
     if broken.any():
         row = int(np.argmax(broken))
         fail(workload, table, row, text(row), rule)
 
 
 def fail(workload: Tables | None, table: str, row: int, text: str, rule: str) -> NoReturn:
-    """Raise InputError, naming table, row and the job it is of."""
+    """Raise InputError with table, row and, if known, the job."""
     name = ""
     if workload is not None and table in ("jobs", "stages"):
         job = row if table == "jobs" else int(values(workload.stages, "job")[row])

@@ -1,4 +1,4 @@
-"""Brings tables to the one form that the schema prescribes: types, plain buffers, order of rows."""
+"""Normal form of tables as the schema prescribes: types, plain buffers, order of rows."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def normalise(name: str, table: TableLike) -> pa.Table:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """Return `array` with buffers that hold its values and nothing else.
+    """Return `array` with buffers that hold exactly its values.
 
-    Slices, null masks without nulls and spare capacity go, so that a pickle ships no byte twice
-    or in vain; categories are numbered by first appearance and unused ones go.
+    Slices, null masks without nulls and spare capacity are removed, so that a pickle has no
+    superfluous byte; categories are numbered by first appearance, and unused ones are removed.
     """
     if pa.types.is_dictionary(array.type):
         return _plain_category(array)
@@ -116,22 +116,22 @@ def _cast(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
             f"{table} row {row}: {column.name} has no value; every row needs one",
             rule="missing value",
         )
-    want = pa.string() if column.type == CATEGORY else column.type
+    target = pa.string() if column.type == CATEGORY else column.type
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
-    numeric = pa.types.is_floating(want) or pa.types.is_integer(want)
+    numeric = pa.types.is_floating(target) or pa.types.is_integer(target)
     is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)
     try:
         if numeric and not is_number:
             raise pa.ArrowInvalid(f"expected numbers, found {kind}")
         if column.type == CATEGORY and values.type == CATEGORY:
             return plain(_one_chunk(values))
-        cast = _one_chunk(values.cast(want))
+        cast = _one_chunk(values.cast(target))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(
-            f"{table}: column {column.name!r} must be {want} ({column.unit}): {error}",
+            f"{table}: column {column.name!r} must be {target} ({column.unit}): {error}",
             rule="wrong type",
         ) from error
-    if column.nullable:  # NaN says the same as null
+    if column.nullable:  # NaN means null
         return pa.array(cast.to_numpy(zero_copy_only=False), column.type, from_pandas=True)
     return plain(cast.dictionary_encode() if column.type == CATEGORY else cast)
 
@@ -179,7 +179,7 @@ def _plain_category(array: pa.DictionaryArray) -> pa.Array:
 
 
 def sort_rows(name: str, table: pa.Table) -> pa.Table:
-    """Return the table called `name` with its rows in the order of its sort keys."""
+    """Sort the rows of the table called `name` by its sort keys, if it has any."""
     if name not in SORT_KEYS or table.num_rows < 2:
         return table
     keys = [_sort_key(table, key) for key in SORT_KEYS[name]]
@@ -203,7 +203,7 @@ def take_rows(table: pa.Table, rows: pa.Array | I8) -> pa.Table:
 
 
 def with_column(table: pa.Table, column: str, numbers: Any) -> pa.Table:
-    """Return `table` with other values in one of its columns, or with one more column."""
+    """Return `table` with one column replaced or added."""
     if column not in table.column_names:
         return table.append_column(column, pa.array(numbers))
     return table.set_column(table.column_names.index(column), column, pa.array(numbers))
@@ -219,7 +219,7 @@ def _is_sorted(keys: list[NDArray[Any]]) -> bool:
 
 
 def values(table: pa.Table, column: str) -> NDArray[Any]:
-    """Return a column of numbers as a read-only view; a category as its codes."""
+    """Return a numeric column as a read-only view; for a category, its codes."""
     array = table[column].chunk(0)
     if pa.types.is_dictionary(array.type):
         array = array.indices
@@ -228,7 +228,7 @@ def values(table: pa.Table, column: str) -> NDArray[Any]:
 
 
 def column_or_nan(table: pa.Table, column: str) -> F8:
-    """Return a column of numbers that may be null, NaN where it is."""
+    """Return a numeric column, with NaN for null."""
     array: F8 = table[column].chunk(0).to_numpy(zero_copy_only=False)
     return array
 
@@ -239,10 +239,10 @@ def names(table: pa.Table, column: str) -> tuple[str, ...]:
 
 
 def split_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
-    """Take the column ``duration_s`` out of ``stages``, where it stands for a table of tasks."""
+    """Split the column ``duration_s``, which replaces a table of tasks, from ``stages``."""
     if "duration_s" not in stages.column_names:
         raise InputError(
-            "there is no table of tasks, and stages has no column 'duration_s' to stand for it",
+            "there is no table of tasks, and stages has no column 'duration_s' in its place",
             rule="missing table",
         )
     column = stages["duration_s"].chunk(0)
@@ -253,15 +253,15 @@ def split_duration(stages: pa.Table) -> tuple[pa.Table, F8]:
 
 
 def with_demand(stages: pa.Table) -> pa.Table:
-    """Return ``stages``, of one cpu a task where no demand is named."""
+    """Return ``stages`` with a demand of one cpu a task if it has no demand column."""
     if any(c.startswith(DEMAND_PREFIX) for c in stages.column_names):
         return stages
     return stages.append_column(DEMAND_PREFIX + "cpu", pa.array(np.ones(stages.num_rows)))
 
 
 def resource_quanta(stages: pa.Table, meta: Mapping[str, Any] | None) -> dict[str, float]:
-    """Return the quantum of each resource that ``stages`` names: that of `meta`, or the default."""
-    given = dict((meta or {}).get("quantum", {}))
+    """Return the quantum of each resource of ``stages``: from `meta`, or the default."""
+    configured = dict((meta or {}).get("quantum", {}))
     demands = [c for c in stages.column_names if c.startswith(DEMAND_PREFIX)]
     resources = [c.removeprefix(DEMAND_PREFIX) for c in demands]
-    return {r: float(given.get(r, DEFAULT_QUANTUM)) for r in resources}
+    return {r: float(configured.get(r, DEFAULT_QUANTUM)) for r in resources}

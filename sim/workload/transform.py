@@ -1,4 +1,4 @@
-"""New workloads out of old ones: fewer jobs, a window of time, another load."""
+"""Transformations of workloads: selection of jobs, a time window, another load."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ W = TypeVar("W", bound=Tables)
 
 
 class Capacity(Protocol):
-    """What a load is a fraction of: a `sim.Cluster`."""
+    """Capacity that a load is relative to: a `sim.Cluster`."""
 
     @property
     def resources(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -32,7 +32,7 @@ class Capacity(Protocol):
 
 
 def take(workload: W, job_rows: ArrayLike) -> W:
-    """Return the workload of some of the jobs, in their old order and at their old times."""
+    """Return the workload of the selected jobs, in the same order and at the same times."""
     rows = _checked_rows(job_rows, workload.n_jobs)
     if len(rows) == workload.n_jobs:
         return workload
@@ -44,12 +44,12 @@ def take(workload: W, job_rows: ArrayLike) -> W:
     tables = {
         "jobs": take_rows(workload.jobs, rows),
         "stages": _relabel(take_rows(workload.stages, stages), new_job, "job"),
-        "stage_edges": _kept(workload.stage_edges, new_stage, "parent", "child"),
-        "job_edges": _kept(workload.job_edges, new_job, "upstream", "downstream"),
-        "downloads": _kept(workload.downloads, new_job, "job"),
+        "stage_edges": _filter(workload.stage_edges, new_stage, "parent", "child"),
+        "job_edges": _filter(workload.job_edges, new_job, "upstream", "downstream"),
+        "downloads": _filter(workload.downloads, new_job, "job"),
         "history": workload.history,
         "training": workload.training,
-        "failures": _kept_failures(workload, stages),
+        "failures": _filter_failures(workload, stages),
     }
     if tasks is not None:
         tables["tasks"] = tasks
@@ -57,7 +57,7 @@ def take(workload: W, job_rows: ArrayLike) -> W:
 
 
 def take_tasks(workload: Tables, stages: I8) -> tuple[pa.Table | None, F8 | None]:
-    """Return the tasks of some stages, which count from 0; or, where it says it all, durations."""
+    """Return the tasks of the stages, renumbered from 0, or None and the stages' durations."""
     if workload.stage_duration_s is not None:
         return None, workload.stage_duration_s[stages]
     task0 = workload.stage_task0
@@ -81,61 +81,61 @@ def slice_time(workload: W, begin_s: float, end_s: float) -> W:
             f"{submit[0]:g} to {submit[-1]:g} s",
             rule="empty slice",
         )
-    kept = take(workload, np.arange(first, last))
-    history = kept.history
+    selected = take(workload, np.arange(first, last))
+    history = selected.history
     for column in ("submit_s", "finish_s"):
         history = with_column(history, column, pc.subtract(history[column].chunk(0), begin_s))
     return _with_times(
-        kept,
-        values(kept.jobs, "submit_s") - begin_s,
-        np.maximum(values(kept.downloads, "time_s") - begin_s, 0.0),
+        selected,
+        values(selected.jobs, "submit_s") - begin_s,
+        np.maximum(values(selected.downloads, "time_s") - begin_s, 0.0),
         history,
     )
 
 
 def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, float]:
-    """Return the work submitted in a second, over capacity, by resource; see the facade.
+    """Return the work submitted a second, over capacity, by resource; see `Workload.mean_load`.
 
-    Demands count as the kernel holds them, in whole quanta. In a pool of slots a task demands one
-    slot.
+    Demands count in whole quanta, as in the kernel. In a pool of slots a task demands one slot.
     """
     work = stage_work_s(workload)
     if cluster.unit:
         return {cluster.resources[0]: float(work.sum() / (span_s * cluster.total[0]))}
     demand, _, quantum = stage_demand(workload)
-    held = dict(zip(workload.resources, maths.dot(work, demand) * quantum, strict=True))
-    check_resources("the workload", held, cluster)
+    total_work = dict(zip(workload.resources, maths.dot(work, demand) * quantum, strict=True))
+    check_resources("the workload", total_work, cluster)
     return {
-        name: float(held.get(name, 0.0) / (span_s * total))
+        name: float(total_work.get(name, 0.0) / (span_s * total))
         for name, total in zip(cluster.resources, cluster.total, strict=True)
     }
 
 
-def check_resources(who: str, held: Mapping[str, Any], cluster: Capacity) -> None:
-    """Refuse a demand for what the cluster has none of; `held` is what is held, by resource."""
-    for name, amount in held.items():
+def check_resources(subject: str, demand: Mapping[str, Any], cluster: Capacity) -> None:
+    """Refuse a positive demand, by resource, for a resource that the cluster lacks."""
+    for name, amount in demand.items():
         if np.any(np.asarray(amount) > 0) and name not in cluster.resources:
             raise InputError(
-                f"{who} demands {name}, of which the cluster has none; it has "
+                f"{subject} demands {name}, of which the cluster has none; it has "
                 f"{', '.join(cluster.resources)}: give its machines some {name}",
                 rule="missing resource",
             )
 
 
 def scale_load(workload: W, load: float, cluster: Capacity, span_s: float) -> W:
-    """Stretch or squeeze arrival times to a wished mean load; see the facade."""
+    """Scale arrival times to a target mean load; see `Workload.scale_load`."""
     if isinstance(load, (str, bool)) or not (np.isfinite(load) and load > 0):
         raise InputError(f"the load must be positive and finite, not {load!r}", rule="wrong load")
     submit = values(workload.jobs, "submit_s")
-    now = max(mean_load(workload, cluster, span_s).values())
-    if submit[-1] == submit[0] or now == 0:
-        reason = "there is no work" if now == 0 else "all jobs are submitted at one instant"
-        raise InputError(f"{reason}, so no stretch of arrivals gives a load", rule="wrong load")
-    return stretch(workload, now / load)
+    current = max(mean_load(workload, cluster, span_s).values())
+    if submit[-1] == submit[0] or current == 0:
+        reason = "there is no work" if current == 0 else "all jobs are submitted at one instant"
+        message = f"{reason}, so no scaling of arrival times gives a load of {load}"
+        raise InputError(message, rule="wrong load")
+    return stretch(workload, current / load)
 
 
 def stretch(workload: W, factor: float) -> W:
-    """Let jobs come, and downloads, `factor` times as far from the first submission."""
+    """Multiply the distance of jobs and downloads from the first submission by `factor`."""
     submit = values(workload.jobs, "submit_s")
     first = submit[0]
     time = values(workload.downloads, "time_s")
@@ -165,10 +165,10 @@ def _checked_rows(job_rows: ArrayLike, n_jobs: int) -> I8:
         raise InputError(
             f"there is no row {bad} of jobs; valid: 0 to {n_jobs - 1}", rule="row out of range"
         )
-    again = rows[1:] == rows[:-1]
-    if again.any():
+    is_repeated = rows[1:] == rows[:-1]
+    if is_repeated.any():
         raise InputError(
-            f"row {rows[int(np.argmax(again))]} of jobs is named twice", rule="duplicate id"
+            f"row {rows[int(np.argmax(is_repeated))]} of jobs is named twice", rule="duplicate id"
         )
     return rows
 
@@ -185,27 +185,27 @@ def _relabel(table: pa.Table, new: I4, *keys: str) -> pa.Table:
     return table
 
 
-def _kept(table: pa.Table, new: I4, *keys: str) -> pa.Table:
+def _filter(table: pa.Table, new: I4, *keys: str) -> pa.Table:
     keep = np.ones(table.num_rows, dtype=bool)
     for key in keys:
         keep &= new[values(table, key)] >= 0
     return _relabel(take_rows(table, np.flatnonzero(keep)), new, *keys)
 
 
-def _kept_failures(workload: Tables, stages: I8) -> pa.Table:
+def _filter_failures(workload: Tables, stages: I8) -> pa.Table:
     if workload.failures.num_rows == 0:
         return workload.failures
     task0 = workload.stage_task0
     rows = ranges(task0[stages], task0[stages + 1])
     new = _renumber(rows, workload.n_tasks)
-    kept = _kept(workload.failures, new, "task")
-    lost = values(kept, "lost")
-    return with_column(kept, "lost", np.where(lost < 0, lost, new[lost]))
+    failures = _filter(workload.failures, new, "task")
+    lost = values(failures, "lost")
+    return with_column(failures, "lost", np.where(lost < 0, lost, new[lost]))
 
 
 def _with_times(workload: W, submit_s: F8, download_s: F8, history: pa.Table) -> W:
-    kept = ("stages", "stage_edges", "job_edges", "training", "failures")
-    tables = {"history": history} | {name: getattr(workload, name) for name in kept}
+    unchanged = ("stages", "stage_edges", "job_edges", "training", "failures")
+    tables = {"history": history} | {name: getattr(workload, name) for name in unchanged}
     if workload.stage_duration_s is None:
         tables["tasks"] = workload.tasks
     for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):

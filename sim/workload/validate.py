@@ -1,4 +1,4 @@
-"""The one validation of a workload: every rule of the schema, each error naming table and row."""
+"""Validation of a workload by every rule of the schema; each error names table and row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_QUANTA = 2.0**45
 
 
 def validate(workload: Tables) -> None:
-    """Hold `workload` to every rule; return only if none is broken."""
+    """Raise InputError for the first broken rule of `workload`."""
     _check_sizes(workload)
     for name in TABLES:
         if name == "tasks" and workload.stage_duration_s is not None:
@@ -117,12 +117,12 @@ def _check_stage_edges(workload: Tables) -> None:
 def _check_edges(workload: Tables, name: str, from_: str, to: str, n_nodes: int) -> None:
     table = getattr(workload, name)
     tail, head = values(table, from_), values(table, to)
-    both = f"{from_} and {to} are both"
-    refuse(workload, name, tail == head, lambda i: f"{both} {tail[i]}", "self edge")
-    again = (tail[1:] == tail[:-1]) & (head[1:] == head[:-1])
+    text = f"{from_} and {to} are both"
+    refuse(workload, name, tail == head, lambda i: f"{text} {tail[i]}", "self edge")
+    is_repeated = (tail[1:] == tail[:-1]) & (head[1:] == head[:-1])
     refuse(
-        workload, name, np.append(False, again),
-        lambda i: f"the edge {tail[i]} to {head[i]} is there twice", "duplicate edge",
+        workload, name, np.append(False, is_repeated),
+        lambda i: f"the edge {tail[i]} to {head[i]} is listed twice", "duplicate edge",
     )  # fmt: skip
     rows = np.arange(len(tail))
     if name == "job_edges":  # a soft input is never waited for
@@ -168,7 +168,7 @@ def _check_ascending(
 
 
 def validate_optional(workload: Tables) -> None:
-    """Hold to their rules the tables and columns that a workload may have."""
+    """Validate the optional tables and columns of a workload."""
     for name, columns in OPTIONAL_TABLES.items():
         for column in columns:
             check_column(workload, name, getattr(workload, name), column)
@@ -185,12 +185,12 @@ def _check_deadlines(workload: Tables) -> None:
         check_column(workload, "jobs", jobs, column)
     if not present:
         return
-    named = ~np.isnan(column_or_default(jobs, NEW_DEADLINE))
-    timed = ~np.isnan(column_or_default(jobs, NEW_DEADLINE_AT))
+    has_deadline = ~np.isnan(column_or_default(jobs, NEW_DEADLINE))
+    has_time = ~np.isnan(column_or_default(jobs, NEW_DEADLINE_AT))
     missing = jobs["deadline_s"].chunk(0).is_null().to_numpy(zero_copy_only=False)
     text = "a deadline that changes needs deadline_s, new_deadline_s and new_deadline_at_s"
-    half = (named != timed) | (named & missing)
-    refuse(workload, "jobs", half, lambda _: text, "half a change of deadline")
+    incomplete = (has_deadline != has_time) | (has_deadline & missing)
+    refuse(workload, "jobs", incomplete, lambda _: text, "half a change of deadline")
 
 
 def _check_history(workload: Tables) -> None:
@@ -219,9 +219,9 @@ def _check_training(workload: Tables) -> None:
         "ends before it starts",
     )  # fmt: skip
     keys = [values(table, name) for name in ("template", "run", "stage", "task")]
-    again = np.append(False, np.logical_and.reduce([key[1:] == key[:-1] for key in keys]))
+    is_repeated = np.append(False, np.logical_and.reduce([key[1:] == key[:-1] for key in keys]))
     text = "the task is that of the row above"
-    refuse(workload, "training", again, lambda _: text, "recorded twice")
+    refuse(workload, "training", is_repeated, lambda _: text, "recorded twice")
 
 
 def _check_failures(workload: Tables) -> None:
@@ -236,7 +236,7 @@ def _check_failures(workload: Tables) -> None:
         "fails after its end",
     )  # fmt: skip
     refuse(
-        workload, "failures", (lost >= 0) & ~_of_parents(workload, task, np.maximum(lost, 0)),
+        workload, "failures", (lost >= 0) & ~_is_awaited(workload, task, np.maximum(lost, 0)),
         lambda i: f"lost is {lost[i]}; valid: tasks that task {task[i]} waits for, or -1",
         "not a parent's task",
     )  # fmt: skip
@@ -244,25 +244,25 @@ def _check_failures(workload: Tables) -> None:
 
 def _duration_s(workload: Tables, task: I4) -> F8:
     if workload.stage_duration_s is not None:
-        return workload.stage_duration_s[_stage_of(workload, task)]
+        return workload.stage_duration_s[_task_stage(workload, task)]
     return values(workload.tasks, "duration_s")[task]
 
 
-def _of_parents(workload: Tables, task: I4, lost: I4) -> Mask:
-    """Tell of which tasks `lost` is one that they wait for."""
+def _is_awaited(workload: Tables, task: I4, lost: I4) -> Mask:
+    """Flag the tasks that wait for their `lost` task of a parent stage."""
     edges = workload.stage_edges
     if edges.num_rows == 0:
         return np.zeros(len(task), dtype=bool)
-    child, parent = _stage_of(workload, task), _stage_of(workload, lost)
+    child, parent = _task_stage(workload, task), _task_stage(workload, lost)
     key = values(edges, "parent") * np.int64(workload.n_stages) + values(edges, "child")
-    wanted = parent * np.int64(workload.n_stages) + child
-    at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    each = codes(edges, "kind", EDGE_KINDS)[at] == 1
+    target = parent * np.int64(workload.n_stages) + child
+    row = np.minimum(np.searchsorted(key, target), len(key) - 1)
+    is_one_to_one = codes(edges, "kind", EDGE_KINDS)[row] == 1
     first_task = workload.stage_task0
-    alike = task - first_task[child] == lost - first_task[parent]
-    waited_for: Mask = (key[at] == wanted) & (alike | ~each)
-    return waited_for
+    same_index = task - first_task[child] == lost - first_task[parent]
+    is_awaited: Mask = (key[row] == target) & (same_index | ~is_one_to_one)
+    return is_awaited
 
 
-def _stage_of(workload: Tables, task: I4) -> I8:
+def _task_stage(workload: Tables, task: I4) -> I8:
     return np.searchsorted(workload.stage_task0, task, side="right") - 1

@@ -1,4 +1,4 @@
-"""The workload: what is submitted when, as tables and as columns for the kernel."""
+"""Workload: jobs, stages, tasks and dependencies, as tables and as columns for the kernel."""
 
 from __future__ import annotations
 
@@ -39,28 +39,27 @@ class Workload(Tables):
     """Jobs, their stages, tasks and dependencies; immutable.
 
     Build one with `from_tables`, `from_jobs`, `read`, `sim.read_trace` or `sim.synthesize`. The
-    tables have the columns of `sim.workload.schema`; `columns` gives the same as arrays for the
-    kernel.
+    tables have the columns of `sim.workload.schema`; `columns` holds them as arrays for the kernel.
 
-    Tasks that all last the same within each stage need no table of their own: `stage_duration_s`
-    holds one number a stage, and `tasks` expands it when somebody asks. Such a workload equals
-    its expanded twin in digest, in columns and in the bytes it writes.
+    If the tasks of each stage have equal durations, no table of tasks is stored:
+    `stage_duration_s` holds one number a stage, and `tasks` expands it on first use. Such a
+    workload equals the expanded one in digest, in columns and in the bytes it writes.
 
     Attributes
     ----------
     jobs, stages, stage_edges, job_edges, downloads : pyarrow.Table
         See `sim.workload.schema`; every column is one chunk.
     history : pyarrow.Table
-        Jobs that are not simulated and that policies may learn from; often without rows.
+        Past jobs, not simulated, that policies can learn from; often without rows.
     training : pyarrow.Table
         Tasks of earlier runs of the jobs' templates, to learn from too; often without rows.
     failures : pyarrow.Table
-        Which attempts of which tasks fail, and when; often without rows.
+        Failing attempts of tasks, and their times; often without rows.
     stage_duration_s : (G,) float64 or None
-        How long each task of a stage lasts, s, where that is all there is to say.
+        Duration of every task of each stage, s; None if there is a table of tasks.
     meta : mapping of str to JSON-able values
-        ``name``, ``quantum`` (of each resource), ``report`` (what a loader dropped, by rule), ...
-        Only the quanta are part of the content, that is, of the digest.
+        ``name``, ``quantum`` (of each resource), ``report`` (rows that a loader dropped, by rule),
+        ... Only the quanta are part of the content, that is, of the digest.
     """
 
     @classmethod
@@ -84,21 +83,21 @@ class Workload(Tables):
         ----------
         jobs, stages, tasks, stage_edges, job_edges, downloads : pyarrow.Table or mapping
         history, training, failures : pyarrow.Table or mapping
-            Columns of `sim.workload.schema`; those with a default may be left out. Without `tasks`,
-            `stages` needs a column ``duration_s``: what each of the stage's tasks lasts, s.
+            Columns of `sim.workload.schema`; columns with a default are optional. Without `tasks`,
+            `stages` needs a column ``duration_s``: the duration of each of the stage's tasks, s.
             Without any demand column every task demands one ``cpu``.
         meta : mapping, optional
-            See the class; ``quantum`` defaults to 1e-6 for every resource. Columns of no use that
-            are called nearly as one of the schema's are counted in ``report``, ``columns_unused``.
+            See the class; ``quantum`` defaults to 1e-6 for every resource. Unknown columns whose
+            names resemble the schema's are counted in ``report``, ``columns_unused``.
         validate : bool
-            Leave at True, unless the rows come from a valid workload.
+            False only for rows of a valid workload.
 
         Raises
         ------
         InputError
-            Naming table, row and rule (`sim.workload.validate`).
+            With table, row and rule (`sim.workload.validate`).
         """
-        given = {
+        inputs = {
             "jobs": jobs,
             "stages": stages,
             "tasks": tasks,
@@ -109,8 +108,8 @@ class Workload(Tables):
             "training": training,
             "failures": failures,
         }
-        tables = {n: empty(n) if t is None else normalise(n, t) for n, t in given.items()}
-        meta = report_unused_columns(meta, given)
+        tables = {n: empty(n) if t is None else normalise(n, t) for n, t in inputs.items()}
+        meta = report_unused_columns(meta, inputs)
         duration_s = None
         if tasks is None:
             del tables["tasks"]
@@ -129,34 +128,34 @@ class Workload(Tables):
 
     @classmethod
     def from_jobs(cls, jobs: Iterable[Mapping[str, Any]]) -> Workload:
-        """Build a small workload by hand, of what a person would write.
+        """Build a small workload from dicts written by hand.
 
         Parameters
         ----------
         jobs : iterable of dict
-            One dict a job, in any order; jobs are sorted by ``submit_s``, those of one instant
-            stay in the order given. ``submit_s`` (s) and ``stages`` are required. ``job_id``
-            defaults to ``"job-<i>"`` with the dict's place in the list; ``template``, ``user``,
+            One dict a job, in any order; jobs are sorted by ``submit_s``, and equal times stay in
+            the order of the input. ``submit_s`` (s) and ``stages`` are required. ``job_id``
+            defaults to ``"job-<i>"`` with the dict's index in the list; ``template``, ``user``,
             ``queue`` ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to
-            submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (the deadline that holds from
-            then on), ``requested_s`` (None; how long the user said that it would run),
-            ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) to the
-            schema's defaults. ``inputs`` is a list of the ``job_id`` of other jobs, whose
-            output it can't do without, or a dict of job_id to kind ("hard" or "soft");
-            ``downloads`` a list of times (s). Jobs and stages may have the features
+            submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (a new deadline and the time of
+            the change), ``requested_s`` (None; the user's limit on the running time),
+            ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to
+            the schema's defaults. ``inputs`` is a list of the ``job_id`` of other jobs whose
+            output the job requires, or a dict of job_id to kind ("hard" or "soft");
+            ``downloads`` is a list of times (s). Jobs and stages can have the features
             ``application``, ``job_name`` and ``requested`` (strings).
 
             ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required;
             ``name`` defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default
-            ``{"cpu": 1.0}``) is what each task holds; ``parents`` is a list of names of stages of
-            the same job, all waited for with a barrier, or a dict of name to kind of edge, e.g.
+            ``{"cpu": 1.0}``) is the demand of each task; ``parents`` is a list of names of stages
+            of the same job, for edges of kind "barrier", or a dict of name to kind of edge, e.g.
             ``{"map": "one_to_one"}``.
 
         Raises
         ------
         InputError
-            On an unknown key, a missing one, a parent or an input that is not there, or a broken
-            rule of the schema (`sim.workload.validate`).
+            On an unknown or missing key, a missing parent or input, or a broken rule of the schema
+            (`sim.workload.validate`).
 
         Examples
         --------
@@ -169,12 +168,12 @@ class Workload(Tables):
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Workload:
-        """Read what `write` wrote.
+        """Read a folder that `write` wrote.
 
         Raises
         ------
         InputError
-            If a file is missing, not readable, of another write, or breaks a rule of the schema.
+            If a file is missing, unreadable, of another write, or breaks a rule of the schema.
         """
         with _folder.naming_the_file(folder):
             return cls.from_tables(**_folder.read(folder))
@@ -185,7 +184,7 @@ class Workload(Tables):
 
     @cached_property
     def tasks(self) -> pa.Table:
-        """The table of tasks (expanded on first use where `stage_duration_s` says it all)."""
+        """Table of tasks; expanded from `stage_duration_s` on first use if that is not None."""
         whole = self.task_rows(0, self.n_tasks)
         if "columns" in self.__dict__:  # share its numbers
             duration = pa.array(self.columns.task_duration)
@@ -199,12 +198,12 @@ class Workload(Tables):
 
     @cached_property
     def inflow(self) -> Inflow:
-        """What of the work could be done by when, while jobs arrive (`sim.workload.inflow`)."""
+        """Cumulative work on an unlimited cluster while jobs arrive (`sim.workload.inflow`)."""
         return inflow(self)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the content, hex: the same however the workload was made or loaded."""
+        """SHA-256 of the content, hex: independent of how the workload was built or loaded."""
         return digest(self)
 
     def with_history(self, history: TableLike | None) -> Workload:
@@ -218,8 +217,8 @@ class Workload(Tables):
         return self._with_optional("history", history)
 
     def with_meta(self, more: Mapping[str, Any]) -> Workload:
-        """Return the same workload, of which `meta` tells more."""
-        return type(self)(self._kept(), self.stage_duration_s, {**self.meta, **more})
+        """Return the same workload with more entries in `meta`."""
+        return type(self)(self._tables(), self.stage_duration_s, {**self.meta, **more})
 
     def with_training(self, training: TableLike | None) -> Workload:
         """Return the same workload with other earlier runs (`schema.TRAINING`), or none.
@@ -243,19 +242,19 @@ class Workload(Tables):
 
     def _with_optional(self, name: str, table: TableLike | None) -> Workload:
         other = {name: empty(name) if table is None else normalise(name, table)}
-        workload = type(self)(self._kept() | other, self.stage_duration_s, self.meta)
+        workload = type(self)(self._tables() | other, self.stage_duration_s, self.meta)
         validate_optional(workload)
         return workload
 
-    def _kept(self) -> dict[str, pa.Table]:
-        """Return the tables that it is made of; tasks only where they are no expansion."""
-        kept = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL_TABLES) if n in self.__dict__}
+    def _tables(self) -> dict[str, pa.Table]:
+        """Return the stored tables, without an expanded table of tasks."""
+        tables = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL_TABLES) if n in self.__dict__}
         if self.stage_duration_s is not None:
-            kept.pop("tasks", None)
-        return kept
+            tables.pop("tasks", None)
+        return tables
 
     def take(self, job_rows: ArrayLike) -> Workload:
-        """Keep some of the jobs, in their old order and at their old times.
+        """Select jobs; their order and times stay the same.
 
         Parameters
         ----------
@@ -265,12 +264,12 @@ class Workload(Tables):
         Raises
         ------
         InputError
-            If no job is left, or a row is not there or named twice.
+            If no job is left, or a row is out of range or repeated.
         """
         return transform.take(self, job_rows)
 
     def slice_time(self, begin_s: float, end_s: float) -> Workload:
-        """Keep the jobs submitted in [begin, end), times shifted so that begin becomes 0.
+        """Select the jobs submitted in [begin, end), and shift times so that begin becomes 0.
 
         Raises
         ------
@@ -280,35 +279,34 @@ class Workload(Tables):
         return transform.slice_time(self, begin_s, end_s)
 
     def mean_load(self, cluster: transform.Capacity) -> dict[str, float]:
-        """Return how much work is submitted for each second and unit of capacity.
+        """Return the mean offered load: work submitted per second and unit of capacity.
 
         For each resource of the cluster this is Σ duration × demand over all tasks, divided by
-        capacity × the time over which jobs are submitted: last submission minus first (or, where
-        all jobs come at one instant, their longest critical path:
-        `sim.workload.paths.submit_span_s`). Demands count as the kernel holds them, in whole
-        quanta. In a pool of slots a task demands one slot.
+        capacity × the time over which jobs are submitted: last submission minus first (or, if all
+        jobs are submitted at one instant, their longest critical path:
+        `sim.workload.paths.submit_span_s`). Demands count in whole quanta, as in the kernel. In a
+        pool of slots a task demands one slot.
 
         Raises
         ------
         InputError
-            If the workload demands what the cluster has none of.
+            If the workload demands a resource that the cluster lacks.
         """
         return transform.mean_load(self, cluster, self._span_s())
 
     def scale_load(self, load: float, cluster: transform.Capacity) -> Workload:
-        """Stretch or squeeze arrival times so that the bottleneck's mean load is as wished.
+        """Scale arrival times so that the bottleneck's mean load becomes `load`.
 
         The first job keeps its time; every other is submitted at
-        ``first + factor × (submit - first)``, with ``factor`` the present `mean_load` of the
-        bottleneck over the wished one, and downloads move along; the history stays as it is. Which
-        job comes when in relation to others, hence the shape of bursts, is preserved (Jajoo et
-        al., NSDI 2022, §4.3: "we adjust the arrival time of the jobs so that the average cluster
-        load matches").
+        ``first + factor × (submit - first)``, with ``factor`` the current `mean_load` of the
+        bottleneck over `load`. Downloads move along; the history is unchanged. The relative
+        spacing of arrivals, hence the shape of bursts, is preserved (Jajoo et al., NSDI 2022,
+        §4.3: "we adjust the arrival time of the jobs so that the average cluster load matches").
 
         Raises
         ------
         InputError
-            If the load is not positive, there is no work, or all jobs come at one instant.
+            If the load is not positive, there is no work, or all jobs are submitted at one instant.
         """
         return transform.scale_load(self, load, cluster, self._span_s())
 
@@ -317,7 +315,7 @@ class Workload(Tables):
         return float(submit[-1] - submit[0]) or submit_span_s(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Ship every buffer once: tables, and of the columns what is no view of a table."""
+        """Pickle every buffer once: tables, and the columns that are no views of a table."""
         state = dict(self.__dict__)
         state["meta"] = dict(self.meta)
         state.pop("stage_task0", None)
@@ -326,12 +324,12 @@ class Workload(Tables):
         built = state.pop("columns", None)
         if built is not None:
             shared = _columns.shared_with_tables(self)
-            mine = _columns.array_fields(built)
-            state["derived"] = {k: v for k, v in mine.items() if k not in shared}
+            arrays = _columns.array_fields(built)
+            state["derived"] = {k: v for k, v in arrays.items() if k not in shared}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Put the views together again."""
+        """Restore the columns from the tables' buffers and the pickled arrays."""
         derived = state.pop("derived", None)
         state["meta"] = MappingProxyType(state["meta"])
         if state["stage_duration_s"] is not None:

@@ -1,7 +1,7 @@
-"""Longest paths through the DAGs of all jobs at once, and their edges seen from the children.
+"""Longest paths through the DAGs of all jobs at once, and their edges indexed by child.
 
 Stages are rows; the edges are in CSR form by parent (``edge0``, ``edge_child``, ``edge_kind``: 0
-for a barrier, 1 for one-to-one). All arrays that come in are read-only; what goes out is new.
+for a barrier, 1 for one-to-one). Input arrays are read-only; outputs are new arrays.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ def by_child(n_stages: int, edge_child: I4) -> tuple[I8, I8]:
         in0[edge_child[e] + 1] += 1
     for s in range(n_stages):
         in0[s + 1] += in0[s]
-    place = np.empty(n_stages, np.int64)
+    next_row = np.empty(n_stages, np.int64)
     for s in range(n_stages):
-        place[s] = in0[s]
+        next_row[s] = in0[s]
     in_edge = np.empty(len(edge_child), np.int64)
     for e in range(len(edge_child)):
-        in_edge[place[edge_child[e]]] = e
-        place[edge_child[e]] += 1
+        in_edge[next_row[edge_child[e]]] = e
+        next_row[edge_child[e]] += 1
     return in0, in_edge
 
 
 @jit
 def topological_order(job_stage0: I8, edge0: I8, edge_child: I4) -> I8:
-    """Order the stages of each job so that parents come before children (Kahn)."""
+    """Sort the stages of each job topologically (Kahn); -1 for stages on or after a cycle."""
     n_stages = edge0.shape[0] - 1
     order = np.full(n_stages, -1, np.int64)
     waits = np.zeros(n_stages, np.int32)
@@ -82,9 +82,9 @@ def tails(
 ) -> F8:
     """Find the longest path, task by task, from each stage to the end of its group.
 
-    A task's path goes on through every task of a barrier child, and through the task of the same
-    index of a one-to-one child, where there is one. Single tasks are looked at only in stages
-    that one-to-one edges touch; elsewhere the longest task stands for its stage.
+    A task's path continues through every task of a barrier child, and through the task of the same
+    index of a one-to-one child, if it exists. Single tasks are considered only in stages with
+    one-to-one edges; elsewhere the longest task represents its stage.
     """
     n_stages = order.shape[0]
     tail = np.zeros(n_stages, np.float64)

@@ -197,7 +197,7 @@ def test_a_long_table_of_tasks_that_no_stage_asks_for_is_refused_unread(tmp_path
     many = {"stage": np.zeros(2_000_000, np.int32), "duration_s": np.ones(2_000_000)}
     pq.write_table(pa.table(many), tmp_path / "tasks.parquet")
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", lambda *_, **__: pytest.fail("reads"))
-    with pytest.raises(sim.InputError, match=r"2,000,000 rows, but n_tasks .* asks for 6") as e:
+    with pytest.raises(sim.InputError, match=r"2,000,000 rows, but n_tasks .* adds up to 6") as e:
         sim.Workload.read(tmp_path)
     assert e.value.rule == "n_tasks mismatch"
 

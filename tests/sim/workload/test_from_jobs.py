@@ -113,7 +113,7 @@ def _stage(**changes):
         (_stage(demand={"cpu": -1}), "negative number", "demand_cpu is -1"),
         (_stage(demand={"cpu": "2"}), "wrong type", "demand for cpu"),
         (_stage(demand=2), "wrong type", "demand must be a dict"),
-        (_stage(parents=["t"]), "missing parent", "parent 't' is no stage"),
+        (_stage(parents=["t"]), "missing parent", "the job has no stage 't'"),
         (_stage(parents="s"), "wrong type", "list of names"),
         (_stage(parents=["s"]), "self edge", "both 0"),
         (_stage(parents={"s": "one_to_on"}), "unknown kind", "did you mean 'one_to_one'"),
