@@ -9,7 +9,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, inverse
 from sim.base.random import stream
-from sim.synth.programs.cards import Card
+from sim.synth.programs.profiles import Card
 
 NEAR = 512
 """Among how many jobs that are about as large as a program's runs the one like them is chosen."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sim.base.dataclass_json import load, save
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.tables import Tables
-from sim.synth.programs.cards import Card, fit_cards
+from sim.synth.programs.profiles import Card, fit_cards
 from sim.workload.workload import Workload
 
 FORMAT = "programs 2"

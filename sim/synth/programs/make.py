@@ -13,10 +13,10 @@ from sim.base.random import stream
 from sim.describe.flow import job_work_s
 from sim.synth.fitted.arrivals import draw_rows
 from sim.synth.fitted.jobs import draw_jobs
-from sim.synth.programs import past
-from sim.synth.programs.cards import LABELS, Card, attributes
 from sim.synth.programs.draw import Runs, contents, draw_runs, drawn, of_kinds, program_of
 from sim.synth.programs.file import Fitted
+from sim.synth.programs.history import cut, linked
+from sim.synth.programs.profiles import LABELS, Card, attributes
 from sim.transforms.parts import rebuilt, repeat_jobs
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
@@ -62,8 +62,8 @@ def make(
     if kinds:
         asked = pa.array(asked_s, from_pandas=True)
         whole = rebuilt(whole, None, jobs=with_column(whole.jobs, "requested_s", asked))
-    whole = past.linked(whole, cards, runs, seed)
-    made = past.cut(whole, history)
+    whole = linked(whole, cards, runs, seed)
+    made = cut(whole, history)
     synth = {
         "generator": "programs", "jobs": jobs, "seed": int(seed), "history": int(history),
         "deadline": deadline, "source": fitted.source, "programs": len(card_of),

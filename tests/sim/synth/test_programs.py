@@ -17,7 +17,7 @@ from sim.dags import Graphs
 from sim.describe import flow
 from sim.describe.fidelity import ks, second_half
 from sim.synth.programs import file
-from sim.synth.programs.cards import fit_cards
+from sim.synth.programs.profiles import fit_cards
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import names, values

@@ -13,8 +13,8 @@ from sim.dags import Graphs
 from sim.lineage.dependencies import edges_from_pairs
 from sim.lineage.predict import first_uses, reader_columns
 from sim.lineage.worth import JobGraph
-from sim.synth.programs.cards import Card, names_of
 from sim.synth.programs.draw import Runs
+from sim.synth.programs.profiles import Card, names_of
 from sim.transforms.parts import history_of, rebuilt
 from sim.workload.columns import stage_durations
 from sim.workload.paths import critical_path_s
