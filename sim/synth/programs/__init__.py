@@ -1,13 +1,13 @@
-"""A workload of programs and their runs: what recurs in a trace, made of what was fitted to it.
+"""Runs of recurring programs, fitted to a trace.
 
-`sim.synth.fitted` draws jobs, each on its own: their DAGs, tasks, demands, and when they come.
-Here programs come first. Each has its user, queue, priority and features, and its runs, in the
-rhythm (counted in jobs) that they had in the trace; a run is as large as its program's runs were,
-give or take as much as they differed. All runs of a program have the DAG, tasks and demands of one
-drawn job, and durations that make their work that of another. So the work of jobs is distributed as
-drawn, and runs of a program are alike. Runs that come before time 0 are the history, and the
-records of earlier runs that deadlines are met by; where the trace tells of them, jobs read the
-latest output of other programs, and their own is downloaded.
+`sim.synth.fitted` draws jobs independently: their DAGs, tasks, demands and arrivals. This generator
+starts with programs. Each has its user, queue, priority and features, and its runs, in the rhythm
+(counted in jobs) of the trace; the size of a run varies as that of its program's runs did. All runs
+of a program have the DAG, tasks and demands of one drawn job, with durations scaled to the work of
+another drawn job. So the work of jobs has the fitted distribution, and runs of a program are
+similar. Runs before time 0 are the history, and the recorded runs from which deadlines can be
+predicted; if the trace has dependencies and downloads, jobs read the latest output of other
+programs, and their own output is downloaded.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ def synthesize(
     Parameters
     ----------
     jobs : int
-        How many, at least 1.
+        Number of jobs, at least 1.
     seed : int
         Seed of all draws.
     tables : path-like
-        A file made by ``python -m sim fit --generator programs``.
+        File made by ``python -m sim fit --generator programs``.
     history : int, optional
-        Runs of the past; left out, as many as jobs where programs are known, else none.
+        Number of past runs; by default as many as jobs if programs are known, else none.
     joint : bool, optional
-        Whether what stages have is drawn jointly; left out, it is where the fit tells how.
+        Draw the attributes of stages jointly; by default if the tables have a joint distribution.
     deadline : float, optional
-        Where the trace has no deadlines: that of jobs whose program ran before, over the time that
-        such a run took by itself at the median; left out, none. An assumption.
+        Deadline of jobs whose program ran before, over the median critical path of its runs, if
+        the trace has no deadlines; by default none. An assumption.
 
     Returns
     -------
     Workload
-        ``meta["synth"]`` tells what it was made from.
+        ``meta["synth"]`` has the options and the source.
 
     Raises
     ------
     InputError
         If there is no such file, or a number is out of range.
     """
-    from sim.synth.programs import file, make  # load what naming the options needs not
+    from sim.synth.programs import file, make  # late: listing options does not need them
 
     if tables is None:
         raise InputError(

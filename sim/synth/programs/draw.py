@@ -1,4 +1,4 @@
-"""Programs first, then their runs, in the order in which jobs come."""
+"""Draw the runs of programs in order of submission, and the jobs of which they are copies."""
 
 from __future__ import annotations
 
@@ -9,177 +9,190 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, inverse
 from sim.base.random import stream
-from sim.synth.programs.profiles import Card
+from sim.synth.programs.profiles import Profile
 
-NEAR = 512
-"""Among how many jobs that are about as large as a program's runs the one like them is chosen."""
-
-
-AT_ONCE = 8192
-"""For how many programs at a time, as memory has room."""
+N_CANDIDATES = 512
+"""Number of drawn jobs, similar in work to a program's runs, among which the most similar is
+chosen."""
+BATCH = 8192
+"""Number of programs that are processed at once, to limit memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """N runs, in the order in which they come."""
+    """N runs in order of submission."""
 
-    card: I8  # program of each
-    block: I8  # how many times as many jobs as were fitted came before
-    score: F8  # by which they are ranked by work
+    profile: I8
+    block: I8  # number of the repetition of the fitted jobs
+    score: F8  # rank by work
 
 
-def draw_runs(cards: tuple[Card, ...], n: int, seed: int, came: I8 | None = None) -> Runs:
+def draw_runs(
+    profiles: tuple[Profile, ...], n: int, seed: int, source_job: I8 | None = None
+) -> Runs:
     """Draw `n` runs of programs.
 
-    In every so many jobs as were fitted each program runs as often as it did, in its own rhythm
-    counted in jobs, and so do those of one user, and those that read each other, among themselves;
-    but how these lie to others is drawn. Not so where it is known which job `came` each time, (n,):
-    then it is a run of the same program that comes.
+    In every block of as many jobs as were fitted, each program runs as often as it did, in its
+    rhythm counted in jobs. Programs of one user, and those that read each other, keep their
+    relative positions; the offsets between such groups are drawn. If `source_job` gives the fitted
+    job that arrives each time, (n,), the run is one of the same program.
     """
-    size = [len(card.at) for card in cards]
-    at = np.concatenate([np.array(card.at, np.int64) for card in cards])
-    of = np.repeat(np.arange(len(cards)), size)
-    card, number = _placed(cards, at, of, n, seed) if came is None else _as_came(at, of, came)
+    size = [len(profile.positions) for profile in profiles]
+    position = np.concatenate([np.array(profile.positions, np.int64) for profile in profiles])
+    owner = np.repeat(np.arange(len(profiles)), size)
+    if source_job is None:
+        profile, number = _draw_order(profiles, position, owner, n, seed)
+    else:
+        profile, number = _follow_arrivals(position, owner, source_job)
     noise = stream(seed, "programs", "scores")
-    if of_kinds(cards):
-        return Runs(card, number, drawn([each.score for each in cards], card, noise.random(n)))
-    mean, deviation = np.array([each.score for each in cards]).T
-    return Runs(card, number, mean[card] + deviation[card] * noise.standard_normal(n))
+    scores = [profile.score for profile in profiles]
+    if has_kinds(profiles):
+        return Runs(profile, number, draw_quantile(scores, profile, noise.random(n)))
+    mean, deviation = np.array(scores).T
+    return Runs(profile, number, mean[profile] + deviation[profile] * noise.standard_normal(n))
 
 
-def _placed(cards: tuple[Card, ...], at: I8, of: I8, n: int, seed: int) -> I8:
-    owner = _together(cards)[of]
-    parts, n_fitted = [], len(at)
+def _draw_order(profiles: tuple[Profile, ...], position: I8, owner: I8, n: int, seed: int) -> I8:
+    group = _groups(profiles)[owner]
+    blocks, n_fitted = [], len(position)
     for block in range(-(-n // n_fitted)):
         rng = stream(seed, "programs", "places", block)
-        place = (at + rng.integers(n_fitted, size=len(cards))[owner]) % n_fitted
-        order = np.lexsort((at, rng.random(n_fitted), place))
-        parts.append(np.stack([of[order], np.full(n_fitted, block)]))
-    return np.concatenate(parts, axis=1)[:, :n]
+        shifted = (position + rng.integers(n_fitted, size=len(profiles))[group]) % n_fitted
+        order = np.lexsort((position, rng.random(n_fitted), shifted))
+        blocks.append(np.stack([owner[order], np.full(n_fitted, block)]))
+    return np.concatenate(blocks, axis=1)[:, :n]
 
 
-def _as_came(at: I8, of: I8, came: I8) -> I8:
-    card = of[np.argsort(at, kind="stable")][came]
-    order = np.argsort(came, kind="stable")  # how many times did the same job come before?
-    many = np.bincount(came)
-    again = np.empty(len(came), np.int64)
-    again[order] = np.arange(len(came)) - np.repeat(np.cumsum(many) - many, many)
-    return np.stack([card, again])
+def _follow_arrivals(position: I8, owner: I8, source_job: I8) -> I8:
+    profile = owner[np.argsort(position, kind="stable")][source_job]
+    order = np.argsort(source_job, kind="stable")
+    count = np.bincount(source_job)
+    repetition = np.empty(len(source_job), np.int64)  # earlier arrivals of the same job
+    repetition[order] = np.arange(len(source_job)) - np.repeat(np.cumsum(count) - count, count)
+    return np.stack([profile, repetition])
 
 
-def _together(cards: tuple[Card, ...]) -> I8:
-    """Give one number to programs that keep their places among each other, (P,)."""
+def _groups(profiles: tuple[Profile, ...]) -> I8:
+    """Return the group of each program, (P,), within which relative positions are preserved."""
     number: dict[tuple[str, str], int] = {}
-    group = np.array([number.setdefault(_owner(card), len(number)) for card in cards])
-    up, down = np.array(
-        [(other, mine) for mine, card in enumerate(cards) for other, *_ in card.inputs], np.int64
-    ).reshape(-1, 2).T  # fmt: skip
+    group = np.array([number.setdefault(_owner(profile), len(number)) for profile in profiles])
+    reads = [(read, reader) for reader, p in enumerate(profiles) for read, *_ in p.inputs]
+    up, down = np.array(reads, np.int64).reshape(-1, 2).T
     while (group[up] != group[down]).any():
-        least = np.arange(len(cards))
-        np.minimum.at(least, np.maximum(group[up], group[down]), np.minimum(group[up], group[down]))
-        group = least[group]
+        merged = np.arange(len(profiles))
+        low, high = np.minimum(group[up], group[down]), np.maximum(group[up], group[down])
+        np.minimum.at(merged, high, low)
+        group = merged[group]
     return group
 
 
-def _owner(card: Card) -> tuple[str, str]:
-    labels = dict(zip(("template", "application", "job_name", "user"), card.labels, strict=False))
+def _owner(profile: Profile) -> tuple[str, str]:
+    labels = dict(
+        zip(("template", "application", "job_name", "user"), profile.labels, strict=False)
+    )
     user = labels["user"]
-    return ("user", user) if user else ("program", "\n".join(card.labels[:3]))
+    return ("user", user) if user else ("program", "\n".join(profile.labels[:3]))
 
 
-def program_of(cards: tuple[Card, ...], runs: Runs) -> tuple[I8, I8]:
-    """Return the program of each run, (N,), -1 for none, and one of its cards, (P,).
+def run_programs(profiles: tuple[Profile, ...], runs: Runs) -> tuple[I8, I8]:
+    """Return the program of each run, (N,), -1 for none, and a profile of each program, (P,).
 
-    One that ran once among the jobs that were fitted is another one in every block.
+    A program that ran once among the fitted jobs is a new one in every block.
     """
     keys: dict[tuple[str, ...], int] = {}
-    of = np.full(len(cards), -1, np.int64)
-    kinds = of_kinds(cards)
-    for number, card in enumerate(cards):
-        if card.like:
-            key = (str(number),) if kinds else program_key(card)
-            of[number] = keys.setdefault(key, len(keys))
+    profile_program = np.full(len(profiles), -1, np.int64)
+    kinds = has_kinds(profiles)
+    for number, profile in enumerate(profiles):
+        if profile.shape:
+            key = (str(number),) if kinds else program_key(profile)
+            profile_program[number] = keys.setdefault(key, len(keys))
     if not keys:
-        return np.full(len(runs.card), -1), np.empty(0, np.int64)
-    n_runs = np.bincount(of[of >= 0], [len(c.at) for c in cards if c.like], len(keys))
-    program = of[runs.card]
+        return np.full(len(runs.profile), -1), np.empty(0, np.int64)
+    sizes = [len(p.positions) for p in profiles if p.shape]
+    n_runs = np.bincount(profile_program[profile_program >= 0], sizes, len(keys))
+    program = profile_program[runs.profile]
     once = (program >= 0) & (n_runs[program] == 1.0)
     code = np.where(program < 0, -1, program + np.where(once, runs.block, 0) * len(keys))
     distinct, first = np.unique(code, return_index=True)
-    return np.searchsorted(distinct, code) - (distinct[0] < 0), runs.card[first][distinct >= 0]
+    return np.searchsorted(distinct, code) - (distinct[0] < 0), runs.profile[first][distinct >= 0]
 
 
-def of_kinds(cards: tuple[Card, ...]) -> bool:
-    """Tell whether jobs are of kinds: whether any asked for a time."""
-    return any(card.asked for card in cards)
+def has_kinds(profiles: tuple[Profile, ...]) -> bool:
+    """Return whether jobs are grouped in kinds, because some have a requested time."""
+    return any(profile.requested for profile in profiles)
 
 
-def program_key(card: Card) -> tuple[str, ...]:
-    """Return what a program is known by: its template, or else an application, or a name."""
-    return next((str(at), name) for at, name in enumerate(card.labels[:3]) if name)
+def program_key(profile: Profile) -> tuple[str, ...]:
+    """Return a program's key: its template, or else its application, or else its name."""
+    return next((str(i), name) for i, name in enumerate(profile.labels[:3]) if name)
 
 
-def contents(
-    cards: tuple[Card, ...], runs: Runs, program: I8, card_of: I8, work_s: F8, attributes: list[F8]
+def choose_jobs(
+    profiles: tuple[Profile, ...],
+    runs: Runs,
+    program: I8,
+    program_profile: I8,
+    work_s: F8,
+    attributes: list[F8],
 ) -> tuple[I8, F8]:
-    """Say which drawn job each run is made of, and how many times as long its tasks last.
+    """Choose the drawn job of which each run is a copy, and the factor of its task durations.
 
     Parameters
     ----------
     cards, runs, program, card_of
-        As `draw_runs` and `program_of` return them.
+        The results of `draw_runs` and `run_programs`.
     work_s : (N,) float64
-        Work of the drawn jobs, of which each run gets that of one.
+        Work of the drawn jobs; each run is assigned that of one.
     attributes : list of (N,) float64
-        Theirs, as `cards.attributes` has them.
+        Attributes of the drawn jobs, in the order of `profiles.attributes`.
 
     Returns
     -------
     row : (N,) int64
-        A job of the drawn ones: all runs of a program have one, which has about as many stages and
-        tasks as a run of it had, and about its demands, the others each their own.
+        Row of the drawn job. All runs of a program have the same one, with about as many stages and
+        tasks as the fitted runs, and about their demands; other runs have one each.
     factor : (N,) float64
-        By what the durations of its tasks are multiplied.
+        Factor of the task durations.
     """
     by_work = np.argsort(work_s, kind="stable")
-    own = np.empty(len(by_work), np.int64)
-    own[np.argsort(runs.score, kind="stable")] = by_work
-    if not len(card_of):
-        return own, np.ones(len(own))
+    source = np.empty(len(by_work), np.int64)
+    source[np.argsort(runs.score, kind="stable")] = by_work
+    if not len(program_profile):
+        return source, np.ones(len(source))
     rank = inverse(by_work)
-    mine = np.flatnonzero(program >= 0)
-    order = mine[np.lexsort((rank[own[mine]], program[mine]))]
-    many = np.bincount(program[mine])
-    middle = rank[own[order[np.cumsum(many) - many + many // 2]]]
-    begin = np.clip(middle - NEAR // 2, 0, max(len(own) - NEAR, 0))
-    like = np.array([cards[card].like for card in card_of.tolist()])
-    places = [_place(np.sort(x), x) for x in attributes[2:]]
+    program_runs = np.flatnonzero(program >= 0)
+    order = program_runs[np.lexsort((rank[source[program_runs]], program[program_runs]))]
+    n_runs = np.bincount(program[program_runs])
+    middle = rank[source[order[np.cumsum(n_runs) - n_runs + n_runs // 2]]]
+    begin = np.clip(middle - N_CANDIDATES // 2, 0, max(len(source) - N_CANDIDATES, 0))
+    shape = np.array([profiles[profile].shape for profile in program_profile.tolist()])
+    demand_ranks = [_rank_shares(np.sort(x), x) for x in attributes[2:]]
     model = np.empty(len(begin), np.int64)
-    for some in np.array_split(np.arange(len(begin)), -(-len(begin) // AT_ONCE)):
-        near = by_work[begin[some, None] + np.arange(min(NEAR, len(own)))]
-        off = np.zeros(near.shape)
-        for at, (column, values) in enumerate(zip(like[some].T, attributes, strict=True)):
-            if at < 2:  # stages and tasks
-                off += 3 * np.abs(maths.log(values[near] / column[:, None]))
+    for batch in np.array_split(np.arange(len(begin)), -(-len(begin) // BATCH)):
+        candidates = by_work[begin[batch, None] + np.arange(min(N_CANDIDATES, len(source)))]
+        distance = np.zeros(candidates.shape)
+        for i, (column, values) in enumerate(zip(shape[batch].T, attributes, strict=True)):
+            if i < 2:  # stages and tasks
+                distance += 3 * np.abs(maths.log(values[candidates] / column[:, None]))
             else:
-                place = _place(np.sort(values), column)
-                off += np.abs(places[at - 2][near] - place[:, None])
-        model[some] = near[np.arange(len(near)), np.argmin(off, axis=1)]
-    row = np.where(program >= 0, model[program], own)
-    factor = np.maximum(work_s[own], 1e-9) / np.maximum(work_s[row], 1e-9)
+                target = _rank_shares(np.sort(values), column)
+                distance += np.abs(demand_ranks[i - 2][candidates] - target[:, None])
+        model[batch] = candidates[np.arange(len(candidates)), np.argmin(distance, axis=1)]
+    row = np.where(program >= 0, model[program], source)
+    factor = np.maximum(work_s[source], 1e-9) / np.maximum(work_s[row], 1e-9)
     return row, np.where(program >= 0, factor, 1.0)
 
 
-def drawn(quantiles: list[tuple[float, ...]], card: I8, lot: F8) -> F8:
-    """Draw from each run's quantiles; NaN where there are none."""
-    n = np.array([len(of) for of in quantiles])
-    begin = (np.cumsum(n) - n)[card]
-    flat = np.array([x for of in quantiles for x in of] + [np.nan])
-    place = begin + (lot * n[card]).astype(np.int64)
-    return np.where(n[card] > 0, flat[np.minimum(place, len(flat) - 1)], np.nan)
+def draw_quantile(quantiles: list[tuple[float, ...]], profile: I8, u: F8) -> F8:
+    """Draw from the quantiles of each run's profile, by uniforms; NaN where there are none."""
+    n = np.array([len(values) for values in quantiles])
+    begin = (np.cumsum(n) - n)[profile]
+    flat = np.array([value for values in quantiles for value in values] + [np.nan])
+    index = begin + (u * n[profile]).astype(np.int64)
+    return np.where(n[profile] > 0, flat[np.minimum(index, len(flat) - 1)], np.nan)
 
 
-def _place(ordered: F8, x: F8) -> F8:
-    """Return between what ranks numbers are, in the middle, as a share of all."""
+def _rank_shares(ordered: F8, x: F8) -> F8:
+    """Return the mid-ranks of numbers in `ordered`, as a share of its length."""
     low, high = (np.searchsorted(ordered, x, side) for side in ("left", "right"))
     return (low + high) / (2.0 * len(ordered))

@@ -1,4 +1,4 @@
-"""A workload like another, made of nothing but what was fitted to it; half of one, or like that."""
+"""Transforms: a workload synthesized from a fit to another one; half of a workload's jobs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def anew(
     joint: bool | None = None,
     deadline: Positive | None = None,
 ) -> Workload:
-    """Fit a workload and synthesize another one like it, as ``sim fit`` and ``sim synth`` do.
+    """Fit a workload and synthesize a similar one, as ``sim fit`` and ``sim synth`` do.
 
     Parameters
     ----------
     workload : Workload
-        What is fitted: at least two jobs.
+        Workload of at least two jobs to fit.
     seed : int
-        Seed of all that is drawn.
+        Seed of all draws.
     jobs : int, optional
-        How many; left out, as many as were fitted.
+        Number of jobs; by default as many as were fitted.
     history : int
-        Runs of the past beside them.
+        Number of past runs besides them.
     joint, deadline
         See `sim.synth.programs.synthesize`.
     """
@@ -47,22 +47,22 @@ def half(
     split: Annotated[int, Between(0, 63)] = 0,
     seed: int = 0,
 ) -> Workload:
-    """Keep one half of the jobs, at their times; or a workload fitted to the first (`anew`).
+    """Keep one half of the jobs, at their times; or synthesize a workload fitted to the first.
 
-    So a synthesized workload can be judged by jobs that its fit has not seen.
+    So a synthesized workload can be compared with jobs that were not in its fit.
 
     Parameters
     ----------
     workload : Workload
-        Of jobs with ids of their own.
+        Workload whose jobs have unique ids.
     which : {"first", "second", "made"}
-        The half to keep, which has the jobs that the other has not; made: as many jobs as the
-        first has, synthesized.
+        The half to keep, or ``made``: as many jobs as the first half, synthesized from a fit to it
+        (`anew`). The two halves are disjoint.
     split : int
-        Which of 64 ways to cut, independent of each other: a bit of the hash.
+        Number of the split, one of 64 independent ones: a bit of the hash of the id.
     seed : int
-        Seed of what is made.
+        Seed of the synthesized jobs.
     """
-    kept = workload.take(second_half(workload, split) == (which == "second"))
-    kept = rebuilt(kept, {"half": which, "split": int(split)})
-    return anew(kept, seed) if which == "made" else kept
+    part = workload.take(second_half(workload, split) == (which == "second"))
+    part = rebuilt(part, {"half": which, "split": int(split)})
+    return anew(part, seed) if which == "made" else part

@@ -1,4 +1,4 @@
-"""Programs and their runs: what recurs in a workload recurs in what is made of its fit."""
+"""Programs and their runs: a synthesized workload recurs like the fitted one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sim.dags import Graphs
 from sim.describe import flow
 from sim.describe.fidelity import ks, second_half
 from sim.synth.programs import file
-from sim.synth.programs.profiles import fit_cards
+from sim.synth.programs.profiles import fit_profiles
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import names, values
 
 
-def lived_in(n: int = 360) -> sim.Workload:
-    """Programs of two users that run again and again, some of them due, and jobs of a third user.
+def recurring_workload(n: int = 360) -> sim.Workload:
+    """Recurring programs of two users, some with deadlines, and jobs of a third user.
 
     Every run of ``report`` reads the latest of ``load``; reports are downloaded an hour later.
     """
@@ -34,23 +34,23 @@ def lived_in(n: int = 360) -> sim.Workload:
         "report": ("ann", [[9.0, 12.0], [20.0]], {"priority": 1.0}),
         "train": ("bob", [[50.0] * 3, [60.0], [70.0]], {"queue": "gpu"}),
     }
-    jobs, at = [], 0.0
+    jobs, submit_s = [], 0.0
     for number in range(n):
-        at += float(rng.exponential(7200.0))
+        submit_s += float(rng.exponential(7200.0))
         name = list(kinds)[number % 3] if number % 4 else ""
         user, stages, more = kinds.get(name, ("eve", [[float(rng.uniform(1, 5))]], {}))
         factor = float(np.exp(0.1 * rng.normal()))
-        synthesized = [
+        stage_list = [
             {"name": f"s{k}", "durations_s": [factor * x for x in lasts]}
             | ({"parents": [f"s{k - 1}"]} if k else {})
             for k, lasts in enumerate(stages)
         ]
         job = {
-            "submit_s": at,
+            "submit_s": submit_s,
             "template": name,
             "application": name,
             "user": user,
-            "stages": synthesized,
+            "stages": stage_list,
         }
         if name == "train":
             job["deadline_s"] = 3 * factor * 180.0
@@ -75,7 +75,7 @@ def lived_in(n: int = 360) -> sim.Workload:
 
 @pytest.fixture(scope="module")
 def real() -> sim.Workload:
-    return lived_in()
+    return recurring_workload()
 
 
 @pytest.fixture(scope="module")
@@ -90,29 +90,30 @@ def synthesized(fitted) -> sim.Workload:
     return sim.synthesize("programs", jobs=300, seed=1, tables=fitted)
 
 
-def of(w: sim.Workload, column: str) -> list[str]:
+def job_labels(w: sim.Workload, column: str) -> list[str]:
     return [names(w.jobs, column)[code] for code in values(w.jobs, column)]
 
 
-def test_the_same_again_and_another_seed(fitted, synthesized):
+def test_same_seed_same_content(fitted, synthesized):
     again = sim.synthesize("programs", jobs=300, seed=1, tables=fitted)
     assert again.digest == synthesized.digest
     assert sim.synthesize("programs", jobs=300, seed=2, tables=fitted).digest != synthesized.digest
-    read, fresh = file.read(fitted), file.fit(lived_in())
+    read, fresh = file.read(fitted), file.fit(recurring_workload())
     assert read.programs == fresh.programs
     assert encode(read) == encode(fresh)
 
 
-def test_programs_come_as_often_with_what_belongs_to_them(real, synthesized):
-    told = ("template", "user", "queue", "application")
+def test_programs_recur_as_often_with_their_labels(real, synthesized):
+    labels = ("template", "user", "queue", "application")
     kinds = [
-        Counter(zip(*(of(w, name) for name in told), strict=True)) for w in (real, synthesized)
+        Counter(zip(*(job_labels(w, name) for name in labels), strict=True))
+        for w in (real, synthesized)
     ]
     assert kinds[0].keys() == kinds[1].keys()
     for kind, n in kinds[0].items():
         assert kinds[1][kind] / 300 == pytest.approx(n / 360, abs=0.05)
     priority = dict(
-        zip(of(synthesized, "template"), values(synthesized.jobs, "priority"), strict=True)
+        zip(job_labels(synthesized, "template"), values(synthesized.jobs, "priority"), strict=True)
     )
     assert (priority["load"], priority["report"], priority[""]) == (2.0, 1.0, 0.0)
     codes = values(synthesized.jobs, "template")
@@ -121,13 +122,13 @@ def test_programs_come_as_often_with_what_belongs_to_them(real, synthesized):
     )
 
 
-def test_runs_of_a_program_are_alike_and_work_is_as_drawn(real, synthesized):
-    template = np.array(of(synthesized, "template"))
+def test_runs_of_a_program_are_similar_and_work_is_as_fitted(real, synthesized):
+    template = np.array(job_labels(synthesized, "template"))
     shapes = Graphs.from_workload(synthesized).job_n_stages
     for name in ("load", "report", "train"):
-        mine = template == name
-        assert len(set(shapes[mine])) == 1
-        assert len(set(job_n_tasks(synthesized)[mine])) == 1
+        rows = template == name
+        assert len(set(shapes[rows])) == 1
+        assert len(set(job_n_tasks(synthesized)[rows])) == 1
     assert np.log(flow.job_work_s(synthesized)[template == "train"]).std() < 0.5
     assert (
         ks(flow.job_work_s(synthesized), flow.job_work_s(real)) < 0.3
@@ -136,7 +137,10 @@ def test_runs_of_a_program_are_alike_and_work_is_as_drawn(real, synthesized):
 
 
 def test_the_latest_inputs_are_read_and_reports_are_downloaded(synthesized):
-    template, submit_s = np.array(of(synthesized, "template")), values(synthesized.jobs, "submit_s")
+    template, submit_s = (
+        np.array(job_labels(synthesized, "template")),
+        values(synthesized.jobs, "submit_s"),
+    )
     up, down = (values(synthesized.job_edges, end) for end in ("upstream", "downstream"))
     assert len(up) >= 0.9 * (template == "report").sum()
     assert set(template[up]) == {"load"}
@@ -149,16 +153,16 @@ def test_the_latest_inputs_are_read_and_reports_are_downloaded(synthesized):
     assert lag == pytest.approx(3600.0)
 
 
-def test_what_came_before_is_the_history_and_the_last_runs_are_recorded(fitted, synthesized):
+def test_past_runs_are_the_history_and_the_last_ones_are_recorded(fitted, synthesized):
     assert 290 <= synthesized.history.num_rows <= 300  # those that had ended
     assert values(synthesized.history, "finish_s").max() <= 0.0
     worth = synthesized.history.to_pandas()
     reports, loads = (worth[worth["template"] == name] for name in ("report", "load"))
     assert reports["value"].dropna().eq(1.0).all()
     assert loads["agg_value"].median() > loads["value"].median() == 0.0  # by those that read it
-    assert set(of(synthesized, "user")) >= set(names(synthesized.history, "user"))
+    assert set(job_labels(synthesized, "user")) >= set(names(synthesized.history, "user"))
     due = ~np.isnan(synthesized.columns.job_deadline)
-    assert set(np.array(of(synthesized, "template"))[due]) == {"train"}
+    assert set(np.array(job_labels(synthesized, "template"))[due]) == {"train"}
     ratio = synthesized.columns.job_deadline[due] / critical_path_s(synthesized.columns)[due]
     assert ratio == pytest.approx(3.0, rel=1e-4)
     table = synthesized.training.to_pandas()
@@ -173,21 +177,21 @@ def test_what_came_before_is_the_history_and_the_last_runs_are_recorded(fitted, 
     assert (bare.history.num_rows, bare.training.num_rows) == (0, 0)
 
 
-def test_deadlines_may_be_assumed(tmp_path):
+def test_deadlines_can_be_assumed(tmp_path):
     flat = sim.Workload.from_jobs(
         [
             {
-                "submit_s": 9.0 * at,
-                "template": f"t{at % 3}",
-                "stages": [{"durations_s": [5.0 + at % 3]}],
+                "submit_s": 9.0 * i,
+                "template": f"t{i % 3}",
+                "stages": [{"durations_s": [5.0 + i % 3]}],
             }
-            for at in range(60)
+            for i in range(60)
         ]
     )
     assert np.isnan(transforms.apply(flat, "anew").columns.job_deadline).all()
     due = transforms.apply(flat, "anew", deadline=2.0)
     assert due.jobs.num_rows == 60
-    known = np.array(of(due, "template"))
+    known = np.array(job_labels(due, "template"))
     first = [int(np.flatnonzero(known == name)[0]) for name in set(known)]
     deadline = due.columns.job_deadline
     assert np.isnan(deadline[first]).all()
@@ -195,34 +199,34 @@ def test_deadlines_may_be_assumed(tmp_path):
     assert np.nanmin(deadline) >= 10.0 - 1e-6
 
 
-def test_longer_workloads_go_on_with_the_same_programs(fitted):
+def test_longer_workloads_have_the_same_programs(fitted):
     long = sim.synthesize("programs", jobs=1000, seed=1, tables=fitted, history=0)
-    assert set(of(long, "template")) == {"load", "report", "train", ""}
+    assert set(job_labels(long, "template")) == {"load", "report", "train", ""}
     once = sim.Workload.from_jobs(
         [
-            {"submit_s": 1.0 * at, "template": f"t{at}", "stages": [{"durations_s": [1.0 + at]}]}
-            for at in range(20)
+            {"submit_s": 1.0 * i, "template": f"t{i}", "stages": [{"durations_s": [1.0 + i]}]}
+            for i in range(20)
         ]
     )
     synthesized = transforms.apply(once, "anew", jobs=50)
-    assert len(set(of(synthesized, "template"))) == 50
+    assert len(set(job_labels(synthesized, "template"))) == 50
 
 
 def rigid(days: int = 12) -> sim.Workload:
-    """A log of rigid jobs: each day one user's, ten of a kind, some killed."""
+    """A log of rigid jobs: each day ten jobs of one user and one kind, some killed."""
     rng = np.random.default_rng(7)
     jobs = []
-    for at in range(10 * days):
-        day, number = divmod(at, 10)
+    for i in range(10 * days):
+        day, number = divmod(i, 10)
         width, asked_s = (1, 8, 32)[day % 3], (600.0, 3600.0, 7200.0)[day % 4 % 3]
-        lasts_s = min(float(rng.uniform(0.01, 1.2)), 1.0) * asked_s
+        duration_s = min(float(rng.uniform(0.01, 1.2)), 1.0) * asked_s
         job = {"submit_s": 86400.0 * day + 300.0 * number, "user": f"u{day % 2}", "queue": "q"}
-        job |= {"min_tasks": width, "stages": [{"durations_s": [lasts_s] * width}]}
+        job |= {"min_tasks": width, "stages": [{"durations_s": [duration_s] * width}]}
         jobs.append(job | ({} if number == 9 else {"requested_s": asked_s}))
     return sim.Workload.from_jobs(jobs)
 
 
-def test_jobs_of_a_log_that_ask_for_a_time_come_in_sessions_of_a_kind(tmp_path):
+def test_jobs_with_requested_times_come_in_sessions_of_a_kind(tmp_path):
     real = rigid()
     file.write(file.fit(real), tmp_path / "log.json")
     synthesized = sim.synthesize("programs", jobs=100, seed=3, tables=tmp_path / "log.json")
@@ -230,48 +234,54 @@ def test_jobs_of_a_log_that_ask_for_a_time_come_in_sessions_of_a_kind(tmp_path):
     kinds = []
     for w in (real, synthesized):
         asked_s = w.columns.job_requested
-        kinds.append(list(zip(of(w, "user"), job_n_tasks(w), np.nan_to_num(asked_s), strict=True)))
+        kinds.append(
+            list(zip(job_labels(w, "user"), job_n_tasks(w), np.nan_to_num(asked_s), strict=True))
+        )
         assert (critical_path_s(w.columns)[asked_s > 0] <= asked_s[asked_s > 0] + 1e-6).all()
     assert set(kinds[1]) <= set(kinds[0])
-    again = np.mean([a == b for a, b in pairwise(kinds[1])])
-    assert again > 0.7  # drawn one by one, 0.1
+    repeats = np.mean([a == b for a, b in pairwise(kinds[1])])
+    assert repeats > 0.7  # drawn one by one, 0.1
     day = (values(synthesized.jobs, "submit_s") % 86400.0) // 3600.0
     assert day.max() < 1.0
     first = [kind[0] for kind in kinds[1]]
     weeks = sim.synthesize("programs", jobs=400, seed=3, tables=tmp_path / "log.json")
-    assert of(weeks, "user")[:100] == first
+    assert job_labels(weeks, "user")[:100] == first
     assert np.isnan(weeks.columns.job_deadline).all()
 
 
-def test_kinds_of_one_name_are_one_program_and_due():
+def test_kinds_of_one_name_are_one_program_with_deadlines():
     jobs = [
-        {"submit_s": 600.0 * at, "template": f"t{at % 3}", "requested_s": 60.0 * (1 + at % 2),
-         "stages": [{"durations_s": [20.0 + at % 7] * (1 + at % 4)}]}
-        for at in range(120)
+        {"submit_s": 600.0 * i, "template": f"t{i % 3}", "requested_s": 60.0 * (1 + i % 2),
+         "stages": [{"durations_s": [20.0 + i % 7] * (1 + i % 4)}]}
+        for i in range(120)
     ]  # fmt: skip
     synthesized = transforms.apply(
         sim.Workload.from_jobs(jobs), "anew", seed=3, jobs=300, deadline=2.0
     )
-    assert set(of(synthesized, "template")) == {"t0", "t1", "t2"}  # not t0~1: kinds came again
+    assert set(job_labels(synthesized, "template")) == {
+        "t0",
+        "t1",
+        "t2",
+    }  # not t0~1: kinds came again
     assert (~np.isnan(synthesized.columns.job_deadline)).sum() > 200
 
 
-def test_tasks_of_a_stage_differ_about_as_much_as_they_did():
+def test_tasks_of_a_stage_spread_as_in_the_fitted_workload():
     rng = np.random.default_rng(1)
     jobs = [
-        {"submit_s": 5.0 * at, "template": f"t{at % 5}",
-         "stages": [{"durations_s": np.exp(0.7 * rng.normal(size=30) + at % 5).tolist()}]}
-        for at in range(100)
+        {"submit_s": 5.0 * i, "template": f"t{i % 5}",
+         "stages": [{"durations_s": np.exp(0.7 * rng.normal(size=30) + i % 5).tolist()}]}
+        for i in range(100)
     ]  # fmt: skip
     synthesized = transforms.apply(sim.Workload.from_jobs(jobs), "anew", seed=3)
-    spread = [card.spread for card in fit_cards(synthesized)]
+    spread = [profile.spread for profile in fit_profiles(synthesized)]
     assert 0.4 < np.mean(spread) < 0.8
 
 
-def test_halves_and_what_is_made_of_the_first(real):
+def test_halves_and_a_workload_fitted_to_the_first(real):
     ids = {
-        which: set(transforms.apply(real, "half", which=which, split=3).jobs["job_id"].to_pylist())
-        for which in ("first", "second")
+        side: set(transforms.apply(real, "half", which=side, split=3).jobs["job_id"].to_pylist())
+        for side in ("first", "second")
     }
     assert not ids["first"] & ids["second"]
     assert len(ids["second"]) == second_half(real, 3).sum()
@@ -282,14 +292,14 @@ def test_halves_and_what_is_made_of_the_first(real):
     )
 
 
-def test_what_is_no_file_of_programs_is_refused(tmp_path):
+def test_wrong_files_are_errors(tmp_path):
     with pytest.raises(InputError, match="needs tables=FILE"):
         sim.synthesize("programs")
     path = tmp_path / "x.json"
     path.write_text("{}")
     with pytest.raises(InputError, match="must be of the format"):
         sim.synthesize("programs", tables=path)
-    path.write_text('{"format": "programs 2", "programs": [], "tables": {}, "source": ""}')
+    path.write_text('{"format": "programs 3", "programs": [], "tables": {}, "source": ""}')
     with pytest.raises(InputError, match="tables: there is no entry"):
         sim.synthesize("programs", tables=path)
     with pytest.raises(InputError, match="no such file; make it with"):
