@@ -20,7 +20,7 @@ USES_POLICY = False
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
-    """Ask the workload's generator: its module ``statistics`` has a function ``beside``.
+    """Ask the workload's generator: its module ``statistics`` has a function ``compare_published``.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
     if name not in generators:
         words = unknown("workload of evaluator=published", name, sorted(generators))
         raise InputError(words, rule="unknown workload")
-    rows = sorted(generators[name].beside(workload, seed), key=lambda row: str(row[0]))
+    rows = sorted(generators[name].compare_published(workload, seed), key=lambda row: str(row[0]))
     columns = dict(zip(("figure", "what", "paper", "ours"), zip(*rows, strict=True), strict=True))
     paper, ours = np.array(columns["paper"], float), np.array(columns["ours"], float)
     distance = np.abs(ours[paper != 0] / paper[paper != 0] - 1)

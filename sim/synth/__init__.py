@@ -1,7 +1,7 @@
-"""Synthetic workloads: one module per published workload's statistics, found by name.
+"""Synthetic workloads: one module per generator, found by name.
 
-A generator is a module of this package with a function ``synthesize(**chosen) -> Workload``;
-its keyword arguments are the options, so adding one is adding a file.
+A generator is a module of this package with a function ``synthesize(**options) -> Workload``; its
+keyword arguments are the options. A new generator needs only a new file.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 FEW_JOBS, JOB_BYTES = 100_000, 1000
-"""So few jobs are always drawn; of more, what the drawing of each takes at least."""
+"""Number of jobs up to which memory is not checked, and the minimum memory per drawn job."""
 
-MODULES_FOUND = ("sim.synth",)  # so that sim.base.sources knows
+MODULES_FOUND = ("sim.synth",)  # for sim.base.sources
 GENERATORS = Plugins("generator", __name__, "synthesize", helpers=("fitted",))
 
 
 def names() -> list[str]:
-    """Names of every generator, sorted."""
+    """Return the names of all generators, sorted."""
     return GENERATORS.names()
 
 
@@ -34,13 +34,13 @@ def options(name: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If there is no such generator, naming the nearest.
+        If there is no such generator; the message names the nearest.
     """
     return options_of(GENERATORS.function(name))
 
 
 def synthesize(name: str, **chosen: Any) -> Workload:
-    """Make a workload out of published statistics.
+    """Synthesize a workload from published or fitted statistics.
 
     Parameters
     ----------

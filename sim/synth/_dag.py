@@ -1,6 +1,6 @@
-"""One drawn DAG, and a workload made of many of them; checks of options.
+"""One drawn DAG with its tasks, and conversion of many DAGs to a workload.
 
-`sim.dags.Graphs` would not do: it knows neither tasks nor kinds of edges.
+Not `sim.dags.Graphs`, which has neither tasks nor kinds of edges.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sim.workload.workload import Workload
 
 @dataclass(frozen=True, eq=False)
 class Dag:
-    """A job of g stages and e edges; stages are numbered so that parents come first."""
+    """A job of g stages and e edges; parents have lower numbers than their children."""
 
     name: tuple[str, ...]  # of each stage
-    n_tasks: I8  # tasks of each stage, and how long each of them runs
-    duration_s: F8
-    demand: F8  # what a task holds
-    parent: I8  # edges, and whether tasks wait one for one rather than for all
+    n_tasks: I8  # of each stage
+    duration_s: F8  # of each of the stage's tasks
+    demand: F8  # of a task
+    parent: I8  # edges
     child: I8
-    one_to_one: Mask
-    # how long each task runs, stage by stage, `duration_s` being the longest's; None: all alike
+    one_to_one: Mask  # edges of which tasks wait one for one rather than for all
+    # duration of each task, stage by stage, `duration_s` being the longest's; None: all equal
     task_s: F8 | None = None
 
 
@@ -39,7 +39,7 @@ def to_workload(
     quantum: float,
     meta: dict[str, Any],
 ) -> Workload:
-    """Put DAGs together: a job each, in the order given."""
+    """Build a workload with one job per DAG, in their order."""
     sizes = np.array([len(d.n_tasks) for d in dags], np.int64)
     stage0 = offsets(sizes)[:-1]
     demand = np.concatenate([d.demand for d in dags])
@@ -56,8 +56,8 @@ def to_workload(
     tasks = None
     task_s = [d.task_s for d in dags if d.task_s is not None]
     if len(task_s) == len(dags):
-        of = np.repeat(np.arange(len(n_tasks), dtype=np.int32), n_tasks)
-        tasks = {"stage": of, "duration_s": np.concatenate(task_s)}
+        stage_row = np.repeat(np.arange(len(n_tasks), dtype=np.int32), n_tasks)
+        tasks = {"stage": stage_row, "duration_s": np.concatenate(task_s)}
     else:
         stages["duration_s"] = np.concatenate([d.duration_s for d in dags])
     return Workload.from_tables(

@@ -1,8 +1,8 @@
 """DAGs of other domains: builds of large code bases, and requests to internet services.
 
-Grandl et al., *Do the hard stuff first* (DAGPS, MSR-TR-2016-19), §9, tries its scheduler on both,
-and publishes of them what kinds of tasks there are and that these differ in run time and resources;
-the numbers are assumptions.
+Grandl et al., *Do the hard stuff first* (DAGPS, MSR-TR-2016-19), §9, evaluates its scheduler on
+both. It publishes the kinds of tasks, and that these differ in run time and resources; the numbers
+are assumptions.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sim.workload.workload import Workload
 RESOURCES = ("cpu", "mem", "disk", "net")
 Range = tuple[float, float]
 Kind = tuple[float, float, Range, Range, Range, Range]
-"""Of a stage's tasks: median duration in s, its sigma, and from-to of what each resource gives."""
+"""Kind of a stage's tasks: median duration in s, its sigma, and the range of each demand."""
 
 
-class Recipe:
-    """Stages as they are added, each drawn from its kind."""
+class DagBuilder:
+    """Builder of a DAG: stages are added one by one, each drawn from its kind."""
 
     def __init__(self, rng: Stream) -> None:
         self._rng = rng
@@ -41,7 +41,7 @@ class Recipe:
         barrier: Iterable[int] = (),
         one_to_one: Iterable[int] = (),
     ) -> int:
-        """Add a stage that waits for earlier ones; return its number."""
+        """Add a stage with its dependencies on earlier ones; return its number."""
         median, sigma, *amounts = kind
         spread = sigma * self._rng.normal()
         demand = [float(self._rng.uniform(*amount)) for amount in amounts]
@@ -52,7 +52,7 @@ class Recipe:
         return n
 
     def dag(self) -> Dag:
-        """Return what has been added as arrays."""
+        """Return the added stages as a DAG."""
         edges = np.array(sorted(self._edges), np.int64).reshape(-1, 3)
         return Dag(
             tuple(self._names), np.array([n for n, *_ in self._numbers], np.int64),
@@ -63,12 +63,12 @@ class Recipe:
         )  # fmt: skip
 
 
-LIBRARIES_P50, LIBRARIES_SIGMA, MOST_LIBRARIES = 10.0, 0.8, 120
-FILES_P50, FILES_SIGMA, MOST_FILES = 8.0, 1.0, 300
-TESTS_P50, TESTS_SIGMA, MOST_TESTS = 5.0, 1.0, 200
+LIBRARIES_P50, LIBRARIES_SIGMA, MAX_LIBRARIES = 10.0, 0.8, 120
+FILES_P50, FILES_SIGMA, MAX_FILES = 8.0, 1.0, 300
+TESTS_P50, TESTS_SIGMA, MAX_TESTS = 5.0, 1.0, 200
 GENERATED, TESTED, ANALYSED = 0.2, 0.6, 0.5
 
-#       median s, sigma, then from-to of cpu, mem, disk, net as parts of a machine
+# median s, sigma, then ranges of cpu, mem, disk, net as fractions of a machine
 GENERATE = (4.0, 0.7, (0.1, 0.2), (0.05, 0.2), (0.05, 0.2), (0.0, 0.05))
 COMPILE = (5.0, 0.7, (0.12, 0.13), (0.03, 0.15), (0.02, 0.1), (0.0, 0.02))
 ANALYSE = (8.0, 0.7, (0.2, 0.3), (0.1, 0.3), (0.02, 0.05), (0.0, 0.02))
@@ -82,36 +82,36 @@ def draw_build(rng: Stream) -> Dag:
 
     A library is linked after all of its compilation and after up to three earlier libraries.
     """
-    recipe = Recipe(rng)
+    dag = DagBuilder(rng)
     links: list[int] = []
     ends: list[int] = []
-    for i in range(_count(rng, LIBRARIES_P50, LIBRARIES_SIGMA, MOST_LIBRARIES)):
-        files = _count(rng, FILES_P50, FILES_SIGMA, MOST_FILES)
-        before = []
+    for i in range(_count(rng, LIBRARIES_P50, LIBRARIES_SIGMA, MAX_LIBRARIES)):
+        files = _count(rng, FILES_P50, FILES_SIGMA, MAX_FILES)
+        generated = []
         if rng.random() < GENERATED:
-            before = [recipe.stage(f"generate{i}", 1, GENERATE)]
-        compiled = recipe.stage(f"compile{i}", files, COMPILE, barrier=before)
+            generated = [dag.stage(f"generate{i}", 1, GENERATE)]
+        compiled = dag.stage(f"compile{i}", files, COMPILE, barrier=generated)
         if rng.random() < ANALYSED:
-            ends.append(recipe.stage(f"analyse{i}", files, ANALYSE, one_to_one=[compiled]))
+            ends.append(dag.stage(f"analyse{i}", files, ANALYSE, one_to_one=[compiled]))
         n_used = min(len(links), int(rng.integers(0, 4)))
         used = rng.choice(links, n_used, replace=False).tolist() if n_used else []
-        links.append(recipe.stage(f"link{i}", 1, LINK, barrier=[compiled, *used]))
+        links.append(dag.stage(f"link{i}", 1, LINK, barrier=[compiled, *used]))
         ends.append(links[-1])
         if rng.random() < TESTED:
-            tests = _count(rng, TESTS_P50, TESTS_SIGMA, MOST_TESTS)
-            ends.append(recipe.stage(f"test{i}", tests, TEST, barrier=[links[-1]]))
-    recipe.stage("package", 1, PACKAGE, barrier=ends)
-    return recipe.dag()
+            tests = _count(rng, TESTS_P50, TESTS_SIGMA, MAX_TESTS)
+            ends.append(dag.stage(f"test{i}", tests, TEST, barrier=[links[-1]]))
+    dag.stage("package", 1, PACKAGE, barrier=ends)
+    return dag.dag()
 
 
-def _count(rng: Stream, median: float, sigma: float, most: int) -> int:
-    return int(np.clip(np.rint(median * maths.exp(sigma * rng.normal())), 1, most))
+def _count(rng: Stream, median: float, sigma: float, n_max: int) -> int:
+    return int(np.clip(np.rint(median * maths.exp(sigma * rng.normal())), 1, n_max))
 
 
 VERTICALS = ("web", "images", "videos", "news", "maps", "shops", "books", "answers")
-FEWEST_VERTICALS = 2
-SHARDS_P50, SHARDS_SIGMA, MOST_SHARDS = 12.0, 0.9, 400
-MOST_RESULTS = 20
+MIN_VERTICALS = 2
+SHARDS_P50, SHARDS_SIGMA, MAX_SHARDS = 12.0, 0.9, 400
+MAX_RESULTS = 20
 FETCHED, ADVERTISED = 0.4, 0.5
 
 FRONT = (0.003, 0.4, (0.02, 0.05), (0.01, 0.03), (0.0, 0.01), (0.05, 0.1))
@@ -131,26 +131,26 @@ def draw_request(rng: Stream) -> Dag:
     As in the paper's example, a search query: spelling is checked before the index is looked up,
     and verticals (web, images, videos, ...) are looked up and ranked in parallel, then blended.
     """
-    recipe = Recipe(rng)
-    front = recipe.stage("front", 1, FRONT)
-    spelled = recipe.stage("spell", 1, SPELL, barrier=[front])
+    dag = DagBuilder(rng)
+    front = dag.stage("front", 1, FRONT)
+    spelled = dag.stage("spell", 1, SPELL, barrier=[front])
     ends = []
-    n_verticals = int(rng.integers(FEWEST_VERTICALS, len(VERTICALS) + 1))
+    n_verticals = int(rng.integers(MIN_VERTICALS, len(VERTICALS) + 1))
     for name in VERTICALS[:n_verticals]:
         shards = np.rint(SHARDS_P50 * maths.exp(SHARDS_SIGMA * rng.normal()))
-        n = int(np.clip(shards, 1, MOST_SHARDS))
-        looked_up = recipe.stage(f"look up {name}", n, LOOK_UP, barrier=[spelled])
-        ranked = recipe.stage(f"rank {name}", n, RANK, one_to_one=[looked_up])
-        last = recipe.stage(f"gather {name}", 1, GATHER, barrier=[ranked])
+        n = int(np.clip(shards, 1, MAX_SHARDS))
+        looked_up = dag.stage(f"look up {name}", n, LOOK_UP, barrier=[spelled])
+        ranked = dag.stage(f"rank {name}", n, RANK, one_to_one=[looked_up])
+        last = dag.stage(f"gather {name}", 1, GATHER, barrier=[ranked])
         if rng.random() < FETCHED:
-            results = int(rng.integers(1, MOST_RESULTS + 1))
-            last = recipe.stage(f"fetch {name}", results, FETCH, barrier=[last])
+            results = int(rng.integers(1, MAX_RESULTS + 1))
+            last = dag.stage(f"fetch {name}", results, FETCH, barrier=[last])
         ends.append(last)
     if rng.random() < ADVERTISED:
-        ends.append(recipe.stage("advertise", 1, ADVERTISE, barrier=[front]))
-    blended = recipe.stage("blend", 1, BLEND, barrier=ends)
-    recipe.stage("render", 1, RENDER, barrier=[blended])
-    return recipe.dag()
+        ends.append(dag.stage("advertise", 1, ADVERTISE, barrier=[front]))
+    blended = dag.stage("blend", 1, BLEND, barrier=ends)
+    dag.stage("render", 1, RENDER, barrier=[blended])
+    return dag.dag()
 
 
 DOMAINS = {"build": draw_build, "request": draw_request}
@@ -162,27 +162,27 @@ QUANTUM = 1e-4
 def synthesize(
     jobs: Count = 200, seed: Whole = 0, domain: str = "build", interval_s: NotNegative | None = None
 ) -> Workload:
-    """Synthesize builds or requests; every job is a program of its own.
+    """Synthesize builds or requests; every job is a separate program.
 
-    All tasks of a stage are alike; code analysis and ranking wait one-to-one, the rest at barriers.
-    The first `k` jobs are the same whatever `jobs` is.
+    All tasks of a stage are equal; code analysis and ranking wait one-to-one, the rest at barriers.
+    The first `k` jobs are the same for every `jobs`.
 
     Parameters
     ----------
     jobs : int
-        How many, at least 1.
+        Number of jobs, at least 1.
     seed : int
         Seed of all draws.
     domain : {"build", "request"}
-        Of `draw_build` or `draw_request`, which say what is assumed.
+        DAGs of `draw_build` or `draw_request`.
     interval_s : float, optional
-        Mean time between submissions, s (Poisson); left out, a minute between builds and 20 ms
+        Mean time between submissions, s (Poisson); by default a minute between builds and 20 ms
         between requests.
 
     Returns
     -------
     Workload
-        Demands for ``cpu``, ``mem``, ``disk`` and ``net`` are parts of a machine that has 1 of
+        Demands for ``cpu``, ``mem``, ``disk`` and ``net`` are fractions of a machine that has 1 of
         each.
 
     Raises

@@ -1,7 +1,7 @@
-"""The stages and edges of one DAG: levels, cut here and there by a barrier for everything.
+"""Stages and edges of one DAG: levels, separated in places by a barrier over all stages.
 
-What is not published is assumed, in constants, so that depth and the DAGs that split come out as
-published (`sim.synth.production_dags.statistics`).
+Constants are assumptions where the paper is silent; they are set so that the depth and the share of
+DAGs that split are as published (`sim.synth.production_dags.statistics`).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _PAPER = numbers("dagps")
 DEPTH_P50 = _PAPER["dags"]["depth_p50"]
 DEPTH_SIGMA = 0.6
 """Spread of the number of levels, log-normal about the published median."""
-MOST_LEVELS = 40
+MAX_LEVELS = 40
 MORE_SOURCES = 1.5
 """Stages of the first level beyond one, on average; geometric."""
 MORE_STAGES = 1.0
 """Stages of any other level beyond one, on average; geometric."""
 CUT = 0.065
-"""How often all stages of a level wait for everything before it."""
+"""Chance that all stages of a level wait for everything before it."""
 SECOND_PARENT = 0.35
-"""How often a stage reads another stage of its segment too."""
+"""Chance that a stage reads a second stage of its segment."""
 OUTPUT = 0.35
-"""How often what no stage reads so far stays an output of its segment."""
+"""Chance that an unread stage stays an output of its segment."""
 ONE_TO_ONE = 0.15
-"""How often an edge within a segment is one-to-one, where its child has no other such parent."""
+"""Chance that an edge within a segment is one-to-one, if its child has no other such parent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Structure:
     one_to_one: Mask
 
     def unordered(self) -> Mask:
-        """Tell which pairs of stages are no ancestors of each other, (g, g)."""
+        """Return the pairs of stages neither of which is an ancestor of the other, (g, g)."""
         below = np.zeros((len(self.level), len(self.level)), bool)
         for p, c in zip(self.parent[::-1].tolist(), self.child[::-1].tolist(), strict=True):
             below[p] |= below[c]
@@ -55,11 +55,11 @@ class Structure:
 def draw_structure(rng: Stream) -> Structure:
     """Draw the stages and edges of one DAG.
 
-    At a *cut* all stages of a level read every stage that none has read: everything after it waits
-    for everything before it.
+    At a *cut* all stages of a level read every stage that is unread so far: everything after it
+    waits for everything before it.
     """
     n_levels = int(
-        np.clip(np.rint(DEPTH_P50 * maths.exp(DEPTH_SIGMA * rng.normal())), 1, MOST_LEVELS)
+        np.clip(np.rint(DEPTH_P50 * maths.exp(DEPTH_SIGMA * rng.normal())), 1, MAX_LEVELS)
     )
     more = np.full(n_levels, MORE_STAGES)
     more[0] = MORE_SOURCES
@@ -86,16 +86,16 @@ def draw_structure(rng: Stream) -> Structure:
 def _add_level(
     edges: dict[tuple[int, int], bool], segment: int, first: list[int], rng: Stream
 ) -> None:
-    """Let each stage of the last of two levels read the one before, and perhaps another stage."""
+    """Add edges of a new level: each stage reads the level before, and perhaps another stage."""
     before, begin, end = first
     for s in range(begin, end):
         parents = {int(rng.integers(before, begin))}
         if rng.random() < SECOND_PARENT:
             parents.add(int(rng.integers(segment, begin)))
-        paired = False
+        has_pair = False
         for p in sorted(parents):
-            edges[p, s] = not paired and rng.random() < ONE_TO_ONE
-            paired |= edges[p, s]
+            edges[p, s] = not has_pair and rng.random() < ONE_TO_ONE
+            has_pair |= edges[p, s]
 
 
 def _outputs(
@@ -105,7 +105,7 @@ def _outputs(
     level: list[int],
     rng: Stream,
 ) -> list[int]:
-    """Find what stays unread at the end of a segment; let later stages read some of the rest."""
+    """Return the outputs of a segment; other unread stages get a later reader in the segment."""
     read = {p for p, _ in edges}
     outputs = []
     for s in range(segment, len(level)):

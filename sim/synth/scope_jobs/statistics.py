@@ -49,7 +49,7 @@ def statistics(job: str) -> dict[str, tuple[float, float]]:
     return {row: (float(a), float(b)) for row, (a, b) in pairs.items()}
 
 
-def beside(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
+def compare_published(workload: Workload, seed: int) -> Iterator[tuple[str, str, float, float]]:
     """Yield published beside synthesized statistics: (table, row, published, synthesized)."""
     for job in TABLE_2:
         for row, (published, actual) in statistics(job).items():

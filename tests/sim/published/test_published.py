@@ -1,4 +1,4 @@
-"""Published numbers: a file a paper, read alike by all."""
+"""Published numbers: one file per paper, read-only, with named errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("paper", papers())
-def test_a_paper_holds_numbers_and_texts_that_hold_one(paper: str) -> None:
+def test_values_are_numbers_or_strings_with_a_number(paper: str) -> None:
     for value in leaves(numbers(paper)):
         assert isinstance(value, int | float | str)
         assert not isinstance(value, bool)
@@ -43,33 +43,33 @@ def test_numbers_are_read_once_and_not_written() -> None:
         numbers("jockey")["table1"] = 1  # type: ignore[index]
 
 
-def test_keys_are_texts_whatever_the_file_has() -> None:
-    some = Numbers("mine", {0.2: 1, 4: {"a": [1, 2]}})
-    assert (some["0.2"], some[0.2], some[4]["a"]) == (1, 1, (1, 2))
-    assert list(some) == ["0.2", "4"]
-    assert some.get("5", "") == ""
+def test_keys_are_strings() -> None:
+    table = Numbers("mine", {0.2: 1, 4: {"a": [1, 2]}})
+    assert (table["0.2"], table[0.2], table[4]["a"]) == (1, 1, (1, 2))
+    assert list(table) == ["0.2", "4"]
+    assert table.get("5", "") == ""
 
 
-def test_unknown_papers_and_keys_are_errors_that_name_the_known() -> None:
+def test_unknown_papers_and_keys_are_errors_with_suggestions() -> None:
     with pytest.raises(InputError, match="unknown paper 'jokey'; did you mean 'jockey'"):
         numbers("jokey")
     with pytest.raises(InputError, match="number of jockey, table1 'al'; did you mean 'all'"):
         numbers("jockey")["table1"]["al"]
 
 
-def test_nothing_is_read_before_it_is_asked_for() -> None:
+def test_importing_reads_no_file() -> None:
     words = "import sys, sim, sim.published; sys.exit('yaml' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", words], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["2sigma", "google2019"])
-def test_presets_that_are_not_fitted_have_what_the_paper_prints(name: str) -> None:
+def test_presets_that_are_not_fitted_have_the_printed_numbers(name: str) -> None:
     paper, tables, trace = numbers("slearn"), preset(name), f"slearn_{name}"
     assert tables.load == tuple(paper["table5"][trace].values())
     printed = paper["table4"][trace]
     over_time = tuple(printed[f"over_time_{tables.history_days}d_{part}"] for part in PARTS)
     half = 2 if name == "2sigma" else 1  # docs/slearn_workloads.md says why
-    assert tables.over_time == pytest.approx([each / half for each in over_time])
+    assert tables.over_time == pytest.approx([value / half for value in over_time])
     if name == "google2019":
         assert tables.over_space == tuple(printed[f"over_space_{part}"] for part in PARTS)
 
