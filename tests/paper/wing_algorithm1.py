@@ -65,7 +65,7 @@ def grouped(pairs: list[tuple[tuple[int, int], float]], functions: Functions) ->
 
 
 def counts(pair: tuple[int, int], within: Window | None) -> bool:
-    """Tell whether a pair of jobs counts (§4.5.1)."""
+    """Return True if a pair of jobs counts (§4.5.1)."""
     up, down = pair
     if within is None:
         return True

@@ -10,7 +10,7 @@ from tests.policies.small import job, run, running_at
 SMALL = {"first_threshold_s": 2.0, "queues": 2}
 
 
-def test_las_demotes_what_was_served():
+def test_las_demotes_served_jobs():
     jobs = [job("a", 0, [1] * 10), job("b", 1, [1] * 2)]
     r = run("las", jobs, **SMALL)
     # a leaves the first queue at 2, b runs whole, then a goes on

@@ -98,7 +98,7 @@ def test_strip_takes_the_levels_of_each_job_in_turn():
     assert r.task_start.tolist() == [0, 0, 2, 2, 1, 3, 5, 5]
 
 
-def test_heft_runs_by_rank_and_lets_pass_what_fills_a_hole():
+def test_heft_runs_by_rank_and_backfills():
     stages = [
         narrow("short", [1], cpu=2),
         narrow("head", [2], cpu=3),
@@ -131,7 +131,7 @@ def test_breadth_first_and_coffman_graham_know_no_durations_inside_a_stage():
         assert r.task_start.tolist() == [0, 1, 7]
 
 
-def test_heft_says_how_long_the_schedule_takes_that_it_writes_down():
+def test_heft_returns_the_makespan_of_its_offline_schedule():
     stages = [narrow("a", [2], cpu=3), narrow("b", [3], cpu=3), narrow("c", [1], cpu=1)]
     w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
     cluster = sim.Cluster.machines(1, cpu=3)

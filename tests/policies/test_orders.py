@@ -13,7 +13,7 @@ def test_orders_by_submission_and_by_total_size(policy, order):
     assert started(run(policy, SIZES)) == order
 
 
-def test_srpt_counts_only_what_is_left():
+def test_srpt_counts_remaining_work_only():
     jobs = [job("a", 0, [1] * 10), job("b", 7.5, [1] * 4)]
     # at 8 a has 2 s left of its 10
     assert run("srpt", jobs).job_finish.tolist() == [10, 14]

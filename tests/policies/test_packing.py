@@ -16,7 +16,7 @@ def test_tetris_takes_the_task_that_fills_the_machine_best():
     assert running_at(run("fifo", jobs, machine), 0) == [1, 1, 0]
 
 
-def test_tetris_aligns_demand_with_what_is_free():
+def test_tetris_aligns_demand_with_free_resources():
     jobs = [
         job("m", 0, [10], {"cpu": 1, "mem": 8}),
         job("n", 0, [10], {"cpu": 1, "mem": 2}),

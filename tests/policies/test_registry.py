@@ -37,7 +37,7 @@ def test_every_policy_has_an_option_and_every_option_a_policy():
 
 
 @pytest.mark.parametrize("file", EVERY_FILE, ids=lambda f: str(f.relative_to(CONF)))
-def test_option_holds_what_differs_from_the_defaults(file):
+def test_option_holds_only_differences_from_the_defaults(file):
     option = yaml.safe_load(file.read_text())
     name = option.pop("name")
     assert file.parent != CONF or name == file.stem
@@ -47,7 +47,7 @@ def test_option_holds_what_differs_from_the_defaults(file):
 
 
 @pytest.mark.parametrize("file", EVERY_FILE, ids=lambda f: str(f.relative_to(CONF)))
-def test_option_begins_with_what_it_is(file):
+def test_option_begins_with_a_description(file):
     first = file.read_text().splitlines()[0]
     assert first.startswith("# ")
     assert 20 < len(first) <= 90
@@ -74,7 +74,7 @@ def test_policy_names_its_source(name):
 
 
 @pytest.mark.parametrize("name", policies.names())
-def test_policy_says_what_its_parameters_mean(name):
+def test_policy_describes_its_parameters(name):
     cls = policies.spec(name)
     silent = {field.name for field in dataclasses.fields(cls)} - meanings(cls).keys()
     assert not silent, f"policy {name}: say what {silent} mean, under Attributes in the docstring"
@@ -141,7 +141,7 @@ def user_modules(tmp_path, monkeypatch):
         policies.registry._ADDED.pop(name, None)
 
 
-def test_a_module_that_registers_nothing_is_told_how(user_modules):
+def test_error_for_a_module_that_registers_nothing_shows_the_decorator(user_modules):
     with pytest.raises(sim.InputError) as caught:
         policies.build("oracles", module="reg_nothing")
     assert str(caught.value) == (
@@ -153,7 +153,7 @@ def test_a_module_that_registers_nothing_is_told_how(user_modules):
         policies.build("fifo", module="reg_nobody")
 
 
-def test_a_module_that_registers_another_name_says_which(user_modules):
+def test_error_for_another_registered_name_lists_it(user_modules):
     message = r"no policy 'reg_efd'; did you mean 'reg_edf'\? it registers reg_edf"
     with pytest.raises(sim.InputError, match=message):
         policies.build("reg_efd", module="reg_other")
@@ -161,7 +161,7 @@ def test_a_module_that_registers_another_name_says_which(user_modules):
     assert policies.build("fifo", module="reg_other").name == "fifo"
 
 
-def test_a_module_called_as_one_of_pythons_is_named_beside_it(user_modules):
+def test_error_for_a_module_named_like_a_standard_one(user_modules):
     with pytest.raises(sim.InputError) as caught:
         policies.build("random", module="random")
     assert str(caught.value) == (
@@ -172,7 +172,7 @@ def test_a_module_called_as_one_of_pythons_is_named_beside_it(user_modules):
         policies.build("random", module="email.mime")
 
 
-def test_a_module_that_another_one_hides_is_named(user_modules):
+def test_error_for_a_hidden_module_names_its_file(user_modules):
     with pytest.raises(sim.InputError, match=r"registers nothing.*pytest\.py has the same name"):
         policies.build("edf", module="pytest")
 

@@ -42,7 +42,7 @@ def starts(jobs, name, slots=SLOTS, users=None, **params):
 
 @pytest.mark.parametrize("order", ["fcfs", "sjf"])
 @pytest.mark.parametrize("wrong", [(1.0, 2.0, 5.0), (0.5, 0.9, 1.0, 4.0)], ids=["over", "under"])
-def test_easy_is_that_of_the_paper(order, wrong):
+def test_easy_equals_the_papers(order, wrong):
     for seed in range(8):
         jobs = rigid(np.random.default_rng(seed), wrong=wrong)
         ours = starts(jobs, "easy", order=order)
@@ -54,7 +54,7 @@ def test_easy_is_that_of_the_paper(order, wrong):
         np.testing.assert_array_equal(ours - ours.min(), np.array(theirs) - min(theirs))
 
 
-def test_conservative_is_that_of_the_paper():
+def test_conservative_equals_the_papers():
     moved = 0
     for seed in range(6):
         jobs = rigid(np.random.default_rng(seed))
@@ -90,7 +90,7 @@ def test_easy_delays_the_second_where_conservative_does_not():
     assert starts(jobs, "conservative", 4).tolist() == [0, 4, 8, 12]
 
 
-def test_a_job_without_a_request_is_taken_to_want_the_most():
+def test_a_job_without_a_request_counts_as_the_longest_request():
     # b has the room from 10 on; c is taken to last 10 s, and then, when somebody asks for it, 30
     jobs = [(0.0, 10.0, 10.0, 3), (0.0, 5.0, 5.0, 4), (0.0, 1.0, None, 1)]
     assert starts(jobs, "easy", 4).tolist() == [0, 10, 0]

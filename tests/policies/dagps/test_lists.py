@@ -46,7 +46,7 @@ def assert_same(placement, result):
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("checked", [(*RIGID, *FUNGIBLE), RIGID])
 def test_a_list_run_equals_the_simulator(seed, checked):
-    """Same begins, ends and machines to the bit, whether or not resources are overbooked."""
+    """Same begins, ends and machines to the bit, with and without overbooked resources."""
     workload, cluster = small_job(seed, max_tasks=40)
     cluster = shared(workload, cluster)
     dag, runner = lists(workload, cluster)

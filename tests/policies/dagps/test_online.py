@@ -194,7 +194,7 @@ def test_how_many_tasks_of_its_job_come_after_each():
     assert tasks_after(workload.columns, np.array([0.5, 0.0, 1.0, 1.0])).tolist() == [1, 0, 2, 0]
 
 
-def test_srpt_counts_what_has_started_unless_configured():
+def test_srpt_unfinished_counts_running_tasks_and_pending_does_not():
     """A task of the second job runs: 8 s of it are unfinished, 4 s pending; the third has 6 s."""
     cluster = sim.Cluster.machines(2, cpu=1, disk=1)
     demand = {"cpu": 1.0, "disk": 0.1}

@@ -67,7 +67,7 @@ def test_ends_by_hand():
     assert ends[1].tolist() == ends[2].tolist() == pytest.approx([20, 10, 0])
 
 
-def test_no_work_is_lost_or_made():
+def test_work_is_conserved():
     rng = np.random.default_rng(0)
     for _ in range(20):
         jobs = left(np.zeros(5), rng.uniform(10, 90, 5), rng.uniform(1, 30, 5))
@@ -87,7 +87,7 @@ def test_a_late_job_waits_where_the_others_gain_more():
     assert best_order(small, [np.arange(4)[::-1]], 1, expected).tolist()[0] == 0
 
 
-def test_the_order_found_is_about_the_best_of_all():
+def test_best_order_is_near_the_optimum():
     rng = np.random.default_rng(2)
     losses = []
     for _ in range(10):
@@ -185,7 +185,7 @@ def crowded(seed, over, n=20):
 
 
 @pytest.mark.parametrize("over", [1.0, 1.6, 2.2, 3.0])
-def test_the_arbiter_earns_most_of_what_can_be_earned(over):
+def test_the_arbiter_attains_most_of_the_utility_bound(over):
     """20 jobs whose static needs add up to more than the cluster has."""
     workload, cluster = crowded(14, over)
     c = workload.columns

@@ -18,7 +18,7 @@ def run(name, workload, **params):
     return result, tokens
 
 
-def test_a_job_as_predicted_is_jockeys_and_another_has_no_tokens_from_then_on():
+def test_a_predictable_job_is_jockeys_and_another_loses_its_tokens():
     usual, slow = world(1800.0, n_background=60), world(1800.0, factor=3.0, n_background=60)
     _, usual_tokens = run("jockey_fallback", usual)
     assert usual_tokens.min() > 0
@@ -31,7 +31,7 @@ def test_a_job_as_predicted_is_jockeys_and_another_has_no_tokens_from_then_on():
     assert run("jockey", slow)[1].min() > 0
 
 
-def test_with_no_limit_to_what_may_be_off_it_is_jockey():
+def test_with_infinite_tolerance_it_equals_jockey():
     slow = world(1800.0, factor=3.0, n_background=60)
     plain, fallback = (
         run(name, slow, **params)[0]

@@ -100,7 +100,9 @@ def test_the_worst_case_is_the_longest_left_at_any_instant_of_any_run(simulated)
                 ended = np.bincount(stage[run <= time], minlength=len(n_tasks))
                 level = progress_level(float(progress_indicator.progress(ended / n_tasks)))
                 worst[level] = max(worst[level], run.max() - time)
-        worst = np.maximum.accumulate(worst[::-1])[::-1]  # what is left at a later level counts
+        worst = np.maximum.accumulate(worst[::-1])[
+            ::-1
+        ]  # the time left at a later level counts, too
         np.testing.assert_allclose(remaining.left_s[i, :, -1], worst, atol=1e-6)
 
 

@@ -76,14 +76,14 @@ def refreshed(monkeypatch):
     return factors
 
 
-def test_a_job_that_goes_as_predicted_is_left_alone(refreshed):
+def test_a_job_as_predicted_keeps_its_model(refreshed):
     workload = world(1800.0, n_background=60)
     online, plain = run("jockey_online", workload, tolerance=0.5), run("jockey", workload)
     np.testing.assert_array_equal(online.task_finish, plain.task_finish)
     assert refreshed == []
 
 
-def test_a_job_of_twice_the_work_is_noticed_and_nearly_meets_its_deadline(refreshed):
+def test_a_job_of_twice_the_work_is_detected_and_meets_its_deadline(refreshed):
     workload = world(3600.0, factor=2.0, n_background=60)
     online, plain = run("jockey_online", workload), run("jockey", workload)
     assert 1.1 < refreshed[0] < 2.6

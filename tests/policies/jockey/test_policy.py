@@ -157,7 +157,7 @@ def test_without_deadlines_jobs_share_alike():
     assert first[40:].sum() == 5 * 8
 
 
-def test_results_do_not_depend_on_what_was_simulated_before():
+def test_results_do_not_depend_on_earlier_simulations():
     workload = world(1500.0, n_background=20)
     once = run("jockey", workload)
     from_memory = run("jockey", workload)  # its model known by now
@@ -220,7 +220,7 @@ def test_parameters_out_of_range_are_refused(params):
 
 
 @pytest.mark.parametrize("name", ["jockey", "jockey_static", "jockey_amdahl"])
-def test_a_deadline_shorter_than_the_critical_path_is_said_with_the_shortest(name):
+def test_error_for_an_infeasible_deadline_names_the_shortest(name):
     workload = world(100.0)
     with pytest.raises(InputError, match=r"deadline of 100 s, but .* it takes (\d+)") as error:
         run(name, workload)
@@ -267,12 +267,12 @@ def test_only_jobs_that_fit_are_accepted():
 
 
 @pytest.mark.parametrize("indicator", ["totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"])
-def test_every_indicator_serves(indicator):
+def test_every_indicator_meets_the_deadline(indicator):
     workload = world(1500.0, n_background=40)
     assert latency(run("jockey", workload, indicator=indicator))[0] <= 1500.0
 
 
-def test_a_longer_period_looks_less_often(monkeypatch):
+def test_a_longer_period_updates_less_often(monkeypatch):
     times_s = []
     real = Jockey.allocate
     monkeypatch.setattr(Jockey, "allocate", lambda *a: times_s.append(a[3]) or real(*a))
@@ -284,7 +284,7 @@ def test_a_longer_period_looks_less_often(monkeypatch):
     assert times_s == [100.0]
 
 
-def test_lowering_kills_nothing():
+def test_lowering_evicts_no_task():
     """A deadline is postponed at 160 s: tasks beyond the tokens continue to run."""
     change = {"new_deadline_s": 6000.0, "new_deadline_at_s": 60.0}
     workload = world(900.0, n_background=60, **change)

@@ -132,7 +132,7 @@ def test_in_the_given_order_nothing_is_drawn():
     assert last.estimate_s[0] == 4 * 320.0
 
 
-def test_what_ends_first_may_be_the_evidence():
+def test_the_first_tasks_to_end_may_be_the_evidence():
     # all run at once, and the pilot is the longest
     jobs = [job(0, 320.0, 80.0, 20.0, 5.0)]
     params = {"pilot_order": "given", "sampling_percent": 50}
@@ -150,7 +150,7 @@ def test_an_unknown_job_counts_as_any_or_goes_first_or_last():
     assert queue_of("threesigma", 1.0, unknown="first") == 0
 
 
-def test_every_so_manieth_job_may_be_known_as_it_comes():
+def test_every_nth_job_may_be_known_on_arrival():
     # the second comes while the first runs, which took 8 s in truth; one job of 2 s has ended
     jobs = [job(0, 8.0, job_id="a-6", user="u"), job(1, 8.0, job_id="b", user="u")]
     known = past(mean_task_s=[2.0], user=["u"])
@@ -161,7 +161,7 @@ def test_every_so_manieth_job_may_be_known_as_it_comes():
     assert run("threesigma", jobs, 1, known, leak_every=4, **mean).estimate_s[1] == 2.0
 
 
-def test_thin_jobs_go_first_unasked():
+def test_thin_jobs_go_first_without_an_estimate():
     jobs = [job(0, 10.0), job(1, 50.0, 50.0, 50.0), job(2, 7.0, 7.0)]
     r = run("slearn", jobs, 1)
     assert starts(r, 2) == [10.0, 17.0]
@@ -172,7 +172,7 @@ def test_thin_jobs_go_first_unasked():
     assert sampled.estimate_s[2] == 14.0
 
 
-def test_idle_slots_take_what_waits_for_pilots_first_come_first_served():
+def test_idle_slots_take_tasks_of_sampled_jobs_first_come_first_served():
     jobs = [job(0, 10.0, 10.0, 10.0), job(0, 10.0, 10.0, 10.0)]
     r = run("slearn", jobs, 3)
     # both pilots, and of what is left the slot takes the first job's
@@ -193,7 +193,7 @@ def test_estimate_is_the_mean_of_the_pilots_alone():
 
 
 @pytest.mark.parametrize(("percent", "n"), [(1.0, 1), (3.0, 3), (10.0, 10), (100.0, 100)])
-def test_a_fixed_ratio_samples_so_many(percent, n):
+def test_a_fixed_ratio_samples_that_percentage(percent, n):
     r = run("slearn", [job(0, *[10.0] * 100), job(1, *[10.0] * 100)], n, sampling_percent=percent)
     # the second job's pilots wait behind the first's: as many as there are slots
     assert starts(r, 0)[: n + 1].count(0.0) == n
@@ -229,7 +229,7 @@ def test_thin_limit_falls_as_the_load_rises(load, limit):
     assert thin_limit_at(load, 1) == 1
 
 
-def test_adaptive_thin_follows_what_waits():
+def test_adaptive_thin_follows_waiting_tasks():
     crowd = [job(0, *[100.0] * 8)]
     alone = run("adaptive_thin", [job(0, 5.0, 5.0, 5.0, 5.0)], 4)
     behind = run("adaptive_thin", [*crowd, job(1, 5.0, 5.0, 5.0, 5.0)], 2)
@@ -238,7 +238,7 @@ def test_adaptive_thin_follows_what_waits():
 
 
 @pytest.mark.parametrize("code", ["oracle", "las", "slearn", "threesigma", "point"])
-def test_the_presets_of_the_authors_code_finish_what_there_is(code):
+def test_the_presets_of_the_authors_code_finish_all_jobs(code):
     jobs = [job(i, *[1.0 + i] * (i + 1), job_id=f"job_{i}", user="u") for i in range(6)]
     for slots in (1, 3, sim.Cluster.machines(2, cpu=2)):
         r = run(f"{code}_code", jobs, slots, past(mean_task_s=[3.0]))

@@ -35,7 +35,7 @@ def reference_bins(values, max_bins):
 
 @pytest.mark.parametrize("max_bins", [2, 5, 80])
 @pytest.mark.parametrize("seed", range(4))
-def test_equals_the_restatement(seed, max_bins):
+def test_equals_the_reference(seed, max_bins):
     rng = np.random.default_rng(seed)
     values = rng.choice([rng.lognormal(0, 2), 1.0, 2.0, *rng.lognormal(0, 2, 300)], 400).tolist()
     histogram = filled(values, max_bins)
@@ -86,7 +86,7 @@ def test_utility_by_hand():
     assert by_utility(filled([7.0])) == pytest.approx(7.0)
 
 
-def test_utility_follows_what_is_added():
+def test_utility_follows_added_values():
     histogram = filled([4.0])
     assert by_utility(histogram) == 4.0
     histogram.add(2.0)

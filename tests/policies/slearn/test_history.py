@@ -75,7 +75,7 @@ class Reference:
 @pytest.mark.parametrize("unscored", ["last", "first", "never"])
 @pytest.mark.parametrize("statistic", ["median", "utility"])
 @pytest.mark.parametrize("seed", range(3))
-def test_equals_the_restatement(seed, statistic, unscored):
+def test_equals_the_reference(seed, statistic, unscored):
     rng = np.random.default_rng(seed)
     window_days = float(rng.choice([1.0, 3.0, 2.5]))
     n, n_jobs = 60, 25
@@ -121,7 +121,7 @@ def test_equals_the_restatement(seed, statistic, unscored):
             reference.records.append([0.0, now, now_codes[row].tolist(), mean_s, estimates[row]])
 
 
-def test_only_what_ended_by_then_counts():
+def test_only_jobs_that_ended_by_then_count():
     w = workload([(-50.0, -10.0, 4.0, "a"), (-60.0, 100.0, 40.0, "a")], application="a")
     past = predictor(w)
     assert past.predict(0, 0.0) == 4.0
@@ -146,7 +146,7 @@ def test_window_slides_by_whole_days(days, expected):
     assert predictor(w, window_days=days).predict(0, 0.0) == expected
 
 
-def test_the_feature_that_was_least_wrong_is_taken():
+def test_the_feature_with_the_least_error_is_used():
     # the application's jobs always take the same time, the user's do not
     apps = [(-1000.0 + 100 * i, -950.0 + 100 * i, 5.0, "a", "u") for i in range(4)]
     user_jobs = [(-980.0 + 100 * i, -930.0 + 100 * i, 100.0 * i, "b", "u") for i in range(4)]
@@ -174,7 +174,7 @@ def test_points_are_the_best_of_three_by_their_last_two_hundred_errors(seed):
             assert points.error == pytest.approx(errors.min() / np.mean(rows, axis=0)[3])
 
 
-def test_groups_ranked_by_points_and_features_that_are_not_asked():
+def test_groups_ranked_by_points_and_unused_features():
     # two jobs of the application took 10 and 30, the user's first two 20 and 20
     history = [
         (-9.0, -8.0, 10.0, "a", "v"), (-7.0, -6.0, 30.0, "a", "v"),
@@ -190,7 +190,7 @@ def test_groups_ranked_by_points_and_features_that_are_not_asked():
     assert math.isnan(none.predict(0, 0.0))
 
 
-def test_of_records_without_times_each_ends_before_the_next_comes():
+def test_records_without_times_end_before_the_next_arrives():
     never = float("nan")
     untimed = [(never, never, mean, "a", "u") for mean in (10.0, 4.0)]
     w = workload([(-5.0, -1.0, 1.0, "a", "u"), *untimed], application="a")

@@ -55,7 +55,7 @@ def test_chance_of_another_queue_is_that_of_draws(mean, sd0, sd1, m):
     assert got[m] == pytest.approx(other.mean(), abs=0.06)  # nine nodes across a jump
 
 
-def test_what_is_sure_is_in_its_queue():
+def test_a_certain_size_is_in_its_queue():
     bounds = np.array([10.0, math.inf])
     assert chances_of_other_queue(Normal(9.0, 0.0), 2, 1.0, bounds).tolist() == [0.0] * 3
     unsure, *sampled = chances_of_other_queue(Normal(10.0, 4.0), 2, 0.0, bounds).tolist()
@@ -100,7 +100,7 @@ def test_a_sure_history_needs_no_pilots():
     assert run(past([10.0] * 5)).estimate_s[0] == pytest.approx(80.0)
 
 
-def test_no_history_asks_pilots_alone():
+def test_without_history_pilots_alone_count():
     assert run(past([])).estimate_s[0] == 160.0
     assert run(past([10.0])).estimate_s[0] == 160.0  # the error of the prior is unknown yet
 
@@ -111,7 +111,7 @@ def test_where_history_is_unsure_pilots_alone_count():
     assert run(past([10.0] * 5), sampling_percent=1.0).estimate_s[0] == 160.0
 
 
-def test_priors_that_were_surer_than_right_are_widened(monkeypatch):
+def test_overconfident_priors_are_widened(monkeypatch):
     # the second job's prior is near a queue's bound, 125 s a task, and sure
     mean_s = [100.0, 101.0, 99.0, 100.0, 100.0, 101.0]
     params = {"submits": (0.0, 90_000.0), "durations": (60.0,) * 8}

@@ -40,7 +40,7 @@ def test_a_steady_program_is_predicted_by_its_runs():
     assert got.variance == 0.0
 
 
-def test_the_variance_is_what_predictions_were_off_by():
+def test_the_variance_is_the_mean_squared_error_of_predictions():
     log_s = [math.log(s) for s in (2.0, 8.0, 2.0)]
     first, second = log_s[1] - log_s[0], log_s[2] - (log_s[0] + log_s[1]) / 2
     got = priors([("a", "u", math.exp(s)) for s in log_s]).prior(0, 0.0)
@@ -55,12 +55,12 @@ def test_the_variance_is_what_predictions_were_off_by():
     )
 
 
-def test_a_program_that_moved_is_predicted_by_its_last_runs():
+def test_a_changed_program_is_predicted_by_its_last_runs():
     got = priors([("a", "u", s) for s in (10.0,) * 6 + (1000.0,) * 6]).prior(0, 0.0)
     assert got.mean == pytest.approx(math.log(1000.0), abs=0.1)
 
 
-def test_new_programs_are_judged_by_new_ones_errors():
+def test_new_programs_have_the_errors_of_new_programs():
     # a user's known programs take 1 s always, new ones anything
     history = [("known", "u", 1.0)] * 20
     for i in range(6):
@@ -72,11 +72,11 @@ def test_new_programs_are_judged_by_new_ones_errors():
     assert unsure.variance > 4.0
 
 
-def test_what_takes_no_time_counts_as_a_millisecond():
+def test_zero_durations_count_as_a_millisecond():
     assert priors([("a", "u", 0.0)] * 4).prior(0, 0.0).mean == pytest.approx(math.log(1e-3))
 
 
-def test_only_what_has_ended_counts():
+def test_only_finished_runs_count():
     steady = priors([("a", "u", 10.0)] * 6)
     assert math.isinf(steady.prior(0, -560.0).variance)
     assert steady.prior(0, 0.0).variance == 0.0

@@ -43,7 +43,7 @@ def test_aggregate_value_unblocks_the_chain_of_fig_5():
     assert attained == {"wing_agg": 22, "wing_direct": 8, "priority": 8}
 
 
-def test_predicted_is_the_quotient_of_medians_and_the_oracle_knows_better():
+def test_predictions_are_quotients_of_medians_and_the_oracle_is_exact():
     past = [("p", "u", 1, v, c) for v, c in ((2.0, 4.0), (8.0, 1.0), (6.0, 2.0))]
     past += [("q", "u", 1, v, c) for v, c in ((5.0, 2.0), (5.0, 2.0))]
     workload = recurring(
@@ -55,7 +55,7 @@ def test_predicted_is_the_quotient_of_medians_and_the_oracle_knows_better():
     assert order(workload, "wing_agg", knowledge="oracle") == ["block", "j0", "j1"]
 
 
-def test_without_a_history_jobs_come_first_served_first_and_oracles_say_what_they_miss():
+def test_without_a_history_jobs_go_fcfs_and_oracles_are_errors():
     workload = sim.Workload.from_jobs([job(n, i, 5.0) for i, n in enumerate("abc")])
     for name in ("wing_agg", "wing_direct", "mil", "wing_mil", "wing_dep"):
         assert order(workload, name) == ["a", "b", "c"]
@@ -123,7 +123,7 @@ def test_value_that_is_lost_while_a_job_waits_puts_it_behind():
     assert order(decaying(False), "wing_dep", **oracle) == ["block", "j0", "j1"]
 
 
-def test_the_order_is_as_fresh_as_asked_for():
+def test_the_order_is_refreshed_each_period():
     oracle = {"knowledge": "oracle"}
     assert order(decaying(True), "wing_mil", refresh_s=4 * H, **oracle) == ["block", "j0", "j1"]
     with pytest.raises(InputError, match="refresh_s must be a number above 0"):

@@ -31,7 +31,7 @@ def test_ad_hoc_jobs_have_their_users_median_and_new_users_that_of_all():
     )
 
 
-def test_jobs_that_end_in_the_week_before_say_nothing():
+def test_jobs_without_values_do_not_count():
     past = [("p", "u", 1, np.nan, np.nan), ("p", "u", 1, 4.0, 2.0)]
     workload = recurring(
         past, who=[("p", "u")], value=[0], compute_s=[1], agg_value=[0], agg_compute_s=[1]

@@ -21,19 +21,19 @@ def world(past, jobs_of, demands):
     return World(sim.Workload.from_tables(stages=stages, **tables).columns, ONE, 0, {})
 
 
-def test_of_a_program_it_expects_mean_value_over_the_geometric_mean_of_resource_time():
+def test_a_program_has_mean_value_over_geometric_mean_resource_time():
     past = [("p", "u", 1, v, c) for v, c in ((2.0, 1.0), (4.0, 4.0))]
     assert predicted(world(past, [("p", "u")], [1.0]))[1] == pytest.approx(3.0 / 2.0)
 
 
-def test_an_ad_hoc_job_is_worth_the_less_the_more_it_asks_for():
+def test_the_efficiency_of_an_ad_hoc_job_falls_with_its_demand():
     # past jobs took a unit in an hour; two are worth 1 and 4 a unit, and a third nothing
     past = [("", "ann", 1, v, 2.0) for v in (2.0, 8.0, 0.0)]
     got = predicted(world(past, [("", "ann"), ("", "ann"), ("", "new")], [1.0, 4.0, 1.0]))
     assert got[1:] * H == pytest.approx([2.0 * 2 / 3, 0.5 * 2 / 3, 2.0 * 2 / 3])
 
 
-def test_readers_that_are_given_up_take_no_resources():
+def test_lost_readers_take_no_resources():
     jobs = [job("block", 0, 3.0), job("j0", 0.1, 0.5), job("j1", 0.1, 0.5)]
     late = {
         column: [0, 10.0 if wait < 2 * H else 1.0, 5]
