@@ -61,20 +61,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Describe, print, write."""
     from sim.describe import Dataset, describe, write_page  # late: `--help` answers at once
-    from sim.describe.page import lines
-    from sim.describe.run import random_beside
+    from sim.describe.page import text_lines
+    from sim.describe.run import random_comparator
 
     given = parse_pairs(args.option, "--option")
     name, workload = _load(args.workload, args.format, given)
-    data = Dataset.of(name, workload)
+    data = Dataset.from_workload(name, workload)
     taken = [name]
     beside = []
     for source in args.beside:
-        other = random_beside(data, args.seed) if source == "random" else _beside(source, args.dags)
+        other = (
+            random_comparator(data, args.seed) if source == "random" else _beside(source, args.dags)
+        )
         taken.append(_free(other.name, taken))
-        beside.append(other.named(taken[-1]))
+        beside.append(other.renamed(taken[-1]))
     description = describe(data, beside, half=args.half)
-    print("\n".join(lines(description)))
+    print("\n".join(text_lines(description)))
     folder = Path("results", "describe", name) if args.out is None else args.out
     for path in write_page(description, folder):
         print(f"written to {path}")
@@ -85,8 +87,8 @@ def _beside(source: str, folder: str) -> Dataset:
 
     if source in TPC and not Path(source).is_dir():
         path = Path(folder, TPC[source])
-        return Dataset.of(source, _tpc(source, path))
-    return Dataset.of(*_load(source, None, {}))
+        return Dataset.from_workload(source, _tpc(source, path))
+    return Dataset.from_workload(*_load(source, None, {}))
 
 
 def _tpc(name: str, path: Path) -> Workload:

@@ -1,8 +1,8 @@
-"""Characterise a workload as Tian et al., SoCC 2019, §3 to §7.1, characterise Alibaba's.
+"""Characterisation of workloads, as Tian et al., SoCC 2019, §3 to §7.1, characterise Alibaba's.
 
-`describe` measures a workload, and what is put beside it, into `Description`: numbers by section,
-and tables; `write_page` writes them and one HTML page. `paper` holds what the paper found.
-`sim.describe.slearn` measures what another paper does.
+`describe` turns a workload and its comparators into a `Description`: numbers by section, and
+tables. `write_page` writes them and one HTML page. `Description.paper` holds the paper's numbers.
+`sim.describe.slearn` has the measures of another paper.
 """
 
 from sim.describe.dataset import Dataset

@@ -1,4 +1,4 @@
-"""What is described: a workload, or nothing but DAGs."""
+"""Dataset: a workload to describe, or DAGs alone."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from sim.workload.tables import values
 from sim.workload.workload import Workload
 
 LARGE = 6
-"""Fewest stages of the jobs that §4.2, §5 and §6 of the paper look at."""
+"""Minimum number of stages of the jobs in §4.2, §5 and §6 of the paper."""
 USED_PREFIX = "used_"
-"""``stages.used_<resource>``: what a task used on average, in the unit of its demand."""
+"""``stages.used_<resource>``: a task's average use, in the unit of its demand."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """One column of the tables: a name, DAGs, and the workload that they are of, if any.
+    """One column of the tables: a name, DAGs, and their workload, if any.
 
     Attributes
     ----------
     name : str
-        How it is called before people.
+        Name in tables and plots.
     every : Graphs
         The DAGs of all jobs.
     workload : Workload or None
-        Where they come from; None for DAGs alone, which have no times, tasks or demands.
+        The DAGs' workload; None for DAGs alone, which have no times, tasks or demands.
     """
 
     name: str
@@ -40,19 +40,19 @@ class Dataset:
     workload: Workload | None = None
 
     @classmethod
-    def of(cls, name: str, workload: Workload) -> Dataset:
-        """Look at a workload."""
+    def from_workload(cls, name: str, workload: Workload) -> Dataset:
+        """Build the dataset of a workload."""
         return cls(name, Graphs.from_workload(workload), workload)
 
-    def named(self, name: str) -> Dataset:
-        """Return the same under another name."""
+    def renamed(self, name: str) -> Dataset:
+        """Return the same dataset under another name."""
         return self if name == self.name else Dataset(name, self.every, self.workload)
 
     @cached_property
     def whole(self) -> Mask:
         """Jobs whose DAG is whole, (J,): their loader dropped no stage and no edge of them.
 
-        A workload without the column ``jobs.n_lost`` is taken for whole.
+        Without the column ``jobs.n_lost`` all jobs count as whole.
         """
         if self.workload is None or "n_lost" not in self.workload.jobs.column_names:
             return np.ones(self.every.n_jobs, dtype=bool)
@@ -66,7 +66,7 @@ class Dataset:
 
     @cached_property
     def spans_s(self) -> tuple[F8, F8]:
-        """When each stage starts and ends if nothing waits for room, (G,) s each.
+        """Start and end of each stage if no task waits for resources, (G,) s each.
 
         A stage starts when its job is submitted and all tasks of its parents are done (edges from
         task to task count as barriers).
@@ -84,25 +84,25 @@ class Dataset:
 
     @cached_property
     def large(self) -> Graphs:
-        """The DAGs of those."""
+        """The DAGs of the jobs `large_rows`."""
         return self.every.take(self.large_rows)
 
     @cached_property
     def large_stages(self) -> I8:
-        """Rows of the stages of those, (G of `large`,)."""
+        """Rows of the stages of the jobs `large_rows`, (G of `large`,)."""
         first = self.every.job_stage0[:-1][self.large_rows]
         shift = np.repeat(first - self.large.job_stage0[:-1], self.large.job_n_stages)
         return np.arange(self.large.n_stages) + shift
 
     @cached_property
     def stage_metrics(self) -> dict[str, F8]:
-        """What is known of each stage, by name, (G,) each; NaN where it is unknown.
+        """Metrics of each stage by name, (G,) each; NaN where unknown.
 
         ``duration``: mean of its tasks' durations, s; ``span``: end − start as recorded, s, where
         the workload has it; ``tasks``; ``demand_<resource>``; ``used_<resource>``. A stage whose
-        recorded span is 0 s, so that nothing is known of its duration, has a ``duration`` of 0.
-        What a loader filled in (bits of ``stages.guessed``: the lowest for the number of tasks,
-        then one for each resource, by name) is unknown.
+        recorded span is 0 s, so that its duration is unknown, has a ``duration`` of 0.
+        Values that a loader filled in (bits of ``stages.guessed``: the lowest for the number of
+        tasks, then one for each resource, by name) are unknown.
         """
         workload = self.workload
         if workload is None:

@@ -1,4 +1,4 @@
-"""The plots of a description, as plotly figures in plain data; a colour a dataset."""
+"""Plots of a description, as plotly figures in plain data; one colour per dataset."""
 
 from __future__ import annotations
 
@@ -12,53 +12,55 @@ import pyarrow.compute as pc
 from sim.base.html.figures import Figure, line, plot
 from sim.describe.overview import POPULATION_WORDS
 from sim.describe.statistics import Description
-from sim.describe.variability import metric_words
+from sim.describe.variability import metric_label
 
 LENGTHS = (8, 12, 16, 20)
-"""Critical path lengths that Fig. 10 shows."""
+"""Critical path lengths in Fig. 10."""
 _DASHES = ("solid", "dash", "dot")
 
 
-def figures(of: Description) -> list[Figure]:
-    """Draw everything that has something to draw."""
+def figures(description: Description) -> list[Figure]:
+    """Build the figures that have data."""
     drawn = [
-        *_hourly(of), *_degrees(of), *_boxes(of), *_by_size(of),
-        *_variations(of, "variability", "dependent"), *_classes(of),
-        *_variations(of, "recurring", "recurring"), *_levels(of),
+        *_hourly(description), *_degrees(description), *_boxes(description), *_by_size(description),
+        *_variations(description, "variability", "dependent"), *_classes(description),
+        *_variations(description, "recurring", "recurring"), *_levels(description),
     ]  # fmt: skip
     return [figure for figure in drawn if figure.plot["data"]]
 
 
-def _hourly(of: Description) -> Iterable[Figure]:
-    """Draw the first dataset's hours: all jobs, and those with dependencies, both ways."""
-    if "hourly" not in of.tables:
+def _hourly(description: Description) -> Iterable[Figure]:
+    """Plot the first dataset's hours: all jobs, and jobs with dependencies by both definitions."""
+    if "hourly" not in description.tables:
         return
-    table = of.tables["hourly"].filter(pc.equal(of.tables["hourly"]["dataset"], of.names[0]))
+    table = description.tables["hourly"].filter(
+        pc.equal(description.tables["hourly"]["dataset"], description.names[0])
+    )
     for column in table.column_names[4:]:
         if column == "jobs_submitted" or table[column].null_count:
             continue
         lines = []
-        for (population, words), dash in zip(POPULATION_WORDS.items(), _DASHES, strict=True):
+        for (population, label), dash in zip(POPULATION_WORDS.items(), _DASHES, strict=True):
             rows = table.filter(pc.equal(table["population"], population))
-            if not pc.max(rows[column]).as_py():  # nothing depends on anything
+            if not pc.max(rows[column]).as_py():  # no dependencies
                 continue
-            drawn = _line(0, words, rows["hour"], rows[column])
-            lines.append(drawn | {"mode": "lines", "line": {"width": 1.5, "dash": dash}})
-        of_hours = _plot(lines, "hour of the trace", "", legend=True)
-        yield Figure("hourly", _hourly_caption(column), of_hours)
+            trace = _line(0, label, rows["hour"], rows[column])
+            lines.append(trace | {"mode": "lines", "line": {"width": 1.5, "dash": dash}})
+        chart = _plot(lines, "hour of the trace", "", legend=True)
+        yield Figure("hourly", _hourly_caption(column), chart)
 
 
 def _hourly_caption(column: str) -> str:
     resource = column.removesuffix("_hours")
     if resource == column:
-        return "Jobs running at any moment of an hour"
-    return f"In use, mean of each hour: {resource}"
+        return "Jobs running at any time in an hour"
+    return f"Hourly mean use if no task waits: {resource}"
 
 
-def _degrees(of: Description) -> Iterable[Figure]:
+def _degrees(description: Description) -> Iterable[Figure]:
     for direction, words in (("in", "parents"), ("out", "children")):
         lines = []
-        for number, name, table in _by_dataset(of, "degrees"):
+        for number, name, table in _by_dataset(description, "degrees"):
             rows = table.filter(
                 pc.and_(
                     pc.equal(table["direction"], direction),
@@ -67,14 +69,14 @@ def _degrees(of: Description) -> Iterable[Figure]:
             )
             lines.append(_line(number, name, rows["degree"], rows["at_least"]))
         drawn = _plot(lines, words, "share of stages", x_log=True, y_log=True)
-        yield Figure("structure", f"Stages with at least so many {words}", drawn)
+        yield Figure("structure", f"Share of stages with at least N {words}", drawn)
 
 
-def _boxes(of: Description) -> Iterable[Figure]:
+def _boxes(description: Description) -> Iterable[Figure]:
     for measure in ("edge density", "chain ratio"):
         boxes = []
-        for number, name, table in _by_dataset(of, "quantiles"):
-            rows = table.filter(pc.equal(table["evaluator"], measure))
+        for number, name, table in _by_dataset(description, "quantiles"):
+            rows = table.filter(pc.equal(table["measure"], measure))
             low, q1, median, q3, high = rows["value"].to_pylist()
             if math.isnan(median):
                 continue
@@ -91,58 +93,58 @@ def _boxes(of: Description) -> Iterable[Figure]:
         yield Figure("structure", words, drawn)
 
 
-def _by_size(of: Description) -> Iterable[Figure]:
+def _by_size(description: Description) -> Iterable[Figure]:
     for column, words in (("width", "Maximum parallelism"), ("length", "Critical path length")):
         lines = []
-        for number, name, table in _by_dataset(of, "by_size"):
-            own = {
+        for number, name, table in _by_dataset(description, "by_size"):
+            hover = {
                 "customdata": table["n_jobs"].to_pylist(),
                 "hovertemplate": "%{y:.2f} stages, mean of %{customdata:,} jobs",
             }
-            lines.append(_line(number, name, table["n_stages"], table[column]) | own)
+            lines.append(_line(number, name, table["n_stages"], table[column]) | hover)
         caption = f"{words}: mean over the jobs of each number of stages"
         yield Figure("structure", caption, _plot(lines, "stages", "stages"))
 
 
-def _variations(of: Description, name: str, kind: str) -> Iterable[Figure]:
-    if name not in of.tables:
+def _variations(description: Description, name: str, kind: str) -> Iterable[Figure]:
+    if name not in description.tables:
         return
     section = "variability" if name == "variability" else "recurrence"
-    table = of.tables[name]
-    mine = table.filter(pc.equal(table["dataset"], of.names[0]))
-    metrics = list(dict.fromkeys(mine["metric"].to_pylist()))
+    table = description.tables[name]
+    rows_of_first = table.filter(pc.equal(table["dataset"], description.names[0]))
+    metrics = list(dict.fromkeys(rows_of_first["metric"].to_pylist()))
     for relation in ("pair", "set"):
         for metric in metrics:
             lines = []
-            for number, dataset, rows in _by_dataset(of, name):
-                chosen = rows.filter(
+            for number, dataset, rows in _by_dataset(description, name):
+                selected = rows.filter(
                     pc.and_(pc.equal(rows["relation"], relation), pc.equal(rows["metric"], metric))
                 )
-                lines.append(_line(number, dataset, chosen["value"], chosen["q"]))
-            words = metric_words(metric)
+                lines.append(_line(number, dataset, selected["value"], selected["q"]))
+            words = metric_label(metric)
             across = {
                 ("pair", "dependent"): "child over parent",
-                ("pair", "recurring"): "a run over the one before",
+                ("pair", "recurring"): "run over previous run",
             }.get((relation, kind), "geometric mean over the smallest")
-            drawn = [each | {"mode": "lines"} for each in lines if each["x"]]
+            drawn = [trace | {"mode": "lines"} for trace in lines if trace["x"]]
             caption = f"{kind.capitalize()} {relation}s: {words}"
-            yield Figure(section, caption, _plot(drawn, across, "share at most", x_log=True))
+            yield Figure(section, caption, _plot(drawn, across, "cumulative share", x_log=True))
 
 
-def _classes(of: Description) -> Iterable[Figure]:
+def _classes(description: Description) -> Iterable[Figure]:
     lines = []
-    for number, name, table in _by_dataset(of, "classes"):
+    for number, name, table in _by_dataset(description, "classes"):
         rows = table.filter(pc.greater(table["counterparts"], 0))
         lines.append(_line(number, name, rows["counterparts"], rows["at_least"]))
-    drawn = [each for each in lines if each["x"]]
-    caption = "Jobs isomorphic to at least so many others"
+    drawn = [trace for trace in lines if trace["x"]]
+    caption = "Jobs isomorphic to at least N other jobs"
     yield Figure("recurrence", caption, _plot(drawn, "other jobs", "share of jobs", x_log=True))
 
 
-def _levels(of: Description) -> Iterable[Figure]:
-    for length in _lengths(of):
+def _levels(description: Description) -> Iterable[Figure]:
+    for length in _lengths(description):
         bars = []
-        for number, name, table in _by_dataset(of, "levels"):
+        for number, name, table in _by_dataset(description, "levels"):
             rows = table.filter(pc.equal(table["length"], length))
             if rows.num_rows:
                 bars.append(
@@ -160,23 +162,23 @@ def _levels(of: Description) -> Iterable[Figure]:
         yield Figure("levels", caption, _plot(bars, "level", "% of stages"))
 
 
-def _lengths(of: Description) -> Sequence[int]:
-    """Choose the lengths of Fig. 10 that the first dataset has, or its four commonest of 2 up."""
-    table = of.tables["levels"]
-    rows = table.filter(pc.equal(table["dataset"], of.names[0]))
+def _lengths(description: Description) -> Sequence[int]:
+    """Choose Fig. 10's lengths that the first dataset has, else its four most common from 2 up."""
+    table = description.tables["levels"]
+    rows = table.filter(pc.equal(table["dataset"], description.names[0]))
     n_jobs = dict(zip(rows["length"].to_pylist(), rows["n_jobs"].to_pylist(), strict=True))
-    wanted = [length for length in LENGTHS if length in n_jobs]
-    if len(wanted) > 1:
-        return wanted
+    shown = [length for length in LENGTHS if length in n_jobs]
+    if len(shown) > 1:
+        return shown
     common = sorted((-n, length) for length, n in n_jobs.items() if length > 1)
     return sorted(length for _, length in common[: len(LENGTHS)])
 
 
-def _by_dataset(of: Description, table: str) -> Iterable[tuple[int, str, pa.Table]]:
-    if table not in of.tables:
+def _by_dataset(description: Description, table: str) -> Iterable[tuple[int, str, pa.Table]]:
+    if table not in description.tables:
         return
-    whole = of.tables[table]
-    for number, name in enumerate(of.names):
+    whole = description.tables[table]
+    for number, name in enumerate(description.names):
         yield number, name, whole.filter(pc.equal(whole["dataset"], name))
 
 

@@ -1,6 +1,6 @@
-"""What a trace asks of a cluster: when jobs come, how large they are, what is in use, and whose.
+"""Demand of a workload on a cluster: arrivals, job sizes, load, users, queues and programs.
 
-Of any workload, with dependencies or without.
+These apply to any workload, with dependencies or without.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from sim.workload.tables import values
 from sim.workload.workload import Workload
 
 WINDOWS_S = {"1 min": 60.0, "10 min": 600.0, "1 h": HOUR_S}
-"""In which arrivals are counted."""
+"""Windows in which arrivals are counted."""
 LARGEST = {"1 %": 0.01, "10 %": 0.1}
-"""Parts of all jobs whose share of the work is told."""
+"""Fractions of the largest jobs whose share of the work is computed."""
 _QUANTILES = (0.5, 0.9, 0.99)
 
 
 def arrivals(data: Dataset) -> list[Statistic]:
-    """Tell how often jobs come, how evenly, and how much one interval says of the next."""
+    """Summarise the arrival process: rate, burstiness, correlation of successive intervals."""
     assert data.workload is not None
     section = Section("arrivals")
     submit_s = values(data.workload.jobs, "submit_s")
@@ -43,30 +43,30 @@ def arrivals(data: Dataset) -> list[Statistic]:
     section.add("gap_p50", "median", quantile(gaps_s, 0.5), "seconds")
     section.add("gap_mean", "mean", mean(gaps_s), "seconds")
     spread = deviation(gaps_s) / mean(gaps_s) if hours else np.nan
-    section.add("gap_cv", "standard deviation over mean (1: at random)", spread)
-    section.add("gap_lag_1", "correlation with the one before (0: at random)", lag_1(gaps_s))
-    section.group = "variance over mean of how many come (1: at random)"
+    section.add("gap_cv", "standard deviation over mean (1: Poisson)", spread)
+    section.add("gap_lag_1", "correlation with the previous one (0: Poisson)", lag_1(gaps_s))
+    section.group = "variance over mean of the number of arrivals (1: Poisson)"
     for words, window_s in WINDOWS_S.items():
         section.add(f"dispersion_{words}", f"in {words}", dispersion(submit_s, window_s))
-    return section.found
+    return section.statistics
 
 
 def sizes(data: Dataset) -> list[Statistic]:
-    """Tell how long, how wide and how much work jobs are, and how much of it is in the largest."""
+    """Summarise run times, widths and work of jobs, and the share of work in the largest."""
     assert data.workload is not None
     section = Section("sizes")
     work_s, n_tasks = job_work_s(data.workload), job_n_tasks(data.workload)
-    _spread(section, "run", "run time, if nothing is waited for", run_s(data), "span")
+    _spread(section, "run", "run time, if no task waits", ideal_run_s(data), "span")
     _spread(section, "width", "width: tasks of a job", n_tasks, "count")
     section.share("width_one", "jobs of one task", n_tasks == 1)
     section.share("width_power", "jobs of 2, 4, 8, ... tasks", (n_tasks > 1) & _is_power(n_tasks))
-    _spread(section, "work", "work of a job: durations of its tasks in all", work_s, "span")
+    _spread(section, "work", "work of a job: sum of its tasks' durations", work_s, "span")
     by_size = np.sort(work_s)[::-1]
     for words, part in LARGEST.items():
         n = max(int(part * len(by_size)), 1)
         share = by_size[:n].sum() / by_size.sum() if by_size.sum() else np.nan
         section.add(
-            f"work_of_{part:g}", f"of the largest {words} of jobs, of all work", share, "share"
+            f"work_of_{part:g}", f"share of all work in the largest {words} of jobs", share, "share"
         )
     _, demand, _ = stage_demand(data.workload)
     n_of_stage = values(data.workload.stages, "n_tasks")
@@ -77,13 +77,15 @@ def sizes(data: Dataset) -> list[Statistic]:
             f"demand of a task: {name}",
             np.repeat(demand[:, r], n_of_stage),
         )
-    section.group = "correlation of ranks"
-    section.add("rank_width_run", "of width and run time", rank_correlation(n_tasks, run_s(data)))
-    return section.found
+    section.group = "rank correlation"
+    section.add(
+        "rank_width_run", "of width and run time", rank_correlation(n_tasks, ideal_run_s(data))
+    )
+    return section.statistics
 
 
 def load(data: Dataset) -> list[Statistic]:
-    """Tell what is in use if nothing waits, and what was asked for beside what was used."""
+    """Summarise resource use if nothing waits, and requested against used amounts."""
     workload = data.workload
     assert workload is not None
     section = Section("load")
@@ -91,22 +93,22 @@ def load(data: Dataset) -> list[Statistic]:
     span_s = float(submit_s[-1] - submit_s[0])
     _, demand, _ = stage_demand(workload)
     work_s, n_tasks = stage_work_s(workload), values(workload.stages, "n_tasks")
-    section.group = "in use, if nothing waits for room"
+    section.group = "in use, if no task waits for resources"
     machine = _header_number(workload, "MaxProcs")
     for r, name in enumerate(workload.resources):
         used = float((work_s * demand[:, r]).sum()) / span_s if span_s else np.nan
-        section.add(f"mean_{name}", f"{name}, on average while jobs come", used)
-        section.add(f"peak_{name}", f"{name}, at most", _peak(data, demand[:, r] * n_tasks))
+        section.add(f"mean_{name}", f"{name}, mean from first to last submission", used)
+        section.add(f"peak_{name}", f"{name}, maximum", _peak(data, demand[:, r] * n_tasks))
         if machine and name == "cpu":
             section.add(
                 "of_machine", f"of the log's {machine:,.0f} processors", used / machine, "share"
             )
     _requested(section, data)
-    return section.found
+    return section.statistics
 
 
 def users(data: Dataset) -> list[Statistic]:
-    """Tell whose jobs they are, and how many are runs of a program that ran before."""
+    """Summarise users, queues and programs, and the share of jobs whose program ran before."""
     workload = data.workload
     assert workload is not None
     section = Section("users")
@@ -116,7 +118,7 @@ def users(data: Dataset) -> list[Statistic]:
         known = code >= 0
         if not known.any():
             section.group = words
-            section.add(f"{column}s", words, np.nan, "count", why="the trace does not tell")
+            section.add(f"{column}s", words, np.nan, "count", why="not in the trace")
             continue
         jobs = np.bincount(code[known])
         n = int(np.count_nonzero(jobs))
@@ -126,56 +128,59 @@ def users(data: Dataset) -> list[Statistic]:
         if n == 1:
             continue
         section.add(
-            f"{column}_jobs", "the busiest one's share of jobs", jobs.max() / jobs.sum(), "share"
+            f"{column}_jobs",
+            "share of jobs of the one with most jobs",
+            jobs.max() / jobs.sum(),
+            "share",
         )
         top = work.max() / work.sum() if work.sum() else np.nan
-        section.add(f"{column}_work", "the largest one's share of work", top, "share")
+        section.add(f"{column}_work", "share of work of the one with most work", top, "share")
         by_work = np.sort(work)[::-1].cumsum()
         half = np.searchsorted(by_work, by_work[-1] / 2) + 1
-        section.add(f"{column}_half", "who make half of the work", int(half), "count")
+        section.add(f"{column}_half", "number that makes half of the work", int(half), "count")
         if column == "template":
             section.add("ran_before", "jobs whose program ran before", recurrence(code), "share")
-    return section.found
+    return section.statistics
 
 
 def counts(submit_s: F8, window_s: float) -> I8:
-    """Count submissions in windows from the first on; the last, which is not whole, is left out."""
+    """Count submissions per window from the first one on, without the last, partial window."""
     number = ((submit_s - submit_s[:1]) // window_s).astype(np.int64)
     whole = int((submit_s[-1] - submit_s[0]) // window_s) if len(submit_s) else 0
     return np.bincount(number[number < whole], minlength=whole)
 
 
 def dispersion(submit_s: F8, window_s: float) -> float:
-    """Return variance over mean of the counts of `counts`; NaN of fewer than two windows."""
+    """Compute the index of dispersion of `counts`, variance over mean; NaN below two windows."""
     n = counts(submit_s, window_s)
     return float(n.var() / n.mean()) if len(n) > 1 and n.any() else np.nan
 
 
 def lag_1(x: F8) -> float:
-    """Return the correlation of a series with itself one place on."""
+    """Compute the lag-1 autocorrelation of a series."""
     return _correlation(x[:-1], x[1:])
 
 
 def rank_correlation(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Return Spearman's ρ, ties at their mean rank; NaN where one does not vary."""
+    """Compute Spearman's ρ, with ties at their mean rank; NaN if one series is constant."""
     return _correlation(_ranks(x), _ranks(y))
 
 
 def recurrence(code: I8) -> float:
-    """Return the share of jobs, in order, whose code (-1: unknown) came before."""
+    """Compute the share of jobs, in order, whose code (-1: unknown) appeared before."""
     again = np.ones(len(code), dtype=bool)
     again[np.unique(code, return_index=True)[1]] = False
     return float((again & (code >= 0)).mean()) if len(code) and (code >= 0).any() else np.nan
 
 
 def job_work_s(workload: Workload) -> F8:
-    """Return the durations of each job's tasks in all, (J,) s."""
+    """Sum the durations of each job's tasks, (J,) s."""
     job = values(workload.stages, "job")
     return np.bincount(job, stage_work_s(workload), workload.n_jobs).astype(np.float64)
 
 
-def run_s(data: Dataset) -> F8:
-    """Return how long each job takes if nothing waits for room, (J,) s: its critical path."""
+def ideal_run_s(data: Dataset) -> F8:
+    """Compute each job's run time if no task waits for resources, (J,) s: its critical path."""
     assert data.workload is not None
     _, finish_s = data.spans_s
     ends_s: F8 = np.maximum.reduceat(finish_s, data.every.job_stage0[:-1])
@@ -184,7 +189,7 @@ def run_s(data: Dataset) -> F8:
 
 
 def codes(workload: Workload, column: str) -> I8:
-    """Return the names in a column of jobs as numbers, (J,): -1 where unknown ("")."""
+    """Return the codes of a category of jobs, (J,): -1 where the name is unknown ("")."""
     names = workload.jobs[column].combine_chunks()
     code: I8 = names.indices.to_numpy().astype(np.int64)
     unknown = [number for number, name in enumerate(names.dictionary.to_pylist()) if not name]
@@ -195,31 +200,33 @@ def codes(workload: Workload, column: str) -> I8:
 def _requested(section: Section, data: Dataset) -> None:
     workload = data.workload
     assert workload is not None
-    section.group = "requested beside used"
+    section.group = "requested and used"
     if "requested_s" in workload.jobs.column_names:
-        asked_s = workload.jobs["requested_s"].to_numpy(zero_copy_only=False)
-        known = asked_s > 0
+        requested_s = workload.jobs["requested_s"].to_numpy(zero_copy_only=False)
+        known = requested_s > 0
         section.share("time_known", "jobs with a requested time", known)
-        part = run_s(data)[known] / asked_s[known]
-        section.add("time_used_p50", "run time over it, median", quantile(part, 0.5), "share")
-        section.add("time_used_mean", "mean", mean(part), "share")
-        section.share("time_exceeded", "jobs that ran beyond it", part > 1)
+        part = ideal_run_s(data)[known] / requested_s[known]
+        section.add(
+            "time_used_p50", "run time over requested time, median", quantile(part, 0.5), "share"
+        )
+        section.add("time_used_mean", "run time over requested time, mean", mean(part), "share")
+        section.share("time_exceeded", "jobs that ran longer than requested", part > 1)
     work_s = stage_work_s(workload)
     for column in workload.stages.column_names:
         name = column.removeprefix(USED_PREFIX)
         if column.startswith(USED_PREFIX) and DEMAND_PREFIX + name in workload.stages.column_names:
             used = workload.stages[column].to_numpy(zero_copy_only=False)
-            asked = values(workload.stages, DEMAND_PREFIX + name)
-            known = np.isfinite(used) & (asked > 0)
-            total = (asked * work_s)[known].sum()
+            requested = values(workload.stages, DEMAND_PREFIX + name)
+            known = np.isfinite(used) & (requested > 0)
+            total = (requested * work_s)[known].sum()
             part_used = (used * work_s)[known].sum() / total if total else np.nan
-            section.add(f"used_{name}", f"{name} used, of what was requested", part_used, "share")
+            section.add(f"used_{name}", f"{name} used, of the amount requested", part_used, "share")
 
 
 def _spread(section: Section, key: str, words: str, x: NDArray[Any], kind: Kind = "number") -> None:
     section.group = words
     if len(x) and (x == x[0]).all():
-        section.add(f"{key}_mean", "all alike", float(x[0]), kind)
+        section.add(f"{key}_mean", "all equal", float(x[0]), kind)
         return
     section.add(f"{key}_mean", "mean", mean(x), "number" if kind == "count" else kind)
     for q in _QUANTILES:
@@ -229,10 +236,10 @@ def _spread(section: Section, key: str, words: str, x: NDArray[Any], kind: Kind 
 
 
 def _peak(data: Dataset, amount: F8) -> float:
-    """Return the most that is in use at once, all tasks of a stage taken to last the longest."""
+    """Compute the peak use, assuming that all tasks of a stage last as long as its longest."""
     start_s, finish_s = data.spans_s
-    at_s = np.concatenate([finish_s, start_s])  # what ends goes first
-    order = np.argsort(at_s, kind="stable")
+    time_s = np.concatenate([finish_s, start_s])  # ends come before starts
+    order = np.argsort(time_s, kind="stable")
     return float(np.cumsum(np.concatenate([-amount, amount])[order]).max(initial=0.0))
 
 
@@ -244,8 +251,8 @@ def _header_number(workload: Workload, key: str) -> float:
 
 def _is_power(n: NDArray[Any]) -> NDArray[Any]:
     whole = n.astype(np.int64)
-    alone: NDArray[Any] = (whole & (whole - 1)) == 0
-    return alone
+    is_power: NDArray[Any] = (whole & (whole - 1)) == 0
+    return is_power
 
 
 def _ranks(x: NDArray[Any]) -> F8:

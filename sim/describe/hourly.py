@@ -1,8 +1,8 @@
 """Jobs and resource use hour by hour (Tian et al., SoCC 2019, §3.2, Fig. 1).
 
-Use is what it would be if nothing ever waited for room: every stage starts when its parents are
-done, its tasks all at once. So it can be told of any workload, whether or not its trace recorded
-when things ran, and does not depend on how full that cluster was.
+Use is hypothetical, as if no task ever waited for resources: every stage starts when its parents
+are done, with all its tasks at once. So it can be computed for any workload, even if its trace has
+no start times, and does not depend on how full that cluster was.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOISE = 1e-9
 
 
 def hourly(data: Dataset) -> pa.Table:
-    """Count jobs and resource use of each hour."""
+    """Build the table of jobs and resource use per hour."""
     assert data.workload is not None
     workload = data.workload
     submit_s = values(workload.jobs, "submit_s") + float(workload.meta.get("offset_s", 0.0))
@@ -58,7 +58,7 @@ def hourly(data: Dataset) -> pa.Table:
 
 
 def peak_to_trough(data: Dataset, table: pa.Table) -> list[Statistic]:
-    """Busiest hour over least busy hour, of the whole hours of `hourly`'s table."""
+    """Compute busiest over least busy hour, among the whole hours of `hourly`'s table."""
     section = Section("hourly")
     population = np.array(table["population"].to_pylist())
     whole = table["whole"].to_numpy()
@@ -69,13 +69,13 @@ def peak_to_trough(data: Dataset, table: pa.Table) -> list[Statistic]:
             ratio = _ratio(table[column].to_numpy()[rows]) if rows.sum() > 1 else np.nan
             label = column.replace("_", " ").replace(" hours", "-hours")
             section.add(f"{key}_{column}", label, ratio, "ratio")
-    return section.found
+    return section.statistics
 
 
 def _used(
     workload: Workload, start_s: F8, n_hours: int, stage_job: I4, masks: list[Mask]
 ) -> list[list[F8]]:
-    """Sum resource use by hour, of the jobs of each mask; times are from the first hour's start."""
+    """Sum resource use by hour for the jobs of each mask; time 0 is the first hour's start."""
     _, demand, _ = stage_demand(workload)
     pieces: list[list[_Hours]] = [[_Hours(n_hours) for _ in workload.resources] for _ in masks]
 
@@ -98,15 +98,15 @@ def _used(
 
 
 class _Hours:
-    """Amounts in use over intervals, summed by hour, in amount × hours."""
+    """Accumulator of amounts in use over intervals, summed by hour, in amount × hours."""
 
     def __init__(self, n_hours: int) -> None:
         self.n_hours = n_hours
         self.partial = np.zeros(n_hours)
-        self.change = np.zeros(n_hours + 1)  # of what is in use all through an hour
+        self.change = np.zeros(n_hours + 1)  # of the amount in use throughout an hour
 
     def add(self, begin_s: F8, duration_s: F8, amount: F8) -> None:
-        """Add intervals; what lies beyond the last hour is cut off."""
+        """Add intervals, cut off at the end of the last hour."""
         n = self.n_hours
         begin = np.minimum(begin_s / HOUR_S, n)
         end = np.minimum((begin_s + duration_s) / HOUR_S, n)
@@ -122,7 +122,7 @@ class _Hours:
         self.change -= np.bincount(last[through], amount[through], n + 1)
 
     def by_hour(self) -> F8:
-        """Return the sums, (n_hours,); what is nothing but rounding is 0."""
+        """Return the sums, (n_hours,), with rounding errors set to 0."""
         through = np.cumsum(self.change)[:-1]
         through[through < _NOISE * max(float(through.max()), 1e-300)] = 0.0
         return self.partial + through

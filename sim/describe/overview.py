@@ -1,4 +1,4 @@
-"""What was read, how much there is, and what has dependencies (Tian et al., SoCC 2019, §3)."""
+"""Input report, counts, and shares of jobs with dependencies (Tian et al., SoCC 2019, §3)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def populations(data: Dataset) -> dict[str, Mask]:
 
 
 def overview(data: Dataset) -> list[Statistic]:
-    """Count what Table 1 counts, and how long jobs were submitted."""
+    """Compute the counts of Table 1, and the time over which jobs were submitted."""
     section = Section("overview")
     graphs = data.every
     linked, over_2 = populations(data)["any"], populations(data)["over_2"]
@@ -62,13 +62,13 @@ def overview(data: Dataset) -> list[Statistic]:
         submit_s = values(data.workload.jobs, "submit_s")
         hours = float(submit_s[-1] - submit_s[0]) / HOUR_S
         section.add("hours", "hours from first to last submission", hours)
-    return section.found
+    return section.statistics
 
 
 def shares(data: Dataset) -> list[Statistic]:
-    """Share of jobs, stages, tasks and resource-time that jobs with dependencies have, both ways.
+    """Compute the shares of jobs with dependencies in jobs, stages, tasks and resource-time.
 
-    Resource-time is demand times duration, over all tasks.
+    Both definitions of such jobs are used. Resource-time is demand times duration, over all tasks.
     """
     section = Section("dependencies")
     for key in ("any", "over_2"):
@@ -78,14 +78,14 @@ def shares(data: Dataset) -> list[Statistic]:
             share = float(maths.dot(amount, mask) / amount.sum()) if amount.sum() > 0 else np.nan
             label = name if name in _COUNTED else f"{name}-time"
             section.add(f"{key}_{name}", f"of all {label}", share, "share")
-    return section.found
+    return section.statistics
 
 
 _COUNTED = ("jobs", "stages", "tasks")
 
 
 def _amounts(data: Dataset) -> dict[str, NDArray[Any]]:
-    """Return what jobs have shares of, (J,) each."""
+    """Return the amounts that `shares` divides, (J,) each."""
     amounts: dict[str, NDArray[Any]] = {
         "jobs": np.ones(data.every.n_jobs),
         "stages": data.every.job_n_stages,
@@ -108,7 +108,7 @@ _TOTALS = ("jobs", "stages", "tasks", "edges")  # of a loader's report: in the o
 
 
 def reading(data: Dataset) -> list[Statistic]:
-    """Count what the loader reported, and the jobs that some measures leave out."""
+    """Return the loader's counts, and numbers of jobs that some statistics leave out."""
     section = Section("input")
     section.group = "jobs"
     graphs = data.every
@@ -122,7 +122,7 @@ def reading(data: Dataset) -> list[Statistic]:
         for group, rule, count in _counts(report):
             section.group = group
             section.add(f"{group}: {rule}", rule, count, "count")
-    return section.found
+    return section.statistics
 
 
 def _unlinked(data: Dataset) -> int:
@@ -130,7 +130,7 @@ def _unlinked(data: Dataset) -> int:
 
 
 def _counts(report: Mapping[str, Any], group: str = "loading") -> Iterator[tuple[str, str, float]]:
-    """Give the counts of a report with the names they are under; those of 0 are left out."""
+    """Yield the non-zero counts of a report, each with the group it is in."""
     nested = {rule: count for rule, count in report.items() if isinstance(count, Mapping)}
     for rule, count in report.items():
         if rule not in nested and rule not in _TOTALS and isinstance(count, (int, float)) and count:

@@ -1,4 +1,4 @@
-"""A description before people: as plain text, and as one HTML page that needs nothing else."""
+"""Plain text and self-contained HTML page of a description."""
 
 from __future__ import annotations
 
@@ -12,17 +12,25 @@ from typing import Any
 from sim.base import files, html
 from sim.base.html.figures import section_plots
 from sim.base.text import table_lines
-from sim.describe.fidelity import MOST
+from sim.describe.fidelity import MAX_RATIO
 from sim.describe.figures import figures
-from sim.describe.statistics import NOTES, SECTIONS, Description, Row, shown, to_table, write_tables
+from sim.describe.statistics import (
+    NOTES,
+    SECTIONS,
+    Description,
+    Row,
+    format_value,
+    to_table,
+    write_tables,
+)
 
-_LETTER_REM = 0.52  # about as wide as a letter of a table is
+_LETTER_REM = 0.52  # approximate width of a letter in a table
 _GAP = 2  # letters between columns
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def write_page(of: Description, folder: str | os.PathLike[str]) -> list[Path]:
-    """Write ``describe.html``, and beside it ``measures.parquet`` and a file a table.
+def write_page(description: Description, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write ``describe.html``, ``measures.parquet`` and one Parquet file per table.
 
     The same description gives the same bytes. Files of other names in the folder stay.
 
@@ -36,21 +44,23 @@ def write_page(of: Description, folder: str | os.PathLike[str]) -> list[Path]:
     InputError
         If the folder can't be made.
     """
-    everything = [(name, number) for name in of.names for number in of.statistics[name]]
-    target, paths = write_tables({"measures": to_table(everything), **of.tables}, folder)
-    files.write_text(target / "describe.html", page(of))
+    everything = [
+        (name, number) for name in description.names for number in description.statistics[name]
+    ]
+    target, paths = write_tables({"measures": to_table(everything), **description.tables}, folder)
+    files.write_text(target / "describe.html", page(description))
     return [*paths, target / "describe.html"]
 
 
-def page(of: Description) -> str:
-    """Return the page; the same description gives the same text."""
-    drawn = [figure for figure in figures(of) if of.told(figure.section)]
-    sections = list(_fidelity_sections(of))
-    for key in of.order():
+def page(description: Description) -> str:
+    """Render the page; the same description gives the same text."""
+    drawn = [figure for figure in figures(description) if description.visible_rows(figure.section)]
+    sections = list(_fidelity_sections(description))
+    for key in description.order():
         title = SECTIONS[key]
-        groups = [(group, rows) for group, rows in of.groups(key)]
+        groups = [(group, rows) for group, rows in description.visible_groups(key)]
         if groups:
-            tables = [_table(of, group, rows) for group, rows in groups]
+            tables = [_table(description, group, rows) for group, rows in groups]
             sections.append(
                 {
                     "id": key,
@@ -62,36 +72,36 @@ def page(of: Description) -> str:
                 }
             )
     context = {
-        "title": of.names[0],
-        "lead": lead(of),
+        "title": description.names[0],
+        "lead": lead(description),
         "columns": [
-            {"label": name, "symbol": html.symbol(at), "colour": at % html.N_COLOURS}
-            for at, name in enumerate(of.names)
+            {"label": name, "symbol": html.symbol(index), "colour": index % html.N_COLOURS}
+            for index, name in enumerate(description.names)
         ],
         "sections": sections,
-        "silent": of.silent(),
+        "empty": description.empty_sections(),
         **html.embedded([figure.plot for figure in drawn]),
     }
     return html.environment(_TEMPLATES).get_template("describe.html.j2").render(context)
 
 
-def _table(of: Description, group: str, rows: list[Row]) -> dict[str, Any]:
-    """Lay a group out: a column for the first dataset and for whatever else has something."""
+def _table(description: Description, group: str, rows: list[Row]) -> dict[str, Any]:
+    """Build the table model of a group, with a column per dataset that has a value in it."""
     columns = [
-        at
-        for at in range(len(of.names))
-        if at == 0 or any(row.values[at] is not None for row in rows)
+        index
+        for index in range(len(description.names))
+        if index == 0 or any(row.values[index] is not None for row in rows)
     ]
-    heads = [of.names[at] for at in columns]
-    lines = [[shown(row.values[at], row.kind) for at in columns] for row in rows]
+    heads = [description.names[index] for index in columns]
+    cells = [[format_value(row.values[index], row.kind) for index in columns] for row in rows]
     has_paper = any(row.paper is not None for row in rows)
     if has_paper:
         heads.append("paper")
-        for line, row in zip(lines, rows, strict=True):
-            line.append(shown(row.paper, row.kind))
-    body = [(row.label, line) for row, line in zip(rows, lines, strict=True)]
+        for line, row in zip(cells, rows, strict=True):
+            line.append(format_value(row.paper, row.kind))
+    body = [(row.label, line) for row, line in zip(rows, cells, strict=True)]
     letters = max(len(row.label) for row in rows) + sum(
-        max(len(text) for text in column) + _GAP for column in zip(heads, *lines, strict=True)
+        max(len(text) for text in column) + _GAP for column in zip(heads, *cells, strict=True)
     )
     return {
         "caption": group, "heads": heads, "body": body, "has_paper": has_paper,
@@ -99,74 +109,80 @@ def _table(of: Description, group: str, rows: list[Row]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def lead(of: Description) -> str:
-    """Say in a line how much there is."""
+def lead(description: Description) -> str:
+    """Return a line with the numbers of jobs, stages, tasks and dependencies."""
     parts = [
-        f"{of.value('overview', key):,.0f} {words}"
+        f"{description.value('overview', key):,.0f} {words}"
         for key, words in (
             ("jobs", "jobs"),
             ("stages", "stages"),
             ("tasks", "tasks"),
             ("edges", "dependencies"),
         )
-        if any(m.section == "overview" and m.key == key for m in of.statistics[of.names[0]])
+        if any(
+            m.section == "overview" and m.key == key
+            for m in description.statistics[description.names[0]]
+        )
     ]
     return ", ".join(parts)
 
 
-_HEADS = ("real half", "this one", "distance", "of halves", "")
+_CRITERION = f"distance to the real half is at most {MAX_RATIO} times that of two random halves"
+_HEADS = ("real half", "this one", "distance", "chance", "")
 
 
-def _fidelity(of: Description) -> Iterator[tuple[str, list[tuple[str, str, list[str]]]]]:
-    """Give a title and rows (group, label, texts) of each workload that was held to be alike."""
-    if "fidelity" not in of.tables:
+def _fidelity(description: Description) -> Iterator[tuple[str, list[tuple[str, str, list[str]]]]]:
+    """Yield a title and rows (group, label, texts) for each workload tested for similarity."""
+    if "fidelity" not in description.tables:
         return
-    for name, verdicts in groupby(of.tables["fidelity"].to_pylist(), lambda row: row["dataset"]):
+    for name, verdicts in groupby(
+        description.tables["fidelity"].to_pylist(), lambda row: row["dataset"]
+    ):
         rows = []
         for v in verdicts:
             values = [None if math.isnan(v[key]) else v[key] for key in ("real", "other")]
-            texts = [shown(x, "number") for x in (*values, v["distance"], v["halves"])]
-            rows.append((v["group"], v["label"], [*texts, "alike" if v["alike"] else "differs"]))
-        yield f"Alike? {name} beside the second half of {of.names[0]}", rows
+            texts = [format_value(x, "number") for x in (*values, v["distance"], v["halves"])]
+            rows.append((v["group"], v["label"], [*texts, "similar" if v["alike"] else "differs"]))
+        yield f"Fidelity: {name} compared with the second half of {description.names[0]}", rows
 
 
-def _fidelity_lines(of: Description) -> Iterator[str]:
-    for title, rows in _fidelity(of):
+def _fidelity_lines(description: Description) -> Iterator[str]:
+    for title, rows in _fidelity(description):
         body = [["  " + label, *texts] for _, label, texts in rows]
         header = [title.ljust(max(len(line[0]) for line in body)), *_HEADS]
         yield from _grouped_lines(header, body, [group for group, _, _ in rows])
-        n = sum(row[2][-1] == "alike" for row in rows)
-        yield f"{n} of {len(rows)} rows alike: at most {MOST} times what halves differ by at most"
+        n = sum(row[2][-1] == "similar" for row in rows)
+        yield f"{n} of {len(rows)} properties are similar: {_CRITERION}"
         yield ""
 
 
-def _fidelity_sections(of: Description) -> Iterator[dict[str, Any]]:
-    for number, (title, rows) in enumerate(_fidelity(of)):
+def _fidelity_sections(description: Description) -> Iterator[dict[str, Any]]:
+    for number, (title, rows) in enumerate(_fidelity(description)):
         tables = [
             {"caption": group, "heads": _HEADS, "has_paper": False, "width_rem": 40,
-             "body": [(label, texts) for _, label, texts in of_group]}
-            for group, of_group in groupby(rows, lambda row: row[0])
+             "body": [(label, texts) for _, label, texts in group_rows]}
+            for group, group_rows in groupby(rows, lambda row: row[0])
         ]  # fmt: skip
-        note = f"Alike is at most {MOST} times what halves of {of.names[0]} differ by at most."
+        note = f"A property is similar if the {_CRITERION}."
         yield {
             "id": f"fidelity-{number}", "title": title, "note": note, "plots": [], "tables": tables,
             "width_rem": 40,
         }  # fmt: skip
 
 
-def lines(of: Description) -> Iterator[str]:
-    """Give the lines of plain text: a table a section."""
-    yield from _fidelity_lines(of)
-    for section in of.order():
-        rows = of.told(section)
+def text_lines(description: Description) -> Iterator[str]:
+    """Yield the lines of plain text: one table per section."""
+    yield from _fidelity_lines(description)
+    for section in description.order():
+        rows = description.visible_rows(section)
         if rows:
-            yield from _section_lines(SECTIONS[section], of.names, rows)
+            yield from _section_lines(SECTIONS[section], description.names, rows)
             yield ""
-    silent = of.silent()
-    if silent:
-        yield "Nothing to say"
-        width = max(len(title) for title, _ in silent)
-        yield from (f"  {title.ljust(width)}   {why}" for title, why in silent)
+    empty = description.empty_sections()
+    if empty:
+        yield "Sections without data"
+        width = max(len(title) for title, _ in empty)
+        yield from (f"  {title.ljust(width)}   {why}" for title, why in empty)
         yield ""
 
 
@@ -178,14 +194,14 @@ def _section_lines(title: str, names: Sequence[str], rows: list[Row]) -> Iterato
     for row in rows:
         values = (*row.values, row.paper) if has_paper else row.values
         indent = "  " if row.group else ""
-        body.append([indent + row.label, *(shown(value, row.kind) for value in values)])
+        body.append([indent + row.label, *(format_value(value, row.kind) for value in values)])
     yield from _grouped_lines(header, body, [row.group for row in rows])
 
 
 def _grouped_lines(
     header: Sequence[str], body: Sequence[Sequence[str]], groups: Sequence[str]
 ) -> Iterator[str]:
-    """Give the lines of a table, the name of each group of its rows before them."""
+    """Yield the lines of a table, with the name of each group before its rows."""
     head, *laid_out = table_lines(header, body, gap=3, numbers=True, min_width=10)
     yield head
     yield "─" * len(head)

@@ -1,4 +1,4 @@
-"""Measuring everything, of every dataset, beside what Tian et al., SoCC 2019, report."""
+"""Describe datasets: compute all statistics and tables, with those of Tian et al., SoCC 2019."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sim.base.errors import InputError
 from sim.describe import flow, hourly, overview, recurrence, structure
 from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
-from sim.describe.fidelity import fidelity, to_table
+from sim.describe.fidelity import fidelity, verdict_table
 from sim.describe.statistics import Description, Statistic
 from sim.published import numbers
 
 TRACE = "alibaba2018"
-"""``meta["name"]`` of the workloads that the numbers are shown beside."""
+"""``meta["name"]`` of workloads that the paper's numbers are shown for."""
 
 
-def of_paper(data: Dataset) -> dict[tuple[str, str], float]:
-    """Return the paper's numbers to show beside a dataset: all, or none."""
+def paper_numbers(data: Dataset) -> dict[tuple[str, str], float]:
+    """Return the paper's numbers to show for a dataset: all, or none."""
     if data.workload is None or data.workload.meta.get("name") != TRACE:
         return {}
     return _numbers()
@@ -31,46 +31,50 @@ def of_paper(data: Dataset) -> dict[tuple[str, str], float]:
 @cache
 def _numbers() -> dict[tuple[str, str], float]:
     paper = numbers("alibaba")
-    found = {(section, key): v for section, of in paper["trace"].items() for key, v in of.items()}
+    out = {
+        (section, key): v for section, values in paper["trace"].items() for key, v in values.items()
+    }
     for kind in ("jobs", "stages", "tasks"):
-        part = found["overview", f"{kind}_with"] / found["overview", kind]
-        found["dependencies", f"any_{kind}"] = part
+        share = out["overview", f"{kind}_with"] / out["overview", kind]
+        out["dependencies", f"any_{kind}"] = share
     for key, value in paper["durations"].items():
-        of, _, what = key.partition("_")
+        relation, _, statistic = key.partition("_")
         for metric in ("duration", "span"):
-            found["variability", f"{of}_{metric}_{what}"] = value
-    return found
+            out["variability", f"{relation}_{metric}_{statistic}"] = value
+    return out
 
 
-def describe(data: Dataset, beside: Iterable[Dataset] = (), *, half: bool = False) -> Description:
-    """Measure a dataset, and others to stand beside it.
+def describe(
+    data: Dataset, comparators: Iterable[Dataset] = (), *, half: bool = False
+) -> Description:
+    """Describe a dataset and its tested.
 
     Everything is exact; nothing is sampled.
 
     Parameters
     ----------
     data : Dataset
-        What is described.
-    beside : iterable of Dataset
-        Comparators, under names of their own.
+        The dataset to describe.
+    comparators : iterable of Dataset
+        Comparators, with distinct names.
     half : bool
-        Whether the table ``fidelity`` holds those that are workloads against the second half of
-        the one described (`sim.describe.fidelity`).
+        Add the table ``fidelity``: compare each comparator that is a workload with the second half
+        of the one described (`sim.describe.fidelity`).
 
     Raises
     ------
     InputError
         If two datasets have the same name.
     """
-    datasets = [data, *beside]
+    datasets = [data, *comparators]
     names = [d.name for d in datasets]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two datasets are called {name!r}; give one of them another name")
+            raise InputError(f"two datasets are called {name!r}; rename one of them")
     measures: dict[str, Sequence[Statistic]] = {}
     parts: dict[str, list[pa.Table]] = {}
     for dataset in datasets:
-        measures[dataset.name], tables = _measured(dataset)
+        measures[dataset.name], tables = _measure(dataset)
         for name, table in tables.items():
             column = pa.array([dataset.name] * table.num_rows, pa.string())
             parts.setdefault(name, []).append(table.add_column(0, "dataset", column))
@@ -78,21 +82,21 @@ def describe(data: Dataset, beside: Iterable[Dataset] = (), *, half: bool = Fals
         name: pa.concat_tables(pieces, promote_options="default").combine_chunks()
         for name, pieces in parts.items()
     }
-    others = [other for other in datasets[1:] if other.workload is not None]
-    if half and not others:
-        raise InputError("there is no workload beside that could be alike", rule="wrong option")
+    tested = [other for other in datasets[1:] if other.workload is not None]
+    if half and not tested:
+        raise InputError("--half needs a workload to compare with (--beside)", rule="wrong option")
     if half:
-        tables["fidelity"] = to_table([(o.name, v) for o in others for v in fidelity(data, o)])
-    return Description(tuple(names), measures, {**tables, "jobs": _jobs(data)}, of_paper(data))
+        tables["fidelity"] = verdict_table([(o.name, v) for o in tested for v in fidelity(data, o)])
+    return Description(tuple(names), measures, {**tables, "jobs": _jobs(data)}, paper_numbers(data))
 
 
-def random_beside(data: Dataset, seed: int = 0) -> Dataset:
+def random_comparator(data: Dataset, seed: int = 0) -> Dataset:
     """Draw a uniformly random DAG for each large job of `data`, of its number of stages (§4.2)."""
     return Dataset("random", dags.uniform_dags(data.large.job_n_stages, seed))
 
 
-def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
-    """Measure one dataset: numbers, and tables by name."""
+def _measure(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
+    """Compute the statistics of one dataset, and its tables by name."""
     numbers = [*overview.reading(data), *overview.overview(data), *overview.shares(data)]
     tables = {}
     if data.workload is not None:
@@ -101,7 +105,7 @@ def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
         tables["hourly"] = hourly.hourly(data)
         numbers += hourly.peak_to_trough(data, tables["hourly"])
     numbers += structure.shapes(data)
-    shape = structure.shape(data.large)
+    shape = structure.measure_shape(data.large)
     numbers += structure.structure(data.large, shape)
     tables["quantiles"] = structure.quantiles(shape)
     tables["degrees"] = structure.degrees(data.large)
@@ -125,7 +129,7 @@ def _measured(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
 
 
 def _jobs(data: Dataset) -> pa.Table:
-    """Return what is known of each job: a row a job, in the dataset's order."""
+    """Return a table of the jobs' DAG properties, in the dataset's order."""
     graphs = data.every
     columns = {
         "whole": data.whole,

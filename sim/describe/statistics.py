@@ -1,4 +1,4 @@
-"""One number of a description, summaries that are NaN of nothing, and all of them as an outcome."""
+"""Statistics of a description: numbers with labels and formats, their tables, and summaries."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ Kind = Literal["count", "share", "ratio", "number", "seconds", "span"]
 
 @dataclass(frozen=True)
 class Statistic:
-    """One number."""
+    """One number of a description, with its label and format."""
 
-    section: str  # what it is called in tables and in code; the two together are unique
+    section: str  # its name in tables and code; section and key together are unique
     key: str
-    label: str  # what it is called before people
-    value: float  # naN where there is nothing to measure
-    # how it is shown: a whole number, a percentage, a multiple, a plain number, a time in seconds,
-    # a time in days, hours or seconds
+    label: str  # its name in printed tables and pages
+    value: float  # NaN if it can't be measured
+    # format: a whole number, a percentage, a multiple, a plain number, a time in seconds, a time in
+    # days, hours or seconds
     kind: Kind = "number"
-    group: str = ""  # sub-heading; neighbours with the same one are shown under it
-    why: str = ""  # why there is nothing to measure
+    group: str = ""  # sub-heading, shared by neighbours
+    why: str = ""  # reason why it can't be measured
 
 
 class Section:
-    """Gathers the measures of one section."""
+    """Collects the statistics of one section."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.found: list[Statistic] = []
+        self.statistics: list[Statistic] = []
         self.group = ""
 
     def add(
         self, key: str, label: str, value: float, kind: Kind = "number", *, why: str = ""
     ) -> None:
-        """Add a measure; see `Statistic`. It is NaN where it is said why there is none."""
+        """Add a statistic; see `Statistic`. Its value is NaN if a reason `why` is given."""
         number = np.nan if why else float(value)
-        self.found.append(Statistic(self.name, key, label, number, kind, self.group, why))
+        self.statistics.append(Statistic(self.name, key, label, number, kind, self.group, why))
 
     def share(
         self, key: str, label: str, hit: NDArray[Any], among: Any = slice(None), *, why: str = ""
     ) -> None:
-        """Add what part of all, or of those `among` them, is hit; NaN of nothing."""
+        """Add the share of True in the mask `hit`, of all or `among` a subset; NaN if empty."""
         self.add(key, label, mean(hit[among]), "share", why=why)
 
 
 def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
-    """Make a table of measures of datasets, a row each, in their order."""
+    """Build a table of (dataset, statistic) pairs, one row each, in order."""
     rows = list(numbers)
     return pa.table(
         {
@@ -77,7 +77,7 @@ def to_table(numbers: Iterable[tuple[str, Statistic]]) -> pa.Table:
 def write_tables(
     tables: Mapping[str, pa.Table], folder: str | os.PathLike[str]
 ) -> tuple[Path, list[Path]]:
-    """Write a Parquet file a table; return the folder, which is made if need be, and the files."""
+    """Write one Parquet file per table; return the folder, created if needed, and the files."""
     import pyarrow.parquet as pq
 
     target = Path(folder)
@@ -92,8 +92,8 @@ def write_tables(
     return target, paths
 
 
-def shown(value: float | None, kind: Kind) -> str:
-    """Word a value for people: "" for None, which was not measured, "–" for NaN."""
+def format_value(value: float | None, kind: Kind) -> str:
+    """Format a value for people: "" for None (not measured), "–" for NaN."""
     if value is None:
         return ""
     if np.isnan(value):
@@ -125,51 +125,51 @@ def _rounded(value: float) -> str:
 
 
 def mean(values: NDArray[Any]) -> float:
-    """Return the mean; of a mask, the share."""
+    """Compute the mean, or the share of True in a mask; NaN if empty."""
     return float(values.mean()) if len(values) else np.nan
 
 
 def deviation(values: NDArray[Any]) -> float:
-    """Return the standard deviation (of the values as they are, not of a sample)."""
+    """Compute the population standard deviation; NaN if empty."""
     return float(values.std()) if len(values) else np.nan
 
 
 def largest(values: NDArray[Any]) -> float:
-    """Return the largest."""
+    """Compute the maximum; NaN if empty."""
     return float(values.max()) if len(values) else np.nan
 
 
 def quantile(values: NDArray[Any], q: float) -> float:
-    """Return a quantile, interpolated."""
+    """Compute an interpolated quantile; NaN if empty."""
     return float(np.quantile(values, q)) if len(values) else np.nan
 
 
 def slope(x: NDArray[Any], y: NDArray[Any]) -> float:
-    """Return the slope of the least-squares line; NaN through points of one x."""
+    """Compute the slope of the least-squares line; NaN if all x are equal."""
     return maths.slope(x, y) if len(x) and (x != x[0]).any() else np.nan
 
 
-def words_of(file: Path) -> dict[str, dict[str, Any]]:
-    """Read what is said of each section: ``title``, ``note``, and what its page wants beside."""
-    words: dict[str, dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return words
+def load_sections(file: Path) -> dict[str, dict[str, Any]]:
+    """Load the sections of a page from YAML: ``title``, ``note``, and the page's own settings."""
+    sections: dict[str, dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return sections
 
 
-_WORDS = words_of(Path(__file__).with_name("sections.yaml"))
-SECTIONS: dict[str, str] = {key: words["title"] for key, words in _WORDS.items()}
-"""Sections in their order, and their headings; § are of Tian et al., SoCC 2019."""
-NOTES: dict[str, str] = {key: words.get("note", "") for key, words in _WORDS.items()}
-
-
-NOTHING: dict[str, str] = {key: words.get("nothing", "") for key, words in _WORDS.items()}
-"""Why a section may have nothing to say."""
+_SECTIONS = load_sections(Path(__file__).with_name("sections.yaml"))
+SECTIONS: dict[str, str] = {key: section["title"] for key, section in _SECTIONS.items()}
+"""Sections in order, with their headings; § are of Tian et al., SoCC 2019."""
+NOTES: dict[str, str] = {key: section.get("note", "") for key, section in _SECTIONS.items()}
+EMPTY_REASONS: dict[str, str] = {
+    key: section.get("nothing", "") for key, section in _SECTIONS.items()
+}
+"""Reason why a section may be empty."""
 _FLOW = ("arrivals", "sizes", "load", "users")
-_OF_DEPENDENCIES = "…"  # how labels of the overview begin that split what is above them
+_SUBDIVISION = "…"  # labels of the overview that divide the number above begin with it
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a printed table: a number a dataset (None: not measured), and the paper's."""
+    """One line of a printed table: a number per dataset (None: not measured), and the paper's."""
 
     group: str
     label: str
@@ -178,25 +178,25 @@ class Row:
     paper: float | None
 
     def known(self, *, zero: bool = True) -> bool:
-        """Tell whether any value is there, or any but 0."""
-        there = [value for value in (*self.values, self.paper) if value is not None]
-        return any(not np.isnan(value) and (zero or value != 0) for value in there)
+        """Test for a known value; with `zero=False`, for one that is not 0."""
+        values = [value for value in (*self.values, self.paper) if value is not None]
+        return any(not np.isnan(value) and (zero or value != 0) for value in values)
 
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """What is known of some datasets.
+    """Statistics and tables of one dataset and its comparators.
 
     Attributes
     ----------
     names : tuple of str
-        The datasets; the first is the one described, the others stand beside it.
+        The datasets; the first is the one described, the others are comparators.
     statistics : mapping of str to list of Statistic
         By dataset.
     tables : mapping of str to pyarrow.Table
-        Longer ones, of all datasets (column ``dataset``); ``jobs`` is of the first alone.
+        Tables of all datasets (column ``dataset``); ``jobs`` covers the first only.
     paper : mapping of (section, key) to float
-        What the paper reports of the first; empty if it is not of the paper's trace.
+        The paper's values for the first; empty if it is not the paper's trace.
     """
 
     names: tuple[str, ...]
@@ -205,7 +205,7 @@ class Description:
     paper: Mapping[tuple[str, str], float]
 
     def value(self, section: str, key: str, dataset: str | None = None) -> float:
-        """Return one number, of the first dataset unless told otherwise.
+        """Return one number, of the first dataset by default.
 
         Raises
         ------
@@ -217,52 +217,52 @@ class Description:
                 return m.value
         raise KeyError((section, key))
 
-    def is_flat(self) -> bool:
-        """Tell whether no dataset has a dependency."""
+    def has_no_dependencies(self) -> bool:
+        """Test that no dataset has a dependency."""
         edges = [m.value for n in self.names for m in self.statistics[n] if m.key == "edges"]
         return not any(edges)
 
     def order(self) -> list[str]:
-        """Return the sections: of jobs without dependencies first what else there is to them."""
-        first = _FLOW if self.is_flat() else ()
+        """Return the sections in order; arrivals and sizes first if there are no dependencies."""
+        first = _FLOW if self.has_no_dependencies() else ()
         return [*first, *(section for section in SECTIONS if section not in first)]
 
-    def told(self, section: str) -> list[Row]:
-        """Return the rows of a section that tell anything: none where all are zero or unknown.
+    def visible_rows(self, section: str) -> list[Row]:
+        """Return the rows of a section to show: none if all are zero or unknown.
 
-        Groups of which nothing is known are left out; where nothing depends on anything, so is what
-        the overview says of dependencies.
+        Groups without known values are left out. Without any dependencies, so are the overview's
+        rows about them.
         """
         rows = self.rows(section)
-        if section == "overview" and self.is_flat():
-            rows = [row for row in rows if not row.label.startswith(_OF_DEPENDENCIES)]
-        if not NOTHING[section]:
+        if section == "overview" and self.has_no_dependencies():
+            rows = [row for row in rows if not row.label.startswith(_SUBDIVISION)]
+        if not EMPTY_REASONS[section]:
             return rows
         if not any(row.known(zero=False) for row in rows):
             return []
         known = {row.group for row in rows if row.known()}
         return [row for row in rows if row.group in known]
 
-    def silent(self) -> list[tuple[str, str]]:
-        """Return title and reason of each section that has nothing to say."""
+    def empty_sections(self) -> list[tuple[str, str]]:
+        """Return title and reason of each empty section."""
         return [
-            (SECTIONS[section], NOTHING[section])
+            (SECTIONS[section], EMPTY_REASONS[section])
             for section in self.order()
-            if NOTHING[section] and not self.told(section)
+            if EMPTY_REASONS[section] and not self.visible_rows(section)
         ]
 
     def rows(self, section: str) -> list[Row]:
-        """Return the lines of a section, groups together: of what the first dataset has.
+        """Return the rows of a section, groups together: the statistics of the first dataset.
 
-        Of what was read (section ``input``), every dataset's.
+        For section ``input``, those of every dataset.
         """
         by_group: dict[str, dict[str, Statistic]] = {}
         by_name = {
             name: {m.key: m for m in self.statistics[name] if m.section == section}
             for name in self.names
         }
-        wanted = self.names if section == "input" else self.names[:1]
-        for name in wanted:
+        sources = self.names if section == "input" else self.names[:1]
+        for name in sources:
             for key, m in by_name[name].items():
                 by_group.setdefault(m.group, {}).setdefault(key, m)
         return [
@@ -277,7 +277,7 @@ class Description:
             for key, m in group.items()
         ]
 
-    def groups(self, section: str) -> Iterator[tuple[str, list[Row]]]:
-        """Return the lines of a section that tell anything by sub-heading."""
-        for group, rows in groupby(self.told(section), key=lambda row: row.group):
+    def visible_groups(self, section: str) -> Iterator[tuple[str, list[Row]]]:
+        """Yield the rows of a section to show, by sub-heading."""
+        for group, rows in groupby(self.visible_rows(section), key=lambda row: row.group):
             yield group, list(rows)

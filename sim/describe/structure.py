@@ -1,4 +1,4 @@
-"""The shape of DAGs: scatter and gather (§4.1), structure (§4.2) and levels (§7.1).
+"""Shape of DAGs: scatter and gather (§4.1), structure (§4.2) and levels (§7.1).
 
 § are of Tian et al., SoCC 2019.
 """
@@ -17,12 +17,12 @@ from sim.describe.dataset import Dataset
 from sim.describe.statistics import Section, Statistic, deviation, largest, mean, quantile, slope
 
 PERCENTILES = (1, 25, 50, 75, 99)
-"""Those of Fig. 5's boxes."""
+"""Percentiles of the boxes in Fig. 5."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What §4.2 measures of each of J DAGs, (J,) each."""
+    """Properties of J DAGs in §4.2, (J,) each."""
 
     n_stages: I8
     density: F8
@@ -31,22 +31,22 @@ class Shape:
     length: F8
 
 
-def shape(graphs: Graphs) -> Shape:
-    """Statistic every DAG, exactly."""
+def measure_shape(graphs: Graphs) -> Shape:
+    """Compute the properties of every DAG exactly."""
     return Shape(
         graphs.job_n_stages, dags.edge_density(graphs), dags.chain_ratio(graphs),
         dags.width(graphs).astype(np.float64), dags.critical_path_length(graphs).astype(np.float64),
     )  # fmt: skip
 
 
-def structure(graphs: Graphs, of: Shape) -> list[Statistic]:
+def structure(graphs: Graphs, shape: Shape) -> list[Statistic]:
     """Summarise density, chains, degrees, parallelism and critical paths."""
     section = Section("structure")
     section.group = "jobs"
-    section.add("jobs", "of six and more stages", graphs.n_jobs, "count")
+    section.add("jobs", "of six or more stages", graphs.n_jobs, "count")
     for key, words, per_job in (
-        ("density", "edge density", of.density),
-        ("chain_ratio", "chain ratio", of.chain_ratio),
+        ("density", "edge density", shape.density),
+        ("chain_ratio", "chain ratio", shape.chain_ratio),
     ):
         section.group = words
         for p in PERCENTILES:
@@ -59,28 +59,30 @@ def structure(graphs: Graphs, of: Shape) -> list[Statistic]:
         section.add(f"{key}_mean", "mean", mean(degree))
         section.share(f"{key}_at_most_3", "at most 3", degree <= 3)
         section.share(f"{key}_at_most_9", "at most 9", degree <= 9)
-        section.add(f"{key}_max", "most", largest(degree), "count")
+        section.add(f"{key}_max", "maximum", largest(degree), "count")
     for key, words, per_job in (
-        ("width", "maximum parallelism, stages", of.width),
-        ("length", "critical path length, stages", of.length),
+        ("width", "maximum parallelism, stages", shape.width),
+        ("length", "critical path length, stages", shape.length),
     ):
-        size, per_size, _ = dags.mean_by_size(of.n_stages, per_job)
+        size, per_size, _ = dags.mean_by_size(shape.n_stages, per_job)
         section.group = words
         section.add(f"{key}_mean", "mean over jobs", mean(per_job))
         section.add(f"{key}_sd", "standard deviation over jobs", deviation(per_job))
-        section.add(f"{key}_size_mean", "mean over sizes' means", mean(per_size))
-        section.add(f"{key}_size_sd", "standard deviation over those", deviation(per_size))
-        section.add(f"{key}_slope", "slope over sizes' means", slope(size, per_size))
-        section.add(f"{key}_job_slope", "slope over jobs", slope(of.n_stages, per_job))
-    return section.found
+        section.add(f"{key}_size_mean", "mean over the means by job size", mean(per_size))
+        section.add(
+            f"{key}_size_sd", "standard deviation over the means by job size", deviation(per_size)
+        )
+        section.add(f"{key}_slope", "slope of the means by job size", slope(size, per_size))
+        section.add(f"{key}_job_slope", "slope over all jobs", slope(shape.n_stages, per_job))
+    return section.statistics
 
 
-def quantiles(of: Shape) -> pa.Table:
+def quantiles(shape: Shape) -> pa.Table:
     """Return percentiles of density and chain ratio (Fig. 5): measure, percentile, value."""
-    parts = {"edge density": of.density, "chain ratio": of.chain_ratio}
+    parts = {"edge density": shape.density, "chain ratio": shape.chain_ratio}
     return pa.table(
         {
-            "evaluator": np.repeat(list(parts), len(PERCENTILES)).tolist(),
+            "measure": np.repeat(list(parts), len(PERCENTILES)).tolist(),
             "percentile": list(PERCENTILES) * len(parts),
             "value": np.concatenate(
                 [
@@ -93,7 +95,7 @@ def quantiles(of: Shape) -> pa.Table:
 
 
 def degrees(graphs: Graphs) -> pa.Table:
-    """Return how many stages have how many parents and children (Fig. 4)."""
+    """Build the distributions of numbers of parents and children (Fig. 4)."""
     parts = []
     for direction, degree in (("in", graphs.n_parents), ("out", graphs.n_children)):
         n = np.bincount(degree, minlength=1)
@@ -111,56 +113,56 @@ def degrees(graphs: Graphs) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def by_size(of: Shape) -> pa.Table:
-    """Return means over the jobs of each number of stages (Fig. 6)."""
-    size, width, n = dags.mean_by_size(of.n_stages, of.width)
-    length = dags.mean_by_size(of.n_stages, of.length)[1]
+def by_size(shape: Shape) -> pa.Table:
+    """Build the means over the jobs of each number of stages (Fig. 6)."""
+    size, width, n = dags.mean_by_size(shape.n_stages, shape.width)
+    length = dags.mean_by_size(shape.n_stages, shape.length)[1]
     return pa.table({"n_stages": size, "n_jobs": n, "width": width, "length": length})
 
 
 def shapes(data: Dataset) -> list[Statistic]:
-    """Share of scatter and gather jobs, and how far the others decompose into such parts."""
+    """Compute shares of scatter and gather jobs, and decompose the others into such parts."""
     section = Section("shapes")
     graphs = data.dags.at_least(3)
     scatter, gather = dags.is_scatter(graphs), dags.is_gather(graphs)
     neither = dags.is_complex(graphs)
     section.group = "jobs of more than two stages"
     section.add("jobs", "jobs", graphs.n_jobs, "count")
-    section.share("scatter", "scatter: at most one parent each", scatter)
-    section.share("gather", "gather: at most one child each", gather)
+    section.share("scatter", "scatter: each stage has at most one parent", scatter)
+    section.share("gather", "gather: each stage has at most one child", gather)
     section.share("both", "both", scatter & gather)
     section.share("neither", "neither", neither)
-    complex_ones = graphs.take(neither)
+    complex_jobs = graphs.take(neither)
     for k, reading in ((1, "as in the prose"), (2, "as printed")):
-        parts = dags.decompose(complex_ones, k)
-        section.group = f"decomposition of those that are neither, k = {k} ({reading})"
+        parts = dags.decompose(complex_jobs, k)
+        section.group = f"decomposition of jobs that are neither, k = {k} ({reading})"
         section.share(f"overlap_{k}", "stages in both parts", parts.overlap)
         section.share(f"coverage_{k}", "stages in either part", parts.coverage)
-    return section.found
+    return section.statistics
 
 
 def levels(data: Dataset) -> tuple[list[Statistic], pa.Table]:
-    """Share of edges between adjacent levels, and `level_table` of all whole jobs."""
+    """Compute the share of edges between adjacent levels, and `level_table` of all whole jobs."""
     section = Section("levels")
     level = dags.compact_levels(data.dags)
     _spans(section, "", "all jobs", data.dags, level)
     large = data.large
-    _spans(section, "large_", "jobs of six and more stages", large, dags.compact_levels(large))
-    return section.found, level_table(data.dags, level)
+    _spans(section, "large_", "jobs of six or more stages", large, dags.compact_levels(large))
+    return section.statistics, level_table(data.dags, level)
 
 
 def level_table(graphs: Graphs, level: I4) -> pa.Table:
-    """Return how stages are spread over the levels (Fig. 10)."""
+    """Build the distribution of stages over levels, by path length (Fig. 10)."""
     counts = dags.level_counts(graphs, level)
     n_jobs = np.bincount(dags.path_lengths(graphs, level), minlength=len(counts))
-    length, at = np.nonzero(np.tri(len(counts), dtype=bool) & (n_jobs > 0)[:, None])
-    length, at = length[at > 0], at[at > 0]
-    n = counts[length, at]
+    length, level_ = np.nonzero(np.tri(len(counts), dtype=bool) & (n_jobs > 0)[:, None])
+    length, level_ = length[level_ > 0], level_[level_ > 0]
+    n = counts[length, level_]
     return pa.table(
         {
             "length": length,
             "n_jobs": n_jobs[length],
-            "level": at,
+            "level": level_,
             "n": n,
             "share": n / counts.sum(axis=1)[length],
         }

@@ -1,4 +1,4 @@
-"""How much dependent stages differ at run time (Tian et al., SoCC 2019, §5, Fig. 7)."""
+"""Runtime variability among dependent stages (Tian et al., SoCC 2019, §5, Fig. 7)."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from sim.describe.statistics import Section, Statistic, largest, quantile
 from sim.workload.schema import DEMAND_PREFIX
 
 SET_SIZE = 3
-"""Fewest stages of a dependent set."""
+"""Minimum number of stages in a dependent set."""
 NEAR = 1.05
-"""How many times the smaller the larger may be of two values that are within 5 %."""
+"""Maximum ratio of two values that are within 5 %."""
 POINTS = 201
 """Number of quantiles that tables of distributions hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """How one metric differs within one kind of relation."""
+    """Variation of one metric within one kind of relation."""
 
-    # two stages of which one waits for the other; stages with a common parent or child
+    # "pair": a stage and its child; "set": stages with a common parent or child
     relation: str
     metric: str  # one of `Dataset.stage_metrics`
-    # of a pair the child's over the parent's; of a set the geometric mean of its values over the
-    # smallest, so at least 1
+    # for a pair the child's value over the parent's; for a set the geometric mean of its values
+    # over the smallest, so at least 1
     value: F8
     n_left_out: int  # pairs or sets in which a value is zero or unknown
 
     @property
     def factor(self) -> F8:
-        """How many times the larger is the smaller (of a pair), at least 1."""
+        """Ratio of the larger to the smaller value (of a pair), at least 1."""
         return np.maximum(self.value, 1 / self.value)
 
 
 def variations(data: Dataset) -> list[Variation]:
-    """Statistic every metric, of pairs and of sets, in jobs of at least six stages."""
+    """Compute the variation of every metric, in pairs and sets, in jobs of at least six stages."""
     graphs, rows = data.large, data.large_stages
     varied = []
     for relation, measure in (("pair", pairs), ("set", sets)):
@@ -52,28 +52,28 @@ def variations(data: Dataset) -> list[Variation]:
 
 
 def pairs(graphs: Graphs, metric: F8) -> tuple[F8, int]:
-    """Return child over parent for each edge, and the number of edges left out."""
+    """Compute child over parent for each edge, and the number of edges left out."""
     parent, child = metric[graphs.edge_parent], metric[graphs.edge_child]
     known = (parent > 0) & (child > 0)
     return child[known] / parent[known], int((~known).sum())
 
 
 def sets(graphs: Graphs, metric: F8) -> tuple[F8, int]:
-    """Return the geometric mean over the smallest of each dependent set, and the number left out.
+    """Compute geometric mean over minimum of each dependent set, and the number of sets left out.
 
     The sets are the children of every stage that has three or more, then the parents of every
     stage that has three or more.
     """
     by_child = np.argsort(graphs.edge_child, kind="stable")
     spread = [
-        set_spread(metric[graphs.edge_child], graphs.edge0),
-        set_spread(metric[graphs.edge_parent[by_child]], offsets(graphs.n_parents)),
+        set_variation(metric[graphs.edge_child], graphs.edge0),
+        set_variation(metric[graphs.edge_parent[by_child]], offsets(graphs.n_parents)),
     ]
     return np.concatenate([value for value, _ in spread]), sum(n for _, n in spread)
 
 
-def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
-    """Return the geometric mean over the smallest of each group, and the number left out."""
+def set_variation(metric: F8, first: I8) -> tuple[F8, int]:
+    """Compute geometric mean over minimum of each group, and the number of groups left out."""
     sizes = np.diff(first)
     big = np.flatnonzero(sizes >= SET_SIZE)
     if not len(big):
@@ -88,14 +88,14 @@ def set_spread(metric: F8, first: I8) -> tuple[F8, int]:
     return maths.exp(np.maximum(spread[known], 0.0)), int((~known).sum())
 
 
-def measures(name: str, varied: list[Variation], of: str = "dependent") -> list[Statistic]:
-    """Summarise distributions: how many are equal, how many far apart, and the extremes."""
+def measures(name: str, varied: list[Variation], kind: str = "dependent") -> list[Statistic]:
+    """Summarise distributions: shares of equal and of distant values, and the extremes."""
     section = Section(name)
     for v in varied:
         factor = v.factor
         if not len(factor) and not v.n_left_out:
             continue
-        section.group = f"{of} {v.relation}s: {metric_words(v.metric)}"
+        section.group = f"{kind} {v.relation}s: {metric_label(v.metric)}"
         key = f"{v.relation}_{v.metric}"
         section.add(f"{key}_n", f"{v.relation}s", len(factor), "count")
         section.add(f"{key}_left_out", "left out: zero or unknown", v.n_left_out, "count")
@@ -106,7 +106,7 @@ def measures(name: str, varied: list[Variation], of: str = "dependent") -> list[
         section.share(f"{key}_over_10", "over 10× apart", factor > 10)
         section.add(f"{key}_p90", "90th percentile", quantile(factor, 0.9), "ratio")
         section.add(f"{key}_max", "largest", largest(factor), "ratio")
-    return section.found
+    return section.statistics
 
 
 def distributions(varied: list[Variation]) -> pa.Table:
@@ -130,8 +130,8 @@ def distributions(varied: list[Variation]) -> pa.Table:
     return pa.schema({**kinds, "q": pa.float64(), "value": pa.float64()}).empty_table()
 
 
-def metric_words(metric: str) -> str:
-    """Word a metric of `Dataset.stage_metrics` for people."""
+def metric_label(metric: str) -> str:
+    """Return the label of a metric of `Dataset.stage_metrics`."""
     if metric.startswith(DEMAND_PREFIX):
         return f"requested {metric.removeprefix(DEMAND_PREFIX)}"
     if metric.startswith(USED_PREFIX):

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sim.describe import Dataset, describe
-from sim.describe.run import random_beside
+from sim.describe.run import random_comparator
 from sim.describe.statistics import to_table
 from sim.evaluators import Evaluation, Simulate
 
@@ -25,8 +25,8 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
         A row a number, see `sim.describe.statistics.to_table`, and ``paper``: what Tian et al.,
         SoCC 2019, report of it where the workload is of their trace, else NaN.
     """
-    data = Dataset.of("trace", workload)
-    description = describe(data, [random_beside(data, seed)])
+    data = Dataset.from_workload("trace", workload)
+    description = describe(data, [random_comparator(data, seed)])
     rows = [(name, number) for name in description.names for number in description.statistics[name]]
     paper = [
         description.paper.get((row.section, row.key), float("nan"))

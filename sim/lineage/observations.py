@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8
-from sim.describe.statistics import Kind, Section, Statistic, words_of
+from sim.describe.statistics import Kind, Section, Statistic, load_sections
 from sim.lineage.advice import SHIFTS_H, shiftable
 from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop
 from sim.lineage.logs import Logs
@@ -19,7 +19,7 @@ from sim.lineage.predict import best_threshold
 from sim.lineage.templates import INPUT_MODES, Classification
 from sim.published import numbers
 
-SECTIONS: Final = words_of(Path(__file__).with_name("sections.yaml"))
+SECTIONS: Final = load_sections(Path(__file__).with_name("sections.yaml"))
 """Sections in order, with their titles, notes and advice; § are of Chung et al., OSDI 2020."""
 
 
@@ -76,7 +76,7 @@ def _overview(
     span = logs.column("finish_s").max() - logs.column("submit_s")[0]
     s.add("observed_s", "time covered by the log", span, "span")
     s.add("omega_s", "multi-hop window ω", omega_s, "span")
-    return s.found
+    return s.statistics
 
 
 def _needs_recurring(classes: Classification) -> tuple[bool, str]:
@@ -106,7 +106,7 @@ def _recurring(classes: Classification, edges: Dependencies) -> list[Statistic]:
         why=_missing(_needs_recurring(classes)),
     )  # fmt: skip
     s.share("hard", "hard, of all dependencies", classes.edge_hard, why=why)
-    return s.found
+    return s.statistics
 
 
 def _priorities(
@@ -158,7 +158,7 @@ def _priorities(
             differ, _needs_recurring(classes), (not is_recurring.all(), "no job is ad hoc")
         ),
     )
-    return s.found
+    return s.statistics
 
 
 def _coordination(logs: Logs, classes: Classification) -> list[Statistic]:
@@ -177,7 +177,7 @@ def _coordination(logs: Logs, classes: Classification) -> list[Statistic]:
         "missed", "jobs that failed because an input was missing", missed, "count",
         why=_missing((missed > 0, "no job in the log has the outcome missing_input")),
     )  # fmt: skip
-    return s.found
+    return s.statistics
 
 
 def _organisations(
@@ -210,7 +210,7 @@ def _organisations(
         "recurring_jobs", "recurring jobs with such dependencies", involved, classes.job_recurring,
         why=_missing(several, _needs_dependencies(edges), _needs_recurring(classes)),
     )  # fmt: skip
-    return s.found
+    return s.statistics
 
 
 def _components(tables: Mapping[str, pa.Table], edges: Dependencies) -> list[Statistic]:
@@ -232,7 +232,7 @@ def _components(tables: Mapping[str, pa.Table], edges: Dependencies) -> list[Sta
             _needs_dependencies(edges), (bool(small.any()), "no component has two to nine jobs")
         ),
     )
-    return s.found
+    return s.statistics
 
 
 def _shifting(logs: Logs, classes: Classification, gap_s: F8) -> list[Statistic]:
@@ -246,7 +246,7 @@ def _shifting(logs: Logs, classes: Classification, gap_s: F8) -> list[Statistic]
         "unused", "recurring jobs whose output was never used, not counted above", unused,
         why=_missing(_needs_recurring(classes)),
     )  # fmt: skip
-    return s.found
+    return s.statistics
 
 
 def _prediction(tables: Mapping[str, pa.Table]) -> list[Statistic]:
@@ -268,7 +268,7 @@ def _prediction(tables: Mapping[str, pa.Table]) -> list[Statistic]:
     )
     for name, label, kind in shown:
         s.add("best_tr" if name == "tr" else name, label, row[name], kind, why=why)
-    return s.found
+    return s.statistics
 
 
 def _value(tables: Mapping[str, pa.Table], value_source: str) -> list[Statistic]:
@@ -316,4 +316,4 @@ def _value(tables: Mapping[str, pa.Table], value_source: str) -> list[Statistic]
         "error", "uncertainty of aggregate values, of their sum",
         error[known].sum() / total if total else np.nan, "share", why=why,
     )  # fmt: skip
-    return s.found
+    return s.statistics

@@ -14,7 +14,7 @@ from sim.base import html, maths
 from sim.base.arrays import F8
 from sim.base.files import write_text
 from sim.base.html.figures import Figure, line, plot, section_plots
-from sim.describe.statistics import Statistic, shown
+from sim.describe.statistics import Statistic, format_value
 from sim.lineage.observations import SECTIONS, published
 from sim.lineage.store import Store
 
@@ -149,7 +149,7 @@ def text_lines(store: Store) -> Iterator[str]:
         if rows:
             yield f"{section['title']:<{width}}{'this log':>14}{'paper':>14}".rstrip()
             for m, why in zip(rows, _reasons(rows), strict=True):
-                values = f"{shown(m.value, m.kind):>14}{_paper_value(store, m):>14}"
+                values = f"{format_value(m.value, m.kind):>14}{_paper_value(store, m):>14}"
                 yield f"  {m.label:<{width - 2}}{values}  {why}".rstrip()
             yield from _advice_lines(_advice(store, key, N_PRINTED))
             yield ""
@@ -179,14 +179,14 @@ def _paper_value(store: Store, measure: Statistic) -> str:
     """Format the paper's number for a measure; the paper's values are downloads."""
     if measure.section == "value" and store.value_source != "downloads":
         return ""
-    return shown(published().get((measure.section, measure.key)), measure.kind)
+    return format_value(published().get((measure.section, measure.key)), measure.kind)
 
 
 def _measures(store: Store, section: str) -> dict[str, Any]:
     rows = [m for m in store.measures if m.section == section]
     columns = {
         "": [m.label for m in rows],
-        "this log": [shown(m.value, m.kind) for m in rows],
+        "this log": [format_value(m.value, m.kind) for m in rows],
         "paper": [_paper_value(store, m) for m in rows],
         "why": _reasons(rows),
     }
@@ -211,7 +211,7 @@ def _advice(store: Store, section: str, n: int) -> dict[str, Any]:
         [
             row[f"{c['column']}_name"]
             if c["kind"] is None
-            else shown(float(row[c["column"]]), c["kind"])
+            else format_value(float(row[c["column"]]), c["kind"])
             for c in columns
         ]
         for row in table.slice(0, n).to_pylist()

@@ -16,7 +16,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8
 from sim.base.random import stream
-from sim.describe.slearn import SAMPLED, Similar, window_loads
+from sim.describe.slearn import SAMPLED, SimilarJobs, window_loads
 from sim.synth.recurring.giants import group_heaviest, history_log_ratio
 from sim.synth.recurring.programs import DAY_S, LOG_MAX, Drift, Programs, deviations, draw_values
 from sim.synth.recurring.tables import Tables, heaviest
@@ -247,13 +247,13 @@ def means(draft: Draft) -> F8:
     return np.maximum(maths.exp(log_work) / programs.width[program], SHORTEST_S)
 
 
-def _similar(draft: Draft) -> Similar:
+def _similar(draft: Draft) -> SimilarJobs:
     """Find the runs similar to each job; a run is assumed to last as long as its longest task."""
     jobs = np.arange(draft.programs.n_jobs)
     n_tasks = draft.programs.width[draft.programs.program]
     finish_s = draft.time_s + means(draft) * longest_over_mean(n_tasks, draft.tables)
     window_s = draft.tables.history_days * DAY_S
-    return Similar(codes(draft), draft.time_s, finish_s, jobs, window_s)
+    return SimilarJobs(codes(draft), draft.time_s, finish_s, jobs, window_s)
 
 
 def longest_over_mean(n_tasks: I8, tables: Tables) -> F8:
@@ -275,13 +275,13 @@ def codes(draft: Draft) -> I4:
     return np.column_stack(columns).astype(np.int32)
 
 
-def _time_log_errors(draft: Draft, similar: Similar, target: Pair) -> F8:
+def _time_log_errors(draft: Draft, similar: SimilarJobs, target: Pair) -> F8:
     """Return the logarithms of the target over the actual variation over time."""
     actual = np.nanquantile(similar.variation(means(draft)), [0.5, 0.9])
     return maths.log(np.array(target) / actual)
 
 
-def _calibrate(draft: Draft, similar: Similar, target: Pair) -> Draft:
+def _calibrate(draft: Draft, similar: SimilarJobs, target: Pair) -> Draft:
     """Search for the scale at which variation over time meets the target."""
     center, spread = draft.scale
     best, min_error = draft, np.inf

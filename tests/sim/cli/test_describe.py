@@ -56,9 +56,9 @@ def test_a_half_is_held_against_what_is_made_of_the_other(place, capsys):
     assert len(ids[0] | ids[1]) == 80
     argv = ["describe", "work/mine", "--half", "--out", "out"]
     assert main(argv) == 2
-    assert "no workload beside" in capsys.readouterr().err
+    assert "--half needs a workload to compare with" in capsys.readouterr().err
     assert main([*argv, "--beside", "work/first"]) == 0
-    assert "Alike? first beside the second half of mine" in capsys.readouterr().out
+    assert "Fidelity: first compared with the second half of mine" in capsys.readouterr().out
     assert all(pq.read_table("out/fidelity.parquet")["alike"].to_pylist())
 
 

@@ -15,16 +15,18 @@ import sim
 from sim import dags
 from sim.describe import Dataset, describe, write_page
 from sim.describe.figures import figures
-from sim.describe.page import lines, page
-from sim.describe.run import random_beside
-from sim.describe.statistics import SECTIONS, shown
+from sim.describe.page import page, text_lines
+from sim.describe.run import random_comparator
+from sim.describe.statistics import SECTIONS, format_value
 from tests.sim.describe.workloads import CHAIN, LARGE, dataset, drawn, job
 
 
 @pytest.fixture(scope="module")
 def both():
-    data = Dataset.of("mine", drawn(150, seed=1))
-    return describe(data, [Dataset.of("other", drawn(60, seed=2)), random_beside(data, seed=4)])
+    data = Dataset.from_workload("mine", drawn(150, seed=1))
+    return describe(
+        data, [Dataset.from_workload("other", drawn(60, seed=2)), random_comparator(data, seed=4)]
+    )
 
 
 def test_the_first_dataset_is_described_and_the_others_stand_beside_it(both):
@@ -48,12 +50,12 @@ def test_keys_are_unique_in_a_section(both):
 
 
 def test_random_dags_are_one_for_one(both):
-    data = Dataset.of("mine", drawn(150, seed=1))
-    drawn_dags = random_beside(data, seed=4)
+    data = Dataset.from_workload("mine", drawn(150, seed=1))
+    drawn_dags = random_comparator(data, seed=4)
     assert (drawn_dags.every.job_n_stages == data.large.job_n_stages).all()
-    again = random_beside(data, seed=4).every
+    again = random_comparator(data, seed=4).every
     assert (again.edge_child == drawn_dags.every.edge_child).all()
-    other = random_beside(data, seed=5).every
+    other = random_comparator(data, seed=5).every
     assert other.n_edges != again.n_edges or (other.edge_child != again.edge_child).any()
 
 
@@ -62,7 +64,7 @@ def test_rows_are_those_of_the_first_dataset(both):
     assert rows["jobs"].values == (150, 60, both.value("structure", "jobs"))
     assert rows["tasks"].values[2] is None
     assert rows["jobs"].paper is None
-    groups = [group for group, _ in both.groups("variability")]
+    groups = [group for group, _ in both.visible_groups("variability")]
     assert len(groups) == len(set(groups)) == 8
 
 
@@ -79,11 +81,13 @@ def test_the_papers_numbers_stand_beside_its_own_trace_only(both):
         jobs=w.jobs, stages=w.stages, tasks=w.tasks, stage_edges=w.stage_edges,
         meta={"name": "alibaba2018"},
     )  # fmt: skip
-    paper = describe(Dataset.of("a", alibaba)).paper
+    paper = describe(Dataset.from_workload("a", alibaba)).paper
     assert paper["shapes", "scatter"] == 0.3603
-    known = {(m.section, m.key) for m in describe(Dataset.of("a", alibaba)).statistics["a"]}
-    of_used = {key for key in paper if "used_" in key[1] or "span" in key[1]}
-    assert set(paper) - of_used <= known
+    known = {
+        (m.section, m.key) for m in describe(Dataset.from_workload("a", alibaba)).statistics["a"]
+    }
+    used_column = {key for key in paper if "used_" in key[1] or "span" in key[1]}
+    assert set(paper) - used_column <= known
 
 
 def test_every_table_has_its_dataset_and_jobs_are_rows_of_the_workload(both, tmp_path):
@@ -97,8 +101,8 @@ def test_every_table_has_its_dataset_and_jobs_are_rows_of_the_workload(both, tmp
     names = {p.stem for p in tmp_path.glob("*.parquet")}
     assert names == {"measures", "jobs", *both.tables}
     for name in names - {"jobs"}:
-        found = set(pq.read_table(tmp_path / f"{name}.parquet")["dataset"].to_pylist())
-        assert found <= {"mine", "other", "random"}, name
+        result = set(pq.read_table(tmp_path / f"{name}.parquet")["dataset"].to_pylist())
+        assert result <= {"mine", "other", "random"}, name
     measures = pq.read_table(tmp_path / "measures.parquet").to_pylist()
     assert {"dataset": "other", "section": "overview", "group": "", "key": "jobs",
             "label": "jobs", "kind": "count", "value": 60.0} in measures  # fmt: skip
@@ -106,8 +110,11 @@ def test_every_table_has_its_dataset_and_jobs_are_rows_of_the_workload(both, tmp
 
 def test_the_same_description_gives_the_same_bytes(both, tmp_path):
     for name in ("a", "b"):
-        data = Dataset.of("mine", drawn(150, seed=1))
-        beside = [Dataset.of("other", drawn(60, seed=2)), random_beside(data, seed=4)]
+        data = Dataset.from_workload("mine", drawn(150, seed=1))
+        beside = [
+            Dataset.from_workload("other", drawn(60, seed=2)),
+            random_comparator(data, seed=4),
+        ]
         paths = write_page(describe(data, beside), tmp_path / name)
     assert paths[-1].name == "describe.html"
     for path in paths:
@@ -138,16 +145,16 @@ class Page(HTMLParser):
 
 def test_the_page_needs_nothing_else(both):
     text = page(both)
-    found = Page(text)
-    assert found.open == []
-    assert all(link.startswith("#") and link[1:] in found.ids for link in found.links)
+    result = Page(text)
+    assert result.open == []
+    assert all(link.startswith("#") and link[1:] in result.ids for link in result.links)
     assert "default-src 'none'" in text
     styles = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     assert "url(" not in "".join(styles)
     assert "prefers-color-scheme: dark" in styles[0]
-    plots = json.loads(found.scripts["figures"])
-    assert [f"plot-{i}" for i in range(len(plots))] == [i for i in found.ids if "plot-" in i]
-    for label in ("scatter: at most one parent each", "span one level", "mine", "other"):
+    plots = json.loads(result.scripts["figures"])
+    assert [f"plot-{i}" for i in range(len(plots))] == [i for i in result.ids if "plot-" in i]
+    for label in ("scatter: each stage has at most one parent", "span one level", "mine", "other"):
         assert label in text
 
 
@@ -175,7 +182,7 @@ def test_what_recurs_is_drawn_where_something_does():
     data = dataset(*(job(3600.0 * i, LARGE, b={"durations_s": [1.0 + i]}) for i in range(4)))
     drawn_figures = [f for f in figures(describe(data)) if f.section == "recurrence"]
     assert [f.caption for f in drawn_figures] == [
-        "Jobs isomorphic to at least so many others",
+        "Jobs isomorphic to at least N other jobs",
         "Recurring pairs: durations",
         "Recurring pairs: task counts",
         "Recurring sets: durations",
@@ -195,12 +202,12 @@ def test_a_workload_without_any_edge_has_a_page_too(tmp_path):
     data = dataset(*(job(4000.0 * i, {"a": ""}) for i in range(3)))
     description = describe(data)
     assert np.isnan(description.value("structure", "density_p50"))
-    assert "–" in "\n".join(lines(description))
+    assert "–" in "\n".join(text_lines(description))
     assert write_page(description, tmp_path)[-1].stat().st_size > 1e6
 
 
 def test_text_has_a_table_a_section(both):
-    text = "\n".join(lines(both))
+    text = "\n".join(text_lines(both))
     for title in SECTIONS.values():
         assert title in text
     head = next(line for line in text.splitlines() if line.startswith("Overview"))
@@ -226,4 +233,4 @@ def test_text_has_a_table_a_section(both):
     ],
 )
 def test_values_are_worded_for_people(value, kind, text):
-    assert shown(value, kind) == text
+    assert format_value(value, kind) == text

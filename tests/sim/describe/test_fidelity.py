@@ -1,4 +1,4 @@
-"""Whether workloads are alike, of some of which it is known."""
+"""The fidelity test finds the properties in which drawn workloads differ, and no others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from scipy import stats
 
 import sim
 from sim.describe import Dataset, describe
-from sim.describe.fidelity import MOST, fidelity, ks, second_half
-from sim.describe.page import lines, page
+from sim.describe.fidelity import MAX_RATIO, fidelity, ks, second_half
+from sim.describe.page import page, text_lines
 
 N = 6000
 
@@ -22,18 +22,18 @@ def drawn(
     burst: int = 1,
     again: float = 0.7,
     runs: int = 1,
-    alike: float = 0.7,
+    correlated: float = 0.7,
 ):
     """Draw jobs whose width and duration go together, in bursts, of programs that come back."""
     rng = np.random.default_rng(seed)
     old = np.repeat(rng.integers(0, 40, N // runs), runs)
-    of_program = np.random.default_rng(7).normal(size=40)[old]
-    common = alike * of_program + (1 - alike**2) ** 0.5 * rng.normal(size=N)
+    program_s = np.random.default_rng(7).normal(size=40)[old]
+    common = correlated * program_s + (1 - correlated**2) ** 0.5 * rng.normal(size=N)
     width = np.exp(tied * common + (1 - tied**2) ** 0.5 * rng.normal(size=N) + 1)
     duration = np.exp(common + 4) * slower
     submit_s = np.repeat(np.cumsum(rng.exponential(30.0 * burst, N // burst)), burst)
     template = np.where(rng.random(N) < again, old, 100 + np.arange(N))
-    return Dataset.of(
+    return Dataset.from_workload(
         f"of {seed}",
         sim.Workload.from_tables(
             jobs={"job_id": [f"{seed}-{i}" for i in range(N)], "submit_s": submit_s,
@@ -50,7 +50,7 @@ def real() -> Dataset:
 
 
 def differing(real, other):
-    return {v.label for v in fidelity(real, other) if not v.alike}
+    return {v.label for v in fidelity(real, other) if not v.is_similar}
 
 
 def test_halves_are_halves(real):
@@ -60,32 +60,32 @@ def test_halves_are_halves(real):
     assert (cuts[0] == cuts[1]).mean() == pytest.approx(0.5, abs=0.03)
 
 
-def test_what_is_drawn_alike_is_alike(real):
+def test_samples_of_one_distribution_are_similar(real):
     half = real.workload.take(~second_half(real.workload))
-    assert differing(real, Dataset.of("first half", half)) == set()
+    assert differing(real, Dataset.from_workload("first half", half)) == set()
     new = drawn(102).workload  # at the rate of a half too
-    assert len(differing(real, Dataset.of("new", new.take(second_half(new))))) <= 1
+    assert len(differing(real, Dataset.from_workload("new", new.take(second_half(new))))) <= 1
 
 
 @pytest.mark.parametrize(
-    ("change", "found", "kept"),
+    ("change", "different", "similar"),
     [
         ({"slower": 1.5}, {"duration of a stage", "work of a job", "critical path of a job"},
          {"width of a job", "width and mean duration"}),
         ({"tied": 0.0}, {"width and mean duration", "width and critical path"},
          {"duration of a stage"}),
         ({"burst": 5}, {"dispersion in 1 min", "dispersion in 1 h"}, {"work of a job"}),
-        ({"again": 0.2}, {"jobs whose program came before", "jobs of the busiest program"},
+        ({"again": 0.2}, {"jobs whose program appeared before", "jobs of the busiest program"},
          {"work of a job"}),
-        ({"runs": 5}, {"jobs of the program of the job before"}, {"work of a job"}),
-        ({"alike": 0.0}, {"mean duration and that of the program's job before"},
-         {"jobs whose program came before"}),
+        ({"runs": 5}, {"jobs of the same program as the previous job"}, {"work of a job"}),
+        ({"correlated": 0.0}, {"mean duration and that of the program's previous job"},
+         {"jobs whose program appeared before"}),
     ],
 )  # fmt: skip
-def test_what_is_changed_is_found(real, change, found, kept):
+def test_changed_properties_differ(real, change, different, similar):
     other = differing(real, drawn(101, **change))
-    assert found <= other
-    assert not kept & other
+    assert different <= other
+    assert not similar & other
 
 
 def test_the_distance_of_distributions_is_that_of_scipy():
@@ -95,15 +95,15 @@ def test_the_distance_of_distributions_is_that_of_scipy():
 
 
 def test_a_description_has_a_section_of_it(real):
-    small = Dataset.of("real", real.workload.take(np.arange(400)))
-    other = Dataset.of("made", drawn(101, slower=3.0).workload.take(np.arange(200)))
-    of = describe(small, [other], half=True)
-    text = "\n".join(lines(of))
-    assert text.startswith("Alike? made beside the second half of real")
+    small = Dataset.from_workload("real", real.workload.take(np.arange(400)))
+    other = Dataset.from_workload("made", drawn(101, slower=3.0).workload.take(np.arange(200)))
+    description = describe(small, [other], half=True)
+    text = "\n".join(text_lines(description))
+    assert text.startswith("Fidelity: made compared with the second half of real")
     (row,) = [line for line in text.splitlines() if "duration of a stage" in line]
     assert row.endswith("differs")
-    table = of.tables["fidelity"].to_pylist()
+    table = description.tables["fidelity"].to_pylist()
     (v,) = [r for r in table if r["label"] == "duration of a stage"]
-    assert v["distance"] > MOST * v["halves"]
+    assert v["distance"] > MAX_RATIO * v["halves"]
     assert not v["alike"]
-    assert "differs" in page(of)
+    assert "differs" in page(description)

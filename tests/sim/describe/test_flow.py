@@ -1,4 +1,4 @@
-"""When jobs come, how large they are, what is in use and whose they are."""
+"""Arrivals, sizes, load and users of small workloads against values computed by hand."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scipy import stats
 
 import sim
 from sim.describe import Dataset, describe, flow
-from sim.describe.page import lines, page
-from tests.sim.describe.workloads import CHAIN, dataset, found, job
+from sim.describe.page import page, text_lines
+from tests.sim.describe.workloads import CHAIN, by_key, dataset, job
 
 RNG = np.random.default_rng(100)
 
@@ -30,11 +30,11 @@ def rigid() -> Dataset:
                 "used_mem": [4.0, 1.0, np.nan, 1.0]},
         meta={"header": {"MaxProcs": "10"}},
     )  # fmt: skip
-    return Dataset.of("rigid", w)
+    return Dataset.from_workload("rigid", w)
 
 
 def test_arrivals(rigid):
-    n = found(flow.arrivals(rigid))
+    n = by_key(flow.arrivals(rigid))
     assert n["hours"] == pytest.approx(3610 / 3600)
     assert n["rate"] == pytest.approx(3 * 3600 / 3610)
     assert (n["busiest_hour"], n["idle_hours"], n["gap_p50"]) == (3, 0.0, 10.0)
@@ -46,7 +46,7 @@ def test_arrivals(rigid):
 
 
 def test_sizes(rigid):
-    n = found(flow.sizes(rigid))
+    n = by_key(flow.sizes(rigid))
     assert (n["run_mean"], n["run_max"]) == (20.0, 40.0)
     assert (n["width_mean"], n["width_one"], n["width_power"]) == (3.0, 0.25, 0.5)
     assert n["work_max"] == 120.0
@@ -55,11 +55,11 @@ def test_sizes(rigid):
     assert "demand_cpu_p50" not in n
     assert n["demand_mem_mean"] == pytest.approx(19 / 12)
     w = dataset(job(0.0, CHAIN))
-    assert found(flow.sizes(w))["run_mean"] == 30.0
+    assert by_key(flow.sizes(w))["run_mean"] == 30.0
 
 
 def test_load(rigid):
-    n = found(flow.load(rigid))
+    n = by_key(flow.load(rigid))
     assert n["mean_cpu"] == 220 / 3610
     assert n["of_machine"] == 22 / 3610
     assert (n["peak_cpu"], n["peak_mem"]) == (5.0, 12.0)
@@ -68,12 +68,12 @@ def test_load(rigid):
 
 
 def test_users(rigid):
-    n = found(flow.users(rigid))
+    n = by_key(flow.users(rigid))
     assert (n["users"], n["user_jobs"], n["user_work"], n["user_half"]) == (2, 2 / 3, 0.6, 1)
     assert (n["queues"], n["templates"]) == (1, 2)
     assert "queue_jobs" not in n
     assert n["ran_before"] == 0.25
-    unknown = found(flow.users(dataset(job(0.0, {"a": ""}))))
+    unknown = by_key(flow.users(dataset(job(0.0, {"a": ""}))))
     assert np.isnan(unknown["users"])
 
 
@@ -84,22 +84,22 @@ def test_ranks_are_those_of_scipy():
 
 
 def test_of_a_flat_trace_what_it_has_comes_first_and_the_rest_in_a_line(rigid):
-    of = describe(rigid)
-    text = "\n".join(lines(of))
+    description = describe(rigid)
+    text = "\n".join(text_lines(description))
     assert text.startswith("Arrivals")
-    order = [text.index(title) for title in ("Arrivals", "Sizes", "Load", "Users", "What was read")]
+    order = [text.index(title) for title in ("Arrivals", "Sizes", "Load", "Users", "Input")]
     assert order == sorted(order)
-    assert "  Structure (§4.2)                no job has six and more stages" in text
+    assert "  Structure (§4.2)                no job has six or more stages" in text
     assert "percentile 75" not in text
     assert "with any dependency" not in text
     assert len(text.splitlines()) < 110
-    html = page(of)
-    assert "<li>Structure (§4.2): no job has six and more stages</li>" in html
+    html = page(description)
+    assert "<li>Structure (§4.2): no job has six or more stages</li>" in html
     assert 'id="structure"' not in html
     assert html.index('id="arrivals"') < html.index('id="input"')
 
 
 def test_of_dags_the_order_is_the_papers():
-    text = "\n".join(lines(describe(dataset(job(0.0, CHAIN), job(9.0, CHAIN)))))
-    assert text.startswith("What was read")
+    text = "\n".join(text_lines(describe(dataset(job(0.0, CHAIN), job(9.0, CHAIN)))))
+    assert text.startswith("Input")
     assert re.search(r"Structure \(§4.2\) +no job has six", text)

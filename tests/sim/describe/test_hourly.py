@@ -8,14 +8,16 @@ import pytest
 
 import sim
 from sim.describe import Dataset, hourly
-from tests.sim.describe.workloads import dataset, drawn, found, job
+from tests.sim.describe.workloads import by_key, dataset, drawn, job
 
 H = 3600.0
 
 
 def rows(table, population="all"):
-    kept = [r for r in table.to_pylist() if r["population"] == population]
-    return {name: [r[name] for r in kept] for name in table.column_names if name != "population"}
+    selected = [r for r in table.to_pylist() if r["population"] == population]
+    return {
+        name: [r[name] for r in selected] for name in table.column_names if name != "population"
+    }
 
 
 def test_use_is_spread_over_the_hours_in_which_it_happens():
@@ -47,7 +49,7 @@ def test_tasks_that_are_alike_give_the_same(monkeypatch):
     )
     assert single.stage_duration_s is None
     monkeypatch.setattr(hourly, "_TASKS_AT_ONCE", 1000)
-    a, b = (hourly.hourly(Dataset.of("w", each)) for each in (w, single))
+    a, b = (hourly.hourly(Dataset.from_workload("w", per_task)) for per_task in (w, single))
     for name in a.column_names[1:]:
         np.testing.assert_allclose(a[name].to_numpy(), b[name].to_numpy(), rtol=1e-9, atol=1e-9)
 
@@ -67,8 +69,8 @@ def test_all_of_the_use_is_there():
         ),
         stage_edges=w.stage_edges,
     )  # fmt: skip
-    table = rows(hourly.hourly(Dataset.of("w", w)))
-    _, finish_s = Dataset.of("w", w).spans_s
+    table = rows(hourly.hourly(Dataset.from_workload("w", w)))
+    _, finish_s = Dataset.from_workload("w", w).spans_s
     assert finish_s.max() < 101 * H  # so that nothing is cut off
     for r, name in enumerate(w.resources):
         whole = float(w.columns.stage_work @ w.columns.stage_demand_f[:, r]) / H
@@ -80,7 +82,7 @@ def test_hours_are_those_of_the_traces_clock():
     w = sim.Workload.from_jobs([job(0.0, {"a": ""}), job(0.5 * H, {"a": ""})])
     meta = {**w.meta, "offset_s": 23.75 * H}
     w = sim.Workload.from_tables(w.jobs, w.stages, w.tasks, meta=meta)
-    table = rows(hourly.hourly(Dataset.of("w", w)))
+    table = rows(hourly.hourly(Dataset.from_workload("w", w)))
     assert table["hour"] == [23, 24]
     assert table["jobs_submitted"] == [1, 1]
     assert table["cpu_hours"] == pytest.approx([10 / H, 10 / H])
@@ -89,14 +91,14 @@ def test_hours_are_those_of_the_traces_clock():
 def test_peak_to_trough_is_of_whole_hours_only():
     times_h = [0.5, 1.1, 1.2, 1.3, 2.5, 3.1, 3.2, 4.0, 4.1, 4.2, 4.3]
     data = dataset(*(job(t * H, {"a": ""}) for t in times_h))
-    ratios = found(hourly.peak_to_trough(data, hourly.hourly(data)))
+    ratios = by_key(hourly.peak_to_trough(data, hourly.hourly(data)))
     assert ratios["all_jobs_submitted"] == 3.0
     assert ratios["all_cpu_hours"] == pytest.approx(3.0)
     assert np.isnan(ratios["any_jobs_submitted"])
     short = dataset(job(0.0, {"a": ""}), job(100.0, {"a": ""}))
-    assert np.isnan(found(hourly.peak_to_trough(short, hourly.hourly(short)))["all_jobs_running"])
+    assert np.isnan(by_key(hourly.peak_to_trough(short, hourly.hourly(short)))["all_jobs_running"])
     gap = dataset(*(job(t * H, {"a": ""}) for t in (0.0, 0.1, 2.5, 4.0)))
-    assert found(hourly.peak_to_trough(gap, hourly.hourly(gap)))["all_jobs_submitted"] == np.inf
+    assert by_key(hourly.peak_to_trough(gap, hourly.hourly(gap)))["all_jobs_submitted"] == np.inf
 
 
 def test_stages_start_when_their_parents_are_done():

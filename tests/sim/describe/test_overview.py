@@ -7,14 +7,14 @@ import pytest
 
 import sim
 from sim.describe import Dataset, overview
-from tests.sim.describe.workloads import CHAIN, dataset, found, job
+from tests.sim.describe.workloads import CHAIN, by_key, dataset, job
 
 
 @pytest.fixture
 def data():
-    one = {"durations_s": [5.0, 5.0], "demand": {"cpu": 2.0, "mem": 4.0}}
+    single = {"durations_s": [5.0, 5.0], "demand": {"cpu": 2.0, "mem": 4.0}}
     return dataset(
-        job(0.0, {"a": ""}, a=one),  # 10 task-s, 20 cpu-s, 40 mem-s
+        job(0.0, {"a": ""}, a=single),  # 10 task-s, 20 cpu-s, 40 mem-s
         job(1800.0, {"a": "", "b": "a"}),  # 20 task-s, 20 cpu-s
         job(3600.0, CHAIN, a={"durations_s": [30.0]}),  # 50 task-s, 50 cpu-s
         job(7200.0, {"a": "", "b": "", "c": ""}),  # 30 task-s, 30 cpu-s; no edge
@@ -22,7 +22,7 @@ def data():
 
 
 def test_the_rows_of_table_1(data):
-    assert found(overview.overview(data)) == {
+    assert by_key(overview.overview(data)) == {
         "jobs": 4,
         "jobs_without": 2,
         "jobs_with": 2,
@@ -38,7 +38,7 @@ def test_the_rows_of_table_1(data):
 
 
 def test_shares_are_counted_both_ways(data):
-    shares = found(overview.shares(data))
+    shares = by_key(overview.shares(data))
     assert shares == pytest.approx(
         {
             "any_jobs": 2 / 4,
@@ -59,7 +59,7 @@ def test_shares_are_counted_both_ways(data):
 
 def test_what_was_read_is_counted_by_rule(tmp_path):
     header = "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem"
-    lines = [
+    text_lines = [
         "M1,1,one,Terminated,10,20,100,0.5",
         "M1,1,lost,Terminated,10,20,100,0.5",
         "R2_1_7,1,lost,Terminated,20,30,100,0.5",
@@ -70,9 +70,9 @@ def test_what_was_read_is_counted_by_rule(tmp_path):
         "M1,x,bad,Terminated,10,20,100,0.5",
     ]
     path = tmp_path / "t.csv"
-    path.write_text("\n".join([header, *lines]) + "\n")
-    data = Dataset.of("t", sim.read_trace("alibaba2018", path, on_bad_row="skip"))
-    assert found(overview.reading(data)) == {
+    path.write_text("\n".join([header, *text_lines]) + "\n")
+    data = Dataset.from_workload("t", sim.read_trace("alibaba2018", path, on_bad_row="skip"))
+    assert by_key(overview.reading(data)) == {
         "one_stage": 1,
         "no_edge": 1,
         "not_whole": 1,
@@ -90,16 +90,16 @@ def test_what_was_read_is_counted_by_rule(tmp_path):
 
 def test_dags_alone_have_neither_tasks_nor_times(data):
     bare = Dataset("bare", data.every)
-    assert set(found(overview.shares(bare))) == {
+    assert set(by_key(overview.shares(bare))) == {
         "any_jobs",
         "any_stages",
         "over_2_jobs",
         "over_2_stages",
     }
-    assert "tasks" not in found(overview.overview(bare))
+    assert "tasks" not in by_key(overview.overview(bare))
     assert bare.stage_metrics == {}
 
 
 def test_shares_of_nothing_are_nan():
     free = dataset(job(0.0, {"a": ""}, a={"demand": {"cpu": 0.0}}))
-    assert np.isnan(found(overview.shares(free))["any_cpu"])
+    assert np.isnan(by_key(overview.shares(free))["any_cpu"])

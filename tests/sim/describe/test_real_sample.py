@@ -8,19 +8,19 @@ import pytest
 
 import sim
 from sim.describe import Dataset, describe
-from sim.describe.run import random_beside
+from sim.describe.run import random_comparator
 
 
 @pytest.fixture(scope="module")
 def sample(shared_traces):
     path = shared_traces / "alibaba2018" / "batch_task_6600_jobs.csv.gz"
-    return Dataset.of("sample", sim.read_trace("alibaba2018", path, unfinished="keep"))
+    return Dataset.from_workload("sample", sim.read_trace("alibaba2018", path, unfinished="keep"))
 
 
 @pytest.fixture(scope="module")
 def description(sample, shared_traces):
     tpc = sim.read_trace("tpc", shared_traces / "dags" / "tpch_17_queries.txt")
-    return describe(sample, [random_beside(sample), Dataset.of("tpch", tpc)])
+    return describe(sample, [random_comparator(sample), Dataset.from_workload("tpch", tpc)])
 
 
 @pytest.mark.parametrize(
@@ -114,5 +114,5 @@ def test_submissions_by_hour_against_the_file(sample, description, shared_traces
     expected = (started // 3600).value_counts().sort_index()
     table = description.tables["hourly"].to_pandas()
     table = table[(table.dataset == "sample") & (table.population == "all")].set_index("hour")
-    found = table.jobs_submitted[table.jobs_submitted > 0]
-    assert found.to_dict() == expected.to_dict()
+    result = table.jobs_submitted[table.jobs_submitted > 0]
+    assert result.to_dict() == expected.to_dict()

@@ -7,7 +7,7 @@ import pytest
 
 from sim.describe import recurrence
 from sim.describe.recurrence import periodic_groups
-from tests.sim.describe.workloads import LARGE, dataset, found, job
+from tests.sim.describe.workloads import LARGE, by_key, dataset, job
 
 
 def groups(times_s, period_s=900.0, kind=None):
@@ -77,7 +77,7 @@ def test_groups_against_a_loop():
 def test_counterparts_and_their_shares():
     kind = np.array([0, 1, 0, 0, 2, *[3] * 14])
     assert recurrence.counterparts(kind).tolist() == [2, 0, 2, 2, 0, *[13] * 14]
-    measures = found(recurrence.class_measures(kind))
+    measures = by_key(recurrence.class_measures(kind))
     assert measures == pytest.approx(
         {"jobs": 19, "classes": 4, "alike_1": 17 / 19, "alike_13": 14 / 19, "alike_117": 0.0}
     )
@@ -86,7 +86,7 @@ def test_counterparts_and_their_shares():
         "n": [2, 3, 14],
         "at_least": [1.0, 17 / 19, 14 / 19],
     }
-    assert np.isnan(found(recurrence.class_measures(np.empty(0, np.int64)))["alike_1"])
+    assert np.isnan(by_key(recurrence.class_measures(np.empty(0, np.int64)))["alike_1"])
 
 
 @pytest.fixture
@@ -107,12 +107,12 @@ def data():
 
 
 def test_equal_requests_get_one_number(data):
-    first, second, third, fourth = recurrence.requests(data).tolist()
+    first, second, third, fourth = recurrence.request_codes(data).tolist()
     assert first == second == fourth != third
     swapped = dataset(
         job(0.0, LARGE, b={"demand": {"cpu": 2.0}}), job(1.0, LARGE, f={"demand": {"cpu": 2.0}})
     )
-    assert len(set(recurrence.requests(swapped).tolist())) == 1
+    assert len(set(recurrence.request_codes(swapped).tolist())) == 1
 
 
 def test_recurring_jobs_are_matched_stage_by_stage(data):
@@ -120,7 +120,7 @@ def test_recurring_jobs_are_matched_stage_by_stage(data):
     assert table["period"].to_pylist() == ["1 h"] * 4
     assert table["submit_s"].to_pylist() == [0.0, 3600.0, 7200.0, 10800.0]
     assert table["job_id"].to_pylist() == ["job-0", "job-1", "job-2", "job-3"]
-    shares = found(recurrence.periodic_measures(data, table))
+    shares = by_key(recurrence.periodic_measures(data, table))
     assert shares == {
         "share_15_min": 0.0,
         "groups_15_min": 0,
@@ -147,4 +147,4 @@ def test_nothing_recurs_among_small_jobs():
     table = recurrence.periodic_table(data, np.empty(0, np.int64))
     assert table.num_rows == 0
     assert all(len(v.value) == 0 for v in recurrence.recurring_variations(data, table))
-    assert found(recurrence.periodic_measures(data, table))["share_1_h"] == 0.0
+    assert by_key(recurrence.periodic_measures(data, table))["share_1_h"] == 0.0

@@ -7,7 +7,7 @@ import pytest
 
 import sim
 from sim.describe.slearn import (
-    Similar,
+    SimilarJobs,
     jobs_over_space,
     jobs_over_time,
     load_statistics,
@@ -23,9 +23,9 @@ def test_over_space_by_hand():
     assert np.isnan(got[1:]).all()  # one task; no mean
 
 
-def naive_over_time(codes, submit, finish, value, of, window, least=2):
-    found = []
-    for row in of:
+def naive_over_time(codes, submit, finish, value, rows, window, min_jobs=2):
+    result = []
+    for row in rows:
         spreads = []
         for feature in codes.T:
             like = [
@@ -33,35 +33,35 @@ def naive_over_time(codes, submit, finish, value, of, window, least=2):
                 for c, end, v in zip(feature, finish, value, strict=True)
                 if c == feature[row] >= 0 and submit[row] - window <= end <= submit[row]
             ]
-            if len(like) >= least:
+            if len(like) >= min_jobs:
                 spreads.append(np.std(like) / np.mean(like))
-        found.append(min(spreads, default=np.nan))
-    return np.array(found)
+        result.append(min(spreads, default=np.nan))
+    return np.array(result)
 
 
-@pytest.mark.parametrize("least", [2, 5])
+@pytest.mark.parametrize("min_jobs", [2, 5])
 @pytest.mark.parametrize("seed", range(4))
-def test_over_time_equals_a_plain_loop(seed, least):
+def test_over_time_equals_a_plain_loop(seed, min_jobs):
     rng = np.random.default_rng(seed)
     n = 120
     codes = rng.integers(-1, 8, (n, 6)).astype(np.int32)
     submit = rng.integers(0, 100, n) * 1.0
     finish = submit + rng.integers(0, 20, n)
     value = rng.exponential(size=n) + 0.1
-    of = rng.permutation(n)[:40]
-    got = Similar(codes, submit, finish, of, 30.0, least).variation(value)
-    wanted = naive_over_time(codes, submit, finish, value, of, 30.0, least)
-    np.testing.assert_allclose(got, wanted, rtol=1e-9)
+    rows = rng.permutation(n)[:40]
+    got = SimilarJobs(codes, submit, finish, rows, 30.0, min_jobs).variation(value)
+    expected = naive_over_time(codes, submit, finish, value, rows, 30.0, min_jobs)
+    np.testing.assert_allclose(got, expected, rtol=1e-9)
     assert not np.isnan(got).all()
 
 
 def test_what_ends_after_a_submission_says_nothing_about_it():
     codes = np.zeros((3, 1), np.int32)
     submit, value = np.array([0.0, 1.0, 10.0]), np.array([1.0, 3.0, 5.0])
-    of = np.array([2])
-    late = Similar(codes, submit, np.array([5.0, 10.5, 11.0]), of, 100.0)
+    rows = np.array([2])
+    late = SimilarJobs(codes, submit, np.array([5.0, 10.5, 11.0]), rows, 100.0)
     assert np.isnan(late.variation(value)).all()
-    in_time = Similar(codes, submit, np.array([5.0, 10.0, 11.0]), of, 100.0)
+    in_time = SimilarJobs(codes, submit, np.array([5.0, 10.0, 11.0]), rows, 100.0)
     assert in_time.variation(value) == pytest.approx([0.5])
 
 
@@ -92,17 +92,17 @@ def test_load_in_windows_equals_a_plain_loop():
     rng = np.random.default_rng(0)
     submit = np.sort(rng.random(200) * 20_000)
     work = rng.exponential(size=200) * 1e4
-    wanted = []
+    expected = []
     begin = submit[0]
     while begin <= submit[-1]:
         inside = (submit >= begin) & (submit < begin + 1000)
-        wanted.append(work[inside].sum() / (7 * 1000))
+        expected.append(work[inside].sum() / (7 * 1000))
         begin += 100
     got = window_loads(submit, work, 7)
-    np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
     figures = load_statistics(got)
-    assert figures["load_max"] == pytest.approx(max(wanted))
-    assert figures["load_p90"] == pytest.approx(np.quantile(wanted, 0.9))
+    assert figures["load_max"] == pytest.approx(max(expected))
+    assert figures["load_p90"] == pytest.approx(np.quantile(expected, 0.9))
 
 
 def test_jobs_of_one_instant_make_one_window():

@@ -7,12 +7,21 @@ import pytest
 
 from sim import dags
 from sim.describe import Dataset, structure
-from tests.sim.describe.workloads import CHAIN, DIAMOND, GATHER, LARGE, SCATTER, dataset, found, job
+from tests.sim.describe.workloads import (
+    CHAIN,
+    DIAMOND,
+    GATHER,
+    LARGE,
+    SCATTER,
+    by_key,
+    dataset,
+    job,
+)
 
 
 def test_scatter_and_gather_are_shares_of_jobs_of_more_than_two_stages():
     kinds = [CHAIN, SCATTER, GATHER, GATHER, DIAMOND, {"a": "", "b": "a"}, {"a": ""}]
-    measures = found(structure.shapes(dataset(*(job(0.0, kind) for kind in kinds))))
+    measures = by_key(structure.shapes(dataset(*(job(0.0, kind) for kind in kinds))))
     assert measures["jobs"] == 5
     assert measures["scatter"] == pytest.approx(2 / 5)
     assert measures["gather"] == pytest.approx(3 / 5)
@@ -25,20 +34,20 @@ def test_scatter_and_gather_are_shares_of_jobs_of_more_than_two_stages():
 
 
 def test_without_such_jobs_there_is_nothing_to_measure():
-    measures = found(structure.shapes(dataset(job(0.0, {"a": ""}))))
+    measures = by_key(structure.shapes(dataset(job(0.0, {"a": ""}))))
     assert measures["jobs"] == 0
     assert np.isnan([measures[key] for key in ("scatter", "gather", "overlap_1")]).all()
 
 
 def test_structure_of_a_large_job():
     data = dataset(job(0.0, LARGE), job(1.0, DIAMOND))
-    shape = structure.shape(data.large)
+    shape = structure.measure_shape(data.large)
     assert shape.n_stages.tolist() == [6]
     assert shape.density.tolist() == [7 / 15]
     assert shape.chain_ratio.tolist() == [3 / 6]  # b, c, d
     assert shape.width.tolist() == [3]
     assert shape.length.tolist() == [4]
-    measures = found(structure.structure(data.large, shape))
+    measures = by_key(structure.structure(data.large, shape))
     assert measures["jobs"] == 1
     assert measures["density_p50"] == pytest.approx(7 / 15)
     assert measures["out_degree_max"] == 3
@@ -58,8 +67,8 @@ def test_slopes_over_sizes_means_and_over_jobs():
         return {name: names[i - 1] if i else "" for i, name in enumerate(names)}
 
     data = dataset(job(0.0, fan(6)), job(1.0, fan(6)), job(2.0, line(6)), job(3.0, fan(8)))
-    shape = structure.shape(data.large)
-    measures = found(structure.structure(data.large, shape))
+    shape = structure.measure_shape(data.large)
+    measures = by_key(structure.structure(data.large, shape))
     assert shape.width.tolist() == [5, 5, 1, 7]
     assert measures["width_slope"] == pytest.approx((7 - 11 / 3) / 2)
     assert measures["width_size_mean"] == pytest.approx((7 + 11 / 3) / 2)
@@ -85,7 +94,7 @@ def test_degrees_hold_the_share_of_stages_with_at_least_so_many():
 def test_levels_are_counted_by_the_length_of_the_critical_path():
     skip = {"a": "", "b": "a", "c": "b", "d": ["c", "a"]}
     measures, table = structure.levels(dataset(job(0.0, skip), job(1.0, CHAIN), job(2.0, SCATTER)))
-    values = found(measures)
+    values = by_key(measures)
     assert values["edges"] == 8
     assert values["one_level"] == pytest.approx(7 / 8)
     assert values["mean_span"] == pytest.approx(10 / 8)
@@ -103,8 +112,8 @@ def test_measures_of_no_large_job_at_all_are_nan():
     empty = dags.Graphs.from_edges(
         np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32)
     )
-    shape = structure.shape(empty)
-    measures = found(structure.structure(empty, shape))
+    shape = structure.measure_shape(empty)
+    measures = by_key(structure.structure(empty, shape))
     assert measures["jobs"] == 0
     assert np.isnan([value for key, value in measures.items() if key != "jobs"]).all()
     assert structure.by_size(shape).num_rows == 0

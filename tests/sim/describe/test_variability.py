@@ -10,7 +10,7 @@ import pytest
 from sim.base.arrays import offsets
 from sim.dags.graphs import Graphs
 from sim.describe import variability
-from tests.sim.describe.workloads import LARGE, dataset, found, job, with_columns
+from tests.sim.describe.workloads import LARGE, by_key, dataset, job, with_columns
 
 
 def graph(n, edges):
@@ -62,7 +62,7 @@ def test_set_spread_against_a_loop():
                 expected.append(math.prod(part) ** (1 / size) / part.min())
             elif size >= 3:
                 left_out += 1
-        spread, n_left_out = variability.set_spread(values, offsets(sizes))
+        spread, n_left_out = variability.set_variation(values, offsets(sizes))
         assert spread == pytest.approx(expected, rel=1e-9)
         assert n_left_out == left_out
         assert (spread >= 1).all()
@@ -91,7 +91,7 @@ def test_only_jobs_of_six_and_more_stages_count():
     assert by_name["pair", "demand_cpu"].value.tolist() == [4, 1, 1, 0.25, 1, 1, 1]
     sets = by_name["set", "duration"]
     assert sets.value == pytest.approx([2.0, 2.0])  # b, c, d: children of a, parents of e
-    summary = found(variability.measures("variability", [duration]))
+    summary = by_key(variability.measures("variability", [duration]))
     assert summary == pytest.approx(
         {
             "pair_duration_n": 3,
@@ -144,7 +144,7 @@ def test_distributions_hold_quantiles():
 def test_nothing_left_is_said_by_a_count_alone():
     some = variability.Variation("pair", "tasks", np.empty(0), 3)
     none = variability.Variation("set", "tasks", np.empty(0), 0)
-    summary = found(variability.measures("variability", [some, none]))
+    summary = by_key(variability.measures("variability", [some, none]))
     assert summary["pair_tasks_left_out"] == 3
     assert np.isnan(summary["pair_tasks_equal"])
     assert not any(key.startswith("set") for key in summary)

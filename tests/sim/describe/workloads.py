@@ -32,7 +32,7 @@ LARGE = {"a": "", "b": "a", "c": "a", "d": "a", "e": "bcd", "f": "e"}
 
 
 def dataset(*jobs: dict[str, Any], name: str = "w") -> Dataset:
-    return Dataset.of(name, sim.Workload.from_jobs(jobs))
+    return Dataset.from_workload(name, sim.Workload.from_jobs(jobs))
 
 
 def drawn(n_jobs: int, seed: int, span_s: float = 100_000.0) -> sim.Workload:
@@ -65,10 +65,10 @@ def with_columns(data: Dataset, **stages: Any) -> Dataset:
     changed = sim.Workload.from_tables(
         jobs=w.jobs, stages=table, tasks=w.tasks, stage_edges=w.stage_edges, meta=w.meta
     )
-    return Dataset.of(data.name, changed)
+    return Dataset.from_workload(data.name, changed)
 
 
-def found(measures: Sequence[Any]) -> dict[str, float]:
+def by_key(measures: Sequence[Any]) -> dict[str, float]:
     """Return the values by key."""
     by_key = {m.key: m.value for m in measures}
     assert len(by_key) == len(measures)

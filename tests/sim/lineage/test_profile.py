@@ -14,7 +14,7 @@ from pyarrow import csv
 
 from sim.base.errors import InputError
 from sim.cli.main import main
-from sim.describe.statistics import shown
+from sim.describe.statistics import format_value
 from sim.lineage import advice
 from sim.lineage.page import page, text_lines, write_page
 from sim.lineage.profile import Options, profile
@@ -180,7 +180,7 @@ def test_a_log_in_which_nothing_recurs_says_so():
     assert whys["coordination", "blind"] == whys["shifting", "1h"] == "no template recurs"
     assert whys["prediction", "recall"] == "no dependency recurs in the two weeks compared"
     assert all(m.why for m in found.measures if np.isnan(m.value))
-    assert shown(found.value("overview", "observed_s"), "span") == "3.00 s"
+    assert format_value(found.value("overview", "observed_s"), "span") == "3.00 s"
     assert page(found).count('class="plot"') == 1  # of components; the others have no point
 
 

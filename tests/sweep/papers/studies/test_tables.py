@@ -52,4 +52,4 @@ def test_the_papers_numbers_of_a_generator_stand_beside_means_over_seeds() -> No
     assert (one.ours, one.paper) == (1.5, "1.235")
 
 
-SCATTERED = "jobs of more than two stages, scatter: at most one parent each, %"
+SCATTERED = "jobs of more than two stages, scatter: each stage has at most one parent, %"
