@@ -1,7 +1,7 @@
 """Workloads like Alibaba's batch jobs of 2018, after Tian et al., SoCC 2019, §7.
 
-What draws them, `sim.synth.fitted`, serves any workload. The tables of the trace travel with the
-package (`tables.json`); `python -m sim fit` makes others from any workload.
+The generator, `sim.synth.fitted`, can be fitted to any workload. The tables of Alibaba's trace are
+part of the package (`tables.json`); `python -m sim fit` makes tables from any workload.
 """
 
 from __future__ import annotations
@@ -34,53 +34,52 @@ def synthesize(
 ) -> Workload:
     """Synthesize a workload from probability tables.
 
-    All edges are barriers, and all tasks of a stage last the same, unless they did not where the
-    tables are from: then the longest is drawn too, and the others are spread below it. The first
-    `k` jobs are the same whatever `jobs` is, with `load` and `heterogeneity` at 1 and
-    tasks of a stage alike.
+    All edges are barriers, and all tasks of a stage have the same duration, unless they differ in
+    the fitted workload: then the longest is drawn too, and the others are spread below it. The
+    first `k` jobs are the same for every `jobs`, if `load` and `heterogeneity` are 1 and the tasks
+    of a stage are equal.
 
     Parameters
     ----------
     jobs : int
-        How many, at least 1.
+        Number of jobs, at least 1.
     seed : int
         Seed of all draws.
     tables : path-like, optional
-        A file made by ``python -m sim fit``; left out, the shipped tables of Alibaba's trace.
+        File made by ``python -m sim fit``; by default the shipped tables of Alibaba's trace.
     variant : {"improved", "paper"}
-        How stages are linked: with the level and edge steps fitted, or by Algorithm 2 as printed;
+        Algorithm that links stages: with fitted level and edge steps, or Algorithm 2 as printed;
         see `sim.synth.fitted.tian_algorithm2`.
     joint : bool
         Draw durations, numbers of tasks and demands jointly, so that stages of a job, and parents
-        and children, differ as much as they do in the fitted workload (§5), given the job's size
-        too if the tables are of a workload; see `sim.synth.fitted.draw_joint`. In the paper's
-        generator each is drawn on its own.
+        and children, differ as much as they do in the fitted workload (§5), also conditional on the
+        job's size if the tables are of a workload; see `sim.synth.fitted.draw_joint`. In the
+        paper's generator they are independent.
     arrivals : {"fitted", "independent"}
-        Take blocks of the times at which the fitted workload's jobs came (see
-        `sim.synth.fitted.arrivals`), where the tables tell them; or draw each interval on its
-        own.
+        Redraw blocks of the fitted workload's arrivals (see `sim.synth.fitted.arrivals`), if they
+        are in the tables; or draw each interval independently.
     max_tasks_per_stage : int, optional
-        Draw the number of a stage's tasks among those of at most this. Left out, the
-        distribution keeps its tail: of the shipped tables a stage has 43 tasks on average, a few
-        have 47,000.
+        Limit on the number of a stage's tasks; larger values are excluded from the draw. By default
+        the distribution keeps its tail: with the shipped tables a stage has 43 tasks on average, a
+        few have 47,000.
     machine : dict of str to float, optional
-        What one machine has that the demands are to fit (*cluster configuration*, §7.4):
-        `sim.transforms.fit_machines`, from the machine that the tables tell of, if they do.
+        Capacity of one machine to which demands are scaled (*cluster configuration*, §7.4):
+        `sim.transforms.fit_machines`, from the machine of the tables, if they have one.
     load : float
-        How many times as often jobs come (§7.4): as `load.change_load` does it, but every job is
-        synthesized. `jobs` is their number in the end.
+        Factor of the arrival rate (§7.4): as in `transforms.change_load`, but every job is
+        synthesized. `jobs` is their final number.
     heterogeneity : float
         The heterogeneity amplifier (§7.4): `sim.transforms.amplify`, of durations and demands.
 
     Returns
     -------
     Workload
-        With ``meta["synth"]`` telling what it was made from.
+        ``meta["synth"]`` has the options and the source.
 
     Raises
     ------
     InputError
-        If a number is out of its range, or the tables can't be read or lack what is asked for.
+        If a number is out of its range, or the tables can't be read or lack a requested part.
     """
     path = Path(SHIPPED if tables is None else tables)
     source = read_tables(path)

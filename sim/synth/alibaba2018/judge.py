@@ -1,4 +1,4 @@
-"""DAGs beside real ones that their generator has not seen (Tian et al., SoCC 2019, §7.3)."""
+"""Evaluate generators of DAGs on held-out real DAGs (Tian et al., SoCC 2019, §7.3)."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.dags.properties import distances, properties
 from sim.dags.random_dags import uniform_dags
-from sim.synth.alibaba2018.shipped import tables_of
+from sim.synth.alibaba2018.shipped import load_tables
 from sim.synth.fitted.fit import fit_structure
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
 from sim.workload.workload import Workload
 
-LEAST_STAGES = 6
-"""The paper looks at jobs of that many stages and more (§4.2)."""
+MIN_STAGES = 6
+"""Minimum number of stages of the jobs in the paper's statistics (§4.2)."""
 GENERATORS = ("improved", "paper", "random", "ideal")
-"""The two variants; DAGs uniform over all labelled ones; real DAGs of the known half."""
+"""The two variants; DAGs uniform over all labelled ones; real DAGs of the fitted half."""
 FITS = ("histograms", "half")
 
 
-def clean_dags(workload: Workload, least_stages: int = LEAST_STAGES) -> Graphs:
-    """Return the DAGs that can be judged: of enough stages, and whole (``jobs.n_lost`` is 0)."""
+def clean_dags(workload: Workload, min_stages: int = MIN_STAGES) -> Graphs:
+    """Return the DAGs that have enough stages and are complete (``jobs.n_lost`` is 0)."""
     graphs = Graphs.from_workload(workload)
-    good = graphs.job_n_stages >= least_stages
+    selected = graphs.job_n_stages >= min_stages
     if "n_lost" in workload.jobs.column_names:
-        good &= workload.jobs["n_lost"].to_numpy() == 0
-    if good.sum() < 2:
+        selected &= workload.jobs["n_lost"].to_numpy() == 0
+    if selected.sum() < 2:
         raise InputError(
-            f"{good.sum()} whole jobs have {least_stages} stages and more; a comparison needs 2"
+            f"a comparison needs 2 complete jobs of at least {min_stages} stages, and there are "
+            f"{selected.sum()}"
         )
-    return graphs.take(good)
+    return graphs.take(selected)
 
 
 def judge(
@@ -44,33 +45,33 @@ def judge(
     fit: str = "histograms",
     per_dag: int = 20,
 ) -> dict[str, float]:
-    """Judge a generator by DAGs it has not seen."""
+    """Return the distances of a generator's DAGs from the held-out half of the real ones."""
     if generator not in GENERATORS:
         raise InputError(unknown("generator", generator, GENERATORS))
     if fit not in FITS:
         raise InputError(unknown("fit", fit, FITS))
     order = stream(seed, "judge", "halving").permutation(real.n_jobs)
-    known, judged = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
-    truth = real.take(judged)
+    fitted, held_out = np.sort(order[: len(order) // 2]), np.sort(order[len(order) // 2 :])
+    truth = real.take(held_out)
     sizes = np.repeat(truth.job_n_stages, per_dag)
     if generator == "ideal":
-        made = real.take(_same_size(real, known, sizes, seed))
+        synthesized = real.take(_same_size(real, fitted, sizes, seed))
     elif generator == "random":
-        made = uniform_dags(sizes, seed)
+        synthesized = uniform_dags(sizes, seed)
     else:
-        half = fit_structure(real.take(known), tables_of(tables), sizes=fit == "half")
-        made = synthesize_dags(half, sizes, seed, generator).graph
-    return distances(properties(made), properties(truth))
+        half = fit_structure(real.take(fitted), load_tables(tables), sizes=fit == "half")
+        synthesized = synthesize_dags(half, sizes, seed, generator).graph
+    return distances(properties(synthesized), properties(truth))
 
 
 def _same_size(real: Graphs, fitted: I8, sizes: I8, seed: int) -> I8:
-    """Pick a DAG of the known half for each size, at random among those of the nearest size."""
+    """Pick a random DAG of the fitted half for each size, among those of the nearest size."""
     by_size = fitted[np.argsort(real.job_n_stages[fitted], kind="stable")]
-    there, begin, count = np.unique(
+    available, begin, count = np.unique(
         real.job_n_stages[by_size], return_index=True, return_counts=True
     )
-    after = np.minimum(np.searchsorted(there, sizes), len(there) - 1)
+    after = np.minimum(np.searchsorted(available, sizes), len(available) - 1)
     before = np.maximum(after - 1, 0)
-    nearest = np.where(sizes - there[before] <= there[after] - sizes, before, after)
+    nearest = np.where(sizes - available[before] <= available[after] - sizes, before, after)
     uniform = stream(seed, "judge", "ideal").random(len(sizes))
     return by_size[begin[nearest] + (uniform * count[nearest]).astype(np.int64)]

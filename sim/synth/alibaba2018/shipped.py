@@ -1,4 +1,4 @@
-"""The tables of Alibaba's cluster-trace-v2018, which travel with the package."""
+"""The tables of Alibaba's cluster-trace-v2018, which are part of the package."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sim.synth.fitted.tables_file import read_tables
 SHIPPED = Path(__file__).with_name("tables.json")
 
 
-def tables_of(source: Tables | str | Path | None) -> Tables:
-    """Return tables, read from a file if they are none; left out, the shipped ones."""
+def load_tables(source: Tables | str | Path | None) -> Tables:
+    """Return tables as they are, read from a file, or the shipped ones for None."""
     if isinstance(source, Tables):
         return source
     return read_tables(SHIPPED if source is None else source)

@@ -1,4 +1,4 @@
-"""DAGs beside real ones: the six properties, their distances, and who is judged by what."""
+"""Evaluation of generators of DAGs: six properties, their distances, held-out halves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_distance_is_scipys():
 
 def test_properties_of_a_diamond_with_a_tail():
     graphs = Graphs.from_edges(np.array([5]), np.array([0, 0, 1, 2, 3]), np.array([1, 2, 3, 3, 4]))
-    actual = {name: of.tolist() for name, of in properties(graphs).items()}
+    actual = {name: values.tolist() for name, values in properties(graphs).items()}
     assert actual == {
         "critical_path_length": [4],
         "edge_density": [0.5],
@@ -39,28 +39,28 @@ def test_properties_of_a_diamond_with_a_tail():
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_distances():
-    some = uniform_dags(np.arange(6, 46), 0)
+    graphs = uniform_dags(np.arange(6, 46), 0)
     for generator in GENERATORS:
-        one = judge(some, generator, 5, per_dag=3)
-        assert one == judge(some, generator, 5, per_dag=3)
-        assert one != judge(some, generator, 6, per_dag=3)
-        assert tuple(one) == PROPERTIES
+        scores = judge(graphs, generator, 5, per_dag=3)
+        assert scores == judge(graphs, generator, 5, per_dag=3)
+        assert scores != judge(graphs, generator, 6, per_dag=3)
+        assert tuple(scores) == PROPERTIES
 
 
-def test_jobs_that_lost_a_part_and_small_ones_are_left_out():
+def test_incomplete_and_small_jobs_are_excluded():
     stages = [{"name": str(i), "durations_s": [1.0]} for i in range(6)]
     jobs = [{"submit_s": 0.0, "stages": stages[: 3 + i]} for i in range(4)]
     jobs[3]["stages"] = stages
     workload = sim.Workload.from_jobs([*jobs, {"submit_s": 0.0, "stages": stages}])
     assert clean_dags(workload, 4).n_jobs == 4
     assert clean_dags(workload).n_jobs == 2
-    with pytest.raises(InputError, match="0 whole jobs have 7 stages and more"):
+    with pytest.raises(InputError, match="2 complete jobs of at least 7 stages, and there are 0"):
         clean_dags(workload, 7)
 
 
 def test_unknown_generators_and_fits_are_errors():
-    some = uniform_dags([6, 6, 7], 0)
+    graphs = uniform_dags([6, 6, 7], 0)
     with pytest.raises(InputError, match="did you mean 'paper'"):
-        judge(some, "papier", 0)
+        judge(graphs, "papier", 0)
     with pytest.raises(InputError, match="did you mean 'half'"):
-        judge(some, "paper", 0, fit="halb")
+        judge(graphs, "paper", 0, fit="halb")

@@ -1,4 +1,4 @@
-"""What each generator of DAGs scores on the real sample."""
+"""Scores of each generator of DAGs on the real sample."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def real(shared_traces) -> Graphs:
     return clean_dags(sim.read_trace("alibaba2018", path, on_bad_row="skip", unfinished="keep"))
 
 
-def mean_of(
+def mean_scores(
     real: Graphs, generator: str, halvings: int = 12, **options: object
 ) -> dict[str, float]:
     actual = [judge(real, generator, seed, **options) for seed in range(halvings)]
-    return {name: float(np.mean([one[name] for one in actual])) for name in PROPERTIES}
+    return {name: float(np.mean([scores[name] for scores in actual])) for name in PROPERTIES}
 
 
 @pytest.fixture(scope="module")
 def scores(real) -> dict[str, dict[str, float]]:
-    return {generator: mean_of(real, generator) for generator in GENERATORS}
+    return {generator: mean_scores(real, generator) for generator in GENERATORS}
 
 
 def test_the_sample_has_1278_clean_jobs_of_six_stages_and_more(real):
@@ -54,8 +54,8 @@ def test_the_improved_variant_is_near_the_ideal_generator(scores):
         assert scores["improved"][name] <= scores["ideal"][name] + 0.02
 
 
-def test_it_is_also_when_everything_comes_from_the_half(real, scores):
-    for name, off in mean_of(real, "improved", fit="half").items():
+def test_it_is_near_the_ideal_generator_when_all_tables_are_of_the_half(real, scores):
+    for name, off in mean_scores(real, "improved", fit="half").items():
         assert off <= min(0.065, scores["ideal"][name] + 0.02)
 
 

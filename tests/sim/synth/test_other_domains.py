@@ -1,4 +1,4 @@
-"""Builds and requests: the kinds of tasks and edges that are described, reproducible."""
+"""Builds and requests: described kinds of tasks and edges, reproducibility."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_stages_are_of_the_kinds_described_and_all_lead_to_the_last(domain):
 
 
 @pytest.mark.parametrize(("domain", "paired"), [("build", "analyse"), ("request", "rank")])
-def test_pairs_are_where_they_are_described(domain, paired):
+def test_one_to_one_edges_are_as_described(domain, paired):
     w = sim.synthesize("other_domains", jobs=60, seed=1, domain=domain)
     c = w.columns
     names = w.stages["name"].to_pylist()
@@ -55,10 +55,10 @@ def test_a_link_waits_for_its_compilation_and_a_test_for_its_link():
     for s, name in enumerate(names):
         number = name.removeprefix(kind(name))
         if kind(name) == "link":
-            others = parents[s] - {f"compile{number}"}
+            libraries = parents[s] - {f"compile{number}"}
             assert f"compile{number}" in parents[s]
-            assert {kind(o) for o in others} <= {"link"}
-            assert len(others) <= 3
+            assert {kind(o) for o in libraries} <= {"link"}
+            assert len(libraries) <= 3
         elif kind(name) == "test":
             assert parents[s] == {f"link{number}"}
 
@@ -91,6 +91,6 @@ def test_they_run(domain):
     ],
     ids=str,
 )
-def test_what_is_wrong_is_named(options, message):
+def test_wrong_options_are_named(options, message):
     with pytest.raises(sim.InputError, match=message):
         sim.synthesize("other_domains", **{"jobs": 1, **options})

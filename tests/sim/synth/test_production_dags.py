@@ -1,4 +1,4 @@
-"""Production DAGs: as published, within tolerances that are stated here, and reproducible."""
+"""production_dags: published statistics within stated tolerances, reproducibility."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def measured():
 FIFTHS = [f"{20 * k}-{20 * k + 20} %" for k in range(5)]
 
 
-@pytest.mark.parametrize("what", ["critical path", "unconstrained", "unordered"])
-def test_work_lies_where_table_2_has_it(measured, what):
-    """Every fifth within seven points of a hundred, the fifths together within twelve."""
-    off = [abs(np.subtract(*measured[f"{what} {fifth}"])) for fifth in FIFTHS]
+@pytest.mark.parametrize("row", ["critical path", "unconstrained", "unordered"])
+def test_shares_of_work_are_those_of_table_2(measured, row):
+    """Every fifth within 7 percentage points, the total of the fifths within 12."""
+    off = [abs(np.subtract(*measured[f"{row} {fifth}"])) for fifth in FIFTHS]
     assert max(off) < 0.07
     assert sum(off) / 2 < 0.12
-    assert sum(measured[f"{what} {fifth}"][1] for fifth in FIFTHS) == pytest.approx(1)
+    assert sum(measured[f"{row} {fifth}"][1] for fifth in FIFTHS) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    ("what", "low", "high"),
+    ("row", "low", "high"),
     [
         ("variation of cpu", 0.8, 1.2),
         ("variation of mem", 0.8, 1.2),
@@ -50,8 +50,8 @@ def test_work_lies_where_table_2_has_it(measured, what):
         ("four parts or more", 0.85, 1.15),
     ],
 )
-def test_what_is_published_comes_out(measured, what, low, high):
-    expected, actual = measured[what]
+def test_statistics_are_as_published(measured, row, low, high):
+    expected, actual = measured[row]
     assert low * expected <= actual <= high * expected
 
 
@@ -95,8 +95,8 @@ def test_demands_are_parts_of_a_machine_and_pairs_are_of_one_size():
     assert 0.05 < pairs.mean() < 0.2
     assert (n[parent[pairs]] == n[c.edge_child[pairs]]).all()
     six = sim.synthesize("production_dags", jobs=200, seed=1, split_io=True).columns
-    held = dict(zip(six.resources, six.stage_demand_f.T, strict=True))
-    both = np.minimum(1, held["disk_read"] + held["disk_write"])
+    demand = dict(zip(six.resources, six.stage_demand_f.T, strict=True))
+    both = np.minimum(1, demand["disk_read"] + demand["disk_write"])
     assert (both == c.stage_demand_f[:, c.resources.index("disk")]).all()
 
 
@@ -110,8 +110,8 @@ def test_tasks_of_a_stage_last_log_normal_times_and_the_longest_is_the_stages():
         if inside.all():
             assert np.log(seconds).std() == pytest.approx(0.5, rel=0.02)
             assert (np.diff(seconds) > 0).mean() == pytest.approx(0.5, abs=0.15)  # in no order
-    alike = sim.synthesize("production_dags", task_sigma=0.0, **options).columns
-    assert (alike.stage_min_s == alike.stage_max_s).all()
+    equal = sim.synthesize("production_dags", task_sigma=0.0, **options).columns
+    assert (equal.stage_min_s == equal.stage_max_s).all()
     assert c.task_duration.min() >= 0.3
     assert c.task_duration.max() <= 1000
 
@@ -119,18 +119,18 @@ def test_tasks_of_a_stage_last_log_normal_times_and_the_longest_is_the_stages():
 def test_the_spread_inside_stages_is_that_of_recorded_tasks(shared_traces):
     path = shared_traces / "dags" / "spark_tpch_task_durations.json.gz"
     c = sim.read_trace("spark_tpch", path, executors=50, trained_at=None).columns
-    of, n = [], []
+    variances, n = [], []
     for first, last in zip(c.stage_task0[:-1], c.stage_task0[1:], strict=True):
         seconds = c.task_duration[first:last]
         seconds = seconds[seconds > 0]
         if len(seconds) >= 8:
-            of.append(np.log(seconds).var(ddof=1))
+            variances.append(np.log(seconds).var(ddof=1))
             n.append(len(seconds) - 1)
-    assert len(of) == 990
-    assert np.sqrt(np.average(of, weights=n)) == pytest.approx(TASK_SIGMA, abs=0.02)
+    assert len(variances) == 990
+    assert np.sqrt(np.average(variances, weights=n)) == pytest.approx(TASK_SIGMA, abs=0.02)
 
 
-def test_a_rerun_draws_the_order_of_its_tasks_anew():
+def test_a_rerun_redraws_the_order_of_its_tasks():
     c = sim.synthesize("production_dags", jobs=100, seed=3, median_tasks=100).columns
     first = int(np.argmax(np.bincount(c.job_template) > 1))
     a, b = np.flatnonzero(c.job_template == first)[:2].tolist()
@@ -146,8 +146,8 @@ def test_a_rerun_draws_the_order_of_its_tasks_anew():
     assert not np.allclose(both[0], both[1])
 
 
-def test_no_stage_holds_nearly_all_work_unless_table_2_makes_it():
-    """The median DAG's work is that of two to three like stages, and its median stage has tasks."""
+def test_work_is_not_concentrated_in_one_stage():
+    """The median DAG has the work of two to three equal stages; its median stage has two tasks."""
     w = sim.synthesize("production_dags", jobs=300, seed=0, recurring=0.0)
     c = w.columns
     work = c.stage_work * c.stage_demand_f.sum(axis=1)
@@ -168,7 +168,7 @@ def test_it_runs_on_machines_of_one_of_each():
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_the_least_of_workloads(jobs):
+def test_the_smallest_workloads(jobs):
     w = sim.synthesize("production_dags", jobs=jobs, seed=0, median_tasks=1)
     assert w.n_jobs == jobs
     assert (np.diff(w.columns.stage_task0) >= 1).all()
@@ -190,7 +190,7 @@ def test_numbers_out_of_range_are_named(options):
 
 
 @pytest.mark.parametrize(("mean", "cov"), [(0.12, 0.76), (0.005, 7.08), (0.05, 1.39)])
-def test_capped_demands_have_the_mean_and_variation_that_are_asked_for(mean, cov):
+def test_capped_demands_have_the_target_mean_and_variation(mean, cov):
     mu, sigma = capped_log_normal(mean, cov)
     x = np.minimum(1, np.exp(mu + sigma * np.random.default_rng(0).normal(size=2_000_000)))
     assert x.mean() == pytest.approx(mean, rel=0.02)
@@ -220,7 +220,7 @@ def test_unordered_work_is_that_of_the_heaviest_antichain():
     c = w.columns
     work = c.stage_work * c.stage_demand_f.sum(axis=1)
     graphs = Graphs.from_workload(w)
-    seen = 0
+    n_checked = 0
     for job in range(w.n_jobs):
         rows = range(int(c.job_stage0[job]), int(c.job_stage0[job + 1]))
         if len(rows) > 14:
@@ -234,5 +234,5 @@ def test_unordered_work_is_that_of_the_heaviest_antichain():
         )
         heaviest = max(work[chosen].sum() for chosen in antichains(dag) if chosen)
         assert shares[job] == pytest.approx(heaviest / work[rows].sum(), rel=1e-4)
-        seen += 1
-    assert seen > 10
+        n_checked += 1
+    assert n_checked > 10

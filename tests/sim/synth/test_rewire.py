@@ -1,4 +1,4 @@
-"""Dependencies replaced: the same jobs and stages, DAGs of as many stages."""
+"""rewire: new dependencies between the same jobs and stages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_stages_stay_and_edges_change():
 
 
 def by_branch(parents: dict[int, list[int]], rows: range) -> list[int]:
-    """Depth first from the sinks, a stage after its parents, by row."""
+    """Depth-first order from the sinks, a stage after its parents, by row."""
     order: list[int] = []
 
     def visit(row: int) -> None:
@@ -35,7 +35,7 @@ def by_branch(parents: dict[int, list[int]], rows: range) -> list[int]:
         if row not in order:
             order.append(row)
 
-    inner = {parent for of in parents.values() for parent in of}
+    inner = {parent for stages in parents.values() for parent in stages}
     for row in rows:
         if row not in inner:
             visit(row)
@@ -50,21 +50,21 @@ def parents_of(graphs: Graphs, rows: range) -> dict[int, list[int]]:
     return parents
 
 
-def test_stages_take_the_place_of_the_same_rank_by_branch():
+def test_stages_are_matched_by_rank_in_depth_first_order():
     tables = read_tables(SHIPPED)
     graphs = Graphs.from_workload(sim.synthesize("alibaba2018", jobs=200, seed=4, variant="paper"))
     synthesized = synthesize_dags(tables, graphs.job_n_stages, 5).graph
     parent, child = synthesized_edges(graphs, tables, 5)
     for job in np.flatnonzero(graphs.job_n_stages > 3)[:40]:
         rows = range(graphs.job_stage0[job], graphs.job_stage0[job + 1])
-        there, here = parents_of(synthesized, rows), parents_of(graphs, rows)
-        place = dict(zip(by_branch(there, rows), by_branch(here, rows), strict=True))
-        expected = {(place[a], place[b]) for b, of in there.items() for a in of}
+        new_parents, old_parents = parents_of(synthesized, rows), parents_of(graphs, rows)
+        row = dict(zip(by_branch(new_parents, rows), by_branch(old_parents, rows), strict=True))
+        expected = {(row[a], row[b]) for b, stages in new_parents.items() for a in stages}
         actual = (child >= rows.start) & (child < rows.stop)
         assert expected == set(zip(parent[actual].tolist(), child[actual].tolist(), strict=True))
 
 
-def test_tasks_that_differ_are_kept():
+def test_tasks_that_differ_are_preserved():
     stages = [{"name": n, "durations_s": [1.0, 2.5], "demand": {"cpu": 1}} for n in "abc"]
     plain = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stages}])
     synthesized = rewire(plain)
