@@ -25,45 +25,51 @@ def slower_sjf(
     return result
 
 
-def both(command: Command, a: Path, b: Path) -> compare.Comparison:
+def compare_sweeps(command: Command, a: Path, b: Path) -> compare.Comparison:
     return compare.compare(SweepFolder(a), SweepFolder(b))
 
 
-def pairs(found: compare.Comparison) -> list[tuple[dict[str, str], str]]:
+def pairs(comparison: compare.Comparison) -> list[tuple[dict[str, str], str]]:
     """Return the labels of each pair, and its verdict."""
-    them = found.matched
-    return [(them.labels_of(at), them.verdict_of(at)) for at in range(len(them))]
+    matched = comparison.matched
+    return [(matched.labels_of(pair), matched.verdict_of(pair)) for pair in range(len(matched))]
 
 
-def test_what_is_in_one_of_them_and_what_is_the_same(fake: Command) -> None:
+def test_cells_in_one_sweep_only_and_equal_cells(fake: Command) -> None:
     first = fake(*GRID).folder
     second = fake("policy=sjf,las", "capacity=0.5,1", "seed=0,1,2", "baseline=las").folder
-    found = both(fake, first, second)
+    comparison = compare_sweeps(fake, first, second)
     verdicts = {
         (labels["policy"], labels["capacity"], labels["seed"]): verdict
-        for labels, verdict in pairs(found)
+        for labels, verdict in pairs(comparison)
     }
     assert len(verdicts) == 4 + 6 + 6
     assert verdicts["fifo", "1", "0"] == matching.ONLY_A
     assert verdicts["las", "0.5", "2"] == matching.ONLY_B
-    # that the speed-ups are against another baseline makes no cell another
+    # speed-ups against another baseline do not count as changes
     assert {
         (verdict, bool(is_one))
-        for (labels, verdict), is_one in zip(pairs(found), found.matched.same_key, strict=True)
+        for (labels, verdict), is_one in zip(
+            pairs(comparison), comparison.matched.same_key, strict=True
+        )
         if labels["policy"] == "sjf" and labels["seed"] != "2"
     } == {(matching.SAME, True)}
-    assert ("baseline", "fifo", "las") in found.config
-    assert ("axes.seed", "0, 1", "0, 1, 2") in found.config
+    assert ("baseline", "fifo", "las") in comparison.config
+    assert ("axes.seed", "0, 1", "0, 1, 2") in comparison.config
 
 
-def test_a_sweep_and_itself(fake: Command) -> None:
+def test_a_sweep_equals_itself(fake: Command) -> None:
     folder = fake(*GRID).folder
-    found = both(fake, folder, folder)
-    assert found.counts == {matching.SAME: 8}
-    assert (found.config, found.provenance, found.n_same_by_other_means) == ([], [], 0)
+    comparison = compare_sweeps(fake, folder, folder)
+    assert comparison.counts == {matching.SAME: 8}
+    assert (comparison.config, comparison.provenance, comparison.n_same_by_other_means) == (
+        [],
+        [],
+        0,
+    )
 
 
-def test_other_results_are_found_cell_by_cell(
+def test_changed_results_are_listed_cell_by_cell(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     grid = ("policy=fifo,sjf,las", *GRID[1:])
@@ -72,32 +78,32 @@ def test_other_results_are_found_cell_by_cell(
     fake_engine(monkeypatch, slower_sjf)
     words = [word for word in command.words(*grid) if not word.startswith("paths")]
     second = command.bare(*words, f"paths.results={tmp_path / 'other'}")
-    found = both(command, first.folder, second.folder)
-    assert found.counts["changed"] == 2
-    changed = [labels for labels, verdict in pairs(found) if verdict == matching.CHANGED]
+    comparison = compare_sweeps(command, first.folder, second.folder)
+    assert comparison.counts["changed"] == 2
+    changed = [labels for labels, verdict in pairs(comparison) if verdict == matching.CHANGED]
     assert {(labels["policy"], labels["seed"]) for labels in changed} == {("sjf", "1")}
-    (jct,) = [metric for metric in found.matched.metrics() if metric.name == "jct_mean_s"]
+    (jct,) = [metric for metric in comparison.matched.metrics() if metric.name == "jct_mean_s"]
     assert (jct.b - jct.a)[jct.differs] == pytest.approx(100.0)
-    assert found.counts[matching.FAILS] == 2
-    assert both(command, second.folder, first.folder).counts[matching.MENDED] == 2
-    header, rows = compare.metrics(found)
+    assert comparison.counts[matching.FAILS] == 2
+    assert compare_sweeps(command, second.folder, first.folder).counts[matching.MENDED] == 2
+    header, rows = compare.metrics(comparison)
     (row,) = [row for row in rows if row[0] == "jct_mean_s"]
     assert row[1:3] == ["2", "+100.0 s"]
     assert "sjf" in row[3]
-    header, cells = compare.cells(found, n=3)
+    header, cells = compare.cells(comparison, n=3)
     assert [row[header.index("")] for row in cells[:2]] == ["changed", "changed"]
     assert len(cells) == 3
 
 
-def test_a_parameter_that_only_one_sweeps_is_looked_up(fake: Command) -> None:
+def test_a_parameter_swept_by_one_only_is_looked_up(fake: Command) -> None:
     first = fake("policy=las", "seed=0")
     second = fake("policy=las", "policy.queues=5,10", "seed=0")
-    found = both(fake, first.folder, second.folder)
-    assert found.counts == {matching.SAME: 1, matching.ONLY_B: 1}
-    assert [labels["policy.queues"] for labels, _ in pairs(found)] == ["10", "5"]
+    comparison = compare_sweeps(fake, first.folder, second.folder)
+    assert comparison.counts == {matching.SAME: 1, matching.ONLY_B: 1}
+    assert [labels["policy.queues"] for labels, _ in pairs(comparison)] == ["10", "5"]
 
 
-def test_the_verb_says_where_and_writes_the_same_bytes(fake: Command) -> None:
+def test_the_verb_names_the_files_and_writes_the_same_bytes(fake: Command) -> None:
     first = fake(*GRID).folder
     second = fake(*GRID, "policy=fifo,las").folder
     ran = fake.verb("report", first.name, second.name)
@@ -115,7 +121,7 @@ def test_the_verb_says_where_and_writes_the_same_bytes(fake: Command) -> None:
     assert every_file(markdown.parent) == before
 
 
-def test_what_changed_is_tested_over_seeds(
+def test_changes_are_tested_over_seeds(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def drifted(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
@@ -132,12 +138,12 @@ def test_what_changed_is_tested_over_seeds(
     fake_engine(monkeypatch, drifted)
     words = [word for word in command.words(*grid) if not word.startswith("paths")]
     second = command.bare(*words, f"paths.results={tmp_path / 'other'}")
-    found = both(command, first.folder, second.folder).tested
-    assert [(change.labels["policy"], change.metric) for change in found] == [
+    comparison = compare_sweeps(command, first.folder, second.folder).tested
+    assert [(change.labels["policy"], change.metric) for change in comparison] == [
         ("sjf", "jct_mean_s"),
         ("las", "jct_mean_s"),
     ]
-    sjf, las = found
+    sjf, las = comparison
     assert sjf.paired.estimate == pytest.approx(4.0)
     assert sjf.b - sjf.a == pytest.approx(4.0)
     assert sjf.paired.low < 4.0 < sjf.paired.high
@@ -145,7 +151,7 @@ def test_what_changed_is_tested_over_seeds(
     assert sjf.paired.n == 6
     assert sjf.p_holm == pytest.approx(2 * sjf.paired.p)  # of two tests
     assert not las.is_significant
-    header, (first_row, second_row) = changes.rows(found)
+    header, (first_row, second_row) = changes.rows(comparison)
     assert header[:2] == ["policy", "trace"]
     assert first_row[header.index("change")] == "+4.000 s"
     assert second_row[-1].endswith("n.s.")
@@ -156,14 +162,14 @@ def test_what_changed_is_tested_over_seeds(
     assert "B - A over the seeds" in page
 
 
-def test_what_can_not_be_compared(fake: Command) -> None:
+def test_incomparable_sweeps_are_errors(fake: Command) -> None:
     name = fake(*GRID).folder.name
     assert fake.verb("report", name, "nothing").code == 2
     assert fake.verb("report", name, name, name).code == 2
     assert fake.verb("report", name, name, "--gantt", "0").code == 2
 
 
-def test_labels_must_tell_cells_apart(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_must_be_unique(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = SweepFolder(fake(*GRID).folder)
     twice = folder.cells()
     monkeypatch.setattr(SweepFolder, "cells", lambda _, names: twice.take([0, 0]).select(names))

@@ -1,4 +1,4 @@
-"""What is the same as a paper's figure, what is close to it and what differs."""
+"""Judgement of values against a paper's: same, close or different."""
 
 from __future__ import annotations
 
@@ -44,10 +44,12 @@ NAN = math.nan
         (NAN, NAN, NAN, "3", ""),
     ],
 )
-def test_what_is_said(ours: float, low: float, high: float, paper: str, expected: str) -> None:
+def test_verdicts_of_findings(
+    ours: float, low: float, high: float, paper: str, expected: str
+) -> None:
     assert verdict(ours, low, high, paper) == expected
 
 
-def test_a_part_of_a_number_is_in_the_unit_of_the_figure() -> None:
+def test_a_ratio_has_the_unit_of_the_figure() -> None:
     assert verdict(1.06, NAN, NAN, "1 of 94", percent=True) == "same"
     assert verdict(1.06, NAN, NAN, "1 of 94") == "differs"

@@ -1,4 +1,4 @@
-"""Names that hold HTML, Markdown, formulas and control characters, in all that a sweep leaves."""
+"""Names with HTML, Markdown, formulas and control characters in all files of a sweep."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAMES = (
     *("=1+1", "+1", "-1+1", "@SUM(1)", "%{x}", "{{7*7}}", "a,b", "*x*", "# h", "- x", "1. x", "~x"),
     *("a=b", "<b>b</b>", '<a href="https://x.invalid">z</a>', "$x^2$", "../../etc", "__x__"),
 )
-PLAIN = tuple(f"name{at:02}" + "\n" * ("\n" in name) + "x" for at, name in enumerate(NAMES))
+PLAIN = tuple(f"name{number:02}" + "\n" * ("\n" in name) + "x" for number, name in enumerate(NAMES))
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 EVALUATOR = '''"""An evaluator of which the names of the metrics are odd."""
 
@@ -110,9 +110,9 @@ def run(root: Path, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, n: 
     monkeypatch.syspath_prepend(mine)
     trace = root / names[0].replace("/", "_")
     jobs = [
-        {"job_id": f"{at}{name}", "user": name, "template": name, "queue": name,
-         "submit_s": float(at), "stages": [{"name": name, "durations_s": [3.0, 4.0]}]}
-        for at, name in enumerate(names)
+        {"job_id": f"{number}{name}", "user": name, "template": name, "queue": name,
+         "submit_s": float(number), "stages": [{"name": name, "durations_s": [3.0, 4.0]}]}
+        for number, name in enumerate(names)
     ]  # fmt: skip
     Workload.from_jobs(jobs).write(trace)
     labels = ",".join(map(quoted, [*names, f"fail{names[2]}"]))
@@ -135,22 +135,22 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran]:
     """Run the same sweep with plain names and with hostile ones."""
     with pytest.MonkeyPatch.context() as patch:
         roots = [tmp_path_factory.mktemp(name) for name in ("plain", "hostile")]
-        ran = [run(root, names, patch, at) for at, (root, names) in
+        ran = [run(root, names, patch, number) for number, (root, names) in
                enumerate(zip(roots, (PLAIN, NAMES), strict=True))]  # fmt: skip
     return ran[0], ran[1]
 
 
-def test_a_page_has_the_same_elements_whatever_the_names(both: tuple[Ran, Ran]) -> None:
-    plain, hostile = (Tags(each.text("report.html")) for each in both)
+def test_a_page_has_the_same_elements_with_any_names(both: tuple[Ran, Ran]) -> None:
+    plain, hostile = (Tags(element.text("report.html")) for element in both)
     assert hostile.n == plain.n
     assert "<b>b</b>" in "".join(hostile.texts)
     assert CONTROL.search(both[1].text("report.html")) is None
 
 
-def test_markdown_has_the_same_elements_whatever_the_names(both: tuple[Ran, Ran]) -> None:
+def test_markdown_has_the_same_elements_with_any_names(both: tuple[Ran, Ran]) -> None:
     render = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render
     for name in ("report.md", "table.md"):
-        plain, hostile = (Tags(render(each.text(name))) for each in both)
+        plain, hostile = (Tags(render(element.text(name))) for element in both)
         assert hostile.n == plain.n, name
         assert CONTROL.search(both[1].text(name)) is None
     shown = "".join(Tags(render(both[1].text("report.md"))).texts)
@@ -185,20 +185,20 @@ def test_nothing_on_the_terminal_moves_the_cursor(both: tuple[Ran, Ran]) -> None
         assert CONTROL.search(out.getvalue()) is None
 
 
-def test_the_command_of_a_failed_cell_is_what_a_shell_reads(
+def test_a_shell_parses_the_command_of_a_failed_cell(
     both: tuple[Ran, Ran],
 ) -> None:
     rows = pq.read_table(both[1].folder / "cells.parquet").to_pylist()
-    said = [row["reproduce"] for row in rows if row["evaluator.label"].startswith("esc")]
-    assert CONTROL.search("".join(said)) is None
-    words = said[0].removeprefix("python -m sweep ")
+    printed = [row["reproduce"] for row in rows if row["evaluator.label"].startswith("esc")]
+    assert CONTROL.search("".join(printed)) is None
+    words = printed[0].removeprefix("python -m sweep ")
     read = ["bash", "-c", f"printf '%s\\0' {words}"]
-    given = subprocess.run(read, capture_output=True, check=True).stdout.decode().split("\0")
-    assert "evaluator.label='esc\x1b[31m\x1b]0;title\x07'" in given
+    command_line = subprocess.run(read, capture_output=True, check=True).stdout.decode().split("\0")
+    assert "evaluator.label='esc\x1b[31m\x1b]0;title\x07'" in command_line
 
 
 def test_mlflow_has_every_run_and_metric(both: tuple[Ran, Ran]) -> None:
-    found = []
+    logged = []
     for ran in both:
         with sqlite3.connect(ran.folder.parent.parent / "mlflow.db") as connection:
             n_runs = connection.execute("SELECT count(*) FROM runs").fetchall()
@@ -208,15 +208,15 @@ def test_mlflow_has_every_run_and_metric(both: tuple[Ran, Ran]) -> None:
             note = (
                 "SELECT value FROM tags WHERE key = 'mlflow.note.content' AND value LIKE '%is `%'"
             )
-            found.append((n_runs, [n for _, n in n_metrics], connection.execute(note).fetchall()))
-    assert found[0][:2] == found[1][:2]
+            logged.append((n_runs, [n for _, n in n_metrics], connection.execute(note).fetchall()))
+    assert logged[0][:2] == logged[1][:2]
     assert "could not log" not in both[1].out
-    said = [note for _, _, ((note,),) in found]
-    assert [note.count("- the metric ") for note in said] == [
+    printed = [note for _, _, ((note,),) in logged]
+    assert [note.count("- the metric ") for note in printed] == [
         1,
         len(NAMES) - len({"- x", "1. x", "__x__"}),
     ]
-    assert "- the metric 'a=b' is `a_b_" in said[1]
+    assert "- the metric 'a=b' is `a_b_" in printed[1]
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,10 @@ def page(both: tuple[Ran, Ran]) -> Any:
         wrong: list[str] = []
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda asked: wrong.append(asked.url) if "file:" not in asked.url else 0)
+        page.on(
+            "request",
+            lambda requests: wrong.append(requests.url) if "file:" not in requests.url else 0,
+        )
         page.goto((both[1].folder / "report.html").as_uri())
         page.evaluate(
             """async () => {
@@ -303,14 +306,14 @@ def test_figures_within_a_script_are_only_data() -> None:
     names = [*NAMES, "\\u202e", "\\\u202e", "🙂", "half \ud83d"]
     text = html.embedded([{"data": [{"type": "bar", "name": n} for n in names], "layout": {}}])
     assert "<" not in text["figures"]
-    assert [one["name"] for one in json.loads(text["figures"])[0]["data"]] == [
+    assert [figure["name"] for figure in json.loads(text["figures"])[0]["data"]] == [
         printable(name) for name in names
     ]
 
 
 @pytest.mark.parametrize("name", ["policy", "trace", "capacity", "seed", "status", "key",
                                   "config", "evaluator.label", "\ud800", "", " "])  # fmt: skip
-def test_a_metric_takes_no_other_column_s_place(
+def test_a_metric_cannot_replace_another_column(
     fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (tmp_path / "mine" / "evaluator").mkdir(parents=True)
@@ -334,13 +337,13 @@ def evaluate(run, workload, cluster, policy, seed, label=""):
 
 
 @pytest.mark.parametrize("word", ["name=\udc80", "trace.path=a\udcff", "paths.results=r\udc80"])
-def test_words_that_are_no_utf8_are_refused(fake: Command, word: str) -> None:
+def test_words_that_are_not_utf8_are_errors(fake: Command, word: str) -> None:
     ran = fake("policy=fifo", word)
     assert ran.code == 2
     assert "is no UTF-8" in ran.err
 
 
-def test_an_option_that_is_no_utf8_is_refused(fake: Command, tmp_path: Path) -> None:
+def test_an_option_that_is_not_utf8_is_an_error(fake: Command, tmp_path: Path) -> None:
     (tmp_path / "mine" / "policy").mkdir(parents=True)
     (tmp_path / "mine" / "policy" / "half.yaml").write_text('name: fifo\nlabel: "\\ud800"\n')
     ran = fake("policy=half", "--config-dir", str(tmp_path / "mine"))

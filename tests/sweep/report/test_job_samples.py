@@ -33,8 +33,8 @@ def jct_of(policy: str, seed: int, n: int = 40) -> np.ndarray[Any, Any]:
     return np.asarray(jobs * frames.FACTOR[policy])
 
 
-def kept(tmp_path: Path, cells: pa.Table, n_jobs: int = 40, **metadata: Any) -> Cache:
-    """Give each cell of a table a file in a cache."""
+def cached(tmp_path: Path, cells: pa.Table, n_jobs: int = 40, **metadata: Any) -> Cache:
+    """Write a cached result for each cell of a table."""
     cache = Cache(tmp_path)
     for row in cells.to_pylist():
         if row["status"] == "failed":
@@ -57,24 +57,24 @@ def kept(tmp_path: Path, cells: pa.Table, n_jobs: int = 40, **metadata: Any) -> 
     return Cache(tmp_path)
 
 
-def look(tmp_path: Path, cells: pa.Table, n_jobs: int = 40) -> job_samples.JobSamples:
+def read_samples(tmp_path: Path, cells: pa.Table, n_jobs: int = 40) -> job_samples.JobSamples:
     use = {"resource": "cpu", "begin_s": 0.0, "end_s": 7200.0, "used": [0.5, 1.0]}
     value = {"begin_s": 0.0, "end_s": 3600.0, "attained": [0.0, 0.25, 0.5]}
-    cache = kept(tmp_path, cells, n_jobs, utilization=use, value=value)
+    cache = cached(tmp_path, cells, n_jobs, utilization=use, value=value)
     return job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
 
 
 def drawn(sampled: job_samples.JobSamples, cells: pa.Table) -> dict[str, dict[str, Any]]:
     columns = summarise(cells, baseline="fifo").columns
-    found = {name: f for name, _, f in report_plots.figures(sampled.samples[0], columns)}
-    for figure in found.values():
+    figures = {name: f for name, _, f in report_plots.figures(sampled.samples[0], columns)}
+    for figure in figures.values():
         go.Figure(figure)  # raises on an attribute that plotly does not know
-    return found
+    return figures
 
 
 def test_curves_are_of_the_jobs_of_all_seeds(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[1.0], seeds=[0, 1])
-    figures = drawn(look(tmp_path, cells), cells)
+    figures = drawn(read_samples(tmp_path, cells), cells)
     assert list(figures) == [
         "JCT of jobs",
         "Speed-up of jobs",
@@ -102,7 +102,7 @@ def test_curves_are_of_the_jobs_of_all_seeds(tmp_path: Path) -> None:
 
 def test_many_jobs_are_thinned_to_quantiles_that_occur(tmp_path: Path) -> None:
     cells = frames.frame(policies=["fifo"], capacities=[1.0], seeds=[0])
-    figures = drawn(look(tmp_path, cells, n_jobs=5000), cells)
+    figures = drawn(read_samples(tmp_path, cells, n_jobs=5000), cells)
     (trace,) = figures["JCT of jobs"]["data"]
     values = np.sort(jct_of("fifo", 0, 5000))
     assert len(trace["x"]) == report_plots.N_POINTS
@@ -112,14 +112,14 @@ def test_many_jobs_are_thinned_to_quantiles_that_occur(tmp_path: Path) -> None:
         assert np.mean(values <= x * 1.0001) == pytest.approx(y, abs=2e-3)
 
 
-def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_omissions_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = frames.frame(
         policies=["fifo", "sjf"],
         capacities=[0.2, 0.4, 0.6, 0.8, 1.0],
         seeds=range(12),
         traces=list("abcdef"),
     )
-    cache = kept(tmp_path, cells)
+    cache = cached(tmp_path, cells)
     sampled = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
     assert {sample.capacity for sample in sampled.samples} == {0.2, 0.6, 1.0}
     assert {sample.block for sample in sampled.samples} == {0, 1, 2, 3}
@@ -132,18 +132,18 @@ def test_what_is_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "all but the first 10 seeds",
     ]
     monkeypatch.setattr(job_samples, "MAX_BYTES", 1)
-    least = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
+    smallest = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
     assert {
-        len(jobs.jct_s) for sample in least.samples for jobs in sample.jobs_by_column.values()
+        len(jobs.jct_s) for sample in smallest.samples for jobs in sample.jobs_by_column.values()
     } == {1}
 
 
-def test_cells_that_failed_or_are_gone_are_no_curves(tmp_path: Path) -> None:
+def test_failed_and_missing_cells_have_no_curves(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[1.0], seeds=[0], failed=[("sjf", 1.0, 0)])
-    cache = kept(tmp_path, cells)
-    gone = next(row["key"] for row in cells.to_pylist() if row["policy"] == "fifo")
+    cache = cached(tmp_path, cells)
+    missing = next(row["key"] for row in cells.to_pylist() if row["policy"] == "fifo")
     for file in (tmp_path / "cache" / "shards").iterdir():
-        if bytes.fromhex(gone) in pq.ParquetFile(file).read()["key"].to_pylist():
+        if bytes.fromhex(missing) in pq.ParquetFile(file).read()["key"].to_pylist():
             file.unlink()
     sampled = job_samples.sample_jobs(cells, cache, swept=(), baseline="fifo")
     assert list(sampled.samples[0].jobs_by_column) == [2, 3]
@@ -154,16 +154,21 @@ def test_cells_that_failed_or_are_gone_are_no_curves(tmp_path: Path) -> None:
 
 def test_a_schedule_has_a_bar_a_task_that_overlaps_no_other(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[1.0], seeds=[0], failed=[("sjf", 1.0, 0)])
-    cache = kept(tmp_path, cells, tasks=TASKS)
+    cache = cached(tmp_path, cells, tasks=TASKS)
     gantt = report_gantt.choose(cells, cache)
     assert gantt is not None
     assert (gantt.row, gantt.title) == (0, "fifo, alibaba2018, capacity 1, seed 0")
     figure = report_gantt.figure(gantt)
     go.Figure(figure)
     bars = [
-        (trace["y"][at], trace["base"][at], trace["base"][at] + trace["x"][at], trace["name"])
+        (
+            trace["y"][task],
+            trace["base"][task],
+            trace["base"][task] + trace["x"][task],
+            trace["name"],
+        )
         for trace in figure["data"]
-        for at in range(len(trace["x"]))
+        for task in range(len(trace["x"]))
     ]
     # on machine 0 the task that begins at 2 s takes the line that was free by then
     assert sorted(bars) == [
@@ -173,23 +178,23 @@ def test_a_schedule_has_a_bar_a_task_that_overlaps_no_other(tmp_path: Path) -> N
         (2, 1.0, 3.0, "job 1"),
     ]
     assert figure["layout"]["yaxis"]["tickvals"] == [0, 2]
-    asked = report_gantt.choose(cells, cache, 3)
-    assert asked is not None
-    assert asked.title.startswith("srpt")
+    requested = report_gantt.choose(cells, cache, 3)
+    assert requested is not None
+    assert requested.title.startswith("srpt")
 
 
 def test_the_first_trace_that_is_small_is_drawn(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[1.0], seeds=[0], traces=["large", "small", "smaller"])
-    kept(tmp_path, cells.slice(0, 4))
-    cache = kept(tmp_path, cells.slice(4), tasks=TASKS)
+    cached(tmp_path, cells.slice(0, 4))
+    cache = cached(tmp_path, cells.slice(4), tasks=TASKS)
     gantt = report_gantt.choose(cells, cache)
     assert gantt is not None
     assert (gantt.row, gantt.title) == (4, "fifo, small, capacity 1, seed 0")
 
 
-def test_a_schedule_that_can_not_be_drawn(tmp_path: Path) -> None:
+def test_a_schedule_that_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[1.0], seeds=[0], failed=[("sjf", 1.0, 0)])
-    cache = kept(tmp_path, cells)
+    cache = cached(tmp_path, cells)
     assert report_gantt.choose(cells, cache) is None
     for row, words in ((0, "300 tasks or fewer"), (1, "failed"), (4, "valid: 0 to 3")):
         with pytest.raises(InputError, match=words):

@@ -1,4 +1,4 @@
-"""The report in a real browser: no error, no request, every number to be had, usable by keys."""
+"""Report in a real browser: no error, no request, downloads of numbers, keyboard control."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sweep.stats.summary import summarise
 from sweep.stats.verdict import verdicts
 from sweep.store.folder import SweepFolder
 from tests.sweep import frames
-from tests.sweep.report.test_job_samples import TASKS, kept
+from tests.sweep.report.test_job_samples import TASKS, cached
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -41,7 +41,7 @@ CURVES = [Finding("Fig. 1", "", y, curve=c, along="t", x=y) for c in "ab" for y 
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sweep")
     compared = contrasts.compare(CELLS, swept=(), baseline="fifo")
-    asked = {"swept": [], "baseline": "fifo", "metrics": []}
+    requests = {"swept": [], "baseline": "fifo", "metrics": []}
     study = {"study": {"source": "a paper", "notes": ""}}
     _, page = report.write(
         SweepFolder(folder),
@@ -51,8 +51,8 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         baseline="fifo",
         findings=findings.to_table([*CURVES, Finding("Fig. 1", "what", 1.0)]),
         headlines=headlines.headlines(compared),
-        verdicts=verdicts(CELLS, asked),
-        cache=kept(folder / "results", CELLS, utilization=USE, tasks=TASKS),
+        verdicts=verdicts(CELLS, requests),
+        cache=cached(folder / "results", CELLS, utilization=USE, tasks=TASKS),
     )
     return page
 
@@ -70,14 +70,17 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, page_file: Path, request: Any) -> Iterator[Page]:
-    """Open the page; whatever it says on the console or asks the network for is an error."""
+    """Open the page; console messages and network requests are errors."""
     scheme = getattr(request, "param", "light")
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1200, "height": 900})
     page = context.new_page()
     wrong: list[str] = []
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("request", lambda asked: wrong.append(asked.url) if "file:" not in asked.url else None)
+    page.on(
+        "request",
+        lambda requests: wrong.append(requests.url) if "file:" not in requests.url else None,
+    )
     page.goto(page_file.as_uri())
     page.wait_for_selector(".plot .main-svg")
     yield page
@@ -86,7 +89,7 @@ def opened(browser: Browser, page_file: Path, request: Any) -> Iterator[Page]:
 
 
 def show_all(page: Page) -> int:
-    """Scroll to each plot, so that it is drawn; give how many there are."""
+    """Scroll to each plot, so that it is drawn; return the number of plots."""
     n: int = page.evaluate(
         """async () => {
           document.querySelectorAll("details.part").forEach((part) => { part.open = true; });
@@ -121,9 +124,11 @@ def brightness(colour: str) -> int:
     return sum(int(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3])
 
 
-def downloaded(page: Page, label: str, at: int = 0) -> tuple[str, list[list[str]]]:
+def downloaded(page: Page, label: str, position: int = 0) -> tuple[str, list[list[str]]]:
     with page.expect_download() as waiting:
-        page.get_by_role("button", name=f"Download the numbers of {label} as CSV").nth(at).click()
+        page.get_by_role("button", name=f"Download the numbers of {label} as CSV").nth(
+            position
+        ).click()
     text = Path(waiting.value.path()).read_text(encoding="utf-8")
     return waiting.value.suggested_filename, list(csv.reader(io.StringIO(text)))
 
@@ -135,14 +140,14 @@ def test_the_numbers_of_a_plot_are_downloaded(opened: Page) -> None:
     assert name.endswith(".csv")
     assert "jct_mean_s" in name
     assert header == ["series", "capacity", "y", "plus or minus"]
-    at = summary.metrics.index("jct_mean_s")
+    position = summary.metrics.index("jct_mean_s")
     block = summary.blocks[0]
     expected = [
         [
             column.label,
             repr(capacity).removesuffix(".0"),
-            block.mean[k, c, at],
-            block.paired[k, c, at],
+            block.mean[k, c, position],
+            block.paired[k, c, position],
         ]
         for c, column in enumerate(summary.columns)
         for k, capacity in enumerate(block.capacities)
@@ -156,7 +161,7 @@ def test_the_numbers_of_a_plot_are_downloaded(opened: Page) -> None:
     assert rows[0][-1] == "job 0, stage 0, machine 0: 0 to 4 s"
 
 
-def test_a_link_opens_what_it_leads_to(opened: Page) -> None:
+def test_a_link_opens_its_target(opened: Page) -> None:
     is_open = "document.querySelector('#block-0 > details').open"
     assert not opened.evaluate(is_open)
     opened.get_by_role("link", name="Tables").click()
@@ -180,17 +185,17 @@ def test_keys_reach_every_control(opened: Page) -> None:
         )
         if seen[-1].startswith("BODY"):
             break
-    assert not [one for one in seen if one.endswith("without outline") and "BODY" not in one]
+    assert not [item for item in seen if item.endswith("without outline") and "BODY" not in item]
     assert seen[0] == "A.skip"
     n_plots = opened.locator(".plot").count()
-    assert sum(one.startswith("BUTTON.csv") for one in seen) == n_plots
-    assert sum(one == "INPUTcolumn" for one in seen) == len(frames.POLICIES)
+    assert sum(item.startswith("BUTTON.csv") for item in seen) == n_plots
+    assert sum(item == "INPUTcolumn" for item in seen) == len(frames.POLICIES)
     assert "INPUTlog" in seen
-    assert sum(one.startswith("SUMMARY") for one in seen) == 8
-    assert sum(one.startswith("DIV.scroll") for one in seen) == 4
+    assert sum(item.startswith("SUMMARY") for item in seen) == 8
+    assert sum(item.startswith("DIV.scroll") for item in seen) == 4
 
 
-def test_boxes_stand_for_the_legends_and_go_by_keys(opened: Page) -> None:
+def test_checkboxes_replace_legends_and_work_by_keyboard(opened: Page) -> None:
     show_all(opened)
     lines = "document.querySelectorAll('#plot-3 .scatterlayer .trace').length"
     opened.locator("#plot-3").scroll_into_view_if_needed()

@@ -37,7 +37,7 @@ FAILED = [("las", 0.5, 1)]
 
 
 class Page(HTMLParser):
-    """Collects what a page would load, its text outside scripts, and unclosed tags."""
+    """Collects the URLs of a page, its text outside scripts, and unclosed tags."""
 
     VOID = frozenset(("meta", "input", "br", "link", "img"))
 
@@ -67,7 +67,7 @@ class Page(HTMLParser):
             self.text += data
 
 
-def written(folder: Path, **options: object) -> tuple[str, Page, str]:
+def write_report(folder: Path, **options: object) -> tuple[str, Page, str]:
     cells = options.pop("cells", None) or frames.frame(failed=FAILED)
     markdown, page = report.write(
         SweepFolder(folder),
@@ -87,11 +87,11 @@ def written(folder: Path, **options: object) -> tuple[str, Page, str]:
 
 def test_two_writes_give_the_same_bytes(tmp_path: Path) -> None:
     cells = frames.frame(failed=FAILED)
-    at = cells.column_names.index("status")
+    index = cells.column_names.index("status")
     status = ["cached" if s == "done" else s for s in cells.column("status").to_pylist()]
     folders = [tmp_path / "a" / "0123", tmp_path / "b" / "0123"]
     for folder, table in zip(
-        folders, (cells, cells.set_column(at, "status", pa.array(status))), strict=True
+        folders, (cells, cells.set_column(index, "status", pa.array(status))), strict=True
     ):
         folder.mkdir(parents=True)
         report.write(SweepFolder(folder), table, CONFIG, PROVENANCE, baseline="fifo")
@@ -101,7 +101,7 @@ def test_two_writes_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_page_loads_nothing(tmp_path: Path) -> None:
-    _, page, source = written(tmp_path)
+    _, page, source = write_report(tmp_path)
     assert page.links
     assert all(link.startswith("#") for link in page.links)
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
@@ -114,10 +114,10 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
 def test_figures_are_valid_plotly_and_hold_the_numbers(tmp_path: Path) -> None:
     cells = frames.frame(failed=FAILED)
     summary = summarise(cells, baseline="fifo")
-    _, page, source = written(tmp_path, cells=cells)
-    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', source)
-    assert found
-    figures = json.loads(found.group(1))
+    _, page, source = write_report(tmp_path, cells=cells)
+    match = re.search(r'<script type="application/json" id="figures">(.*?)</script>', source)
+    assert match
+    figures = json.loads(match.group(1))
     fronts, figures = figures[:3], figures[3:]  # a capacity each
     assert len(figures) == len(summary.metrics)
     assert [i for i in page.ids if i.startswith("plot-")] == [
@@ -126,15 +126,15 @@ def test_figures_are_valid_plotly_and_hold_the_numbers(tmp_path: Path) -> None:
     for figure in (*fronts, *figures):
         go.Figure(figure)  # raises on an attribute that plotly does not know
     jct = figures[summary.metrics.index("jct_mean_s")]["data"]
-    at = summary.metrics.index("jct_mean_s")
+    index = summary.metrics.index("jct_mean_s")
     assert [trace["name"] for trace in jct] == ["fifo", "sjf", "las", "srpt"]
     assert jct[3]["customdata"] == [0.5, 0.75, 1.0]
-    for k, capacity in enumerate((0.5, 0.75, 1.0)):  # beside each other, around the capacity
+    for k, capacity in enumerate((0.5, 0.75, 1.0)):  # side by side, around the capacity
         places = [trace["x"][k] for trace in jct]
         assert places == sorted(set(places))
         assert np.mean(places) == pytest.approx(capacity, abs=1e-4)
         assert max(places) - min(places) < 0.05
-    assert jct[3]["y"] == pytest.approx(list(summary.blocks[0].mean[:, 3, at]))
+    assert jct[3]["y"] == pytest.approx(list(summary.blocks[0].mean[:, 3, index]))
     pairs = [
         [frames.metrics_of(p, 0.75, s)["jct_mean_s"] for s in (0, 1, 2)] for p in ("srpt", "fifo")
     ]
@@ -150,18 +150,18 @@ def test_figures_are_valid_plotly_and_hold_the_numbers(tmp_path: Path) -> None:
     assert 50 < share[0] < 100
 
 
-def test_both_open_with_the_verdict_and_a_picture_of_the_whole(tmp_path: Path) -> None:
+def test_both_open_with_the_verdict_and_an_overview(tmp_path: Path) -> None:
     cells = frames.frame(seeds=range(5))
     config = {"swept": [], "baseline": "fifo", "metrics": []}
-    made = verdicts(cells, config)
-    markdown, page, source = written(tmp_path, cells=cells, verdicts=made)
+    verdict_list = verdicts(cells, config)
+    markdown, page, source = write_report(tmp_path, cells=cells, verdicts=verdict_list)
     body = source.partition("<main")[2]
     assert body.index('id="verdict"') < body.index('id="front"') < body.index('id="block-0"')
     assert not re.findall(r"<section(?! id=.(?:verdict|front)).*?>\n(?!<details)", body)
     lines = markdown.replace("\\", "").splitlines()
-    for one in made:
-        assert f"- {one.sentence}" in lines
-        assert one.sentence.replace(" %", "\u00a0%") in page.text
+    for verdict in verdict_list:
+        assert f"- {verdict.sentence}" in lines
+        assert verdict.sentence.replace(" %", "\u00a0%") in page.text
     srpt = next(line for line in lines if line.startswith("| srpt"))
     assert srpt == "| srpt | **3.00×** | **3.00×** | **3.00×** |"
     assert (
@@ -192,7 +192,7 @@ def test_a_picture_marks_ties_and_leaves_failed_cells_empty(tmp_path: Path) -> N
     assert [spot.text == "" for spot in las] == [True, False, False]
 
 
-def test_axes_tables_and_pictures_say_how_many_machines_a_capacity_is(tmp_path: Path) -> None:
+def test_axes_tables_and_pictures_have_the_number_of_machines(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[0.5, 1.0])
     machines = [41 if row["capacity"] == 0.5 else 82 for row in cells.to_pylist()]
     for name, values in (
@@ -205,15 +205,15 @@ def test_axes_tables_and_pictures_say_how_many_machines_a_capacity_is(tmp_path: 
     assert not {"n_machines", "offered_load", "arrival_scale"} & set(summary.metrics)
     figure = report_plots.figure(summary, summary.blocks[0], "jct_mean_s")
     assert figure["layout"]["xaxis"]["ticktext"] == ["0.5<br>41 machines", "1<br>82 machines"]
-    made = verdicts(cells, {"swept": [], "baseline": "fifo", "metrics": []})
-    markdown, page, _ = written(tmp_path, cells=cells, verdicts=made)
+    verdict_list = verdicts(cells, {"swept": [], "baseline": "fifo", "metrics": []})
+    markdown, page, _ = write_report(tmp_path, cells=cells, verdicts=verdict_list)
     for text in (markdown, page.text):
         assert "0.5 (41 machines)" in text
         assert "capacity 1: offered load 0.40, arrivals stretched 1.86 times" in text
-    assert made[0].as_json()["arrival_scale"] == pytest.approx(1.86)
+    assert verdict_list[0].as_json()["arrival_scale"] == pytest.approx(1.86)
 
 
-def test_the_page_is_small_unless_a_figure_asks_for_more() -> None:
+def test_the_page_is_small_unless_a_figure_needs_more() -> None:
     lines = [{"data": [{"type": "scatter"}, {"type": "bar"}], "layout": {}}]
     small = pieces.embedded(lines)["plotly_js"]
     assert hashlib.sha256(small.encode()).hexdigest() == pieces.PLOTLY_BASIC
@@ -222,13 +222,16 @@ def test_the_page_is_small_unless_a_figure_asks_for_more() -> None:
     assert len(boxes) > 4_000_000
 
 
-def test_names_beside_points_do_not_hide_each_other() -> None:
+def test_names_of_points_do_not_overlap() -> None:
     labels = dict(enumerate(["fifo", "srpt", "dagps online", "sjf"]))
     apart = report_plots._sides(labels, dict(enumerate([(0, 0), (1, 1), (2, 2), (3, 3)])))
     assert set(apart) == set(labels)
     near = report_plots._sides(labels, dict(enumerate([(0, 0), (1.0, 1.0), (1.001, 1.0), (3, 3)])))
     assert near[1] != near[2]
-    crowd = {at: (1.0 + at / 1e4, 1.0) for at in range(12)} | {12: (0.0, 0.0), 13: (9.0, 9.0)}
+    crowd = {index: (1.0 + index / 1e4, 1.0) for index in range(12)} | {
+        12: (0.0, 0.0),
+        13: (9.0, 9.0),
+    }
     assert len(report_plots._sides(dict.fromkeys(crowd, "a long name"), crowd)) < 14
 
 
@@ -240,12 +243,12 @@ def test_one_capacity_gives_bars_and_one_seed_no_error_bars() -> None:
     assert not any("error_y" in trace for trace in figure["data"])
 
 
-def test_of_very_many_failures_some_are_told(
+def test_only_the_first_failures_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summary_module, "MAX_FAILURES", 2)
     cells = frames.frame(failed=[("las", 0.5, seed) for seed in range(3)])
-    markdown, page, _ = written(tmp_path, cells=cells)
+    markdown, page, _ = write_report(tmp_path, cells=cells)
     for text in (markdown, page.text):
         assert "3 of 36 cells failed" in text
         assert "las, alibaba2018, capacity 0.5, seed 1" in text
@@ -262,8 +265,8 @@ def test_a_policy_that_failed_at_a_capacity_leaves_a_gap() -> None:
     assert [value is None for value in values] == [False, True, False]
 
 
-def test_both_say_what_was_asked_and_what_failed(tmp_path: Path) -> None:
-    markdown, page, _ = written(tmp_path / "demonstration")
+def test_both_have_the_grid_and_the_failures(tmp_path: Path) -> None:
+    markdown, page, _ = write_report(tmp_path / "demonstration")
     assert markdown.startswith("# Sweep demonstration\n")
     for text in (markdown, page.text):
         assert "demonstration" in text
@@ -282,7 +285,7 @@ def test_both_say_what_was_asked_and_what_failed(tmp_path: Path) -> None:
 def test_html_tables_have_an_entry_a_metric_policy_and_capacity(tmp_path: Path) -> None:
     cells = frames.frame(failed=FAILED)
     summary = summarise(cells, baseline="fifo")
-    markdown, page, _ = written(tmp_path, cells=cells)
+    markdown, page, _ = write_report(tmp_path, cells=cells)
     assert page.n_cells == len(summary.metrics) * 4 * 3
     text = "".join(page.text.split())
     for row in re.findall(r"^\| `(\w+)` \| (.*) \|$", markdown, re.MULTILINE):
@@ -293,7 +296,7 @@ def test_html_tables_have_an_entry_a_metric_policy_and_capacity(tmp_path: Path) 
 def test_markup_in_names_stays_text(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     cells = frames.frame(policies=["fifo", evil])
-    _, page, source = written(tmp_path, cells=cells)
+    _, page, source = write_report(tmp_path, cells=cells)
     assert "<script>alert" not in source
     assert html.unescape(evil) in page.text
 
@@ -301,7 +304,7 @@ def test_markup_in_names_stays_text(tmp_path: Path) -> None:
 def test_many_blocks_each_have_plots_and_tables(tmp_path: Path) -> None:
     extra = [{"cluster.load": 0.7}, {"cluster.load": 0.9}]
     cells = frames.frame(extra=extra, traces=["a", "b"], seeds=[0])
-    markdown, page, _ = written(tmp_path, cells=cells, swept=["cluster.load"])
+    markdown, page, _ = write_report(tmp_path, cells=cells, swept=["cluster.load"])
     n_metrics = len(summarise(cells, swept=["cluster.load"]).metrics)
     n_fronts = 6  # the first ones
     assert sum(i.startswith("plot-") for i in page.ids) == 4 * n_metrics + n_fronts
@@ -312,6 +315,6 @@ def test_many_blocks_each_have_plots_and_tables(tmp_path: Path) -> None:
 
 def test_a_sweep_in_which_all_failed_still_has_a_report(tmp_path: Path) -> None:
     cells = frames.frame(policies=["las"], capacities=[0.5], seeds=[1], failed=FAILED)
-    markdown, page, _ = written(tmp_path, cells=cells)
+    markdown, page, _ = write_report(tmp_path, cells=cells)
     assert "1 of 1 cells failed" in markdown
     assert "1 of 1 cells failed" in page.text

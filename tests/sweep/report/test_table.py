@@ -57,8 +57,8 @@ def test_row_order_does_not_matter() -> None:
 
 def test_cached_reads_as_done() -> None:
     cells = frames.frame()
-    at = cells.column_names.index("status")
-    cached = cells.set_column(at, "status", pa.array(["cached"] * cells.num_rows))
+    index = cells.column_names.index("status")
+    cached = cells.set_column(index, "status", pa.array(["cached"] * cells.num_rows))
     assert table.to_markdown(summarise(cells)) == table.to_markdown(summarise(cached))
 
 
@@ -93,7 +93,7 @@ def test_one_seed_shows_the_mean_alone() -> None:
     assert "1 seed ·" in text
 
 
-def test_seeds_that_change_nothing_are_said_once_and_have_no_interval() -> None:
+def test_equal_seeds_are_reported_once_and_have_no_interval() -> None:
     cells = frames.frame(policies=["fifo", "srpt"], seeds=[0], capacities=[1.0])
     seeds = pa.array([seed for seed in range(10) for _ in range(cells.num_rows)])
     several = pa.concat_tables([cells] * 10).set_column(3, "seed", seeds)
@@ -101,9 +101,9 @@ def test_seeds_that_change_nothing_are_said_once_and_have_no_interval() -> None:
     assert text.count("10 seeds (all gave the same results: one is enough)") == 1
     assert "±" not in text
     assert "*: the best\n" in text
-    one = printed(summarise(cells, baseline="fifo", is_fixed=True))
-    assert one.count("1 seed (no seed changes anything)") == 1
-    assert "not tested" not in one
+    single = printed(summarise(cells, baseline="fifo", is_fixed=True))
+    assert single.count("1 seed (no seed changes anything)") == 1
+    assert "not tested" not in single
     assert "seeds, all" not in printed(summarise(frames.frame(seeds=[0, 1])))
 
 
@@ -162,11 +162,11 @@ def test_every_number_is_on_the_terminal_and_no_line_is_too_long(
     assert max(map(len, tables)) <= width
     text = "\n".join(lines).replace(" ±", "±")
     block = summary.blocks[0]
-    for at, column, metric in np.ndindex(block.mean.shape):
+    for index, column, metric in np.ndindex(block.mean.shape):
         mean, half = metric_format.format_value(
             summary.metrics[metric],
-            float(block.mean[at, column, metric]),
-            float(block.half[at, column, metric]),
+            float(block.mean[index, column, metric]),
+            float(block.half[index, column, metric]),
         )
         assert (f"{mean}±{half}" if half else f" {mean}") in text
     assert "…" not in text
@@ -182,7 +182,7 @@ def test_a_pipe_gets_policies_as_rows_and_at_most_100_columns(n_policies: int) -
     whole = [line for line in text.splitlines() if line.split()[:1] == ["srpt"]]
     n_parts = len(whole) // 3  # capacities
     assert len(whole) == 3 * n_parts
-    values = " ".join(whole[at] for at in range(0, len(whole), 3))
+    values = " ".join(whole[index] for index in range(0, len(whole), 3))
     assert values.count("±") == len(summary.metrics) - 1  # no job failed with any seed
     few = piped(summary, ["jct_mean_s", "jct_p99_s"])
     assert [line.split() for line in few.splitlines() if "jct_mean_s" in line] == [
@@ -191,7 +191,7 @@ def test_a_pipe_gets_policies_as_rows_and_at_most_100_columns(n_policies: int) -
     assert [line for line in few.splitlines() if line.startswith("capacity 0.75")]
 
 
-def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
+def test_default_metrics() -> None:
     cells = frames.frame(seeds=range(4))
     summary = summarise(cells, baseline="fifo")
     shown = default_metrics.choose_metrics(summary, ["jct_p90_s"])
@@ -210,7 +210,7 @@ def test_a_few_metrics_that_matter_are_shown_by_themselves() -> None:
     ]
 
 
-def test_four_policies_fit_beside_each_other_into_80_columns() -> None:
+def test_four_policies_fit_into_80_columns() -> None:
     cells = frames.frame(seeds=range(4))
     for name, values in (("n_machines", [58, 92] * 24), ("arrival_scale", [1.0] * 48)):
         cells = cells.append_column(name, pa.array(values, pa.float64()))
@@ -221,21 +221,21 @@ def test_four_policies_fit_beside_each_other_into_80_columns() -> None:
     assert "capacity 0.75 (58 to 92 machines)" in lines
 
 
-def test_a_pipe_is_as_wide_as_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    for columns, most in (("70", 70), ("300", 300), ("wide", 100)):
+def test_the_width_of_a_pipe_follows_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, n_max in (("70", 70), ("300", 300), ("wide", 100)):
         monkeypatch.setenv("COLUMNS", columns)
         widths = [len(line) for line in piped(summarise(frames.frame(seeds=[0, 1]))).splitlines()]
-        assert most - 60 < max(widths) <= most
+        assert n_max - 60 < max(widths) <= n_max
 
 
-def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
+def test_stars_mark_the_best_and_all_not_significantly_different() -> None:
     cells = frames.frame(seeds=range(6), capacities=[1.0])
     rows = cells.to_pylist()
     noise = dict(enumerate([0.98, 1.03, 0.99, 1.02, 0.97, 1.02]))
     near = {"fifo": 300.0, "las": 120.0, "sjf": 101.0, "srpt": 100.0}
     values = [near[r["policy"]] * (noise[r["seed"]] if r["policy"] == "sjf" else 1.0) for r in rows]
-    at = cells.column_names.index("jct_mean_s")
-    summary = summarise(cells.set_column(at, "jct_mean_s", pa.array(values)), baseline="fifo")
+    index = cells.column_names.index("jct_mean_s")
+    summary = summarise(cells.set_column(index, "jct_mean_s", pa.array(values)), baseline="fifo")
     ((_, entries),) = table.build_table(summary, summary.blocks[0], ["jct_mean_s"]).groups[0].rows
     stars = dict(zip(frames.POLICIES, (entry.style == "best" for entry in entries), strict=True))
     assert stars == {"fifo": False, "sjf": True, "las": False, "srpt": True}
@@ -244,7 +244,7 @@ def test_the_stars_follow_the_set_that_no_test_tells_from_the_best() -> None:
     assert line.count("**") == 4
 
 
-def test_a_verdict_is_said_line_by_line_and_many_are_cut() -> None:
+def test_verdicts_are_wrapped_and_many_are_cut() -> None:
     file = io.StringIO()
     terminal.print_verdict(["word " * 40 + "end."] * 20, Console(file=file, force_terminal=False))
     lines = file.getvalue().splitlines()

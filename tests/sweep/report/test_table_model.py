@@ -1,11 +1,11 @@
-"""What a table is in Markdown."""
+"""Tables and special characters in Markdown."""
 
 import pytest
 
 from sweep.report import table_model
 
 
-def test_numbers_are_flush_right_and_texts_left() -> None:
+def test_numbers_align_right_and_texts_left() -> None:
     header = ("figure", "what", "ours", "paper", "verdict")
     rows = [
         ("tpcds_stream", "tez_cp, p50", "-0.564", "27.8", "differs"),
@@ -38,5 +38,5 @@ def test_numbers_are_flush_right_and_texts_left() -> None:
         (r"\_", r"\\\_"),
     ],
 )
-def test_signs_are_escaped_where_they_mean_something(text: str, written: str) -> None:
+def test_special_characters_are_escaped(text: str, written: str) -> None:
     assert table_model.escape_markdown(text) == written

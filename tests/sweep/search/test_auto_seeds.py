@@ -66,7 +66,7 @@ def test_seeds_are_added_until_intervals_are_narrow(
     assert config["seeds"]["found"]["widest"] <= 0.05
 
 
-def test_one_is_taken_where_no_seed_changes_anything(
+def test_one_seed_if_no_seed_changes_anything(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_engine(monkeypatch, noisy_simulate(0.0), draws=False)
@@ -96,14 +96,12 @@ def test_the_same_command_again_finds_all_cached(
         "cells.parquet",
         "SHA256SUMS",
     }
-    # the words of its configuration ask the same again
+    # the words of its configuration repeat the request
     assert command.verb("retry", first.folder.name, "launcher=inline", "tracking=none").code == 0
     assert len(list((command.results / "sweeps").iterdir())) == 1
 
 
-def test_the_budget_ends_it_and_that_is_said(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_budget_of_seeds_is_reported(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(monkeypatch, noisy_simulate(0.5))
     words = (*GRID, "seeds_width=0.001", "seeds_max=7")
     planned = command.bare("plan", *command.words(*words)).out
@@ -121,8 +119,8 @@ def test_an_interrupted_sweep_ends_with_the_same_bytes(
 ) -> None:
     words = [*GRID, "seeds_width=0.05"]
     fake_engine(monkeypatch, noisy_simulate(0.06))
-    others = [word for word in command.words(*words) if not word.startswith("paths")]
-    whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
+    words_without_paths = [word for word in command.words(*words) if not word.startswith("paths")]
+    whole = command.bare(*words_without_paths, f"paths.results={tmp_path / 'whole'}")
     for n in (3, 25):
         fake_engine(monkeypatch, interrupted_after(noisy_simulate(0.06), n))
         assert command(*words).code == 130
@@ -143,7 +141,7 @@ def test_failed_cells_add_no_seeds(command: Command, monkeypatch: pytest.MonkeyP
     assert "cells failed" in ran.err
 
 
-def test_without_a_baseline_it_is_the_mean_that_counts(
+def test_without_a_baseline_the_mean_decides(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_engine(monkeypatch, noisy_simulate(0.06))
@@ -158,19 +156,19 @@ def read(ran: Any) -> Any:
     return SweepFolder(ran.folder).cells()
 
 
-def test_how_many_seeds_are_asked_for_next(fake: Command) -> None:
+def test_next_number_of_seeds(fake: Command) -> None:
     cells = table(5)
     wide = seeds.widest(auto(fake), cells).half
     for factor, expected in ((1.01, 5), (0.95, 6), (0.8, 8), (0.1, 10)):
         request = seeds.with_seeds(auto(fake, f"seeds_width={wide * factor!r}"), 5)
         n, about = seeds.next_seeds(request, cells, 0)
         assert (n, about["n"]) == (expected, 5)
-    most = seeds.with_seeds(auto(fake, f"seeds_width={wide / 10!r}", "seeds_max=6"), 5)
-    assert seeds.next_seeds(most, cells, 0)[0] == 6
-    assert seeds.next_seeds(most, cells, 1) == (5, {**about, "because": seeds.FAILED})
+    limited = seeds.with_seeds(auto(fake, f"seeds_width={wide / 10!r}", "seeds_max=6"), 5)
+    assert seeds.next_seeds(limited, cells, 0)[0] == 6
+    assert seeds.next_seeds(limited, cells, 1) == (5, {**about, "because": seeds.FAILED})
 
 
-def test_the_words_ask_the_same_again(fake: Command) -> None:
+def test_the_request_words_are_kept(fake: Command) -> None:
     request = seeds.with_seeds(auto(fake, "seeds_width=0.1"), 6)
     assert "seeds=auto" in request.words
     assert request.axes["seed"] == tuple(range(6))
@@ -202,11 +200,11 @@ def test_its_cells_can_be_run_again_and_its_folder_written_anew(
         (["seeds=auto", "seeds_metric=nothing"], "seeds_metric=nothing is no metric"),
     ],
 )
-def test_what_can_not_be_asked(fake: Command, words: list[str], message: str) -> None:
+def test_invalid_requests_are_errors(fake: Command, words: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         fake.request("policy=fifo", *words)
 
 
-def test_a_metric_that_is_not_there(fake: Command) -> None:
+def test_a_missing_metric_is_an_error(fake: Command) -> None:
     with pytest.raises(InputError, match="seeds_metric=tasks_local is no metric"):
         seeds.widest(auto(fake, "seeds_metric=tasks_local"), table(5))

@@ -66,17 +66,17 @@ class Own(Policy):
 """
 
 
-def test_a_policy_of_ones_own(
-    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    mine = tmp_path / "mine"
-    (mine / "policy").mkdir(parents=True)
-    (mine / "policy" / "own_search.yaml").write_text("name: own_search\nmodule: own_search\n")
-    (mine / "own_search.py").write_text(OWN)
-    monkeypatch.syspath_prepend(str(mine))
+def test_a_user_policy(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    user_folder = tmp_path / "mine"
+    (user_folder / "policy").mkdir(parents=True)
+    (user_folder / "policy" / "own_search.yaml").write_text(
+        "name: own_search\nmodule: own_search\n"
+    )
+    (user_folder / "own_search.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(user_folder))
     fake_engine(monkeypatch, bowl())
     words = ("policy=own_search", "policy.m=0.5,1.4", "search.metric=jct_mean_s")
-    ran = command(*words, "search.cells=60", f"--config-dir={mine}")
+    ran = command(*words, "search.cells=60", f"--config-dir={user_folder}")
     assert ran.code == 0, ran.err
     (best,) = [row for row in settings(ran) if row["role"] == "best"]
     assert best["numbers"] == [1.4]
@@ -106,16 +106,16 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
     assert metric["low"] < expected < metric["high"]
     assert metric["pairs"] == 10
     assert metric["p_holm"] < 0.01
-    # half of each batch meets more seeds
+    # half of each batch runs on more seeds
     met = [row["seeds"] for row in rows[1:]]
     assert met.count(2) > met.count(4) > 0 < met.count(8)
-    said = " ".join(ran.out.split())
-    assert f"dagps: m={m:g} rp=0.5 is best: {expected:.2f}× [" in said
-    assert "better in mean JCT, compared with the default (m=0.3 rp=0.8) on 10 seeds that" in said
+    output = " ".join(ran.out.split())
+    assert f"dagps: m={m:g} rp=0.5 is best: {expected:.2f}× [" in output
+    assert "better in mean JCT, compared with the default (m=0.3 rp=0.8) on 10 seeds that" in output
     shares = pq.read_table(ran.folder / "importance.parquet").to_pylist()
     assert {row["parameter"] for row in shares} == {"m", "rp"}
     assert max(shares, key=lambda row: row["importance"])["parameter"] == "m"
-    # the usual tables show the default and the best alone
+    # the tables of means show only the default and the best
     text = (ran.folder / "report.md").read_text()
     assert "dagps m=0.3 rp=0.8" in text
     assert f"dagps m={m:g} rp=0.5" in text
@@ -123,19 +123,19 @@ def test_it_finds_the_best(command: Command, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_against_a_grid_on_two_policies(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a search finds for each of two policies is as good as the best of a fine grid."""
+    """The result of a search for each of two policies is as good as the best of a fine grid."""
 
-    def slow(name: str, one: float, other: float) -> float:
+    def slow(name: str, x: float, other: float) -> float:
         if name == "dagps":
-            return 1 + 0.3 * (one - 1.4) ** 2 + 0.2 * (other - 0.5) ** 2
-        return 1 + 0.05 * abs(one - 7) + 0.2 * abs(math.log(other / 10))
+            return 1 + 0.3 * (x - 1.4) ** 2 + 0.2 * (other - 0.5) ** 2
+        return 1 + 0.05 * abs(x - 7) + 0.2 * abs(math.log(other / 10))
 
     def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
         result = fake_simulate(workload, cluster, policy, seed=0)
-        of = (policy.m, policy.rp) if policy.name == "dagps" else (policy.queues, policy.growth)
-        noise = np.random.default_rng([seed, *(int(1000 * x) for x in of)]).normal()
+        point = (policy.m, policy.rp) if policy.name == "dagps" else (policy.queues, policy.growth)
+        noise = np.random.default_rng([seed, *(int(1000 * x) for x in point)]).normal()
         luck = math.exp(0.3 * np.random.default_rng(seed).normal())
-        result.metrics["jct_mean_s"] = 100 * luck * slow(policy.name, *of) * (1 + 0.005 * noise)
+        result.metrics["jct_mean_s"] = 100 * luck * slow(policy.name, *point) * (1 + 0.005 * noise)
         return result
 
     fake_engine(monkeypatch, simulate)
@@ -150,11 +150,11 @@ def test_against_a_grid_on_two_policies(command: Command, monkeypatch: pytest.Mo
     for policy, points in grids.items():
         exact = [slow(policy, *point) for point in points]
         (best,) = (r for r in settings(ran) if (r["policy"], r["role"]) == (policy, "best"))
-        found = slow(policy, *best["numbers"])
+        section = slow(policy, *best["numbers"])
         # within a tenth of the way from the grid's best to what half of its points reach
-        assert found <= min(exact) + 0.1 * (float(np.median(exact)) - min(exact))
+        assert section <= min(exact) + 0.1 * (float(np.median(exact)) - min(exact))
         (default,) = (r for r in settings(ran) if (r["policy"], r["role"]) == (policy, "default"))
-        gain = slow(policy, *default["numbers"]) / found
+        gain = slow(policy, *default["numbers"]) / section
         (tested,) = best["metrics"]
         assert tested["low"] <= gain <= tested["high"]
         assert tested["pairs"] == 10
@@ -190,15 +190,15 @@ def test_the_front_of_two_metrics(command: Command, monkeypatch: pytest.MonkeyPa
     assert "dagps: settings tried" in html
 
 
-def test_the_lines_of_settings_have_values_beside_their_axes(
+def test_parallel_coordinates_have_tick_labels(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_engine(monkeypatch, bowl())
     ran = command(*SEARCH, "search.cells=100", "search.seeds=4", "search.test_seeds=5")
     tables = [pq.read_table(ran.folder / f"{name}.parquet") for name in ("settings", "importance")]
     goal = api.load(ran.folder).config["goal"]
-    found = settings_section.build(*tables, {"goal": goal})
-    lines, mattered = found.plots
+    section = settings_section.build(*tables, {"goal": goal})
+    lines, mattered = section.plots
     assert mattered.caption == "dagps: importance of parameters"
     assert lines.figure["layout"]["xaxis"]["ticktext"] == ["m", "rp", "mean JCT"]
     beside = [(note["x"], note["text"]) for note in lines.figure["layout"]["annotations"]]
@@ -209,7 +209,7 @@ def test_the_lines_of_settings_have_values_beside_their_axes(
     assert heights[best[1]] == 1.0  # the shortest time is at the top
     (default,) = (trace for trace in lines.figure["data"] if trace["name"] == "default")
     assert len(default["x"]) == len(default["y"]) == len(default["text"]) == 4
-    assert api.load(ran.folder).verdict[0]["answer"] == list(found.sentences)
+    assert api.load(ran.folder).verdict[0]["answer"] == list(section.sentences)
 
 
 def test_one_parameter_is_drawn_against_the_metric(
@@ -218,8 +218,8 @@ def test_one_parameter_is_drawn_against_the_metric(
     fake_engine(monkeypatch, bowl())
     ran = command(*SEARCH[:2], SEARCH[-1], "search.cells=60")
     tables = [pq.read_table(ran.folder / f"{name}.parquet") for name in ("settings", "importance")]
-    found = settings_section.build(*tables, {"goal": api.load(ran.folder).config["goal"]})
-    (plot,) = found.plots
+    section = settings_section.build(*tables, {"goal": api.load(ran.folder).config["goal"]})
+    (plot,) = section.plots
     assert plot.figure["layout"]["xaxis"]["title"]["text"] == "m"
     assert sum(len(trace["x"]) for trace in plot.figure["data"]) == tables[0].num_rows
 
@@ -249,8 +249,8 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
 ) -> None:
     words = [*SEARCH, "search.cells=100", "search.seeds=4", "search.test_seeds=5"]
     fake_engine(monkeypatch, bowl())
-    others = [word for word in command.words(*words) if not word.startswith("paths")]
-    whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
+    words_without_paths = [word for word in command.words(*words) if not word.startswith("paths")]
+    whole = command.bare(*words_without_paths, f"paths.results={tmp_path / 'whole'}")
     for n in (7, 40):
         fake_engine(monkeypatch, interrupted_after(bowl(), n))
         assert command(*words).code == interrupt.INTERRUPTED
@@ -258,7 +258,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
     assert every_file(command(*words).folder) == every_file(whole.folder)
 
 
-def test_a_default_that_is_best_is_said(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_best_default_is_reported(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
         result = fake_simulate(workload, cluster, policy, seed=0)
         result.metrics["jct_mean_s"] = 100.0 + abs(policy.m - 0.3) + seed
@@ -271,7 +271,7 @@ def test_a_default_that_is_best_is_said(command: Command, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("metrics", ["jct_mean_s", "jct_mean_s,value_attained"])
-def test_what_makes_no_difference_is_said(
+def test_parameters_without_effect_are_reported(
     command: Command, monkeypatch: pytest.MonkeyPatch, metrics: str
 ) -> None:
     def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
@@ -287,10 +287,10 @@ def test_what_makes_no_difference_is_said(
 
 
 def test_a_run_of_mlflow_is_a_setting(command: Command) -> None:
-    asked = command.request(*SEARCH)
-    assert log_sweep._requested_granularity(asked.settings, {"goal": {"space": {}}}) == "policy"
-    assert log_sweep._requested_granularity(asked.settings, {"goal": {"bound": 1}}) is None
-    assert log_sweep._requested_granularity(asked.settings, {}) is None
+    request = command.request(*SEARCH)
+    assert log_sweep._requested_granularity(request.settings, {"goal": {"space": {}}}) == "policy"
+    assert log_sweep._requested_granularity(request.settings, {"goal": {"bound": 1}}) is None
+    assert log_sweep._requested_granularity(request.settings, {}) is None
     named = command.request(*SEARCH, "+tracking.granularity=cell")
     assert log_sweep._requested_granularity(named.settings, {"goal": {"space": {}}}) == "cell"
 
@@ -323,9 +323,11 @@ def test_settings_that_fail_lose(command: Command, monkeypatch: pytest.MonkeyPat
         (["policy.m=interval(0,2)", "policy=fifo,dagps"], "policy=fifo has none of policy.m"),
     ],
 )
-def test_what_can_not_be_searched(fake: Command, words: list[str], message: str) -> None:
-    given = [word for word in ("policy=dagps",) if not any(w.startswith("policy=") for w in words)]
-    ran = fake(*given, *words, "search.metric=jct_mean_s")
+def test_invalid_searches_are_errors(fake: Command, words: list[str], message: str) -> None:
+    policy_words = [
+        word for word in ("policy=dagps",) if not any(w.startswith("policy=") for w in words)
+    ]
+    ran = fake(*policy_words, *words, "search.metric=jct_mean_s")
     assert ran.code == main.WRONG
     import re
 

@@ -26,12 +26,12 @@ def test_ranking_by_one_metric_puts_failures_last() -> None:
     assert race.ranked([[3.0], [1.0], [float("inf")], [2.0]]) == [1, 3, 0, 2]
 
 
-def test_a_front_is_what_nothing_beats() -> None:
+def test_pareto_front() -> None:
     rng = np.random.default_rng(3)
     scores = rng.integers(0, 6, size=(30, 2)).astype(float)
     expected = [
-        at
-        for at, (x, y) in enumerate(scores)
+        index
+        for index, (x, y) in enumerate(scores)
         if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in scores)
     ]
     assert race.front(scores) == expected
@@ -43,23 +43,23 @@ def test_a_front_is_what_nothing_beats() -> None:
     assert set(race.ranked(line)[:2]) == {0, 4}
 
 
-def test_what_a_policy_has_of_a_space() -> None:
+def test_parameters_of_a_policy_in_a_space() -> None:
     space = {
         "policy.m": Interval(0, 2),
         "policy.bundle": Interval(1, 8),
         "policy.rp": (0.5, 1),
         "policy.queues": (1, 2),
     }
-    found = {p.name: p for p in policy_parameters({"name": "dagps"}, space)}
-    assert list(found) == ["m", "bundle", "rp"]
-    assert not found["m"].is_int
-    assert found["bundle"].is_int
-    assert (found["bundle"].low, found["bundle"].high) == (1, 8)
-    assert found["m"].tidy(0.123456) == 0.12
-    assert found["m"].tidy(2.4) == 2.0
-    assert found["rp"].choices == (0.5, 1)
-    assert n_settings([found["bundle"], found["rp"]]) == 16
-    assert n_settings([found["m"], found["rp"]]) == float("inf")
+    actual = {p.name: p for p in policy_parameters({"name": "dagps"}, space)}
+    assert list(actual) == ["m", "bundle", "rp"]
+    assert not actual["m"].is_int
+    assert actual["bundle"].is_int
+    assert (actual["bundle"].low, actual["bundle"].high) == (1, 8)
+    assert actual["m"].tidy(0.123456) == 0.12
+    assert actual["m"].tidy(2.4) == 2.0
+    assert actual["rp"].choices == (0.5, 1)
+    assert n_settings([actual["bundle"], actual["rp"]]) == 16
+    assert n_settings([actual["m"], actual["rp"]]) == float("inf")
     log = Parameter("policy.prior_tasks", 0.001, 100, is_log=True)
     assert log.tidy(0.0012345) == 0.00123
     with pytest.raises(InputError, match=r"whole number.*whole ends"):
@@ -72,12 +72,12 @@ def test_a_grid_is_proposed_whole() -> None:
         Parameter("policy.b", 0, 1, is_int=True),
     ]
     proposals = Proposals(parameters, 1, seed=0, n_max=6)
-    found = proposals.ask(10)
-    assert found == [
+    actual = proposals.ask(10)
+    assert actual == [
         {"policy.a": a, "policy.b": b} for a, b in itertools.product((1, 2, 3), (0, 1))
     ]
     assert proposals.ask(1) == []
-    for values in found:
+    for values in actual:
         proposals.tell(TriedSetting(1, values, scores=[float(values["policy.a"])]))
     shares = proposals.importance(0)
     assert shares["policy.a"] > 0.9
@@ -86,7 +86,7 @@ def test_a_grid_is_proposed_whole() -> None:
 
 def test_proposals_are_the_same_again_and_never_twice() -> None:
     parameters = [Parameter("policy.a", 0.0, 1.0), Parameter("policy.b", choices=([1], [2], None))]
-    asked = []
+    proposed = []
     for _ in range(2):
         proposals = Proposals(parameters, 2, seed=5, n_max=20)
         seen = []
@@ -96,13 +96,13 @@ def test_proposals_are_the_same_again_and_never_twice() -> None:
                 scores = [values["policy.a"], 1 - values["policy.a"]]
                 proposals.tell(TriedSetting(1, values, scores=scores))
             seen += batch
-        asked.append(seen)
-    assert asked[0] == asked[1]
-    assert len({str(values) for values in asked[0]}) == len(asked[0]) == 20
-    assert {str(values["policy.b"]) for values in asked[0]} == {"[1]", "[2]", "None"}
+        proposed.append(seen)
+    assert proposed[0] == proposed[1]
+    assert len({str(values) for values in proposed[0]}) == len(proposed[0]) == 20
+    assert {str(values["policy.b"]) for values in proposed[0]} == {"[1]", "[2]", "None"}
 
 
-def test_failed_settings_are_told_too() -> None:
+def test_failed_settings_are_recorded_too() -> None:
     proposals = Proposals([Parameter("policy.a", 0.0, 1.0)], 1, seed=0, n_max=20)
     for _ in range(4):
         for values in proposals.ask(5):

@@ -59,16 +59,14 @@ def targets(ran: Ran) -> dict[str, dict[str, Any]]:
     return {row["policy"]: row for row in rows}
 
 
-def test_each_policy_gets_the_machines_that_it_needs(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_policy_has_its_threshold(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(monkeypatch, simulate_needing(NEEDS, 0.001))
     ran = command(*GRID, "baseline=fifo")
     assert ran.code == 0, ran.err
     print(ran.out)
-    found = targets(ran)
+    actual = targets(ran)
     for policy, needed in NEEDS.items():
-        row = found[policy]
+        row = actual[policy]
         assert (row["status"], row["machines"]) == ("met", needed)
         assert row["capacity"] == needed / 50
         assert row["low"] == (needed - 1) / 50
@@ -77,14 +75,14 @@ def test_each_policy_gets_the_machines_that_it_needs(
     assert "srpt needs 31 slots, 0.62 times as many as fifo, which needs 50." in ran.out
 
 
-def test_never_and_always_are_answers(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_never_and_always_are_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(monkeypatch, simulate_needing({"fifo": 500.0, "srpt": 31.0, "sjf": 3.0}))
     ran = command(*GRID)
-    found = targets(ran)
-    assert (found["fifo"]["status"], found["fifo"]["machines"]) == ("never", None)
-    assert found["fifo"]["low"] == 1.5
-    assert (found["sjf"]["status"], found["sjf"]["machines"]) == ("always", 15.0)
-    assert found["srpt"]["machines"] == 31.0
+    actual = targets(ran)
+    assert (actual["fifo"]["status"], actual["fifo"]["machines"]) == ("never", None)
+    assert actual["fifo"]["low"] == 1.5
+    assert (actual["sjf"]["status"], actual["sjf"]["machines"]) == ("always", 15.0)
+    assert actual["srpt"]["machines"] == 31.0
     assert "fifo misses the target even with 75 slots, the most tried (3" in ran.out
     assert "sjf needs at most 15 slots, the fewest tried (" in ran.out
     assert "srpt needs 31 slots." in ran.out
@@ -102,7 +100,9 @@ def test_too_few_seeds_leave_an_interval(command: Command, monkeypatch: pytest.M
     ends = f"surely more than {row['machines_low']:g}"
     assert f"{ends} and surely at most {row['machines_high']:g}." in " ".join(ran.out.split())
     with_more = targets(command("policy=srpt", *GRID[1:], "seeds_max=30"))["srpt"]
-    left = [each["machines_high"] - each["machines_low"] for each in (row, with_more)]
+    left = [
+        table_row["machines_high"] - table_row["machines_low"] for table_row in (row, with_more)
+    ]
     assert left[1] <= left[0]
 
 
@@ -118,13 +118,13 @@ def test_a_metric_that_is_not_monotone_is_seen(
     assert "not monotone: 60 misses the target, all tried from 61 on meet it" in row["note"]
     assert row["is_sure"]
     assert f"srpt needs 31 slots; {row['note']}." in " ".join(ran.out.split())
-    at = {probe["machines"]: probe["is_met"] for probe in row["probes"]}
-    assert (at[31.0], at[60.0], at[61.0]) == (True, False, True)
-    # the usual tables show a few of the capacities that were looked at
+    is_met = {probe["machines"]: probe["is_met"] for probe in row["probes"]}
+    assert (is_met[31.0], is_met[60.0], is_met[61.0]) == (True, False, True)
+    # the tables of means show a few of the capacities tried
     assert len(json.loads((ran.folder / "verdict.json").read_text())) == 5
 
 
-def test_what_the_trace_leaves_out_is_said_once(
+def test_omissions_of_the_trace_are_reported_once(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_engine(monkeypatch, simulate_needing(NEEDS))
@@ -135,14 +135,14 @@ def test_what_the_trace_leaves_out_is_said_once(
     assert ran.err.count("did you mean application?") == 1
 
 
-def test_the_plot_marks_what_meets_the_target(
+def test_the_plot_marks_sizes_that_meet_the_target(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_engine(monkeypatch, simulate_needing({"srpt": 31.0}, 0.0))
     words = ("policy=srpt", "capacity=interval(0.1,2)", *TARGET, "seed=0")
-    found = pq.read_table(command(*words).folder / "targets.parquet")
+    actual = pq.read_table(command(*words).folder / "targets.parquet")
     goal = {"metric": "jct_p99_s", "bound": 600.0, "is_most": True, "low": 0.1, "high": 2.0}
-    (plot,) = target_section.build(found, {"goal": goal, "baseline": None}).plots
+    (plot,) = target_section.build(actual, {"goal": goal, "baseline": None}).plots
     srpt, target = plot.figure["data"]
     for n, symbol in zip(srpt["x"], srpt["marker"]["symbol"], strict=True):
         assert symbol == ("circle" if n >= 31 else "circle-open")
@@ -153,8 +153,8 @@ def test_the_plot_marks_what_meets_the_target(
     assert plot.figure["layout"]["yaxis"]["ticktext"][:2] == ["200 s", "500 s"]
     assert plot.figure["layout"]["xaxis"]["tickvals"] == [5, 10, 20, 50, 100]
     near = ("policy=srpt", "capacity=interval(0.5,2)", *TARGET, "seed=0")
-    found = pq.read_table(command(*near).folder / "targets.parquet")
-    (plot,) = target_section.build(found, {"goal": goal, "baseline": None}).plots
+    actual = pq.read_table(command(*near).folder / "targets.parquet")
+    (plot,) = target_section.build(actual, {"goal": goal, "baseline": None}).plots
     assert plot.figure["layout"]["yaxis"] == {"type": "linear", "ticksuffix": " s"}
 
 
@@ -165,8 +165,8 @@ def test_at_least(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
         return result
 
     fake_engine(monkeypatch, simulate)
-    asked = ("target.metric=value_attained", "target.at_least=0.9", *GRID[4:])
-    ran = command("policy=fifo", GRID[1], *asked)
+    request = ("target.metric=value_attained", "target.at_least=0.9", *GRID[4:])
+    ran = command("policy=fifo", GRID[1], *request)
     assert targets(ran)["fifo"]["machines"] == 36.0
     assert "value_attained at least 90%" in ran.out
 
@@ -197,8 +197,8 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
     whole_simulate = simulate_needing(NEEDS, 0.05)
     fake_engine(monkeypatch, whole_simulate)
     words = list(GRID)
-    others = [word for word in command.words(*words) if not word.startswith("paths")]
-    whole = command.bare(*others, f"paths.results={tmp_path / 'whole'}")
+    words_without_paths = [word for word in command.words(*words) if not word.startswith("paths")]
+    whole = command.bare(*words_without_paths, f"paths.results={tmp_path / 'whole'}")
     for n in (3, 80):
         fake_engine(monkeypatch, interrupted_after(whole_simulate, n))
         assert command(*words).code == interrupt.INTERRUPTED
@@ -222,11 +222,11 @@ def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.Monkey
     assert "srpt needs 31 slots, 0.62 times as many as fifo" in before
     assert 'id="targets"' in (ran.folder / "report.html").read_text()
     assert "over, in" in command.verb("status").out
-    said = "srpt needs 31 slots, 0.62 times as many as fifo, which needs 50."
-    assert said in command.verb("list").out
+    sentence = "srpt needs 31 slots, 0.62 times as many as fifo, which needs 50."
+    assert sentence in command.verb("list").out
     loaded = api.load(ran.folder)
-    assert said in repr(loaded)
-    assert all(said in entry["answer"] for entry in loaded.verdict)
+    assert sentence in repr(loaded)
+    assert all(sentence in entry["answer"] for entry in loaded.verdict)
     assert len(loaded.verdict) == 5
 
 
@@ -238,7 +238,7 @@ def test_too_small_a_cluster_misses(command: Command, monkeypatch: pytest.Monkey
     assert targets(ran)["fifo"]["unit"] == "machines"
 
 
-def test_failed_cells_end_a_hunt(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_cells_end_a_search(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     good = simulate_needing(NEEDS)
 
     def broken(workload: Any, cluster: Any, policy: Any, **options: Any) -> FakeResult:
@@ -249,16 +249,16 @@ def test_failed_cells_end_a_hunt(command: Command, monkeypatch: pytest.MonkeyPat
     fake_engine(monkeypatch, broken)
     ran = command(*GRID)
     assert ran.code == 1
-    found = targets(ran)
-    srpt = found["srpt"]
+    actual = targets(ran)
+    srpt = actual["srpt"]
     assert (srpt["status"], srpt["machines"], srpt["low"]) == ("met", 31.0, 0.6)
     assert srpt["note"] == "cells failed at 29"
     assert srpt["is_sure"]
     assert "which needs 50; cells failed at 29." in " ".join(ran.out.split())
-    assert found["fifo"]["machines"] == 50.0
+    assert actual["fifo"]["machines"] == 50.0
 
 
-def test_one_seed_stands_for_itself(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_seed_is_exact(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(monkeypatch, simulate_needing(NEEDS, 0.0))
     row = targets(command(*GRID, "seed=3"))["srpt"]
     assert (row["machines"], row["seeds"]) == (31.0, 1)
@@ -271,14 +271,14 @@ def test_tolerance(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     assert row["machines"] - row["machines_low"] <= 0.2 * row["machines"]
 
 
-def test_a_metric_without_a_value_is_said(fake: Command) -> None:
+def test_a_metric_without_a_value_is_an_error(fake: Command) -> None:
     words = ("target.metric=deadlines_missed", "target.at_most=0.1", "policy=fifo", GRID[1])
     ran = fake(*words)
     assert ran.code == main.WRONG
     assert "target.metric=deadlines_missed has no value for fifo on parquet" in ran.err
 
 
-def test_variants_of_a_policy_are_told_apart(
+def test_variants_of_a_policy_have_separate_rows(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> FakeResult:
@@ -325,20 +325,22 @@ def test_a_trace_is_sized_where_it_is_converted(
     def refuse(*_: object) -> None:
         raise AssertionError("the driver loads no trace")
 
-    asked = fake.request(*GRID)
-    here = [cell.labels for cell in SweepLoop(TargetSearches(asked)).first.grid.cells]
+    request = fake.request(*GRID)
+    local_labels = [cell.labels for cell in SweepLoop(TargetSearches(request)).first.grid.cells]
     monkeypatch.setattr(Inputs, "workload", refuse)
     shutil.rmtree(fake.results)
-    there = SweepLoop(TargetSearches(asked), cast("Runner", SimpleNamespace(convert=convert))).first
-    assert [cell.labels for cell in there.grid.cells] == here
-    (name,) = {cell.input for cell in there.planned}
-    assert set(there.inputs.describe(name)).isdisjoint({ANSWER})
+    remote_loop = SweepLoop(
+        TargetSearches(request), cast("Runner", SimpleNamespace(convert=convert))
+    ).first
+    assert [cell.labels for cell in remote_loop.grid.cells] == local_labels
+    (name,) = {cell.input for cell in remote_loop.planned}
+    assert set(remote_loop.inputs.describe(name)).isdisjoint({ANSWER})
 
 
 def demanding(command: Command, slots: float) -> None:
-    """Write the trace anew, of jobs whose tasks hold so many slots each."""
+    """Replace the trace by jobs whose tasks hold this many slots each."""
     stages = [{"durations_s": [1.0] * 7, "demand": {"slot": slots}}]
-    jobs = [{"submit_s": 9.0 * at, "stages": stages} for at in range(9)]
+    jobs = [{"submit_s": 9.0 * index, "stages": stages} for index in range(9)]
     Workload.from_jobs(jobs).write(command.trace)
 
 
@@ -368,10 +370,10 @@ def test_real_workloads_against_every_number_of_slots(command: Command, number: 
     rng = np.random.default_rng(number)
     jobs = [
         {
-            "submit_s": float(20 * (at // 5)),
+            "submit_s": float(20 * (index // 5)),
             "stages": [{"durations_s": [float(rng.integers(5, 40))] * int(rng.integers(1, 9))}],
         }
-        for at in range(25)
+        for index in range(25)
     ]
     workload = Workload.from_jobs(jobs)
     workload.write(command.trace)
@@ -383,15 +385,15 @@ def test_real_workloads_against_every_number_of_slots(command: Command, number: 
         for policy in ("fifo", "srpt")
     }
     bound = float(np.median(exact["fifo"]))
-    asked = (f"target.metric={METRIC}", f"target.at_most={bound!r}", "seed=0")
+    request = (f"target.metric={METRIC}", f"target.at_most={bound!r}", "seed=0")
     cluster = ("cluster.count=20", "cluster.load=null", "capacity=interval(0.2,1.2)")
-    ran = command("policy=fifo,srpt", *asked, *cluster)
+    ran = command("policy=fifo,srpt", *request, *cluster)
     assert ran.code == 0, ran.err
     for policy, row in targets(ran).items():
         meets = [n for n, value in enumerate(exact[policy], start=4) if value <= bound]
-        found = int(row["machines"])
-        assert found in meets
-        assert row["value"] == exact[policy][found - 4]
-        # the least, unless the metric is not monotone where nobody looked
+        actual = int(row["machines"])
+        assert actual in meets
+        assert row["value"] == exact[policy][actual - 4]
+        # the smallest, unless the metric is not monotone between probes
         is_monotone = meets == list(range(meets[0], 25))
-        assert found == meets[0] or not is_monotone
+        assert actual == meets[0] or not is_monotone

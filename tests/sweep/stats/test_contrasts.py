@@ -24,23 +24,23 @@ MOST_COLUMNS = 20
 
 
 def compared(cells: pa.Table, **options: object) -> list[dict[str, object]]:
-    given = {"swept": (), "baseline": "fifo", **options}
-    found = contrasts.compare(cells, **given)  # type: ignore[arg-type]
-    assert found is not None
-    rows: list[dict[str, object]] = found.to_pylist()
+    arguments = {"swept": (), "baseline": "fifo", **options}
+    table = contrasts.compare(cells, **arguments)  # type: ignore[arg-type]
+    assert table is not None
+    rows: list[dict[str, object]] = table.to_pylist()
     return rows
 
 
 def shown(cells: pa.Table, **options: object) -> list[Headline]:
-    given = {"swept": (), "baseline": "fifo", **options}
-    return against.headlines(contrasts.compare(cells, **given), "fifo")  # type: ignore[arg-type]
+    arguments = {"swept": (), "baseline": "fifo", **options}
+    return against.headlines(contrasts.compare(cells, **arguments), "fifo")  # type: ignore[arg-type]
 
 
 def cells_of(headline: Headline, policy: str = "") -> list[Cell]:
-    """Give the cells of a table, row by row; or those of a policy's first row."""
+    """Return the cells of a table, row by row; or those of a policy's first row."""
     rows = [row for group in headline.table.groups for row in group.rows]
-    of = [cells for label, cells in rows if not policy or label == policy]
-    return [cell for cells in (of[:1] if policy else of) for cell in cells]
+    policy_rows = [cells for label, cells in rows if not policy or label == policy]
+    return [cell for cells in (policy_rows[:1] if policy else policy_rows) for cell in cells]
 
 
 def printed(headlines: list[Headline], width: int = 80) -> list[str]:
@@ -50,7 +50,7 @@ def printed(headlines: list[Headline], width: int = 80) -> list[str]:
     return file.getvalue().splitlines()
 
 
-def test_few_columns_are_held_at_once_however_many_there_are() -> None:
+def test_few_columns_are_in_memory_at_once() -> None:
     seeds, shape = 4_000, (2, 5)
     n = seeds * math.prod(shape)
     policy, capacity = (np.repeat(np.tile(np.arange(k), r), seeds) for k, r in ((5, 2), (2, 5)))
@@ -117,8 +117,8 @@ def test_the_order_of_rows_changes_nothing() -> None:
     def by_label(row: dict[str, object]) -> str:
         return repr([row[key] for key in ("trace", "capacity", "policy", "metric")])
 
-    found = sorted(mixed.to_pylist(), key=by_label)
-    assert repr(found) == repr(sorted(compared(cells), key=by_label))
+    table = sorted(mixed.to_pylist(), key=by_label)
+    assert repr(table) == repr(sorted(compared(cells), key=by_label))
 
 
 def test_a_failed_cell_leaves_its_pair_out() -> None:
@@ -131,7 +131,7 @@ def test_a_failed_cell_leaves_its_pair_out() -> None:
     assert "n=7" in cells_of(headline, "las")[1].mark
 
 
-def test_several_traces_are_also_taken_together() -> None:
+def test_several_traces_are_also_pooled() -> None:
     cells = frames.frame(seeds=SEEDS, traces=["a", "b"], capacities=[1.0])
     titles = [headline.table.title for headline in shown(cells)]
     assert titles == ["all traces together", "a", "b"]
@@ -140,25 +140,25 @@ def test_several_traces_are_also_taken_together() -> None:
     assert {r["n_pairs"] for r in together} == {16}
 
 
-def test_variants_of_the_baseline_are_each_the_baseline_of_their_own() -> None:
+def test_variants_of_the_baseline_have_matching_policies() -> None:
     extra = [{"policy.levels": levels} for levels in (5, 10)]
     cells = frames.frame(policies=["fifo", "las"], extra=extra, seeds=SEEDS, capacities=[1.0])
     base = pa.array([100.0 if row["policy.levels"] == 5 else 200.0 for row in cells.to_pylist()])
     own = pa.array([float(row["seed"]) for row in cells.to_pylist()])
     is_base = pa.array([row["policy"] == "fifo" for row in cells.to_pylist()])
-    at = cells.column_names.index("jct_mean_s")
+    index = cells.column_names.index("jct_mean_s")
     column = pa.compute.if_else(is_base, base, own)
-    cells = cells.set_column(at, "jct_mean_s", column)
+    cells = cells.set_column(index, "jct_mean_s", column)
     rows = compared(cells, swept=["policy.levels"])
     change = {r["policy"]: r["estimate"] for r in rows if r["metric"] == "jct_mean_s"}
     assert change == {"las levels=5": 3.5 - 100.0, "las levels=10": 3.5 - 200.0}
 
 
-def test_metrics_that_were_chosen_are_compared_by_what_suits_them() -> None:
+def test_chosen_metrics_are_compared_by_their_kind() -> None:
     chosen = ["jct_p99_s", "utilization", "jct_speedup_p50"]
     rows = compared(frames.frame(seeds=SEEDS, capacities=[1.0]), chosen=chosen)
-    asked = list(dict.fromkeys((r["metric"], r["statistic"]) for r in rows))
-    assert sorted(asked) == [
+    requested = list(dict.fromkeys((r["metric"], r["statistic"]) for r in rows))
+    assert sorted(requested) == [
         ("jct_p99_s", "difference"),
         ("jct_p99_s", "ratio"),
         ("jct_speedup_p50", "ratio"),
@@ -175,7 +175,7 @@ def test_without_a_baseline_there_is_nothing() -> None:
     assert against.to_markdown([]) == ""
 
 
-def test_few_seeds_are_said_to_be_few() -> None:
+def test_few_seeds_are_reported() -> None:
     (headline,) = shown(frames.frame(seeds=[0, 1]))
     text = "\n".join(printed([headline]))
     assert "[" not in text.split("\n2 seeds")[0]
@@ -224,12 +224,12 @@ def test_marks(values: list[float], mark: str, side: str) -> None:
 
 
 def with_jct_other(cells: pa.Table) -> pa.Table:
-    """Give one more policy with plain differences, so that not all comparisons are of a kind."""
+    """Add a policy with plain differences, so that comparisons are of several kinds."""
     own = with_jct("sjf", [-1.0, -1.5, -0.5, -1.2, -0.8, -1.1])
     return own.filter(pa.compute.equal(own["policy"], "sjf")).select(cells.column_names)
 
 
-def test_the_terminal_is_never_overfull() -> None:
+def test_no_line_exceeds_the_terminal() -> None:
     cells = frames.frame(seeds=SEEDS)
     headlines = shown(cells, chosen=["jct_mean_s", "jct_p99_s", "utilization"])
     for width in (60, 80, 120):

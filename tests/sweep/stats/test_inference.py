@@ -1,4 +1,4 @@
-"""Intervals over seeds against scipy's; paired comparisons against what is known of them."""
+"""Intervals over seeds against SciPy's; paired comparisons against known results."""
 
 from __future__ import annotations
 
@@ -83,37 +83,37 @@ FAST = [101.3, 99.1, 120.7, 98.2, 110.5, 104.4]
 
 
 def test_the_difference_is_that_of_the_pairs() -> None:
-    found = difference(FAST, WALL)
-    assert found.estimate == pytest.approx(np.mean(FAST) - np.mean(WALL))
-    assert found.low < found.estimate < found.high < 0
-    assert (found.n, found.test) == (6, "t")
-    assert found.p == pytest.approx(stats.ttest_rel(FAST, WALL).pvalue, rel=1e-9)
+    actual = difference(FAST, WALL)
+    assert actual.estimate == pytest.approx(np.mean(FAST) - np.mean(WALL))
+    assert actual.low < actual.estimate < actual.high < 0
+    assert (actual.n, actual.test) == (6, "t")
+    assert actual.p == pytest.approx(stats.ttest_rel(FAST, WALL).pvalue, rel=1e-9)
 
 
 def test_the_ratio_is_a_geometric_mean_and_turns_over_with_its_sides() -> None:
-    found, turned = ratio(WALL, FAST), ratio(FAST, WALL)
-    assert found.estimate == pytest.approx(stats.gmean(np.array(WALL) / np.array(FAST)))
-    assert found.p == pytest.approx(stats.ttest_rel(np.log(WALL), np.log(FAST)).pvalue, rel=1e-9)
-    assert turned.estimate == pytest.approx(1 / found.estimate)
-    assert turned.low == pytest.approx(1 / found.high)
+    actual, turned = ratio(WALL, FAST), ratio(FAST, WALL)
+    assert actual.estimate == pytest.approx(stats.gmean(np.array(WALL) / np.array(FAST)))
+    assert actual.p == pytest.approx(stats.ttest_rel(np.log(WALL), np.log(FAST)).pvalue, rel=1e-9)
+    assert turned.estimate == pytest.approx(1 / actual.estimate)
+    assert turned.low == pytest.approx(1 / actual.high)
     assert ratio([2.0, 8.0], [1.0, 1.0]).estimate == pytest.approx(4.0)
 
 
 @given(st.lists(st.floats(-50.0, 50.0).map(lambda x: round(x, 3)), min_size=3, max_size=12))
 def test_the_interval_and_the_test_are_students_and_agree(values: list[float]) -> None:
     assume(len(set(values)) > 1)
-    found, theirs = difference(values, np.zeros(len(values))), stats.ttest_1samp(values, 0.0)
+    actual, theirs = difference(values, np.zeros(len(values))), stats.ttest_1samp(values, 0.0)
     ends = theirs.confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((ends.low, ends.high), rel=1e-9, abs=1e-9)
-    assert found.p == pytest.approx(theirs.pvalue, rel=1e-9, abs=1e-300)
-    assert (found.p < 0.05) == (not found.low <= 0.0 <= found.high)
+    assert (actual.low, actual.high) == pytest.approx((ends.low, ends.high), rel=1e-9, abs=1e-9)
+    assert actual.p == pytest.approx(theirs.pvalue, rel=1e-9, abs=1e-300)
+    assert (actual.p < 0.05) == (not actual.low <= 0.0 <= actual.high)
 
 
 @pytest.mark.parametrize("n", [5, 8, 20])
 def test_the_interval_covers_the_mean_19_times_in_20(n: int) -> None:
     draws = np.random.default_rng(n).normal(1.0, 2.0, size=(2000, n))
-    found = [difference(row, np.zeros(n)) for row in draws]
-    assert np.mean([one.low <= 1.0 <= one.high for one in found]) == pytest.approx(0.95, abs=0.015)
+    actual = [difference(row, np.zeros(n)) for row in draws]
+    assert np.mean([x.low <= 1.0 <= x.high for x in actual]) == pytest.approx(0.95, abs=0.015)
 
 
 @pytest.mark.parametrize("draw", ["normal", "laplace", "standard_cauchy"])
@@ -123,47 +123,47 @@ def test_the_test_is_wrong_at_most_once_in_20_where_differences_are_symmetric(dr
     assert np.mean(wrong) <= 0.063
 
 
-def test_five_pairs_are_enough_to_tell() -> None:
-    found = ratio([1.10, 1.15, 1.18, 1.21, 1.22], np.ones(5))  # sign flips could say 1 in 16
-    assert found.test == "t"
-    assert found.p < 0.01
-    assert 1.1 < found.low < found.estimate < found.high < 1.25
+def test_five_pairs_can_be_significant() -> None:
+    actual = ratio([1.10, 1.15, 1.18, 1.21, 1.22], np.ones(5))  # sign flips could say 1 in 16
+    assert actual.test == "t"
+    assert actual.p < 0.01
+    assert 1.1 < actual.low < actual.estimate < actual.high < 1.25
 
 
-def test_how_many_pairs_would_tell() -> None:
+def test_pairs_needed_for_significance() -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(0.0, 1.0, 6)
     values += 0.5 * values.std(ddof=1) - values.mean()
-    found = difference(values, np.zeros(6))
-    n = pairs_needed(found)
+    actual = difference(values, np.zeros(6))
+    n = pairs_needed(actual)
     assert n is not None
 
     def p(n: int) -> float:  # the same mean and spread in n pairs
         return float(2 * stats.t.sf(0.5 * math.sqrt(n), n - 1))
 
     assert p(n) <= 0.05 < p(n - 1)
-    more = pairs_needed(found, 0.05 / 10)
+    more = pairs_needed(actual, 0.05 / 10)
     assert more is not None
     assert more > n
-    assert pairs_needed(difference(values + 9.0, np.zeros(6))) is None  # told already
+    assert pairs_needed(difference(values + 9.0, np.zeros(6))) is None  # significant already
     assert pairs_needed(difference(values - values.mean(), np.zeros(6))) is None
 
 
 @pytest.mark.parametrize("n", range(1, MIN_PAIRS))
 def test_few_pairs_give_neither_interval_nor_test(n: int) -> None:
-    found = difference(FAST[:n], WALL[:n])
-    assert found.estimate == pytest.approx(np.mean(FAST[:n]) - np.mean(WALL[:n]))
-    assert (found.n, found.test) == (n, "few")
-    assert all(map(math.isnan, (found.low, found.high, found.p)))
+    actual = difference(FAST[:n], WALL[:n])
+    assert actual.estimate == pytest.approx(np.mean(FAST[:n]) - np.mean(WALL[:n]))
+    assert (actual.n, actual.test) == (n, "few")
+    assert all(map(math.isnan, (actual.low, actual.high, actual.p)))
 
 
-def test_seeds_that_change_nothing_are_no_sample() -> None:
-    found = difference([5.0] * 8, [3.0] * 8)
-    assert (found.estimate, found.low, found.high, found.test) == (2.0, 2.0, 2.0, "exact")
-    assert math.isnan(found.p)
+def test_equal_seeds_have_no_test() -> None:
+    actual = difference([5.0] * 8, [3.0] * 8)
+    assert (actual.estimate, actual.low, actual.high, actual.test) == (2.0, 2.0, 2.0, "exact")
+    assert math.isnan(actual.p)
 
 
-def test_pairs_that_are_not_whole_are_left_out() -> None:
+def test_incomplete_pairs_are_left_out() -> None:
     gaps = difference([*FAST, math.nan, 4.0], [*WALL, 3.0, math.nan])
     assert gaps == difference(FAST, WALL)
     assert difference([math.nan], [1.0]).n == 0
@@ -176,14 +176,14 @@ def test_each_trace_has_a_mean_of_its_own() -> None:
     rng = np.random.default_rng(2)
     small, large = rng.normal(1.0, 0.01, 6), rng.normal(50.0, 0.02, 6)
     traces = np.repeat(["small", "large"], 6)
-    both = difference(np.concatenate([small, large]), np.zeros(12), traces)
-    assert both.estimate == pytest.approx((small.mean() + large.mean()) / 2)
+    result = difference(np.concatenate([small, large]), np.zeros(12), traces)
+    assert result.estimate == pytest.approx((small.mean() + large.mean()) / 2)
     # twice that is a sum of two means, whose interval Welch's test of two samples has
     theirs = stats.ttest_ind(small, -large, equal_var=False)
     ends = theirs.confidence_interval(0.95)
-    assert (2 * both.low, 2 * both.high) == pytest.approx((ends.low, ends.high))
-    assert both.p == pytest.approx(theirs.pvalue)
-    assert both.high - both.low < 0.05  # that the traces differ is no uncertainty
+    assert (2 * result.low, 2 * result.high) == pytest.approx((ends.low, ends.high))
+    assert result.p == pytest.approx(theirs.pvalue)
+    assert result.high - result.low < 0.05  # differences between traces are no uncertainty
     one_seed = difference(rng.normal(1.0, 0.1, 6), np.zeros(6), np.arange(6))
     assert one_seed.test == "few"
     alone = difference(small, np.zeros(6), np.zeros(6))
@@ -205,10 +205,10 @@ def test_the_order_of_pairs_changes_no_bit(n: int, scale: float) -> None:
     own, other = draws.lognormal(0.0, 1.5, (2, n)) * scale
     for traces in (np.zeros(n), np.arange(n) % 2):
         for compare in (difference, ratio):
-            found = repr(compare(own, other, traces))
+            actual = repr(compare(own, other, traces))
             for _ in range(5):
                 order = draws.permutation(n)
-                assert repr(compare(own[order], other[order], traces[order])) == found
+                assert repr(compare(own[order], other[order], traces[order])) == actual
 
 
 def test_holm_by_hand() -> None:
@@ -224,8 +224,8 @@ def test_holm_by_hand() -> None:
 def test_holm_rejects_as_its_definition_does(p: list[float]) -> None:
     alpha, m = 0.05, len(p)
     rejected = set()
-    for rank, at in enumerate(sorted(range(m), key=lambda at: p[at])):
-        if p[at] * (m - rank) > alpha:
+    for rank, index in enumerate(sorted(range(m), key=lambda index: p[index])):
+        if p[index] * (m - rank) > alpha:
             break
-        rejected.add(at)
-    assert {at for at, value in enumerate(holm(np.array(p))) if value <= alpha} == rejected
+        rejected.add(index)
+    assert {index for index, value in enumerate(holm(np.array(p))) if value <= alpha} == rejected

@@ -55,13 +55,13 @@ def test_a_name_of_a_family_has_its_label(name: str, label: str, kind: str) -> N
         ("jain_jobs_per_s", "number"),
     ],
 )
-def test_a_name_of_ones_own_is_its_label(name: str, kind: str) -> None:
+def test_an_unknown_name_is_its_label(name: str, kind: str) -> None:
     shown = style(name)
     assert (shown.label, shown.kind, shown.family) == (name.replace("_", " "), kind, "Other")
     assert (shown.better, shown.meaning) == (None, "")
 
 
 @pytest.mark.parametrize("name", [*METRICS, *ALONE_METRICS])
-def test_a_unit_is_what_the_metric_says(name: str) -> None:
+def test_a_unit_follows_from_the_metric(name: str) -> None:
     unit = {**METRICS, **ALONE_METRICS}[name].unit
     assert (style(name).kind == "seconds") == (unit == "s")
