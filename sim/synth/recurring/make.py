@@ -1,4 +1,4 @@
-"""Build a workload of recurring jobs; task durations have the target coefficient_of_variation over space."""
+"""Build a workload of recurring jobs; task durations have the target variation over space."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sim.base.arrays import F8, I8, offsets, ranks
 from sim.base.random import stream
 from sim.describe.slearn import (
     SAMPLED,
+    coefficient_of_variation,
     jobs_over_space,
     jobs_over_time,
     load_statistics,
-    coefficient_of_variation,
     window_loads,
 )
 from sim.synth.recurring.draft import GOOD_ERROR, Draft, fitted_draft, longest_over_mean, means
@@ -26,7 +26,7 @@ from sim.workload.workload import Workload
 SHORTEST = 0.01
 """Minimum duration of a task, relative to the mean of its job."""
 SPREAD_CORRELATION = 0.7
-"""Correlation between runs of a program of the coefficient_of_variation of their tasks."""
+"""Correlation between runs of a program of the variation of their tasks."""
 _STEPS = 48
 _STEEPNESS_MAX = 64.0
 
@@ -34,7 +34,7 @@ _STEEPNESS_MAX = 64.0
 def variations(tables: Tables, programs: Programs, seed: int) -> F8:
     """Return the target σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks.
 
-    The jobs are ranked by the coefficient_of_variation of their strata.
+    The jobs are ranked by the variation of their strata.
     """
     program = programs.program[: programs.n_jobs]
     own_normal = stream(seed, "recurring", "spread").standard_normal(len(program))
@@ -58,7 +58,7 @@ def variations(tables: Tables, programs: Programs, seed: int) -> F8:
 
 
 def durations(n_tasks: I8, mean_s: F8, over_space: F8, seed: int) -> F8:
-    """Return the duration of every task, with exactly the job's mean and coefficient_of_variation.
+    """Return the duration of every task, with exactly the job's mean and variation.
 
     The excess over `SHORTEST` times the mean is log-normal. A σ₁/μ of √(n-1) or more, which n tasks
     can't reach, is cut.
