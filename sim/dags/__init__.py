@@ -1,4 +1,4 @@
-"""Structure of DAGs (Tian et al., SoCC 2019, §4, §6.1 and §7.1): plain functions of `Graphs`."""
+"""Structural analysis of DAGs (Tian et al., SoCC 2019, §4, §6.1, §7.1): functions of `Graphs`."""
 
 from sim.dags.graphs import Graphs
 from sim.dags.levels import (

@@ -1,4 +1,4 @@
-"""The DAGs of many jobs as three arrays: what every measure of `sim.dags` looks at."""
+"""DAGs of many jobs as three arrays, the input of every function of `sim.dags`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sim.workload.workload import Workload
 
 @dataclass(frozen=True, eq=False)
 class Graphs:
-    """The DAGs of J jobs with G stages and E edges in all, by rows.
+    """DAGs of J jobs with G stages and E edges in total.
 
-    What is derived from the three arrays is computed once and kept. No array is to be written to.
+    Arrays derived from these three are computed once and cached. No array may be written to.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Graphs:
 
     @classmethod
     def from_workload(cls, workload: Workload) -> Graphs:
-        """Take the DAGs of a workload; its tasks table is not touched."""
+        """Build the DAGs of a workload, without its table of tasks."""
         job = workload.stages["job"].to_numpy()
         edges = workload.stage_edges
         return cls.from_edges(
@@ -48,14 +48,14 @@ class Graphs:
     def from_edges(
         cls, n_stages: NDArray[np.integer], parent: NDArray[np.integer], child: NDArray[np.integer]
     ) -> Graphs:
-        """Build the DAGs of jobs of `n_stages` stages from edges in any order, none twice."""
+        """Build the DAGs of jobs of `n_stages` stages from distinct edges in any order."""
         job_stage0 = offsets(n_stages)
         key = np.asarray(parent, dtype=np.int64) * job_stage0[-1] + child
         if len(key) and (np.diff(key) <= 0).any():
             order = np.argsort(key, kind="stable")
             child = child[order]
         counts = np.bincount(parent, minlength=int(job_stage0[-1]))
-        # a copy, as kernels are compiled once more for an array that is a read-only view
+        # a copy, as kernels are compiled again for an array that is a read-only view
         return cls(job_stage0, offsets(counts), np.array(child, dtype=np.int32))
 
     @property
@@ -65,12 +65,12 @@ class Graphs:
 
     @property
     def n_stages(self) -> int:
-        """Number of stages of all of them, G."""
+        """Total number of stages, G."""
         return len(self.edge0) - 1
 
     @property
     def n_edges(self) -> int:
-        """Number of edges of all of them, E."""
+        """Total number of edges, E."""
         return len(self.edge_child)
 
     @cached_property
@@ -105,7 +105,7 @@ class Graphs:
 
     @cached_property
     def order(self) -> I8:
-        """Stages with parents before children, job by job, (G,) int64; InputError on a cycle."""
+        """Stages in topological order, job by job, (G,) int64; InputError on a cycle."""
         return order_stages(self.job_stage0, self.edge0, self.edge_child)
 
     @cached_property
@@ -118,17 +118,17 @@ class Graphs:
 
     @cached_property
     def reversed(self) -> Graphs:
-        """The same DAGs with every edge turned round."""
+        """The same DAGs with every edge reversed."""
         in0, in_edge = self.by_child
         return Graphs(self.job_stage0, in0, self.edge_parent[in_edge])
 
     def take(self, rows: ArrayLike) -> Graphs:
-        """Return the DAGs of some jobs.
+        """Return the DAGs of selected jobs.
 
         Parameters
         ----------
         rows : (K,) int or (J,) bool
-            Rows of jobs in any order, one as often as it is named; or a mask.
+            Rows of jobs in any order, also repeated; or a mask.
         """
         rows = np.asarray(rows)
         jobs = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
@@ -145,5 +145,5 @@ class Graphs:
         )
 
     def at_least(self, n_stages: int) -> Graphs:
-        """Return the DAGs of `n_stages` stages and more (6 in most of the paper, §4.2)."""
+        """Return the DAGs of at least `n_stages` stages (6 in most of the paper, §4.2)."""
         return self.take(self.job_n_stages >= n_stages)

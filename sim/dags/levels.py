@@ -1,7 +1,8 @@
 """Levels of the stages of DAGs (Tian et al., SoCC 2019, §7.1), many DAGs at once.
 
-A level assignment gives every child a larger number than its parents. The *compact* one, of which
-Algorithm 2's tables are counted, makes the sum of l(child) − l(parent) over the edges smallest.
+A level assignment gives every child a larger number than its parents. The *compact* assignment,
+which Algorithm 2's tables are counted from, minimizes the sum of l(child) − l(parent) over the
+edges.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from sim.dags.graphs import Graphs
 
 
 def longest_path_levels(graphs: Graphs) -> I4:
-    """Count the stages on the longest path that ends in each, (G,) int32; no cycles."""
+    """Count the stages on the longest path that ends in each stage, (G,) int32; no cycles."""
     from sim.workload.kernels import paths
 
     return paths.depths(graphs.order, graphs.edge0, graphs.edge_child) + np.int32(1)
@@ -25,12 +26,12 @@ def critical_path_length(graphs: Graphs) -> I4:
 
 
 def compact_levels(graphs: Graphs) -> I4:
-    """Give each stage a level so that a job's edges span as few levels in all as can be.
+    """Assign levels so that the total span of a job's edges is minimal.
 
     The exact minimum of the sum of l(child) − l(parent), subject to l(child) ≥ l(parent) + 1 and
-    1 ≤ l ≤ critical path length; of the assignments that reach it, the one that is least in every
-    stage (there is one, as they are closed under the componentwise minimum). See
-    `sim.dags.kernels.compact` for the method and its proof. InputError on a cycle.
+    1 ≤ l ≤ critical path length; of the optimal assignments, the smallest in every stage (it
+    exists, as they are closed under the componentwise minimum). See `sim.dags.kernels.compact` for
+    the method and its proof. InputError on a cycle.
     """
     from sim.dags.kernels import compact
 
@@ -57,7 +58,7 @@ def path_lengths(graphs: Graphs, levels: I4) -> I4:
 
 
 def edge_spans(graphs: Graphs, levels: I4) -> I4:
-    """Return how many levels each edge goes up, (E,) int32; 1 for neighbouring levels (§7.1)."""
+    """Return the level difference of each edge, (E,) int32; 1 for neighbouring levels (§7.1)."""
     return levels[graphs.edge_child] - levels[graphs.edge_parent]
 
 

@@ -1,4 +1,4 @@
-"""What is measured of DAGs (Tian et al., SoCC 2019, §4.2), and how alike two sets are (§7.3)."""
+"""Properties of DAGs (Tian et al., SoCC 2019, §4.2), and distances between two sets (§7.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROPERTIES = (
     "in_degree",
     "out_degree",
 )
-"""What is compared: the first four of each DAG, the degrees of each stage."""
+"""Properties that are compared: the first four of each DAG, the degrees of each stage."""
 
 
 def ccdf(values: NDArray[np.number]) -> tuple[F8, F8]:
@@ -27,11 +27,11 @@ def ccdf(values: NDArray[np.number]) -> tuple[F8, F8]:
 
 
 def edge_density(graphs: Graphs) -> F8:
-    """Divide each job's edges by the most it could have, 2E / (V (V − 1)); NaN for one stage."""
+    """Divide each job's edges by the maximum number, 2E / (V (V − 1)); NaN for one stage."""
     n = graphs.job_n_stages
-    most = n * (n - 1) / 2
+    max_edges = n * (n - 1) / 2
     density: F8 = np.full(len(n), np.nan)
-    np.divide(graphs.job_n_edges, most, out=density, where=most > 0)
+    np.divide(graphs.job_n_edges, max_edges, out=density, where=max_edges > 0)
     return density
 
 
@@ -44,9 +44,9 @@ def chain_ratio(graphs: Graphs) -> F8:
 
 
 def width(graphs: Graphs) -> I8:
-    """Count the most stages of each job that may run at one time, (J,) int64.
+    """Compute the maximum number of stages of each job that can run at one time, (J,) int64.
 
-    That is the exact width of the order that the edges make: the largest set of stages without a
+    That is the exact width of the partial order of the edges: the largest set of stages without a
     path between any two. The widest level is a lower bound of it, often too low. Takes up to n² / 8
     bytes for a job of n stages; InputError if its edges form a cycle.
     """
@@ -67,15 +67,15 @@ def width(graphs: Graphs) -> I8:
 
 
 def mean_by_size(n_stages: NDArray[np.integer], values: ArrayLike) -> tuple[I8, F8, I8]:
-    """Average a measure over the jobs of each number of stages: sizes, means, numbers of jobs."""
-    sizes, place, counts = np.unique(n_stages, return_inverse=True, return_counts=True)
-    total = np.bincount(place, weights=np.asarray(values, dtype=np.float64))
+    """Average values over the jobs of each number of stages: sizes, means, numbers of jobs."""
+    sizes, index, counts = np.unique(n_stages, return_inverse=True, return_counts=True)
+    total = np.bincount(index, weights=np.asarray(values, dtype=np.float64))
     return sizes.astype(np.int64), total / counts, counts.astype(np.int64)
 
 
 def properties(graphs: Graphs) -> dict[str, F8]:
-    """Measure the six properties."""
-    measured: tuple[NDArray[np.number], ...] = (
+    """Compute the six properties."""
+    columns: tuple[NDArray[np.number], ...] = (
         critical_path_length(graphs),
         edge_density(graphs),
         chain_ratio(graphs),
@@ -83,18 +83,18 @@ def properties(graphs: Graphs) -> dict[str, F8]:
         graphs.n_parents,
         graphs.n_children,
     )
-    return {name: of.astype(np.float64) for name, of in zip(PROPERTIES, measured, strict=True)}
+    return {name: x.astype(np.float64) for name, x in zip(PROPERTIES, columns, strict=True)}
 
 
-def distance(one: ArrayLike, two: ArrayLike) -> float:
+def distance(a: ArrayLike, b: ArrayLike) -> float:
     """Return the two-sample Kolmogorov-Smirnov distance."""
-    a, b = np.sort(np.asarray(one, dtype=np.float64)), np.sort(np.asarray(two, dtype=np.float64))
-    at = np.concatenate([a, b])
-    gap = np.searchsorted(a, at, side="right") / len(a)
-    gap -= np.searchsorted(b, at, side="right") / len(b)
+    a, b = np.sort(np.asarray(a, dtype=np.float64)), np.sort(np.asarray(b, dtype=np.float64))
+    x = np.concatenate([a, b])
+    gap = np.searchsorted(a, x, side="right") / len(a)
+    gap -= np.searchsorted(b, x, side="right") / len(b)
     return float(np.abs(gap).max())
 
 
-def distances(one: dict[str, F8], two: dict[str, F8]) -> dict[str, float]:
-    """Return the distance of each property of two sets of DAGs, from what `properties` gives."""
-    return {name: distance(one[name], two[name]) for name in PROPERTIES}
+def distances(a: dict[str, F8], b: dict[str, F8]) -> dict[str, float]:
+    """Return the distance of each of the `properties` of two sets of DAGs."""
+    return {name: distance(a[name], b[name]) for name in PROPERTIES}

@@ -1,8 +1,8 @@
-"""DAGs drawn uniformly from all labelled DAGs of a size (Kuipers and Moffa).
+"""Uniform random generation of labelled DAGs of a size (Kuipers and Moffa).
 
 J. Kuipers, G. Moffa, *Uniform random generation of large acyclic digraphs*, Statistics and
-Computing 25, 2015, §4: by how many DAGs there are of each number of *outpoints* (vertices without
-parents), peel a DAG from its outpoints inwards, then draw the edges between the layers.
+Computing 25, 2015, §4: layers of *outpoints* (vertices without parents) are drawn by the number of
+DAGs with so many outpoints, from the outermost layer inwards, then the edges between the layers.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sim.base.random import Stream, stream
 from sim.dags.graphs import Graphs
 
 EXACT = 40
-"""Up to this many remaining stages, shares are those of exact counts; beyond, those of this many.
+"""Limit of remaining stages for shares from exact counts; beyond it, the shares of this number.
 
-The shares converge so fast (§5) that they are then off by less than 1e-20, which no double shows.
+The shares converge so fast (§5) that the error is less than 1e-20, below a double's precision.
 """
 
 
@@ -34,18 +34,18 @@ def count_by_outpoints(n: int) -> tuple[int, ...]:
 
 @cache
 def _ways(m: int, k: int) -> tuple[int, ...]:
-    # For s = 1 to m: how many ways there are to choose a DAG of m vertices with s outpoints and
-    # edges to it from k more vertices, such that each of the s has one of these edges or more.
+    # For s = 1 to m: the number of ways to choose a DAG of m vertices with s outpoints and edges to
+    # it from k more vertices, such that each of the s has at least one of these edges.
     counts = count_by_outpoints(m)
     return tuple((2**k - 1) ** s * 2 ** (k * (m - s)) * counts[s] for s in range(1, m + 1))
 
 
 def uniform_dags(n_stages: ArrayLike, seed: int) -> Graphs:
-    """Draw one DAG of each of the given sizes, uniformly from the labelled DAGs of that size.
+    """Draw one DAG of each size, uniformly from the labelled DAGs of that size.
 
-    Exact but for the 2^-53 of the doubles that choose layers. Stages without any edge, and DAGs
-    of several parts, are as likely as any other. The DAG of job j depends on the seed and the sizes
-    up to j alone; InputError if a size is less than 1.
+    Exact up to the 2^-53 of the doubles that choose layers. Stages without any edge, and DAGs of
+    several components, are as likely as any other. The DAG of job j depends only on the seed and
+    the sizes up to j; InputError if a size is less than 1.
     """
     from sim.dags.kernels import random_dags as kernel
 

@@ -1,7 +1,7 @@
-"""Numbers of a run: what each metric means, and one call that computes them all.
+"""Metrics of a run: their definitions, and one call that computes them all.
 
-A module of this package says in ``METRICS`` what its metrics are, and computes them in
-``compute(run, bounds)``: adding one is adding a file.
+A module of this package declares its metrics in ``METRICS`` and computes them in
+``compute(run, bounds)``: a new file is a new family of metrics.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sim.metrics.jobs import speedups
 
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
 
-MODULES_LOADED = ("sim.metrics",)  # so that sim.base.sources knows
+MODULES_LOADED = ("sim.metrics",)  # imported by name (`sim.base.sources.meaning`)
 FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("kernels", "common"))
 
 UTILIZATION = "utilization_"
-"""Prefix of the metrics that each resource of the cluster has."""
+"""Prefix of the metrics of single resources of the cluster."""
 
 _FIRST = (
     "jct_mean_s",
@@ -49,7 +49,7 @@ _FIRST = (
     "jct_speedup_mean",
     "jct_speedup_p50",
 )
-"""The order in which tables show them; others follow."""
+"""First metrics in tables, in this order; others follow."""
 
 _ALL = {name: m for f in FAMILIES.names() for name, m in FAMILIES.module(f).METRICS.items()}
 METRICS: dict[str, Metric] = {
@@ -61,61 +61,61 @@ ALONE_METRICS: dict[str, Metric] = {
     "gap_tight_lb_p50": Metric("1", "lower", "median of makespan over the tighter bound - 1"),
     "gap_tight_lb_p90": Metric("1", "lower", "90th percentile of makespan over that bound - 1"),
 }
-"""What `sim.evaluators.alone` adds."""
+"""Metrics added by `sim.evaluators.alone`."""
 
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
-    """Compute every metric that does not need a baseline.
+    """Compute every metric that needs no baseline.
 
     A job is *done* if it finished and did not fail; JCT is its finish minus its submission, which
     is later than in the workload if it waited for inputs.
 
     - ``jct_mean_s``, ``jct_p50_s``, ``jct_p90_s``, ``jct_p99_s``: mean and percentiles (linear
       interpolation) of JCT over the jobs done.
-    - ``slowdown_mean``: mean over the jobs done of JCT over critical path length, which is the
-      time the job would take alone on an unlimited cluster; a job of no length is left out.
+    - ``slowdown_mean``: mean over the jobs done of JCT over critical path length, the job's
+      duration alone on an unlimited cluster; a job of length 0 is left out.
     - ``wait_mean_s``: mean over the jobs done of start of the first task minus submission.
     - ``makespan_s``: last finish of the jobs done minus first submission of all.
-    - ``utilization_<resource>``: what is in use of it, over capacity, on average from the first
-      submission to the last (where all jobs come at one instant, to the last finish);
+    - ``utilization_<resource>``: the resource in use, over capacity, on average from the first
+      submission to the last (if all jobs are submitted at one instant, to the last finish);
       ``utilization``: the largest of them. See `sim.metrics.usage.utilization`.
     - ``utilization_makespan``: Σ duration × demand of the tasks done, over capacity × makespan, of
-      the resource of which that is the most.
+      the resource with the largest value.
     - ``jain_10s``, ``jain_60s``, ``jain_240s``: Jain's index of the queues' allocations over
       their shares, averaged over windows of that length in which every queue has demand. See
       `sim.metrics.fairness.jain`.
     - ``jobs_failed``: failed jobs over all jobs.
     - ``gap_lb_p50``, ``gap_lb_p90``: percentiles over the jobs done of JCT / ``new_lb`` - 1, with
       ``new_lb`` of `sim.bounds.lower_bound`; a job whose bound is 0 is left out.
-    - ``value_attained``: of all downloads of the workload, the fraction that came at or after the
-      completion of their job; a job that failed attains none. NaN where there are no downloads.
+    - ``value_attained``: of all downloads of the workload, the fraction at or after the completion
+      of their job; a failed job attains none. NaN without downloads.
     - ``deadlines_missed``: of the jobs with a deadline, the fraction that finished after it or
-      never; where it changes, the one counts that holds when the job ends. NaN where there are
-      none.
-    - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction that was
-      above ceil(CPU time / deadline), over the jobs that met their deadlines; the CPU time of a job
-      is all that its tasks last, unless ``jobs.cpu_s`` says otherwise. See
-      `sim.metrics.tokens.above_oracle`. NaN where the policy sets no limits.
+      never; if the deadline changes, the one in force when the job ends counts. NaN without
+      deadlines.
+    - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction above
+      ceil(CPU time / deadline), over the jobs that met their deadlines; the CPU time of a job is
+      the sum of its tasks' durations, or ``jobs.cpu_s`` if known. See
+      `sim.metrics.tokens.above_oracle`. NaN if the policy sets no limits.
     - ``prediction_error_p50``, ``prediction_error_p90``: percentiles of |estimate - size| / size
-      over the jobs done whose size the policy estimated (`sim.engine.plan.Plan.estimate_s`), the
-      size being the sum of its tasks' durations; a job of no size is left out.
+      over the jobs done whose size the policy estimated (`sim.engine.plan.Plan.estimate_s`); the
+      size is the sum of its tasks' durations; a job of size 0 is left out.
     - ``bounded_slowdown_mean``: mean over the jobs done of max(1, JCT / max(run, 10 s)), with run
-      = finish - start; only of workloads of rigid jobs, all of whose tasks start together. See
+      = finish - start; only for workloads of rigid jobs, all of whose tasks start together. See
       `sim.metrics.rigid`.
     - ``tasks_local``: of the tasks whose input lies on some machine
-      (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN where there are none.
+      (`sim.workload.schema.INPUT_HOME`), the fraction that ran there. NaN without such tasks.
 
-    - ``devices_unallocated``, ``fragmentation``: where machines have devices such as GPUs, what
-      part of them no task has when the last job is submitted; and what part of the free ones can't
-      be given to a task like the workload's, on average over submissions. See
-      `sim.metrics.devices.looks`.
+    - ``devices_unallocated``, ``fragmentation``: on machines with devices such as GPUs, the share
+      of devices without a task when the last job is submitted; and the share of free devices that
+      a task like the workload's can't use, on average over submissions. See
+      `sim.metrics.devices.device_samples`.
 
     A mean or percentile over no jobs is NaN.
 
     Parameters
     ----------
     run : Run
-        What happened; its times are NaN where nothing did.
+        The run; times of events that did not happen are NaN.
     bounds : mapping of str to (J,) float64
         Lower bounds of its jobs, s, with ``cp_len`` and ``new_lb`` (`sim.bounds.bound_arrays`).
 
@@ -142,11 +142,11 @@ def metric(name: str) -> Metric:
     Raises
     ------
     InputError
-        If there is none of that name, naming the nearest.
+        If the name is unknown; suggests the closest.
     """
-    for known in (METRICS, ALONE_METRICS):
-        if name in known:
-            return known[name]
+    for metrics in (METRICS, ALONE_METRICS):
+        if name in metrics:
+            return metrics[name]
     if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):
         resource = name.removeprefix(UTILIZATION)
         return Metric("1", "higher", f"share of {resource} in use, on average while jobs arrive")

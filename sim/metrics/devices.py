@@ -1,4 +1,4 @@
-"""How much of the devices of machines is free, and how much of that is of no use."""
+"""Metrics of devices (GPUs): unallocated devices, and fragmentation of the free ones."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ METRICS = {
 
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
-    """Compute both, of a run on machines with devices whose tasks are recorded."""
+    """Compute both metrics of a run on machines with devices, if its tasks are recorded."""
     if run.cluster.devices is None or run.task_devices is None:
         return {}
-    free, of_no_use = device_samples(run).T
+    free, unusable = device_samples(run).T
     total = run.cluster.total[run.cluster.resources.index(run.cluster.devices)]
-    some = free > 0
-    share = of_no_use[some] / free[some]
+    has_free = free > 0
+    share = unusable[has_free] / free[has_free]
     return {
         "devices_unallocated": float(free[-1] / total),
         "fragmentation": float(share.mean()) if len(share) else NAN,
@@ -37,20 +37,21 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 
 
 def device_samples(run: Run) -> F8:
-    """Return what was free of devices when each job was submitted, and what was of no use: (L, 2).
+    """Sample, when each job is submitted, the free devices and the unusable ones of them: (L, 2).
 
-    A task has its devices after its start and until before its end. The next task is one of the
-    workload's, each as likely (`sim.engine.plan.choice.Mix`).
+    A task holds its devices after its start and until before its end. Devices are unusable in
+    expectation over the next task, drawn uniformly from the workload's
+    (`sim.engine.plan.choice.Mix`).
     """
-    from sim.metrics.kernels.fragments import replay  # loads numba, which naming metrics need not
+    from sim.metrics.kernels.fragments import replay  # loads numba, not needed to name metrics
 
     columns, cluster = run.workload.columns, run.cluster
     quantum = np.ones(len(cluster.resources))
     demand = np.zeros((len(columns.stage_job), len(cluster.resources)), np.int64)
     for r, name in enumerate(cluster.resources):
         if name in columns.resources:
-            at = columns.resources.index(name)
-            quantum[r], demand[:, r] = columns.quantum[at], columns.stage_demand[:, at]
+            column = columns.resources.index(name)
+            quantum[r], demand[:, r] = columns.quantum[column], columns.stage_demand[:, column]
     assert cluster.devices is not None
     device = cluster.resources.index(cluster.devices)
     per = quanta_per_device(quantum[device])
@@ -75,7 +76,7 @@ def device_samples(run: Run) -> F8:
 
 
 def _events(run: Run) -> I8:
-    """Return machine, stage, devices and sign of ends, looks and starts: by time, in that order."""
+    """Return machine, stage, devices and sign of ends, samples and starts: by time, then kind."""
     assert run.task_start is not None
     assert run.task_finish is not None
     assert run.task_machine is not None
@@ -83,10 +84,10 @@ def _events(run: Run) -> I8:
     ran = np.flatnonzero(run.task_finish > run.task_start)
     stage = run.workload.columns.task_stage()[ran]
     submit = run.job_submit[np.isfinite(run.job_submit)]
-    one = np.ones(len(ran), np.int64)  # with no float beside them, bits stay what they are
-    task = np.column_stack([run.task_machine[ran], stage, run.task_devices[ran], one])
-    look = np.zeros((len(submit), 4), np.int64)
+    sign = np.ones(len(ran), np.int64)  # an integer column, so that the devices' bits stay exact
+    task = np.column_stack([run.task_machine[ran], stage, run.task_devices[ran], sign])
+    sample = np.zeros((len(submit), 4), np.int64)
     time = np.concatenate([run.task_finish[ran], submit, run.task_start[ran]])
     kind = np.repeat([0, 1, 2], [len(ran), len(submit), len(ran)])
-    rows: I8 = np.concatenate([task * np.array([1, 1, 1, -1]), look, task])
+    rows: I8 = np.concatenate([task * np.array([1, 1, 1, -1]), sample, task])
     return np.ascontiguousarray(rows[np.lexsort((kind, time))])

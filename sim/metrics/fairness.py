@@ -25,14 +25,14 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 
 
 def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
-    """Average Jain's fairness index of the queues over windows of time.
+    """Average Jain's fairness index of the queues over time windows.
 
-    The windows of one length follow each other from the first submission. Those count in which
-    every queue has demand: at each instant of the window, some job of it is submitted and not
+    Windows of one length follow each other from the first submission. A window counts if every
+    queue has demand throughout it: at each instant, some job of the queue is submitted and not
     finished. In a window, x of a queue is its allocation over its share. The allocation is the
-    dominant share of what its tasks hold on average over the window; its share is that of
-    `sim.cluster.sizing.queue_shares`. The index is (Σ x)² / (n Σ x²): 1 when all get what is
-    theirs, 1/n when one gets all. A window in which no queue holds anything is left out.
+    dominant share of its tasks' resources on average over the window; the share is that of
+    `sim.cluster.sizing.queue_shares`. The index is (Σ x)² / (n Σ x²): 1 if every queue gets its
+    share, 1/n if one gets everything. A window without any allocation is left out.
     """
     columns = run.workload.columns
     queues = np.unique(columns.job_queue)
@@ -44,7 +44,7 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     finish = run.job_finish - origin
     busy = _all_busy(run.job_submit - origin, finish, columns.job_queue, queues)
     windows = [_windows_within(*busy, width) for width in windows_s]
-    held = [np.zeros((len(queues), len(w))) for w in windows]
+    allocations = [np.zeros((len(queues), len(w))) for w in windows]
     share = queue_shares(columns, run.cluster)[queues]
     demand = stage_demands(columns, run.cluster) / run.cluster.total
     task_stage = columns.task_stage()
@@ -55,18 +55,18 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
         weight = demand[task_stage[rows]]
         edges = (run.task_start[rows] - origin, run.task_finish[rows] - origin)
         began, ended = (_Ramp(edge, weight) for edge in edges)
-        for window, out, width in zip(windows, held, windows_s, strict=True):
+        for window, out, width in zip(windows, allocations, windows_s, strict=True):
             low, high = window * width, (window + 1) * width
             used = (began(high) - ended(high)) - (began(low) - ended(low))
             out[i] = used.max(axis=1) / width / share[i]
-    return [_mean_index(x) for x in held]
+    return [_mean_index(x) for x in allocations]
 
 
 class _Ramp:
-    """Σ over events of weight × (t - time of the event), of those before t, for sorted t.
+    """Integral up to t of steps of height `weight` at `time`, for sorted t.
 
     The running tasks' use of resources, integrated up to t, is the ramp of their starts minus
-    that of their ends; prefix sums answer all t at once.
+    that of their ends; prefix sums give all t at once.
     """
 
     def __init__(self, time: F8, weight: F8) -> None:
@@ -86,7 +86,7 @@ class _Ramp:
 
 
 def _all_busy(submit: F8, finish: F8, job_queue: I4, queues: I4) -> tuple[F8, F8]:
-    """Find the spans of time in which every queue has a job: their begins and ends."""
+    """Return the begins and ends of the time spans in which every queue has a job."""
     begins, ends = [], []
     for queue in queues:
         rows = np.flatnonzero((job_queue == queue) & np.isfinite(finish))
@@ -98,7 +98,7 @@ def _all_busy(submit: F8, finish: F8, job_queue: I4, queues: I4) -> tuple[F8, F8
         begins.append(submit[rows][new])
         ends.append(last[np.concatenate([new[1:], [True]])])
     begin, end = np.sort(np.concatenate(begins)), np.sort(np.concatenate(ends))
-    # After its k-th begin and before the end that brings them below `all`, every queue is busy.
+    # Every queue is busy between the begin that raises the count to all queues and the next end.
     time = np.concatenate([begin, end])
     step = np.repeat([1, -1], [len(begin), len(end)])
     order = np.lexsort((-step, time))

@@ -1,4 +1,4 @@
-"""Metrics of jobs: how long they took, beside their bounds, estimates and deadlines."""
+"""Metrics of jobs: completion times, and ratios to bounds, estimates and deadlines."""
 
 from __future__ import annotations
 
@@ -87,35 +87,35 @@ def speedups(jct_s: F8, jct_baseline_s: F8) -> dict[str, float]:
     -------
     dict of str to float
         ``jct_speedup_mean``: mean JCT of the baseline over mean JCT; ``jct_speedup_p50``: median
-        of the jobs' own ratios. Above 1 is faster than the baseline; a job that takes no time in
-        both counts as 1.
+        of the ratios of single jobs. Above 1 is faster than the baseline; a job that takes no time
+        in both runs counts as 1.
 
     Raises
     ------
     ValueError
         If the two differ in length.
     """
-    own, base = np.asarray(jct_s, float), np.asarray(jct_baseline_s, float)
-    if own.shape != base.shape:
-        raise ValueError(f"runs of different workloads: {len(own)} and {len(base)} jobs")
-    both = np.isfinite(own) & np.isfinite(base)
-    own, base = own[both], base[both]
-    if len(own) == 0:
+    jct, base = np.asarray(jct_s, float), np.asarray(jct_baseline_s, float)
+    if jct.shape != base.shape:
+        raise ValueError(f"runs of different workloads: {len(jct)} and {len(base)} jobs")
+    done = np.isfinite(jct) & np.isfinite(base)
+    jct, base = jct[done], base[done]
+    if len(jct) == 0:
         return {"jct_speedup_mean": NAN, "jct_speedup_p50": NAN}
-    ratio = _ratio(base, own)
-    mean = _ratio(base.mean(keepdims=True), own.mean(keepdims=True))
+    ratio = _ratio(base, jct)
+    mean = _ratio(base.mean(keepdims=True), jct.mean(keepdims=True))
     return {"jct_speedup_mean": float(mean[0]), "jct_speedup_p50": float(np.median(ratio))}
 
 
 def _ratio(a: F8, b: F8) -> F8:
-    same = (a == 0) & (b == 0)
+    are_zero = (a == 0) & (b == 0)
     with np.errstate(divide="ignore"):
-        out: F8 = np.where(same, 1.0, a) / np.where(same, 1.0, b)
+        out: F8 = np.where(are_zero, 1.0, a) / np.where(are_zero, 1.0, b)
     return out
 
 
 def _deadlines_missed(run: Run, done: Mask) -> float:
     columns = run.workload.columns
-    has = ~np.isnan(columns.job_deadline)
-    took = np.where(done, run.job_finish - columns.job_submit, np.inf)
-    return mean(~(took <= final_deadline_s(columns, took))[has])
+    has_deadline = ~np.isnan(columns.job_deadline)
+    elapsed_s = np.where(done, run.job_finish - columns.job_submit, np.inf)
+    return mean(~(elapsed_s <= final_deadline_s(columns, elapsed_s))[has_deadline])

@@ -16,11 +16,11 @@ METRICS = {
     )
 }
 TAU_S = 10.0
-"""Shorter jobs count as so long (Feitelson and Rudolph, JSSPP 1998)."""
+"""Minimum run time in the slowdown of short jobs (Feitelson and Rudolph, JSSPP 1998)."""
 
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
-    """Compute ``bounded_slowdown_mean``; nothing where some job is not rigid, or none is a gang."""
+    """Compute ``bounded_slowdown_mean``; empty if a job is not rigid, or if there is no gang."""
     columns = run.workload.columns
     gang = columns.job_min_tasks
     if not gang.any() or ((gang != columns.job_n_tasks) & (columns.job_n_tasks > 1)).any():
@@ -30,5 +30,5 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 
 def bounded_slowdown(run: Run) -> F8:
     """Compute max(1, (wait + run) / max(run, 10 s)) of each job; NaN if it never ended."""
-    took, ran = run.job_finish - run.job_submit, run.job_finish - run.job_start
-    return np.maximum(1.0, took / np.maximum(ran, TAU_S))
+    jct, run_s = run.job_finish - run.job_submit, run.job_finish - run.job_start
+    return np.maximum(1.0, jct / np.maximum(run_s, TAU_S))

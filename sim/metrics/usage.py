@@ -1,4 +1,4 @@
-"""How much of the cluster a run used, at all and over time; which tasks ran beside their input."""
+"""Utilization of the cluster, in total and over time, and locality of tasks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ N_BINS = 120
 """Points of `utilization_over_time`."""
 
 CHUNK = 2**16
-"""Tasks looked at together."""
+"""Number of tasks processed together."""
 
 MAX_TASKS_DRAWN = 300
-"""Runs of more tasks are not drawn task by task."""
+"""Maximum number of tasks of a run that is drawn task by task."""
 
 
 METRICS = {
@@ -38,34 +38,38 @@ METRICS = {
 
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
-    """Compute how much of each resource was used, and how many tasks ran beside their input."""
-    all_of_it = utilization_makespan(run, done_mask(run), makespan_s(run))
-    return {**utilization(run), "utilization_makespan": all_of_it, "tasks_local": local_share(run)}
+    """Compute the utilization of each resource, and the share of tasks that ran at their input."""
+    to_makespan = utilization_makespan(run, done_mask(run), makespan_s(run))
+    return {
+        **utilization(run),
+        "utilization_makespan": to_makespan,
+        "tasks_local": local_share(run),
+    }
 
 
 def utilization(run: Run) -> dict[str, float]:
-    """Measure how much of each resource is in use while jobs arrive, and of the bottleneck.
+    """Compute the utilization of each resource while jobs arrive, and of the bottleneck.
 
-    That is from the first submission of the workload to the last, on average; where all jobs come
-    at one instant, to the last finish. What a failed job's tasks used counts, and of a task that
-    was started again what its last start used. NaN of a run whose tasks are not recorded.
+    The mean from the first submission of the workload to the last, or to the last finish if all
+    jobs are submitted at one instant. The tasks of failed jobs count; of a restarted task its last
+    start counts. NaN if the run's tasks are not recorded.
     """
     columns, cluster = run.workload.columns, run.cluster
-    begin, end = (float(columns.job_submit[at]) for at in (0, -1))
+    begin, end = float(columns.job_submit[0]), float(columns.job_submit[-1])
     if end == begin:
         finish = run.job_finish[np.isfinite(run.job_finish)]
         end = float(finish.max()) if len(finish) else begin
     if end > begin and run.task_start is not None:
-        held = maths.dot(_ran_s(run, begin, end), stage_demands(columns, cluster))
-        each = held / (cluster.total * (end - begin))
+        used = maths.dot(_ran_s(run, begin, end), stage_demands(columns, cluster))
+        share = used / (cluster.total * (end - begin))
     else:
-        each = np.full(len(cluster.resources), np.nan)
-    named = {f"utilization_{r}": float(u) for r, u in zip(cluster.resources, each, strict=True)}
-    return {"utilization": float(each.max()), **named}
+        share = np.full(len(cluster.resources), np.nan)
+    named = {f"utilization_{r}": float(u) for r, u in zip(cluster.resources, share, strict=True)}
+    return {"utilization": float(share.max()), **named}
 
 
 def _ran_s(run: Run, begin: float, end: float) -> F8:
-    """Sum up how long each stage's tasks ran between two instants, (G,) s."""
+    """Sum the running time of each stage's tasks between two times, (G,) s."""
     assert run.task_start is not None
     assert run.task_finish is not None
     task0 = run.workload.columns.stage_task0
@@ -74,28 +78,28 @@ def _ran_s(run: Run, begin: float, end: float) -> F8:
         tasks = slice(task0[first], task0[last])
         ended = np.minimum(run.task_finish[tasks], end)
         within = np.maximum(ended - np.maximum(run.task_start[tasks], begin), 0.0)
-        at = task0[first:last] - task0[first]
-        ran[first:last] = np.add.reduceat(np.nan_to_num(within), at)
+        begins = task0[first:last] - task0[first]
+        ran[first:last] = np.add.reduceat(np.nan_to_num(within), begins)
     return ran
 
 
 def _chunks(task0: I8) -> list[tuple[int, int]]:
-    """Cut the stages into stretches of about `CHUNK` tasks."""
-    at = np.searchsorted(task0, np.arange(0, int(task0[-1]), CHUNK))
-    cuts = np.unique(np.append(at, len(task0) - 1)).tolist()
+    """Split the stages into ranges of about `CHUNK` tasks."""
+    first = np.searchsorted(task0, np.arange(0, int(task0[-1]), CHUNK))
+    cuts = np.unique(np.append(first, len(task0) - 1)).tolist()
     return list(itertools.pairwise(cuts))
 
 
 def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
-    """Measure the work done over capacity × makespan, of the bottleneck resource."""
+    """Compute the work done over capacity × makespan, of the bottleneck resource."""
     columns, cluster = run.workload.columns, run.cluster
     if not np.isfinite(makespan_s) or makespan_s <= 0:
         return NAN
     work = columns.stage_work
     if not done.all():
         work = np.where(done[columns.stage_job], work, _recorded_work(run))
-    each = maths.dot(work, stage_demands(columns, cluster)) / (cluster.total * makespan_s)
-    return float(each.max())
+    share = maths.dot(work, stage_demands(columns, cluster)) / (cluster.total * makespan_s)
+    return float(share.max())
 
 
 def _recorded_work(run: Run) -> F8:
@@ -109,7 +113,7 @@ def _recorded_work(run: Run) -> F8:
 
 
 def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | None:
-    """Average what is used of the bottleneck resource over equal parts of a run."""
+    """Average the utilization of the bottleneck resource over equal parts of a run."""
     if run.task_start is None or run.task_finish is None:
         return None
     ran = np.isfinite(run.task_start) & np.isfinite(run.task_finish)
@@ -121,10 +125,10 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
     demand = stage_demands(columns, cluster) / cluster.total
     work = maths.dot(np.bincount(stage, finish - start, len(columns.stage_job)), demand)
     resource = int(work.argmax())
-    begin, held = start.min(), demand[stage, resource]
+    begin, share = start.min(), demand[stage, resource]
     edges = np.linspace(0.0, finish.max() - begin, n_bins + 1)
-    integral = step_integral(start - begin, held, edges)
-    integral -= step_integral(finish - begin, held, edges)
+    integral = step_integral(start - begin, share, edges)
+    integral -= step_integral(finish - begin, share, edges)
     used = np.diff(integral) / np.diff(edges)
     return {
         "resource": cluster.resources[resource],
@@ -135,10 +139,11 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
 
 
 def tasks_over_time(run: Run, max_tasks: int = MAX_TASKS_DRAWN) -> dict[str, Any] | None:
-    """Give when and where each task of a small run ran."""
+    """Return machine, start and finish of each task of a small run; None for a larger one."""
     columns = run.workload.columns
-    few = len(columns.task_duration) <= max_tasks
-    if not few or run.task_start is None or run.task_finish is None or run.task_machine is None:
+    if len(columns.task_duration) > max_tasks:
+        return None
+    if run.task_start is None or run.task_finish is None or run.task_machine is None:
         return None
     ran = np.isfinite(run.task_start) & np.isfinite(run.task_finish)
     stage = columns.task_stage()[ran]
@@ -152,7 +157,7 @@ def tasks_over_time(run: Run, max_tasks: int = MAX_TASKS_DRAWN) -> dict[str, Any
 
 
 def local_share(run: Run) -> float:
-    """Of the tasks that have run and whose input lies somewhere, return the share that ran there.
+    """Return the share of tasks that ran on their input's machine, of those with an input.
 
     NaN if there are none.
     """

@@ -1,14 +1,14 @@
-"""Compact levels, exactly: the dual of a minimum-cost flow, job by job.
+"""Exact compact levels: the dual of a minimum-cost flow, job by job.
 
-Stages want levels l from 1 to the job's critical path length, every child above its parents, with
-the sum of l(child) − l(parent) over the edges as small as can be: the sum of l(s) times (parents −
+Levels l go from 1 to the job's critical path length, every child above its parents, with the
+minimal sum of l(child) − l(parent) over the edges, which is the sum of l(s) times (parents −
 children) of s. Feasible levels are closed under componentwise minimum and maximum, so there is one
 least optimum.
 
-Begin with the least feasible levels (longest paths) and, while it pays, raise a set X of stages by
-one level. X may be raised if it holds no stage on the topmost level and, with a stage, all its
-children just one level above ("closed"); raising it saves the sum over X of (children − parents),
-its gain. Take the closed set of the largest gain and, of those, the smallest. Then
+Begin with the least feasible levels (longest paths) and, while the sum decreases, raise a set X of
+stages by one level. X may be raised if it holds no stage on the topmost level and, with a stage,
+all its children just one level above ("closed"); raising it saves the sum over X of (children −
+parents), its gain. Take the closed set of the largest gain and, of those, the smallest. Then
 
 1. Levels never pass the least optimum l*. Let l ≤ l* and Z be the part of X where l = l*. The
    componentwise maximum of l + X and l* is l* + Z, their minimum l + (X − Z); both are feasible,
@@ -17,17 +17,17 @@ its gain. Take the closed set of the largest gain and, of those, the smallest. T
 2. When no closed set gains, l = l*. The sets {s : l*(s) − l(s) ≥ i}, i = 1, 2, ... are closed, as
    a child just one level above its parent in l must rise at least as far; the saving of l* over l
    is the sum of their gains, none of them positive.
-3. X stays the set to raise until an edge that leaves it becomes tight or one of its stages comes
-   to the top, so it is raised that far at once. Any Y closed after one step gains no more than X
+3. X stays the set to raise until an edge that leaves it becomes tight or one of its stages reaches
+   the top, so it is raised that far at once. Any Y closed after one step gains no more than X
    did: X and Y raised in turn raise X ∪ Y and X ∩ Y, both closed before, so gain(X) + gain(Y) is at
    most twice the largest gain, gain(X). And a part of X that is closed after the step was so
    before.
 
 The closed set is found by maximum flow from stages with more children than parents to those with
 fewer (and to stages on the topmost level, without limit), through edges that span one level. X is
-what the sources still reach when no more can flow. No flow enters X from outside, so it stays a
-flow on edges of one level when X rises, and the next search goes on from it: at most as many
-augmentations in all as there are edges.
+the set that the sources still reach in the residual graph. No flow enters X from outside, so it
+stays a flow on edges of one level when X rises, and the next search continues from it: the total
+number of augmentations is at most the number of edges.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def compact(
     for s in range(n_stages):
         supply[s] = (edge0[s + 1] - edge0[s]) - (in0[s + 1] - in0[s])
     flow = np.zeros(len(edge_child), np.int64)
-    came = np.empty(n_stages, np.int64)  # 2e: down edge e; 2e + 1: up it; -1: from nowhere
+    via = np.empty(n_stages, np.int64)  # 2e: forward on edge e; 2e + 1: backward; -1: the root
     seen = np.zeros(n_stages, np.int64)
     blocked = np.zeros(n_stages, np.int64)
     queue = np.empty(n_stages, np.int64)
@@ -72,7 +72,7 @@ def compact(
                 while supply[root] > 0 and blocked[root] != phase:
                     search += 1
                     seen[root] = search
-                    came[root] = -1
+                    via[root] = -1
                     queue[0] = root
                     head, tail, goal = 0, 1, -1
                     while head < tail and goal < 0:
@@ -89,7 +89,7 @@ def compact(
                                 and blocked[c] != phase
                             ):
                                 seen[c] = search
-                                came[c] = 2 * e
+                                via[c] = 2 * e
                                 queue[tail] = c
                                 tail += 1
                         for i in range(in0[s], in0[s + 1]):
@@ -97,7 +97,7 @@ def compact(
                             p = edge_parent[e]
                             if flow[e] > 0 and seen[p] != search and blocked[p] != phase:
                                 seen[p] = search
-                                came[p] = 2 * e + 1
+                                via[p] = 2 * e + 1
                                 queue[tail] = p
                                 tail += 1
                     if goal >= 0:
@@ -106,7 +106,7 @@ def compact(
                             state_level[goal] == top,
                             edge_child,
                             edge_parent,
-                            came,
+                            via,
                             flow,
                             supply,
                         )
@@ -119,13 +119,13 @@ def compact(
 
 
 @jit
-def _augment(goal, unlimited, edge_child, edge_parent, came, state_flow, state_supply):
-    # Send as much as can go from the root of the search to the goal.
+def _augment(goal, unlimited, edge_child, edge_parent, via, state_flow, state_supply):
+    # Send the maximum amount along the path from the root of the search to the goal.
     amount = np.iinfo(np.int64).max if unlimited else -state_supply[goal]
     s = goal
-    while came[s] >= 0:
-        e = came[s] // 2
-        if came[s] % 2:
+    while via[s] >= 0:
+        e = via[s] // 2
+        if via[s] % 2:
             amount = min(amount, state_flow[e])
             s = edge_child[e]
         else:
@@ -135,9 +135,9 @@ def _augment(goal, unlimited, edge_child, edge_parent, came, state_flow, state_s
     if not unlimited:
         state_supply[goal] += amount
     s = goal
-    while came[s] >= 0:
-        e = came[s] // 2
-        if came[s] % 2:
+    while via[s] >= 0:
+        e = via[s] // 2
+        if via[s] % 2:
             state_flow[e] -= amount
             s = edge_child[e]
         else:
@@ -147,7 +147,7 @@ def _augment(goal, unlimited, edge_child, edge_parent, came, state_flow, state_s
 
 @jit
 def _raise(begin, end, top, phase, edge0, edge_child, blocked, state_level):
-    # Raise the blocked stages until an edge out of them spans one level or one is on the topmost.
+    # Raise the blocked stages until an edge out of them spans one level or one reaches the top.
     step = top
     for s in range(begin, end):
         if blocked[s] == phase:

@@ -1,10 +1,10 @@
-"""Patterns in DAGs and a numbering of their stages, job by job.
+"""Scatter components of DAGs, and a canonical numbering of their stages, job by job.
 
-What is left of a DAG when a pattern is pruned out is Algorithm 1 of Tian et al. (SoCC 2019). The
-numbering is by colour refinement (Weisfeiler and Leman). Colours are whole numbers below the prime
-2^31 − 1, mixed by polynomials modulo it, so that they depend on the structure alone: not on the
-order of stages, nor on the machine. Two colours that come out equal by chance make a hash coarser
-and a numbering less canonical, never a wrong answer, as what is compared in the end are edges.
+Scatter components are found by Algorithm 1 of Tian et al. (SoCC 2019). The numbering is by colour
+refinement (Weisfeiler and Leman). Colours are whole numbers below the prime 2^31 − 1, mixed by
+polynomials modulo it, so that they depend only on the structure: not on the order of stages, nor on
+the machine. Two colours that are equal by chance make a hash coarser and a numbering less
+canonical, but never give a wrong answer, as edges are compared in the end.
 """
 
 from __future__ import annotations
@@ -17,34 +17,40 @@ from sim.base.jit import jit
 
 @jit
 def find_scatter(
-    job_stage0: I8, edge0: I8, edge_child: I4, in0: I8, parent: I4, most: int, out_kept: Mask
+    job_stage0: I8,
+    edge0: I8,
+    edge_child: I4,
+    in0: I8,
+    parent: I4,
+    max_parents: int,
+    out_scatter: Mask,
 ) -> None:
-    """Keep the stages of each job's scatter component.
+    """Find the stages of each job's scatter component.
 
-    Stages are pruned one at a time in the order of their rows, and counts of parents and children
-    are those of the stages not yet pruned: first all of more than `most` parents, then all that
-    have neither parent nor child, and so on until no stage is.
+    Stages are pruned one at a time in the order of their rows; pruned stages no longer count as
+    parents or children. First all stages of more than `max_parents` parents are pruned, then all
+    that have neither parent nor child, and so on until nothing changes.
     """
-    n_parents = np.empty(len(out_kept), np.int64)  # by a loop: np.diff takes seconds to compile
-    n_children = np.empty(len(out_kept), np.int64)
-    for s in range(len(out_kept)):
+    n_parents = np.empty(len(out_scatter), np.int64)  # by a loop: np.diff takes seconds to compile
+    n_children = np.empty(len(out_scatter), np.int64)
+    for s in range(len(out_scatter)):
         n_parents[s] = in0[s + 1] - in0[s]
         n_children[s] = edge0[s + 1] - edge0[s]
-        out_kept[s] = True
+        out_scatter[s] = True
     for j in range(len(job_stage0) - 1):
         pruned = True
         while pruned:
             pruned = False
             for rule in range(2):
                 for s in range(job_stage0[j], job_stage0[j + 1]):
-                    if not out_kept[s]:
+                    if not out_scatter[s]:
                         continue
-                    if rule == 0 and n_parents[s] <= most:
+                    if rule == 0 and n_parents[s] <= max_parents:
                         continue
                     if rule == 1 and n_parents[s] + n_children[s] > 0:
                         continue
                     pruned = True
-                    out_kept[s] = False
+                    out_scatter[s] = False
                     for e in range(edge0[s], edge0[s + 1]):
                         n_parents[edge_child[e]] -= 1
                     for i in range(in0[s], in0[s + 1]):
@@ -61,9 +67,9 @@ def canonical_edges(
 ) -> None:
     """Hash each job and list its edges under a numbering of the stages by colour.
 
-    While stages of a job share a colour, the first of the smallest such colour gets one of its
-    own and the colours are refined again. Jobs of equal lists are isomorphic. The reverse holds
-    where stages of a colour can always be exchanged, as in trees, not in general.
+    While stages of a job share a colour, the first of the smallest such colour gets a new colour
+    and the colours are refined again. Jobs of equal lists are isomorphic. The converse holds if
+    stages of a colour can always be exchanged, as in trees, but not in general.
     """
     n_stages = len(edge0) - 1
     colour = np.empty(n_stages, np.int64)
@@ -74,7 +80,7 @@ def canonical_edges(
         begin, end = job_stage0[j], job_stage0[j + 1]
         n = end - begin
         order = _refine(begin, end, edge0, edge_child, in0, parent, colour, fresh)
-        # once more, as colours that are all different from the start say nothing of edges
+        # once more, as colours that differ from the start do not depend on the edges
         _mix_neighbours(begin, end, edge0, edge_child, in0, parent, colour, fresh)
         first, second = n, edge0[end] - edge0[begin]
         for s in range(begin, end):
@@ -92,27 +98,27 @@ def canonical_edges(
 
 @jit
 def _list_edges(order, begin, edge0, in0, parent, out_code):
-    # Children in their new order, each to the next place of its parents: so the codes ascend.
+    # Children in their new order, each in the next row of its parents: so the codes ascend.
     n = len(order)
     number = np.empty(n, np.int64)
-    place = np.empty(n, np.int64)
-    used = 0
+    next_row = np.empty(n, np.int64)
+    n_rows = 0
     for i in range(n):
         s = order[i]
         number[s - begin] = i
-        place[i] = used
-        used += edge0[s + 1] - edge0[s]
+        next_row[i] = n_rows
+        n_rows += edge0[s + 1] - edge0[s]
     for c in range(n):
         for i in range(in0[order[c]], in0[order[c] + 1]):
             p = number[parent[i] - begin]
-            out_code[place[p]] = p * n + c
-            place[p] += 1
+            out_code[next_row[p]] = p * n + c
+            next_row[p] += 1
 
 
 @jit
 def _refine(begin, end, edge0, edge_child, in0, parent, state_colour, state_fresh):
-    # Mix each colour with those of its parents and of its children until no more colours come of
-    # it. Returns the rows in ascending order of colour.
+    # Mix each colour with those of its parents and of its children until the number of colours is
+    # stable. Returns the rows in ascending order of colour.
     n_colours = 0
     order = np.empty(end - begin, np.int64)
     while True:
@@ -160,7 +166,7 @@ def _mix_neighbours(begin, end, edge0, edge_child, in0, parent, colour, out_colo
 
 @jit
 def _first_shared(order, colour):
-    # The first row of the smallest colour that several rows have; -1 if there is none.
+    # The first row of the smallest colour of several rows; -1 if all colours differ.
     for i in range(1, len(order)):
         if colour[order[i]] == colour[order[i - 1]]:
             return order[i - 1]  # the order is stable: rows of one colour ascend

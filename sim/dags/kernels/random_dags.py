@@ -1,4 +1,4 @@
-"""Random DAGs out of random bits (Kuipers and Moffa, Statistics and Computing 2015)."""
+"""Random DAGs from random bits (Kuipers and Moffa, Statistics and Computing 2015)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sim.base.jit import jit
 
 @jit
 def draw_layers(job_stage0: I8, first: F8, later: F8, uniform: F8, out_layer: I4) -> None:
-    """Draw how many outpoints each job has, how many remain when these are gone, and so on."""
+    """Draw each job's number of outpoints, then those of the rest without them, and so on."""
     largest = len(first) - 1
     for j in range(len(job_stage0) - 1):
         s = job_stage0[j]
@@ -48,7 +48,7 @@ def draw_edges(
     out_edge0: I8,
     out_child: I4,
 ) -> None:
-    """Draw each stage's parents: some of the layer before its own, any of those before that."""
+    """Draw each stage's parents: at least one in the previous layer, any in earlier layers."""
     widest = 0
     for j in range(len(job_stage0) - 1):
         widest = max(widest, job_stage0[j + 1] - job_stage0[j])
@@ -58,15 +58,15 @@ def draw_edges(
     for j in range(len(job_stage0) - 1):
         begin = job_stage0[j]
         n = job_stage0[j + 1] - begin
-        before, own = 0, 0  # first places of the layer before and of this one
+        previous, current = 0, 0  # first positions of the previous layer and of this one
         for i in range(n):
-            if layer[begin + i] != layer[begin + own]:
-                before, own = own, i
-            sure = before + _first_of(own - before, uniform[begin + i])
-            for q in range(own):
+            if layer[begin + i] != layer[begin + current]:
+                previous, current = current, i
+            first = previous + _first_heads(current - previous, uniform[begin + i])
+            for q in range(current):
                 bit = i * (i - 1) // 2 + q
                 drawn = (random_byte[byte0[j] + bit // 8] >> (bit % 8)) & 1
-                if q == sure or (drawn and not before <= q < sure):
+                if q == first or (drawn and not previous <= q < first):
                     linked[name[begin + q], name[begin + i]] = True
         for a in range(n):
             for b in range(n):
@@ -78,7 +78,7 @@ def draw_edges(
 
 
 @jit
-def _first_of(n, uniform):
+def _first_heads(n, uniform):
     # Of n fair coins that do not all show tails, the first that shows heads: i of probability
     # 2^-(i + 1) / (1 - 2^-n).
     scaled = uniform * (1.0 - 0.5**n)

@@ -1,4 +1,4 @@
-"""What of the free devices was of no use to the next task, over time."""
+"""Replay of a run's device allocations: free devices, and those that the next task can't use."""
 
 from __future__ import annotations
 
@@ -22,61 +22,65 @@ def replay(
     state_devices: I8,
     out_sums: F8,
 ) -> None:
-    """Go through what started (1), was looked at (0) and ended (-1), and note sums over machines.
+    """Replay starts (1), samples (0) and ends (-1) of tasks; record sums over machines.
 
     Parameters
     ----------
     events : (E, 4) int64
         Machine, stage, devices as bits, and sign, in order.
     demand : (G, R) int64
-        What a task of each stage holds, quanta.
+        Demand of a task of each stage, quanta.
     mix : (K, R+1) int64
-        What a task of each type holds, and the classes that it may run on.
+        Demand of a task of each type, and the machine classes that it can run on.
     weight : (K,) float64
-        How likely the next task is of it.
+        Probability that the next task is of this type.
     machines : (M+1, 2) int64
-        The bit of the class, and the first device, of each machine, and of what comes after them.
+        The bit of the class and the first device of each machine, and of a sentinel.
     device : int
         The resource that comes in devices.
     state_free : (M, R) int64
-        What is free, quanta; kept up to date.
+        Free resources, quanta; updated.
     state_devices : (D,) int64
-        What is free of each device; before anything starts all of them are.
+        Free quanta of each device; initially all.
     out_sums : (L, 2) float64
-        At each look what was free of all devices, and what of that was of no use, quanta.
+        At each sample the free quanta of all devices, and the unusable part of them.
     """
     per = state_devices[0]
-    free, of_no_use = 0, 0.0
+    free, unusable = 0, 0.0
     for d in range(len(state_devices)):
         free += state_devices[d]
-    each = np.zeros(len(state_free))
+    machine_unusable = np.zeros(len(state_free))
     for m in range(len(state_free)):
-        each[m] = _of_no_use(m, mix, weight, machines, device, per, state_free, state_devices)
-        of_no_use += each[m]
-    look = 0
+        machine_unusable[m] = _unusable(
+            m, mix, weight, machines, device, per, state_free, state_devices
+        )
+        unusable += machine_unusable[m]
+    sample = 0
     for i in range(len(events)):
         sign = events[i, SIGN]
         if sign == 0:
-            out_sums[look, 0], out_sums[look, 1] = free, of_no_use
-            look += 1
+            out_sums[sample, 0], out_sums[sample, 1] = free, unusable
+            sample += 1
             continue
         m, g, bits = events[i, MACHINE], events[i, STAGE], events[i, BITS]
         for r in range(demand.shape[1]):
             state_free[m, r] -= sign * demand[g, r]
-        least, d = min(demand[g, device], per), machines[m, 1]
+        amount, d = min(demand[g, device], per), machines[m, 1]
         while bits > 0:
             if bits & 1:
-                state_devices[d] -= sign * least
-                free -= sign * least
+                state_devices[d] -= sign * amount
+                free -= sign * amount
             bits >>= 1
             d += 1
-        of_no_use -= each[m]
-        each[m] = _of_no_use(m, mix, weight, machines, device, per, state_free, state_devices)
-        of_no_use += each[m]
+        unusable -= machine_unusable[m]
+        machine_unusable[m] = _unusable(
+            m, mix, weight, machines, device, per, state_free, state_devices
+        )
+        unusable += machine_unusable[m]
 
 
 @jit
-def _of_no_use(
+def _unusable(
     m: int,
     mix: I8,
     weight: F8,
@@ -95,16 +99,16 @@ def _of_no_use(
         return total
     n_resources = state_free.shape[1]
     for k in range(len(weight)):
-        wanted, of_use = mix[k, device], 0
-        runs = wanted > 0 and (mix[k, n_resources] & machines[m, 0]) != 0
+        demand, usable = mix[k, device], 0
+        fits = demand > 0 and (mix[k, n_resources] & machines[m, 0]) != 0
         for r in range(n_resources):
-            runs = runs and mix[k, r] <= max(state_free[m, r], 0)
-        if runs:
-            n, least = max(wanted // per, 1), min(wanted, per)
+            fits = fits and mix[k, r] <= max(state_free[m, r], 0)
+        if fits:
+            n, amount = max(demand // per, 1), min(demand, per)
             for d in range(first, end):
-                if state_devices[d] >= least:
+                if state_devices[d] >= amount:
                     n -= 1
-                    of_use += state_devices[d]
-            of_use = of_use if n <= 0 else 0
-        total += weight[k] * (free - of_use)
+                    usable += state_devices[d]
+            usable = usable if n <= 0 else 0
+        total += weight[k] * (free - usable)
     return total

@@ -170,7 +170,7 @@ def test_a_kernel_that_cannot_be_read_or_deleted_is_compiled(
     assert not loaded_and_right()
     damage, not_kept = caplog.messages
     assert f"{file} is damaged (Is a directory): it can't be deleted" in damage
-    assert "can't be kept" in not_kept
+    assert "can't be cached" in not_kept
 
 
 def test_a_folder_that_is_none_is_named_once_and_no_reason_to_fail(
@@ -181,7 +181,7 @@ def test_a_folder_that_is_none_is_named_once_and_no_reason_to_fail(
     for _ in range(2):
         assert not loaded_and_right()
     (message,) = caplog.messages
-    assert "can't be kept" in message
+    assert "can't be cached" in message
     assert "NUMBA_CACHE_DIR" in message
 
 
