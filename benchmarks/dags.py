@@ -1,7 +1,7 @@
-"""Speed of the measures of DAGs, on one core, against networkx and a linear-programming solver.
+"""Speed of `sim.dags` on one core, against networkx and a linear-programming solver.
 
-Run as ``python -m benchmarks.dags [--jobs N]``. The DAGs are synthesized ones; the references see
-the first few of them, and ratios are of times a job.
+Run as ``python -m benchmarks.dags [--jobs N]``. The DAGs are synthesized; the references run on the
+first few of them, and ratios are of times a job.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sim import dags
 from sim.dags import Graphs
 
 N_REFERENCE = 300
-"""Jobs of six stages and more that the references are given."""
+"""Jobs of six stages and more that the references run on."""
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def measured(g: Graphs) -> list[Row]:
-    """Time every measure, those of §4.2 and §6 over jobs of six stages and more."""
+    """Time every function, those of §4.2 and §6 for jobs of six stages and more."""
     large = g.at_least(6)
     few = large.take(np.arange(min(N_REFERENCE, large.n_jobs)))
     drawn = [digraph(few, job) for job in range(few.n_jobs)]
@@ -47,18 +47,18 @@ def measured(g: Graphs) -> list[Row]:
         speed("density and chains", g, lambda g: (dags.edge_density(g), dags.chain_ratio(g))),
         speed("degrees", g, lambda g: [dags.ccdf(d) for d in (g.n_parents, g.n_children)]),
     ]
-    beside: dict[str, tuple[Callable[[Graphs], Any], Callable[[], int]]] = {
-        "critical path length": (dags.critical_path_length, of_all(lengths, drawn)),
+    references: dict[str, tuple[Callable[[Graphs], Any], Callable[[], int]]] = {
+        "critical path length": (dags.critical_path_length, on_all(lengths, drawn)),
         "compact levels": (dags.compact_levels, lambda: by_program(few)),
-        "width": (dags.width, of_all(by_matching, drawn)),
+        "width": (dags.width, on_all(by_matching, drawn)),
         "isomorphism classes": (dags.classes, lambda: by_hash_and_vf2(drawn)),
     }
-    for name, (function, reference) in beside.items():
+    for name, (function, reference) in references.items():
         rows.append(speed(f"{name}, six stages and more", large, function))
         if large.n_jobs:
-            took, n = timed(reference)
-            what = f"... beside a reference on {few.n_jobs} of them"
-            rows.append(row(what, rows[-1].measured * 1e3 * took / n, "×"))
+            elapsed_s, n = timed(reference)
+            title = f"... beside a reference on {few.n_jobs} of them"
+            rows.append(row(title, rows[-1].measured * 1e3 * elapsed_s / n, "×"))
     rows.append(speed("uniform random DAGs", large, lambda _: dags.uniform_dags(sizes, 0)))
     random = dags.uniform_dags(sizes, 0)
     rows.append(speed("... compact levels", random, dags.compact_levels))
@@ -67,10 +67,10 @@ def measured(g: Graphs) -> list[Row]:
 
 
 def speed(name: str, g: Graphs, function: Callable[[Graphs], Any]) -> Row:
-    """Time a function of fresh graphs, of which nothing derived is kept."""
+    """Time a function of new graphs, without cached properties."""
     fresh = Graphs(g.job_stage0, g.edge0, g.edge_child)
-    took, _ = timed(lambda: function(fresh))
-    return row(name, g.n_jobs / took / 1e3, "thousand jobs/s")
+    elapsed_s, _ = timed(lambda: function(fresh))
+    return row(name, g.n_jobs / elapsed_s / 1e3, "thousand jobs/s")
 
 
 def digraph(g: Graphs, job: int) -> nx.DiGraph:
@@ -84,7 +84,7 @@ def digraph(g: Graphs, job: int) -> nx.DiGraph:
     return dag
 
 
-def of_all(function: Callable[[nx.DiGraph], Any], drawn: list[nx.DiGraph]) -> Callable[[], int]:
+def on_all(function: Callable[[nx.DiGraph], Any], drawn: list[nx.DiGraph]) -> Callable[[], int]:
     def run() -> int:
         for dag in drawn:
             function(dag)
@@ -106,14 +106,14 @@ def by_program(g: Graphs) -> int:
     """Compact levels by HiGHS, a linear program a job."""
     lengths = dags.critical_path_length(g)
     for job in range(g.n_jobs):
-        one = g.take([job])
-        both = np.stack([one.edge_parent, one.edge_child], axis=1).ravel()
+        dag = g.take([job])
+        ends = np.stack([dag.edge_parent, dag.edge_child], axis=1).ravel()
         rows = csr_array(
-            (np.tile([1.0, -1.0], one.n_edges), both, np.arange(0, 2 * one.n_edges + 1, 2)),
-            shape=(one.n_edges, one.n_stages),
+            (np.tile([1.0, -1.0], dag.n_edges), ends, np.arange(0, 2 * dag.n_edges + 1, 2)),
+            shape=(dag.n_edges, dag.n_stages),
         )
-        spans = one.n_parents - one.n_children
-        linprog(spans, rows, -np.ones(one.n_edges), bounds=(1, int(lengths[job])))
+        spans = dag.n_parents - dag.n_children
+        linprog(spans, rows, -np.ones(dag.n_edges), bounds=(1, int(lengths[job])))
     return g.n_jobs
 
 
@@ -122,7 +122,7 @@ def by_hash_and_vf2(drawn: list[nx.DiGraph]) -> int:
     buckets: dict[str, list[nx.DiGraph]] = defaultdict(list)
     for dag in drawn:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a hash that changed with networkx's version
+            warnings.simplefilter("ignore")  # the hash changed in a version of networkx
             text = nx.weisfeiler_lehman_graph_hash(dag)
         bucket = buckets[text]
         if not any(nx.is_isomorphic(dag, other) for other in bucket):

@@ -1,7 +1,7 @@
-"""Speed of `sim.base.maths` beside NumPy's functions, and how far they are off.
+"""Speed of `sim.base.maths` relative to NumPy's functions, and its errors.
 
 Run as ``python -m benchmarks.maths [--n N] [--checked K]``: vectors of N are timed in turn, K
-random arguments are held against mpmath, in units of the last place.
+random arguments are compared with mpmath, in units of the last place.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ TRUE: dict[str, Callable[..., Any]] = {
     "normal_quantile": lambda p: -mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * p),
     "power": mpmath.power,
 }
-LEAST_RATIO, MOST_ULPS = 0.5, 1.0
+MIN_RATIO, MAX_ULPS = 0.5, 1.0
 
 
 def main() -> int:
     args = asked(__doc__, n=1_000_000, checked=20_000)
     rng = stream(0, "benchmark", "maths")
-    given = {name: (rng.uniform(*ends, args.n),) for name, ends in ENDS.items()}
-    given["power"] = (rng.uniform(0.0, 100.0, args.n), rng.uniform(-3.0, 3.0, args.n))
+    arguments_by_name = {name: (rng.uniform(*ends, args.n),) for name, ends in ENDS.items()}
+    arguments_by_name["power"] = (rng.uniform(0.0, 100.0, args.n), rng.uniform(-3.0, 3.0, args.n))
     rows: list[Row] = []
-    for name, arguments in given.items():
-        ours, theirs = getattr(maths, name), getattr(np, name, None)
-        some = tuple(x[: args.checked] for x in arguments)
-        rows.append(row(f"{name}, off by", ulps(name, some), "ulp", at_most=MOST_ULPS))
-        runs = {"ours": partial(seconds, ours, arguments)}
-        if theirs is not None:
-            runs["NumPy"] = partial(seconds, theirs, arguments)
-        took = rounds(runs, 15)
-        rows.append(row(f"{name}, a number", [s / args.n * 1e9 for s in took["ours"]], "ns"))
-        if theirs is not None:
-            ratio = [b / a for a, b in zip(took["ours"], took["NumPy"], strict=True)]
-            rows.append(row(f"{name}, beside NumPy's", ratio, "x", at_least=LEAST_RATIO))
+    for name, arguments in arguments_by_name.items():
+        function, numpy_function = getattr(maths, name), getattr(np, name, None)
+        checked = tuple(x[: args.checked] for x in arguments)
+        rows.append(row(f"{name}, off by", ulps(name, checked), "ulp", at_most=MAX_ULPS))
+        runs = {"ours": partial(seconds, function, arguments)}
+        if numpy_function is not None:
+            runs["NumPy"] = partial(seconds, numpy_function, arguments)
+        elapsed_s = rounds(runs, 15)
+        rows.append(row(f"{name}, a number", [s / args.n * 1e9 for s in elapsed_s["ours"]], "ns"))
+        if numpy_function is not None:
+            ratio = [b / a for a, b in zip(elapsed_s["ours"], elapsed_s["NumPy"], strict=True)]
+            rows.append(row(f"{name}, beside NumPy's", ratio, "x", at_least=MIN_RATIO))
     return show("maths", rows)
 
 
@@ -59,7 +59,7 @@ def seconds(function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
 
 
 def ulps(name: str, arguments: tuple[Any, ...]) -> float:
-    """Return by how many units of the last place any result is off."""
+    """Return the maximum error in units of the last place."""
     worst = 0.0
     with mpmath.workprec(160):
         for *x, y in zip(*arguments, getattr(maths, name)(*arguments), strict=True):

@@ -1,4 +1,4 @@
-"""Fixtures that all tests share."""
+"""Fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, settings
 from policies import registry
 
 ROOT = Path(__file__).resolve().parent.parent
-# three variants of the event loop for all that is run on machines, here and in what tests start: a
-# run of the tests meets some thirty, and each would be compiled
+# three variants of the event loop for all runs on machines, in this process and in its children:
+# the tests use some thirty variants, and each would be compiled
 os.environ.setdefault("SIM_VARIANTS", "wide")
-# an example that takes long here does on a machine with other work
+# a slow example is no failure: the machine may be busy
 TOO_SLOW = [HealthCheck.too_slow]
 settings.register_profile(
     "patient", settings.default, deadline=None, suppress_health_check=TOO_SLOW
@@ -28,7 +28,7 @@ settings.load_profile("patient")
 
 @pytest.fixture(scope="session")
 def shared_traces() -> Path:
-    """Folder of real traces beside the checkout; a test that needs it skips where it is absent."""
+    """Return the folder of real traces beside the checkout; skip the test if it is absent."""
     folder = ROOT.parent / "shared" / "traces"
     if not folder.is_dir():
         pytest.skip("the folder of real traces (../shared/traces) is not here")
@@ -37,7 +37,7 @@ def shared_traces() -> Path:
 
 @pytest.fixture(autouse=True)
 def registry_as_it_was() -> Iterator[None]:
-    """Forget the policies that a test registers, and the modules that it imported them from."""
+    """Unregister a test's policies, and unload the modules that it imported them from."""
     registry.names()
     before = set(registry._REGISTRY)
     yield
@@ -49,16 +49,16 @@ def registry_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def exact_variants(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the runs of a test that is marked so take exactly what they need."""
+    """Run a test marked ``exact`` with kernel variants of exactly the needed features."""
     if request.node.get_closest_marker("exact") is not None:
         monkeypatch.setenv("SIM_VARIANTS", "exact")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Let no collection of garbage look through what is imported and collected here.
+    """Exclude imported modules and collected tests from garbage collection.
 
-    A sweep asks for two, and hundreds are run in the process of the tests: half of all their time.
+    A sweep runs it twice, and the tests run hundreds of sweeps in one process: half of their time.
     """
     gc.disable()
     try:
@@ -70,22 +70,22 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deal what waits for other processes among the workers, each at the begin of its share.
+    """Distribute end-to-end tests among the workers, at the start of each worker's share.
 
-    pytest-xdist gives each a share of the items in their order: one would have all that is e2e.
+    pytest-xdist gives each worker a contiguous share: one worker would get all end-to-end tests.
     """
     n = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if n == 1:
         return
-    waits: dict[str, list[pytest.Item]] = {}
+    e2e: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("e2e") is not None:
-            waits.setdefault(item.nodeid.partition("::")[0], []).append(item)
+            e2e.setdefault(item.nodeid.partition("::")[0], []).append(item)
     rest = [item for item in items if item.get_closest_marker("e2e") is None]
-    hands = [list(chain.from_iterable(list(waits.values())[at::n])) for at in range(n)]
-    ends = [len(items) * (at + 1) // n for at in range(n)]
-    dealt: list[pytest.Item] = []
-    for hand, end in zip(hands, ends, strict=True):
-        dealt += hand
-        dealt += [rest.pop(0) for _ in range(min(len(rest), end - len(dealt)))]
-    items[:] = dealt + rest
+    shares = [list(chain.from_iterable(list(e2e.values())[worker::n])) for worker in range(n)]
+    ends = [len(items) * (worker + 1) // n for worker in range(n)]
+    ordered: list[pytest.Item] = []
+    for share, end in zip(shares, ends, strict=True):
+        ordered += share
+        ordered += [rest.pop(0) for _ in range(min(len(rest), end - len(ordered)))]
+    items[:] = ordered + rest

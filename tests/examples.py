@@ -1,4 +1,4 @@
-"""How many random examples a test tries."""
+"""Number of random examples of a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The UI's servers, started as ``make ui`` does, and a browser to look at them."""
+"""Servers of the UI, started as by ``make ui``, and a browser to test them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE_MS = 180_000
 
 @dataclass(frozen=True)
 class Served:
-    """A UI that answers: its process, MLflow's port, the address that it names, what it said."""
+    """A running UI: its process, MLflow's port, the printed address, and its log."""
 
     pid: int
     port: int
@@ -39,7 +39,7 @@ class Served:
 
 @contextmanager
 def served(results: Path, work: Path) -> Iterator[Served]:
-    """Serve `results` from the folder `work`, as long as it takes."""
+    """Serve `results` from the folder `work`; wait until the server answers."""
     port, log = any_port(), work / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -69,7 +69,7 @@ def served(results: Path, work: Path) -> Iterator[Served]:
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """Give an empty page of a browser, or skip where there is none."""
+    """Yield an empty page of a browser; skip the test without Chromium."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("needs Chromium (apt-get install chromium)")

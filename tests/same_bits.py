@@ -1,9 +1,9 @@
-"""What is computed here must be the same bits on every machine: a digest of each part.
+"""Digests of results that must have the same bits on every machine, part by part.
 
     python -m tests.same_bits FOLDER [PART ...]    print them as JSON
 
-`tests.e2e.test_same_bits` runs this under other processors' features, and holds it against
-digests that were written down.
+`tests.e2e.test_same_bits` runs this with the features of other processors, and compares it with
+recorded digests.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ GENERATORS: dict[str, dict[str, Any]] = {
     "scope_jobs": {"job": "A", "deadline": "short"},
 }
 PLAIN = ("alibaba2018", "production_dags", "recurring", "other_domains")
-"""Those that take seconds as plain Python."""
+"""Generators that take only seconds as plain Python."""
 TRACES = {
     "alibaba_synth": ("trace.jobs=40", "trace.max_tasks_per_stage=5", "capacity=0.05"),
     "cosmos": ("trace.scale=0.02",),
     "scope_jobs": ("trace.job=A", "trace.deadline=short"),
     "slearn_2sigma": ("trace.jobs=50", "trace.history=60"),
 }
-HOME = {
+PACKAGE_TRACES = {
     "backfill": "parquet", "jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma",
 }  # fmt: skip
-"""The workload of the policies of a room; all are so crowded that policies differ."""
+"""Trace of the policies of a package; all are loaded so heavily that policies differ."""
 EVALUATORS = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
     "deadlines": "jockey",
@@ -58,7 +58,7 @@ EVALUATORS = {
     "dag_distances": NO_POLICY, "published": NO_POLICY, "readers": NO_POLICY, "worth": NO_POLICY,
     "trained": NO_POLICY, "variation": NO_POLICY, "two_jobs": NO_POLICY,
 }  # fmt: skip
-OF_EVALUATOR = {
+EVALUATOR_TRACES = {
     "sized": "slearn_2sigma", "kinds": "cosmos", "deadlines": "scope_jobs",
     "progress": "scope_jobs", "predictions": "scope_jobs", "due": "scope_jobs",
     "published": "scope_jobs", "readers": "cosmos", "worth": "cosmos", "trained": "scope_jobs",
@@ -66,17 +66,17 @@ OF_EVALUATOR = {
 }  # fmt: skip
 
 
-def digest(*what: Any) -> str:
-    """Return a digest of the bytes of arrays, or of what is printed of anything else."""
+def digest(*values: Any) -> str:
+    """Digest the bytes of arrays, and the repr of other values."""
     total = hashlib.sha256()
-    for each in what:
-        is_array = isinstance(each, np.ndarray)
-        total.update(np.ascontiguousarray(each).tobytes() if is_array else repr(each).encode())
+    for value in values:
+        is_array = isinstance(value, np.ndarray)
+        total.update(np.ascontiguousarray(value).tobytes() if is_array else repr(value).encode())
     return total.hexdigest()[:16]
 
 
 def functions() -> Iterator[tuple[str, str]]:
-    """Give the functions of `sim.base.maths`, at arguments of every kind."""
+    """Yield the functions of `sim.base.maths` with digests, for arguments of every kind."""
     rng = stream(0, "same bits")
     bits = rng.integers(-(2**63), 2**63 - 1, 2_000).view(np.float64)
     x = np.concatenate([rng.uniform(-20, 20, 2_000), rng.random(2_000), bits])
@@ -88,8 +88,8 @@ def functions() -> Iterator[tuple[str, str]]:
             maths.normal_cdf, maths.normal_quantile,
         )
     }  # fmt: skip
-    for name, of in named.items():
-        yield name, digest(_with_one_nan(of(x)))
+    for name, function in named.items():
+        yield name, digest(_with_one_nan(function(x)))
     yield "power", digest(_with_one_nan(maths.power(np.abs(x), y)))
     square = rng.random((40, 40))
     yield "products", digest(maths.dot(square, square), maths.dot(y, y), maths.dot(square, y[:40]))
@@ -99,11 +99,11 @@ def functions() -> Iterator[tuple[str, str]]:
 
 
 def _with_one_nan(x: np.ndarray) -> np.ndarray:
-    return np.where(np.isnan(x), np.nan, x)  # IEEE 754 leaves open which of them it is
+    return np.where(np.isnan(x), np.nan, x)  # IEEE 754 leaves its payload open
 
 
 def draws() -> Iterator[tuple[str, str]]:
-    """Give each distribution that streams draw from."""
+    """Yield each distribution of the random streams with its digest."""
     rng = stream(0, "same bits", "draws")
     n = 3_000
     yield "uniform", digest(rng.random(n), rng.uniform(-3.0, 7.0, n), rng.integers(1_000, size=n))
@@ -118,9 +118,9 @@ def draws() -> Iterator[tuple[str, str]]:
 
 
 def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, str]]:
-    """Give a small workload of each generator."""
+    """Yield each generator with the digest of a small workload."""
     for name in names:
-        if name == "programs":  # they are of a fit alone
+        if name == "programs":  # it needs a fitted workload
             past = sim.synthesize("recurring", seed=0, **GENERATORS["recurring"])
             yield name, transforms.apply(past, "anew", **GENERATORS[name]).digest[:16]
             continue
@@ -129,21 +129,19 @@ def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, s
 
 
 def cells(folder: Path) -> Iterator[tuple[str, str]]:
-    """Give the metrics and tables of every policy, and of every evaluator."""
+    """Yield every policy and evaluator with the digest of a cell's metrics and tables."""
     rigid_jobs(folder / "rigid")
     for name in policies.names():
-        room = policies.spec(name).__module__.split(".")[1]
-        yield f"policy {name}", _cell(folder, HOME.get(room, "alibaba_synth"), f"policy={name}")
+        trace = PACKAGE_TRACES.get(policies.spec(name).__module__.split(".")[1], "alibaba_synth")
+        yield f"policy {name}", _cell(folder, trace, f"policy={name}")
     for evaluator, policy in EVALUATORS.items():
         words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
-        yield (
-            f"evaluator {evaluator}",
-            _cell(folder, OF_EVALUATOR.get(evaluator, "alibaba_synth"), *words),
-        )
+        trace = EVALUATOR_TRACES.get(evaluator, "alibaba_synth")
+        yield f"evaluator {evaluator}", _cell(folder, trace, *words)
 
 
 def rigid_jobs(folder: Path) -> None:
-    """Write a workload of rigid jobs that are more than 12 slots can serve."""
+    """Write a workload of rigid jobs that overloads 12 slots."""
     jobs = (
         {
             "submit_s": 2.0 * i,
@@ -159,9 +157,9 @@ def rigid_jobs(folder: Path) -> None:
 
 def _cell(folder: Path, trace: str, *words: str) -> str:
     more = TRACES.get(trace, (f"trace.path={folder / 'rigid'}", "cluster.count=12"))
-    asked = request((*words, f"trace={trace}", *more, f"paths.results={folder}"))
-    found = plan.prepare(grid.build(asked))
-    result = rerun(found, found.planned[0])
+    spec = request((*words, f"trace={trace}", *more, f"paths.results={folder}"))
+    prepared = plan.prepare(grid.build(spec))
+    result = rerun(prepared, prepared.planned[0])
     assert result.error is None, result.error["traceback"]
     table = result.jobs.to_pydict() if result.jobs is not None else None
     return digest(sorted(result.metrics.items()), table)
@@ -169,14 +167,15 @@ def _cell(folder: Path, trace: str, *words: str) -> str:
 
 def main(folder: str, *parts: str) -> None:
     """Print the digests."""
-    of: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+    functions_by_part: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
         "functions": functions,
         "draws": draws,
         "generators": generators,
         "plain generators": lambda: generators(PLAIN),
         "cells": lambda: cells(Path(folder)),
     }
-    print(json.dumps({f"{p}: {name}": value for p in parts for name, value in of[p]()}))
+    digests = {f"{p}: {name}": value for p in parts for name, value in functions_by_part[p]()}
+    print(json.dumps(digests))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The code keeps its own rules: lint, types, and the direction of imports."""
+"""Rules of the code: lint, types, and the direction of imports."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_importing_sim_is_cheap():
 
 
 def imports(module: str) -> Iterator[tuple[str, ast.stmt, bool]]:
-    """Give each project module that a module imports, where, and whether inside a function."""
+    """Yield each project module that a module imports, the statement, and True in a function."""
 
     def walk(node: ast.AST, inside: bool) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
         for child in ast.iter_child_nodes(node):
@@ -74,24 +74,24 @@ def imports(module: str) -> Iterator[tuple[str, ast.stmt, bool]]:
 def test_no_module_imports_itself_through_others():
     edges = [(module, name) for module in MODULES for name, _, _ in imports(module)]
     graph = nx.DiGraph([edge for edge in edges if edge[0] != edge[1]])
-    circles = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
-    assert not circles
+    cycles = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    assert not cycles
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_an_import_inside_a_function_says_why(module):
-    # Kernels need no word: they load numba, which takes half a second, where it is computed.
+    # Kernels need no comment: they load numba, which takes half a second, only when needed.
     lines = [line.strip() for line in MODULES[module].read_text().splitlines()]
     for name, statement, inside in imports(module):
-        at = statement.lineno - 1
-        said = any("  # " in line for line in lines[at : statement.end_lineno])
-        while at and lines[at - 1].startswith(("from ", "import ")):
-            at -= 1
-            said |= "  # " in lines[at]
-        said |= lines[at - 1].startswith("#")
-        assert not inside or said or ".kernels" in name, (
+        row = statement.lineno - 1
+        has_comment = any("  # " in line for line in lines[row : statement.end_lineno])
+        while row and lines[row - 1].startswith(("from ", "import ")):
+            row -= 1
+            has_comment |= "  # " in lines[row]
+        has_comment |= lines[row - 1].startswith("#")
+        assert not inside or has_comment or ".kernels" in name, (
             f"{module} imports {name} in line {statement.lineno}, inside a function; import it at "
-            "the top, or say in a comment beside it or above it why it is loaded so late"
+            "the top, or add a comment beside it or above it with the reason"
         )
 
 

@@ -1,4 +1,4 @@
-"""Numbers that are kept are made of what is exact: where they are not, this names the line."""
+"""Results are computed with bit-reproducible functions only; a failure names the line."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ INEXACT = {
     *("einsum", "linalg", "convolve", "correlate", "cov", "corrcoef", "random", "partition"),
     "argpartition",
 }
-"""What NumPy, the C library and BLAS do otherwise on another processor."""
+"""Functions of NumPy, the C library and BLAS whose bits differ between processors."""
 FOREIGN = ("scipy.special", "scipy.stats", "scipy.linalg", "scipy.optimize")
 ALLOWED = {
-    "policies.jockey.bound": "a bound that a test holds policies against; no cell has it",
+    "policies.jockey.bound": "a bound that only a test compares policies with; no cell has it",
     "sim.dags.random_dags": "powers of whole numbers",
 }
-"""Modules that may do more, and why."""
-INSTEAD = "take what sim.base.maths and sim.base.random have instead"
+"""Exempt modules, with the reason."""
+INSTEAD = "use sim.base.maths and sim.base.random instead"
 
 
 def inexact(source: str) -> Iterator[tuple[int, str]]:
-    """Give what a module does that is not the same bits everywhere, by line."""
+    """Yield the operations of a module whose bits differ between machines, with their lines."""
     for node in ast.walk(ast.parse(source)):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -52,11 +52,11 @@ def inexact(source: str) -> Iterator[tuple[int, str]]:
             kinds = [k.value for k in node.keywords if k.arg == "kind"]
             stable = [k for k in kinds if getattr(k, "value", "") in ("stable", "mergesort")]
             if node.func.attr in ("argsort", "sort_values") and not stable:
-                yield line, f"{node.func.attr} that may put equals in any order"
+                yield line, f"{node.func.attr} without kind='stable'"
 
 
 def _is_exact(base: ast.expr, exponent: ast.expr) -> bool:
-    """Tell whether it is a square, a power of two, or one of two numbers as they stand."""
+    """Check that a power is a square, a power of two, or a power of two literals."""
     base = base.operand if isinstance(base, ast.UnaryOp) else base
     if isinstance(exponent, ast.Constant) and exponent.value == 2:
         return True
@@ -69,14 +69,12 @@ def _is_exact(base: ast.expr, exponent: ast.expr) -> bool:
     "module",
     [m for m in MODULES if m.startswith(("sim", "policies")) and not m.startswith("sim.base.")],
 )
-def test_numbers_come_from_what_is_exact(module: str) -> None:
-    found = [
-        f"{module}, line {line}: {what}" for line, what in inexact(MODULES[module].read_text())
-    ]
+def test_results_use_exact_operations_only(module: str) -> None:
+    faults = [f"{module}, line {line}: {op}" for line, op in inexact(MODULES[module].read_text())]
     if module in ALLOWED:
-        assert found, f"{module} needs no exception any more"
+        assert faults, f"{module} needs no exception any more"
         return
-    assert not found, f"{'; '.join(found)}: {INSTEAD}"
+    assert not faults, f"{'; '.join(faults)}: {INSTEAD}"
 
 
 @pytest.mark.parametrize(
@@ -88,12 +86,12 @@ def test_numbers_come_from_what_is_exact(module: str) -> None:
         "x.argsort(kind='quicksort')", "np.interp(x, a, b)", "10 ** k",
     ],
 )  # fmt: skip
-def test_what_is_inexact_is_noticed(source: str) -> None:
+def test_inexact_operations_are_reported(source: str) -> None:
     assert [line for line, _ in inexact(source)] == [1]
 
 
 @pytest.mark.parametrize(
     "source", ["x ** 2", "2 ** k", "0.5 ** k", "10 ** 9", "np.sqrt(x)", "x.argsort(kind='stable')"]
 )
-def test_what_is_exact_is_let_be(source: str) -> None:
+def test_exact_operations_are_allowed(source: str) -> None:
     assert not list(inexact(source))

@@ -1,4 +1,4 @@
-"""What is installed: a wheel with its configuration inside, or this folder on the path."""
+"""Packaging: a wheel with the configuration inside, and an editable install."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ build = pytest.importorskip("hatchling.build")
 
 @pytest.fixture(autouse=True)
 def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)  # where a builder looks
+    monkeypatch.chdir(ROOT)  # the builder reads the working folder
 
 
 def test_the_wheel_holds_the_packages_and_the_configuration(tmp_path: Path) -> None:
@@ -26,16 +26,16 @@ def test_the_wheel_holds_the_packages_and_the_configuration(tmp_path: Path) -> N
         names = set(wheel.namelist())
     rooms = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
     assert rooms == {"sim", "policies", "sweep"}
-    here = {file.relative_to(ROOT / "conf").as_posix() for file in (ROOT / "conf").rglob("*.yaml")}
-    assert {n.removeprefix("sweep/_conf/") for n in names if n.startswith("sweep/_conf/")} == here
+    conf = {file.relative_to(ROOT / "conf").as_posix() for file in (ROOT / "conf").rglob("*.yaml")}
+    assert {n.removeprefix("sweep/_conf/") for n in names if n.startswith("sweep/_conf/")} == conf
 
 
 def test_a_script_in_any_folder_imports_an_editable_install(tmp_path: Path) -> None:
     site, work = tmp_path / "site", tmp_path / "work"
     with ZipFile(tmp_path / build.build_editable(str(tmp_path))) as wheel:
         wheel.extractall(site)
-    of_project = [name for name in os.listdir(site) if not name.endswith(".dist-info")]  # noqa: PTH208
-    assert of_project == ["_cluster_sweep.pth"]  # no copy of anything
+    installed = [name for name in os.listdir(site) if not name.endswith(".dist-info")]  # noqa: PTH208
+    assert installed == ["_cluster_sweep.pth"]  # no copy of any file
     shown = {block.file: block.text for block in blocks("your_own_policy.md") if block.file}
     for name in ("mine/edf.py", "mine/try.py"):
         (work / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""What the code never does: read a pickle, or run what it reads.
+"""The code never unpickles foreign files and never runs text as code.
 
-Ray hands Python objects between the processes of one sweep, and compiled kernels are kept as
-numba's pickles in a folder of the user's own, each read only with the checksum that it was written
-with; neither reads anything that another user put there.
+Ray passes Python objects between the processes of one sweep, and compiled kernels are cached as
+numba's pickles in a private folder of the user, each read only if its checksum is right; neither
+reads a file that another user put there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOADERS = {"SafeLoader", "CSafeLoader"}
 
 
 def faults(source: str) -> Iterator[str]:
-    """Give each place in a source where something unsafe is imported or called."""
+    """Yield each unsafe import or call in a source."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -35,10 +35,10 @@ def faults(source: str) -> Iterator[str]:
             if name.partition(".")[0] in UNSAFE_MODULES:
                 yield f"line {node.lineno}: import {name}"
         if isinstance(node, ast.Call):
-            yield from _of_call(node)
+            yield from _call_faults(node)
 
 
-def _of_call(node: ast.Call) -> Iterator[str]:
+def _call_faults(node: ast.Call) -> Iterator[str]:
     function = node.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     owner = function.value.id if isinstance(function, ast.Attribute) and isinstance(
@@ -61,12 +61,12 @@ def _of_call(node: ast.Call) -> Iterator[str]:
 def test_no_pickle_is_read_and_no_text_is_run(package: str) -> None:
     files = sorted((ROOT / package).rglob("*.py"))
     assert files
-    found = [
+    unsafe = [
         f"{file.relative_to(ROOT)}: {fault}"
         for file in files
         for fault in faults(file.read_text(encoding="utf-8"))
     ]
-    assert found == []
+    assert unsafe == []
 
 
 @pytest.mark.parametrize(
