@@ -1,8 +1,8 @@
-"""Profile logs that one machine's memory can't hold, on Ray: ``python -m sweep.lineage``.
+"""Profile logs larger than one machine's memory, on Ray: ``python -m sweep.lineage``.
 
-The pipeline is that of ``python -m sim lineage``, and so is the outcome. A task reads one file of
-the log of operations and splits it by file name; a task joins the splits of one number; then blocks
-of jobs are valued side by side. The driver holds the jobs and the dependencies, never an operation.
+Pipeline and result are those of ``python -m sim lineage``. A task reads one file of the operation
+log and splits it by file name; a task joins the splits of one number; then blocks of jobs are
+valued in parallel. The driver holds the jobs and the dependencies, never an operation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sweep.execution.notes import note
 from sweep.execution.on_ray import start
 
 PARTS: Final = 64
-"""Splits of the log: one must fit into a worker's memory. The outcome does not depend on it."""
+"""Splits of the log: one must fit into a worker's memory. The result does not depend on it."""
 
 
 def profile_on_ray(
@@ -46,28 +46,28 @@ def profile_on_ray(
     on_bad_row: OnBadRow = "skip",
     more: Sequence[str] = (),
 ) -> Store:
-    """Profile logs on the Ray that is started or joined; of jobs, read `more` columns."""
+    """Profile logs on the running Ray; read `more` columns of the job log."""
     import ray
 
     table, report = read_jobs(jobs, on_bad_row, more)
-    given = options(float(table["submit_s"][0].as_py()) if table.num_rows else 0.0)
+    settings = options(float(table["submit_s"][0].as_py()) if table.num_rows else 0.0)
     jobs_ref = ray.put(table)
     read: Any = ray.remote(_read).options(num_returns=n_parts + 1, max_retries=0)
     joined = ray.remote(_join).options(max_retries=0)
     read_refs = [read.remote(path, jobs_ref, n_parts, on_bad_row) for path in operations]
     hop_refs = [
-        joined.remote(jobs_ref, given.window_s, *(refs[k] for refs in read_refs))
+        joined.remote(jobs_ref, settings.window_s, *(refs[k] for refs in read_refs))
         for k in range(n_parts)
     ]
-    nothing = np.ones(table.num_rows, bool)
-    for counts, without in ray.get([refs[n_parts] for refs in read_refs]):
-        nothing &= without
+    is_idle = np.ones(table.num_rows, bool)
+    for counts, without_operations in ray.get([refs[n_parts] for refs in read_refs]):
+        is_idle &= without_operations
         for rule, n in counts.items():
             report[rule] = report.get(rule, 0) + n
-    if nothing.any():
-        report[IDLE_RULE] = int(nothing.sum())
+    if is_idle.any():
+        report[IDLE_RULE] = int(is_idle.sum())
     hops = drop_cycles(merge(ray.get(hop_refs)))
-    return profile(_without_operations(table, report), given, hops=hops, block_map=_spread)
+    return profile(_without_operations(table, report), settings, hops=hops, block_map=_spread)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,7 +121,7 @@ def _profiled(args: argparse.Namespace) -> Store:
 
 
 def _read(path: Path, jobs: pa.Table, n_parts: int, on_bad_row: OnBadRow) -> tuple[Any, ...]:
-    """Read a part of the log; return its splits, and what was odd."""
+    """Read a part of the log; return its splits, counts of dropped rows, and idle jobs."""
     part = read_operations(path, jobs, {}, on_bad_row)
     counts = {rule: n for rule, n in part.report.items() if rule != IDLE_RULE}
     return *split(part, n_parts), (counts, idle_jobs(part.n_jobs, part.job))

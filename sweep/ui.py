@@ -37,7 +37,7 @@ _ENVIRONMENT = {
 
 
 def command(uri: str, port: int = PORT) -> list[str]:
-    """Give the command that serves a tracking database to a browser on this machine."""
+    """Return the command that serves a tracking database to a browser on this machine."""
     words = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri]
     words += ["--registry-store-uri", uri, "--host", HOST, "--port", str(port), "--workers", "1"]
     words += ["--uvicorn-opts", "--log-level warning"]
@@ -48,23 +48,23 @@ def command(uri: str, port: int = PORT) -> list[str]:
 
 
 def hint(uri: str) -> str:
-    """Give the one thing to do to see the results in MLflow: a command, or an address to open."""
+    """Return the way to see the results in MLflow: a command, or an address to open."""
     if not uri.startswith(_SQLITE):
         return f"open {mask(uri)}"
     path = Path(uri.removeprefix(_SQLITE)).absolute()
     if path == (Path.cwd() / RESULTS / DATABASE):
         return "python -m sweep.ui"
-    where = path.parent if path.name == DATABASE else path
+    folder = path.parent if path.name == DATABASE else path
     with contextlib.suppress(ValueError):
-        where = where.relative_to(Path.cwd())
-    return shlex.join(["python", "-m", "sweep.ui", str(where)])
+        folder = folder.relative_to(Path.cwd())
+    return shlex.join(["python", "-m", "sweep.ui", str(folder)])
 
 
 def address(uri: str, port: int = PORT) -> str:
-    """Give the address of the runs table: that of the latest sweep's experiment, if it is known.
+    """Return the address of the runs table of the latest sweep's experiment.
 
-    It is that with the verdicts, if there is one. MLflow's front page shows its features for
-    language models; without ``workflowType`` so does the page of an experiment.
+    The view with verdicts, if there is one. MLflow's front page shows its features for language
+    models; without ``workflowType`` so does the page of an experiment.
     """
     base = f"http://{HOST}:{port}"
     latest = _rows(uri, "runs.start_time DESC LIMIT 1")
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about = "Serve an index of all sweeps, and MLflow's UI on them, to a browser on this machine."
     parser = argparse.ArgumentParser(prog="python -m sweep.ui", description=about)
     parser.add_argument(
-        "where",
+        "source",
         nargs="?",
         default=RESULTS,
         metavar="RESULTS",
@@ -90,19 +90,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--port", type=int, help=f"MLflow's; default: the first free one from {PORT} on"
     )
     parser.add_argument("--index-port", type=int, help="the index's; default: the next free one")
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        results = results_of(given.where)
+        results = results_folder(args.source)
         if results is not None and not (results / DATABASE).is_file():
-            return _index_alone(results, given.index_port)
-        uri = uri_of(given.where)
-        port = given.port if given.port is not None else free_port()
-        index = None if results is None else Index(results, given.index_port, port)
+            return _index_alone(results, args.index_port)
+        uri = tracking_uri(args.source)
+        port = args.port if args.port is not None else free_port()
+        index = None if results is None else Index(results, args.index_port, port)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
     if index is not None:
-        print(f"Sweeps, and what they found\n\n    {index.address}\n")
+        print(f"Sweeps and their verdicts\n\n    {index.address}\n")
     print(f"MLflow UI of {mask(uri)}\n\n    {address(uri, port)}\n\nCtrl-C ends it.", flush=True)
     if index is not None:
         _serve_beside(index)
@@ -112,9 +112,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _index_alone(results: Path, port: int | None) -> int:
-    """Serve the index of results that MLflow knows nothing of."""
+    """Serve the index of results without an MLflow database."""
     index = Index(results, port, None)
-    print(f"Sweeps, and what they found\n\n    {index.address}\n\nCtrl-C ends it.", flush=True)
+    print(f"Sweeps and their verdicts\n\n    {index.address}\n\nCtrl-C ends it.", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         index.serve()
     return 0
@@ -130,11 +130,11 @@ def _serve_beside(index: Index) -> None:
     os._exit(0)
 
 
-def results_of(where: str) -> Path | None:
-    """Give the folder of results that is meant; None if a database or a server is named."""
-    if "://" in where:
+def results_folder(source: str) -> Path | None:
+    """Return the results folder that `source` names; None for a database or a server."""
+    if "://" in source:
         return None
-    path = Path(where).expanduser().resolve()
+    path = Path(source).expanduser().resolve()
     if path.name == DATABASE:
         path = path.parent
     has_sweeps = any((path / name).is_dir() for name in ("sweeps", "journal"))
@@ -142,7 +142,7 @@ def results_of(where: str) -> Path | None:
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that says nothing of a browser that hangs up."""
+    """HTTP server that does not report a browser that hangs up."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print the traceback of anything but a lost connection."""
@@ -161,19 +161,22 @@ class Index:
         self.address = f"http://localhost:{self.port}/"
 
     def serve(self, while_true: Callable[[], bool] = lambda: True) -> None:
-        """Answer until interrupted, or `while_true` says no, which is asked every second."""
+        """Answer until interrupted or until `while_true`, called every second, returns False."""
         self._server.timeout = 1.0
         with self._server:
             while while_true():
                 self._server.handle_request()
 
     def page(self) -> str:
-        """Write the index as it is now."""
+        """Return the current index as HTML."""
         if self.mlflow_port is None:
             return index.to_html(self.results)
         uri = f"{_SQLITE}{self.results / DATABASE}"
         base = f"http://{HOST}:{self.mlflow_port}/#/experiments"
-        runs = {sweep: f"{base}/{at}/runs/{run}" for sweep, (at, run) in runs_of(uri).items()}
+        runs = {
+            sweep: f"{base}/{experiment}/runs/{run}"
+            for sweep, (experiment, run) in sweep_runs(uri).items()
+        }
         return index.to_html(self.results, address(uri, self.mlflow_port), runs)
 
     def _handler(self) -> Callable[..., BaseHTTPRequestHandler]:
@@ -181,11 +184,11 @@ class Index:
 
         class Handler(SimpleHTTPRequestHandler):
             def do_GET(self) -> None:
-                if not served._is_asked_for(self.headers.get("Host", "")):
-                    self.send_error(403)  # a page from elsewhere that calls itself this machine
+                if not served._is_allowed_host(self.headers.get("Host", "")):
+                    self.send_error(403)  # a foreign page whose name resolves to this machine
                 elif self._path() == "/":
                     self._answer(served.page().encode())
-                elif self._path() and served.may_be_seen(Path(self.translate_path(self.path))):
+                elif self._path() and served.is_public(Path(self.translate_path(self.path))):
                     super().do_GET()
                 else:
                     self.send_error(404)
@@ -212,41 +215,41 @@ class Index:
         Handler.extensions_map = types
         return partial(Handler, directory=str(self.results))
 
-    def _is_asked_for(self, host: str) -> bool:
+    def _is_allowed_host(self, host: str) -> bool:
         return host in (f"{HOST}:{self.port}", f"localhost:{self.port}")
 
-    def may_be_seen(self, path: Path) -> bool:
-        """Tell whether a file is one of those that sweeps and reports leave for people."""
-        rooms = [self.results / name for name in ("sweeps", "reports", "comparisons")]
+    def is_public(self, path: Path) -> bool:
+        """Tell whether a file is part of a sweep's, report's or comparison's folder."""
+        folders = [self.results / name for name in ("sweeps", "reports", "comparisons")]
         # a null byte, half a surrogate, a name that is too long, links without end
         with contextlib.suppress(ValueError, OSError, RuntimeError):
             path = path.resolve()
-            return path.is_file() and any(path.is_relative_to(room) for room in rooms)
+            return path.is_file() and any(path.is_relative_to(folder) for folder in folders)
         return False
 
 
 def _listening(
     handler: Callable[..., BaseHTTPRequestHandler], ports: Sequence[int]
 ) -> ThreadingHTTPServer:
-    """Listen on the first port that can be had: one that was found free may be taken meanwhile."""
-    why = "none is left"
+    """Listen on the first port that is free: another process may take one at any moment."""
+    reason = "none is left"
     for port in ports:
         try:
             return _Server((HOST, port), handler)
         except (OSError, OverflowError) as error:
-            why = getattr(error, "strerror", None) or str(error)
-    which = f"port {ports[0]}" if len(ports) == 1 else f"a port from {ports[0]} on"
-    raise InputError(f"{which}: {why}; name another: --index-port N")
+            reason = getattr(error, "strerror", None) or str(error)
+    ports_tried = f"port {ports[0]}" if len(ports) == 1 else f"a port from {ports[0]} on"
+    raise InputError(f"{ports_tried}: {reason}; name another: --index-port N")
 
 
-def uri_of(where: str) -> str:
-    """Give the tracking URI of a folder of results, of a database file, or the URI itself."""
-    if where.lower().startswith(("http://", "https://")):
-        raise InputError(f"{mask(where)} is a server with a UI of its own: open it in a browser")
-    if "://" in where and not where.startswith(_SQLITE):
-        check_tracking_uri(where)
-        return where
-    path = Path(where.removeprefix(_SQLITE)).expanduser().resolve()
+def tracking_uri(source: str) -> str:
+    """Return the tracking URI of a results folder, of a database file, or the URI itself."""
+    if source.lower().startswith(("http://", "https://")):
+        raise InputError(f"{mask(source)} is a server with a UI of its own: open it in a browser")
+    if "://" in source and not source.startswith(_SQLITE):
+        check_tracking_uri(source)
+        return source
+    path = Path(source.removeprefix(_SQLITE)).expanduser().resolve()
     path = path / DATABASE if path.is_dir() else path
     if not path.is_file():
         raise InputError(
@@ -261,7 +264,7 @@ def _ports(first: int, n_tries: int = N_TRIES) -> Sequence[int]:
 
 
 def free_port(first: int = PORT, n_tries: int = N_TRIES) -> int:
-    """Give the first port from `first` on that nothing listens on."""
+    """Return the first port from `first` on that nothing listens on."""
     for port in _ports(first, n_tries):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -271,14 +274,14 @@ def free_port(first: int = PORT, n_tries: int = N_TRIES) -> int:
     raise InputError(f"no port from {first} to {first + n_tries - 1} is free; name one: --port N")
 
 
-def runs_of(uri: str) -> dict[str, tuple[str, str]]:
-    """Give each sweep's experiment and run in a tracking database, by the sweep's id."""
-    found = _rows(uri, "runs.start_time")
-    return {str(sweep): (str(experiment), str(run)) for sweep, experiment, run, _ in found}
+def sweep_runs(uri: str) -> dict[str, tuple[str, str]]:
+    """Return each sweep's experiment and run in a tracking database, by the sweep's id."""
+    rows = _rows(uri, "runs.start_time")
+    return {str(sweep): (str(experiment), str(run)) for sweep, experiment, run, _ in rows}
 
 
 def _rows(uri: str, order: str) -> list[tuple[object, ...]]:
-    """Read the runs that are whole sweeps: sweep, experiment, run, view of them; or nothing."""
+    """Read the runs that stand for sweeps: (sweep, experiment, run, view); none if unreadable."""
     if not uri.startswith(_SQLITE):
         return []
     path = Path(uri.removeprefix(_SQLITE)).absolute()

@@ -1,6 +1,6 @@
-"""What a word of the command line may become: ``python -m sweep.cli.candidates WORD ... LAST``.
+"""Completions of the last word: ``python -m sweep.cli.candidates WORD ... LAST``.
 
-Shells ask this at every Tab, so nothing heavy is imported: no Ray, no numba, no Hydra.
+Shells call this at every Tab, so nothing heavy is imported: no Ray, no numba, no Hydra.
 """
 
 from __future__ import annotations
@@ -15,34 +15,35 @@ from typing import Any
 
 import yaml
 
-from sweep.cli.verbs import FLAGS, OF_SWEEPS, TOPICS, VERBS, is_bare, verb_at
+from sweep.cli.verbs import FLAGS, SWEEP_VERBS, TOPICS, VERBS, is_bare, verb_position
 from sweep.grid.options import GROUPS, SWEPT_GROUPS, Options, bundled
 
 SHELLS = ("bash", "zsh", "fish")
 _OPEN = ("policy.", "trace.", "cluster.")
-_OF_REPORT = ("baseline=", "metrics=")
+_REPORT_KEYS = ("baseline=", "metrics=")
 
 
 def candidates(words: Sequence[str]) -> list[str]:
-    """Give what the last of the words may become; empty where it may be a file."""
+    """Return the completions of the last word; empty where it may be a file."""
     *before, last = words or [""]
     options = _options(before)
-    at = verb_at([*before])
-    verb = before[at] if at is not None else "run"
+    position = verb_position([*before])
+    verb = before[position] if position is not None else "run"
     if before[-1:] == ["--config-dir"]:
         return []
-    found: Iterable[str]
-    if before[-1:] == ["--help"] and at is None:
-        found = (*TOPICS, *_values("policy", "", before, options))
+    words_to_offer: Iterable[str]
+    if before[-1:] == ["--help"] and position is None:
+        words_to_offer = (*TOPICS, *_values("policy", "", before, options))
     elif last.startswith("-"):
-        found = FLAGS.get(verb, ("--help",))
+        words_to_offer = FLAGS.get(verb, ("--help",))
     elif "=" in last:
         key, _, value = last.partition("=")
-        found = _values(key, value, before, options)
+        words_to_offer = _values(key, value, before, options)
     else:
-        first = () if at is not None else (*VERBS, "help")
-        found = (*first, *_names(verb, at, before, options), *_keys(verb, last, before, options))
-    return list(dict.fromkeys(word for word in found if word.startswith(last)))
+        verbs = () if position is not None else (*VERBS, "help")
+        names = _names(verb, position, before, options)
+        words_to_offer = (*verbs, *names, *_keys(verb, last, before, options))
+    return list(dict.fromkeys(word for word in words_to_offer if word.startswith(last)))
 
 
 def _options(before: Sequence[str]) -> Options:
@@ -53,22 +54,24 @@ def _options(before: Sequence[str]) -> Options:
     )
 
 
-def _names(verb: str, at: int | None, before: Sequence[str], options: Options) -> Iterator[str]:
-    """Give what a verb takes by name: sweeps, experiments, shells."""
-    if verb in OF_SWEEPS:
-        results = Path(_given("paths.results", before) or "results").expanduser()
-        found = [path.name for path in (results / "sweeps").glob("*")]
-        found += [path.stem for path in (results / "journal").glob("*.jsonl")]
-        yield from sorted({name.rpartition("-")[0] for name in found} | {*found})
+def _names(
+    verb: str, position: int | None, before: Sequence[str], options: Options
+) -> Iterator[str]:
+    """Yield the names that a verb takes: sweeps, experiments, shells."""
+    if verb in SWEEP_VERBS:
+        results = Path(_last_value("paths.results", before) or "results").expanduser()
+        ids = [path.name for path in (results / "sweeps").glob("*")]
+        ids += [path.stem for path in (results / "journal").glob("*.jsonl")]
+        yield from sorted({name.rpartition("-")[0] for name in ids} | {*ids})
     elif verb == "reproduce":
         yield from options.names("experiment")
-    elif verb == "completion" and not any(is_bare(word) for word in before[(at or 0) + 1 :]):
+    elif verb == "completion" and not any(is_bare(word) for word in before[(position or 0) + 1 :]):
         yield from SHELLS
 
 
 def _keys(verb: str, last: str, before: Sequence[str], options: Options) -> Iterator[str]:
-    if verb in (*OF_SWEEPS, "list", "completion"):
-        yield from _OF_REPORT if verb == "report" else ()
+    if verb in (*SWEEP_VERBS, "list", "completion"):
+        yield from _REPORT_KEYS if verb == "report" else ()
         yield "paths.results="
         return
     config = yaml.safe_load((bundled() / "config.yaml").read_text(encoding="utf-8"))
@@ -89,8 +92,8 @@ def _is_value(key: str, value: Any) -> bool:
 
 
 def _parameters(group: str, before: Sequence[str], options: Options) -> Iterator[str]:
-    """Name the parameters of the chosen options of a group; of all of them if none is chosen."""
-    chosen = [name for name in (_given(group, before) or "").split(",") if name]
+    """Yield the parameters of the chosen options of a group; of all options if none is chosen."""
+    chosen = [name for name in (_last_value(group, before) or "").split(",") if name]
     known = [name for name in chosen if name in options.files[group]]
     for name in known or options.names(group):
         content = options.plain(group, name)
@@ -100,7 +103,7 @@ def _parameters(group: str, before: Sequence[str], options: Options) -> Iterator
 
 
 def _fields(content: dict[str, Any]) -> list[str]:
-    import policies  # with NumPy, for whoever asks for a policy's parameters only
+    import policies  # loads NumPy: only for the parameters of a policy
 
     with contextlib.suppress(Exception):
         if content.get("module") is not None:
@@ -110,28 +113,28 @@ def _fields(content: dict[str, Any]) -> list[str]:
 
 
 def _values(key: str, value: str, before: Sequence[str], options: Options) -> Iterator[str]:
-    """Give what may stand after ``key=``: the part after the last comma is what is completed."""
-    kept = value[: len(value) - len(value.rpartition(",")[2])]
-    kept = kept or ("[" if value.startswith("[") else "")
+    """Yield values of a key: the part after the last comma is completed."""
+    typed = value[: len(value) - len(value.rpartition(",")[2])]
+    typed = typed or ("[" if value.startswith("[") else "")
     names: Sequence[str] = ()
     if key in GROUPS:
         names = options.names(key)
     elif key == "baseline":
-        chosen = _given("policy", before)
+        chosen = _last_value("policy", before)
         names = chosen.split(",") if chosen else options.names("policy")
     elif key in ("metrics", "seeds_metric"):
-        from sim import metrics  # its modules are loaded where metrics are asked for only
+        from sim import metrics  # loads its modules: only for names of metrics
 
         names = [*metrics.METRICS]
     elif key == "seeds":
         names = ["auto"]
-    kept = kept if key in (*SWEPT_GROUPS, "metrics") else ""
-    yield from (f"{key}={kept}{name}" for name in names)
+    typed = typed if key in (*SWEPT_GROUPS, "metrics") else ""
+    yield from (f"{key}={typed}{name}" for name in names)
 
 
-def _given(key: str, before: Sequence[str]) -> str | None:
-    found = [word.partition("=")[2] for word in before if word.startswith(f"{key}=")]
-    return found[-1] if found else None
+def _last_value(key: str, before: Sequence[str]) -> str | None:
+    values = [word.partition("=")[2] for word in before if word.startswith(f"{key}=")]
+    return values[-1] if values else None
 
 
 if __name__ == "__main__":

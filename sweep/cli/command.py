@@ -1,4 +1,4 @@
-"""Reading a command line: a verb, its words, its flags; asking for a grid, or for one again."""
+"""Parse a command line: a verb, its words and flags; build the request for a grid."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sweep.grid.request import Request, is_about_running
 from sweep.store import sync
 from sweep.store.folder import SweepFolder
 
-NOTHING_ELSE = (
-    "The sweep is asked for again as config.yaml in its folder says; only where and how it runs "
-    "can be given. Relative paths in it are taken from the current folder."
+REQUEST_IS_FIXED = (
+    "The sweep is requested again from config.yaml in its folder; only keys that say where and how "
+    "it runs may be given. Its relative paths start at the current folder."
 )
 
 
@@ -33,7 +33,7 @@ class Command:
     flags: argparse.Namespace  # what the verb's flags say
 
     def request(self) -> Request:
-        """Ask for the grid that the overrides describe."""
+        """Build the request for the grid that the overrides describe."""
         if self.names:
             word = self.names[0]
             if word in VERBS:
@@ -48,62 +48,62 @@ class Command:
         )
 
     def results(self, *also: str) -> Path:
-        """Folder of all results, for verbs that look at sweeps that are over.
+        """Folder of all results, for verbs that read finished sweeps.
 
-        They take no key but ``paths.results``, and those named by `also`.
+        They take no key but ``paths.results`` and those in `also`.
         """
         options = Options()
         folder = str(options.compose()["paths"]["results"])
         takes = ("paths.results=DIR", *(f"{key}=..." for key in also))
-        for given in parse(self.overrides, options.names_swept):
-            if given.key == "paths.results":
-                folder = str(given.value)
-            elif given.key not in also:
+        for assignment in parse(self.overrides, options.names_swept):
+            if assignment.key == "paths.results":
+                folder = str(assignment.value)
+            elif assignment.key not in also:
                 only = " and ".join(takes) if also else f"{takes[0]} alone"
-                raise InputError(f"{given.text}: this verb takes {only}")
+                raise InputError(f"{assignment.text}: this verb takes {only}")
         return sync.fetch(remote_results.working_folder(folder))
 
-    def given(self, *keys: str) -> list[Assignment]:
+    def assignments(self, *keys: str) -> list[Assignment]:
         """Return the assignments of some keys, the last of each."""
         lines = parse(self.overrides, Options().names_swept)
         return list({line.key: line for line in lines if line.key in keys}.values())
 
     def sweep(self) -> str | None:
-        """Return the one sweep that is named; None for the latest."""
+        """Return the sweep on the command line; None for the latest."""
         if len(self.names) > 1:
             raise InputError(f"name one sweep, not {' '.join(self.names)}")
         return self.names[0] if self.names else None
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises InputError where argparse would exit."""
+    """Argument parser that raises InputError instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse found."""
+        """Raise argparse's message."""
         raise InputError(f"{message}; see `{self.prog} --help`", rule="grammar")
 
 
 def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> Command:
     """Parse a verb's words by its flags."""
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    # words that argparse would take for flags or split: ~key and key=value are ours
+    # argparse would take ~key for a flag and split key=value
     flags = parser.parse_intermixed_args(list(words))
     overrides = tuple(word for word in flags.words if "=" in word or word.startswith("~"))
     names = tuple(word for word in flags.words if word not in overrides)
     return Command(overrides, names, flags)
 
 
-def asked_again(command: Command) -> tuple[SweepFolder, Request]:
-    """Find the sweep that a command names, and ask for its grid again."""
+def repeat_request(command: Command) -> tuple[SweepFolder, Request]:
+    """Find the sweep that a command names, and build the request for it again."""
     sweep = command.sweep()
-    given = parse(command.overrides, Options().names_swept)
-    for assignment in given:
+    overrides = parse(command.overrides, Options().names_swept)
+    for assignment in overrides:
         if not is_about_running(assignment.key):
-            raise InputError(f"{assignment.text}: {NOTHING_ELSE}")
-    paths = [word.text for word in given if word.key == "paths.results"]
+            raise InputError(f"{assignment.text}: {REQUEST_IS_FIXED}")
+    paths = [word.text for word in overrides if word.key == "paths.results"]
     results = Command(tuple(paths), (), command.flags).results()
     folder = driver.open_intact(results, sweep)
-    words = [word.text for word in given]
+    words = [word.text for word in overrides]
     fail_fast = getattr(command.flags, "fail_fast", False)
     return folder, driver.repeat_request(folder, words, fail_fast=fail_fast)
 

@@ -1,4 +1,4 @@
-"""``python -m sweep``: find the verb, run it, turn what happened into an exit code."""
+"""``python -m sweep``: find the verb, run it, turn its outcome into an exit code."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sim.base import interrupt
 from sim.base.errors import InputError, unknown
 from sweep.cli.command import Parser, split
 from sweep.cli.overview import overview
-from sweep.cli.verbs import VERBS, function_of, is_bare, verb_at
+from sweep.cli.verbs import VERBS, is_bare, verb_function, verb_position
 
 DONE, FAILED, WRONG = 0, 1, 2
 _NO_ROOM = (
-    "; make room, or move the results folder and name it with paths.results=DIR: "
-    "what is done is kept, and the same command goes on from here"
+    "; free disk space, or move the results folder and name it with paths.results=DIR: "
+    "finished cells are stored, and the same command continues from there"
 )
 _READ_ONLY = "; name a folder that can be written to with paths.results=DIR"
 _WAY_OUT = {
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     """Run a command line."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # no sign of ours is worth a traceback
+            stream.reconfigure(errors="replace")  # a character that it lacks is no reason to fail
     try:
         return _main(list(argv))
     except InputError as error:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
         interrupt.print_line(str(stopped))
         return interrupt.INTERRUPTED
     except BrokenPipeError:
-        # whoever read our output has enough; nothing can be said to them any more
+        # the reader of our output has closed it; nothing can be printed any more
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
         return DONE
     except OSError as error:
@@ -53,9 +53,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(argv: list[str]) -> int:
-    at = verb_at(argv)
-    if at is not None:
-        name = argv.pop(at)
+    position = verb_position(argv)
+    if position is not None:
+        name = argv.pop(position)
     elif {"-h", "--help"} & set(argv):
         name = "help"
     elif argv and is_bare(argv[0]):
@@ -66,17 +66,17 @@ def _main(argv: list[str]) -> int:
     if name == "help":
         print(overview([word for word in argv if word not in ("-h", "--help")]))
         return DONE
-    code: int = function_of(VERBS[name])(split(parser(name), argv))
+    code: int = verb_function(VERBS[name])(split(parser(name), argv))
     return code
 
 
 def parser(name: str) -> Parser:
     """Build the parser of a verb."""
-    made = Parser(
+    parser = Parser(
         prog=f"python -m sweep {name}",
         usage=f"python -m sweep {name} [key=value ...] [flags]",
-        description=function_of(VERBS[name]).__doc__,
+        description=verb_function(VERBS[name]).__doc__,
         allow_abbrev=False,
     )
-    function_of(f"{VERBS[name]}_arguments")(made)
-    return made
+    verb_function(f"{VERBS[name]}_arguments")(parser)
+    return parser

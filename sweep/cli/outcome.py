@@ -1,4 +1,4 @@
-"""What a sweep ends with, on standard output: verdict, table, findings, failures, where it lies."""
+"""Print the outcome of a sweep: verdict, table, findings, failures and folder."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ MAX_FAILURES = 5
 
 
 def show(outcome: Outcome, settings: Settings) -> int:
-    """Print the tables, the failures and where all lies, the folder last; 1 if any failed."""
+    """Print the tables, the failures and the paths, the folder last; return 1 if a cell failed."""
     folder = outcome.folder
     console = Console()
-    found = sections.build_sections(folder, outcome.config)
-    answers = [section for section in found if section.is_answer]
+    parts = sections.build_sections(folder, outcome.config)
+    answers = [section for section in parts if section.is_answer]
     for section in answers:
         print_section(section, console)
         console.print()
     if not answers:
         _verdict_and_tables(outcome, console)
-    for section in found:
+    for section in parts:
         if not section.is_answer:
             console.print()
             print_section(section, console)
@@ -56,10 +56,10 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     folder, config = outcome.folder, outcome.config
     baseline = config["baseline"]
     verdict = folder.verdict()
-    terminal.print_verdict([one["sentence"] for one in verdict], console)
-    asked = (config.get("verdict") or {}).get("metric")
-    if asked and not verdict:
-        print(f"no verdict: no cell has a value of {asked} (verdict.metric)\n")
+    terminal.print_verdict([entry["sentence"] for entry in verdict], console)
+    metric = (config.get("verdict") or {}).get("metric")
+    if metric and not verdict:
+        print(f"no verdict: no cell has a value of {metric} (verdict.metric)\n")
     cells = shown_metrics(outcome.cells, config)
     summary = summarise(cells, **table_options(config))
     if config["metrics"]:
@@ -67,14 +67,14 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
         against = headlines.headlines(folder.contrasts(), baseline)
         headlines.print_headlines(against, console)
     else:
-        judged = dict.fromkeys(one["metric"] for one in verdict)
+        judged = dict.fromkeys(entry["metric"] for entry in verdict)
         terminal.print_table(
             summary, console, default_metrics.choose_metrics(summary, list(judged))
         )
 
 
 def ui_command(settings: Settings) -> str:
-    """Give the one command that opens the results in MLflow's UI; empty without tracking."""
+    """Return the command that opens the results in MLflow's UI; empty without tracking."""
     uri = track.tracking_uri(settings)
     if uri is None:
         return ""
@@ -94,10 +94,10 @@ def _failures(folder: SweepFolder) -> None:
     if not failed:
         return
     print(f"\n{count(len(failed), 'cells')} failed:")
-    for at in failed[:MAX_FAILURES]:
-        row = folder.row(at)
-        where = f"{row['policy']} {row['trace']} capacity {row['capacity']:g} seed {row['seed']}"
-        print(f"  {where}: {row['error_type']} ({row['error_stage']}): {row['error_message']}")
+    for number in failed[:MAX_FAILURES]:
+        row = folder.row(number)
+        cell = f"{row['policy']} {row['trace']} capacity {row['capacity']:g} seed {row['seed']}"
+        print(f"  {cell}: {row['error_type']} ({row['error_stage']}): {row['error_message']}")
         print(f"    {row['reproduce']}")
     if len(failed) > MAX_FAILURES:
         print(f"  and {len(failed) - MAX_FAILURES} more: python -m sweep show {folder.sweep}")

@@ -1,4 +1,4 @@
-"""What ``python -m sweep --help`` says: first what a newcomer wants, the rest by topic."""
+"""Text of ``python -m sweep --help``: first what a newcomer needs, the rest by topic."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 import policies
 from policies.base import meanings
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import describe_type as words_of
+from sim.base.parameters import describe_type as type_words
 from sim.base.parameters import type_hints
 from sweep.cli.command import add_grid_flags
-from sweep.cli.verbs import TOPICS, VERBS, function_of
+from sweep.cli.verbs import TOPICS, VERBS, verb_function
 from sweep.driver import find_modules
 from sweep.grid.options import Options
 
@@ -23,9 +23,9 @@ LINE = 120
 _HEAD = """\
 usage: python -m sweep [verb] key=value ... [flags]
 
-Simulate a grid of scheduling policies, cluster capacities, traces and seeds; keep every cell's
-result by content; end with a table, a report and MLflow runs. Without a verb and an axis it runs
-experiment=demo. The same command again runs only what is missing.
+Simulate a grid of scheduling policies, cluster capacities, traces and seeds. The result is a
+verdict, a table, a report and MLflow runs. Without arguments it runs experiment=demo. Results are
+cached: the same command again runs only the cells that are missing.
 """
 _EXAMPLES = """\
 examples
@@ -35,47 +35,47 @@ examples
 """
 _AXES = """\
 axes (Hydra's grammar: a,b  range(0,5)  choice(a,b)  glob(*) sweep an axis)
-  policy=NAME         how jobs are ordered and placed
-  capacity=FRACTION   of the trace's cluster, whose offered load is cluster.load (0.8)
-  trace=NAME          what is submitted when
-  seed=N              of random choices and of synthesized traces
+  policy=NAME         scheduling policy: order and placement of jobs
+  capacity=FRACTION   size of the cluster; at 1.0 its offered load is cluster.load (0.8)
+  trace=NAME          workload: the jobs and their submission times
+  seed=N              seed of synthesized traces, faults and random choices
   GROUP.KEY=VALUE     any parameter of the chosen options: policy.queues=5,10 cluster.load=0.5,0.9
 
 other keys
-  baseline=POLICY     what speed-ups are quoted against
-  metrics=[A,B]       what the tables show; metrics=all: everything
-  verdict.metric=M    what the verdict speaks of
+  baseline=POLICY     policy that speed-ups are relative to
+  metrics=[A,B]       metrics in the tables; metrics=all: all of them
+  verdict.metric=M    metric of the verdict
   target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'
-                      the least capacity that meets it, on whole machines (docs/targets.md)
+                      smallest capacity, in whole machines, that meets the target (docs/targets.md)
   search.metric=M (or M,N) search.cells=400 with policy.X='interval(LOW,HIGH)' policy.Y=A,B
-                      the parameters that do best, tested on seeds of their own
-  name=NAME           what the sweep is called, to be named so later: report NAME
-  experiment=NAME     a named grid; the command line wins over it
-  max_failures=N      stop after so many failed cells; --fail-fast after the first
-  cell_timeout_s=S    end a cell that runs for longer (3600); null for never
-  launcher=inline     run in this process; local: on all CPUs (the default); ray: on a cluster
+                      best parameters, tested on seeds of their own
+  name=NAME           name of the sweep, for later commands: report NAME
+  experiment=NAME     a named grid; words on the command line override it
+  max_failures=N      stop after N failed cells; --fail-fast after the first
+  cell_timeout_s=S    end a cell that runs for more than S seconds (3600); null: never
+  launcher=inline     run in this process; local: on all CPUs (default); ray: on a Ray cluster
   tracking=none       log nothing to MLflow
-  paths.results=DIR   where everything is written (results)
-  paths.traces=DIR    where the real traces of experiments lie (traces)
+  paths.results=DIR   folder for all output (results)
+  paths.traces=DIR    folder of the real traces that experiments read (traces)
   --config-dir DIR    a folder of your own options: DIR/policy/mine.yaml
 """
 _END = """\
 more help
-  python -m sweep VERB --help             of a verb
-  python -m sweep --help policy=NAME      which parameters a policy has
-  python -m sweep --help policies         all policies, ablations of published ones too
+  python -m sweep VERB --help             flags of a verb
+  python -m sweep --help policy=NAME      parameters of a policy
+  python -m sweep --help policies         all policies, with ablations of published ones
   python -m sweep --help TOPIC            TOPIC: {topics}
-  python -m sweep completion bash         a script: Tab completes all this (zsh and fish too)
+  python -m sweep completion bash         script for Tab completion (zsh and fish too)
 
-exit codes: 0 all cells done; 1 some failed; 2 configuration or input is wrong; 130 interrupted"""
+exit codes: 0 all cells done; 1 some failed; 2 wrong configuration or input; 130 interrupted"""
 
 _TITLES = {
     "policy": "policy=",
     "trace": "trace=",
-    "cluster": "cluster= (the simulated one; each trace names its own)",
-    "evaluator": "evaluator= (what a cell does)",
+    "cluster": "cluster= (simulated cluster; each trace has a default)",
+    "evaluator": "evaluator= (computation and metrics of a cell)",
     "experiment": "experiment=",
-    "launcher": "launcher= (where cells run)",
+    "launcher": "launcher= (processes or Ray cluster that run cells)",
     "tracking": "tracking=",
 }
 _GROUPS = {
@@ -89,19 +89,18 @@ _GROUPS = {
 
 
 def overview(words: Sequence[str] = ()) -> str:
-    """Build the text: examples, verbs, axes, policies and traces to begin with.
+    """Build the text: examples, verbs, axes, common policies and traces.
 
-    With a topic among the words: every option of it. With ``policy=NAME,...``: the parameters of
-    those policies.
+    A topic among the words lists all its options; ``policy=NAME,...`` the parameters of policies.
     """
     flags = argparse.ArgumentParser(add_help=False)
     add_grid_flags(flags)
     known, rest = flags.parse_known_args(list(words))
     options = Options.from_folders(known.config_dir)
-    asked = [word.removeprefix("policy=") for word in rest if word.startswith("policy=")]
-    if asked:
+    names = [word.removeprefix("policy=") for word in rest if word.startswith("policy=")]
+    if names:
         find_modules(options)
-        return "\n".join(_of_policy(options, name) for name in ",".join(asked).split(","))
+        return "\n".join(_policy_help(options, name) for name in ",".join(names).split(","))
     topics = [word for word in rest if not word.startswith("-") and "=" not in word]
     for topic in topics:
         if topic not in TOPICS:
@@ -115,12 +114,12 @@ def overview(words: Sequence[str] = ()) -> str:
 def _first() -> list[str]:
     width = max(map(len, VERBS))
     lines = [_HEAD, _EXAMPLES, "verbs (anywhere on the line)"]
-    lines += [f"  {verb:<{width}}  {_summary(place)}" for verb, place in VERBS.items()]
+    lines += [f"  {verb:<{width}}  {_summary(path)}" for verb, path in VERBS.items()]
     return [*lines, "", _AXES]
 
 
-def _summary(place: str) -> str:
-    return (function_of(place).__doc__ or "").strip().splitlines()[0]
+def _summary(path: str) -> str:
+    return (verb_function(path).__doc__ or "").strip().splitlines()[0]
 
 
 def _all(_: str) -> bool:
@@ -128,7 +127,7 @@ def _all(_: str) -> bool:
 
 
 def _is_plain(name: str) -> bool:
-    """Tell an option from a part left out or replaced of one, and from a paper's experiments."""
+    """Tell options from ablations of one and from the experiments of a paper."""
     return "/" not in name
 
 
@@ -140,10 +139,10 @@ def _begin_with(options: Options) -> list[str]:
     ]
 
 
-def _listed(options: Options, group: str, which: Callable[[str], bool]) -> list[str]:
-    """Give an option a line, with what its file says of it."""
+def _listed(options: Options, group: str, shown: Callable[[str], bool]) -> list[str]:
+    """Return a line for each option, with the summary in its file."""
     every = options.names(group)
-    names = [name for name in every if which(name)]
+    names = [name for name in every if shown(name)]
     width = max(map(len, names), default=0)
     lines = [_wrapped(f"  {name:<{width}}  ", options.summary(group, name)) for name in names]
     if len(names) < len(every):
@@ -152,8 +151,8 @@ def _listed(options: Options, group: str, which: Callable[[str], bool]) -> list[
     return [_TITLES[group], *lines, ""]
 
 
-def _of_policy(options: Options, name: str) -> str:
-    """Say what a policy is, and of each parameter the value and what it means."""
+def _policy_help(options: Options, name: str) -> str:
+    """Describe a policy, and the value and meaning of each parameter."""
     option = options.plain("policy", name)
     policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
     means, hints = meanings(type(policy)), type_hints(type(policy))
@@ -162,8 +161,8 @@ def _of_policy(options: Options, name: str) -> str:
         value = getattr(policy, field.name)
         shown = list(value) if isinstance(value, tuple) else value
         head = f"  policy.{field.name}={shown}  "
-        may_be = words_of(hints[field.name])
-        lines.append(_wrapped(head, f"{means.get(field.name, '')} ({may_be})".lstrip()))
+        allowed = type_words(hints[field.name])
+        lines.append(_wrapped(head, f"{means.get(field.name, '')} ({allowed})".lstrip()))
     return "\n".join([*lines, ""])
 
 

@@ -1,6 +1,6 @@
-"""Experiments that have a study, each a page; all of them if none is named.
+"""Verb ``reproduce``: run experiments that have a study, and write a page for each.
 
-``scale=gallery`` runs them with fewer seeds or smaller workloads where the experiment says so.
+``scale=gallery`` runs them with fewer seeds or smaller workloads, as the experiment states.
 """
 
 from __future__ import annotations
@@ -22,22 +22,20 @@ from sweep.store.folder import TABLE, SweepFolder
 
 FOLDER = "reproductions"
 SCALES = ("paper", "gallery")
-"""Experiments as they stand, or as their key ``gallery`` makes them smaller."""
+"""Experiments in full, or reduced by their key ``gallery``."""
 
 
 def reproduce_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     parser.usage = f"{parser.prog} [EXPERIMENT ...] [key=value ...] [flags]"
     add_grid_flags(parser)
-    parser.add_argument(
-        "--list", action="store_true", help="run nothing; write the list of the pages anew"
-    )
+    parser.add_argument("--list", action="store_true", help="run nothing; write the list of pages")
 
 
 def reproduce(command: Command) -> int:
-    """Run experiments that have a study; write their figures beside the source's, to be kept."""
+    """Run published experiments (all by default); write our numbers beside the source's."""
     options = Options.from_folders(command.flags.config_dir)
-    given, scale = _scale(command.overrides)
+    overrides, scale = _scale(command.overrides)
     known = studies(options)
     if command.flags.list:
         print(_write_list(command.results() / FOLDER, options))
@@ -48,13 +46,13 @@ def reproduce(command: Command) -> int:
             raise InputError(f"experiment={name} has no study; these have: {', '.join(known)}")
     code = 0
     for name in command.names or known:
-        words = [f"experiment={name}", *_smaller(known[name], given, scale), *given]
+        words = [f"experiment={name}", *_reduction(known[name], overrides, scale), *overrides]
         try:
             code = max(code, _reproduce(name, words, command, options))
         except InputError as error:
             if command.names:
                 raise
-            note(f"{name}: {error}")  # the others can be made
+            note(f"{name}: {error}")  # go on with the others
             code = 2
     return code
 
@@ -70,20 +68,20 @@ def _reproduce(name: str, words: list[str], command: Command, options: Options) 
 
 
 def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
-    """Split the scale off: the other words, and which it is."""
+    """Return the overrides without the scale, and the scale."""
     named = [word.partition("=")[2] for word in overrides if word.startswith("scale=")]
     for scale in named:
         if scale not in SCALES:
             raise InputError(unknown("scale", scale, SCALES), rule="range")
-    given = [word for word in overrides if not word.startswith("scale=")]
-    return given, named[-1] if named else SCALES[0]
+    rest = [word for word in overrides if not word.startswith("scale=")]
+    return rest, named[-1] if named else SCALES[0]
 
 
-def _smaller(study: gallery.Study, given: Sequence[str], scale: str) -> list[str]:
-    """Return what makes an experiment fit the scale, less what is given."""
+def _reduction(study: gallery.Study, overrides: Sequence[str], scale: str) -> list[str]:
+    """Return the words that reduce an experiment to the scale, but for keys in `overrides`."""
     if scale != "gallery":
         return []
-    keys = {word.partition("=")[0] for word in given}
+    keys = {word.partition("=")[0] for word in overrides}
     return [word for word in study.gallery if word.partition("=")[0] not in keys]
 
 
@@ -126,9 +124,9 @@ def studies(options: Options) -> dict[str, gallery.Study]:
 
 
 def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str]) -> str:
-    """Word the figures of a sweep beside those of the source, in Markdown.
+    """Return the page of an experiment in Markdown: our figures beside those of the source.
 
-    Nothing in it tells of the machine, so that the same numbers give the same page.
+    Nothing in it depends on the machine, so that the same numbers give the same page.
     """
     config, figures = folder.config(), folder.findings()
     assert figures is not None

@@ -1,4 +1,4 @@
-"""Verbs that ask for a grid: plan it, run it, again, log it, see whether it comes out again."""
+"""Verbs that build a request for a grid: run, plan, retry, track, verify."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sim.base.text import table_lines
 from sweep import driver
 from sweep import track as tracking
 from sweep.cli import outcome
-from sweep.cli.command import NOTHING_ELSE, Command, add_grid_flags, asked_again
+from sweep.cli.command import REQUEST_IS_FIXED, Command, add_grid_flags, repeat_request
 from sweep.execution import notes
 from sweep.execution.plan import PlannedCell, PreparedGrid, source_tables, stored_config
 from sweep.execution.rerun import rerun
@@ -33,7 +33,7 @@ run_arguments = add_grid_flags
 
 
 def run(command: Command) -> int:
-    """Run a grid (the default): simulate what is not cached; tabulate, report and track it all."""
+    """Run a grid (the default): simulate cells that are not cached; tabulate, report and track."""
     request = command.request()
     return outcome.show(driver.run(request), request.settings)
 
@@ -43,27 +43,27 @@ def retry_arguments(parser: argparse.ArgumentParser) -> None:
     words = "[SWEEP] [launcher=... tracking=... paths.results=DIR max_failures=N ...]"
     parser.usage = f"{parser.prog} {words} [flags]"
     parser.add_argument("--fail-fast", action="store_true", help="stop at the first failed cell")
-    parser.epilog = NOTHING_ELSE
+    parser.epilog = REQUEST_IS_FIXED
 
 
 def retry(command: Command) -> int:
-    """Run a sweep that is over again: its failed cells, and whatever changed since."""
-    _, request = asked_again(command)
+    """Run the failed cells of a sweep again, and cells whose sources changed since."""
+    _, request = repeat_request(command)
     return outcome.show(driver.run(request), request.settings)
 
 
 def track_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags: none."""
     parser.usage = f"{parser.prog} [SWEEP] [tracking.uri=URI] [paths.results=DIR] [flags]"
-    parser.epilog = NOTHING_ELSE
+    parser.epilog = REQUEST_IS_FIXED
 
 
 def track(command: Command) -> int:
-    """Log a sweep that is over to MLflow: what is there already stays as it is."""
-    folder, request = asked_again(command)
+    """Log a finished sweep to MLflow; runs that are there stay as they are."""
+    folder, request = repeat_request(command)
     target = tracking.target_id(request.settings)
     if target is None:
-        raise InputError("tracking=none logs nowhere; give tracking=mlflow")
+        raise InputError("tracking=none logs to no server; use tracking=mlflow")
     try:
         tracking.log(folder, request.settings, notes.note)
     except tracking.TrackingDown as down:
@@ -84,37 +84,37 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def plan(command: Command) -> int:
-    """Say which cells are cached, which are not, and for those what changed; run nothing."""
+    """Show which cells are cached, and what changed for those that are not; run nothing."""
     request = command.request()
     prepared = driver.prepare_first(request)
-    kept = prepared.is_known().tolist()
-    n_cells, n_todo, n_cached = len(kept), len(prepared.rows_to_do()), sum(kept)
+    is_cached = prepared.is_known().tolist()
+    n_cells, n_todo, n_cached = len(is_cached), len(prepared.rows_to_do()), sum(is_cached)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     if request.precision is not None and not prepared.grid.is_fixed:
-        n, most = len(request.axes["seed"]), request.precision.most
-        print(f"seeds=auto begins with these {n} seeds and adds more, up to {most}, as results ask")
+        n, limit = len(request.axes["seed"]), request.precision.most
+        print(f"seeds=auto starts with these {n} seeds and adds more, up to {limit}, as needed")
     if prepared.grid.is_fixed and request.precision is not None:
         print(f"{driver.ONE_SEED}: seeds=auto takes one")
     elif prepared.grid.is_fixed and len(request.axes["seed"]) > 1:
         print(f"{driver.ONE_SEED}: seed=0 gives the same as all of these")
     if request.goal is not None:
-        print("these are the cells that the search begins with; what they give says which follow")
+        print("the search starts with these cells; their results decide which follow")
     if n_todo or command.flags.all:
-        print(_lines(prepared, kept, show_all=command.flags.all))
+        print(_lines(prepared, is_cached, show_all=command.flags.all))
     return 0
 
 
-def _lines(prepared: PreparedGrid, kept: Sequence[bool], *, show_all: bool) -> str:
-    nearest = ClosestCached(prepared.cache.configs(), _sources_changed(prepared))
+def _lines(prepared: PreparedGrid, is_cached: Sequence[bool], *, show_all: bool) -> str:
+    closest = ClosestCached(prepared.cache.configs(), _sources_changed(prepared))
     header = ["row", *prepared.planned[0].cell.labels, "", "what changed"]
     rows: list[list[str]] = []
     reasons = Counter[str]()
     for planned in prepared.planned:
         state, reason = "cached", ""
-        if not kept[planned.row]:
-            is_first = nearest.is_empty
-            changes = None if is_first else nearest.changes(stored_config(prepared, planned))
-            state, reason = "to run", "; ".join(changes or ["nothing like it is cached"])
+        if not is_cached[planned.row]:
+            is_first = closest.is_empty
+            changes = None if is_first else closest.changes(stored_config(prepared, planned))
+            state, reason = "to run", "; ".join(changes or ["no similar cell is cached"])
             reasons[reason] += 1
         if show_all or (state == "to run" and len(rows) < MAX_LINES):
             shown = mask_tree(planned.cell.labels).values()
@@ -129,7 +129,7 @@ def _lines(prepared: PreparedGrid, kept: Sequence[bool], *, show_all: bool) -> s
 
 
 def _sources_changed(prepared: PreparedGrid) -> Callable[[Any, str], list[str]]:
-    """Return what names the modules that differ, given the sources of a cached and a new cell."""
+    """Return a function that lists the modules in which a cached and a new cell differ."""
     kinds = {(id(p.cell.policy), id(p.cell.evaluator), p.input): p for p in prepared.first}.values()
     tables = dict(item for planned in kinds for item in source_tables(prepared, planned).items())
     return lambda old, new: prepared.cache.sources.changes(old, tables[new])
@@ -138,37 +138,41 @@ def _sources_changed(prepared: PreparedGrid) -> Callable[[Any, str], list[str]]:
 def verify_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     parser.usage = f"{parser.prog} [SWEEP] [--cells K] [--seed N] [paths.results=DIR] [flags]"
-    parser.add_argument("--cells", type=int, default=5, metavar="K", help="how many (default 5)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="which ones (default 0)")
-    parser.epilog = NOTHING_ELSE
+    parser.add_argument(
+        "--cells", type=int, default=5, metavar="K", help="number of cells (default 5)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of their choice (default 0)"
+    )
+    parser.epilog = REQUEST_IS_FIXED
 
 
 def verify(command: Command) -> int:
     """Run random cells of a sweep again, in this process, and compare every bit."""
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
-    folder, request = asked_again(command)
+    folder, request = repeat_request(command)
     failed, swept = folder.failed(), folder.config()["swept"]
     rows = np.flatnonzero(~failed)
     if not len(rows):
         raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
     n_wrong = 0
-    for at in _sample(rows, command.flags.cells, command.flags.seed):
-        row = folder.row(at)
+    for number in _sample(rows, command.flags.cells, command.flags.seed):
+        row = folder.row(number)
         prepared, planned = driver.plan_cell(request, {key: row[key] for key in (*AXES, *swept)})
         verdict, is_same = _verify(prepared, planned, row["key"])
         n_wrong += not is_same
         labels = " ".join(f"{value}" for value in mask_tree(planned.cell.labels).values())
-        print(f"row {at}: {labels}: {verdict}")
+        print(f"row {number}: {labels}: {verdict}")
     n_run = min(command.flags.cells, len(rows))
     print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")
     if n_wrong and (differs := other_bits(folder.provenance())):
-        print(f"{folder.sweep} comes from other bits: {differs}")
+        print(f"{folder.sweep} was computed in an environment with other bits: {differs}")
     return 1 if n_wrong else 0
 
 
 def _sample(rows: Rows, n: int, seed: int) -> list[int]:
-    """Choose rows by a hash, so that the same seed always means the same ones."""
+    """Choose rows by a hash, so that the same seed always chooses the same ones."""
 
     def rank(row: int) -> bytes:
         return hashlib.sha256(f"{seed}:{row}".encode()).digest()
@@ -177,14 +181,14 @@ def _sample(rows: Rows, n: int, seed: int) -> list[int]:
 
 
 def _verify(prepared: PreparedGrid, planned: PlannedCell, key: str) -> tuple[str, bool]:
-    kept = Cache(prepared.grid.request.settings.results).get(key)
-    if kept is None:
+    cached = Cache(prepared.grid.request.settings.results).get(key)
+    if cached is None:
         return "differs: its result is no longer in the cache, or damaged", False
     again = rerun(prepared, planned)
     since = "" if planned.key == key else " (sources or input changed since)"
     if again.error is not None:
         return f"differs: fails now: {again.error['message']}{since}", False
-    differences = _differences(kept, again)
+    differences = _differences(cached, again)
     if differences:
         return f"differs in {', '.join(differences)}{since}", False
     return f"same{since}", True

@@ -1,4 +1,4 @@
-"""Verbs about a sweep that is over: its cells, its report, and how it differs from another."""
+"""Verbs about a finished sweep: its cells, its report, a comparison with another."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from sweep.stats.cell_columns import ALL_METRICS, AXES, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
 
-LEAST_OF_KEY, KEY_SHOWN = 6, 12
+MIN_KEY_LENGTH, KEY_SHOWN = 6, 12
 REPORTS = "reports"
 SIMULATION = "simulation"
-"""The evaluator that everything is measured by unless another is asked for."""
+"""Default evaluator."""
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     parser.usage = f"{parser.prog} [SWEEP] [CELL] [paths.results=DIR] [flags]"
     parser.epilog = (
-        "CELL is the number of a row, or the beginning of a key; without it all cells are listed."
+        "CELL is a row number or the first characters of a key; without it all cells are listed."
     )
 
 
 def show(command: Command) -> int:
-    """Show a cell of a sweep that is over: configuration, metrics, error; or list its cells."""
+    """Show a cell of a finished sweep: configuration, metrics, error; or list all cells."""
     results = command.results()
     names = list(command.names)
     if len(names) > 2:
@@ -49,13 +49,13 @@ def show(command: Command) -> int:
     if not names:
         _list(folder, swept)
     else:
-        at = _find(folder, names[0])
-        print(printable(_cell({"row": at, **folder.row(at)}, swept)))
+        number = _find(folder, names[0])
+        print(printable(_cell({"row": number, **folder.row(number)}, swept)))
     return 0
 
 
 def _looks_like_cell(word: str) -> bool:
-    return word.isdigit() or (len(word) >= LEAST_OF_KEY and set(word) <= set("0123456789abcdef"))
+    return word.isdigit() or (len(word) >= MIN_KEY_LENGTH and set(word) <= set("0123456789abcdef"))
 
 
 def _find(folder: SweepFolder, word: str) -> int:
@@ -65,23 +65,23 @@ def _find(folder: SweepFolder, word: str) -> int:
     keys = folder.cells(["key"])["key"]
     if word.isdigit() and int(word) < len(keys):
         return int(word)
-    at = pc.index(pc.starts_with(keys, word), True).as_py()
-    if len(word) < LEAST_OF_KEY or at < 0:
+    number = pc.index(pc.starts_with(keys, word), True).as_py()
+    if len(word) < MIN_KEY_LENGTH or number < 0:
         raise InputError(
             f"{folder.sweep} has no cell {word!r}; valid: 0 to {len(keys) - 1}, or the first "
-            f"{LEAST_OF_KEY} or more characters of a key"
+            f"{MIN_KEY_LENGTH} or more characters of a key"
         )
-    return int(at)
+    return int(number)
 
 
 def _list(folder: SweepFolder, swept: list[str]) -> None:
-    """Print a line a cell, a part at a time: there may be very many."""
+    """Print one line a cell, in parts: there may be very many."""
     names = [*AXES, *swept, "status", "key", "error_message"]
     header = ["row", *names[:-1], "error"]
     n = 0
     for part in folder.parts(columns=names):
         rows = [row | {"key": row["key"][:KEY_SHOWN]} for row in part.to_pylist()]
-        lines = [[str(at), *(_text(row[k]) for k in names)] for at, row in enumerate(rows, n)]
+        lines = [[str(i), *(_text(row[k]) for k in names)] for i, row in enumerate(rows, n)]
         print("\n".join(table_lines(header, lines)[n > 0 :]))
         n += part.num_rows
 
@@ -122,42 +122,41 @@ def report_arguments(parser: argparse.ArgumentParser) -> None:
         "--gantt", type=int, metavar="ROW", help="draw the schedule of this cell (see `show`)"
     )
     parser.epilog = (
-        "With baseline= or metrics= other than the sweep's own the report goes to reports/ in the "
-        "results, and nothing is run. With two sweeps: what was asked differently, and which cells "
-        "came out differently, matched by their labels, tested pair by pair; written to "
-        "comparisons/ in the results. That they differ is no error: the exit code is 0 all the "
-        "same."
+        "With another baseline= or other metrics= the report goes to reports/ in the results; "
+        "nothing is run. With two sweeps: differences between their requests and between their "
+        "cells, matched by label and tested pair by pair, written to comparisons/ in the results. "
+        "A difference is no error: the exit code is 0."
     )
 
 
 def report(command: Command) -> int:
-    """Write a sweep's report again, or with another baseline=, metrics=; or compare two sweeps."""
+    """Write a sweep's report again, with another baseline= or metrics=; or compare two sweeps."""
     if len(command.names) > 2:
         raise InputError(f"name one sweep, or two to compare, not {' '.join(command.names)}")
     results = command.results("baseline", "metrics")
     if len(command.names) == 2:
-        if command.flags.gantt is not None or command.given("baseline", "metrics"):
+        if command.flags.gantt is not None or command.assignments("baseline", "metrics"):
             raise InputError("--gantt, baseline= and metrics= go with one sweep")
         return _compare(*(driver.open_intact(results, name) for name in command.names))
     folder = driver.open_intact(results, command.sweep())
     cells, config, gantt = cells_table.read(folder), folder.config(), command.flags.gantt
-    words = command.given("baseline", "metrics")
+    words = command.assignments("baseline", "metrics")
     if words:
-        return _otherwise(folder, words, gantt)
+        return _write_variant(folder, words, gantt)
     folder.replace(FINDINGS, driver.find(folder.parts(), config, Cache(folder.results)))
     driver.write_report(folder, cells, config, folder.provenance(), gantt=gantt)
     folder.commit()
-    return _said(folder)
+    return _print_paths(folder)
 
 
-def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | None) -> int:
-    """Write the report with another baseline or other metrics, beside the sweep's own."""
+def _write_variant(folder: SweepFolder, words: Sequence[Assignment], gantt: int | None) -> int:
+    """Write the report with another baseline or other metrics, in a folder of its own."""
     config = dict(folder.config())
     for line in words:
         if line.key == "baseline":
             config["baseline"] = None if line.value is None else str(line.value)
         else:
-            config["metrics"] = list(request.table_metrics(line, _evaluator_of(config)))
+            config["metrics"] = list(request.table_metrics(line, _custom_evaluator(config)))
             for name in config["metrics"]:
                 if name not in (ALL_METRICS, *folder.schema().names):
                     raise InputError(f"metrics={name}: no cell of {folder.sweep} has it")
@@ -170,16 +169,16 @@ def _otherwise(folder: SweepFolder, words: Sequence[Assignment], gantt: int | No
     other.replace(FINDINGS, folder.findings())
     driver.write_report(other, cells, config, folder.provenance(), cache=cache, gantt=gantt)
     other.commit()
-    return _said(other)
+    return _print_paths(other)
 
 
-def _evaluator_of(config: Mapping[str, Any]) -> str | None:
-    """Return an evaluator that has metrics of its own; None for what everything is measured by."""
-    others = [name for name in config.get("evaluator", {}) if name != SIMULATION]
-    return others[0] if others else None
+def _custom_evaluator(config: Mapping[str, Any]) -> str | None:
+    """Return the evaluator if it is not the default one, else None."""
+    names = [name for name in config.get("evaluator", {}) if name != SIMULATION]
+    return names[0] if names else None
 
 
-def _said(folder: SweepFolder) -> int:
+def _print_paths(folder: SweepFolder) -> int:
     for name in (MARKDOWN, HTML):
         print(folder.path / name)
     return 0

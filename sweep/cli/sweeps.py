@@ -1,4 +1,4 @@
-"""Verbs about all sweeps there are: how far one is, and the list of them with what each found."""
+"""Verbs ``status`` and ``list``: progress of a sweep; all sweeps and their verdicts."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from sweep.store.sweep_summaries import summarize
 def status_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     parser.usage = f"{parser.prog} [SWEEP] [paths.results=DIR] [flags]"
-    parser.add_argument("--all", action="store_true", help="a line for each sweep there is")
+    parser.add_argument("--all", action="store_true", help="one line for each sweep")
 
 
 def status(command: Command) -> int:
-    """Say how far a sweep is: the latest, or one by id or name; also while it runs."""
+    """Show the progress of a sweep: the latest, or one by id or name; also while it runs."""
     results = command.results()
     if command.flags.all:
-        for each in sweep_list.sweeps(results):
-            print(_status(results, each.sweep)[0])
+        for entry in sweep_list.sweeps(results):
+            print(_status(results, entry.sweep)[0])
         return 0
     word = command.sweep()
-    found = sweep_list.find(results, None if word is None else Path(word).name)
-    text, n_failed = _status(results, found.sweep)
+    entry = sweep_list.find(results, None if word is None else Path(word).name)
+    text, n_failed = _status(results, entry.sweep)
     print(text)
     return 1 if n_failed else 0
 
@@ -43,12 +43,12 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     events = journal.last_attempt()  # which may be of very many cells
     begin = next(events, None)
     if begin is None:
-        return f"{sweep}: nothing is known of it", 0
+        return f"{sweep}: its journal is empty", 0
     n_came, n_failed, failed, nodes = 0, 0, list[Event](), dict[str, list[float]]()
-    others = []
+    milestones = []
     for event in events:
         if event["event"] != "cell":
-            others.append(event)
+            milestones.append(event)
             continue
         n_came += 1
         if event.get("status") == "failed":
@@ -56,9 +56,9 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
             failed += [event][: MAX_FAILURES - len(failed)]
         if "node" in event:
             began_s = event["time"] - event["seconds"]  # of its first cell, by the driver's clock
-            its = nodes.setdefault(str(event["node"]), [began_s, 0.0, 0, 0.0])
-            its[1:] = event["time"], its[2] + 1, its[3] + event["seconds"]
-    ends = [event for event in others if event["event"] == "end"]
+            node = nodes.setdefault(str(event["node"]), [began_s, 0.0, 0, 0.0])
+            node[1:] = event["time"], node[2] + 1, node[3] + event["seconds"]
+    ends = [event for event in milestones if event["event"] == "end"]
     n_done = n_came - n_failed
     n_cells, n_todo = begin.get("cells", 0), begin.get("todo", 0)
     # a clock that was set back would have it end before it began
@@ -72,12 +72,12 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
             left = elapsed / n_came * (n_todo - n_came)
             words += f", about {left:.0f} s left"
     elif ends:
-        state = f"over, in {seconds:.0f} s"
+        state = f"finished in {seconds:.0f} s"
     else:
-        state = "interrupted; the same command goes on"
+        state = "interrupted; the same command resumes it"
     lines = [f"{sweep}: {state}: {words}"]
-    lines += _of_nodes(nodes)
-    lines += [f"  {e['text']}" for e in others if e["event"] == "said" and "text" in e][-10:]
+    lines += _node_lines(nodes)
+    lines += [f"  {e['text']}" for e in milestones if e["event"] == "said" and "text" in e][-10:]
     lines += [f"  row {e.get('row')} failed: {e.get('error')}" for e in failed]
     folder = SweepFolder.for_sweep(results, sweep)
     if folder.is_whole():
@@ -85,8 +85,8 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     return "\n".join(lines), n_failed
 
 
-def _of_nodes(nodes: Mapping[str, Sequence[float]]) -> list[str]:
-    """Give each node a line, if there are several: how many cells it has run, and how fast."""
+def _node_lines(nodes: Mapping[str, Sequence[float]]) -> list[str]:
+    """Return a line for each node, if there are several: cells that it has run, and their rate."""
     lines = []
     for name, (began_s, ended_s, n, seconds) in sorted(nodes.items()) if len(nodes) > 1 else ():
         rate = f", {n / (ended_s - began_s):.2g} a second" if ended_s > began_s else ""
@@ -103,20 +103,20 @@ def list_sweeps_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def list_sweeps(command: Command) -> int:
-    """List all sweeps, newest first: when, how many cells, what came out."""
+    """List all sweeps, newest first: begin, number of cells, state, verdict."""
     results = command.results()
     if command.names:
-        raise InputError(f"list takes no {command.names[0]!r}: it lists all sweeps there are")
-    found = summarize(results)
-    if not found:
+        raise InputError(f"list takes no {command.names[0]!r}: it lists all sweeps")
+    summaries = summarize(results)
+    if not summaries:
         raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
-    rows = [[each.sweep, each.begun, str(each.n_cells), each.state] for each in found]
+    rows = [[entry.sweep, entry.begun, str(entry.n_cells), entry.state] for entry in summaries]
     header, *lines = table_lines(["sweep", "begun", "cells", ""], rows)
     print(header)
-    for each, line in zip(found, lines, strict=True):
+    for entry, line in zip(summaries, lines, strict=True):
         print(line)
-        for sentence in each.sentences[:MAX_SENTENCES]:
+        for sentence in entry.sentences[:MAX_SENTENCES]:
             print(f"    {sentence}")
-        if len(each.sentences) > MAX_SENTENCES:
-            print(f"    and {len(each.sentences) - MAX_SENTENCES} more in its report")
+        if len(entry.sentences) > MAX_SENTENCES:
+            print(f"    and {len(entry.sentences) - MAX_SENTENCES} more in its report")
     return 0

@@ -1,4 +1,4 @@
-"""The verbs of the command line: where each is, and its flags; cheap to import."""
+"""Verbs of the command line: their functions and flags; cheap to import."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ VERBS = {
     "reproduce": "reproduce.reproduce",
     "completion": "completion.completion",
 }
-"""Which function of which module beside this one each verb is.
+"""Function of each verb, as ``module.function`` in this package.
 
 A verb is a function ``verb(command) -> exit code``, whose docstring ``--help`` shows, its first
 line in the overview; ``<function>_arguments(parser)`` beside it adds its flags. It raises
-`InputError` for what is wrong.
+`InputError` on wrong input.
 """
 
 _GRID = ("--config-dir", "--fail-fast")
@@ -36,23 +36,23 @@ FLAGS = {
     "verify": ("--help", "--cells", "--seed"),
     "reproduce": ("--help", *_GRID, "--list"),
 }
-"""The flags of each verb, for completion; the parsers have the same."""
+"""Flags of each verb, for completion; the parsers have the same."""
 
 WITH_VALUE = ("--config-dir", "--gantt", "--cells", "--seed")
-"""Flags after which a word is no verb but their value."""
+"""Flags that take a value: the word after them is no verb."""
 
-OF_SWEEPS = ("status", "show", "report", "retry", "verify", "track")
+SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "track")
 """Verbs that take the name of a sweep."""
 
 TOPICS = ("policies", "traces", "clusters", "evaluators", "experiments", "all")
-"""What ``--help`` has more to say of."""
+"""Topics of ``--help``."""
 
 
-def verb_at(words: list[str]) -> int | None:
-    """Find the verb among the words: its place, None if there is none."""
+def verb_position(words: list[str]) -> int | None:
+    """Return the position of the verb among the words; None if there is none."""
     values = [False, *(word in WITH_VALUE for word in words)]
-    found = (at for at, w in enumerate(words) if not values[at] and (w in VERBS or w == "help"))
-    return next(found, None)
+    positions = (i for i, w in enumerate(words) if not values[i] and (w in VERBS or w == "help"))
+    return next(positions, None)
 
 
 def is_bare(word: str) -> bool:
@@ -60,7 +60,7 @@ def is_bare(word: str) -> bool:
     return "=" not in word and not word.startswith(("-", "+", "~"))
 
 
-def function_of(place: str) -> Any:
-    """Find a verb's function, or that which adds its flags: ``module.function``."""
-    module, _, name = place.rpartition(".")
+def verb_function(path: str) -> Any:
+    """Import a function of this package by its path ``module.function``."""
+    module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(f"sweep.cli.{module}"), name)

@@ -182,14 +182,14 @@ def test_what_can_be_opened(tmp_path: Path) -> None:
     results.mkdir()
     (results / "mlflow.db").touch()
     uri = f"sqlite:///{results.resolve()}/mlflow.db"
-    assert ui.uri_of(str(results)) == uri
-    assert ui.uri_of(str(results / "mlflow.db")) == uri
-    assert ui.uri_of(uri) == uri
-    assert ui.uri_of("postgresql://host/db") == "postgresql://host/db"
+    assert ui.tracking_uri(str(results)) == uri
+    assert ui.tracking_uri(str(results / "mlflow.db")) == uri
+    assert ui.tracking_uri(uri) == uri
+    assert ui.tracking_uri("postgresql://host/db") == "postgresql://host/db"
     with pytest.raises(InputError, match="run `python -m sweep` first"):
-        ui.uri_of(str(results / "nowhere"))
+        ui.tracking_uri(str(results / "nowhere"))
     with pytest.raises(InputError, match="open it in a browser"):
-        ui.uri_of("http://host:5000")
+        ui.tracking_uri("http://host:5000")
 
 
 def test_nothing_to_open_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sim.base import interrupt
 from sweep.cli import main
 from sweep.cli.main import parser
-from sweep.cli.verbs import FLAGS, OF_SWEEPS, VERBS
+from sweep.cli.verbs import FLAGS, SWEEP_VERBS, VERBS
 from sweep.execution import memory
 from sweep.grid.options import GROUPS, Options
 from tests.sweep.small import Command
@@ -103,7 +103,7 @@ def test_the_flags_that_are_completed_are_those_there_are(verb: str) -> None:
 
 def test_verbs_that_take_a_sweep_say_so() -> None:
     takes = [verb for verb in VERBS if "[SWEEP" in parser(verb).format_usage()]
-    assert sorted(takes) == sorted(OF_SWEEPS)
+    assert sorted(takes) == sorted(SWEEP_VERBS)
 
 
 @pytest.mark.parametrize("verb", VERBS)
