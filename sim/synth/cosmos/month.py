@@ -77,36 +77,38 @@ def draw_ad_hoc(workflows: Workflows, runs: Runs, scale: float, active: F8, seed
     """Draw the ad hoc jobs of four weeks."""
     rng = stream(seed, "synth", "cosmos", "ad hoc")
     n = round((1 - RECURRING) * JOBS_A_DAY * 28 * scale)
-    submit = BEGIN_S + ad_hoc_times(n, 4, rng)
+    submit_s = BEGIN_S + ad_hoc_times(n, 4, rng)
     organisation = rng.choice(len(active), size=n, p=active)
     team = team_sizes(active)
     rank = np.minimum((team[organisation] * rng.random(n) ** 2), team[organisation] - 1)
     user = (np.cumsum(team) - team)[organisation] + rank.astype(np.int64)
     size = draw_user_scores(user, rng)
-    duration = np.clip(MEDIAN_S * maths.exp(SPREAD * size), 10.0, LONGEST_S)
+    duration_s = np.clip(MEDIAN_S * maths.exp(SPREAD * size), 10.0, LONGEST_S)
 
     reads = np.flatnonzero(rng.random(n) < READS)
     n_programs = np.minimum(rng.geometric(ONE_PROGRAM, len(reads)), 24)
     busy = np.bincount(user[reads], minlength=int(team.sum())).astype(np.float64)
     allowed = ~np.isin(np.repeat(np.arange(len(active)), team), isolated_organisations(len(active)))
     reads_shared = choose_by_weight(busy, allowed, CROSS * len(reads), rng)[user[reads]]
-    down, across = np.repeat(reads, n_programs), np.repeat(reads_shared, n_programs)
+    down, is_shared = np.repeat(reads, n_programs), np.repeat(reads_shared, n_programs)
     read_number = ranges(np.zeros(len(reads), dtype=np.int64), n_programs)
-    old = rng.random(len(down)) < OLD
-    age = OLD_DAYS * 86_400.0 * maths.exp(OLD_SPREAD * rng.normal(size=len(down)))
-    time_s = submit[down] - np.where(old, age, 0.0)
+    is_old = rng.random(len(down)) < OLD
+    age_s = OLD_DAYS * 86_400.0 * maths.exp(OLD_SPREAD * rng.normal(size=len(down)))
+    time_s = submit_s[down] - np.where(is_old, age_s, 0.0)
     home = _user_workflows(workflows, team, rng)[user[down]]
-    program = _programs(workflows, organisation[down], home, across, rng)
+    program = _programs(workflows, organisation[down], home, is_shared, rng)
     extra_runs = READ_BY_AD_HOC * n / (1 - RECURRING) - len(down)
-    window = _large_windows(workflows, program, across & (read_number == 0), extra_runs, rng)
+    window = _large_windows(workflows, program, is_shared & (read_number == 0), extra_runs, rng)
     back = ranges(np.zeros(len(down), dtype=np.int64), window)
-    down, across, time_s, program = (np.repeat(x, window) for x in (down, across, time_s, program))
+    down, is_shared, time_s, program = (
+        np.repeat(x, window) for x in (down, is_shared, time_s, program)
+    )
     finished = FinishedRuns(runs.program, runs.submit_s + runs.duration_s, len(workflows.workflow))
     up = finished.last_before(program, time_s, back)
-    is_own = ~across & (rng.random(len(down)) < OWN)
-    up[is_own] = _own_last(user, submit, duration, down[is_own], len(runs.program))
+    is_own = ~is_shared & (rng.random(len(down)) < OWN)
+    up[is_own] = _own_last(user, submit_s, duration_s, down[is_own], len(runs.program))
     up, down, _ = distinct_edges(up, down, is_own)
-    return AdHoc(organisation, user, submit, duration, up, down)
+    return AdHoc(organisation, user, submit_s, duration_s, up, down)
 
 
 def _large_windows(
@@ -132,7 +134,7 @@ def _user_workflows(workflows: Workflows, team: I8, rng: Stream) -> I8:
     return np.where(high > low, order[np.minimum(pick, len(order) - 1)], -1)
 
 
-def _programs(workflows: Workflows, organisation: I8, home: I8, across: Mask, rng: Stream) -> I8:
+def _programs(workflows: Workflows, organisation: I8, home: I8, is_shared: Mask, rng: Stream) -> I8:
     """Draw the program of each read: one with shared data, or one of the user's workflow."""
     shared = rank_shared(workflows.public, workflows.weight, rng)
     popularity = 1.0 / (np.arange(len(shared)) + 3)
@@ -144,7 +146,7 @@ def _programs(workflows: Workflows, organisation: I8, home: I8, across: Mask, rn
     size = np.bincount(workflows.workflow)
     by_flow = np.argsort(workflows.workflow, kind="stable")
     pick = (np.cumsum(size) - size)[home] + (rng.random(len(home)) * size[home]).astype(np.int64)
-    program: I8 = np.where(across, shared[cross], by_flow[pick])
+    program: I8 = np.where(is_shared, shared[cross], by_flow[pick])
     return program
 
 
@@ -217,10 +219,10 @@ def _assemble(
 ) -> Month:
     n_runs, n_single = len(runs.program), len(ad_hoc.submit_s)
     workflow = workflows.workflow[runs.program]
-    submit = np.concatenate([runs.submit_s, ad_hoc.submit_s])
-    order = np.argsort(submit, kind="stable")
-    order = order[submit[order] < END_S]
-    row = np.full(len(submit), -1, dtype=np.int64)
+    submit_s = np.concatenate([runs.submit_s, ad_hoc.submit_s])
+    order = np.argsort(submit_s, kind="stable")
+    order = order[submit_s[order] < END_S]
+    row = np.full(len(submit_s), -1, dtype=np.int64)
     row[order] = np.arange(len(order))
     up = row[np.concatenate([runs.up, ad_hoc.up])]
     down = row[np.concatenate([runs.down, ad_hoc.down + n_runs])]
@@ -232,31 +234,31 @@ def _assemble(
         hard &= _later_hard(down, hard) < hard_inputs
     program = np.concatenate([runs.program, np.full(n_single, -1)])[order]
     organisation = np.concatenate([workflows.organisation[workflow], ad_hoc.organisation])[order]
-    duration = np.concatenate([runs.duration_s, ad_hoc.duration_s])[order]
+    duration_s = np.concatenate([runs.duration_s, ad_hoc.duration_s])[order]
     by_clock = np.concatenate([workflows.blind[workflow], np.ones(n_single, dtype=bool)])[order]
     mode = np.where(np.bincount(down[hard], minlength=len(order)) == 0, NONE,
                     np.where(by_clock, BLIND, POLL))  # fmt: skip
-    submit = submit[order]
-    lag = np.concatenate([runs.lag_s, np.zeros(n_single)])[order]
-    ready = np.full(len(order), -np.inf)
-    np.maximum.at(ready, down[hard], (submit + duration)[up[hard]])
-    lag = np.where(mode == POLL, np.clip(submit - ready - _HAIR_S, 0.0, lag), 0.0)
-    downloads = draw_downloads(workflows, program, submit, submit + duration, up, down, seed)
-    priority = draw_priorities(workflows, program, organisation, up, down, submit, seed)
+    submit_s = submit_s[order]
+    lag_s = np.concatenate([runs.lag_s, np.zeros(n_single)])[order]
+    ready_s = np.full(len(order), -np.inf)
+    np.maximum.at(ready_s, down[hard], (submit_s + duration_s)[up[hard]])
+    lag_s = np.where(mode == POLL, np.clip(submit_s - ready_s - _HAIR_S, 0.0, lag_s), 0.0)
+    downloads = draw_downloads(workflows, program, submit_s, submit_s + duration_s, up, down, seed)
+    priority = draw_priorities(workflows, program, organisation, up, down, submit_s, seed)
     user = np.concatenate([workflows.user[workflow], ad_hoc.user])[order]
     tokens = draw_widths(
         workflows,
         program,
         organisation,
         user,
-        submit,
-        duration,
+        submit_s,
+        duration_s,
         np.array(list(shares.values())),
         seed,
     )
     return Month(
-        shares, program, organisation, user, submit, duration, lag, mode, priority, tokens, up,
-        down, hard, downloads,
+        shares, program, organisation, user, submit_s, duration_s, lag_s, mode, priority, tokens,
+        up, down, hard, downloads,
     )  # fmt: skip
 
 

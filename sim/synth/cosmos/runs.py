@@ -138,28 +138,32 @@ def draw_runs(workflows: Workflows, seed: int) -> Runs:
     n_runs = count[workflows.workflow]
     first = np.cumsum(n_runs) - n_runs
     program = np.repeat(np.arange(len(n_runs)), n_runs)
-    base = base_s[
+    base_run_s = base_s[
         flow_first[workflows.workflow][program] + np.arange(len(program)) - first[program]
     ]
     typical_s, spread = _typical(period_s[workflows.workflow], rng)
-    duration = _durations(typical_s, spread, program, base, period_s[workflows.workflow], rng)
+    duration_s = _durations(
+        typical_s, spread, program, base_run_s, period_s[workflows.workflow], rng
+    )
     lag_s = np.minimum(rng.exponential(LAG_S, len(program)), MAX_LAG_S)
     offset_s = _planned_starts(workflows, typical_s * maths.exp(1.5 * spread), period_s, rng)
 
     is_other = workflows.up != workflows.down
     edge = np.flatnonzero(is_other)
-    reads = _reads(workflows, edge, first, n_runs, base, rng)
-    submit = _submissions(workflows, base, offset_s, program, first, duration, lag_s, reads)
-    up, down, read = _add_own_last_runs(workflows, reads, first, n_runs, base, rng)
+    reads = _reads(workflows, edge, first, n_runs, base_run_s, rng)
+    submit_s = _submissions(
+        workflows, base_run_s, offset_s, program, first, duration_s, lag_s, reads
+    )
+    up, down, read = _add_own_last_runs(workflows, reads, first, n_runs, base_run_s, rng)
     up, down, read = _replace_late_inputs(
-        up, down, read, first, workflows.up, submit + duration, submit
+        up, down, read, first, workflows.up, submit_s + duration_s, submit_s
     )
     hard = (workflows.optional[read] == 1.0) & is_other[read]
-    cross = _cross_reads(workflows, program, submit, submit + duration, first, n_runs)
+    cross = _cross_reads(workflows, program, submit_s, submit_s + duration_s, first, n_runs)
     up, down, hard = distinct_edges(
         *(np.concatenate(pair) for pair in zip((up, down, hard), cross, strict=True))
     )
-    return Runs(program, submit, duration, lag_s, up, down, hard)
+    return Runs(program, submit_s, duration_s, lag_s, up, down, hard)
 
 
 def _typical(period_s: F8, rng: Stream) -> tuple[F8, F8]:
@@ -226,7 +230,7 @@ def _submissions(
 ) -> F8:
     """Return the submission of each run: by the clock, or once its permanent inputs exist."""
     blind = workflows.blind[workflows.workflow]
-    submit = base_s + np.where(blind, offset_s, 0.0)[program]
+    submit_s = base_s + np.where(blind, offset_s, 0.0)[program]
     up, down, read = reads
     waits = (workflows.optional[read] == 1.0) & ~blind[workflows.down[read]]
     up, down = up[waits], down[waits]
@@ -234,13 +238,15 @@ def _submissions(
     order = np.argsort(position, kind="stable")
     up, down, position = up[order], down[order], position[order]
     bounds = np.searchsorted(position, np.arange(1, int(workflows.position.max()) + 2))
-    ready = np.full(len(submit), -np.inf)
+    ready_s = np.full(len(submit_s), -np.inf)
     for begin, end in pairwise(bounds):
         rows = slice(begin, end)
-        np.maximum.at(ready, down[rows], submit[up[rows]] + duration_s[up[rows]])
+        np.maximum.at(ready_s, down[rows], submit_s[up[rows]] + duration_s[up[rows]])
         ready_rows = np.unique(down[rows])
-        submit[ready_rows] = np.maximum(submit[ready_rows], ready[ready_rows] + lag_s[ready_rows])
-    return submit
+        submit_s[ready_rows] = np.maximum(
+            submit_s[ready_rows], ready_s[ready_rows] + lag_s[ready_rows]
+        )
+    return submit_s
 
 
 def _add_own_last_runs(

@@ -77,31 +77,28 @@ def split_history(workload: Workload, n_past: int) -> Workload:
     rows = np.arange(n_past)
     finish_s = submit_s[rows] + critical_path_s(workload.columns)[rows]
     history = history_of(workload, rows, finish_s, begin_s, FEATURES)
-    worth, known = _value_columns(workload, n_past, begin_s)
+    job_columns, past_columns, past_rows = _value_columns(workload, n_past, begin_s)
     training = _training_table(workload, n_past)
-    late = np.arange(n_past, workload.n_jobs)
-    current = workload.take(late).slice_time(begin_s, np.inf)
-    jobs, table = current.jobs, pa.table(history)
-    if worth is not None:
-        table = take_rows(table, known)
-        for name, column in worth[0].items():
-            jobs = jobs.append_column(name, pa.array(column))
-        for name, column in worth[1].items():
-            table = table.append_column(name, pa.array(column))
+    current = workload.take(np.arange(n_past, workload.n_jobs)).slice_time(begin_s, np.inf)
+    jobs, table = current.jobs, take_rows(pa.table(history), past_rows)
+    for name, column in job_columns.items():
+        jobs = jobs.append_column(name, pa.array(column))
+    for name, column in past_columns.items():
+        table = table.append_column(name, pa.array(column))
     return rebuilt(current, None, validate=True, jobs=jobs, history=table, training=training)
 
 
 def _value_columns(
     workload: Workload, n_past: int, begin_s: float
-) -> tuple[tuple[dict[str, Any], dict[str, Any]] | None, I8]:
+) -> tuple[dict[str, Any], dict[str, Any], I8]:
     """Return columns of value and readers (`sim.lineage.worth`) of the jobs and of the past.
 
     The past consists of the jobs that had ended when the first of the others is submitted; their
-    rows are returned too. The columns are None if there are neither dependencies nor downloads.
+    rows are returned too. Without dependencies and downloads there are no columns.
     """
     edges, loads = workload.job_edges, workload.downloads
     if not edges.num_rows and not loads.num_rows:
-        return None, np.arange(n_past)
+        return {}, {}, np.arange(n_past)
     submit_s = values(workload.jobs, "submit_s") - begin_s
     kinds = names(edges, "kind") if edges.num_rows else ["hard"]
     down = values(edges, "downstream").astype(np.int64)
@@ -127,10 +124,8 @@ def _value_columns(
     late = np.arange(n_past, workload.n_jobs)
     truth = {k: v[late] for k, v in past.columns(None, since_s=0.0).items()}
     truth |= reader_columns(uses, late, templates)
-    return (
-        truth,
-        ended_graph.columns(0.0) | reader_columns(uses.where(uses.first_s < 0.0), ended, templates),
-    ), ended
+    past_uses = uses.where(uses.first_s < 0.0)
+    return truth, ended_graph.columns(0.0) | reader_columns(past_uses, ended, templates), ended
 
 
 def _training_table(workload: Workload, n_past: int) -> dict[str, Any] | None:
@@ -143,13 +138,10 @@ def _training_table(workload: Workload, n_past: int) -> dict[str, Any] | None:
     selected: list[tuple[int, int]] = []
     for row in range(n_past - 1, -1, -1):
         program = int(code[row])
-        if (
-            template_names[program]
-            and program in target_codes
-            and n_recorded.get(program, 0) < MAX_RECORDED
-        ):
-            selected.append((row, n_recorded.get(program, 0)))
-            n_recorded[program] = n_recorded.get(program, 0) + 1
+        n_runs = n_recorded.get(program, 0)
+        if template_names[program] and program in target_codes and n_runs < MAX_RECORDED:
+            selected.append((row, n_runs))
+            n_recorded[program] = n_runs + 1
     if not selected:
         return None
     ready_s = _ready_s(workload)

@@ -44,12 +44,12 @@ def draw_programs(
     tables: Tables, n_jobs: int, n_history: int | None, recurring: float | None, seed: int
 ) -> Programs:
     """Draw programs with the strata's shares of jobs and past runs."""
-    shares = np.array([row.jobs for row in tables.strata])
+    shares = np.array([spec.jobs for spec in tables.strata])
     counts = apportion(shares, n_jobs).tolist()
     past_factors = _past_factors(tables, recurring)
     parts = []
-    for number, (row, n) in enumerate(zip(tables.strata, counts, strict=True)):
-        for now, past in _runs(row, n, n_jobs, past_factors):
+    for number, (spec, n) in enumerate(zip(tables.strata, counts, strict=True)):
+        for now, past in _runs(spec, n, n_jobs, past_factors):
             parts.append((np.full(len(now), number), now, past))
     n_old, n_old_runs = (round(per_job * n_jobs) for per_job in tables.history_only)
     names = stream(seed, "recurring", "names")
@@ -66,7 +66,7 @@ def draw_programs(
     weight, mean = np.maximum(now, 1e-6), log_work - maths.log(width)
     return Programs(
         stratum=stratum,
-        wide=np.array([int(not row.thin) for row in tables.strata])[stratum],
+        wide=np.array([int(not spec.thin) for spec in tables.strata])[stratum],
         log_work=log_work,
         width=width,
         user=_assign_values(mean, max(round(tables.users[0] * n_jobs), 1), tables.users[1], names),
@@ -89,20 +89,22 @@ def _past_factors(tables: Tables, recurring: float | None) -> tuple[float, float
     """Return factors of the share of jobs with past runs, and of the share without."""
     if recurring is None:
         return 1.0, 1.0
-    has = sum(row.jobs * sum(runs[0] for runs in row.runs[1:]) for row in tables.strata)
-    return (min(recurring / has, 1.0) if has else 1.0), min((1 - recurring) / (1 - has), 1.0)
+    with_history = sum(spec.jobs * sum(runs[0] for runs in spec.runs[1:]) for spec in tables.strata)
+    return (min(recurring / with_history, 1.0) if with_history else 1.0), min(
+        (1 - recurring) / (1 - with_history), 1.0
+    )
 
 
 def _runs(
-    row: Stratum, n: int, n_jobs: int, past_factors: tuple[float, float]
+    spec: Stratum, n: int, n_jobs: int, past_factors: tuple[float, float]
 ) -> Iterator[tuple[I8, I8]]:
     """Draw runs of each program, now and in the past, for each class of programs."""
-    new, once, often = (runs[0] for runs in row.runs)
+    new, once, often = (runs[0] for runs in spec.runs)
     with_past = (1 - new) * past_factors[0] if past_factors[0] < 1 else 1 - new * past_factors[1]
     total = max(once + often, 1e-12)
     shares = np.array([1 - with_past, with_past * once / total, with_past * often / total])
     jobs = apportion(shares, n).tolist()
-    for number, (share, programs, past) in enumerate(row.runs):
+    for number, (share, programs, past) in enumerate(spec.runs):
         if not jobs[number]:
             continue
         job_factor = jobs[number] / (share * n) if share else 1.0
@@ -120,19 +122,19 @@ def _sizes(
     """Return each program's typical log size and width, and the sizes of thin and wide jobs."""
     log_work, width = np.empty(len(now)), np.empty(len(now), np.int64)
     works: tuple[list[F8], list[F8]] = ([], [])
-    for number, (row, n) in enumerate(zip(tables.strata, counts, strict=True)):
+    for number, (spec, n) in enumerate(zip(tables.strata, counts, strict=True)):
         rows = np.flatnonzero(stratum == number)
-        logs = maths.log(np.array(row.work_s))
-        works[not row.thin].append(quantiles_at(logs, (np.arange(n) + 0.5) / max(n, 1)))
+        logs = maths.log(np.array(spec.work_s))
+        works[not spec.thin].append(quantiles_at(logs, (np.arange(n) + 0.5) / max(n, 1)))
         weight = np.maximum(now[rows], 1e-6)
         log_work[rows] = quantiles_at(
             logs, _uniform_over_jobs(weight, stream(seed, "recurring", "sizes", number))
         )
-        cum_share = np.cumsum([share for _, share in row.widths])
+        cum_share = np.cumsum([share for _, share in spec.widths])
         score = (
             _uniform_over_jobs(weight, stream(seed, "recurring", "widths", number)) * cum_share[-1]
         )
-        width[rows] = np.array([n_tasks for n_tasks, _ in row.widths])[
+        width[rows] = np.array([n_tasks for n_tasks, _ in spec.widths])[
             np.searchsorted(cum_share, score, side="right")
         ]
     thin, wide = (maths.exp(np.sort(np.concatenate([*logs, []]))) for logs in works)

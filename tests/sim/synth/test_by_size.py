@@ -106,7 +106,7 @@ def test_each_size_has_separate_tables():
     assert np.diff(medians) == pytest.approx([2, 2], abs=0.3)
 
 
-def test_a_part_for_each_number_of_stages_that_enough_jobs_have():
+def test_each_size_with_enough_jobs_has_tables():
     workload = sim.synthesize("alibaba2018", jobs=600, seed=100)
     from sim.dags import Graphs
 

@@ -127,7 +127,7 @@ def test_the_profiler_recovers_the_drawn_jobs(week, drawn):
     assert (hard & drawn_hard).sum() / drawn_hard.sum() > 0.9
 
 
-def test_figures_counted_one_by_one_from_the_logs_are_those_measured(log_graph):
+def test_statistics_equal_a_count_from_the_logs(log_graph):
     jobs, reads, logs = log_graph
     expected = statistics(draw_month(SCALE, 0))
     third = {i for i, j in enumerate(jobs) if 0 <= j["submit_s"] < WEEK_S}
@@ -172,7 +172,7 @@ def test_reads_of_the_logs_come_after_their_writes_and_are_the_edges(log_graph, 
     )
 
 
-def test_the_history_is_of_the_past_alone_and_says_what_jobs_were_worth(week):
+def test_the_history_is_of_the_past_only_and_has_values(week):
     past = week.history
     assert past["finish_s"].to_numpy().max() < 0
     assert past["submit_s"].to_numpy().min() >= -2 * WEEK_S
@@ -223,7 +223,7 @@ def test_all_jobs_fit_a_fifth_of_their_queue_of_any_seed(week):
     assert sum(week.meta["queue_share"].values()) == pytest.approx(1.0)
 
 
-def test_held_tokens_are_those_counted_second_by_second():
+def test_hourly_tokens_equal_a_count_by_second():
     rng = np.random.default_rng(5)
     submit = np.sort(rng.integers(0, 7000, 20)).astype(float)
     duration, tokens = rng.integers(1, 4000, 20).astype(float), rng.integers(1, 9, 20).astype(float)

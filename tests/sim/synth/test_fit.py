@@ -80,7 +80,7 @@ def test_cells_of_few_jobs_are_pooled_and_named():
     assert all(cell.values.tolist() == [1] for cell in tables.length.parts)
 
 
-def test_a_stage_counts_with_the_mean_of_its_tasks():
+def test_a_stage_is_counted_with_its_mean_duration():
     stage = {"durations_s": [1.0, 3.0], "demand": {"gpu": 2.0}}
     jobs = [{"submit_s": s, "stages": [stage]} for s in (0.0, 2.0, 9.0)]
     tables = fit_workload(sim.Workload.from_jobs(jobs))

@@ -153,7 +153,7 @@ def test_tables_without_a_joint_distribution_are_an_error(tmp_path):
         sim.synthesize("alibaba2018", jobs=5, tables=tmp_path / "t.json", joint=True)
 
 
-def test_constant_metrics_do_no_harm():
+def test_constant_metrics_are_preserved():
     stages = [
         {"name": "a", "durations_s": [2.0]},
         {"name": "b", "durations_s": [2.0], "parents": ["a"]},

@@ -65,7 +65,7 @@ def test_copies_keep_their_stages_and_get_other_dependencies(plain):
     assert changed > 50
 
 
-def test_copies_come_between_their_job_and_the_next(plain):
+def test_copies_are_submitted_between_their_job_and_the_next(plain):
     synthesized = change_load(plain, 3.0, seed=4)
     submit = synthesized.jobs["submit_s"].to_numpy()
     submit_by_id = dict(zip(synthesized.jobs["job_id"].to_pylist(), submit.tolist(), strict=True))

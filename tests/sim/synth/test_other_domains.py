@@ -64,7 +64,7 @@ def test_a_link_waits_for_its_compilation_and_a_test_for_its_link():
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_the_same_seed_gives_the_same_bytes_and_fewer_jobs_the_first_of_them(domain):
+def test_same_seed_same_bytes_and_fewer_jobs_are_the_first(domain):
     w = sim.synthesize("other_domains", jobs=12, seed=5, domain=domain)
     assert sim.synthesize("other_domains", jobs=12, seed=5, domain=domain).digest == w.digest
     assert sim.synthesize("other_domains", jobs=12, seed=6, domain=domain).digest != w.digest

@@ -72,7 +72,7 @@ def test_a_job_in_two_and_a_half_recurs_with_the_same_program():
     assert m.statistics(none)["recurring"][1] == 0
 
 
-def test_the_same_seed_gives_the_same_bytes_and_fewer_jobs_the_first_of_them():
+def test_same_seed_same_bytes_and_fewer_jobs_are_the_first():
     options = {"seed": 5, "median_tasks": 100}
     w = sim.synthesize("production_dags", jobs=60, **options)
     assert sim.synthesize("production_dags", jobs=60, **options).digest == w.digest

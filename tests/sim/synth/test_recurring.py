@@ -69,14 +69,14 @@ def test_mean_variation_over_seeds_has_not_moved(name):
 UNLIKE = {"google2011": 0.2, "2sigma": 0.3, "google2019": 0.9}
 
 
-def test_the_heaviest_jobs_come_together_and_are_unlike_what_their_users_ran(drawn):
+def test_the_heaviest_jobs_are_grouped_and_differ_from_their_users_past(drawn):
     name, w = drawn
     tables, fitted = preset(name), fit(w, 150)
     assert fitted.together[:2] == pytest.approx(tables.together[:2], abs=0.05)
     assert fitted.unlike_user == pytest.approx(tables.unlike_user, abs=UNLIKE[name])
 
 
-def test_heavy_jobs_are_put_together_and_no_others():
+def test_only_heavy_jobs_are_grouped():
     seed = 7
     rng = np.random.default_rng(seed)
     work, user = rng.lognormal(0, 2.5, 800), rng.integers(0, 9, 800)
@@ -207,7 +207,7 @@ def test_the_history_is_of_the_past_and_known_by_the_same_features(drawn):
     assert fewer.history.num_rows == 77
 
 
-def test_nothing_takes_next_to_no_time(drawn):
+def test_tasks_have_minimum_durations(drawn):
     _, w = drawn
     columns = w.columns
     assert (columns.stage_work / np.diff(columns.stage_task0) >= 1.0 - 1e-9).all()

@@ -89,7 +89,7 @@ def test_deadlines_are_those_published_and_the_longer_twice_the_shorter():
 
 
 @pytest.mark.parametrize(("stages", "barriers"), [(2, 0), (14, 0), (11, 1), (60, 15)])
-def test_a_structure_has_as_many_stages_barriers_and_vertices_as_asked_for(stages, barriers):
+def test_a_structure_has_the_requested_stages_barriers_and_vertices(stages, barriers):
     for seed in range(20):
         structure = draw_structure(stages, barriers, 40 * stages, np.random.default_rng(seed))
         assert len(structure.n_tasks) == stages
@@ -106,7 +106,7 @@ def test_a_structure_has_as_many_stages_barriers_and_vertices_as_asked_for(stage
         assert not shuffled & set(structure.child[one_to_one].tolist())
 
 
-def test_a_law_gives_log_normal_times_with_the_percentile_it_names():
+def test_run_times_are_log_normal_with_the_given_percentile():
     run_times = RunTimes(np.array([10.0, 200.0]), 0.5)
     drawn = run_times.run_s(np.array([100_000, 100_000]), np.random.default_rng(0))
     assert np.percentile(drawn[:100_000], 90) == pytest.approx(10.0, rel=0.02)
@@ -154,7 +154,7 @@ def test_a_controlled_run_has_one_job_with_a_deadline_and_its_training(controlle
     assert failing.max() < last
 
 
-def test_the_seed_changes_the_run_and_not_what_was_recorded(controlled):
+def test_the_seed_changes_the_run_and_not_the_recorded_run(controlled):
     same = sim.synthesize("scope_jobs", job="F", seed=3)
     other = sim.synthesize("scope_jobs", job="F", seed=4)
     assert same.digest == controlled.digest != other.digest
@@ -207,7 +207,7 @@ def test_jobs_that_wait_for_spare_tokens_come_and_go():
     assert none.n_jobs == 1
 
 
-def test_a_deadline_may_change_and_work_be_given():
+def test_change_of_the_deadline_and_work_can_be_set():
     w = sim.synthesize("scope_jobs", job="B/long", change="halve", seed=0)
     (row,) = np.flatnonzero(~np.isnan(w.columns.job_deadline))
     assert w.columns.job_deadline[row] == 40 * 60
@@ -225,7 +225,7 @@ def test_a_deadline_may_change_and_work_be_given():
     assert once.failures.num_rows == 0
 
 
-def test_a_token_need_not_be_held_while_a_vertex_initialises():
+def test_initialisation_without_a_token_takes_no_time():
     with_token, without = (
         sim.synthesize("scope_jobs", job="F", utilization=0.0, initialise=initialise)
         for initialise in (True, False)
@@ -238,7 +238,7 @@ def test_a_token_need_not_be_held_while_a_vertex_initialises():
     assert without.columns.training.column("init_s").max() == 0
 
 
-def test_the_recorded_run_may_be_of_the_largest_input():
+def test_the_recorded_run_can_be_of_the_largest_input():
     """§4.4: at most 5 % more than usual where inputs are alike, and far more where they are not."""
     usual, like, any_size = (
         recorded_training(["B"], inputs=inputs)["finish_s"].max()
@@ -256,7 +256,7 @@ def test_the_recorded_run_may_be_of_the_largest_input():
     )
 
 
-def test_one_stage_may_be_slow():
+def test_one_stage_can_be_slow():
     usual, slow = (
         sim.synthesize("scope_jobs", job="E", work=1.0, slow_stage=factor, utilization=0.0)
         for factor in (1.0, 2.0)
@@ -275,7 +275,7 @@ def test_several_jobs_follow_each_other_by_name():
     assert set(np.unique(w.columns.training.template)) == {0, 1, 2, 3}
 
 
-def test_all_training_together_is_that_of_each():
+def test_training_of_several_jobs_is_concatenated():
     both = recorded_training(["A", "B"])
     alone = recorded_training(["B"])
     n = TABLE_2["A"].n_vertices

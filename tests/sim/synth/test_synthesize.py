@@ -79,7 +79,7 @@ def test_content_is_pinned():
     assert synthesized.stage_duration_s.sum() == 30_997.5
 
 
-def test_the_first_jobs_are_the_same_whatever_follows(workload):
+def test_a_longer_workload_begins_with_the_same_jobs(workload):
     few = sim.synthesize("alibaba2018", jobs=500, seed=11)
     assert workload.take(np.arange(500)).digest == few.digest
 

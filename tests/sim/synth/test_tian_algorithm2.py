@@ -80,7 +80,7 @@ def children_of(synthesized: Structure, job: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_kernel_equals_the_plain_reading_to_the_bit(seed):
+def test_kernel_equals_plain_python_to_the_bit(seed):
     sizes = TABLES.n_stages.draw(stream(seed, "test").random(400)).astype(np.int64)
     sizes[:8] = [1, 2, 34, 35, 36, 60, 131, 199]
     synthesized = synthesize_dags(TABLES, sizes, seed)
