@@ -113,7 +113,7 @@ def _lines(prepared: PreparedGrid, is_cached: Sequence[bool], *, show_all: bool)
         state, reason = "cached", ""
         if not is_cached[planned.row]:
             is_first = closest.is_empty
-            changes = None if is_first else closest.changes(stored_config(prepared, planned))
+            changes = None if is_first else closest.differences(stored_config(prepared, planned))
             state, reason = "to run", "; ".join(changes or ["no similar cell is cached"])
             reasons[reason] += 1
         if show_all or (state == "to run" and len(rows) < MAX_LINES):

@@ -110,7 +110,7 @@ def list_sweeps(command: Command) -> int:
     summaries = summarize(results)
     if not summaries:
         raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
-    rows = [[entry.sweep, entry.begun, str(entry.n_cells), entry.state] for entry in summaries]
+    rows = [[entry.sweep, entry.started, str(entry.n_cells), entry.state] for entry in summaries]
     header, *lines = table_lines(["sweep", "begun", "cells", ""], rows)
     print(header)
     for entry, line in zip(summaries, lines, strict=True):

@@ -19,7 +19,7 @@ from sweep.grid.config_tree import to_yaml
 from sweep.grid.options import Options
 from sweep.store import sync
 from sweep.store.cache import Cache
-from sweep.store.folder import CONFIG, DIFF, FINDINGS, OF_REPORT, PROVENANCE, SweepFolder
+from sweep.store.folder import CONFIG, DIFF, FINDINGS, PROVENANCE, REPORT_FILES, SweepFolder
 from sweep.store.journal import Journal
 
 
@@ -63,7 +63,7 @@ def _rebuild(folder: SweepFolder, damaged: Mapping[str, str]) -> None:
     name, reason = next(iter(damaged.items()))
     try:
         names = damaged.keys()
-        rebuild = _from_folder if names <= {*OF_REPORT} else _from_cache
+        rebuild = _from_folder if names <= {*REPORT_FILES} else _from_cache
         rebuild(folder, names)
     except InputError as error:
         why = f"{reason}; it can't be made from the cache ({error.message})"

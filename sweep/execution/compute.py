@@ -32,7 +32,7 @@ from sweep.store import storage
 from sweep.store.cell import CellError, CellResult
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
-from sweep.store.shard_writer import MOST_CELLS, PendingShard, marker_of
+from sweep.store.shard_writer import MAX_CELLS, PendingShard, read_marker
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -234,7 +234,7 @@ def run(
     by_key = work.by_key
     limit = prepared.grid.request.settings.max_failures
     unknown = [name for name in _inputs(prepared) if prepared.inputs.known(name) is None]
-    mark = cache(lambda: marker_of(prepared.cache.place))
+    mark = cache(lambda: read_marker(prepared.cache.storage))
 
     def keep(some: Sequence[PlannedCell]) -> StoreSpec:
         where = storage.location_of(prepared.cache.results)
@@ -285,7 +285,7 @@ def run(
                     else:
                         progress.beat(said)
                     is_time = time.monotonic() - kept_s >= KEEP_EVERY_S
-                    if came and (is_time or len(came) >= MOST_CELLS or _has_failed(said)):
+                    if came and (is_time or len(came) >= MAX_CELLS or _has_failed(said)):
                         count()
                         kept_s = time.monotonic()
                     if limit is not None and len(errors) >= limit and (by_key or length_hint(work)):
@@ -354,7 +354,7 @@ def _keep_sources(prepared: PreparedGrid, done: Iterable[PlannedCell]) -> None:
     kept = prepared.cache.sources
     for cell in {(id(c.cell.policy), id(c.cell.evaluator), c.input): c for c in done}.values():
         for digest, table in plan.source_tables(prepared, cell).items():
-            kept.keep(digest, table)
+            kept.store(digest, table)
 
 
 def _pack(came: list[Arrival], written: list[PendingShard], prepared: PreparedGrid) -> None:

@@ -22,7 +22,7 @@ from sweep.grid.lazy import LazySequence
 from sweep.store import sources
 from sweep.store.cache import Cache
 from sweep.store.cell import CellSpec
-from sweep.store.index import Keys, Places, as_keys
+from sweep.store.index import Keys, Positions, as_keys
 
 
 class IdentityCache:
@@ -77,7 +77,7 @@ class PreparedGrid:
     inputs: Inputs
     cache: Cache
     keys: Keys  # of each row
-    of_input: Places  # of each row which workload, by a number
+    of_input: Positions  # of each row which workload, by a number
     firsts: Sequence[int]  # rows of `first`
     metrics: CellMetrics  # of cells that are kept, by key
     masked: IdentityCache = field(

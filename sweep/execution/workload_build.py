@@ -111,7 +111,7 @@ def load(recipe: Recipe) -> Workload:
     Raises InputError where that fails, or its content is another than it was before.
     """
     if recipe.kept is not None and recipe.digest:
-        found = converted_workloads.find(recipe.kept, recipe.digest)
+        found = converted_workloads.load(recipe.kept, recipe.digest)
         if found is not None:
             return found
     try:
@@ -136,7 +136,7 @@ def load(recipe: Recipe) -> Workload:
             rule="changed workload",
         )
     if recipe.kept is not None:
-        converted_workloads.keep(workload, recipe.kept)
+        converted_workloads.store(workload, recipe.kept)
     return workload
 
 

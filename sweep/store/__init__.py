@@ -1,1 +1,1 @@
-"""What is kept: cells by content, the journal, a sweep's folder, where numbers come from."""
+"""Stores of results: the cell cache, the journal, a sweep's folder, provenance."""

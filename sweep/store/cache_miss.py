@@ -1,4 +1,4 @@
-"""Why a cell is not cached: the cached cell most like it, and what differs."""
+"""Explain a cache miss by the closest cached configuration."""
 
 from __future__ import annotations
 
@@ -10,127 +10,137 @@ from sweep.grid import config_tree
 from sweep.grid.config_tree import canonical
 
 Config = Mapping[str, Any]
-_THINGS = ("policy", "trace", "cluster", "evaluator", "capacity", "seed", "sources")
-_NEEDED = {*_THINGS, "workload"}
+_DIMENSIONS = ("policy", "trace", "cluster", "evaluator", "capacity", "seed", "sources")
+_NEEDED = {*_DIMENSIONS, "workload"}
 _NUMBERS = ("capacity", "seed")
-_MOST = 16
-"""Of the cached cells that differ in one thing alone, how many are looked at closely."""
-_BESIDE = 2
-"""On each side, where that thing is a number: nothing farther off is nearer."""
+_MAX_CANDIDATES = 16
+"""Cached cells that differ in one dimension alone and are compared in detail."""
+_N_NEIGHBOURS = 2
+"""On each side, in a dimension that is a number: nothing farther away is closer."""
 
 
 class ClosestCached:
-    """Finds, for a cell, a cached one that differs from it in a single thing.
+    """Find, for a cell, the cached configuration that differs from it in one dimension alone.
 
-    The things are the policy with its parameters, the trace, the cluster, what is measured, the
+    The dimensions are the policy with its parameters, the trace, the cluster, the evaluator, the
     capacity, the seed and the sources.
     """
 
     def __init__(
-        self, kept: Iterable[Config], sources_changed: Callable[[Any, Any], list[str]]
+        self, configs: Iterable[Config], changed_sources: Callable[[Any, Any], list[str]]
     ) -> None:
-        self._sources_changed = sources_changed
-        self._without: dict[str, dict[int, list[Config]]] = {thing: {} for thing in _THINGS}
+        self._changed_sources = changed_sources
+        self._groups: dict[str, dict[int, list[Config]]] = {
+            dimension: {} for dimension in _DIMENSIONS
+        }
         self._texts: dict[int, tuple[object, str]] = {}
         self.is_empty = True
-        for config in kept:
+        for config in configs:
             if not config.keys() >= _NEEDED or isinstance(config["workload"], str):
                 continue  # of an older version
             self.is_empty = False
-            for thing, others in _others(_parts(config, canonical)).items():
-                self._without[thing].setdefault(others, []).append(config)
-        for thing in _NUMBERS:
-            for group in self._without[thing].values():
-                group.sort(key=lambda config: float(config[thing]))
+            for dimension, rest_hash in _hashes_without(_hashes(config, canonical)).items():
+                self._groups[dimension].setdefault(rest_hash, []).append(config)
+        for dimension in _NUMBERS:
+            for group in self._groups[dimension].values():
+                group.sort(key=lambda config: float(config[dimension]))
 
-    def changes(self, config: Config) -> list[str] | None:
-        """Say what differs, such as ``policy.params.queues: 10 → 5``."""
-        found = [
-            (len(changes), _distance(other, config), changes)
-            for thing, others in _others(_parts(config, self._text)).items()
-            for other in _some(self._without[thing].get(others, ()), thing, config)
-            if (changes := self._changes(other, config, thing))
+    def differences(self, config: Config) -> list[str] | None:
+        """List the differences, such as ``policy.params.queues: 10 → 5``; None without a match."""
+        matches = [
+            (len(differences), _distance(other, config), differences)
+            for dimension, rest_hash in _hashes_without(_hashes(config, self._text)).items()
+            for other in _candidates(self._groups[dimension].get(rest_hash, ()), dimension, config)
+            if (differences := self._differences(other, config, dimension))
         ]
-        return min(found)[2] if found else None
+        return min(matches)[2] if matches else None
 
-    def _text(self, part: Any) -> str:
-        """Write a part; what many cells share is written once."""
-        if not isinstance(part, dict):
-            return canonical(part)
-        if id(part) not in self._texts:
-            self._texts[id(part)] = (part, canonical(part))  # kept, so that its id stays its own
-        return self._texts[id(part)][1]
+    def _text(self, value: Any) -> str:
+        """Write a value as canonical text; a dict that many cells share is written once."""
+        if not isinstance(value, dict):
+            return canonical(value)
+        if id(value) not in self._texts:
+            self._texts[id(value)] = (value, canonical(value))  # kept, so that its id stays its own
+        return self._texts[id(value)][1]
 
-    def _changes(self, old: Config, new: Config, thing: str) -> list[str]:
-        if thing == "sources" and old[thing] != new[thing]:
-            return self._sources_changed(old[thing], new[thing])
-        if thing == "evaluator" and old["sources"] != new["sources"] and _is_same(old, new, thing):
-            return []  # not for its own sake
-        changes = [
+    def _differences(self, old: Config, new: Config, dimension: str) -> list[str]:
+        if dimension == "sources" and old[dimension] != new[dimension]:
+            return self._changed_sources(old[dimension], new[dimension])
+        if (
+            dimension == "evaluator"
+            and old["sources"] != new["sources"]
+            and _is_same_module(old, new, dimension)
+        ):
+            return []  # the sources differ for another reason: that is two dimensions
+        differences = [
             change
-            for part in _THINGS
+            for part in _DIMENSIONS
             if part != "sources" and old[part] != new[part]
-            for change in _leaves_changed(old, new, part)
+            for change in _changed_leaves(old, new, part)
         ]
-        if any(change.startswith("seed: ") for change in changes):
-            changes = [change for change in changes if not change.startswith("trace.seed: ")]
+        if any(change.startswith("seed: ") for change in differences):
+            differences = [
+                change for change in differences if not change.startswith("trace.seed: ")
+            ]
         before, now = old["workload"], new["workload"]
-        if not changes and before["files"] != now["files"]:
+        if not differences and before["files"] != now["files"]:
             return ["content of the trace"]
-        if not changes and before != now:
-            return self._sources_changed(before["sources"], now["sources"])
-        return changes
+        if not differences and before != now:
+            return self._changed_sources(before["sources"], now["sources"])
+        return differences
 
 
-def _some(group: Sequence[Config], thing: str, config: Config) -> Sequence[Config]:
-    """Those to look at: all of a few; of many the nearest, where the thing is a number."""
-    if len(group) <= 2 * _BESIDE or thing not in _NUMBERS:
-        return group[:_MOST]
-    at = bisect.bisect_left(group, float(config[thing]), key=lambda c: float(c[thing]))
-    return group[max(0, at - _BESIDE) : at + _BESIDE]
+def _candidates(group: Sequence[Config], dimension: str, config: Config) -> Sequence[Config]:
+    """Select the configurations to compare: all of a few, else the closest by number."""
+    if len(group) <= 2 * _N_NEIGHBOURS or dimension not in _NUMBERS:
+        return group[:_MAX_CANDIDATES]
+    position = bisect.bisect_left(
+        group, float(config[dimension]), key=lambda c: float(c[dimension])
+    )
+    return group[max(0, position - _N_NEIGHBOURS) : position + _N_NEIGHBOURS]
 
 
-def _parts(config: Config, write: Callable[[Any], str]) -> list[int]:
-    """Each thing of a configuration as a number; a seed that the trace follows is no part of it."""
+def _hashes(config: Config, write: Callable[[Any], str]) -> list[int]:
+    """Hash each dimension of a configuration, without a seed that the trace follows."""
     trace = config["trace"]
     if "seed" in trace and trace["seed"] == config["seed"]:
         text = canonical({key: value for key, value in trace.items() if key != "seed"})
     else:
         text = write(trace)
-    # what a generator draws follows from its options; what a file holds does not
+    # a generator's output follows from its options, the content of a file does not
     texts = {"trace": (text, canonical(config["workload"]["files"]))}
-    return [hash(texts.get(thing) or write(config[thing])) for thing in _THINGS]
+    return [hash(texts.get(dimension) or write(config[dimension])) for dimension in _DIMENSIONS]
 
 
-def _others(parts: Sequence[int]) -> dict[str, int]:
-    """By thing all the others, as a number that never leaves this process."""
-    others = {}
-    for at, thing in enumerate(_THINGS):
-        rest = [*parts[:at], *parts[at + 1 :]]
-        others[thing] = hash(tuple(rest[:-1] if thing == "evaluator" else rest))
-    return others  # an evaluator has sources of its own, which stand last
+def _hashes_without(parts: Sequence[int]) -> dict[str, int]:
+    """Hash, for each dimension, all the others; the hashes hold in this process alone."""
+    hashes = {}
+    for position, dimension in enumerate(_DIMENSIONS):
+        rest = [*parts[:position], *parts[position + 1 :]]
+        hashes[dimension] = hash(tuple(rest[:-1] if dimension == "evaluator" else rest))
+    return hashes  # an evaluator has its own sources, which come last: they are left out, too
 
 
-def _is_same(old: Config, new: Config, thing: str) -> bool:
-    """Tell whether a thing is the same but for its options."""
-    return all(old[thing].get(key) == new[thing].get(key) for key in ("name", "module"))
+def _is_same_module(old: Config, new: Config, dimension: str) -> bool:
+    """Tell whether a dimension is the same except for its options."""
+    return all(old[dimension].get(key) == new[dimension].get(key) for key in ("name", "module"))
 
 
 def _distance(old: Config, new: Config) -> float:
-    """How far apart two cells are on the axes that are numbers."""
+    """Distance of two cells on the axes that are numbers."""
     return float(abs(old["capacity"] - new["capacity"]) + abs(old["seed"] - new["seed"]))
 
 
-def _leaves_changed(old: Config, new: Config, thing: str) -> list[str]:
-    mine, theirs = _leaves(new, thing), _leaves(old, thing)
+def _changed_leaves(old: Config, new: Config, dimension: str) -> list[str]:
+    new_leaves, old_leaves = _leaves(new, dimension), _leaves(old, dimension)
     return [
-        f"{key}: {theirs.get(key, 'absent')} → {mine.get(key, 'absent')}"
-        for key in dict.fromkeys((*mine, *theirs))
-        if mine.get(key) != theirs.get(key)
+        f"{key}: {old_leaves.get(key, 'absent')} → {new_leaves.get(key, 'absent')}"
+        for key in dict.fromkeys((*new_leaves, *old_leaves))
+        if new_leaves.get(key) != old_leaves.get(key)
     ]
 
 
-def _leaves(config: Config, thing: str) -> dict[str, str]:
-    shown = {thing: config[thing]}
-    values = ((key, config_tree.get(shown, key)) for key in config_tree.keys(shown))
+def _leaves(config: Config, dimension: str) -> dict[str, str]:
+    tree = {dimension: config[dimension]}
+    values = ((key, config_tree.get(tree, key)) for key in config_tree.keys(tree))
     return {key: canonical(value) for key, value in values if not isinstance(value, Mapping)}

@@ -1,4 +1,4 @@
-"""A cell as it is handed over: what a worker is given, what it gives back."""
+"""Interface to a worker: the specification of a cell and its result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CellError(TypedDict):
-    """Why a cell failed: what it was doing, the exception's type, message and traceback."""
+    """Error of a failed cell: the stage it was in, the exception's type, message and traceback."""
 
     stage: str
     type: str
@@ -22,7 +22,7 @@ class CellError(TypedDict):
 
 
 class CellSpec(NamedTuple):
-    """What a worker needs to know besides the workload."""
+    """Specification of a cell for a worker, its workload apart."""
 
     key: str  # SHA-256, hex; see `sweep.execution.keys.cell_key`
     policy: Mapping[str, Any]  # ``name`` (or `NO_POLICY`), ``module``, ``params``
@@ -31,13 +31,13 @@ class CellSpec(NamedTuple):
     # ``name``, ``module`` if it is the user's own, and the options of one of `sim.evaluators`
     evaluator: Mapping[str, Any]
     seed: int
-    sources: str = ""  # digest of the sources that the numbers shall come from; empty for any
+    sources: str = ""  # digest of the sources that the worker must have; empty for any
 
 
 class CellResult(NamedTuple):
     """Result of a cell: metrics and the table they were computed from, or an error.
 
-    Both are left out once they are kept; see `sweep.execution.result_batch`.
+    Both are left out once they are stored; see `sweep.execution.result_batch`.
     """
 
     key: str
@@ -46,11 +46,11 @@ class CellResult(NamedTuple):
     # ``failed`` (bool)
     jobs: pa.Table | None = None
     error: CellError | None = None
-    seconds: float = 0.0  # how long it took; never part of a result
-    node: str = ""  # Ray's id of the node where it ran; empty: on this machine
+    seconds: float = 0.0  # run time; never part of a result
+    node: str = ""  # Ray's id of the node; empty: this machine
 
     def jct_s(self) -> F8 | None:
-        """Time that each job took, NaN of the failed; None where an evaluator keeps no jobs."""
+        """Completion time of each job, NaN if it failed; None if an evaluator keeps no jobs."""
         jobs = self.jobs
         if jobs is None or not {"submit_s", "finish_s", "failed"} <= set(jobs.column_names):
             return None

@@ -19,7 +19,7 @@ _VERIFIED: dict[Path, tuple[object, ...]] = {}
 
 
 def read(folder: Path) -> dict[str, str]:
-    """Read the checksums of a folder, in hex by file name; other lines are passed over."""
+    """Read the checksums of a folder, in hex by file name; other lines are skipped."""
     try:
         text = (folder / NAME).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def write(folder: Path, checksums: Mapping[str, str]) -> None:
 def is_intact(path: Path, checksum: str) -> bool:
     """Tell whether a file has a checksum.
 
-    Within a process it is read once, as long as its size, its times and its inode stay the same.
+    A process reads it once, as long as its size, its times and its inode stay the same.
     """
     try:
         with path.open("rb") as file:
@@ -48,30 +48,30 @@ def is_intact(path: Path, checksum: str) -> bool:
 
 def matches(path: Path, file: BinaryIO, checksum: str) -> bool:
     """Tell whether an open file has a checksum; its position is at the beginning afterwards."""
-    about = path.stat()
-    state = (about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino, checksum)
+    stat = path.stat()
+    state = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, checksum)
     if _VERIFIED.get(path) == state:
         return True
-    is_same = _digest(file) == checksum
+    is_match = _digest(file) == checksum
     file.seek(0)
-    if is_same:
+    if is_match:
         _VERIFIED[path] = state
-    return is_same
+    return is_match
 
 
 def _digest(file: BinaryIO) -> str:
-    summed = hashlib.sha256()
+    digest = hashlib.sha256()
     while block := file.read(_BLOCK_BYTES):
-        summed.update(block)
-    return summed.hexdigest()
+        digest.update(block)
+    return digest.hexdigest()
 
 
 class HashingWriter(io.RawIOBase):
-    """A binary stream that hands all that is written on to a file, and sums it up."""
+    """A binary stream that forwards all that is written to a file, and hashes it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._sum = hashlib.sha256()
+        self._digest_state = hashlib.sha256()
 
     def writable(self) -> bool:
         """Return True."""
@@ -79,7 +79,7 @@ class HashingWriter(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         """Write bytes; return how many."""
-        self._sum.update(data)
+        self._digest_state.update(data)
         return self._file.write(data)
 
     def flush(self) -> None:
@@ -89,5 +89,5 @@ class HashingWriter(io.RawIOBase):
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of all that was written, in hex."""
-        return self._sum.hexdigest()
+        """SHA-256 of everything written so far, in hex."""
+        return self._digest_state.hexdigest()

@@ -1,4 +1,4 @@
-"""Workloads that were read from a trace once, kept as Parquet: ``<results>/cache/converted``."""
+"""Cache of workloads parsed from traces, as Parquet: ``<results>/cache/converted``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def folder_for(results: Path, name: str) -> Path:
-    """Return where a workload is kept."""
+    """Return the folder of a converted workload."""
     return results / "cache" / "converted" / name
 
 
-def keep(workload: Workload, folder: Path) -> None:
-    """Keep a workload; where there is no room for it, it is read from its trace again."""
+def store(workload: Workload, folder: Path) -> None:
+    """Store a workload; where there is no room for it, its trace is parsed again."""
     with contextlib.suppress(OSError, InputError):
         workload.write(folder)
 
 
-def find(folder: Path, digest: str) -> Workload | None:
-    """Return the workload that is kept; None if it is not there, or not that of the digest."""
+def load(folder: Path, digest: str) -> Workload | None:
+    """Load a stored workload; None if it is missing, damaged, or of another digest."""
     from sim.workload.workload import Workload  # loads Arrow: planning may do without
 
     if not folder.is_dir():

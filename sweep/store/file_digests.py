@@ -1,4 +1,4 @@
-"""SHA-256 of the files that workloads are read from, remembered by size and time of change."""
+"""SHA-256 of trace files, cached by size and modification time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sim.base import files
 from sim.base.errors import InputError
 
 Stamp = tuple[int, int]
-"""Size in bytes, and time of change in ns."""
+"""Size in bytes, and modification time in ns."""
 
 
 class FileDigests:
-    """Digests of files, kept in one JSON file so that a large trace is hashed once.
+    """Digests of files, in one JSON file, so that a large trace is hashed once.
 
-    A file that cannot be written costs hashing the traces again, nothing else.
+    If it can't be written, the traces are hashed again and nothing else is lost.
     """
 
-    def __init__(self, kept: Path) -> None:
-        self._kept = kept
-        self._known: dict[str, list[object]] | None = None
+    def __init__(self, cache_file: Path) -> None:
+        self._file = cache_file
+        self._entries: dict[str, list[object]] | None = None
         self._has_new = False
 
     def digest(self, file: Path) -> str:
@@ -29,34 +29,34 @@ class FileDigests:
 
         Raises InputError where it can't be read.
         """
-        if self._known is None:
-            self._known = files.read_checked_json(self._kept) or {}
+        if self._entries is None:
+            self._entries = files.read_checked_json(self._file) or {}
         # a path may hold a secret
         name = hashlib.sha256(str(file.resolve()).encode(errors="surrogateescape")).hexdigest()
         size, changed_ns = stamp(file)
-        known = self._known.get(name)
-        if known is not None and known[:2] == [size, changed_ns]:
-            return str(known[2])
+        entry = self._entries.get(name)
+        if entry is not None and entry[:2] == [size, changed_ns]:
+            return str(entry[2])
         try:
-            with file.open("rb") as content:
-                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            with file.open("rb") as stream:
+                digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             raise InputError(f"can't be read: {error}", file=file) from error
-        self._known[name] = [size, changed_ns, digest]
+        self._entries[name] = [size, changed_ns, digest]
         self._has_new = True
         return digest
 
     def save(self) -> None:
-        """Keep what is new."""
-        if self._has_new and self._known is not None:
+        """Write new entries to the file."""
+        if self._has_new and self._entries is not None:
             with contextlib.suppress(OSError):
-                files.write_checked_json(self._kept, self._known)
+                files.write_checked_json(self._file, self._entries)
             self._has_new = False
 
 
 def stamp(file: Path) -> Stamp:
-    """Return a file's size and time of change; zeros where it is gone."""
+    """Return a file's size and modification time; zeros where it is missing."""
     with contextlib.suppress(OSError):
-        about = file.stat()
-        return about.st_size, about.st_mtime_ns
+        stat = file.stat()
+        return stat.st_size, stat.st_mtime_ns
     return 0, 0

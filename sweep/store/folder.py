@@ -1,4 +1,4 @@
-"""The folder of a sweep: what it found, byte for byte the same however it got there."""
+"""Folder of a sweep: its results, byte for byte the same however they were computed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 VERDICT = "verdict.json"
 ROWS_A_GROUP = 16_384
-"""Rows of a row group of ``cells.parquet``, all but the last's, whatever ran the cells."""
-_ALWAYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
-OF_REPORT = (VERDICT, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
-"""Files that are written anew from the others; see `sweep.driver.write_report`."""
-_NEEDED = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
-_OPTIONAL = (FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, DIFF)
-_WAY_OUT = "running the sweep again writes it anew, from the cells that are cached"
+"""Rows of each row group of ``cells.parquet`` except the last, whatever ran the cells."""
+_REQUIRED_KEYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
+REPORT_FILES = (VERDICT, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
+"""Files that are rewritten from the others; see `sweep.driver.write_report`."""
+_REQUIRED_FILES = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
+_OPTIONAL_FILES = (FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, DIFF)
+_WAY_OUT = "running the same sweep again rewrites it from the cached cells"
 
 
 class DamagedError(InputError):
@@ -43,9 +43,9 @@ class DamagedError(InputError):
 class SweepFolder:
     """``<results>/sweeps/<sweep id>``.
 
-    Files are read only if they have the checksum that was recorded when they were written
-    (`sweep.store.checksums`). Those that are written count together, with `commit`: a kill before
-    it leaves a folder whose files do not match, which is written anew, never a mixture.
+    A file is read only if it has the checksum that was recorded when it was written
+    (`sweep.store.checksums`). Written files count together, with `commit`: a kill before it leaves
+    a folder whose files do not match, which is rewritten as a whole, never a mixture.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,19 +59,19 @@ class SweepFolder:
 
     @classmethod
     def find(cls, results: Path, name: str | None) -> SweepFolder:
-        """Folder of a sweep that is over, by id, name, or path; the latest begun if None."""
+        """Find the folder of a finished sweep by id, name, or path; of the latest begun if None."""
         if name is not None and (Path(name) / CELLS).is_file():
             return cls(Path(name).resolve())
-        found = sweep_list.find(results, name)
-        if not found.is_over:
-            over = [each.sweep for each in sweep_list.sweeps(results) if each.is_over]
-            others = f"; the latest that is over is {over[-1]}" if over else ""
+        entry = sweep_list.find(results, name)
+        if not entry.is_finished:
+            finished = [other.sweep for other in sweep_list.sweeps(results) if other.is_finished]
+            hint = f"; the latest finished sweep is {finished[-1]}" if finished else ""
             raise InputError(
-                f"{found.sweep} is not over: `python -m sweep status` tells how far it is, the "
-                f"command that began it goes on{others}",
+                f"{entry.sweep} is not finished: `python -m sweep status` shows its progress, the "
+                f"command that started it resumes it{hint}",
                 rule="not over",
             )
-        return cls.for_sweep(results, found.sweep)
+        return cls.for_sweep(results, entry.sweep)
 
     @property
     def sweep(self) -> str:
@@ -84,40 +84,44 @@ class SweepFolder:
         return self.path.parent.parent
 
     def damaged(self) -> dict[str, str]:
-        """Return what is wrong with each file that is missing, or not the one written, by name."""
+        """Return the reason for each file that is missing or damaged, by name."""
         recorded = self._recorded()
-        there = [name for name in _OPTIONAL if name in recorded or (self.path / name).exists()]
-        reasons = {name: self._reason(name, recorded.get(name)) for name in (*_NEEDED, *there)}
+        optional = [
+            name for name in _OPTIONAL_FILES if name in recorded or (self.path / name).exists()
+        ]
+        reasons = {
+            name: self._reason(name, recorded.get(name)) for name in (*_REQUIRED_FILES, *optional)
+        }
         return {name: reason for name, reason in reasons.items() if reason}
 
     def is_whole(self) -> bool:
-        """Tell whether every file is there, and the one that was written."""
+        """Tell whether every file is there and intact."""
         return not self.damaged()
 
     def is_recorded(self, name: str, content: bytes) -> bool:
-        """Tell whether a content has the checksum of a file; also if none is recorded."""
+        """Tell whether a content has the checksum of a file, or none is recorded."""
         checksum = hashlib.sha256(content).hexdigest()
         return self._recorded().get(name, checksum) == checksum
 
     def _recorded(self) -> dict[str, str]:
-        """Checksums by name, those that are not recorded yet among them."""
+        """Checksums by name, including those that are not recorded yet."""
         recorded = {**checksums.read(self.path), **self._pending}
-        known_names = {*_NEEDED, *_OPTIONAL}  # others come of damage
+        known_names = {*_REQUIRED_FILES, *_OPTIONAL_FILES}  # other names come from damage
         return {name: c for name, c in recorded.items() if c is not None and name in known_names}
 
     def _reason(self, name: str, checksum: str | None) -> str:
-        """Word what is wrong with a file; '' if nothing is."""
+        """Describe why a file can't be used; '' if it can."""
         path = self.path / name
         if not path.exists():
             return "it is missing"
         if checksum is None:
-            return f"{checksums.NAME} has no checksum of it"
+            return f"{checksums.NAME} has no checksum for it"
         if not checksums.is_intact(path, checksum):
-            return f"it is damaged, or was changed: its checksum is not that in {checksums.NAME}"
+            return f"it is damaged or was edited: its checksum differs from {checksums.NAME}"
         return ""
 
     def cells(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read ``cells.parquet``, or some of its columns: of very many cells its texts are long."""
+        """Read ``cells.parquet``, or some columns: the long texts may not fit into memory."""
         with self._parquet(CELLS) as parquet:
             return parquet.read(columns, use_threads=False)
 
@@ -129,31 +133,31 @@ class SweepFolder:
     def parts(
         self, repeating: Sequence[str] = (), columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Read ``cells.parquet`` row group by row group; what is `repeating` as a dictionary."""
+        """Read ``cells.parquet`` row group by row group; `repeating` columns as dictionaries."""
         with self._parquet(CELLS, repeating) as parquet:
             for group in range(parquet.num_row_groups):
                 yield parquet.read_row_group(group, columns, use_threads=False)
 
-    def row(self, at: int) -> dict[str, Any]:
+    def row(self, index: int) -> dict[str, Any]:
         """Read one row of ``cells.parquet``: its row group alone."""
         with self._parquet(CELLS) as parquet:
             group = 0
-            while at >= (n_rows := parquet.metadata.row_group(group).num_rows):
-                at, group = at - n_rows, group + 1
+            while index >= (n_rows := parquet.metadata.row_group(group).num_rows):
+                index, group = index - n_rows, group + 1
             part = parquet.read_row_group(group, use_threads=False)
-            found: dict[str, Any] = part.slice(at, 1).to_pylist()[0]
-            return found
+            row: dict[str, Any] = part.slice(index, 1).to_pylist()[0]
+            return row
 
     @contextlib.contextmanager
     def replacing_cells(self, parts: Iterable[pa.Table]) -> Iterator[None]:
-        """Write ``cells.parquet``, which counts once all that goes with it is written."""
+        """Write ``cells.parquet``; it counts once all that goes with it is written."""
         with files.atomic_write(self.path / CELLS) as file:
             sink = checksums.HashingWriter(file)
             writer: pq.ParquetWriter | None = None
             for part in parts:
                 if writer is None:
-                    kept = {"compression": "zstd", "use_dictionary": False}
-                    writer = pq.ParquetWriter(sink, part.schema, **kept)
+                    options = {"compression": "zstd", "use_dictionary": False}
+                    writer = pq.ParquetWriter(sink, part.schema, **options)
                 writer.write_table(part, row_group_size=ROWS_A_GROUP)
                 del part  # before the next is made
             assert writer is not None
@@ -163,14 +167,14 @@ class SweepFolder:
             self.commit()
 
     def failed(self) -> Mask:
-        """Tell of each cell whether it failed."""
+        """Flag the cells that failed."""
         import pyarrow.compute as pc  # 0.05 s to import
 
         status = self.cells(["status"])["status"].combine_chunks()
         return to_numpy(pc.equal(status, "failed"))
 
     def verdict(self) -> list[dict[str, Any]]:
-        """Read ``verdict.json``: what is best, an entry a trace and capacity; empty if none is."""
+        """Read ``verdict.json``, an entry per trace and capacity; empty if there is none."""
         content = self._optional(VERDICT)
         entries = [] if content is None else self._parsed(VERDICT, json.loads, content)
         if not isinstance(entries, list):
@@ -178,21 +182,23 @@ class SweepFolder:
         return [entry for entry in entries if isinstance(entry, dict)]
 
     def sentences(self) -> list[str]:
-        """Return what was looked for and found, else a sentence of each trace and capacity."""
-        found = dict.fromkeys(line for each in self.verdict() for line in each.get("answer", ()))
-        return list(found) or [
-            str(each["sentence"]) for each in self.verdict() if each.get("sentence")
+        """Return the answers of a search, else the verdict's sentence by trace and capacity."""
+        answers = dict.fromkeys(
+            line for entry in self.verdict() for line in entry.get("answer", ())
+        )
+        return list(answers) or [
+            str(entry["sentence"]) for entry in self.verdict() if entry.get("sentence")
         ]
 
     def targets(self) -> pa.Table | None:
-        """Read ``targets.parquet``: what capacity meets a target; None if none was asked for."""
+        """Read ``targets.parquet``: the capacity that meets each target; None without targets."""
         return self.table(TARGETS)
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""
-        config = self._parsed(CONFIG, _yaml, self._content(CONFIG))
-        if not isinstance(config, dict) or not config.keys() >= _ALWAYS:
-            raise self.error(CONFIG, "it is of another version")
+        config = self._parsed(CONFIG, _load_yaml, self._content(CONFIG))
+        if not isinstance(config, dict) or not config.keys() >= _REQUIRED_KEYS:
+            raise self.error(CONFIG, "it was written by another version")
         return config
 
     def provenance(self) -> dict[str, Any]:
@@ -202,7 +208,7 @@ class SweepFolder:
         return provenance
 
     def diff(self) -> str:
-        """Read ``changes.diff``: what the code had that its commit has not; empty if nothing."""
+        """Read ``changes.diff``: uncommitted changes of the code; empty if there are none."""
         content = self._optional(DIFF)
         return "" if content is None else content.decode()
 
@@ -216,7 +222,7 @@ class SweepFolder:
 
     def table(self, name: str) -> pa.Table | None:
         """Read a table, such as `TARGETS`; None if the sweep has none of that name."""
-        if not self._is_there(name):
+        if not self._exists(name):
             return None
         with self._parquet(name) as parquet:
             return parquet.read(use_threads=False)
@@ -226,12 +232,12 @@ class SweepFolder:
         return self._content(name).decode()
 
     def error(self, name: str, reason: str) -> DamagedError:
-        """Make the error of a file that can't be read."""
+        """Build the error of a file that can't be read."""
         return DamagedError(f"{reason}; {_WAY_OUT}", file=self.path / name)
 
     @contextlib.contextmanager
-    def _opened(self, name: str) -> Iterator[BinaryIO]:
-        """Open a file that has its checksum."""
+    def _verified(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file after checking its checksum."""
         path, checksum = self.path / name, self._recorded().get(name)
         if checksum is None or not path.exists():
             raise self.error(name, self._reason(name, checksum))
@@ -250,7 +256,7 @@ class SweepFolder:
             # not pq.read_table: that imports pyarrow.dataset and pandas, half a second; nothing is
             # read ahead, as Arrow's threads may then let go of Python's bytes while Python ends
             with (
-                self._opened(name) as file,
+                self._verified(name) as file,
                 pq.ParquetFile(file, read_dictionary=[*repeating], pre_buffer=False) as parquet,
             ):
                 yield parquet
@@ -258,15 +264,15 @@ class SweepFolder:
             raise self.error(name, "it can't be read") from error
 
     def _content(self, name: str) -> bytes:
-        with self._opened(name) as file:
+        with self._verified(name) as file:
             return file.read()
 
-    def _is_there(self, name: str) -> bool:
-        """Tell whether a file is there, or should be."""
+    def _exists(self, name: str) -> bool:
+        """Tell whether a file exists, or should."""
         return (self.path / name).exists() or name in self._recorded()
 
     def _optional(self, name: str) -> bytes | None:
-        return self._content(name) if self._is_there(name) else None
+        return self._content(name) if self._exists(name) else None
 
     def _parsed(self, name: str, parse: Callable[[bytes], Any], content: bytes) -> Any:
         try:
@@ -296,17 +302,17 @@ class SweepFolder:
     def replace_origin(
         self, config: Mapping[str, Any], provenance: Mapping[str, Any], diff: str
     ) -> dict[str, Any]:
-        """Replace what says where the cells come from; return the provenance as it is read."""
+        """Replace configuration, provenance and diff; return the provenance as it is read back."""
         self.replace_text(CONFIG, to_yaml(config))
-        kept: dict[str, Any] = self.replace_json(PROVENANCE, provenance)
+        stored: dict[str, Any] = self.replace_json(PROVENANCE, provenance)
         if diff:
             self.replace_text(DIFF, diff)
         else:
             self._delete(DIFF)
-        return kept
+        return stored
 
     def commit(self) -> None:
-        """Record the checksums of all that was replaced: from now on it counts."""
+        """Record the checksums of all replaced files: from now on they count."""
         checksums.write(self.path, self._recorded())
         self._pending.clear()
 
@@ -319,5 +325,5 @@ class SweepFolder:
         self._pending[name] = None
 
 
-def _yaml(text: bytes) -> Any:
+def _load_yaml(text: bytes) -> Any:
     return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))

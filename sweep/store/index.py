@@ -1,4 +1,4 @@
-"""The index of a cache: which shard holds a key, from all manifests that are there."""
+"""Index of a cache: the shard and row of every key, from all manifests."""
 
 from __future__ import annotations
 
@@ -9,113 +9,123 @@ import numpy as np
 
 from sweep.store import shards
 from sweep.store.shards import KEY_BYTES, MANIFESTS, Manifest
-from sweep.store.storage import Storage, read
+from sweep.store.storage import Storage, read_or_none
 
 Keys = np.ndarray[Any, np.dtype[np.bytes_]]
-Places = np.ndarray[Any, np.dtype[np.int32]]
+Positions = np.ndarray[Any, np.dtype[np.int32]]
 _HALF = KEY_BYTES // 2
-_FEW, _MANY = 4096, 16_384
+_MIN_RECENT, _MAX_RECENT = 4096, 16_384
 
 
 def as_keys(content: bytes | bytearray) -> Keys:
-    """View keys that follow each other; of a bytearray they can be replaced."""
+    """View concatenated keys as an array; of a bytearray they can be replaced."""
     return np.frombuffer(content, f"S{KEY_BYTES}")
 
 
 class Index:
-    """Keys over shards; what was added last is found first.
+    """Sorted array of keys with their shards; the shard that was added last wins.
 
-    Keys are kept sorted in one array, the first half of each: 128 bits of SHA-256 tell cells apart.
-    The few that came since are in a dictionary beside it.
+    Only the first half of each key is kept: 128 bits of SHA-256 tell cells apart. Recently added
+    keys are in a dictionary, which is merged into the array once it has grown.
     """
 
     def __init__(self) -> None:
         self.manifests: list[Manifest] = []
         self._keys: Keys = _halves(b"")
-        self._of: Places = np.empty(0, np.int32)
-        self._row: Places = np.empty(0, np.int32)
-        self._new: dict[bytes, tuple[int, int]] = {}
-        self.dropped: set[str] = set()  # shards that are damaged or gone
+        self._manifest_numbers: Positions = np.empty(0, np.int32)
+        self._rows: Positions = np.empty(0, np.int32)
+        self._recent: dict[bytes, tuple[int, int]] = {}
+        self.dropped: set[str] = set()  # shards that are damaged or missing
 
-    def load(self, place: Storage) -> None:
-        """Take in the manifests that were not known before, and forget those that are gone."""
-        there = place.list(MANIFESTS)
-        names = {name.rpartition("/")[2]: name for name in there}
+    def load(self, storage: Storage) -> None:
+        """Add the manifests that are new in a storage, and drop those that were deleted there."""
+        sizes = storage.list(MANIFESTS)
+        names = {name.rpartition("/")[2]: name for name in sizes}
         known = {manifest.name for manifest in self.manifests}
         if known - names.keys():
-            self._forget(known - names.keys())
+            self._drop(known - names.keys())
         new = []
-        for short, name in names.items():
-            content = None if short in known else read(place, name)
-            found = [] if content is None else shards.read_manifests(short, content)
-            new += [each for each in found if each.shard not in self.dropped]
+        for digest, name in names.items():
+            content = None if digest in known else read_or_none(storage, name)
+            manifests = [] if content is None else shards.read_manifests(digest, content)
+            new += [manifest for manifest in manifests if manifest.shard not in self.dropped]
         self._merge(new)
 
     def add(self, manifest: Manifest) -> None:
-        """Take in a manifest."""
-        at = len(self.manifests)
-        self.manifests.append(_slim(manifest))
-        self.dropped.discard(manifest.shard)  # what was damaged is there anew
+        """Add a manifest."""
+        number = len(self.manifests)
+        self.manifests.append(_without_content(manifest))
+        self.dropped.discard(manifest.shard)  # a damaged shard was written again
         keys = manifest.keys
         for row, begin in enumerate(range(0, len(keys), KEY_BYTES)):
-            self._new[keys[begin : begin + _HALF]] = (at, row)
-        if len(self._new) > min(max(_FEW, len(self._keys) // 8), _MANY):
+            self._recent[keys[begin : begin + _HALF]] = (number, row)
+        if len(self._recent) > min(max(_MIN_RECENT, len(self._keys) // 8), _MAX_RECENT):
             self._merge([])
 
     def find(self, key: bytes) -> tuple[int, int] | None:
-        """Return the number of a key's manifest and its row there; None if it is not kept."""
+        """Return the number of a key's manifest and its row there; None if it is not cached."""
         key = key[:_HALF]
-        found = self._new.get(key)
-        if found is not None:
-            return found
-        at = int(np.searchsorted(self._keys, np.bytes_(key)))
-        if at < len(self._keys) and self._keys[at : at + 1].tobytes() == key:
-            return int(self._of[at]), int(self._row[at])
+        location = self._recent.get(key)
+        if location is not None:
+            return location
+        position = int(np.searchsorted(self._keys, np.bytes_(key)))
+        if position < len(self._keys) and self._keys[position : position + 1].tobytes() == key:
+            return int(self._manifest_numbers[position]), int(self._rows[position])
         return None
 
-    def find_all(self, keys: Keys) -> tuple[Places, Places]:
-        """Return the same of many keys; −1 where one is not kept."""
+    def find_all(self, keys: Keys) -> tuple[Positions, Positions]:
+        """Find many keys at once, see `find`; −1 where a key is not cached."""
         self._merge([])
         if not len(self._keys):
             return np.full(len(keys), -1, np.int32), np.full(len(keys), -1, np.int32)
         halves = _halves(keys)
-        at = np.minimum(np.searchsorted(self._keys, halves), len(self._keys) - 1)
-        there = self._keys[at] == halves
-        return np.where(there, self._of[at], -1), np.where(there, self._row[at], -1)
+        positions = np.minimum(np.searchsorted(self._keys, halves), len(self._keys) - 1)
+        matches = self._keys[positions] == halves
+        return np.where(matches, self._manifest_numbers[positions], -1), np.where(
+            matches, self._rows[positions], -1
+        )
 
-    def _forget(self, names: set[str]) -> None:
+    def _drop(self, names: set[str]) -> None:
         self._merge([])
-        stay = [at for at, each in enumerate(self.manifests) if each.name not in names]
+        remaining = [k for k, manifest in enumerate(self.manifests) if manifest.name not in names]
         number = np.full(len(self.manifests), -1, np.int32)
-        number[stay] = np.arange(len(stay))
-        self.manifests = [self.manifests[at] for at in stay]
-        of = number[self._of]
-        kept = of >= 0
-        self._keys, self._of, self._row = self._keys[kept], of[kept], self._row[kept]
+        number[remaining] = np.arange(len(remaining))
+        self.manifests = [self.manifests[k] for k in remaining]
+        manifest_numbers = number[self._manifest_numbers]
+        is_kept = manifest_numbers >= 0
+        self._keys, self._manifest_numbers, self._rows = (
+            self._keys[is_kept],
+            manifest_numbers[is_kept],
+            self._rows[is_kept],
+        )
 
-    def _merge(self, more: Sequence[Manifest]) -> None:
-        if not more and not self._new:
+    def _merge(self, new_manifests: Sequence[Manifest]) -> None:
+        if not new_manifests and not self._recent:
             return
-        keys, of, row = [self._keys], [self._of], [self._row]
-        if self._new:
-            keys.append(np.frombuffer(b"".join(self._new), self._keys.dtype))
-            places = np.array(list(self._new.values()), np.int32)
-            of.append(places[:, 0])
-            row.append(places[:, 1])
-            self._new = {}
-        for manifest in more:
+        keys, numbers, rows = [self._keys], [self._manifest_numbers], [self._rows]
+        if self._recent:
+            keys.append(np.frombuffer(b"".join(self._recent), self._keys.dtype))
+            positions = np.array(list(self._recent.values()), np.int32)
+            numbers.append(positions[:, 0])
+            rows.append(positions[:, 1])
+            self._recent = {}
+        for manifest in new_manifests:
             keys.append(_halves(manifest.keys))
-            of.append(np.full(len(manifest), len(self.manifests), np.int32))
-            row.append(np.arange(len(manifest), dtype=np.int32))
-            self.manifests.append(_slim(manifest))
-        all_keys, all_of, all_row = np.concatenate(keys), np.concatenate(of), np.concatenate(row)
+            numbers.append(np.full(len(manifest), len(self.manifests), np.int32))
+            rows.append(np.arange(len(manifest), dtype=np.int32))
+            self.manifests.append(_without_content(manifest))
+        all_keys, all_numbers, all_rows = (
+            np.concatenate(keys),
+            np.concatenate(numbers),
+            np.concatenate(rows),
+        )
         order = np.argsort(all_keys, kind="stable")
         sorted_keys = all_keys[order]
-        # of a key that is kept twice the one that came last
+        # of a key that is there twice the last one is kept
         last = np.ones(len(order), bool)
         last[:-1] = sorted_keys[1:] != sorted_keys[:-1]
         self._keys = sorted_keys[last]
-        self._of, self._row = all_of[order[last]], all_row[order[last]]
+        self._manifest_numbers, self._rows = all_numbers[order[last]], all_rows[order[last]]
 
 
 def _halves(keys: bytes | Keys) -> Keys:
@@ -123,8 +133,11 @@ def _halves(keys: bytes | Keys) -> Keys:
     return np.frombuffer(keys, f"S{_HALF}")[::2]
 
 
-def _slim(manifest: Manifest) -> Manifest:
-    """Return a manifest without what the index has taken over, and what is read when needed."""
+def _without_content(manifest: Manifest) -> Manifest:
+    """Copy a manifest without its keys and metrics.
+
+    The index has taken over the keys; metrics are read when they are needed.
+    """
     return Manifest(
         manifest.name, manifest.shard, manifest.n_bytes, b"", manifest.sizes, manifest.names, b""
     )

@@ -1,4 +1,4 @@
-"""What happened when: one line an event, beside the results and never part of them."""
+"""Event log of a sweep: one JSON line an event, beside the results and never part of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Event = dict[str, Any]
 
 _BEGUN = re.compile(rb'^\{"event": "(begin|asked)", "time": ([\d.]+)')
 
-_CELL = b'{"event": "cell"'
+_CELL_PREFIX = b'{"event": "cell"'
 
 _CRC = re.compile(rb', "crc": "([0-9a-f]{8})"\}\n?')
 _CRC_BYTES = len(', "crc": "01234567"}\n')
@@ -34,17 +34,17 @@ _HELD: dict[Path, Lease] = {}
 class Journal:
     """The events of one sweep, ``<results>/journal/<sweep id>.jsonl``.
 
-    A line is written at once, so a kill loses at most the line being written. Each ends with the
-    CRC-32 of what stands before; readers skip a line that is cut off or damaged.
+    Each line is one write, so a kill loses at most the line being written. Each ends with the
+    CRC-32 of the text before it; readers skip a line that is cut off or damaged.
     An *attempt* begins with a ``begin`` event and ends with ``end``; a kill leaves it open, and
-    the next run goes on with it. ``asked`` says that a sweep was asked for again and every cell of
+    the next run goes on with it. ``asked`` says that a sweep was requested again and every cell of
     it was cached.
     """
 
     def __init__(self, results: Path, sweep: str) -> None:
         self._results, self._sweep = results, sweep
         self.file = results / "journal" / f"{sweep}.jsonl"
-        self._is_clean = False
+        self._ends_whole = False
 
     def append(self, event: str, **fields: Any) -> None:
         """Add an event, with the time of day and the process."""
@@ -52,7 +52,7 @@ class Journal:
         sync.push(self._results, self.file)
 
     def append_cells(self, cells: Iterable[Mapping[str, Any]]) -> None:
-        """Add what became of cells; it is handed over as the lease's heart beats."""
+        """Add the outcomes of cells; they reach an object store with the lease's heartbeats."""
         self._write("cell", cells)
 
     def confirm(self) -> None:
@@ -64,44 +64,44 @@ class Journal:
     def _write(self, event: str, lines: Iterable[Mapping[str, Any]]) -> None:
         self.confirm()
         encode = json.JSONEncoder(ensure_ascii=False).encode
-        about = {"event": event, "time": round(time.time(), 3), "pid": os.getpid()}
-        begin = encode(about)[:-1]
+        header = {"event": event, "time": round(time.time(), 3), "pid": os.getpid()}
+        begin = encode(header)[:-1]
         text = "".join(
             with_crc(f"{begin}{', ' * bool(line)}{encode(line)[1:]}") + "\n" for line in lines
         )
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("ab+", buffering=0) as file:
-            if not self._is_clean:
-                text = self._clean(file) + text
+            if not self._ends_whole:
+                text = self._end_cut_line(file) + text
             content = text.encode()
             try:
                 n_written = file.write(content)
-            except OSError as error:  # which names no file
+            except OSError as error:  # its message names no file
                 raise OSError(error.errno, error.strerror, str(self.file)) from error
-            if n_written != len(content):  # the disk took a part: it is full
-                self._is_clean = False
+            if n_written != len(content):  # written in part: the disk is full
+                self._ends_whole = False
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
 
-    def _clean(self, file: BinaryIO) -> str:
-        """End the line that a kill may have cut off."""
-        self._is_clean = True
+    def _end_cut_line(self, file: BinaryIO) -> str:
+        """Return a line end where a kill has cut off the last line."""
+        self._ends_whole = True
         end = file.seek(0, io.SEEK_END)
         file.seek(max(0, end - 1))
         return "\n" if end and file.read(1) != b"\n" else ""
 
     def milestones(self) -> list[Event]:
-        """Return all but those of cells, which may be very many."""
-        return [*self.events(_CELL)]
+        """Return all events but those of cells, which may be very many."""
+        return [*self.events(_CELL_PREFIX)]
 
-    def events(self, but: bytes | None = None) -> Iterator[Event]:
-        """Yield all whole events, oldest first."""
+    def events(self, exclude: bytes | None = None) -> Iterator[Event]:
+        """Yield all intact events, oldest first, except lines that begin with `exclude`."""
         try:
             file = self.file.open("rb")
         except OSError:
             return
         with file:
             for line in file:
-                if (but is None or not line.startswith(but)) and _is_intact(line):
+                if (exclude is None or not line.startswith(exclude)) and _is_intact(line):
                     with contextlib.suppress(ValueError):
                         event = json.loads(line)
                         if _is_event(event):
@@ -110,14 +110,14 @@ class Journal:
 
     def last_attempt(self) -> Iterator[Event]:
         """Yield the last ``begin`` and what came after it; nothing if there is none."""
-        left = sum(event["event"] == "begin" for event in self.milestones()) or math.inf
+        n_left = sum(event["event"] == "begin" for event in self.milestones()) or math.inf
         for event in self.events():
-            left -= event["event"] == "begin"
-            if left <= 0:
+            n_left -= event["event"] == "begin"
+            if n_left <= 0:
                 yield event
 
     def start_times_s(self) -> tuple[float, float] | None:
-        """Return when it was last begun, and when begun or asked for; None if not known.
+        """Return the times of the last start, and of the last start or request; None if unknown.
 
         Both in s since 1970.
         """
@@ -127,19 +127,19 @@ class Journal:
                 events = [match.groups() for line in lines if (match := _BEGUN.match(line))]
         except OSError:
             return None
-        begun = [float(time) for event, time in events if event == b"begin"]
-        return ((begun or [float(events[0][1])])[-1], float(events[-1][1])) if events else None
+        starts = [float(time) for event, time in events if event == b"begin"]
+        return ((starts or [float(events[0][1])])[-1], float(events[-1][1])) if events else None
 
     def is_complete(self) -> bool:
-        """Tell whether the last attempt came to its end."""
+        """Tell whether the last attempt ended."""
         events = [e["event"] for e in self.milestones() if e["event"] in ("begin", "end")]
         return bool(events) and events[-1] == "end"
 
     def open_attempt(self) -> Event | None:
         """Return the ``begin`` event of the attempt that a kill left open, None if there is none.
 
-        Of several in a row (killed again and again) the first: what was cached then, was cached
-        before the attempt.
+        Of several in a row (killed again and again) the first: cells that were cached then were
+        cached before the attempt.
         """
         first: Event | None = None
         for event in self.milestones():
@@ -150,7 +150,7 @@ class Journal:
         return first
 
     def lease(self) -> Lease:
-        """Return what the process holds that runs the sweep."""
+        """Build the lease that the process holds which runs the sweep."""
         return Lease(
             storage.for_results(self._results),
             f"journal/{self._sweep}",
@@ -170,36 +170,36 @@ class Journal:
             lease.release()
 
     def has_company(self) -> bool:
-        """Tell whether another sweep runs in this place, as far as can be seen at once."""
-        there = storage.for_results(self._results)
-        beats = {
+        """Tell whether another sweep runs on these results, as far as one look shows."""
+        results_storage = storage.for_results(self._results)
+        beat_times_s = {
             name.partition(".lease/")[0]: at_s
-            for name, at_s in there.times_s("journal/").items()
+            for name, at_s in results_storage.times_s("journal/").items()
             if ".lease/" in name
         }
-        mine_s = beats.pop(f"journal/{self._sweep}", 0.0)
-        recent = [name for name, at_s in beats.items() if at_s > mine_s - EXPIRES_S]
-        return any(Lease(there, name).may_be_taken() for name in recent)
+        last_beat_s = beat_times_s.pop(f"journal/{self._sweep}", 0.0)
+        recent = [name for name, at_s in beat_times_s.items() if at_s > last_beat_s - EXPIRES_S]
+        return any(Lease(results_storage, name).may_be_held() for name in recent)
 
     def is_running(self) -> bool:
-        """Tell whether a process holds the sweep."""
-        return self.lease().is_taken()
+        """Tell whether a process holds the sweep's lease."""
+        return self.lease().is_held_by_any()
 
 
 def with_crc(line: str) -> str:
-    """Add its CRC-32 to a line, the text of a JSON object."""
+    """Append its CRC-32 to a line, the text of a JSON object."""
     return f'{line[:-1]}, "crc": "{zlib.crc32(line[:-1].encode()):08x}"}}'
 
 
 def _is_intact(line: bytes) -> bool:
-    """Tell whether a line ends with the CRC-32 of what stands before."""
+    """Tell whether a line ends with the CRC-32 of the text before it."""
     begin = len(line) - _CRC_BYTES + (not line.endswith(b"\n"))
     match = _CRC.fullmatch(line, max(0, begin))
     return match is not None and zlib.crc32(line[:begin]) == int(match[1], 16)
 
 
 def _is_event(line: Any) -> bool:
-    """Tell whether a line says what and when, and a ``begin`` what was cached."""
+    """Tell whether a line has an event and a time, and a ``begin`` its cached cells."""
     return (
         isinstance(line, dict)
         and isinstance(line.get("event"), str)

@@ -1,4 +1,4 @@
-"""Where the numbers come from: code, packages, machine, seeds, command line.
+"""Provenance of the numbers: code, packages, machine, seeds, command line.
 
 Nothing in it depends on when or in which folder a sweep ran, so that the same sweep gives the
 same bytes.
@@ -30,7 +30,7 @@ _CODE = ("sim", "policies", "sweep", "conf", "pyproject.toml", _LOCK)
 def collect(
     words: Sequence[str], seeds: Sequence[int], inputs: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Any], str]:
-    """Describe where a sweep's numbers come from."""
+    """Collect the provenance of a sweep; return too the uncommitted changes of the code."""
     git, diff = _git()
     provenance = {
         "command": mask(" ".join(["python -m sweep", *words])),
@@ -93,24 +93,24 @@ def _version(package: str) -> str | None:
 
 
 def cpu_features() -> list[str]:
-    """Return what this machine's processor can do, by NumPy's names."""
-    found = import_module("numpy._core._multiarray_umath").__cpu_features__
-    return sorted(name for name, is_there in found.items() if is_there)
+    """Return the instruction-set features of this processor, by NumPy's names."""
+    features = import_module("numpy._core._multiarray_umath").__cpu_features__
+    return sorted(name for name, is_supported in features.items() if is_supported)
 
 
 def other_bits(provenance: Mapping[str, Any]) -> str:
-    """Say how what numbers were computed with differs from this machine's; empty if it does not."""
+    """Describe how a sweep's arithmetic differs from this machine's; empty if it does not."""
     if "cpu_features" not in provenance:
-        return "it was made before numbers were the same bits on every machine"
-    made = [f"CPU features {' '.join(provenance['cpu_features'])}"]
-    here = [f"CPU features {' '.join(cpu_features())}"]
+        return "it was computed before numbers were the same bits on every machine"
+    recorded = [f"CPU features {' '.join(provenance['cpu_features'])}"]
+    current = [f"CPU features {' '.join(cpu_features())}"]
     for name in _ARITHMETIC:
-        made.append(f"{name} {provenance['packages'].get(name)}")
-        here.append(f"{name} {_version(name)}")
-    differ = [(old, new) for old, new in zip(made, here, strict=True) if old != new]
-    if not differ:
+        recorded.append(f"{name} {provenance['packages'].get(name)}")
+        current.append(f"{name} {_version(name)}")
+    changed = [(old, new) for old, new in zip(recorded, current, strict=True) if old != new]
+    if not changed:
         return ""
-    return "; ".join(f"it was made with {old}, here are {new}" for old, new in differ)
+    return "; ".join(f"it was computed with {old}, this machine has {new}" for old, new in changed)
 
 
 def _cpu() -> str:

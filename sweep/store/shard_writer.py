@@ -1,6 +1,6 @@
-"""Keeping cells: shards are put where results lie, by whoever has computed their cells.
+"""Shard writer: cells are packed into shards, which their worker puts where results are stored.
 
-They count once a manifest says so, which is the driver's to write.
+Shards count once a manifest names them, which the driver alone writes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sweep.store.cell import CellResult
 from sweep.store.shards import Row
 from sweep.store.storage import Storage
 
-MOST_CELLS, MOST_BYTES = 4096, 2**24
-"""A shard's, at most; one cell may be larger."""
-MARK = "cache/mark"
-"""By its content a machine knows that it reaches this place, and not another of the same name."""
-LOOK_S = 1.0
-_SOUGHT: set[tuple[str, str]] = set()
-_REACHED: dict[tuple[str, str], Storage] = {}
+MAX_CELLS, MAX_BYTES = 4096, 2**24
+"""Limits of a shard; one cell may be larger."""
+MARKER = "cache/mark"
+"""By its content a machine knows this storage from another one of the same name."""
+PROBE_S = 1.0
+_PROBED: set[tuple[str, str]] = set()
+_REACHABLE: dict[tuple[str, str], Storage] = {}
 """By name and mark, in this process."""
 
 
@@ -34,9 +34,9 @@ _REACHED: dict[tuple[str, str], Storage] = {}
 class PendingShard:
     """A shard that waits for its manifest."""
 
-    about: bytes  # what the manifest is to say
+    manifest: bytes
     name: str
-    content: bytes | None  # None if it lies in its place
+    content: bytes | None  # None if it is stored already
 
 
 def to_rows(
@@ -44,7 +44,7 @@ def to_rows(
 ) -> tuple[list[Row], dict[str, Exception]]:
     """Turn results into rows, each with its configuration for people to read.
 
-    Return too why some can't be kept, by their keys.
+    Return too, by key, the errors of those that can't be stored.
     """
     rows: list[Row] = []
     errors: dict[str, Exception] = {}
@@ -58,56 +58,56 @@ def to_rows(
     return rows, errors
 
 
-def write(rows: Sequence[Row], there: Storage | None) -> Iterator[PendingShard]:
-    """Put rows into shards; one that can't be put from here is to be handed over."""
-    for part in _in_parts(rows):
-        content, about = shards.encode(part)
-        name, is_put = shards.digest_name(content), False
-        if there is not None:
+def write(rows: Sequence[Row], target: Storage | None) -> Iterator[PendingShard]:
+    """Write rows as shards to `target`; one that can't be written from here keeps its content."""
+    for group in _split(rows):
+        content, manifest = shards.encode(group)
+        name, is_stored = shards.digest_name(content), False
+        if target is not None:
             with contextlib.suppress(OSError, ValueError):  # InputError is one
-                there.put(shards.shard_path(name), content)
-                is_put = True
-        yield PendingShard(about, name, None if is_put else content)
+                target.put(shards.shard_path(name), content)
+                is_stored = True
+        yield PendingShard(manifest, name, None if is_stored else content)
 
 
-def marker_of(there: Storage) -> str:
-    """Return what marks a place, marked now if it was not."""
-    there.put_new(MARK, secrets.token_hex(16).encode())
-    return (there.get(MARK) or b"").decode()
+def read_marker(results_storage: Storage) -> str:
+    """Return the marker of a storage; write one if there is none."""
+    results_storage.put_new(MARKER, secrets.token_hex(16).encode())
+    return (results_storage.get(MARKER) or b"").decode()
 
 
-def reachable(where: str, mark: str) -> Storage | None:
-    """Return the place of a name, if the one with this mark is known to be reached from here.
+def reachable(location: str, marker: str) -> Storage | None:
+    """Return the storage at a location, if it is known to have this marker.
 
-    It is looked for aside, as that takes half a minute where a machine has no keys to a store: who
-    asks waits for a second once, and gets None while the answer is out.
+    A thread probes it, as that takes half a minute where a machine has no keys to a store: the
+    first call waits for a second, and calls return None until there is an answer.
     """
-    asked = where, mark
-    if asked not in _SOUGHT:
-        _SOUGHT.add(asked)
-        thread = threading.Thread(target=_look_for, args=asked, daemon=True)
+    probe = location, marker
+    if probe not in _PROBED:
+        _PROBED.add(probe)
+        thread = threading.Thread(target=_probe, args=probe, daemon=True)
         thread.start()
-        thread.join(LOOK_S)
-    return _REACHED.get(asked)
+        thread.join(PROBE_S)
+    return _REACHABLE.get(probe)
 
 
-def _look_for(where: str, mark: str) -> None:
+def _probe(location: str, marker: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # InputError is one
-        found = storage.open_location(where)
-        if found.get(MARK) == mark.encode():
-            _REACHED[where, mark] = found
+        candidate = storage.open_location(location)
+        if candidate.get(MARKER) == marker.encode():
+            _REACHABLE[location, marker] = candidate
 
 
-def _in_parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Cut rows such that each part makes a shard."""
-    part: list[Row] = []
+def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Split rows so that each group makes a shard."""
+    group: list[Row] = []
     n_bytes = 0
     for row in rows:
-        size = len(row.jobs) + len(row.config)
-        if part and (len(part) >= MOST_CELLS or n_bytes + size > MOST_BYTES):
-            yield part
-            part, n_bytes = [], 0
-        part.append(row)
-        n_bytes += size
-    if part:
-        yield part
+        row_bytes = len(row.jobs) + len(row.config)
+        if group and (len(group) >= MAX_CELLS or n_bytes + row_bytes > MAX_BYTES):
+            yield group
+            group, n_bytes = [], 0
+        group.append(row)
+        n_bytes += row_bytes
+    if group:
+        yield group

@@ -1,10 +1,10 @@
-"""Shards: many cells in one Parquet file, and the manifest by which they are found.
+"""Shards: many cells in one Parquet file, each with a manifest as its index entry.
 
-A shard has a row a cell: its key, the configuration it was computed with, and its table as an
+A shard has one row per cell: its key, the configuration it was computed with, and its table as an
 Arrow record batch. A manifest holds the keys of a shard's cells and their metrics. Both are
-named by the SHA-256 of their bytes, are written once and never changed: what does not have its
-digest is damaged, and nobody can overwrite what somebody else has written. A shard counts from
-when its manifest is there; one manifest may be of several.
+named by the SHA-256 of their bytes, are written once and never changed: a file that does not have
+its digest is damaged, and no writer can overwrite the file of another. A shard counts from the
+moment when its manifest exists; one manifest may cover several shards.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from sim.base import columns
 from sim.base.arrays import F8, Mask
 
 SHARDS, MANIFESTS = "cache/shards/", "cache/manifests/"
-VERSION, OF_MANY = 1, 2
+VERSION, VERSION_MANY = 1, 2
 KEY_BYTES = 32
 ROWS_A_GROUP = 256
 ABSENT = np.uint64(0x7FF8_0000_0000_0A85).view(np.float64)
-"""Stands where a cell has no metric of a name: a NaN like no other."""
+"""Marks a metric that a cell does not have: a NaN with a bit pattern of its own."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A cell as it lies in a shard."""
+    """Row of a shard: one cell."""
 
     key: bytes
     config: str  # JSON
@@ -44,9 +44,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The cells of a shard."""
+    """Manifest of one shard: keys and metrics of its cells."""
 
-    name: str  # of the file, which other shards may share
+    name: str  # of the file, which may hold manifests of other shards
     shard: str  # name of the shard
     n_bytes: int  # size of the shard
     keys: bytes  # `KEY_BYTES` a cell, in the order of the shard's rows
@@ -59,7 +59,7 @@ class Manifest:
         return len(self.sizes)
 
     def metrics(self) -> F8:
-        """Unpack the metrics, a row a name; `ABSENT` where a cell has none."""
+        """Unpack the metrics, one row per name; `ABSENT` where a cell has none."""
         n_bytes = 8 * len(self.names) * len(self)
         values = pa.Codec("zstd").decompress(self.packed, n_bytes) if n_bytes else b""
         return np.frombuffer(values, np.float64).reshape(len(self.names), len(self))
@@ -68,7 +68,7 @@ class Manifest:
 def to_row(key: str, config: str, jobs: pa.Table, metrics: Mapping[str, float]) -> Row:
     """Turn a result into a row.
 
-    Raises pyarrow's errors, TypeError or ValueError where its table can't be kept.
+    Raises pyarrow's errors, TypeError or ValueError where its table can't be stored.
     """
     columns = [_plain(column) for column in jobs.columns]
     fields = [
@@ -78,12 +78,12 @@ def to_row(key: str, config: str, jobs: pa.Table, metrics: Mapping[str, float]) 
     schema = pa.schema(fields, jobs.schema.metadata)
     batch = pa.RecordBatch.from_arrays(columns, schema=schema) if columns else None
     content = b"" if batch is None else batch.serialize().to_pybytes()
-    about = schema.serialize().to_pybytes()
-    return Row(bytes.fromhex(key), config, about, content, metrics)
+    schema_bytes = schema.serialize().to_pybytes()
+    return Row(bytes.fromhex(key), config, schema_bytes, content, metrics)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """Put a column into one piece; what has a dictionary, without it."""
+    """Combine a column's chunks into one array; decode dictionaries."""
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):  # of no chunks, or too large for one
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
@@ -92,23 +92,23 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 
 def read_jobs(schema: bytes, jobs: bytes) -> pa.Table:
     """Read a row's table."""
-    about = pa.ipc.read_schema(pa.py_buffer(schema))
-    if not len(about):
-        return pa.table({}).replace_schema_metadata(about.metadata)
-    batch = pa.ipc.read_record_batch(pa.py_buffer(jobs), about)
-    return pa.Table.from_batches([batch], about)
+    arrow_schema = pa.ipc.read_schema(pa.py_buffer(schema))
+    if not len(arrow_schema):
+        return pa.table({}).replace_schema_metadata(arrow_schema.metadata)
+    batch = pa.ipc.read_record_batch(pa.py_buffer(jobs), arrow_schema)
+    return pa.Table.from_batches([batch], arrow_schema)
 
 
 def are_absent(values: F8) -> Mask:
-    """Flag the values that stand where a cell has no metric; other NaNs are results."""
+    """Flag the values that mark an absent metric; other NaNs are results."""
     bits: Mask = np.ascontiguousarray(values).view(np.uint64) == ABSENT.view(np.uint64)
     return bits
 
 
 def encode(rows: Sequence[Row]) -> tuple[bytes, bytes]:
-    """Write a shard and its manifest; names follow from the bytes, see `digest_name`."""
+    """Encode rows as a shard and its manifest; names follow from the bytes, see `digest_name`."""
     schemas = list(dict.fromkeys(row.schema for row in rows))
-    number = {schema: at for at, schema in enumerate(schemas)}
+    number = {schema: position for position, schema in enumerate(schemas)}
     table = pa.table(
         {
             "key": columns.fixed_binary(
@@ -133,12 +133,12 @@ def encode(rows: Sequence[Row]) -> tuple[bytes, bytes]:
 def _manifest(rows: Sequence[Row], shard: bytes) -> bytes:
     names = tuple(dict.fromkeys(name for row in rows for name in row.metrics))
     values = np.full((len(names), len(rows)), ABSENT)
-    at = {name: k for k, name in enumerate(names)}
+    position = {name: k for k, name in enumerate(names)}
     for k, row in enumerate(rows):
         for name, value in row.metrics.items():
-            values[at[name], k] = value
+            values[position[name], k] = value
     packed = pa.Codec("zstd").compress(values.tobytes(), asbytes=True) if values.size else b""
-    about = {
+    header = {
         "version": VERSION,
         "shard": digest_name(shard),
         "bytes": len(shard),
@@ -147,63 +147,63 @@ def _manifest(rows: Sequence[Row], shard: bytes) -> bytes:
     }
     sizes = np.array([len(row.jobs) for row in rows], "<i8").tobytes()
     keys = b"".join(row.key for row in rows)
-    return json.dumps(about, ensure_ascii=False).encode() + b"\n" + keys + sizes + packed
+    return json.dumps(header, ensure_ascii=False).encode() + b"\n" + keys + sizes + packed
 
 
 def digest_name(content: bytes) -> str:
-    """Name a shard or a manifest."""
+    """Name of a shard or a manifest: its digest."""
     return hashlib.sha256(content).hexdigest()
 
 
 def shard_path(shard: str) -> str:
-    """Return where a shard lies."""
+    """Path of a shard below the results."""
     return f"{SHARDS}{shard}.parquet"
 
 
 def join(manifests: Sequence[bytes]) -> bytes:
-    """Make one manifest of those of several shards."""
+    """Combine the manifests of several shards into one."""
     if len(manifests) == 1:
         return manifests[0]
-    head = {"version": OF_MANY, "manifests": [len(each) for each in manifests]}
+    head = {"version": VERSION_MANY, "manifests": [len(manifest) for manifest in manifests]}
     return b"\n".join((json.dumps(head).encode(), b"".join(manifests)))
 
 
 def read_manifests(name: str, content: bytes) -> list[Manifest]:
-    """Read a manifest, shard by shard; none if it is damaged or from another version."""
+    """Parse a manifest, shard by shard; none if it is damaged or from another version."""
     if digest_name(content) != name:
         return []
     head, _, rest = content.partition(b"\n")
-    about = json.loads(head)
-    if about["version"] == OF_MANY and "manifests" in about:
-        ends = np.cumsum([0, *about["manifests"]]).tolist()
+    header = json.loads(head)
+    if header["version"] == VERSION_MANY and "manifests" in header:
+        ends = np.cumsum([0, *header["manifests"]]).tolist()
         parts = [rest[begin:end] for begin, end in itertools.pairwise(ends)]
     else:
-        parts = [content] if about["version"] == VERSION else []
+        parts = [content] if header["version"] == VERSION else []
     return [_read_manifest(name, part) for part in parts]
 
 
 def _read_manifest(name: str, content: bytes) -> Manifest:
     head, _, rest = content.partition(b"\n")
-    about = json.loads(head)
-    n = about["cells"]
+    header = json.loads(head)
+    n_cells = header["cells"]
     keys, sizes, packed = (
-        rest[: KEY_BYTES * n],
-        rest[KEY_BYTES * n : (KEY_BYTES + 8) * n],
-        rest[(KEY_BYTES + 8) * n :],
+        rest[: KEY_BYTES * n_cells],
+        rest[KEY_BYTES * n_cells : (KEY_BYTES + 8) * n_cells],
+        rest[(KEY_BYTES + 8) * n_cells :],
     )
     return Manifest(
         name,
-        about["shard"],
-        about["bytes"],
+        header["shard"],
+        header["bytes"],
         keys,
         np.frombuffer(sizes, "<i8"),
-        tuple(about["metrics"]),
+        tuple(header["metrics"]),
         packed,
     )
 
 
 class Shard:
-    """A shard that was read and is whole."""
+    """An intact shard, opened for reading."""
 
     def __init__(self, content: bytes) -> None:
         self._file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
@@ -214,7 +214,7 @@ class Shard:
 
     def jobs(self, row: int) -> tuple[bytes, bytes, bytes]:
         """Return a cell's key, its table's schema, and its table."""
-        key, schema, jobs = self._at(row, ["key", "schema", "jobs"])
+        key, schema, jobs = self._read_row(row, ["key", "schema", "jobs"])
         return key, self._schemas[schema], jobs
 
     def config(self, row: int) -> str:
@@ -228,7 +228,7 @@ class Shard:
         texts: list[str] = self._file.read(["config"], use_threads=False)["config"].to_pylist()
         return texts
 
-    def _at(self, row: int, columns: list[str]) -> list[Any]:
+    def _read_row(self, row: int, columns: list[str]) -> list[Any]:
         group, inner = divmod(row, ROWS_A_GROUP)
         if self._rows is None or self._group != group:
             self._rows = self._file.read_row_group(group, columns, use_threads=False)

@@ -1,8 +1,6 @@
-"""Puts in one request to a store that speaks S3, which `pyarrow.fs` can't make.
+"""Signed put: one HTTP request to an S3 store, which `pyarrow.fs` can't make.
 
-They may be conditional, and of any size.
-
-The request is signed as Amazon's *Signature Version 4* says.
+The put may be conditional, and of any size. The request is signed by AWS *Signature Version 4*.
 """
 
 from __future__ import annotations
@@ -20,21 +18,21 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 TIMEOUT_S = 30.0
 _TAKEN = (409, 412)
-"""Conflict: somebody else is at it; precondition failed: it is there."""
+"""Conflict: another request writes it now; precondition failed: it exists."""
 _REFUSED = (b"Token", b"Credential", b"Request")
-"""In codes of answers with status 400 that refuse who asks or how fast: ExpiredToken, ..."""
+"""In error codes of status 400 that refuse the credentials or the rate: ExpiredToken, ..."""
 
 Secrets = tuple[str, str, str]
 """Key, secret and token (empty for none)."""
 
 
 def put(address: str, name: str, content: bytes, *, is_new: bool = False) -> bool | None:
-    """Write an object below an address; None if it can't be asked so.
+    """Write an object below an address; None where this request is not possible.
 
-    One that `is_new` is written unless there is one: False if there is.
+    With `is_new` it is written unless it exists; False if it does.
 
-    That is for stores of another kind, and where credentials are neither in the address nor in
-    the environment nor in ``~/.aws``.
+    It is not possible for stores of another kind, and where credentials are neither in the address
+    nor in the environment nor in ``~/.aws``.
     """
     parts = urlsplit(address)
     secrets = _secrets(parts.username, parts.password) if parts.scheme == "s3" else None
@@ -65,14 +63,14 @@ def put(address: str, name: str, content: bytes, *, is_new: bool = False) -> boo
         if error.code in _TAKEN:
             return False
         if error.code == 501 or (error.code == 400 and not _is_refused(error)):
-            return None  # a store that knows no such thing
+            return None  # the store does not support it
         raise OSError(f"the store answers {error.code}: {error.reason}") from None
-    except http.client.HTTPException as error:  # the connection ended within the answer
+    except http.client.HTTPException as error:  # the connection broke within the answer
         raise OSError(f"the store's answer broke off: {type(error).__name__}") from None
 
 
 def _is_refused(error: urllib.error.HTTPError) -> bool:
-    """Tell whether an answer of status 400 is about who asks, not about what is asked for."""
+    """Tell whether status 400 is about the credentials or the rate, not about the request."""
     try:
         _, _, code = error.read(2**16).partition(b"<Code>")
     except (OSError, http.client.HTTPException):
@@ -84,22 +82,23 @@ def _headers(
     host: str, path: str, content: bytes, region: str, secrets: Secrets, is_new: bool
 ) -> dict[str, str]:
     key, secret, token = secrets
-    at = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     digest = hashlib.sha256(content).hexdigest()
-    signed = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": at}
+    signed = {"host": host, "x-amz-content-sha256": digest, "x-amz-date": timestamp}
     if is_new:
         signed["if-none-match"] = "*"
     if token:
         signed["x-amz-security-token"] = token
     names = ";".join(sorted(signed))
     lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
-    asked = f"PUT\n{path}\n\n{lines}\n{names}\n{digest}"
-    scope = f"{at[:8]}/{region}/s3/aws4_request"
-    text = f"AWS4-HMAC-SHA256\n{at}\n{scope}\n{hashlib.sha256(asked.encode()).hexdigest()}"
-    by = f"AWS4{secret}".encode()
-    for part in (at[:8], region, "s3", "aws4_request"):
-        by = hmac.digest(by, part.encode(), "sha256")
-    signature = hmac.digest(by, text.encode(), "sha256").hex()
+    canonical_request = f"PUT\n{path}\n\n{lines}\n{names}\n{digest}"
+    scope = f"{timestamp[:8]}/{region}/s3/aws4_request"
+    request_digest = hashlib.sha256(canonical_request.encode()).hexdigest()
+    string_to_sign = f"AWS4-HMAC-SHA256\n{timestamp}\n{scope}\n{request_digest}"
+    signing_key = f"AWS4{secret}".encode()
+    for part in (timestamp[:8], region, "s3", "aws4_request"):
+        signing_key = hmac.digest(signing_key, part.encode(), "sha256")
+    signature = hmac.digest(signing_key, string_to_sign.encode(), "sha256").hex()
     words = f"Credential={key}/{scope}, SignedHeaders={names}, Signature={signature}"
     del signed["host"]
     signed["content-type"] = "application/octet-stream"
@@ -107,7 +106,7 @@ def _headers(
 
 
 def _secrets(user: str | None, password: str | None) -> Secrets | None:
-    """Find credentials where the store's own tools find them."""
+    """Find credentials as the store's own tools do."""
     if user and password:
         return unquote(user), unquote(password), ""
     env = os.environ
@@ -115,11 +114,11 @@ def _secrets(user: str | None, password: str | None) -> Secrets | None:
         token = env.get("AWS_SESSION_TOKEN", "")
         return env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], token
     file = Path(env.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws" / "credentials")
-    kept = configparser.ConfigParser(interpolation=None)
+    parser = configparser.ConfigParser(interpolation=None)
     try:
-        kept.read(file, encoding="utf-8")
-        mine = kept[env.get("AWS_PROFILE", "default")]
-        token = mine.get("aws_session_token", "")
-        return mine["aws_access_key_id"], mine["aws_secret_access_key"], token
+        parser.read(file, encoding="utf-8")
+        profile = parser[env.get("AWS_PROFILE", "default")]
+        token = profile.get("aws_session_token", "")
+        return profile["aws_access_key_id"], profile["aws_secret_access_key"], token
     except (OSError, KeyError, configparser.Error):
         return None

@@ -1,8 +1,8 @@
-"""Digests of the sources that numbers come from: a cell's, and those that make a workload.
+"""Digests of the sources that numbers come from: of a cell, and of a workload.
 
-A cell's are all that its evaluator, its policy and what runs it import (`sim.base.sources`); where
-its workload comes from is not among them, as its content stands in the key itself. A comment
-changes no digest, and nothing that a cell does not import changes its own.
+The sources of a cell are all modules that its evaluator, its policy and `sweep.execution.cell`
+import (`sim.base.sources`). Those of its workload are not among them: the workload's name is part
+of the key itself. A comment changes no digest, nor does a module that a cell does not import.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sim.evaluators import NO_POLICY
 from sweep.grid import recipe
 
 RUNS_CELLS = "sweep.execution.cell"
-"""By name: the room of what runs stands above this one."""
+"""By name: `sweep.execution` may not be imported here."""
 
 POLICIES = policies.spec.__module__
 TRANSFORMS, EVALUATORS, GENERATORS, READERS = (
@@ -37,43 +37,43 @@ Named = Mapping[str, Any]
 
 
 def cell_digest(policy: Named, evaluator: Named) -> str:
-    """Digest of all that the numbers of a cell under a policy come from."""
-    return _of_cell(*_named(policy), *_named(evaluator), (*sys.path,))[0]
+    """Digest of all sources that the numbers of a cell under a policy come from."""
+    return _cell_sources(*_name_and_module(policy), *_name_and_module(evaluator), (*sys.path,))[0]
 
 
 def cell_table(policy: Named, evaluator: Named) -> Table:
-    """Digests of the modules and the data that a cell's numbers come from."""
-    return _of_cell(*_named(policy), *_named(evaluator), (*sys.path,))[1]
+    """Digests of the modules and data files that a cell's numbers come from."""
+    return _cell_sources(*_name_and_module(policy), *_name_and_module(evaluator), (*sys.path,))[1]
 
 
 def workload_digest(trace: Mapping[str, Any]) -> str:
-    """Digest of all that makes the workload which a trace is configured to be."""
-    return _made_by(trace)[0]
+    """Digest of all sources that make the workload of a trace configuration."""
+    return _workload_sources(trace)[0]
 
 
 def workload_table(trace: Mapping[str, Any]) -> Table:
-    """Digests of the modules and the data that make the workload."""
-    return _made_by(trace)[1]
+    """Digests of the modules and data files that make the workload."""
+    return _workload_sources(trace)[1]
 
 
 def forget() -> None:
-    """Forget what was read and digested in this process."""
+    """Clear the caches of sources read and digested in this process."""
     sources.clear_caches()
-    _of_cell.cache_clear()
-    _of_workload.cache_clear()
+    _cell_sources.cache_clear()
+    _cached_workload_sources.cache_clear()
 
 
-def _named(configured: Named) -> tuple[str, str | None]:
+def _name_and_module(configured: Named) -> tuple[str, str | None]:
     return configured["name"], configured.get("module")
 
 
-def _made_by(trace: Mapping[str, Any]) -> tuple[str, Table]:
-    made_by = (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
-    return _of_workload(*made_by, tuple(trace.get("transforms") or ()), (*sys.path,))
+def _workload_sources(trace: Mapping[str, Any]) -> tuple[str, Table]:
+    source = (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
+    return _cached_workload_sources(*source, tuple(trace.get("transforms") or ()), (*sys.path,))
 
 
 @cache
-def _of_cell(
+def _cell_sources(
     policy: str,
     policy_module: str | None,
     evaluator: str,
@@ -84,67 +84,69 @@ def _of_cell(
     if evaluator_module is None:
         roots |= sources.registry_modules(EVALUATORS, evaluator)
     if policy != NO_POLICY:
-        roots |= _of_policy(policy)
+        roots |= _policy_modules(policy)
     table = sources.closure([RUNS_CELLS, *roots], dispatcher=RUNS_CELLS)
     return sources.digest_table(table), table
 
 
 @cache
-def _of_workload(
+def _cached_workload_sources(
     registry: str, name: str, transforms: tuple[str, ...], search_path: tuple[str, ...]
 ) -> tuple[str, Table]:
-    makes_it = recipe.make.__module__
+    recipe_module = recipe.make.__module__
     roots = sources.registry_modules(registry, name)
     for transform in transforms:
         roots = roots | sources.registry_modules(TRANSFORMS, transform)
-    table = sources.closure([makes_it, *roots], dispatcher=makes_it)
+    table = sources.closure([recipe_module, *roots], dispatcher=recipe_module)
     return sources.digest_table(table), table
 
 
-def _of_policy(name: str) -> set[str]:
-    """Name the modules of a policy's class and of those that it is made from."""
+def _policy_modules(name: str) -> set[str]:
+    """Names of the modules of a policy's class and of its base classes."""
     try:
         return {cls.__module__ for cls in policies.spec(name).__mro__}
-    except InputError:  # not known yet: it may be one of a module to load
+    except InputError:  # not registered yet: its module may have to be loaded
         return sources.registry_modules(POLICIES, name)
 
 
 _SHORT = 12
-"""Hex digits of a module's digest that are kept: they explain, and are never gone by."""
+"""Hex digits of a module's digest in a table, which explains misses and decides nothing."""
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
-class KeptSources:
-    """Tables of sources under ``<results>/cache/sources``, by their digests."""
+class SourceTables:
+    """Tables of module digests under ``<results>/cache/sources``, by their own digest."""
 
     def __init__(self, results: Path) -> None:
         self._folder = results / "cache" / "sources"
-        self._known: dict[str, Mapping[str, str]] = {}
+        self._tables: dict[str, Mapping[str, str]] = {}
 
-    def keep(self, digest: str, table: Mapping[str, str]) -> None:
-        """Keep the table of a digest, unless it is there."""
-        if digest not in self._known:
-            self._known[digest] = _shortened(table)
+    def store(self, digest: str, table: Mapping[str, str]) -> None:
+        """Store the table of a digest, unless it exists."""
+        if digest not in self._tables:
+            self._tables[digest] = _shortened(table)
             if not self._file(digest).exists():
-                files.write_checked_json(self._file(digest), self._known[digest])
+                files.write_checked_json(self._file(digest), self._tables[digest])
 
     def changes(self, old: object, table: Mapping[str, str]) -> list[str]:
-        """Name the modules by which a table differs from the one of the digest `old`."""
-        before, now = self._table(old), _shortened(table)
-        names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
-        if not before or not names:
+        """Name the modules in which a table differs from the table of the digest `old`."""
+        old_table, new_table = self._table(old), _shortened(table)
+        names = sorted(
+            name for name in {*old_table, *new_table} if old_table.get(name) != new_table.get(name)
+        )
+        if not old_table or not names:
             return ["sources"]
-        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        return [f"sources: {', '.join((*names[:MOST_NAMED], *more))}"]
+        more = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else []
+        return [f"sources: {', '.join((*names[:MAX_NAMED], *more))}"]
 
     def _table(self, digest: object) -> Mapping[str, str]:
-        """Read the table of a digest; an empty one if there is none, or an older version's."""
+        """Read the table of a digest; empty if there is none, or an older version's."""
         if not isinstance(digest, str):
             return {}
-        if digest not in self._known:
-            self._known[digest] = files.read_checked_json(self._file(digest)) or {}
-        return self._known[digest]
+        if digest not in self._tables:
+            self._tables[digest] = files.read_checked_json(self._file(digest)) or {}
+        return self._tables[digest]
 
     def _file(self, digest: str) -> Path:
         return self._folder / f"{digest}.json"

@@ -1,4 +1,4 @@
-"""Where results lie: a folder, or a prefix of an object store; the same few requests of both."""
+"""Storage of results: a folder or a prefix of an object store, behind one small interface."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from sweep.store.bucket import Bucket
 
 
 class Storage(Protocol):
-    """Contents by name; names are relative and have ``/`` between their parts."""
+    """Contents by name; names are relative, with ``/`` between their parts."""
 
     def get(self, name: str) -> bytes | None:
         """Return a content; None if there is none of that name."""
         ...
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a content whole or not at all, whatever was there."""
+        """Write a content whole or not at all, replacing an older one."""
         ...
 
     def put_new(self, name: str, content: bytes) -> bool:
-        """Write a content unless there is one; of several who try at once one alone gets True."""
+        """Create a content unless it exists; of concurrent writers exactly one gets True."""
         ...
 
     def list(self, prefix: str) -> dict[str, int]:
-        """Return the sizes of all contents below a prefix that ends in ``/``, by name."""
+        """Return the size of each content below a prefix that ends in ``/``, by name."""
         ...
 
     def times_s(self, prefix: str) -> dict[str, float]:
-        """Return when each of these was written, by the clock of the place itself."""
+        """Return the write time of each of these, by the storage's own clock."""
         ...
 
     def delete(self, name: str) -> None:
-        """Delete a content, if it is there."""
+        """Delete a content, if it exists."""
         ...
 
 
-def read(place: Storage, name: str) -> bytes | None:
-    """Return a content; None too where the disk does not give it, as of one that is damaged."""
+def read_or_none(storage: Storage, name: str) -> bytes | None:
+    """Read a content; None also where the disk fails to return it, as of a damaged file."""
     try:
-        return place.get(name)
+        return storage.get(name)
     except OSError:
         return None
 
 
-class Folder:
-    """A folder of this machine, or one that machines share."""
+class FolderStorage:
+    """A local folder, or one that machines share."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -68,16 +68,16 @@ class Folder:
         files.write_bytes(self.root / name, content)
 
     def put_new(self, name: str, content: bytes) -> bool:
-        """Give a file that is whole its name, which fails where the name is taken.
+        """Create a file with its whole content; fails where the name is taken.
 
-        A link is made in one step on shared file systems too, where a lock may be none.
+        A hard link is atomic on shared file systems too, where locks may not work.
         """
         path = self.root / name
-        with files.temporary_file(path) as (part, file):
+        with files.temporary_file(path) as (temporary, file):
             file.write(content)
             file.close()
             try:
-                os.link(part, path)
+                os.link(temporary, path)
             except FileExistsError:
                 return False
             except OSError:  # a file system without links
@@ -89,22 +89,22 @@ class Folder:
         return True
 
     def list(self, prefix: str) -> dict[str, int]:
-        """Look through a folder and those inside."""
-        return {name: about.st_size for name, about in self._listed(prefix).items()}
+        """List the files of a folder and of those inside."""
+        return {name: stat.st_size for name, stat in self._stats(prefix).items()}
 
     def times_s(self, prefix: str) -> dict[str, float]:
-        """Return the times of change that the file system gives."""
-        return {name: about.st_mtime for name, about in self._listed(prefix).items()}
+        """Return the modification times that the file system reports."""
+        return {name: stat.st_mtime for name, stat in self._stats(prefix).items()}
 
-    def _listed(self, prefix: str) -> dict[str, os.stat_result]:
-        found = {}
+    def _stats(self, prefix: str) -> dict[str, os.stat_result]:
+        stats = {}
         for path in (self.root / prefix).rglob("*"):
             if path.name.startswith(".tmp-"):
                 continue
             with contextlib.suppress(OSError):
                 if path.is_file():
-                    found[path.relative_to(self.root).as_posix()] = path.stat()
-        return dict(sorted(found.items()))
+                    stats[path.relative_to(self.root).as_posix()] = path.stat()
+        return dict(sorted(stats.items()))
 
     def delete(self, name: str) -> None:
         """Delete a file."""
@@ -117,15 +117,15 @@ def _bucket(address: str) -> Bucket:
 
 
 def for_results(results: Path) -> Storage:
-    """Return where the results lie that are worked on in a folder: there, unless elsewhere."""
+    """Return the storage of a results folder: the folder, or the object store that it copies."""
     return open_location(location_of(results))
 
 
 def location_of(results: Path) -> str:
-    """Return what these results are called from everywhere: an address, or a folder."""
+    """Return the location of results for any machine: an address, or a folder."""
     return remote_results.address_for(results) or str(results)
 
 
-def open_location(name: str) -> Storage:
-    """Return the place of a name."""
-    return _bucket(name) if is_remote(name) else Folder(Path(name))
+def open_location(location: str) -> Storage:
+    """Open the storage at a location."""
+    return _bucket(location) if is_remote(location) else FolderStorage(Path(location))

@@ -1,4 +1,4 @@
-"""Which sweeps there are, which of them was begun last, and which one a word means."""
+"""List of sweeps in a results folder; resolves a name or an id prefix to one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sim.base.errors import InputError, did_you_mean
 from sweep.store.journal import Journal
 
 CELLS = "cells.parquet"
-MOST_NAMED = 8
+MAX_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -17,47 +17,47 @@ class SweepEntry:
     """A sweep of a folder of results."""
 
     sweep: str  # its id, ``<name>-<digest>``
-    begun_s: float  # when it was last begun, s since 1970
-    asked_s: float  # the same, or when it was asked for again since, all of it being cached
-    is_over: bool
+    started_s: float  # last start, s since 1970
+    requested_s: float  # last start or later request of the fully cached sweep
+    is_finished: bool
 
     @property
     def name(self) -> str:
-        """What it is called: ``name=``, else its experiment, else ``sweep``."""
+        """Name of the sweep: ``name=``, else its experiment, else ``sweep``."""
         return self.sweep.rpartition("-")[0]
 
 
 def sweeps(results: Path) -> list[SweepEntry]:
-    """All sweeps of a folder of results, the latest begun or asked for last."""
-    over = {file.parent.name: file for file in (results / "sweeps").glob(f"*/{CELLS}")}
-    begun = {file.stem: file for file in (results / "journal").glob("*.jsonl")}
-    found = []
-    for sweep in sorted({*over, *begun}):
-        times = Journal(results, sweep).start_times_s() if sweep in begun else None
-        if times is None:  # a folder that was copied here
-            times = ((over.get(sweep) or begun[sweep]).stat().st_mtime,) * 2
-        found.append(SweepEntry(sweep, *times, sweep in over))
-    return sorted(found, key=lambda known: known.asked_s)
+    """List all sweeps of a results folder by their last start or request, latest last."""
+    finished = {file.parent.name: file for file in (results / "sweeps").glob(f"*/{CELLS}")}
+    journals = {file.stem: file for file in (results / "journal").glob("*.jsonl")}
+    entries = []
+    for sweep in sorted({*finished, *journals}):
+        times = Journal(results, sweep).start_times_s() if sweep in journals else None
+        if times is None:  # its folder was copied here
+            times = ((finished.get(sweep) or journals[sweep]).stat().st_mtime,) * 2
+        entries.append(SweepEntry(sweep, *times, sweep in finished))
+    return sorted(entries, key=lambda entry: entry.requested_s)
 
 
 def find(results: Path, word: str | None) -> SweepEntry:
-    """Find a sweep by its id, its name (the latest of that name) or how its id begins.
+    """Find a sweep by id, by name (the latest of that name), or by the beginning of its id.
 
-    None means the latest begun, whatever became of it.
+    None means the one started last, whatever became of it.
     """
-    found = sweeps(results)
-    if not found:
-        raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
+    entries = sweeps(results)
+    if not entries:
+        raise InputError(f"no sweeps in {results}; paths.results=DIR names another folder")
     if word is None:
-        return found[-1]
-    named = [known for known in found if known.sweep == word]
-    named = named or [known for known in found if known.name == word][-1:]
-    named = named or [known for known in found if known.sweep.startswith(word)]
-    if len(named) != 1:
-        several = f" ({len(named)} begin like that)" if named else ""
-        ids = [known.sweep for known in reversed(found)]
-        near = did_you_mean(word, [*dict.fromkeys(known.name for known in found), *ids])
-        more = f" and {len(ids) - MOST_NAMED} more: `list`" if len(ids) > MOST_NAMED else ""
-        valid = ", ".join(ids[:MOST_NAMED])
-        raise InputError(f"unknown sweep {word!r}{several}; {near}valid: {valid}{more}")
-    return named[0]
+        return entries[-1]
+    matches = [entry for entry in entries if entry.sweep == word]
+    matches = matches or [entry for entry in entries if entry.name == word][-1:]
+    matches = matches or [entry for entry in entries if entry.sweep.startswith(word)]
+    if len(matches) != 1:
+        several = f" ({len(matches)} ids begin with it)" if matches else ""
+        ids = [entry.sweep for entry in reversed(entries)]
+        suggestion = did_you_mean(word, [*dict.fromkeys(entry.name for entry in entries), *ids])
+        rest = f" and {len(ids) - MAX_NAMED} more: `list`" if len(ids) > MAX_NAMED else ""
+        valid = ", ".join(ids[:MAX_NAMED])
+        raise InputError(f"unknown sweep {word!r}{several}; {suggestion}valid: {valid}{rest}")
+    return matches[0]

@@ -1,4 +1,4 @@
-"""What is to be said of each sweep in a list of them: when, how many cells, what came out."""
+"""Summaries of all sweeps for a list: start, cells, state, verdict."""
 
 from __future__ import annotations
 
@@ -13,52 +13,56 @@ from sweep.store.journal import Journal
 
 @dataclass(frozen=True)
 class SweepSummary:
-    """A sweep in a list."""
+    """Summary of one sweep."""
 
     sweep: str  # its id
-    begun: str  # day and time, of this machine's zone
-    is_over: bool
+    started: str  # day and time, in this machine's zone
+    is_finished: bool
     n_cells: int
-    state: str  # how it stands: empty for one that is over, of which no cell failed, asked for once
+    state: str  # empty for a finished sweep without failed cells that was requested once
     sentences: list[str]  # its verdict
 
 
 def summarize(results: Path) -> list[SweepSummary]:
-    """List the sweeps of a folder of results, the latest begun or asked for again first."""
-    found = []
-    for each in reversed(sweep_list.sweeps(results)):
-        begun, asked = map(_at, (each.begun_s, each.asked_s))
-        if each.is_over:
-            n_cells, state, sentences = _over(SweepFolder.for_sweep(results, each.sweep))
+    """List the sweeps of a results folder, the latest started or requested first."""
+    summaries = []
+    for entry in reversed(sweep_list.sweeps(results)):
+        started, requested = map(_local_time, (entry.started_s, entry.requested_s))
+        if entry.is_finished:
+            n_cells, state, sentences = _finished_state(SweepFolder.for_sweep(results, entry.sweep))
         else:
-            n_cells, state = _not_over(Journal(results, each.sweep))
+            n_cells, state = _unfinished_state(Journal(results, entry.sweep))
             sentences = []
-        state = ", ".join(filter(None, (state, f"asked again {asked}" * (asked != begun))))
-        found.append(SweepSummary(each.sweep, begun, each.is_over, n_cells, state, sentences))
-    return found
+        state = ", ".join(
+            filter(None, (state, f"requested again {requested}" * (requested != started)))
+        )
+        summaries.append(
+            SweepSummary(entry.sweep, started, entry.is_finished, n_cells, state, sentences)
+        )
+    return summaries
 
 
-def _over(folder: SweepFolder) -> tuple[int, str, list[str]]:
-    """Count the cells of a sweep that is over; return how it stands, and its verdict."""
+def _finished_state(folder: SweepFolder) -> tuple[int, str, list[str]]:
+    """Return the number of cells, the state and the verdict of a finished sweep."""
     try:
         failed, sentences = folder.failed(), folder.sentences()
     except DamagedError:
-        way_out = f"damaged: `python -m sweep report {folder.sweep}` writes it anew"
+        way_out = f"damaged: `python -m sweep report {folder.sweep}` rewrites it"
         return 0, way_out, []
     return len(failed), f"{failed.sum()} failed" if failed.any() else "", sentences
 
 
-def _at(time_s: float) -> str:
+def _local_time(time_s: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))
 
 
-def _not_over(journal: Journal) -> tuple[int, str]:
-    """Say how many cells a sweep without a folder has, and how it stands."""
-    n_cells, is_over = 0, False
+def _unfinished_state(journal: Journal) -> tuple[int, str]:
+    """Return the number of cells and the state of a sweep without a folder."""
+    n_cells, has_ended = 0, False
     for event in journal.milestones():
         if event["event"] == "begin":
-            n_cells, is_over = event.get("cells", 0), False
-        is_over |= event["event"] == "end"
-    if is_over:
-        return n_cells, "its folder is gone"
+            n_cells, has_ended = event.get("cells", 0), False
+        has_ended |= event["event"] == "end"
+    if has_ended:
+        return n_cells, "its folder is missing"
     return n_cells, "running" if journal.is_running() else "interrupted"

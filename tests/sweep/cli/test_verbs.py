@@ -195,7 +195,7 @@ class TestLatest:
         for verb in ("show", "report", "retry"):
             said = fake.verb(verb)
             assert said.code == 2
-            assert "demo-1234 is not over: `python -m sweep status`" in said.err
+            assert "demo-1234 is not finished: `python -m sweep status`" in said.err
             assert f"the latest that is over is {ran.folder.name}" in said.err
         assert fake.verb("show", ran.folder.name).code == 0
 

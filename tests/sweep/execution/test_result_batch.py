@@ -12,7 +12,7 @@ from sweep.execution.result_batch import ResultBatch, pack
 from sweep.store import shard_writer
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError, CellResult
-from sweep.store.storage import Folder
+from sweep.store.storage import FolderStorage
 
 ERROR: CellError = {"stage": "policy", "type": "E", "message": "m", "traceback": ""}
 A, B, C = (digit * 64 for digit in "abc")
@@ -38,7 +38,7 @@ def packed(root: Path, mark: str, what: Any = DONE) -> ResultBatch:
 def test_a_shard_is_put_from_here_or_handed_over_and_counts_with_its_manifest(
     tmp_path: Path, *, is_reached: bool
 ) -> None:
-    mark = shard_writer.marker_of(Folder(tmp_path))
+    mark = shard_writer.read_marker(FolderStorage(tmp_path))
     part = packed(tmp_path, mark if is_reached else "of another folder of this name")
     assert [(one.key, one.error) for one in part.results] == [(A, None), (B, ERROR), (C, None)]
     assert all(one.jobs is None and not one.metrics for one in part.results)
@@ -60,8 +60,8 @@ def test_what_can_not_be_put_is_handed_over(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    mark = shard_writer.marker_of(Folder(tmp_path))
-    monkeypatch.setattr(Folder, "put", full)
+    mark = shard_writer.read_marker(FolderStorage(tmp_path))
+    monkeypatch.setattr(FolderStorage, "put", full)
     (written,) = packed(tmp_path, mark).kept
     monkeypatch.undo()
     Cache(tmp_path).commit([written])
@@ -85,6 +85,6 @@ def test_of_none_that_is_done_nothing_is_kept(tmp_path: Path) -> None:
 
 def test_a_place_is_marked_once(tmp_path: Path) -> None:
     assert (
-        shard_writer.marker_of(Folder(tmp_path)) == shard_writer.marker_of(Folder(tmp_path)) != ""
+        shard_writer.read_marker(FolderStorage(tmp_path)) == shard_writer.read_marker(FolderStorage(tmp_path)) != ""
     )
     assert shard_writer.reachable(str(tmp_path / "elsewhere"), "") is None

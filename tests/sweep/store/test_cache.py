@@ -16,7 +16,7 @@ from sweep.store import cache as cache_module
 from sweep.store import shard_writer
 from sweep.store.cache import ORPHAN_S, Cache
 from sweep.store.cell import CellResult
-from sweep.store.storage import Folder
+from sweep.store.storage import FolderStorage
 from tests.sweep.small import every_file, keys_kept
 
 KEY = "ab" + "0" * 62
@@ -81,8 +81,8 @@ def reopened(cache: Cache) -> Cache:
 
 
 def folder_of(cache: Cache) -> Path:
-    assert isinstance(cache.place, Folder)
-    return cache.place.root
+    assert isinstance(cache.storage, FolderStorage)
+    return cache.storage.root
 
 
 def shards_of(cache: Cache) -> list[Path]:
@@ -176,7 +176,7 @@ def test_small_shards_are_put_together(tmp_path: Path) -> None:
 def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None:
     cache, (one, other) = Cache(tmp_path), keys(2)
     cache.put(result(one), CONFIG)
-    cache.place = Dies(tmp_path, 1)  # between the shard and its manifest
+    cache.storage = Dies(tmp_path, 1)  # between the shard and its manifest
     with pytest.raises(KilledError):
         cache.put(result(other), CONFIG)
     left = Cache(tmp_path)
@@ -209,7 +209,7 @@ def test_a_kill_at_any_step_of_writing_leaves_a_store_that_is_whole(
         cache = Cache(folder)
         for key in all_keys[:5]:
             cache.put(result(key), CONFIG)
-        cache.place = Dies(folder, step)
+        cache.storage = Dies(folder, step)
         died = False
         try:
             cache.put(result(all_keys[5]), CONFIG)
@@ -227,7 +227,7 @@ def test_a_kill_at_any_step_of_writing_leaves_a_store_that_is_whole(
     assert step == 16  # two writes, two more, and a file a shard and a manifest deleted
 
 
-class Dies(Folder):
+class Dies(FolderStorage):
     """A folder whose writer is killed before so many steps."""
 
     def __init__(self, root: Path, steps: int) -> None:
@@ -258,7 +258,7 @@ def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
         one
         for part in parts
         for one in shard_writer.write(
-            shard_writer.to_rows((result(k), CONFIG) for k in part)[0], cache.place
+            shard_writer.to_rows((result(k), CONFIG) for k in part)[0], cache.storage
         )
     ]
     cache.commit(written)

@@ -13,19 +13,19 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep.store.lease import Lease, LeaseLostError
-from sweep.store.storage import Folder
+from sweep.store.storage import FolderStorage
 
 NAME = "journal/sweep-1"
 
 
 def lease(folder: Path, **options: float) -> Lease:
-    return Lease(Folder(folder), NAME, **{"beat_s": 0.02, "expires_s": 0.2, **options})
+    return Lease(FolderStorage(folder), NAME, **{"beat_s": 0.02, "expires_s": 0.2, **options})
 
 
 def elsewhere(folder: Path, token: int, beat: int = 0) -> None:
     """Write what a holder of another machine would have written."""
     about = {"id": "other", "process": ["0" * 16, 1, 1], "beat": beat, "released": False}
-    Folder(folder).put(f"{NAME}.lease/{token:08d}", json.dumps(about).encode())
+    FolderStorage(folder).put(f"{NAME}.lease/{token:08d}", json.dumps(about).encode())
 
 
 def test_one_at_a_time_and_the_token_grows(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_one_at_a_time_and_the_token_grows(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert tokens == [1, 2, 3, 4, 5]
-    assert len(Folder(tmp_path).list("journal/")) == 1
+    assert len(FolderStorage(tmp_path).list("journal/")) == 1
 
 
 def test_a_holder_that_is_gone_is_followed_at_once(tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_a_holder_that_is_gone_is_followed_at_once(tmp_path: Path) -> None:
         run, capture_output=True, text=True, check=True
     ).stdout.split()
     about = {"id": "x", "process": [machine, int(pid), int(start)], "beat": 0, "released": False}
-    Folder(tmp_path).put(f"{NAME}.lease/00000007", json.dumps(about).encode())
+    FolderStorage(tmp_path).put(f"{NAME}.lease/00000007", json.dumps(about).encode())
     mine = lease(tmp_path, expires_s=1e9)
-    assert not mine.is_taken()
+    assert not mine.is_held_by_any()
     mine.take()
     assert mine.token == 8
     mine.release()
@@ -89,7 +89,7 @@ def test_one_of_another_machine_is_followed_when_its_heart_stops(tmp_path: Path)
 def test_silence_counts_only_while_who_waits_can_look(tmp_path: Path) -> None:
     looks_s: list[float] = []
 
-    class Away(Folder):
+    class Away(FolderStorage):
         def list(self, prefix: str) -> dict[str, int]:
             if len(looks_s) == 1:
                 time.sleep(0.5)
@@ -111,11 +111,11 @@ def test_who_lost_it_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(LeaseLostError, match="taken over by another process"):
         mine.check()
     mine.release()
-    assert Folder(tmp_path).get(f"{NAME}.lease/00000002") is not None
+    assert FolderStorage(tmp_path).get(f"{NAME}.lease/00000002") is not None
 
 
 def test_a_place_that_creates_twice_is_refused(tmp_path: Path) -> None:
-    class Twice(Folder):
+    class Twice(FolderStorage):
         def put_new(self, name: str, content: bytes) -> bool:
             self.put(name, content)
             return True
@@ -131,7 +131,7 @@ def test_a_folder_without_links_still_creates_once(
         raise PermissionError("no links here")
 
     monkeypatch.setattr("os.link", none)
-    there = Folder(tmp_path)
+    there = FolderStorage(tmp_path)
     assert there.put_new("a/b", b"one")
     assert not there.put_new("a/b", b"two")
     assert there.get("a/b") == b"one"

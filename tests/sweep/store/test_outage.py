@@ -82,7 +82,7 @@ def test_a_heartbeat_outlives_an_outage(front: Front, there: Bucket, status: int
     mine.confirm()
     assert mine.is_held()
     mine.release()
-    assert not Lease(there, "journal/x").is_taken()
+    assert not Lease(there, "journal/x").is_held_by_any()
 
 
 def test_who_was_silent_for_long_asks_before_going_on(front: Front, there: Bucket) -> None:

@@ -16,14 +16,14 @@ def nothing_sought(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_is_reached_at_once_by_its_mark(tmp_path: Path) -> None:
-    mark = shard_writer.marker_of(storage.Folder(tmp_path))
+    mark = shard_writer.read_marker(storage.FolderStorage(tmp_path))
     assert len(mark) == 32
-    assert shard_writer.marker_of(storage.Folder(tmp_path)) == mark
+    assert shard_writer.read_marker(storage.FolderStorage(tmp_path)) == mark
     assert shard_writer.reachable(str(tmp_path), mark) is not None
 
 
 def test_a_folder_of_that_name_on_another_disk_is_not_taken_for_it(tmp_path: Path) -> None:
-    shard_writer.marker_of(storage.Folder(tmp_path))
+    shard_writer.read_marker(storage.FolderStorage(tmp_path))
     assert shard_writer.reachable(str(tmp_path), "0" * 32) is None
     assert shard_writer.reachable(str(tmp_path / "none"), "0" * 32) is None
 
@@ -31,8 +31,8 @@ def test_a_folder_of_that_name_on_another_disk_is_not_taken_for_it(tmp_path: Pat
 def test_a_place_that_does_not_answer_is_waited_for_once_and_used_when_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, asked, answers = storage.Folder(tmp_path), [], threading.Event()
-    mark = shard_writer.marker_of(there)
+    there, asked, answers = storage.FolderStorage(tmp_path), [], threading.Event()
+    mark = shard_writer.read_marker(there)
 
     def named(where: str) -> storage.Storage:
         asked.append(where)
