@@ -48,7 +48,7 @@ class Task:
         self._fleet = fleet
         self._keys = [spec[0] for spec in chunk.specs]
         self.n_left = len(self._keys)
-        self.pace = chunk.pace
+        self.flush_policy = chunk.flush_policy
         self.most_ahead = most_ahead
         self.ready: deque[int] = deque()  # cells of parts that were not taken
         self.begun_s = 0.0
@@ -137,8 +137,8 @@ class Fleet:
 
     def go_on(self, task: Task, at: float) -> None:
         """Let a task work on its next part."""
-        left_s = task.pace.task_s - (at - task.begun_s)
-        most_s = max(self.cell_s, min(task.pace.part_s, left_s))
+        left_s = task.pace.stop_s - (at - task.begun_s)
+        most_s = max(self.cell_s, min(task.pace.flush_s, left_s))
         n_cells = min(task.n_left, max(1, -int(-most_s // self.cell_s)))
         end = at + n_cells * self.cell_s
         self._worked.append((at, end))
@@ -150,7 +150,7 @@ class Fleet:
             self._last_s = at
             task.n_left -= n_cells
             task.ready.append(n_cells)
-            if not task.n_left or at - task.begun_s >= task.pace.task_s:
+            if not task.n_left or at - task.begun_s >= task.pace.stop_s:
                 task.is_over = True
                 self._free += 1
                 self._start(at)
@@ -176,7 +176,7 @@ class Fleet:
     def get(self, keys: Sequence[str], **_: Any) -> Any:
         """Stand for ``ray.get``: of a part what its cells came to, their shard put."""
         if not keys:
-            return SimpleNamespace(about={})
+            return SimpleNamespace(description={})
         with self.aside():
             rows = [Row(bytes.fromhex(key), "{}", self._schema, b"", METRICS) for key in keys]
             shard, about = shards.encode(rows)
@@ -224,7 +224,7 @@ def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> 
     """Run the cells that are asked for, and keep them; return what `Fleet.busy` does."""
     fleet = Fleet(n_nodes, slots_each, cell_s)
     prepared = plan.prepare(grid.build(asked))
-    rows = prepared.rows_to_do()
+    rows = prepared.missing_rows()
     journal = Journal(prepared.cache.results, prepared.sweep)
     with (
         mock.patch.dict(sys.modules, {"ray": fleet}),
@@ -234,8 +234,8 @@ def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> 
         launcher = {"kind": "ray", "address": "auto"}
         runner = RayRunner(launcher, simulate=lambda *_, **__: None)  # type: ignore[arg-type,return-value]
         fleet.begin()
-        errors = compute.run(prepared, prepared.in_order(rows), len(rows), journal, runner)
-    if errors or len(prepared.rows_to_do()):
-        left = len(prepared.rows_to_do())
+        errors = compute.run(prepared, prepared.by_workload(rows), len(rows), journal, runner)
+    if errors or len(prepared.missing_rows()):
+        left = len(prepared.missing_rows())
         raise RuntimeError(f"{left} of {len(rows)} cells did not come back")
     return fleet.busy()

@@ -289,7 +289,7 @@ def main(argv: list[str]) -> int:
         row("from start to end", soak.seconds, "s"),
         *(row(f"kills of a {kind}", soak.killed[kind], "") for kind in KINDS),
         *(row(f"machines that came back {how}", soak.came_back[how], "") for how in COMES_BACK),
-        row("nodes that were left out", soak.said.count(" is left out: "), ""),
+        row("nodes that were left out", soak.said.count(" is excluded: "), ""),
     ]
     return show("soak", rows)
 

@@ -23,9 +23,9 @@ def main() -> None:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     from sweep.cli.main import main as run  # after the signals are taken over
-    from sweep.execution.memory import keep_no_large
+    from sweep.execution.memory import return_large_blocks
 
-    keep_no_large()
+    return_large_blocks()
     interrupt.finish(run(sys.argv[1:]), *_SIGNALS)
 
 

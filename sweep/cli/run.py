@@ -87,8 +87,8 @@ def plan(command: Command) -> int:
     """Show which cells are cached, and what changed for those that are not; run nothing."""
     request = command.request()
     prepared = driver.prepare_first(request)
-    is_cached = prepared.is_known().tolist()
-    n_cells, n_todo, n_cached = len(is_cached), len(prepared.rows_to_do()), sum(is_cached)
+    is_cached = prepared.is_cached().tolist()
+    n_cells, n_todo, n_cached = len(is_cached), len(prepared.missing_rows()), sum(is_cached)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     if request.precision is not None and not prepared.grid.is_fixed:
         n, limit = len(request.axes["seed"]), request.precision.most
@@ -130,7 +130,9 @@ def _lines(prepared: PreparedGrid, is_cached: Sequence[bool], *, show_all: bool)
 
 def _sources_changed(prepared: PreparedGrid) -> Callable[[Any, str], list[str]]:
     """Return a function that lists the modules in which a cached and a new cell differ."""
-    kinds = {(id(p.cell.policy), id(p.cell.evaluator), p.input): p for p in prepared.first}.values()
+    kinds = {
+        (id(p.cell.policy), id(p.cell.evaluator), p.workload): p for p in prepared.representatives
+    }.values()
     tables = dict(item for planned in kinds for item in source_tables(prepared, planned).items())
     return lambda old, new: prepared.cache.sources.changes(old, tables[new])
 

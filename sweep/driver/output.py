@@ -11,7 +11,7 @@ import pyarrow as pa
 from sweep import report
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.cell_metrics import Flags
-from sweep.execution.memory import give_back
+from sweep.execution.memory import return_memory
 from sweep.execution.plan import PreparedGrid
 from sweep.papers import studies
 from sweep.report import findings
@@ -44,9 +44,9 @@ def write_folder(
 
     `confirm` raises where another process has taken over: nothing is written from then on.
     """
-    give_back()
+    return_memory()
     cells = cells_table.narrow(prepared, errors, cached)
-    give_back()
+    return_memory()
     config = origin.config_record(prepared)
     confirm()
     about = folder.replace_origin(config, *origin.provenance_record(prepared))
@@ -64,7 +64,7 @@ def write_cells(
 ) -> None:
     """Write the tables and the report of cells, ``cells.parquet`` last."""
     with folder.replacing_cells(cells_table.parts(prepared, cells)):
-        give_back()
+        return_memory()
         folder.replace(FINDINGS, find(cells_table.parts(prepared, cells), config, prepared.cache))
         write_report(folder, cells, config, provenance, cache=prepared.cache)
         confirm()

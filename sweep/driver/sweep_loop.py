@@ -95,7 +95,7 @@ class SweepLoop:
         batch, prepared = self._batch, self.first
         while True:
             number = len(self._seen) + 1
-            cached = prepared.is_known()
+            cached = prepared.is_cached()
             if number in begun:  # what a killed run has computed since counts as done
                 cached &= np.isin(np.arange(len(cached)), begun[number])
             self._seen.append((prepared.keys, cached))
@@ -131,14 +131,14 @@ class SweepLoop:
     def _run(
         self, batch: Batch, prepared: PreparedGrid, cached: Flags, answers: CellResults
     ) -> None:
-        rows = prepared.rows_to_do(answers.errors)
+        rows = prepared.missing_rows(answers.errors)
         if not len(rows):
             return
         if self._runner is None:
             n = notes.count(len(rows), "cells")
             raise InputError(f"not there: {n}")
         if self._limit is not None and len(answers.errors) >= self._limit:
-            keys = (cell.key for cell in prepared.in_order(rows))
+            keys = (cell.key for cell in prepared.by_workload(rows))
             answers.errors |= compute.skipped(keys, self._limit)
             return
         if self._must_close:
@@ -156,8 +156,8 @@ class SweepLoop:
         if self.journal.has_company():  # who goes another way through like cells meets few of them
             chance = np.random.default_rng(list(self.sweep.encode()))
             rows = chance.permutation(rows)
-        in_order = prepared.in_order(rows)
-        errors = compute.run(prepared, in_order, len(rows), self.journal, self._runner)
+        cells = prepared.by_workload(rows)
+        errors = compute.run(prepared, cells, len(rows), self.journal, self._runner)
         self.n_run += len(rows)
         self._must_close = bool(errors)
         answers.errors |= errors

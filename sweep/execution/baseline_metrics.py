@@ -1,4 +1,4 @@
-"""Cells held against a baseline, the one they were run with or another; nothing is simulated."""
+"""Metrics against a baseline, recomputed from cached cells; nothing is simulated."""
 
 from __future__ import annotations
 
@@ -22,42 +22,44 @@ AGAINST_BASELINE = tuple(name for name, metric in METRICS.items() if metric.agai
 def recompute(
     cells: pa.Table, swept: Sequence[str], baseline: str | None, cache: Cache
 ) -> pa.Table:
-    """Give ``cells.parquet`` with its metrics against a baseline made anew, from what is cached.
+    """Return ``cells.parquet`` with its metrics against a baseline, recomputed from the cache.
 
-    They are NaN where a cell or the baseline's failed, or is not cached any more.
+    They are NaN where the cell or its baseline cell failed or is not cached any more.
     """
     names = [name for name in AGAINST_BASELINE if name in cells.column_names]
     if not names:
         return cells
-    found = {name: np.full(cells.num_rows, math.nan) for name in AGAINST_BASELINE}
+    values = {name: np.full(cells.num_rows, math.nan) for name in AGAINST_BASELINE}
 
     @lru_cache(maxsize=64)
-    def jct_of(key: str) -> F8 | None:
-        kept = cache.get(key)
-        return None if kept is None else kept.jct_s()
+    def cached_jct_s(key: str) -> F8 | None:
+        result = cache.get(key)
+        return None if result is None else result.jct_s()
 
     if baseline is not None:
-        them = arrange(cells, swept, baseline)
-        check_baseline(them.columns, baseline)
-        for own, other in _paired(them):
-            base_jct_s = jct_of(them.key(other))
-            jct_s = None if base_jct_s is None else jct_of(them.key(own))
+        arranged = arrange(cells, swept, baseline)
+        check_baseline(arranged.columns, baseline)
+        for row, base_row in _rows_with_baseline(arranged):
+            base_jct_s = cached_jct_s(arranged.key(base_row))
+            jct_s = None if base_jct_s is None else cached_jct_s(arranged.key(row))
             if jct_s is not None and base_jct_s is not None:
                 for name, value in speedups(jct_s, base_jct_s).items():
-                    found[name][own] = value
+                    values[name][row] = value
     for name in names:
-        at = cells.column_names.index(name)
-        cells = cells.set_column(at, name, columns.from_numpy(found[name]))
+        column = cells.column_names.index(name)
+        cells = cells.set_column(column, name, columns.from_numpy(values[name]))
     return cells
 
 
-def _paired(them: ArrangedCells) -> Iterator[tuple[int, int]]:
-    """Give each row that did not fail with the baseline's beside it, capacity by capacity."""
-    bases = [at for at, column in enumerate(them.columns.values()) if column.is_baseline]
-    for world in (w for members in them.blocks.values() for w in by_capacity(them, members)):
-        itself = world.rows[np.isin(them.column_index[world.rows], bases)]
-        found = [(pair.policy_rows, pair.baseline_rows) for _, _, pair in pairs(them, world.rows)]
-        own, other = (np.concatenate(side) for side in zip((itself, itself), *found, strict=True))
-        for at in np.argsort(other, kind="stable"):  # so that the baseline's is read once
-            if not (them.failed[own[at]] or them.failed[other[at]]):
-                yield int(own[at]), int(other[at])
+def _rows_with_baseline(arranged: ArrangedCells) -> Iterator[tuple[int, int]]:
+    """Yield each row that did not fail with its baseline row, capacity by capacity."""
+    bases = [k for k, column in enumerate(arranged.columns.values()) if column.is_baseline]
+    blocks = arranged.blocks.values()
+    for world in (w for members in blocks for w in by_capacity(arranged, members)):
+        base_rows = world.rows[np.isin(arranged.column_index[world.rows], bases)]
+        matched = [pair for _, _, pair in pairs(arranged, world.rows)]
+        rows = np.concatenate([base_rows, *(pair.policy_rows for pair in matched)])
+        base = np.concatenate([base_rows, *(pair.baseline_rows for pair in matched)])
+        for k in np.argsort(base, kind="stable"):  # so that each baseline cell is read once
+            if not (arranged.failed[rows[k]] or arranged.failed[base[k]]):
+                yield int(rows[k]), int(base[k])

@@ -1,4 +1,4 @@
-"""Running one cell; whatever it raises becomes part of its result."""
+"""Run of one cell; an exception becomes part of its result."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ Simulate = Callable[..., "Result"]
 def run_cell(
     workload: Workload, spec: CellSpec, built: Built, simulate: Simulate | None = None
 ) -> CellResult:
-    """Simulate one cell on its cluster; an exception becomes part of the result."""
+    """Run one cell on its cluster; an exception becomes part of the result."""
     begin = time.perf_counter()
     stage = ["cluster"]
     try:
-        metrics, jobs = _run(workload, spec, built.cluster, simulate, stage)
+        metrics, jobs = _run_stages(workload, spec, built.cluster, simulate, stage)
     except (Exception, SystemExit) as error:
-        at = _line_of_policy(error, spec)
-        found = describe_error(stage[0] if at is None else "policy", error)
-        at = at or _last_line_in(error, spec.evaluator.get("module"))
-        if at is not None and not isinstance(error, InputError):
-            found["message"] += f" ({at})"
-        return CellResult(spec.key, error=found, seconds=time.perf_counter() - begin)
+        location = _policy_line(error, spec)
+        details = describe_error(stage[0] if location is None else "policy", error)
+        location = location or _last_line(error, spec.evaluator.get("module"))
+        if location is not None and not isinstance(error, InputError):
+            details["message"] += f" ({location})"
+        return CellResult(spec.key, error=details, seconds=time.perf_counter() - begin)
     metrics = {**metrics, **built.facts}
     return CellResult(spec.key, metrics, jobs, seconds=time.perf_counter() - begin)
 
 
 def describe_error(stage: str, error: BaseException) -> CellError:
-    """Describe an exception by the words of a failed cell's row."""
+    """Describe an exception as the columns of a failed cell's row."""
     return {
         "stage": stage,
         "type": type(error).__name__,
@@ -60,14 +60,14 @@ def describe_error(stage: str, error: BaseException) -> CellError:
     }
 
 
-def _run(
+def _run_stages(
     workload: Workload,
     spec: CellSpec,
     cluster: Cluster,
     simulate: Simulate | None,
     stage: list[str],
 ) -> tuple[dict[str, float], pa.Table]:
-    """Go through the stages, noting in `stage` which one it is at."""
+    """Build cluster and policy and run the evaluator; `stage[0]` names the current stage."""
     cluster = clusters.with_faults(cluster, spec.cluster, spec.seed)
     stage[0] = "policy"
     policy = None
@@ -77,19 +77,19 @@ def _run(
         )
     stage[0] = "simulate"
     options = dict(spec.evaluator)
-    name, run = options.pop("name"), simulate or sim.simulate
-    metrics, jobs = evaluate(name, run, workload, cluster, policy, spec.seed, **options)
+    name, simulator = options.pop("name"), simulate or sim.simulate
+    metrics, jobs = evaluate(name, simulator, workload, cluster, policy, spec.seed, **options)
     _check_names(name, metrics)
     return metrics, jobs
 
 
 def _check_names(evaluator: str, metrics: Iterable[str]) -> None:
-    """Refuse metrics that would take the place of a column about the cell itself."""
+    """Refuse metrics named like a column about the cell itself."""
     for name in metrics:
         if name in _COLUMNS or name.startswith(_SWEPT):
             raise EvaluatorError(
-                f"evaluator {evaluator} returned a number called {name!r}, which is a column of "
-                f"cells.parquet; call it something else: {name.rpartition('.')[2]}_value"
+                f"evaluator {evaluator} returned a metric named {name!r}, which is a column of "
+                f"cells.parquet; rename it, for example to {name.rpartition('.')[2]}_value"
             )
 
 
@@ -97,24 +97,28 @@ _COLUMNS = frozenset((*AXES, *ERROR, *ABOUT, "status", "reproduce", "config", "k
 _SWEPT = tuple(f"{group}." for group in (*SWEPT_GROUPS, "evaluator"))
 
 
-def _line_of_policy(error: BaseException, spec: CellSpec) -> str | None:
-    """Return where the policy's own module was when `error` was raised; None if it was not."""
+def _policy_line(error: BaseException, spec: CellSpec) -> str | None:
+    """Return the line of the policy's own module where `error` was raised; None if elsewhere."""
     modules = [spec.policy["module"]]
     with contextlib.suppress(Exception):
         modules.append(policies.spec(spec.policy["name"]).__module__)
-    return _last_line_in(error, *modules)
+    return _last_line(error, *modules)
 
 
-def _last_line_in(error: BaseException, *modules: str | None) -> str | None:
-    """Return the file and line of modules that were at work last."""
+def _last_line(error: BaseException, *modules: str | None) -> str | None:
+    """Return the innermost file and line of the traceback that is in one of the modules."""
     last = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         if frame.f_globals.get("__name__") in modules:
-            last = f"{_shown(frame.f_code.co_filename)}:{line}"
+            last = f"{_display_path(frame.f_code.co_filename)}:{line}"
     return last
 
 
-def _shown(file: str) -> str:
-    """Return a file as somebody here would call it."""
-    here = Path.cwd()
-    return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
+def _display_path(file: str) -> str:
+    """Return a file's path, relative to the working folder if it is below."""
+    working_folder = Path.cwd()
+    return (
+        str(Path(file).relative_to(working_folder))
+        if Path(file).is_relative_to(working_folder)
+        else file
+    )

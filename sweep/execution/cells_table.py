@@ -1,8 +1,8 @@
-"""The table of a sweep, ``cells.parquet``: a row a cell.
+"""Table of a sweep, ``cells.parquet``: one row per cell.
 
-Of many cells its long texts (what the cell was asked for, the command that runs it again) do not
-fit into memory: there is a *narrow* table, of all else and a few more columns, and the whole one in
-parts of `ROWS_A_GROUP` rows, as they are written.
+The long texts of many cells (configuration, command that reproduces the cell) do not fit into
+memory. So there is a *narrow* table without them, and the full one in parts of `ROWS_A_GROUP` rows,
+as they are written.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ def narrow(
     errors: Mapping[str, CellError],
     cached: Sequence[bool] | Flags | None = None,
 ) -> pa.Table:
-    """Make the narrow table of a sweep that is over; `cached` tells who computed each row.
+    """Build the narrow table of a finished sweep; `cached` flags rows that were computed before.
 
-    The metrics go over into it. Keys are bytes. Errors and commands are of cells that failed, if
-    there are any.
+    The metrics are moved into it. Keys are bytes. Errors and commands are given for failed cells
+    alone.
     """
     grid, metrics, n = prepared.grid, prepared.metrics, len(prepared.keys)
-    labels = {key: _Coded() for key in ("policy", "trace", *grid.swept)}
+    labels = {key: _DictionaryColumn() for key in ("policy", "trace", *grid.swept)}
     capacity, seed = np.empty(n), np.empty(n, np.int64)
-    about = np.empty((len(ABOUT), n), bool)
-    cluster = IdentityCache(_about)
-    for at, cell in enumerate(grid.cells):
+    flags = np.empty((len(ABOUT), n), bool)
+    flags_of = IdentityCache(_cluster_flags)
+    for row, cell in enumerate(grid.cells):
         for key, column in labels.items():
             column.add(cell.labels[key])
-        capacity[at], seed[at] = cell.capacity, cell.seed
-        about[:, at] = cluster(cell.cluster)
-    those = _those(prepared, errors)
-    failed = {row: dict[str, Any](errors[planned.key]) for row, planned in those}
+        capacity[row], seed[row] = cell.capacity, cell.seed
+        flags[:, row] = flags_of(cell.cluster)
+    failed_cells = _failed_cells(prepared, errors)
+    failed = {row: dict[str, Any](errors[planned.key]) for row, planned in failed_cells}
     status = np.zeros(n, np.int32) if cached is None else np.array(cached, np.int32)
     status[list(failed)] = 2
     table: dict[str, Any] = {
@@ -71,79 +71,85 @@ def narrow(
     for key in grid.swept:
         table[key] = labels[key].column(partial(_swept_column, key))
     for fact in CLUSTER_COLUMNS:
-        known, there = metrics.column(fact)
-        table[fact] = columns.from_numpy(known, there)
-    for name in _names(metrics.names()):
+        values, is_present = metrics.column(fact)
+        table[fact] = columns.from_numpy(values, is_present)
+    for name in _metric_order(metrics.names()):
         table[name] = pa.nulls(n) if name in AGAINST_BASELINE else metrics.column(name)[0]
     del metrics
-    prepared.metrics = CellMetrics.of_none()  # the table has them all
+    prepared.metrics = CellMetrics.empty()  # the table has them now
     if failed:
         for name in ERROR:
             part = name.removeprefix("error_")
-            table[name] = columns.strings(failed.get(at, {}).get(part) for at in range(n))
-        commands = {at: reproduce(grid, prepared.planned[at]) for at in failed}
-        table["reproduce"] = columns.strings(commands.get(at) for at in range(n))
-    table |= dict(zip(ABOUT, about, strict=True))
+            table[name] = columns.strings(failed.get(row, {}).get(part) for row in range(n))
+        commands = {row: reproduce(grid, prepared.planned[row]) for row in failed}
+        table["reproduce"] = columns.strings(commands.get(row) for row in range(n))
+    table |= dict(zip(ABOUT, flags, strict=True))
     table["key"] = columns.fixed_binary(prepared.keys, KEY_BYTES)
-    made = {k: v if isinstance(v, pa.Array) else columns.from_numpy(v) for k, v in table.items()}
-    return recompute(pa.table(made), grid.swept, grid.request.baseline, prepared.cache)
+    arrays = {k: v if isinstance(v, pa.Array) else columns.from_numpy(v) for k, v in table.items()}
+    return recompute(pa.table(arrays), grid.swept, grid.request.baseline, prepared.cache)
 
 
-def _those(
+def _failed_cells(
     prepared: PreparedGrid, errors: Mapping[str, CellError]
 ) -> Iterator[tuple[int, PlannedCell]]:
-    """Rows of the cells that failed."""
+    """Yield the rows of the cells that failed."""
     keys = np.array([bytes.fromhex(key) for key in errors], prepared.keys.dtype)
     for row in np.flatnonzero(np.isin(prepared.keys, keys)).tolist() if len(keys) else ():
         yield row, prepared.planned[row]
 
 
-def _about(cluster: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Tell of a cluster's configuration what `ABOUT` names."""
+def _cluster_flags(cluster: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Return the columns of `ABOUT` for a cluster's configuration."""
     return cluster["shape"] == "slots", cluster.get("count") is not None
 
 
 def parts(prepared: PreparedGrid, table: pa.Table) -> Iterator[pa.Table]:
-    """Make the whole table, part by part, from the narrow one."""
+    """Build the full table, part by part, from the narrow one."""
     for begin in range(0, table.num_rows, ROWS_A_GROUP):
         part = table.slice(begin, ROWS_A_GROUP)
-        cells = [prepared.planned[begin + at] for at in range(part.num_rows)]
-        last = (*ERROR, "reproduce", "key")
-        made = {name: _plain(part[name]) for name in part.column_names if name not in last}
+        cells = [prepared.planned[begin + row] for row in range(part.num_rows)]
+        late_columns = (*ERROR, "reproduce", "key")
+        full = {
+            name: _decoded(part[name]) for name in part.column_names if name not in late_columns
+        }
         for name in ERROR:
             has = name in part.column_names
-            made[name] = _plain(part[name]) if has else columns.strings([None] * len(cells))
-        made["reproduce"] = columns.strings(reproduce(prepared.grid, row) for row in cells)
-        made["config"] = columns.strings(canonical(prepared.shown(row.cell)) for row in cells)
-        made["key"] = columns.to_hex(part["key"].combine_chunks())
-        yield pa.table(made)
+            full[name] = _decoded(part[name]) if has else columns.strings([None] * len(cells))
+        full["reproduce"] = columns.strings(reproduce(prepared.grid, cell) for cell in cells)
+        full["config"] = columns.strings(
+            canonical(prepared.masked_config(cell.cell)) for cell in cells
+        )
+        full["key"] = columns.to_hex(part["key"].combine_chunks())
+        yield pa.table(full)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
+def _decoded(column: pa.ChunkedArray) -> pa.Array:
     array = column.combine_chunks()
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def read(folder: SweepFolder) -> pa.Table:
-    """Read the narrow table of a sweep that is over."""
-    return pa.concat_tables(_narrowed(part) for part in folder.parts(_TEXTS))
+    """Read the narrow table of a finished sweep."""
+    return pa.concat_tables(_narrow_part(part) for part in folder.parts(_TEXTS))
 
 
-def _narrowed(part: pa.Table) -> pa.Table:
+def _narrow_part(part: pa.Table) -> pa.Table:
     import pyarrow.compute as pc  # 0.05 s to import: not where nothing is read
 
     failed = pc.equal(part["status"].cast(pa.string()), "failed")
-    none = pa.scalar(None, pa.string())
-    found = {
-        "reproduce": pc.if_else(failed, part["reproduce"], none),
+    null = pa.scalar(None, pa.string())
+    replaced = {
+        "reproduce": pc.if_else(failed, part["reproduce"], null),
         "key": columns.from_hex(part["key"].combine_chunks(), KEY_BYTES),
     }
-    kept = {name: part[name] for name in part.column_names if name not in ("config", *found)}
-    return pa.table({**kept, **found})
+    columns_kept = {
+        name: part[name] for name in part.column_names if name not in ("config", *replaced)
+    }
+    return pa.table({**columns_kept, **replaced})
 
 
-class _Coded:
-    """A column in which a few values come again and again."""
+class _DictionaryColumn:
+    """Builder of a column with few distinct values."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -159,7 +165,7 @@ class _Coded:
         self._numbers.append(number)
 
     def column(self, make: Callable[[list[Any]], pa.Array]) -> pa.Array:
-        """Return all rows, of the values that are made of those there are."""
+        """Build the dictionary column; `make` turns the distinct values into an array."""
         return _dictionary(np.frombuffer(self._numbers, np.int32), make([*self._values.values()]))
 
 
@@ -168,13 +174,13 @@ def _dictionary(numbers: Any, values: pa.Array) -> pa.Array:
 
 
 def with_status(cells: pa.Table, status: str) -> pa.Table:
-    """Return the same table with one status in every row."""
+    """Return the table with one status in every row."""
     column = columns.constant(status, cells.num_rows)
     return cells.set_column(cells.column_names.index("status"), "status", column)
 
 
 def reproduce(grid: Grid, row: PlannedCell) -> str:
-    """Write the command that runs this cell alone, in this process, under a debugger's eyes."""
+    """Write the command that runs this cell alone, in this process, as for a debugger."""
     request = grid.request
     words = [f"{key}={row.cell.labels[key]}" for key in AXES]
     words += [fixed.text for fixed in request.fixed if _applies(fixed.key, row)]
@@ -187,43 +193,43 @@ def reproduce(grid: Grid, row: PlannedCell) -> str:
 
 
 def _shell_word(word: str) -> str:
-    r"""Quote a word for a shell; control characters as ``$'\x1b'``, fit to be shown and pasted."""
+    r"""Quote a word for a shell, control characters as ``$'\x1b'``: safe to print and paste."""
     if single_line(word) == word:
         return shlex.quote(word)
-    signs = [sign if single_line(sign) == sign and sign not in "\\'" else "" for sign in word]
-    coded = ["".join(f"\\x{byte:02x}" for byte in sign.encode()) for sign in word]
-    return f"$'{''.join(sign or code for sign, code in zip(signs, coded, strict=True))}'"
+    plain = [c if single_line(c) == c and c not in "\\'" else "" for c in word]
+    escaped = ["".join(f"\\x{byte:02x}" for byte in c.encode()) for c in word]
+    return f"$'{''.join(c or e for c, e in zip(plain, escaped, strict=True))}'"
 
 
 def _applies(key: str, row: PlannedCell) -> bool:
-    """Tell whether a fixed key was used by this cell: a policy may lack a parameter."""
+    """Tell whether the cell uses a fixed key: a policy may lack a parameter."""
     head, _, inner = key.partition(".")
     return head != "policy" or inner.split(".")[0] in row.cell.policy["params"]
 
 
-def _names(found: Sequence[str]) -> list[str]:
-    """Names of all metrics: the known ones in their order, then the others."""
-    seen = {name for name in found if name not in CLUSTER_COLUMNS}
-    known = [name for name in METRICS if name in seen or name in AGAINST_BASELINE]
-    return [*known, *sorted(name for name in seen if name not in METRICS)]
+def _metric_order(names: Sequence[str]) -> list[str]:
+    """Order metric names: known ones in their order, then the others."""
+    present = {name for name in names if name not in CLUSTER_COLUMNS}
+    known = [name for name in METRICS if name in present or name in AGAINST_BASELINE]
+    return [*known, *sorted(name for name in present if name not in METRICS)]
 
 
 def _masked(key: str, values: Sequence[Any]) -> list[Any]:
-    """Mask secrets; values that differ still do, by a number."""
-    shown, used = dict[str, Any](), dict[str, int]()
+    """Mask secrets; values that differ are told apart by a number."""
+    masked_config, used = dict[str, Any](), dict[str, int]()
     for value in values:
         text = json.dumps(value)
-        if text not in shown:
+        if text not in masked_config:
             masked = mask_under(key, value)
             if masked != value:
                 n = used[str(masked)] = used.get(str(masked), 0) + 1
                 masked = masked if n == 1 else f"{masked} ({n})"
-            shown[text] = masked
-    return [shown[json.dumps(value)] for value in values]
+            masked_config[text] = masked
+    return [masked_config[json.dumps(value)] for value in values]
 
 
 def _swept_column(key: str, known: Sequence[Any]) -> pa.Array:
-    """Make numbers of numbers and text of everything else; null where a key does not apply."""
+    """Build a column of numbers, or of text if any value is not one; null where not used."""
     values = _masked(key, known)
     kinds = {type(value) for value in values if value is not None}
     if kinds and (kinds <= {bool} or kinds <= {int, float}):

@@ -1,7 +1,7 @@
-"""Running the cells of a sweep that are not cached, and keeping what comes of them.
+"""Run of the cells of a sweep that are not cached; stores their results.
 
-A runner takes work and gives outcomes, in whatever order they come: in this process (here), or as
-Ray tasks (`sweep.execution.on_ray.pool`). It decides nothing about what to keep.
+A runner takes work and yields outcomes, in any order: in this process (here), or as Ray tasks
+(`sweep.execution.on_ray.pool`). It does not decide what is stored.
 """
 
 from __future__ import annotations
@@ -39,35 +39,35 @@ if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
 
 
-LOOK_EVERY_S, LOOK_PART = 2.0, 0.05
-"""Interval between looks at cells that other sweeps have kept, s; maximum share of time."""
-FIRST = 25_000
-"""Cells that are looked at before the first runs: whether they fit, and which kernels they need."""
-KEEP_EVERY_S = 0.5
-"""What came is kept together after so long: a shard a cell would be many."""
+REFRESH_EVERY_S, REFRESH_SHARE = 2.0, 0.05
+"""Interval of checks for cells that other sweeps have stored, s; their maximum share of time."""
+N_FIRST = 25_000
+"""Cells that are inspected before the first runs: do they fit, and which kernels do they need."""
+FLUSH_EVERY_S = 0.5
+"""Interval at which arrived results are stored together: one shard per cell would be too many."""
 
 
 MakeStoreSpec = Callable[[Sequence[PlannedCell]], StoreSpec]
-"""Says how cells are kept by whoever runs them."""
+"""Builds the store spec of cells for the worker that runs them."""
 ExcludeCached = Callable[[Sequence[PlannedCell]], Sequence[PlannedCell]]
-"""Leaves out cells that another sweep has kept meanwhile."""
+"""Removes cells that another sweep has stored meanwhile."""
 Arrival = tuple[CellResult, PlannedCell, str]
-"""What came of a cell, and where it ran."""
+"""Result of a cell, the cell, and the node where it ran."""
 
 
 class Workloads(Protocol):
-    """Where a runner gets workloads by name."""
+    """Source of workloads by name."""
 
     def workload(self, name: str) -> Workload:
-        """Return one, loading it if need be."""
+        """Return a workload, loading it if needed."""
         ...
 
     def recipe(self, name: str) -> Recipe:
-        """Return what one is made from."""
+        """Return the recipe of a workload."""
         ...
 
-    def learn(self, name: str, about: Mapping[str, Any]) -> None:
-        """Take in what is known of one that was made elsewhere."""
+    def add_description(self, name: str, description: Mapping[str, Any]) -> None:
+        """Store the description of a workload that was built elsewhere."""
         ...
 
 
@@ -76,7 +76,7 @@ class Runner(Protocol):
 
     @property
     def convert(self) -> Convert | None:
-        """What has workers convert a trace, so that it can be described; None without workers."""
+        """Function with which workers convert a trace; None without workers."""
         ...
 
     @property
@@ -88,27 +88,27 @@ class Runner(Protocol):
         self,
         work: Iterable[PlannedCell],
         workloads: Workloads,
-        keep: MakeStoreSpec | None = None,
-        wanted: ExcludeCached = list,
+        make_store_spec: MakeStoreSpec | None = None,
+        exclude_cached: ExcludeCached = list,
     ) -> Iterator[ResultBatch | str]:
-        """Yield the outcome of each cell once, in parts as they come.
+        """Yield the outcome of each cell once, in batches as they arrive.
 
-        Cells are drawn from `work` as they are needed; its iterator's length hint says how many
-        there are at most. Of those that are about to run only the `wanted` ones do.
-        With `keep` workers keep what they compute, and hand over no tables.
-        When none came for a while, a text: what is going on, empty if cells are simply running.
-        A `Line` is said as it is.
-        May be called again once all have come; `close` it first if they have not.
+        Cells are drawn from `work` as they are needed; its iterator's length hint is their maximum
+        number. Cells that are about to run pass through `exclude_cached`. With `make_store_spec`
+        workers store their results, and return no tables. Without an outcome for a while it yields
+        a text: the current activity, empty if cells are simply running. A `Line` is printed as it
+        is. It may be called again once all outcomes have arrived; `close` it first if they have
+        not.
         """
         ...
 
     def close(self) -> None:
-        """Stop what was started, if anything was; `run` would start it again."""
+        """Stop Ray or leave the cluster, if needed; `run` would start again."""
         ...
 
 
 class InlineRunner:
-    """Runs cells in this process, one after the other: what a debugger wants."""
+    """Runs cells in this process, one after the other, as for a debugger."""
 
     convert = None
     slots = 1
@@ -121,29 +121,30 @@ class InlineRunner:
         self,
         work: Iterable[PlannedCell],
         workloads: Workloads,
-        keep: MakeStoreSpec | None = None,
-        wanted: ExcludeCached = list,
+        make_store_spec: MakeStoreSpec | None = None,
+        exclude_cached: ExcludeCached = list,
     ) -> Iterator[ResultBatch | str]:
         """Yield each cell's outcome in the order of the work."""
-        left = iter(work)
-        first = list(itertools.islice(left, FIRST))
+        remaining = iter(work)
+        first = list(itertools.islice(remaining, N_FIRST))
         if self._simulate is None:
-            few_jobs, kinds = task.sample(
-                [cell.spec for cell in first], lambda: _made_for(first, workloads)
+            few_jobs, variants = task.sample_variants(
+                [cell.spec for cell in first], lambda: _load_first(first, workloads)
             )
-            with alarm(self._timeout_s):  # a policy that hangs is what its cell will say
-                compiles = few_jobs is not None and task.missing((), few_jobs, kinds)
+            with alarm(self._timeout_s):  # a cell whose policy hangs will report it
+                compiles = few_jobs is not None and task.missing_variants((), few_jobs, variants)
             if compiles:
                 yield task.COMPILING
-        to_run = (cell for each in itertools.chain(first, left) for cell in wanted([each]))
-        for name, cells in itertools.groupby(to_run, lambda cell: cell.input):
-            workload, built = workloads.workload(name), Clusters()
+        queue = itertools.chain(first, remaining)
+        to_run = itertools.chain.from_iterable(exclude_cached([cell]) for cell in queue)
+        for name, cells in itertools.groupby(to_run, lambda cell: cell.workload):
+            workload, clusters = workloads.workload(name), Clusters()
             for cell in cells:
-                cluster = built.get_or_build(workload, cell.cell.cluster, cell.cell.capacity)
+                cluster = clusters.get_or_build(workload, cell.cell.cluster, cell.cell.capacity)
                 try:
                     with alarm(self._timeout_s):
                         result = run_cell(workload, cell.spec, cluster, self._simulate)
-                except CellTimeoutError as error:  # rang as the cell had just ended
+                except CellTimeoutError as error:  # the alarm came as the cell had just ended
                     result = CellResult(cell.key, error=describe_error("simulate", error))
                 yield ResultBatch([result])
 
@@ -151,35 +152,36 @@ class InlineRunner:
         """Nothing was started."""
 
 
-def _made_for(work: Sequence[PlannedCell], workloads: Workloads) -> tuple[Workload, Clusters]:
+def _load_first(work: Sequence[PlannedCell], workloads: Workloads) -> tuple[Workload, Clusters]:
     """Load a few jobs of the first workload, and build the clusters of its cells."""
-    workload, built = workloads.workload(work[0].input), Clusters()
+    workload, clusters = workloads.workload(work[0].workload), Clusters()
     for cell in work:
-        if cell.input == work[0].input:
-            built.get_or_build(workload, cell.cell.cluster, cell.cell.capacity)
-    return first_jobs(workload), built
+        if cell.workload == work[0].workload:
+            clusters.get_or_build(workload, cell.cell.cluster, cell.cell.capacity)
+    return first_jobs(workload), clusters
 
 
 def read_traces(prepared: PreparedGrid) -> None:
-    """Read the traces of cells to run that never were, so that no cell runs if one is damaged."""
-    needed = np.unique(prepared.of_input[prepared.rows_to_do()])
-    for cell in prepared.first:
-        if prepared.of_input[cell.row] in needed and prepared.inputs.is_read(cell.input):
-            prepared.inputs.describe(cell.input)
+    """Read the new traces of cells to run, so that no cell runs if a trace is damaged."""
+    needed = np.unique(prepared.workload_numbers[prepared.missing_rows()])
+    for cell in prepared.representatives:
+        is_needed = prepared.workload_numbers[cell.row] in needed
+        if is_needed and prepared.inputs.is_from_files(cell.workload):
+            prepared.inputs.describe(cell.workload)
 
 
-class _Work:
-    """Cells to run, each noted by its key as it is drawn, and those that others have kept since."""
+class _WorkQueue:
+    """Iterator over cells to run; tracks the ones in flight, and those stored by other sweeps."""
 
     def __init__(self, prepared: PreparedGrid, cells: Iterator[PlannedCell], n_cells: int) -> None:
         self._prepared = prepared
         self._cells = cells
         self._n_left = n_cells
-        self.by_key: dict[str, PlannedCell] = {}  # those that have not come back
-        self._kept: set[str] = set()
-        self._look_s = time.monotonic() + LOOK_EVERY_S
+        self.by_key: dict[str, PlannedCell] = {}  # in flight
+        self._cached: set[str] = set()
+        self._next_refresh_s = time.monotonic() + REFRESH_EVERY_S
 
-    def __iter__(self) -> _Work:
+    def __iter__(self) -> _WorkQueue:
         return self
 
     def __next__(self) -> PlannedCell:
@@ -195,26 +197,27 @@ class _Work:
     def __length_hint__(self) -> int:
         return self._n_left
 
-    def kept(self, some: Sequence[PlannedCell]) -> list[PlannedCell]:
-        """Give up those cells that another sweep has kept, as far as the last look tells."""
-        if time.monotonic() >= self._look_s:
-            self._look()
-        kept = [cell for cell in some if cell.key in self._kept]
-        for cell in kept:
+    def take_cached(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+        """Take out the cells that another sweep had stored at the last refresh; return them."""
+        if time.monotonic() >= self._next_refresh_s:
+            self._refresh()
+        cached = [cell for cell in cells if cell.key in self._cached]
+        for cell in cached:
             del self.by_key[cell.key]
-        return kept
+        return cached
 
-    def _look(self) -> None:
-        """Take over the metrics of what has not come back and is kept."""
+    def _refresh(self) -> None:
+        """Add the metrics of cells in flight that another sweep has stored."""
         begin_s, names = time.monotonic(), [*self.by_key]
         keys = as_keys(bytes.fromhex("".join(names)))
-        are_kept = self._prepared.cache.refresh(keys)
-        if are_kept.any():
-            columns = self._prepared.cache.columns(keys[are_kept])
-            self._prepared.metrics.take(keys[are_kept], columns)
-        self._kept = set(itertools.compress(names, are_kept))
-        took_s = time.monotonic() - begin_s
-        self._look_s = begin_s + took_s + max(LOOK_EVERY_S, took_s / LOOK_PART)
+        is_cached = self._prepared.cache.refresh(keys)
+        if is_cached.any():
+            columns = self._prepared.cache.columns(keys[is_cached])
+            self._prepared.metrics.add(keys[is_cached], columns)
+        self._cached = set(itertools.compress(names, is_cached))
+        elapsed_s = time.monotonic() - begin_s
+        pause_s = max(REFRESH_EVERY_S, elapsed_s / REFRESH_SHARE)
+        self._next_refresh_s = begin_s + elapsed_s + pause_s
 
 
 def run(
@@ -224,147 +227,148 @@ def run(
     journal: Journal,
     runner: Runner,
 ) -> dict[str, CellError]:
-    """Run cells until there are none or too many failed, and keep what comes of them.
+    """Run cells until none are left or too many have failed, and store their results.
 
-    There are `n_cells` at most. Those that another sweep keeps before they are handed out are not
-    run. Return the errors of those that failed, by key.
+    There are `n_cells` at most. Cells that another sweep stores before they are handed out are not
+    run. Return the errors of the failed cells, by key.
     """
     errors: dict[str, CellError] = {}
-    work = _Work(prepared, cells, n_cells)
+    work = _WorkQueue(prepared, cells, n_cells)
     by_key = work.by_key
     limit = prepared.grid.request.settings.max_failures
-    unknown = [name for name in _inputs(prepared) if prepared.inputs.known(name) is None]
-    mark = cache(lambda: read_marker(prepared.cache.storage))
+    inputs = prepared.inputs
+    new_workloads = [name for name in _workload_names(prepared) if inputs.known(name) is None]
+    marker = cache(lambda: read_marker(prepared.cache.storage))
 
-    def keep(some: Sequence[PlannedCell]) -> StoreSpec:
-        where = storage.location_of(prepared.cache.results)
-        return StoreSpec(where, mark(), [*plan.stored_configs(prepared, some)])
+    def make_store_spec(cells: Sequence[PlannedCell]) -> StoreSpec:
+        location = storage.location_of(prepared.cache.results)
+        return StoreSpec(location, marker(), [*plan.stored_configs(prepared, cells)])
 
-    came: list[Arrival] = []  # and does not count yet: what came in a moment
-    written: list[PendingShard] = []
-    kept_s, has_begun = time.monotonic(), False
+    arrivals: list[Arrival] = []  # since the last flush
+    shards: list[PendingShard] = []
+    flushed_s, has_begun = time.monotonic(), False
     axes = prepared.grid.request.axes
     shape = len(axes["seed"]), len(axes["capacity"])
-    left = TimeLeft(prepared.rows_to_do(), *shape, lambda: runner.slots)
+    time_left = TimeLeft(prepared.missing_rows(), *shape, lambda: runner.slots)
 
-    def wanted(some: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
-        kept = {cell.key: cell.row for cell in work.kept(some)}
-        if not kept:
-            return some
-        left.done([*kept.values()], [0.0] * len(kept))
-        progress.cells(len(kept), 0)
-        return [cell for cell in some if cell.key not in kept]
+    def exclude_cached(cells: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
+        cached = {cell.key: cell.row for cell in work.take_cached(cells)}
+        if not cached:
+            return cells
+        time_left.done([*cached.values()], [0.0] * len(cached))
+        progress.cells(len(cached), 0)
+        return [cell for cell in cells if cell.key not in cached]
 
-    def count() -> None:
+    def flush() -> None:
         with interrupt.deferred():
-            n_failed = _take_in(came, written, prepared, journal, errors)
-            took = [0.0 if result.error else result.seconds for result, *_ in came]
-            left.done([cell.row for _, cell, _ in came], took)
-            progress.cells(len(came), n_failed)
-            came.clear()
-            written.clear()
+            n_failed = _store(arrivals, shards, prepared, journal, errors)
+            elapsed_s = [0.0 if result.error else result.seconds for result, *_ in arrivals]
+            time_left.done([cell.row for _, cell, _ in arrivals], elapsed_s)
+            progress.cells(len(arrivals), n_failed)
+            arrivals.clear()
+            shards.clear()
 
     try:
         with (
-            Progress(console(), n_cells, left.seconds) as progress,
+            Progress(console(), n_cells, time_left.seconds) as progress,
             ExitStack() as stack,
         ):
             try:
-                for said in runner.run(work, prepared.inputs, keep, wanted):
+                for event in runner.run(work, inputs, make_store_spec, exclude_cached):
                     journal.confirm()
-                    if isinstance(said, ResultBatch):
-                        if not has_begun:  # before, nothing has come that could be kept
+                    if isinstance(event, ResultBatch):
+                        if not has_begun:  # before, there was no result to store
                             stack.enter_context(interrupt.unwinding())
                             has_begun = True
-                        at = said.node or platform.node()
-                        came += [(result, by_key.pop(result.key), at) for result in said.results]
-                        written += said.kept
-                    elif isinstance(said, Line):
-                        progress.say(said)
-                        journal.append("said", text=mask(said))
+                        node = event.node or platform.node()
+                        arrivals += [(r, by_key.pop(r.key), node) for r in event.results]
+                        shards += event.shards
+                    elif isinstance(event, Line):
+                        progress.print_line(event)
+                        journal.append("said", text=mask(event))
                     else:
-                        progress.beat(said)
-                    is_time = time.monotonic() - kept_s >= KEEP_EVERY_S
-                    if came and (is_time or len(came) >= MAX_CELLS or _has_failed(said)):
-                        count()
-                        kept_s = time.monotonic()
+                        progress.beat(event)
+                    is_due = time.monotonic() - flushed_s >= FLUSH_EVERY_S
+                    is_due |= len(arrivals) >= MAX_CELLS or _has_failed(event)
+                    if arrivals and is_due:
+                        flush()
+                        flushed_s = time.monotonic()
                     if limit is not None and len(errors) >= limit and (by_key or length_hint(work)):
                         break
             finally:
-                if came:
-                    count()
+                if arrivals:
+                    flush()
     except KeyboardInterrupt:
         raise KeyboardInterrupt(notes.interrupted(prepared, n_cells)) from None
-    notes.traces(prepared, {name for name in unknown if prepared.inputs.known(name) is not None})
+    notes.traces(prepared, {name for name in new_workloads if inputs.known(name) is not None})
     return errors | skipped([*by_key, *(cell.key for cell in work)], limit)
 
 
-def _inputs(prepared: PreparedGrid) -> set[str]:
-    """Names of all workloads."""
-    return {cell.input for cell in prepared.first}
+def _workload_names(prepared: PreparedGrid) -> set[str]:
+    return {cell.workload for cell in prepared.representatives}
 
 
-def _has_failed(said: ResultBatch | str) -> bool:
-    return isinstance(said, ResultBatch) and any(
-        result.error is not None for result in said.results
-    )
+def _has_failed(event: ResultBatch | str) -> bool:
+    return isinstance(event, ResultBatch) and any(r.error is not None for r in event.results)
 
 
 def skipped(keys: Iterable[str], limit: int | None) -> dict[str, CellError]:
-    """Say of cells why they were not run."""
+    """Build the error of cells that were not run, as too many others had failed."""
     message = f"not run: {limit} cells had failed before (max_failures={limit})"
     error: CellError = {"stage": "skipped", "type": "Skipped", "message": message, "traceback": ""}
     return dict.fromkeys(keys, error)
 
 
-def _take_in(
-    came: list[Arrival],
-    written: list[PendingShard],
+def _store(
+    arrivals: list[Arrival],
+    shards: list[PendingShard],
     prepared: PreparedGrid,
     journal: Journal,
     errors: dict[str, CellError],
 ) -> int:
-    """Keep results, then say in the journal that they are there; return how many failed."""
+    """Store results, then note them in the journal; return how many failed."""
     journal.confirm()
-    _keep_sources(prepared, [cell for result, cell, _ in came if result.error is None])
-    _pack(came, written, prepared)
-    manifests = prepared.cache.commit(written)
-    for names, alike in itertools.groupby(manifests, key=lambda manifest: manifest.names):
-        some = [*alike]
-        values = np.concatenate([manifest.metrics() for manifest in some], axis=1)
-        keys = as_keys(b"".join(manifest.keys for manifest in some))
-        prepared.metrics.take(keys, dict(zip(names, values, strict=True)))
+    _store_source_tables(prepared, [cell for result, cell, _ in arrivals if result.error is None])
+    _pack_local(arrivals, shards, prepared)
+    manifests = prepared.cache.commit(shards)
+    for names, group in itertools.groupby(manifests, key=lambda manifest: manifest.names):
+        same_names = [*group]
+        values = np.concatenate([manifest.metrics() for manifest in same_names], axis=1)
+        keys = as_keys(b"".join(manifest.keys for manifest in same_names))
+        prepared.metrics.add(keys, dict(zip(names, values, strict=True)))
     n_failed, lines = 0, []
-    for result, cell, node in came:
+    for result, cell, node in arrivals:
         seconds = round(result.seconds, 3)
         fields = {"row": cell.row, "key": cell.key, "node": node, "seconds": seconds}
         if result.error is None:
             lines.append({"status": "done", **fields})
         else:
             n_failed += 1
-            # it may quote what it could not reach
+            # it may quote an address that it could not reach
             errors[cell.key] = error = mask_tree(result.error)
             lines.append({"status": "failed", "error": error["message"][:500], **fields})
     journal.append_cells(lines)
     return n_failed
 
 
-def _keep_sources(prepared: PreparedGrid, done: Iterable[PlannedCell]) -> None:
-    """Keep the digests of modules that these cells and their workloads come from."""
-    kept = prepared.cache.sources
-    for cell in {(id(c.cell.policy), id(c.cell.evaluator), c.input): c for c in done}.values():
+def _store_source_tables(prepared: PreparedGrid, cells: Iterable[PlannedCell]) -> None:
+    """Store the digests of the modules that these cells and their workloads come from."""
+    distinct = {(id(c.cell.policy), id(c.cell.evaluator), c.workload): c for c in cells}
+    for cell in distinct.values():
         for digest, table in plan.source_tables(prepared, cell).items():
-            kept.store(digest, table)
+            prepared.cache.sources.store(digest, table)
 
 
-def _pack(came: list[Arrival], written: list[PendingShard], prepared: PreparedGrid) -> None:
-    """Put results that came with their tables, as from this process, into shards."""
-    whole = [at for at, (result, *_) in enumerate(came) if result.jobs is not None]
-    if not whole:
+def _pack_local(
+    arrivals: list[Arrival], shards: list[PendingShard], prepared: PreparedGrid
+) -> None:
+    """Pack results that arrived with their tables, as from this process, into shards."""
+    indices = [k for k, (result, *_) in enumerate(arrivals) if result.jobs is not None]
+    if not indices:
         return
-    configs = plan.stored_configs(prepared, (came[at][1] for at in whole))
-    done = [(came[at][0], config) for at, config in zip(whole, configs, strict=True)]
-    part = pack(done, None)
-    written += part.kept
-    for at, result in zip(whole, part.results, strict=True):
-        came[at] = (result, *came[at][1:])
+    configs = plan.stored_configs(prepared, (arrivals[k][1] for k in indices))
+    done = [(arrivals[k][0], config) for k, config in zip(indices, configs, strict=True)]
+    batch = pack(done, None)
+    shards += batch.shards
+    for k, result in zip(indices, batch.results, strict=True):
+        arrivals[k] = (result, *arrivals[k][1:])

@@ -1,4 +1,4 @@
-"""The workloads of a sweep: known by recipe, made or loaded when a cell needs them."""
+"""Workloads of a sweep: named by their recipe, built or loaded when a cell needs them."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class _Wanted(NamedTuple):
+class _RecipeParts(NamedTuple):
     """Recipe parts of a workload, by its name."""
 
     trace: Mapping[str, Any]
     cluster: Mapping[str, Any]
     stamps: Mapping[str, Stamp]  # of the files that were digested
-    made_from: dict[str, str]
+    origin_digests: dict[str, str]
 
 
-KEEP_BYTES = 2**30
-FEW_TASKS = 1_000_000
-"""Of a workload that the driver may read to ask something of it, if it was converted before."""
+MAX_LOADED_BYTES = 2**30
+MAX_DRIVER_TASKS = 1_000_000
+"""Tasks of a converted workload up to which the driver reads it to answer a query."""
 
 Convert = Callable[[Recipe], dict[str, Any]]
-"""Has workers read a trace and convert it; returns what `describe` says of it."""
+"""Lets workers read and convert a trace; returns its description, see `describe`."""
 
 
 class Inputs:
-    """Workloads by name, each loaded once; what came of them is remembered between runs.
+    """Workloads by name, each loaded once; their descriptions are stored between runs.
 
     The name is the digest of a recipe: the configuration, the content of the files that it names,
-    and the sources of the generator or the reader. It is known before anything is loaded, and part
-    of the keys of cells. ``<results>/cache/workloads`` holds one small JSON file for each workload
-    that was ever made: the digest of its content, its size, and what the loader dropped.
+    and the sources of the generator or the reader. It is known before anything is loaded, and is
+    part of the keys of cells. ``<results>/cache/workloads`` holds one small JSON file for each
+    workload that was ever built: the digest of its content, its size, and the dropped rows.
 
-    A trace that is read is described by `convert` where there are workers, else here.
+    A trace is read by `convert` where there are workers, else here.
     """
 
     def __init__(self, results: Path, *, convert: Convert | None = None) -> None:
@@ -59,15 +59,18 @@ class Inputs:
         self._digests = FileDigests(results / "cache" / "file_digests.json")
         self._copies: dict[str, Path] = {}
         self._ids: dict[tuple[int, int], tuple[str, Cell]] = {}
-        self._wanted: dict[str, _Wanted] = {}
-        self._known: dict[str, dict[str, Any]] = {}
+        self._recipe_parts: dict[str, _RecipeParts] = {}
+        self._descriptions: dict[str, dict[str, Any]] = {}
         self._loaded: OrderedDict[str, Workload] = OrderedDict()
 
-    def id_of(self, cell: Cell) -> str:
+    def workload_id(self, cell: Cell) -> str:
         """Name of the cell's workload: the same for cells that share it."""
-        pair = (id(cell.trace), id(cell.cluster))  # which cells share, and the kept one keeps alive
+        pair = (
+            id(cell.trace),
+            id(cell.cluster),
+        )  # shared by cells; the stored one keeps both alive
         if pair not in self._ids:
-            trace = self._here(cell.trace)
+            trace = self._with_local_path(cell.trace)
             stamps: dict[str, Stamp] = {}
 
             def digest(file: Path) -> str:
@@ -79,59 +82,65 @@ class Inputs:
             identity["sources"] = sources.workload_digest(trace)
             name = _digest(identity)
             self._ids[pair] = (name, cell)
-            made_from = {"files": _digest(identity["files"]), "sources": identity["sources"]}
-            self._wanted.setdefault(name, _Wanted(trace, cell.cluster, stamps, made_from))
+            origin_digests = {"files": _digest(identity["files"]), "sources": identity["sources"]}
+            self._recipe_parts.setdefault(
+                name, _RecipeParts(trace, cell.cluster, stamps, origin_digests)
+            )
         return self._ids[pair][0]
 
-    def made_from(self, name: str) -> dict[str, str]:
-        """Return the digests of the files and of the sources that a workload follows from.
+    def origin_digests(self, name: str) -> dict[str, str]:
+        """Return the digests of the files and of the sources of a workload.
 
-        Both stand beside a cell's result, to explain later why another cell is not cached.
+        Both are stored beside a cell's result, to explain later why another cell is not cached.
         """
-        return self._wanted[name].made_from
+        return self._recipe_parts[name].origin_digests
 
     def describe(self, name: str) -> dict[str, Any]:
-        """Describe a workload: ``digest``, sizes, what can be learnt from, ``meta``."""
+        """Describe a workload: ``digest``, sizes, ``learnable``, ``meta``; build it if needed."""
         if self.known(name) is None:
-            if self._convert is not None and self.is_read(name):
-                self.learn(name, self._convert(self.recipe(name)))
+            if self._convert is not None and self.is_from_files(name):
+                self.add_description(name, self._convert(self.recipe(name)))
             else:
                 self.workload(name)
-        return self._known[name]
+        return self._descriptions[name]
 
     def known(self, name: str) -> dict[str, Any] | None:
-        """Describe a workload, as `describe` does; None if it would have to be made or loaded."""
-        if name not in self._known:
-            about = files.read_checked_json(self._folder / f"{name}.json")
-            if about is not None:
-                self._known[name] = about
-        return self._known.get(name)
+        """Return a workload's description; None if it would have to be built or loaded."""
+        if name not in self._descriptions:
+            description = files.read_checked_json(self._folder / f"{name}.json")
+            if description is not None:
+                self._descriptions[name] = description
+        return self._descriptions.get(name)
 
-    def is_read(self, name: str) -> bool:
-        """Tell whether a workload is read, and not synthesized."""
-        return "synth" not in self._wanted[name].trace
+    def is_from_files(self, name: str) -> bool:
+        """Tell whether a workload is read from files, and not synthesized."""
+        return "synth" not in self._recipe_parts[name].trace
 
     def recipe(self, name: str) -> Recipe:
-        """Return what a workload is made from."""
-        wanted, about = self._wanted[name], self.known(name)
-        digest, n_tasks = ("", 0) if about is None else (about["digest"], about["n_tasks"])
-        if not self.is_read(name):
-            return Recipe(wanted.trace, wanted.cluster, digest=digest)
-        is_parquet = wanted.trace["format"] == "parquet"  # which is read as what is kept would be
-        kept = None if is_parquet else converted_workloads.folder_for(self._results, name)
-        if digest and kept is not None and not kept.is_dir():
-            sync.fetch_part(self._results, f"{kept.relative_to(self._results).as_posix()}/")
-        files = wanted.stamps, self._copies
-        return Recipe(wanted.trace, wanted.cluster, kept, digest, n_tasks, *files)
+        """Return the recipe of a workload."""
+        recipe_parts, description = self._recipe_parts[name], self.known(name)
+        digest, n_tasks = (
+            ("", 0) if description is None else (description["digest"], description["n_tasks"])
+        )
+        if not self.is_from_files(name):
+            return Recipe(recipe_parts.trace, recipe_parts.cluster, digest=digest)
+        is_parquet = (
+            recipe_parts.trace["format"] == "parquet"
+        )  # reading it is as fast as reading a converted copy
+        converted = None if is_parquet else converted_workloads.folder_for(self._results, name)
+        if digest and converted is not None and not converted.is_dir():
+            sync.fetch_part(self._results, f"{converted.relative_to(self._results).as_posix()}/")
+        files = recipe_parts.stamps, self._copies
+        return Recipe(recipe_parts.trace, recipe_parts.cluster, converted, digest, n_tasks, *files)
 
-    def learn(self, name: str, about: Mapping[str, Any]) -> None:
-        """Remember what came of a workload that was made elsewhere."""
-        if name not in self._known:
+    def add_description(self, name: str, description: Mapping[str, Any]) -> None:
+        """Store the description of a workload that was built elsewhere."""
+        if name not in self._descriptions:
             file = self._folder / f"{name}.json"
-            files.write_checked_json(file, about)
-            # without what was kept the trace is read again
+            files.write_checked_json(file, description)
+            # without the converted copy the trace is parsed again
             sync.push(self._results, file, converted_workloads.folder_for(self._results, name))
-            self._known[name] = dict(about)
+            self._descriptions[name] = dict(description)
 
     def workload(self, name: str) -> Workload:
         """Return the workload itself, loading it unless it is still in memory."""
@@ -139,26 +148,28 @@ class Inputs:
             self._loaded.move_to_end(name)
             return self._loaded[name]
         workload = load(self.recipe(name))
-        if name not in self._known:
-            self.learn(name, describe(workload))
+        if name not in self._descriptions:
+            self.add_description(name, describe(workload))
         self._loaded[name] = workload
-        while len(self._loaded) > 1 and sum(map(_n_bytes, self._loaded.values())) > KEEP_BYTES:
+        while (
+            len(self._loaded) > 1 and sum(map(_n_bytes, self._loaded.values())) > MAX_LOADED_BYTES
+        ):
             self._loaded.popitem(last=False)
         return workload
 
-    def ask(self, name: str, question: Callable[[Workload], T]) -> T:
-        """Return what a question finds of a workload: in a worker, if it is new or large."""
-        about = self.known(name)
-        is_large = about is None or about["n_tasks"] > FEW_TASKS
-        if self._convert is None or not self.is_read(name) or not is_large:
-            return question(self.workload(name))
-        found = self._convert(replace(self.recipe(name), question=question))
-        answer: T = found.pop(ANSWER)
-        self.learn(name, found)
+    def query(self, name: str, function: Callable[[Workload], T]) -> T:
+        """Return a function's result on a workload, from a worker if that is new or large."""
+        description = self.known(name)
+        is_large = description is None or description["n_tasks"] > MAX_DRIVER_TASKS
+        if self._convert is None or not self.is_from_files(name) or not is_large:
+            return function(self.workload(name))
+        result = self._convert(replace(self.recipe(name), query=function))
+        answer: T = result.pop(ANSWER)
+        self.add_description(name, result)
         return answer
 
-    def _here(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Fetch a trace that lies in an object store, once."""
+    def _with_local_path(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Fetch a trace from an object store, once; return it with its local path."""
         uri = trace.get("path")
         if not isinstance(uri, str) or not remote.is_remote(uri):
             return trace

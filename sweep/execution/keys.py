@@ -1,4 +1,4 @@
-"""Keys of cells: digests of all that a cell's numbers follow from."""
+"""Keys of cells: digests of everything that determines a cell's numbers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sweep.grid.config_tree import canonical
 
 
 def policy_text(policy: Mapping[str, Any]) -> str:
-    """Write what of a policy stands in a key: not where its module lies."""
+    """Write the part of a policy that belongs to a key: without the path of its module."""
     return canonical({"name": policy["name"], "params": policy["params"]})
 
 
 def cell_key(
     policy: str, cluster: str, evaluator: str, capacity: str, seed: str, workload: str, sources: str
 ) -> bytes:
-    """SHA-256 of all that a cell's numbers follow from: its configuration and two digests.
+    """SHA-256 of everything that determines a cell's numbers: configuration and two digests.
 
-    Parts come as canonical texts and stand in the order of names; `workload` is the name of its
-    recipe (`sweep.execution.inputs`), `sources` the digest of what runs the cell.
+    The parts are canonical texts, in the order of their names. `workload` is the name of its
+    recipe (`sweep.execution.inputs`), `sources` the digest of the code that runs the cell.
     """
     content = (
         f'{{"capacity":{capacity},"cluster":{cluster},"evaluator":{evaluator},'

@@ -1,4 +1,4 @@
-"""Memory that is free again but that this process still holds."""
+"""Return freed memory to the operating system."""
 
 from __future__ import annotations
 
@@ -11,35 +11,36 @@ import pyarrow as pa
 
 _MMAP_THRESHOLD = -3  # of glibc's mallopt
 _LARGE = 2**20
-_SELDOM = 1000
+_FULL_COLLECTION_RATIO = 1000
 
 
-def keep_no_large() -> None:
-    """Let what is large go back to the machine as soon as it is freed.
+def return_large_blocks() -> None:
+    """Return large blocks to the operating system as soon as they are freed.
 
-    By itself glibc keeps pieces of up to 32 MB, once one was freed, for who asks next. It is of the
-    whole process, so the command line's: who calls `sweep.run` has a process of their own.
+    By default glibc keeps blocks of up to 32 MB, once one was freed, for later allocations. The
+    setting holds for the whole process, so only the command line makes it: a script that calls
+    `sweep.run` has a process of its own.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
 
 
 @contextlib.contextmanager
-def collecting_seldom() -> Iterator[None]:
-    """Look less often for what only holds itself, among all that this process holds.
+def rare_full_collections() -> Iterator[None]:
+    """Run full garbage collections less often inside this context.
 
-    Cells on their way are millions of objects, to a driver of thousands of slots, and each look at
-    all of them takes a second. What is young is looked through as before.
+    With thousands of slots, the cells in flight are millions of objects, and each full collection
+    takes a second. Young objects are collected as before.
     """
     before = gc.get_threshold()
-    gc.set_threshold(*before[:2], _SELDOM)
+    gc.set_threshold(*before[:2], _FULL_COLLECTION_RATIO)
     try:
         yield
     finally:
         gc.set_threshold(*before)
 
 
-def give_back() -> None:
-    """Give it to the machine, as far as the system's allocator lets that be asked for."""
+def return_memory() -> None:
+    """Return free memory to the operating system, as far as the allocator allows it."""
     gc.collect()
-    pa.default_memory_pool().release_unused()  # of the system's, all that there is
+    pa.default_memory_pool().release_unused()  # of the system's allocator: all pools

@@ -1,4 +1,4 @@
-"""Notes on standard error: what is about to run, what traces lack, how much is kept."""
+"""Notes on standard error: the cells to run, losses while loading traces, interruptions."""
 
 from __future__ import annotations
 
@@ -17,89 +17,89 @@ _SINGULAR |= {"cells": "cell", "searches": "search", "settings": "setting"}
 
 
 def note(text: str) -> None:
-    """Say one thing on standard error."""
+    """Print one note on standard error."""
     print(printable(text), file=sys.stderr, flush=True)
 
 
 def grid(prepared: PreparedGrid, n_todo: int) -> None:
-    """Say what is about to run."""
+    """Report the cells that are about to run."""
     axes = " × ".join(
         count(len(values), _PLURAL.get(key, key))
         for key, values in prepared.grid.request.axes.items()
         if len(values) > 1 or key in _PLURAL
     )
     n_cells = len(prepared.planned)
-    n_cached = int(prepared.is_known().sum())
+    n_cached = int(prepared.is_cached().sum())
     note(f"{prepared.sweep}: {axes}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     traces(prepared)
 
 
 def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None:
-    """Say what loading the traces left out or filled in; of `names` alone, if they are given.
+    """Report rows that loading the traces dropped or filled in; of `names` alone, if given.
 
-    Of one that was never made nothing is known.
+    A trace that was never loaded has no report yet.
     """
     if names is not None and not names:
         return
     lines = []
     inputs = prepared.inputs
-    kinds: dict[tuple[int, str], PlannedCell] = {}
-    for each in prepared.first:
-        if names is None or each.input in names:
-            kinds.setdefault((id(each.cell.policy), each.input), each)
-    chosen = [each for each in kinds.values() if inputs.known(each.input) is not None]
-    for name in dict.fromkeys(planned.input for planned in chosen):
-        about = inputs.describe(name)
-        dropped = _dropped(about["meta"].get("report") or {})
+    first_cells: dict[tuple[int, str], PlannedCell] = {}
+    for cell in prepared.representatives:
+        if names is None or cell.workload in names:
+            first_cells.setdefault((id(cell.cell.policy), cell.workload), cell)
+    loaded = [cell for cell in first_cells.values() if inputs.known(cell.workload) is not None]
+    for name in dict.fromkeys(cell.workload for cell in loaded):
+        description = inputs.describe(name)
+        dropped = _load_report(description["meta"].get("report") or {})
         if dropped:
-            trace = about["meta"].get("name", "trace")
-            lines.append(f"  {trace}: {about['n_jobs']:,} jobs; {dropped}")
-    lines += [line for planned in chosen if (line := _unfounded(prepared, planned))]
+            trace = description["meta"].get("name", "trace")
+            lines.append(f"  {trace}: {description['n_jobs']:,} jobs; {dropped}")
+    lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
         note(line)
 
 
-def _unfounded(prepared: PreparedGrid, planned: PlannedCell) -> str:
-    """Word that a policy learns from what the workload does not have; '' if it does not."""
-    policy = planned.cell.policy
-    if policy["name"] == NO_POLICY:
+def _missing_history(prepared: PreparedGrid, planned: PlannedCell) -> str:
+    """Warn that a policy learns from columns that the workload lacks; '' if it does not."""
+    config = planned.cell.policy
+    if config["name"] == NO_POLICY:
         return ""
-    built = policies.build(policy["name"], module=policy.get("module"), **policy["params"])
-    wanted = built.learns_from
-    there = prepared.inputs.describe(planned.input).get("learnable", wanted)
-    missing = " and ".join(f"no {what}" for what in wanted if what not in there)
+    policy = policies.build(config["name"], module=config.get("module"), **config["params"])
+    needed = policy.learns_from
+    available = prepared.inputs.describe(planned.workload).get("learnable", needed)
+    missing = " and ".join(f"no {column}" for column in needed if column not in available)
     if not missing:
         return ""
     labels = planned.cell.labels
     return (
         f"  {labels['policy']} on {labels['trace']}: the workload has {missing} of jobs to predict "
-        "by, so that its estimates tell little (docs/your_own_trace.md)"
+        "from, so its estimates are poor (docs/your_own_trace.md)"
     )
 
 
-INTERRUPTED = "interrupted: what is done is kept; the same command goes on from here"
+INTERRUPTED = "interrupted: finished cells are stored; the same command resumes from here"
 
 
 def interrupted(prepared: PreparedGrid, n_todo: int) -> str:
-    """Word how much is kept."""
-    left = len(prepared.rows_to_do())
+    """Report how many cells are stored."""
+    n_left = len(prepared.missing_rows())
     return (
-        f"interrupted: {n_todo - left} of {n_todo} cells are done and kept; "
-        "the same command goes on from here"
+        f"interrupted: {n_todo - n_left} of {n_todo} cells are done and stored; "
+        "the same command resumes from here"
     )
 
 
 def count(n: int, plural: str) -> str:
-    """Write how many of a thing, such as ``1 cell``."""
+    """Write a number with its noun, such as ``1 cell``."""
     return f"{n:,} {_SINGULAR.get(plural, plural) if n == 1 else plural}"
 
 
-def _dropped(report: Mapping[str, Any]) -> str:
-    """Word what a loader dropped or filled in, by rule."""
-    words: list[str] = []
-    for happened in ("dropped", "filled", "edges_dropped", "bad_rows", "columns_unused"):
-        counts = report.get(happened)
+def _load_report(report: Mapping[str, Any]) -> str:
+    """Describe the rows that a loader dropped or filled in, by rule."""
+    parts: list[str] = []
+    for kind in ("dropped", "filled", "edges_dropped", "bad_rows", "columns_unused"):
+        counts = report.get(kind)
         if isinstance(counts, Mapping) and counts:
             rules = ", ".join(f"{rule} ({n:,})" for rule, n in counts.items())
-            words.append(f"{happened.replace('_', ' ')}: {rules}")
-    return "; ".join(words)
+            parts.append(f"{kind.replace('_', ' ')}: {rules}")
+    return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""Where a sweep's cells come from: ``config.yaml`` and ``provenance.json`` of its folder."""
+"""Records of a sweep's origin: ``config.yaml`` and ``provenance.json`` of its folder."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from sweep.grid.request import Request
 from sweep.store import provenance
 
 
-def request_words(asked: Request) -> dict[str, list[str]]:
-    """Return the words of a request and its folders of options, without secrets."""
-    words, folders = list(asked.words), [str(folder) for folder in asked.options.user_dirs]
+def request_words(request: Request) -> dict[str, list[str]]:
+    """Return the words of a request and its option folders, secrets masked."""
+    words, folders = list(request.words), [str(folder) for folder in request.options.user_dirs]
     masked: dict[str, list[str]] = mask_tree({"words": words, "config_dirs": folders})
     return masked
 
 
 def provenance_record(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
-    """Describe code, packages, machine, seeds and inputs; return too the changes to the code."""
-    asked = prepared.grid.request
-    names = {planned.input: planned.cell.labels["trace"] for planned in prepared.first}
+    """Describe code, packages, machine, seeds and inputs; return too the diff of the code."""
+    request = prepared.grid.request
+    names = {planned.workload: planned.cell.labels["trace"] for planned in prepared.representatives}
     inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]
-    words = [*asked.words, *(f"--config-dir={user_dir}" for user_dir in asked.options.user_dirs)]
-    return provenance.collect(words, asked.axes["seed"], inputs)
+    words = [
+        *request.words,
+        *(f"--config-dir={user_dir}" for user_dir in request.options.user_dirs),
+    ]
+    return provenance.collect(words, request.axes["seed"], inputs)
 
 
 def config_record(prepared: PreparedGrid) -> dict[str, Any]:
-    """Describe what was asked for and what it resolved to, for ``config.yaml``."""
-    asked = prepared.grid.request
+    """Describe the request and the options that it resolved to, for ``config.yaml``."""
+    request = prepared.grid.request
     options: dict[str, dict[str, Any]] = {"policy": {}, "trace": {}, "cluster": {}, "evaluator": {}}
-    for cell in (planned.cell for planned in prepared.first):
+    for cell in (planned.cell for planned in prepared.representatives):
         options["policy"].setdefault(cell.labels["policy"], cell.policy)
         options["trace"].setdefault(cell.labels["trace"], cell.trace)
         options["cluster"].setdefault(cell.labels["trace"], cell.cluster)
@@ -40,22 +43,22 @@ def config_record(prepared: PreparedGrid) -> dict[str, Any]:
     config: dict[str, Any] = mask_tree(
         {
             "sweep": prepared.sweep,
-            "experiment": asked.experiment,
-            "study": asked.study,
-            **request_words(asked),
-            "axes": {key: abbreviated(values) for key, values in asked.axes.items()},
+            "experiment": request.experiment,
+            "study": request.study,
+            **request_words(request),
+            "axes": {key: abbreviated(values) for key, values in request.axes.items()},
             "swept": list(prepared.grid.swept),
-            "fixed": [assignment.text for assignment in asked.fixed],
-            "baseline": asked.baseline,
-            "metrics": list(asked.metrics),
-            "verdict": {"metric": asked.verdict_metric},
+            "fixed": [assignment.text for assignment in request.fixed],
+            "baseline": request.baseline,
+            "metrics": list(request.metrics),
+            "verdict": {"metric": request.verdict_metric},
             "is_fixed": prepared.grid.is_fixed,
             **options,
         }
     )
-    if asked.goal is not None:
-        config["goal"] = dataclasses.asdict(asked.goal)
-    if asked.precision is not None:
-        wanted = dataclasses.asdict(asked.precision)
-        config["seeds"] = {"asked": wanted, "found": dict(asked.seeds or {})}
+    if request.goal is not None:
+        config["goal"] = dataclasses.asdict(request.goal)
+    if request.precision is not None:
+        precision = dataclasses.asdict(request.precision)
+        config["seeds"] = {"asked": precision, "found": dict(request.seeds or {})}
     return config

@@ -1,4 +1,4 @@
-"""A grid that is ready to run: the key of every cell, and which cells are cached."""
+"""Plan of a grid: the key of every cell, and the cells that are cached."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ from sweep.store.index import Keys, Positions, as_keys
 
 
 class IdentityCache:
-    """What a function makes of an object, made once for each object (not for each equal one)."""
+    """Cache of a function's results by the identity of its argument (not by equality)."""
 
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make = make
-        self._made: dict[int, tuple[object, Any]] = {}  # an object that is kept keeps its id
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self._compute = compute
+        self._values: dict[int, tuple[object, Any]] = {}  # a stored object keeps its id
 
-    def __call__(self, part: object) -> Any:
-        """Return what was made of an object, made now if it was not before."""
-        found = self._made.get(id(part))
-        if found is None:
-            found = self._made[id(part)] = (part, self._make(part))
-        return found[1]
+    def __call__(self, argument: object) -> Any:
+        """Return the function's result for this object, computed on the first call."""
+        entry = self._values.get(id(argument))
+        if entry is None:
+            entry = self._values[id(argument)] = (argument, self._compute(argument))
+        return entry[1]
 
 
 class PlannedCell(NamedTuple):
     """A cell with its key."""
 
-    row: int  # its place in the grid
+    row: int  # in the grid
     cell: Cell
     key: str  # see `sweep.execution.keys.cell_key`; hex
-    input: str  # name of its workload in `Inputs`
+    workload: str  # name of its workload in `Inputs`
 
     @property
     def name(self) -> str:
         """Name of the cell for people: its labels, without secrets."""
-        masked = mask_tree(self.cell.labels).items()
+        mask_part = mask_tree(self.cell.labels).items()
         return " ".join(
             str(value) if key in ("policy", "trace") else f"{key}={value}"
-            for key, value in masked
+            for key, value in mask_part
             if value is not None
         )
 
     @property
     def spec(self) -> CellSpec:
-        """Task payload of the cell."""
+        """Specification of the cell for a worker."""
         cell = self.cell
         world = cell.cluster, cell.capacity
         return CellSpec(
@@ -77,98 +77,106 @@ class PreparedGrid:
     inputs: Inputs
     cache: Cache
     keys: Keys  # of each row
-    of_input: Positions  # of each row which workload, by a number
-    firsts: Sequence[int]  # rows of `first`
-    metrics: CellMetrics  # of cells that are kept, by key
-    masked: IdentityCache = field(
+    workload_numbers: Positions  # number of each row's workload
+    representative_rows: Sequence[int]  # rows of `first`
+    metrics: CellMetrics  # of cached cells, by key
+    mask_part: IdentityCache = field(
         default_factory=lambda: IdentityCache(mask_tree)
-    )  # parts of cells, no secrets
+    )  # masks secrets
 
     @property
     def planned(self) -> LazySequence[PlannedCell]:
-        """A cell each, in the order of the rows."""
-        return LazySequence(len(self.keys), self._row)
+        """All planned cells, in the order of the rows, each made when it is asked for."""
+        return LazySequence(len(self.keys), self._planned_cell)
 
-    def _row(self, row: int) -> PlannedCell:
+    def _planned_cell(self, row: int) -> PlannedCell:
         cell = self.grid.cells[row]
         key = self.keys[row : row + 1].tobytes().hex()
-        return PlannedCell(row, cell, key, self.inputs.id_of(cell))
+        return PlannedCell(row, cell, key, self.inputs.workload_id(cell))
 
     @property
-    def first(self) -> list[PlannedCell]:
-        """Those cells in which more than a capacity or a seed comes for the first time."""
-        return [self._row(row) for row in self.firsts]
+    def representatives(self) -> list[PlannedCell]:
+        """The first cell of each combination other than of capacity and seed."""
+        return [self._planned_cell(row) for row in self.representative_rows]
 
-    def shown(self, cell: Cell) -> dict[str, Any]:
-        """Return all of a cell's configuration, without secrets."""
+    def masked_config(self, cell: Cell) -> dict[str, Any]:
+        """Return a cell's whole configuration, secrets masked."""
         return {
-            "policy": self.masked(cell.policy),
-            "trace": self.masked(cell.trace),
-            "cluster": self.masked(cell.cluster),
-            "evaluator": self.masked(cell.evaluator),
+            "policy": self.mask_part(cell.policy),
+            "trace": self.mask_part(cell.trace),
+            "cluster": self.mask_part(cell.cluster),
+            "evaluator": self.mask_part(cell.evaluator),
             "capacity": cell.capacity,
             "seed": cell.seed,
         }
 
-    def is_known(self) -> Flags:
-        """Tell of each row whether its cell is kept."""
+    def is_cached(self) -> Flags:
+        """Flag the rows whose cells are cached."""
         return self.metrics.are_known(self.keys)
 
-    def rows_to_do(self, but: Collection[str] = ()) -> Rows:
-        """Rows that are not kept, one for each key, without the keys in `but`."""
-        left = np.flatnonzero(~self.is_known())
-        if but:
-            left = left[~np.isin(self.keys[left], as_keys(bytes.fromhex("".join(but))))]
-        if self.metrics.n_keys == len(self.keys):  # each row has a key of its own
-            return left
-        return left[np.sort(np.unique(self.keys[left], return_index=True)[1])]
+    def missing_rows(self, exclude: Collection[str] = ()) -> Rows:
+        """Rows of cells that are not cached, one for each key, without the keys in `exclude`."""
+        rows = np.flatnonzero(~self.is_cached())
+        if exclude:
+            rows = rows[~np.isin(self.keys[rows], as_keys(bytes.fromhex("".join(exclude))))]
+        if self.metrics.n_keys == len(self.keys):  # no key repeats
+            return rows
+        return rows[np.sort(np.unique(self.keys[rows], return_index=True)[1])]
 
-    def in_order(self, rows: Rows) -> Iterator[PlannedCell]:
-        """Yield the cells of rows, workload by workload as the first of each comes."""
-        _, first, of = np.unique(self.of_input[rows], return_index=True, return_inverse=True)
-        return map(self._row, map(int, rows[np.argsort(first[of], kind="stable")]))
+    def by_workload(self, rows: Rows) -> Iterator[PlannedCell]:
+        """Yield the cells of rows grouped by workload, in the order of first occurrence."""
+        _, first_positions, group = np.unique(
+            self.workload_numbers[rows], return_index=True, return_inverse=True
+        )
+        return map(
+            self._planned_cell, map(int, rows[np.argsort(first_positions[group], kind="stable")])
+        )
 
 
 def prepare(
     grid: Grid, inputs: Inputs | None = None, cache: Cache | None = None, sweep: str = ""
 ) -> PreparedGrid:
-    """Find every cell's key and look it up in the cache; no workload is made or loaded.
+    """Compute every cell's key and look it up in the cache; no workload is made or loaded.
 
-    A `cache` that was opened before looks for what came since. The id of the `sweep` is made of its
-    cells unless it is given.
+    A `cache` that was opened before is refreshed. The id of the `sweep` is computed from its cells
+    unless it is given.
     """
     results = grid.request.settings.results
-    opened, cache = cache, cache or Cache(results)
+    given_cache, cache = cache, cache or Cache(results)
     inputs = Inputs(results) if inputs is None else inputs
-    # a policy, a cluster, an evaluator is one object to all cells that share it
-    policies, texts, numbers = (
+    # cells that share a policy, a cluster or an evaluator share one object
+    policy_texts, canonical_text, number_text = (
         IdentityCache(policy_text),
         IdentityCache(canonical),
         lru_cache(canonical),
     )
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
-    number_of: dict[str, int] = {}
-    of_input = array("i")
+    numbers: dict[str, int] = {}
+    workload_numbers = array("i")
     sweep_id = SweepId(grid.request)
-    firsts: dict[tuple[object, ...], int] = {}
+    representative_rows: dict[tuple[object, ...], int] = {}
     for row, cell in enumerate(grid.cells):
-        workload = inputs.id_of(cell)
-        number = number_of.setdefault(workload, len(number_of))
-        of_input.append(number)
-        what = cell.labels["policy"], cell.labels["trace"], number, id(cell.evaluator)
-        firsts.setdefault(what, row)
+        workload = inputs.workload_id(cell)
+        number = numbers.setdefault(workload, len(numbers))
+        workload_numbers.append(number)
+        combination = cell.labels["policy"], cell.labels["trace"], number, id(cell.evaluator)
+        representative_rows.setdefault(combination, row)
         source = digests.get((id(cell.policy), id(cell.evaluator)), "")
         if not source:
             source = digests[id(cell.policy), id(cell.evaluator)] = sources_digest(cell)
-        parts = (policies(cell.policy), texts(cell.cluster), texts(cell.evaluator))
-        key = cell_key(*parts, numbers(cell.capacity), str(cell.seed), workload, source)
+        parts = (
+            policy_texts(cell.policy),
+            canonical_text(cell.cluster),
+            canonical_text(cell.evaluator),
+        )
+        key = cell_key(*parts, number_text(cell.capacity), str(cell.seed), workload, source)
         content += key
         sweep_id.add(cell.labels, key)
     keys = as_keys(bytes(content))
-    kept = cache.are_cached(keys) if opened is None else cache.refresh(keys)
-    metrics = CellMetrics(keys, kept, cache.columns)
-    rows = np.frombuffer(of_input, np.int32), [*firsts.values()]
+    is_cached = cache.are_cached(keys) if given_cache is None else cache.refresh(keys)
+    metrics = CellMetrics(keys, is_cached, cache.columns)
+    rows = np.frombuffer(workload_numbers, np.int32), [*representative_rows.values()]
     return PreparedGrid(grid, sweep or sweep_id.end(), inputs, cache, keys, *rows, metrics)
 
 
@@ -178,8 +186,8 @@ def sources_digest(cell: Cell) -> str:
 
 
 def source_tables(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Table]:
-    """Digests of the modules that a cell and its workload come from, by the digests of all."""
-    cell, workload = planned.cell, prepared.inputs.made_from(planned.input)
+    """Digests of the modules that a cell and its workload come from, by the digest of all."""
+    cell, workload = planned.cell, prepared.inputs.origin_digests(planned.workload)
     return {
         sources_digest(cell): sources.cell_table(cell.policy, cell.evaluator),
         workload["sources"]: sources.workload_table(cell.trace),
@@ -187,17 +195,26 @@ def source_tables(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Tab
 
 
 def stored_config(prepared: PreparedGrid, planned: PlannedCell) -> dict[str, Any]:
-    """Everything that a cell's key was made of, and its trace, to be kept beside its result."""
+    """Return all parts of a cell's key, and its trace, to be stored beside its result."""
     return next(stored_configs(prepared, [planned]))
 
 
-def stored_configs(prepared: PreparedGrid, some: Iterable[PlannedCell]) -> Iterator[dict[str, Any]]:
-    """Give the same of many cells, most of which differ in capacity and seed alone."""
+def stored_configs(
+    prepared: PreparedGrid, cells: Iterable[PlannedCell]
+) -> Iterator[dict[str, Any]]:
+    """Yield `stored_config` of many cells, most of which differ in capacity and seed alone."""
     shared: dict[tuple[object, ...], dict[str, Any]] = {}
-    for planned in some:
+    for planned in cells:
         cell = planned.cell
-        which = planned.input, id(cell.policy), id(cell.cluster), id(cell.evaluator)
-        if which not in shared:
-            workload, source = prepared.inputs.made_from(planned.input), sources_digest(cell)
-            shared[which] = {**prepared.shown(cell), "workload": workload, "sources": source}
-        yield {**shared[which], "capacity": cell.capacity, "seed": cell.seed}
+        combination = planned.workload, id(cell.policy), id(cell.cluster), id(cell.evaluator)
+        if combination not in shared:
+            workload, source = (
+                prepared.inputs.origin_digests(planned.workload),
+                sources_digest(cell),
+            )
+            shared[combination] = {
+                **prepared.masked_config(cell),
+                "workload": workload,
+                "sources": source,
+            }
+        yield {**shared[combination], "capacity": cell.capacity, "seed": cell.seed}

@@ -1,6 +1,6 @@
 """Progress of a sweep on standard error: a bar on a terminal, else a line every few seconds.
 
-What is done before the cells is a word beside the bar; without a terminal it is said once.
+Activities before the first cell are a word beside the bar; without a terminal, one line each.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LINE_EVERY_S = 5.0
-LEFT_EVERY_S = 1.0
+ESTIMATE_EVERY_S = 1.0
 
 
 def console() -> Console:
-    """Make the console that progress is drawn on."""
+    """Create the console for progress."""
     from rich.console import Console  # 0.1 s: not where nothing runs
 
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
 class Line(str):
-    """A text that is said once, on a line of its own, while cells run."""
+    """A text to print once, on a line of its own, while cells run."""
 
     __slots__ = ()
 
 
 class Progress:
-    """Counts cells for people: a bar on a terminal, else a plain line every few seconds."""
+    """Counter of cells on standard error: a bar on a terminal, else a line every few seconds."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Progress:
         self._n_cells = n_cells
         self._seconds_left = seconds_left
         self._n_done = self._n_failed = 0
-        self._doing = self._said = self._left = ""
+        self._activity = self._printed_activity = self._left_text = ""
         self._begin = self._last_line = time.monotonic()
         self._bar: Any = None
 
@@ -73,63 +73,62 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing; without a terminal say where it ended."""
+        """Stop drawing; without a terminal print the last state."""
         if self._bar is not None:
             self._bar.stop()
         elif self._n_done:
-            self._line()
+            self._print_status()
 
     def cells(self, n: int, n_failed: int) -> None:
         """Count cells that are done, and how many of them failed."""
         self._n_done += n
         self._n_failed += n_failed
-        self._doing = ""
+        self._activity = ""
         if self._bar is not None:
             self._draw(completed=self._n_done)
         else:
             self.beat()
 
-    def beat(self, doing: str = "") -> None:
-        """No cell was done; say what is `doing` instead, if not simply cells."""
-        self._doing = doing
+    def beat(self, activity: str = "") -> None:
+        """Note that no cell finished; show the current activity, if it is not simply cells."""
+        self._activity = activity
         if self._bar is not None:
             self._draw()
-        elif not doing or doing != self._said:
-            self._now_and_then()
+        elif not activity or activity != self._printed_activity:
+            self._print_if_due()
 
-    def say(self, line: str) -> None:
-        """Say a thing that happened, above the bar."""
+    def print_line(self, line: str) -> None:
+        """Print a line above the bar."""
         self._console.print(printable(line), highlight=False, markup=False)
 
-    def _draw(self, **changed: Any) -> None:
-        if time.monotonic() - self._last_line >= LEFT_EVERY_S:
-            self._last_line, self._left = time.monotonic(), self._about_left()
-        self._bar.update(self._task, description=self._words(), left=self._left, **changed)
+    def _draw(self, **fields: Any) -> None:
+        if time.monotonic() - self._last_line >= ESTIMATE_EVERY_S:
+            self._last_line, self._left_text = time.monotonic(), self._time_left()
+        self._bar.update(self._task, description=self._status(), left=self._left_text, **fields)
 
-    def _about_left(self) -> str:
+    def _time_left(self) -> str:
         left_s = self._seconds_left() if self._n_done < self._n_cells else None
         return "" if left_s is None else f"about {left_s:.0f} s left"
 
-    def _now_and_then(self) -> None:
+    def _print_if_due(self) -> None:
         if time.monotonic() - self._last_line >= LINE_EVERY_S:
-            self._line()
+            self._print_status()
 
-    def _words(self) -> str:
-        return self._doing or (f"{self._n_failed} failed" if self._n_failed else "cells")
+    def _status(self) -> str:
+        return self._activity or (f"{self._n_failed} failed" if self._n_failed else "cells")
 
-    def _line(self) -> None:
-        self._last_line, self._said = time.monotonic(), self._doing
+    def _print_status(self) -> None:
+        self._last_line, self._printed_activity = time.monotonic(), self._activity
         elapsed = self._last_line - self._begin
         if not self._n_done:
-            line = f"{self._doing or 'starting'}, {elapsed:.0f} s"
-            self._console.print(line, highlight=False, markup=False)
+            self.print_line(f"{self._activity or 'starting'}, {elapsed:.0f} s")
             return
         text = f"{self._n_done} of {self._n_cells} cells done"
         if self._n_failed:
             text += f", {self._n_failed} failed"
         text += f", {elapsed:.0f} s"
-        if left := self._about_left():
+        if left := self._time_left():
             text += f", {left}"
-        if self._doing:
-            text += f"; {self._doing}"
-        self._console.print(text, highlight=False, markup=False)
+        if self._activity:
+            text += f"; {self._activity}"
+        self.print_line(text)

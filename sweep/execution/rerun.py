@@ -1,4 +1,4 @@
-"""A cell of a sweep that is over, run once more in this process."""
+"""Rerun of a cell of a finished sweep, in this process."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sweep.store.cell import CellResult
 
 
 def rerun(prepared: PreparedGrid, planned: PlannedCell) -> CellResult:
-    """Run a cell of a plan, cached or not; the cache stays as it is."""
-    workload = prepared.inputs.workload(planned.input)
+    """Run a cell of a plan, cached or not; do not change the cache."""
+    workload = prepared.inputs.workload(planned.workload)
     built = clusters.build_for(workload, planned.cell.cluster, planned.cell.capacity)
     return run_cell(workload, planned.spec, built)
 
 
 def rerun_and_store(prepared: PreparedGrid, planned: PlannedCell, key: str) -> CellResult:
-    """Run a cell of a plan again, and keep it if it is still the one of that key."""
+    """Run a cell of a plan again; store it if its key is unchanged."""
     result = rerun(prepared, planned)
     if result.error is not None:
         raise InputError(f"this cell fails now: {result.error['message']}")
     if planned.key == key:
         prepared.cache.put(result, stored_config(prepared, planned))
     else:
-        notes.note("sources or input changed since: its numbers may differ from the sweep's")
+        notes.note("its code or trace changed since: its numbers may differ from the sweep's")
     return result

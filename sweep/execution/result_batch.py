@@ -1,4 +1,4 @@
-"""Results as they travel: tables stay where they were computed, if results are kept from there."""
+"""Transport of results: payloads of tasks and batches of results; tables stay in stored shards."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FlushPolicy:
-    """How a task goes through its cells."""
+    """Flush and stop times of a task."""
 
-    part_s: float  # what was done is handed over after so long; 0 after every cell
-    task_s: float  # after so long it begins no more cells: those that are left wait again
+    flush_s: float  # interval between result batches; 0: one batch per cell
+    stop_s: float  # time after which no further cell begins; the rest are requeued
 
 
 @dataclass(frozen=True)
 class StoreSpec:
-    """How a task keeps its cells."""
+    """Destination of a task's results."""
 
-    where: str  # the place of results, and its mark
-    mark: str
+    location: str  # of the results' storage
+    marker: str  # of the same
     configs: Sequence[Mapping[str, Any]]  # of each of its cells, for people to read
 
 
 @dataclass(frozen=True)
 class TaskPayload:
-    """Cells of one workload, for one task, and how it goes through them.
+    """Payload of one task: cells of one workload and the settings to run them with.
 
-    One argument of a task, of plain tuples: of others a driver would pickle thousands a second.
+    It is a single argument of plain tuples: the driver pickles thousands of cells a second.
     """
 
     specs: Sequence[tuple[Any, ...]]  # the fields of `CellSpec`
-    pace: FlushPolicy
-    python_path: Sequence[str] = ()  # folders where modules of the user's may lie
+    flush_policy: FlushPolicy
+    python_path: Sequence[str] = ()  # folders of the user's modules
     simulate: Simulate | None = None
     watched: Watched | None = None
-    keeping: StoreSpec | None = None
+    store_spec: StoreSpec | None = None
 
 
 @dataclass(frozen=True)
 class ResultBatch:
-    """Results of cells, their tables and metrics in shards; or with both, still to be packed."""
+    """Results of cells; their tables and metrics are in shards, or in the results until packed."""
 
     results: list[CellResult]
-    kept: Sequence[PendingShard] = ()
-    node: str = ""  # name of the one where they ran, for people; empty: this machine
+    shards: Sequence[PendingShard] = ()
+    node: str = ""  # name of the node, for people; empty: this machine
 
 
-Done = tuple["CellResult", Mapping[str, Any]]
+ResultWithConfig = tuple["CellResult", Mapping[str, Any]]
 """A result with its table, and its cell's configuration."""
 
 
-def pack(done: Sequence[Done], there: Storage | None) -> ResultBatch:
-    """Put the tables of cells into shards, in their place where it is reached from here."""
-    rows, unkept = shard_writer.to_rows(
+def pack(done: Sequence[ResultWithConfig], target: Storage | None) -> ResultBatch:
+    """Pack the tables of cells into shards; write them to `target` if it can be reached."""
+    rows, unstored = shard_writer.to_rows(
         (result, config) for result, config in done if not result.error
     )
     results = []
     for result, _ in done:
-        # a table of the user's evaluator that no file can hold is the cell's fault alone
-        found = unkept.get(result.key)
-        error = result.error if found is None else describe_error("keep", found)
+        # if no file can hold a table of the user's evaluator, only its cell fails
+        storage_error = unstored.get(result.key)
+        error = result.error if storage_error is None else describe_error("keep", storage_error)
         results.append(result._replace(metrics={}, jobs=None, error=error))
-    return ResultBatch(results, [*shard_writer.write(rows, there)])
+    return ResultBatch(results, [*shard_writer.write(rows, target)])

@@ -1,4 +1,4 @@
-"""Id of a sweep: its name, and a digest of its cells and of how they are shown."""
+"""Id of a sweep: its name, and a digest of its cells and of what its tables show."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from sweep.grid.request import Request
 
 
 class SweepId:
-    """Digest of a sweep's cells, their labels, the baseline and what its tables show.
+    """Digest of a sweep's cells, their labels, the baseline and the shown metrics.
 
-    That is the SHA-256 of a canonical text, row by row: of a million cells it would not fit.
+    It is the SHA-256 of a canonical text, fed row by row: the text of a million cells is too large.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        about = {"baseline": request.baseline, "metrics": request.metrics}
-        self._digest = hashlib.sha256(f'{canonical(about)[:-1]},"rows":['.encode())
-        self._before = ""
+        header = {"baseline": request.baseline, "metrics": request.metrics}
+        self._digest = hashlib.sha256(f'{canonical(header)[:-1]},"rows":['.encode())
+        self._separator = ""
 
     def add(self, labels: Mapping[str, Any], key: bytes) -> None:
         """Add a row."""
-        self._digest.update(f'{self._before}[{canonical(labels)},"{key.hex()}"]'.encode())
-        self._before = ","
+        self._digest.update(f'{self._separator}[{canonical(labels)},"{key.hex()}"]'.encode())
+        self._separator = ","
 
     def end(self) -> str:
         """Return the id, ``<name>-<8 hex digits>``."""
@@ -36,5 +36,5 @@ class SweepId:
 
 
 def sweep_name(request: Request) -> str:
-    """Return what a sweep is called: its name, its experiment's, or ``sweep``."""
+    """Name of a sweep: ``name=``, else its experiment's, else ``sweep``."""
     return (request.name or request.experiment or "sweep").replace("/", "-")

@@ -1,8 +1,8 @@
-"""What runs inside a worker: cells, and before them the compiling of the kernels that they need.
+"""Code that runs inside a worker: cells, and before them the compilation of their kernels.
 
-Which variants of the event loop those are follows from the cells' policies and clusters and from
-what kind of jobs a workload has; a few of its jobs show that. Neither Ray nor anything of the
-driver's is imported here.
+The variants of the event loop follow from the cells' policies and clusters and from the kind of
+jobs of a workload, which a few of its jobs show. Neither Ray nor modules of the driver are imported
+here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import policies
 from sim.evaluators import NO_POLICY
-from sweep.execution import workload_build as making
+from sweep.execution import workload_build
 from sweep.execution.cell import run_cell
-from sweep.execution.result_batch import Done, ResultBatch, pack
+from sweep.execution.result_batch import ResultBatch, ResultWithConfig, pack
 from sweep.execution.watch import watching
 from sweep.execution.working_folder import leave_if_gone
-from sweep.execution.workload_build import BuiltWorkload, Clusters, Recipe, World
+from sweep.execution.workload_build import BuiltWorkload, ClusterConfig, Clusters, Recipe
 from sweep.grid import clusters
 from sweep.store import shard_writer
 from sweep.store.cell import CellError, CellResult, CellSpec
@@ -34,74 +34,74 @@ if TYPE_CHECKING:
 
 
 def run_batch(
-    workload: Workload, chunk: TaskPayload, made: BuiltWorkload | None = None
+    workload: Workload, payload: TaskPayload, built: BuiltWorkload | None = None
 ) -> Iterator[ResultBatch]:
-    """Run cells of one workload, one after the other, on the clusters that were `made` for it.
+    """Run cells of one workload, one after the other, on the clusters that were `built` for it.
 
-    Yields what is done, in that order, as often as its `pace` says, and kept from here where it
-    is said how; those left when its time is up are not begun.
+    Yield finished cells in that order, at the intervals of the flush policy, and stored from here
+    if there is a store spec. Cells that are left when its time is up do not begin.
     """
-    find_modules_in(chunk.python_path)
-    begun_s = handed_over_s = time.monotonic()
-    node = _node()
-    done: list[Done] = []
-    pace, keeping = chunk.pace, chunk.keeping
-    configs = itertools.repeat({}) if keeping is None else keeping.configs
-    built = Clusters() if made is None else made.clusters
-    with watching(chunk.watched) as begin:
-        for spec, config in zip(map(CellSpec._make, chunk.specs), configs, strict=False):
+    add_module_folders(payload.python_path)
+    start_s = flushed_s = time.monotonic()
+    node = _node_id()
+    finished: list[ResultWithConfig] = []
+    flush_policy, store_spec = payload.flush_policy, payload.store_spec
+    configs = itertools.repeat({}) if store_spec is None else store_spec.configs
+    clusters_cache = Clusters() if built is None else built.clusters
+    with watching(payload.watched) as begin:
+        for spec, config in zip(map(CellSpec._make, payload.specs), configs, strict=False):
             begin(spec.key)
-            result = _other_sources(spec)
+            result = _check_sources(spec)
             if result is None:
-                cluster = built.get_or_build(workload, spec.cluster, spec.capacity)
-                result = run_cell(workload, spec, cluster, chunk.simulate)
-            done.append((result._replace(node=node), config))
+                cluster = clusters_cache.get_or_build(workload, spec.cluster, spec.capacity)
+                result = run_cell(workload, spec, cluster, payload.simulate)
+            finished.append((result._replace(node=node), config))
             now_s = time.monotonic()
-            if now_s - handed_over_s >= pace.part_s:
-                begin(None)  # it may have to wait until somebody takes it
-                yield _part(done, keeping)
-                done, handed_over_s = [], time.monotonic()
-            if now_s - begun_s >= pace.task_s:
+            if now_s - flushed_s >= flush_policy.flush_s:
+                begin(None)  # the consumer may be slow
+                yield _make_batch(finished, store_spec)
+                finished, flushed_s = [], time.monotonic()
+            if now_s - start_s >= flush_policy.stop_s:
                 break
-    if done:
-        yield _part(done, keeping)
+    if finished:
+        yield _make_batch(finished, store_spec)
 
 
-def _part(done: Sequence[Done], keeping: StoreSpec | None) -> ResultBatch:
-    if keeping is None:
-        return ResultBatch([result for result, _ in done])
-    return pack(done, shard_writer.reachable(keeping.where, keeping.mark))
+def _make_batch(finished: Sequence[ResultWithConfig], store_spec: StoreSpec | None) -> ResultBatch:
+    if store_spec is None:
+        return ResultBatch([result for result, _ in finished])
+    return pack(finished, shard_writer.reachable(store_spec.location, store_spec.marker))
 
 
 def make(
-    recipe: Recipe, wanted: Sequence[World], python_path: Sequence[str]
+    recipe: Recipe, clusters_needed: Sequence[ClusterConfig], python_path: Sequence[str]
 ) -> tuple[BuiltWorkload, Workload, Workload]:
-    """Make a workload here; see `workload_build.make`. Return its first few jobs beside it."""
-    find_modules_in(python_path)
-    made, workload = making.make(recipe, wanted)
-    return made, workload, making.first_jobs(workload)
+    """Build a workload here, see `workload_build.make`; return its first few jobs, too."""
+    add_module_folders(python_path)
+    built, workload = workload_build.make(recipe, clusters_needed)
+    return built, workload, workload_build.first_jobs(workload)
 
 
 def convert(recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:
     """Convert a trace here; see `sweep.execution.workload_build.convert`."""
-    find_modules_in(python_path)
-    return making.convert(recipe)
+    add_module_folders(python_path)
+    return workload_build.convert(recipe)
 
 
-def _node() -> str:
-    """Id of the Ray node that this process works for; empty if for none."""
+def _node_id() -> str:
+    """Id of the Ray node of this process; empty outside Ray."""
     ray = sys.modules.get("ray")
     return str(ray.get_runtime_context().get_node_id()) if ray and ray.is_initialized() else ""
 
 
-def _other_sources(spec: CellSpec) -> CellResult | None:
-    """Refuse a cell where this worker has imported other sources than the driver has.
+def _check_sources(spec: CellSpec) -> CellResult | None:
+    """Refuse a cell where this worker has imported other sources than the driver.
 
     They were edited since the sweep began, or this node has another version.
     """
     if not spec.sources:
         return None
-    # in a worker, and only where a cell says which sources it is of
+    # in a worker, and only for a cell that names its sources
     import policies
     from sweep.store import sources
 
@@ -111,84 +111,84 @@ def _other_sources(spec: CellSpec) -> CellResult | None:
         if sources.cell_digest(spec.policy, spec.evaluator) == spec.sources:
             return None
     except Exception:
-        return None  # the cell itself will say so better
+        return None  # the cell itself will report it better
     error: CellError = {
         "stage": "sources",
         "type": "SourcesChanged",
-        "message": "the sources of the cell's numbers differ from those that the sweep began "
-        "with: edited meanwhile, or another version on this node; run the same command again",
+        "message": "the code of this cell differs from the code that the sweep began with: it was "
+        "edited meanwhile, or this node has another version; run the same command again",
         "traceback": "",
     }
     return CellResult(spec.key, error=error)
 
 
-def find_modules_in(folders: Sequence[str]) -> None:
-    """Put folders at the end of the module search path, once; see to the working folder."""
+def add_module_folders(folders: Sequence[str]) -> None:
+    """Append folders to the module search path, once; leave a deleted working folder."""
     leave_if_gone()
     sys.path.extend(folder for folder in folders if folder not in sys.path)
 
 
 Variant = tuple[CellSpec, "Cluster"]
-"""A cell, and its cluster without faults: both say which kernels it needs."""
+"""A cell, and its cluster without faults: they determine the kernels that it needs."""
 COMPILING = "compiling the kernels, once for this version"
 
 
-def sample(
+def sample_variants(
     specs: Sequence[CellSpec], load: Callable[[], tuple[Any, Clusters]]
 ) -> tuple[Any, list[Variant]]:
     """Return a few jobs of the first workload, and a cell of each policy and kind of cluster.
 
-    The jobs, or a reference to them, come with the clusters that were built for it: cells of others
-    are left out. None where it can't be had, which the first cell will say.
+    The jobs, or a reference to them, come with the clusters that were built for their workload;
+    cells of other workloads are left out. None where loading fails: the first cell will report it.
     """
     first = {(id(spec.policy), id(spec.cluster)): spec for spec in reversed(specs)}
     simulated = [spec for spec in first.values() if spec.policy["name"] != NO_POLICY]
     if not simulated:
         return None, []
     try:
-        few, built = load()
+        few_jobs, built = load()
         kinds: dict[str, Variant] = {}
         for spec in simulated:
-            there = built.find(spec.cluster, spec.capacity)
-            if there is not None:
-                kinds[_kind(spec)] = (spec, there.cluster)
-        return few, [*kinds.values()][::-1]
+            cluster = built.find(spec.cluster, spec.capacity)
+            if cluster is not None:
+                kinds[_variant_key(spec)] = (spec, cluster.cluster)
+        return few_jobs, [*kinds.values()][::-1]
     except Exception:
         return None, []
 
 
-def _kind(spec: CellSpec) -> str:
+def _variant_key(spec: CellSpec) -> str:
     cluster = {key: value for key, value in spec.cluster.items() if key != "count"}
     return json.dumps([spec.policy, cluster], sort_keys=True, default=str)
 
 
-def missing(
+def missing_variants(
     python_path: Sequence[str], few_jobs: Workload, variants: Sequence[Variant]
 ) -> list[Variant]:
-    """Return a cell for each variant that cells like these need and this machine does not keep."""
+    """Return a cell for each kernel variant that these cells need and this machine lacks."""
     # in a worker: the driver loads no numba
     from sim.engine.kernels.run import is_compiled
     from sim.engine.simulate import variant
 
-    find_modules_in(python_path)
-    found: dict[frozenset[str], Variant] = {}
-    for one in variants:
-        with contextlib.suppress(Exception):  # what goes wrong is what the cell itself will say
-            found.setdefault(variant(few_jobs, *_built(one)), one)
-    return [one for features, one in found.items() if not is_compiled(features)]
+    add_module_folders(python_path)
+    cells: dict[frozenset[str], Variant] = {}
+    for cell in variants:
+        with contextlib.suppress(Exception):  # the cell itself will report the error
+            cells.setdefault(variant(few_jobs, *_build_variant(cell)), cell)
+    return [cell for features, cell in cells.items() if not is_compiled(features)]
 
 
-def compile_for(python_path: Sequence[str], few_jobs: Workload, one: Variant) -> None:
-    """Compile the variant that a cell like this needs."""
+def compile_variant(python_path: Sequence[str], few_jobs: Workload, cell: Variant) -> None:
+    """Compile the kernel variant that a cell needs."""
     from sim.engine.simulate import compile_ahead  # in a worker: the driver loads no numba
 
-    find_modules_in(python_path)
+    add_module_folders(python_path)
     with contextlib.suppress(Exception):
-        compile_ahead(few_jobs, *_built(one))
+        compile_ahead(few_jobs, *_build_variant(cell))
 
 
-def _built(one: Variant) -> tuple[Any, Any]:
-    spec, cluster = one
+def _build_variant(cell: Variant) -> tuple[Any, Any]:
+    spec, cluster = cell
     name, module, options = (spec.policy[key] for key in ("name", "module", "params"))
     faulty = clusters.with_faults(cluster, spec.cluster, spec.seed)
     return faulty, policies.build(name, module=module, **options)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def leave_if_gone() -> None:
-    """Go to the folder that has the name of the working folder, if that was deleted.
+    """Change to the folder at the working folder's path, if the working folder was deleted.
 
-    Ray unpacks the code that it was sent anew when a node joins again. Where two nodes share a
-    session folder, this takes the working folder from the workers of the other. Libraries look it
-    up when they are imported, and fail with an error that names no file.
+    When a node joins again, Ray unpacks the sent code again. Where two nodes share a session
+    folder, this deletes the working folder of the other node's workers. Libraries look it up when
+    they are imported, and fail with an error that names no file.
     """
     try:
         Path.cwd()

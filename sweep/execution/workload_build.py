@@ -1,7 +1,7 @@
-"""Workloads made where they are used: from a recipe, looked at, and clusters built for them.
+"""Build of workloads and their clusters, where they are used.
 
-A trace that is read is parsed once, and converted to Parquet that is read from then on. Runs in a
-worker, or in the driver where there are none.
+A trace is parsed once and converted to Parquet, which is read from then on. This runs in a worker,
+or in the driver where there are none.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sweep.store.file_digests import Stamp, stamp
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-FEW_JOBS = 3
+N_FIRST_JOBS = 3
 ANSWER = "answer"
 
-World = tuple[Mapping[str, Any], float]
+ClusterConfig = tuple[Mapping[str, Any], float]
 """Configuration of a cluster, and a capacity."""
 
 
@@ -37,14 +37,14 @@ class Clusters:
         self._built: dict[tuple[str, float], Built] = {}
 
     def get_or_build(self, workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
-        """Return the cluster of a capacity, built for the workload unless it was before.
+        """Return the cluster of a capacity; build it for the workload on the first call.
 
         Raises InputError where a job does not fit it.
         """
-        world = canonical(config), capacity
-        if world not in self._built:
-            self._built[world] = clusters.build_for(workload, config, capacity)
-        return self._built[world]
+        key = canonical(config), capacity
+        if key not in self._built:
+            self._built[key] = clusters.build_for(workload, config, capacity)
+        return self._built[key]
 
     def find(self, config: Mapping[str, Any], capacity: float) -> Built | None:
         """Return the cluster of a capacity; None if it was not built."""
@@ -53,67 +53,69 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a workload follows from, its sources apart."""
+    """Recipe of a workload: everything that it follows from, except its sources."""
 
     trace: Mapping[str, Any]
     cluster: Mapping[str, Any]
-    kept: Path | None = None  # where a trace that is read lies once it is converted
-    digest: str = ""  # of the content, where it was made before
+    converted: Path | None = None  # folder of the converted trace
+    digest: str = ""  # of the content, if it was built before
     n_tasks: int = 0  # the same
-    stamps: Mapping[str, Stamp] = field(default_factory=dict)  # of the files, as planned with
+    stamps: Mapping[str, Stamp] = field(default_factory=dict)  # of the files, at planning time
     fetched: Mapping[str, Path] = field(default_factory=dict)  # copies from stores, by address
-    question: Callable[[Workload], Any] | None = None  # to be answered where it is converted
+    query: Callable[[Workload], Any] | None = None  # evaluated where it is converted
 
     @property
-    def is_read(self) -> bool:
-        """Whether it is read from files, which other machines may not see."""
+    def is_from_files(self) -> bool:
+        """True if it is read from files, which other machines may not see."""
         return "synth" not in self.trace
 
 
 @dataclass(frozen=True)
 class BuiltWorkload:
-    """What is known of a workload once it is made."""
+    """Description and clusters of a workload that was built."""
 
-    about: dict[str, Any]  # see `describe`
+    description: dict[str, Any]  # see `describe`
     clusters: Clusters
 
 
-def make(recipe: Recipe, wanted: Iterable[World]) -> tuple[BuiltWorkload, Workload]:
-    """Make a workload and build the wanted clusters for it.
+def make(
+    recipe: Recipe, cluster_configs: Iterable[ClusterConfig]
+) -> tuple[BuiltWorkload, Workload]:
+    """Build a workload and its clusters.
 
-    Raises InputError where it can't be made, or does not fit one of them.
+    Raises InputError where it can't be built, or a job does not fit one of the clusters.
     """
     workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
-    made = BuiltWorkload(describe(workload), Clusters())
-    for config, capacity in wanted:
-        made.clusters.get_or_build(workload, config, capacity)
-    return made, workload
+    built = BuiltWorkload(describe(workload), Clusters())
+    for config, capacity in cluster_configs:
+        built.clusters.get_or_build(workload, config, capacity)
+    return built, workload
 
 
 def first_jobs(workload: Workload) -> Workload:
-    """Return its first jobs: what kernels they need is what all need."""
-    return workload.take(range(min(FEW_JOBS, workload.n_jobs)))
+    """Return the first few jobs: they need the same kernels as all."""
+    return workload.take(range(min(N_FIRST_JOBS, workload.n_jobs)))
 
 
 def convert(recipe: Recipe) -> dict[str, Any]:
-    """Read a trace, keep what it comes to, and describe that, with the `ANSWER` to a question."""
+    """Read and convert a trace; return its description and, at `ANSWER`, the query's result."""
     workload = load(recipe)
-    answer = {} if recipe.question is None else {ANSWER: recipe.question(workload)}
+    answer = {} if recipe.query is None else {ANSWER: recipe.query(workload)}
     return describe(workload) | answer
 
 
 def load(recipe: Recipe) -> Workload:
-    """Draw a workload, or read it: from what is kept of its trace, else from the trace itself.
+    """Synthesize a workload, or read it: from its converted copy, else from the trace itself.
 
-    What a trace comes to is kept, whoever reads it first: a plan, a sweep, a task of it.
+    The first reader of a trace stores the converted copy, be it a plan, a sweep or a task.
 
-    Raises InputError where that fails, or its content is another than it was before.
+    Raises InputError where that fails, or its content differs from that of before.
     """
-    if recipe.kept is not None and recipe.digest:
-        found = converted_workloads.load(recipe.kept, recipe.digest)
-        if found is not None:
-            return found
+    if recipe.converted is not None and recipe.digest:
+        workload = converted_workloads.load(recipe.converted, recipe.digest)
+        if workload is not None:
+            return workload
     try:
         workload = traces.prepare(recipe.trace, recipe.cluster)
     except InputError as error:
@@ -121,31 +123,33 @@ def load(recipe: Recipe) -> Workload:
             error = remote.blame(error, uri, copy)
         raise error from None
     path = recipe.trace.get("path")
-    if recipe.is_read and any(stamp(Path(file)) != was for file, was in recipe.stamps.items()):
+    if recipe.is_from_files and any(
+        stamp(Path(file)) != was for file, was in recipe.stamps.items()
+    ):
         raise InputError(
-            "the trace has changed since the sweep began: run the same command again",
+            "the trace changed while the sweep ran: run the same command again",
             file=mask(str(path)),
             rule="changed trace",
         )
     if recipe.digest not in ("", workload.digest):
         raise InputError(
-            "the same files and sources have made another workload before, which cached cells are "
-            f"of (its digest was {recipe.digest[:12]}, and is {workload.digest[:12]} now): the "
-            "packages or the machine differ; give another paths.results=DIR",
+            "the same files and code gave another workload before, on which cached cells ran (its "
+            f"digest was {recipe.digest[:12]}, and is {workload.digest[:12]} now): the packages or "
+            "the machine differ; give another paths.results=DIR",
             file=None if path is None else mask(str(path)),
             rule="changed workload",
         )
-    if recipe.kept is not None:
-        converted_workloads.store(workload, recipe.kept)
+    if recipe.converted is not None:
+        converted_workloads.store(workload, recipe.converted)
     return workload
 
 
 def describe(workload: Workload) -> dict[str, Any]:
-    """Describe a workload as it is remembered."""
-    from sim.workload.history import available_data  # loads Arrow, which a workload has loaded
+    """Describe a workload by its digest, sizes, learnable columns and metadata."""
+    from sim.workload.history import available_data  # loads Arrow, as any workload has
 
     meta = {key: value for key, value in workload.meta.items() if key != "quantum"}
-    about = {
+    description = {
         "digest": workload.digest,
         "n_jobs": workload.n_jobs,
         "n_stages": workload.n_stages,
@@ -153,5 +157,5 @@ def describe(workload: Workload) -> dict[str, Any]:
         "learnable": available_data(workload.jobs, workload.stages, workload.history),
         "meta": meta,
     }
-    plain: dict[str, Any] = json.loads(canonical(about))  # as it will be read back
+    plain: dict[str, Any] = json.loads(canonical(description))  # as it will be read back
     return plain

@@ -104,11 +104,11 @@ class TargetSearches:
         seeds = seed_steps(len(self._seeds))
         axes = self.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
         for cell in self._points.grid(axes, is_strict=True):
-            name = inputs.id_of(cell)
+            name = inputs.workload_id(cell)
             world = canonical([name, cell.cluster])
             if world not in machines_by_world:
                 function = partial(machine_range, cell.cluster, goal.low, goal.high)
-                machines_by_world[world] = inputs.ask(name, function)
+                machines_by_world[world] = inputs.query(name, function)
             machines = machines_by_world[world]
             cheap = MAX_TASKS // (seeds[0] * max(1, inputs.describe(name)["n_tasks"]))
             n_first = min(max(cheap, N_FIRST[0]), N_FIRST[1])

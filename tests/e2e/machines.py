@@ -125,9 +125,9 @@ class Machine:
 
     def processes(self) -> dict[int, str]:
         """Give the command lines of all that runs on this machine, by process id."""
-        summarize = ip("netns", "pids", self.namespace).split()
+        pids = ip("netns", "pids", self.namespace).split()
         found = {}
-        for pid in map(int, summarize):
+        for pid in map(int, pids):
             with contextlib.suppress(OSError):
                 line = Path(f"/proc/{pid}/cmdline").read_bytes()
                 found[pid] = line.replace(b"\0", b" ").decode(errors="replace")

@@ -15,7 +15,7 @@ import numpy as np
 
 from sim import Workload
 from sweep.execution.on_ray.pool import make_runner
-from sweep.execution.on_ray.shared_workloads import LARGE
+from sweep.execution.on_ray.shared_workloads import LARGE_TASKS
 from sweep.execution.plan import PlannedCell
 from sweep.execution.result_batch import ResultBatch
 from sweep.execution.workload_build import Recipe
@@ -95,9 +95,9 @@ class One:
         """Say what it is made from."""
         self.made += 1
         trace = {"format": "parquet", "path": self.folder}
-        return Recipe(trace, {"shape": "slots", "count": 1, "load": None}, n_tasks=LARGE + 1)
+        return Recipe(trace, {"shape": "slots", "count": 1, "load": None}, n_tasks=LARGE_TASKS + 1)
 
-    def learn(self, name: str, about: object) -> None:
+    def add_description(self, name: str, about: object) -> None:
         """Nothing is kept here."""
 
 

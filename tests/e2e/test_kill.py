@@ -73,7 +73,7 @@ def test_interrupted_keeps_what_is_done(command: Command) -> None:
     gate.unlink()
     assert process.returncode == 130, err
     assert out == ""
-    assert "are done and kept" in err
+    assert "are done and stored" in err
     resumed = command(*words, "launcher=inline")
     assert resumed.code == 0
     assert " 2 cached, 6 to run" in resumed.err

@@ -38,7 +38,7 @@ def test_other_sources_are_left_out(
     with back(cluster, odd.other_sources(packages, tmp_path)) as (machine,):
         ran = watch.end(watch.start(cluster.head, 6, "launcher.send_code=false"))
         assert machine.number not in watch.machines()
-    said = f"({machine.address}) is left out: other sources of sweep.execution.cell:"
+    said = f"({machine.address}) is excluded: other versions of sweep.execution.cell:"
     assert said in ran.err
     assert "launcher.send_code=true" in ran.err
     once_and_the_same(watch, ran, 6)
@@ -68,7 +68,7 @@ def test_a_full_disk_is_left_out(cluster: Site, watch: Watch) -> None:
         ran = watch.end(watch.start(cluster.head, 6))
         assert machine.number not in watch.machines()
     (line,) = (line for line in ran.err.splitlines() if "left out" in line)
-    assert f"({machine.address}) is left out: " in line
+    assert f"({machine.address}) is excluded: " in line
     assert "make room" in line
     once_and_the_same(watch, ran, 6)
 
@@ -117,7 +117,10 @@ def test_a_node_that_fails_what_others_do_is_left_out(cluster: Site, watch: Watc
     ill = cluster.machines[1]
     process = watch.start(cluster.head, 24, f"policy.ill=m{ill.number}")
     ran = watch.end(process)
-    assert f"({ill.address}) is left out: it failed cells that others did not: OSError" in ran.err
+    assert (
+        f"({ill.address}) is excluded: cells failed there and succeeded on other nodes: OSError"
+        in ran.err
+    )
     assert sum(machine == ill.number for _, machine, _ in watch.seen()) >= 3
     assert ran.code == 0
     assert {event["status"] for event in events(watch)} == {"done"}

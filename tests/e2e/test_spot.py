@@ -51,14 +51,14 @@ def test_a_machine_is_announced_to_go(cluster: Site, watch: Watch) -> None:
     numbers = {machine.number for machine in cluster.machines}
     wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
     announce(spot, cluster.head, 600.0)
-    wait_until(lambda: "will be taken away" in notices(watch), process, "the sweep says so")
+    wait_until(lambda: "is draining" in notices(watch), process, "the sweep says so")
     spot.kill()
     try:
         watch.gate.unlink()
         ran = watch.end(process)
     finally:
         spot.join(cluster.head.address)
-    assert f"({spot.address}) will be taken away; its cells run elsewhere" in ran.err
+    assert f"({spot.address}) is draining; its cells run on other nodes" in ran.err
     assert sum(machine == spot.number for _, machine, _ in watch.seen()) == 1
     assert not any(spot.address in event["node"] for event in events(watch))
     once_and_the_same(watch, ran, 9)

@@ -168,14 +168,14 @@ def test_many_cells_are_drawn_as_they_are_needed(
     grid = (*GRID, *synth)
     fake_engine(monkeypatch)
     whole = command(*grid)
-    monkeypatch.setattr(compute, "FIRST", 2)
+    monkeypatch.setattr(compute, "N_FIRST", 2)
     other = f"paths.results={tmp_path / 'other'}"
     drawn = command.bare(*command.words(*grid), other)
     assert every_file(drawn.folder)["cells.parquet"] == every_file(whole.folder)["cells.parquet"]
     fake_engine(monkeypatch, interrupted_after(7))
     third = f"paths.results={tmp_path / 'third'}"
     stopped = command.bare(*command.words(*grid), third)
-    assert "interrupted: 7 of 12 cells are done and kept" in stopped.err
+    assert "interrupted: 7 of 12 cells are done and stored" in stopped.err
     fake_engine(monkeypatch, failing(lambda policy, seed: True))
     few = command.bare(*command.words(*grid), third, "max_failures=2")
     stages = [row["error_stage"] for row in few.rows]
@@ -235,7 +235,7 @@ def test_what_was_cached_before_stays_so_through_a_kill(
 def test_a_damaged_cell_is_computed_again(
     fake: Command, damage: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
+    monkeypatch.setattr(shard_writer, "MAX_CELLS", 1)
     first = fake(*GRID)
     whole = results_only(fake.results)
     file = next((fake.results / "cache" / "shards").iterdir())

@@ -1,4 +1,4 @@
-"""The way to Ray: opened, watched, closed; its failures, told from those of tasks."""
+"""Connection to Ray: opened, watched, closed; its failures are told from those of tasks."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sweep.execution.on_ray.task_queue import Loss
 if TYPE_CHECKING:
     from sweep.store.cell import CellSpec
 
-LOOK_S = 2.0
-CHECK_S = 0.2
-HEAD_GONE_S = 30.0
-"""After a minute without the head, Ray ends the processes that miss it."""
+UPDATE_EVERY_S = 2.0
+CHECK_POLL_S = 0.2
+HEAD_TIMEOUT_S = 30.0
+"""Ray ends processes that miss the head for a minute: give up before."""
 
 _NO_IMPORT = "failed to import on the worker"
 
 
 class DisconnectedError(Exception):
-    """The node of this process, or the cluster's head, is gone; the text says which."""
+    """The node of this process, or the cluster's head, is gone; the text names it."""
 
 
 class Connection:
-    """Where the tasks of a sweep are sent to."""
+    """Connection to the Ray that runs a sweep's tasks."""
 
     def __init__(self, launcher: Mapping[str, Any], python_path: Sequence[str]) -> None:
         self._launcher = launcher
@@ -39,8 +39,8 @@ class Connection:
         self.n_cpus = 0
         self.is_open = False
         self.nodes = nodes.Nodes()
-        self._own: list[str] = []
-        self._looked_s = self._heard_s = 0.0
+        self._own_addresses: list[str] = []
+        self._last_update_s = self._head_seen_s = 0.0
 
     def open(self) -> None:
         """Start Ray, or join the cluster."""
@@ -49,68 +49,68 @@ class Connection:
         if self._launcher["kind"] == "local":
             start_local(self._launcher.get("workers"), environment)
         else:
-            sent = self.nodes.modules if self._launcher.get("send_code", True) else None
-            join(str(self._launcher.get("address") or "auto"), environment, sent)
+            modules_to_send = self.nodes.modules if self._launcher.get("send_code", True) else None
+            join(str(self._launcher.get("address") or "auto"), environment, modules_to_send)
         self.nodes.forget()
-        self._own = []
-        self._looked_s = 0.0
-        self._heard_s = time.monotonic()
-        self.look()
+        self._own_addresses = []
+        self._last_update_s = 0.0
+        self._head_seen_s = time.monotonic()
+        self.update()
 
     def expect(self, specs: Iterable[CellSpec]) -> None:
-        """Say which cells are to be run, before `open`: other machines are checked for them."""
+        """Set the cells to run, before `open`: the nodes of a cluster are checked for them."""
         if self._launcher["kind"] == "ray":
             is_sent = self._launcher.get("send_code", True)
             self.nodes.expect(specs, self._python_path, is_sent=is_sent)
 
-    def look(self, *, at_once: bool = False) -> bool:
-        """Every few seconds, see which nodes are up; tell whether it was time to."""
-        now = time.monotonic()
-        if now < self._looked_s + LOOK_S and not at_once:
+    def update(self, *, at_once: bool = False) -> bool:
+        """Update the nodes that are up, at intervals; tell whether the interval was over."""
+        now_s = time.monotonic()
+        if now_s < self._last_update_s + UPDATE_EVERY_S and not at_once:
             return False
-        self._looked_s = now
+        self._last_update_s = now_s
         import ray
 
         self._knock_at_own_node()
         try:
             knock(self._head())
         except OSError as error:
-            if now > self._heard_s + HEAD_GONE_S:
+            if now_s > self._head_seen_s + HEAD_TIMEOUT_S:
                 raise DisconnectedError(f"the head of the cluster is gone: {error}") from error
             return False
         with self.guarded():
             up = [node for node in ray.nodes() if node["Alive"]]
-            own = ray.get_runtime_context().get_node_id()
-            self.nodes.take_in(up, nodes.going() if self._launcher["kind"] == "ray" else ())
-        self._own = [
+            own_id = ray.get_runtime_context().get_node_id()
+            self.nodes.update(up, nodes.draining_nodes() if self._launcher["kind"] == "ray" else ())
+        self._own_addresses = [
             f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}"
             for node in up
-            if node["NodeID"] == own and not self._head().startswith("ray://")
+            if node["NodeID"] == own_id and not self._head().startswith("ray://")
         ]
-        self._heard_s = time.monotonic()
+        self._head_seen_s = time.monotonic()
         self.n_cpus = int(sum(node.n_cpus for node in self.nodes.good().values()))
         self.slots = max(1, min(self._launcher.get("workers") or self.n_cpus, self.n_cpus))
         return True
 
     def until_checked(self) -> Iterator[str]:
-        """Wait until a node may be given cells, or none can answer any more; say what goes on."""
+        """Wait until a node may run cells, or none can answer any more; yield the activity."""
         while self.nodes.waits():
             yield "checking the nodes"
-            time.sleep(CHECK_S)
-            self.look(at_once=True)
-        yield from self.nodes.news()
-        self.nodes.insist()
+            time.sleep(CHECK_POLL_S)
+            self.update(at_once=True)
+        yield from self.nodes.pop_lines()
+        self.nodes.check_any_usable()
 
     def stays_up(self) -> bool:
-        """Tell whether it joined a cluster, one that is there and will be afterwards."""
+        """Tell whether it has joined a cluster that is up and outlives it."""
         if self._launcher["kind"] != "ray" or "ray" not in sys.modules:
             return False
-        import ray  # which would join the address again, were it asked before it has
+        import ray  # asked before it has joined, it would join the address again
 
         return ray.is_initialized() and self.answers()
 
     def answers(self) -> bool:
-        """Tell whether the head does: Ray itself would wait for it, for a minute."""
+        """Tell whether the head answers: Ray itself would wait for it, for a minute."""
         try:
             knock(self._head())
         except OSError:
@@ -118,19 +118,19 @@ class Connection:
         return True
 
     @property
-    def is_afar(self) -> bool:
-        """Whether this process is on no node of the cluster, which runs nothing beside it then."""
+    def is_remote_driver(self) -> bool:
+        """True if this process is on no node of the cluster, so no task can run on its machine."""
         return str(self._launcher.get("address") or "").startswith("ray://")
 
-    def here(self) -> dict[str, Any]:
-        """Give the options of a task that runs on this process's node alone."""
+    def own_node_options(self) -> dict[str, Any]:
+        """Return the options of a task that runs on this process's node alone."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         node_id = ray.get_runtime_context().get_node_id()
         node = self.nodes.good().get(node_id)
         return {
-            "num_cpus": int(node is not None and node.n_cpus >= 1),  # a head may have none
+            "num_cpus": int(node is not None and node.n_cpus >= 1),  # a head may have no CPUs
             "scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=False),
         }
 
@@ -139,19 +139,19 @@ class Connection:
         if self.is_open and "ray" in sys.modules:
             import ray
 
-            # an ObjectRef that is freed while another thread shuts down ends the process, silently
+            # an ObjectRef freed while another thread shuts down would end the process silently
             gc.collect()
             ray.shutdown()
         self.is_open = False
 
     def leave(self) -> None:
-        """Leave a cluster; what was started here stays up."""
+        """Leave a cluster; keep a Ray up that was started here."""
         if self._launcher["kind"] == "ray":
             self.close()
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Turn what a broken connection raises into one exception."""
+        """Raise DisconnectedError for the errors of a broken connection."""
         import ray
 
         try:
@@ -166,13 +166,16 @@ class Connection:
 
     @property
     def doubled_memory(self) -> int:
-        """Twice a slot's part of the memory, bytes, but no more than any node has."""
-        every = sum(node.memory for node in self.nodes.good().values())
-        return int(min(self.largest_memory, 2 * every / self.slots))
+        """Twice the memory of a slot, bytes, but no more than the largest node has."""
+        total = sum(node.memory for node in self.nodes.good().values())
+        return int(min(self.largest_memory, 2 * total / self.slots))
 
     def _knock_at_own_node(self) -> None:
-        """Find out by ourselves: Ray may wait for a minute, and then ends this process."""
-        for address in self._own:
+        """Raise DisconnectedError if the own node is gone.
+
+        Ray itself may wait for a minute, and then ends this process.
+        """
+        for address in self._own_addresses:
             try:
                 knock(address)
             except OSError as error:
@@ -201,8 +204,8 @@ def put(workload: Any) -> Any:
         ) from error
 
 
-def ran_nothing(error: Exception) -> bool:
-    """Tell whether a worker could not load the platform, or its arguments, and so ran nothing."""
+def could_not_load(error: Exception) -> bool:
+    """Tell whether a worker could not load the platform or its arguments, and so ran no cell."""
     from ray.exceptions import RaySystemError
 
     cause = getattr(error, "cause", None)
@@ -210,19 +213,19 @@ def ran_nothing(error: Exception) -> bool:
     return is_unimported or isinstance(cause, RaySystemError)
 
 
-def judge(error: Exception) -> Loss:
-    """Attribute the loss of a task to its worker, the memory, the task itself, or nobody."""
+def classify_loss(error: Exception) -> Loss:
+    """Classify the loss of a task: its worker, the memory, the task itself, or an excluded node."""
     from ray import exceptions as ray_errors
 
     if isinstance(error, ray_errors.OutOfMemoryError):
         return "memory"
     if isinstance(error, ray_errors.TaskCancelledError):
-        return "away"  # by the runner: it fits on no node any more
+        return "excluded"  # cancelled by the runner: it fits on no node any more
     if isinstance(error, ray_errors.RayTaskError):
         cause = error.cause
         if isinstance(cause, MemoryError):
             return "memory"
-        is_lost = isinstance(cause, ray_errors.ObjectLostError) or ran_nothing(error)
+        is_lost = isinstance(cause, ray_errors.ObjectLostError) or could_not_load(error)
         return "lost" if is_lost else "broken"
     lost = (
         ray_errors.WorkerCrashedError,

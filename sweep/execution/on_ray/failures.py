@@ -1,4 +1,4 @@
-"""Whose fault a failed cell is: its node's, or its policy's. Pure bookkeeping, without Ray."""
+"""Attribute a failure to a node or to the policy. Pure bookkeeping, without Ray."""
 
 from __future__ import annotations
 
@@ -8,49 +8,55 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sweep.store.cell import CellResult
 
-MOST = 3
-"""So many cells that a node fails and another does not, and it is left out."""
+MAX_NODE_FAILURES = 3
+"""Cells that fail on a node and succeed on another, from which the node is excluded."""
 
-_Alike = tuple[str, str, str]
+_FailureKind = tuple[str, str, str]
 
 
 @dataclass
 class FailureTracker:
-    """What is known of cells that failed, by node.
+    """Failed cells by node.
 
-    A cell that fails is tried once on another node. If it is done there, the first node has failed
-    it; if it fails there too, it is the policy's, and so is the next failure of that kind.
+    A cell that fails is tried once on another node. If it succeeds there, the failure is the first
+    node's. If it fails there too, it is the policy's, and so is the next failure of that kind.
     """
 
-    _first: dict[str, tuple[str, str]] = field(default_factory=dict)  # by key: node, message
-    _of_policies: set[_Alike] = field(default_factory=set)
-    _by_node: dict[str, dict[str, str]] = field(default_factory=dict)  # keys and messages
+    _first_failures: dict[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # by key: node, message
+    _policy_failures: set[_FailureKind] = field(default_factory=set)
+    _node_failures: dict[str, dict[str, str]] = field(default_factory=dict)  # keys and messages
 
-    def is_tried_elsewhere(self, result: CellResult, policy: str, has_other: bool) -> bool:
-        """Note what became of a cell; tell whether it shall be tried on another node."""
-        before = self._first.pop(result.key, None)
+    def must_retry(self, result: CellResult, policy: str, has_other_node: bool) -> bool:
+        """Record the outcome of a cell; tell whether to try it on another node."""
+        first_failure = self._first_failures.pop(result.key, None)
         if result.error is None:
-            if before is not None and before[0] != result.node:
-                self._by_node.setdefault(before[0], {})[result.key] = before[1]
+            if first_failure is not None and first_failure[0] != result.node:
+                self._node_failures.setdefault(first_failure[0], {})[result.key] = first_failure[1]
             return False
-        alike = (policy, result.error["stage"], result.error["type"])
-        if before is not None:
-            if before[0] != result.node:
-                self._of_policies.add(alike)
+        failure_kind = (policy, result.error["stage"], result.error["type"])
+        if first_failure is not None:
+            if first_failure[0] != result.node:
+                self._policy_failures.add(failure_kind)
             return False
-        if not result.node or not has_other or alike in self._of_policies:
+        if not result.node or not has_other_node or failure_kind in self._policy_failures:
             return False
         text = f"{result.error['type']}: {result.error['message']}"
-        self._first[result.key] = (result.node, text)
+        self._first_failures[result.key] = (result.node, text)
         return True
 
-    def failed_on(self, key: str) -> str:
-        """Return the node on which a cell failed that is to be tried elsewhere; empty if none."""
-        return self._first.get(key, ("", ""))[0]
+    def failed_node(self, key: str) -> str:
+        """Return the node on which a cell failed that is to be tried on another; empty if none."""
+        return self._first_failures.get(key, ("", ""))[0]
 
-    def over(self) -> dict[str, str]:
-        """Give the nodes that have failed too many cells, and the last message of each; once."""
-        found = {node: cells for node, cells in self._by_node.items() if len(cells) >= MOST}
-        for node in found:
-            del self._by_node[node]
-        return {node: list(cells.values())[-1] for node, cells in found.items()}
+    def pop_bad_nodes(self) -> dict[str, str]:
+        """Return the nodes that failed too many cells, each once, with the last message."""
+        bad = {
+            node: cells
+            for node, cells in self._node_failures.items()
+            if len(cells) >= MAX_NODE_FAILURES
+        }
+        for node in bad:
+            del self._node_failures[node]
+        return {node: list(cells.values())[-1] for node, cells in bad.items()}

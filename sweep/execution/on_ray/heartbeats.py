@@ -1,7 +1,7 @@
-"""Where workers say which cell has run for long, and the driver reads it: Ray's key-value store.
+"""Heartbeats of long cells: workers post, the driver reads, by Ray's internal key-value store.
 
-It is an inside of Ray's. What is public, a queue or an actor of one's own, is a process more for
-each sweep, and gone with its node (decision 18).
+The store is not public. A queue or an actor, which are, would be one more process for each sweep,
+and gone with its node (decision 18).
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-_ROOM = b"sweep"
+_NAMESPACE = b"sweep"
 
 
 def post(name: str, entry: Mapping[str, Any] | None) -> None:
-    """Write an entry, in place of the one that was there; None takes it away."""
+    """Write an entry, replacing an older one; None deletes it."""
     from ray.experimental import internal_kv
 
     if entry is None:
-        internal_kv._internal_kv_del(name, namespace=_ROOM)
+        internal_kv._internal_kv_del(name, namespace=_NAMESPACE)
     else:
-        internal_kv._internal_kv_put(name, json.dumps(entry), overwrite=True, namespace=_ROOM)
+        internal_kv._internal_kv_put(name, json.dumps(entry), overwrite=True, namespace=_NAMESPACE)
 
 
 def read(prefix: str) -> dict[str, dict[str, Any]]:
-    """Return the entries whose names begin so; none where they can't be had."""
-    found = {}
-    with contextlib.suppress(Exception):  # it only adds to what is known
+    """Return the entries whose names begin with a prefix; empty if the store can't be reached."""
+    entries = {}
+    with contextlib.suppress(Exception):  # heartbeats are optional information
         from ray.experimental import internal_kv
 
-        for name in internal_kv._internal_kv_list(prefix, namespace=_ROOM):
-            text = internal_kv._internal_kv_get(name, namespace=_ROOM)
+        for name in internal_kv._internal_kv_list(prefix, namespace=_NAMESPACE):
+            text = internal_kv._internal_kv_get(name, namespace=_NAMESPACE)
             if text is not None:
-                found[name.decode()] = json.loads(text)
-    return found
+                entries[name.decode()] = json.loads(text)
+    return entries
 
 
 def clear(prefix: str) -> None:
-    """Take all those entries away."""
+    """Delete the entries whose names begin with a prefix."""
     with contextlib.suppress(Exception):
         for name in read(prefix):
             post(name, None)

@@ -1,4 +1,4 @@
-"""Cells as Ray tasks, on this machine or on an existing cluster."""
+"""Runner of cells as Ray tasks, on this machine or on an existing cluster."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sim.base.errors import InputError, summary_line
 from sweep.execution import task
 from sweep.execution.cell import describe_error
 from sweep.execution.compute import (
-    FIRST,
+    N_FIRST,
     ExcludeCached,
     InlineRunner,
     MakeStoreSpec,
     Runner,
     Workloads,
 )
-from sweep.execution.memory import collecting_seldom
+from sweep.execution.memory import rare_full_collections
 from sweep.execution.on_ray import heartbeats
-from sweep.execution.on_ray.connection import Connection, DisconnectedError, judge
+from sweep.execution.on_ray.connection import Connection, DisconnectedError, classify_loss
 from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared_workloads import SharedWorkloads
 from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, TaskQueue
@@ -30,29 +30,29 @@ from sweep.execution.on_ray.warm_up import HEARTBEAT_S, warm_up
 from sweep.execution.plan import PlannedCell
 from sweep.execution.progress import Line
 from sweep.execution.result_batch import ResultBatch, TaskPayload
-from sweep.execution.watch import GRACE_S, Watched, too_long
+from sweep.execution.watch import GRACE_S, Watched, timeout_message
 from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellError, CellResult
 
 if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
 
-AHEAD = 32
-"""How many tasks wait for a slot, so that none is idle, beside one for every eighth slot."""
-PARTS_AHEAD = 2
-"""How many parts of a task may wait to be taken in, before it waits itself."""
+N_QUEUED = 32
+"""Tasks that wait for a slot, so that none is idle, besides one for every eighth slot."""
+BATCHES_AHEAD = 2
+"""Result batches of a task that may wait to be collected, before the task itself waits."""
 GET_S = 60.0
-AGAIN_S = 1.0
-MAX_IN_VAIN = 10
-ASK_S = 10.0
-MOST_NAMED = 3
+RETRY_S = 1.0
+MAX_RECONNECTS = 10
+HEARTBEAT_EVERY_S = 10.0
+MAX_NAMED = 3
 
 
 class RayRunner:
     """Runs cells as Ray tasks that are never retried by Ray itself.
 
-    When the cluster's head goes, it joins again once there is a cluster, and hands out anew what
-    was on its way. So it does when this process's node goes, unless Ray ends the process first.
+    When the cluster's head is lost, it joins again once there is a cluster, and requeues the tasks
+    that ran. So it does when this process's node is lost, unless Ray ends the process first.
     """
 
     def __init__(
@@ -67,54 +67,56 @@ class RayRunner:
         self._python_path = list(python_path)
         self._simulate = simulate
         self._connection = Connection(launcher, python_path)
-        self._shared = SharedWorkloads(self._connection, python_path)
-        self._tasks: dict[Any, Batch] = {}  # by the generator of its parts
-        self._names: dict[Any, str] = {}  # under which tasks say what runs for long
-        self._heard_s: dict[Any, float] = {}  # when it was handed out, or a part of it came
-        self._board = f"{secrets.token_hex(8)}:"
-        self._n_named = itertools.count()
-        self._asked_s = 0.0
-        self._long = ""
-        self._memory: dict[Any, int] = {}
+        self._workloads = SharedWorkloads(self._connection, python_path)
+        self._tasks: dict[Any, Batch] = {}  # by their generators
+        self._heartbeat_names: dict[Any, str] = {}  # of the tasks' heartbeats
+        self._last_result_s: dict[Any, float] = {}  # submission or last result batch
+        self._heartbeat_prefix = f"{secrets.token_hex(8)}:"
+        self._task_numbers = itertools.count()
+        self._heartbeats_read_s = 0.0
+        self._long_cells = ""
+        self._task_memory: dict[Any, int] = {}
         self._is_ready = False
-        self._keep: MakeStoreSpec | None = None
+        self._make_store_spec: MakeStoreSpec | None = None
 
     slots = property(lambda self: self._connection.slots)  # tasks that run at once
 
     def convert(self, recipe: Recipe) -> dict[str, Any]:
-        """Have a trace read by a task; return what is known of it then."""
+        """Read and convert a trace by a task; return the workload's description."""
         return convert(self._connection, recipe, self._python_path)
 
     def run(
         self,
         work: Iterable[PlannedCell],
         workloads: Workloads,
-        keep: MakeStoreSpec | None = None,
-        wanted: ExcludeCached = list,
+        make_store_spec: MakeStoreSpec | None = None,
+        exclude_cached: ExcludeCached = list,
     ) -> Iterator[ResultBatch | str]:
-        """Yield each cell's outcome once, in parts as they come; a text every second without one.
+        """Yield each cell's outcome once, in batches as they arrive; a text every second meanwhile.
 
         Ray stays up afterwards, for more work, until `close`.
         """
-        self._keep = keep
-        batches = TaskQueue(work, slots=1, drawn=self._shared.expect, wanted=wanted)
+        self._make_store_spec = make_store_spec
+        queue = TaskQueue(
+            work, slots=1, on_draw=self._workloads.expect, exclude_cached=exclude_cached
+        )
         if not self._is_ready:
-            yield from self._open(batches.draw(FIRST), workloads)
-        n_in_vain = 0
+            yield from self._open(queue.draw(N_FIRST), workloads)
+        n_reconnects = 0
         while True:
             try:
-                with collecting_seldom():
-                    for outcome in self._run(batches, workloads):
-                        n_in_vain *= isinstance(outcome, str)
+                with rare_full_collections():
+                    for outcome in self._run(queue, workloads):
+                        n_reconnects *= isinstance(outcome, str)
                         yield outcome
                 return
             except DisconnectedError as error:
-                why = str(error)  # and not its traceback, which holds on to objects
-            n_in_vain += 1
-            if n_in_vain > MAX_IN_VAIN:
-                raise InputError(f"{why}, {n_in_vain} times in a row", rule="no cluster")
-            yield from self._lose_all(batches, why)
-            yield from self._come_back(why)
+                reason = str(error)  # not the error: its traceback keeps objects alive
+            n_reconnects += 1
+            if n_reconnects > MAX_RECONNECTS:
+                raise InputError(f"{reason}, {n_reconnects} times in a row", rule="no cluster")
+            yield from self._requeue_all(queue, reason)
+            yield from self._reconnect(reason)
 
     def _open(self, work: Sequence[PlannedCell], workloads: Workloads) -> Iterator[str]:
         yield "starting Ray" if self._launcher["kind"] == "local" else "joining the cluster"
@@ -128,264 +130,280 @@ class RayRunner:
             if self._simulate is None:
                 yield from self._warm_up(work, workloads)
         except DisconnectedError as error:
-            yield from self._come_back(str(error))
+            yield from self._reconnect(str(error))
 
     def close(self) -> None:
         """Stop Ray if it was started for this runner, else leave the cluster."""
-        self._forget_tasks()
+        self._clear_tasks()
         if self._connection.stays_up():
-            heartbeats.clear(self._board)
+            heartbeats.clear(self._heartbeat_prefix)
         self._connection.close()
         self._is_ready = False
 
-    def _run(self, batches: TaskQueue, workloads: Workloads) -> Iterator[ResultBatch | str]:
+    def _run(self, queue: TaskQueue, workloads: Workloads) -> Iterator[ResultBatch | str]:
         import ray
 
         run_batch = ray.remote(task.run_batch)
         while True:
-            if self._connection.look():
-                self._forget_what_fits_nowhere()
-                yield from self._connection.nodes.news()
-                self._connection.nodes.insist()
-            batches.slots = self._connection.slots
-            placed = cache(partial(self._placed, run_batch))  # until nodes are looked at again
-            self._fill(placed, batches, workloads)
+            if self._connection.update():
+                self._cancel_unplaceable()
+                yield from self._connection.nodes.pop_lines()
+                self._connection.nodes.check_any_usable()
+            queue.slots = self._connection.slots
+            # until the nodes are updated again
+            with_options = cache(partial(self._with_options, run_batch))
+            self._fill(with_options, queue, workloads)
             if not self._tasks:
-                yield from self._connection.nodes.news()
+                yield from self._connection.nodes.pop_lines()
                 return
             waiting = list(self._tasks)
             with self._connection.guarded():
-                # all that is there, in one look: of many tasks each look takes milliseconds
+                # all ready ones in one call: with many tasks each call takes milliseconds
                 ready, _ = ray.wait(waiting, num_returns=len(waiting), timeout=0)
                 if not ready:
                     ready, _ = ray.wait(waiting, num_returns=1, timeout=HEARTBEAT_S)
             if not ready:
-                doing = self._running_long()
-                yield doing if self._connection.n_cpus else "waiting for a node to come up"
+                activity = self._read_heartbeats()
+                yield activity if self._connection.n_cpus else "waiting for a node to come up"
             for ref in ready:
-                yield from self._collect(ref, batches, workloads)
-                # at once: while the next thousand are taken in, slots would wait
-                self._fill(placed, batches, workloads)
+                yield from self._collect(ref, queue, workloads)
+                # at once: while the next thousand are collected, slots would be idle
+                self._fill(with_options, queue, workloads)
 
-    def _fill(self, placed: Any, batches: TaskQueue, workloads: Workloads) -> None:
-        most = _most_tasks(batches.slots)
-        while len(self._tasks) < most and (batch := batches.next()) is not None:
-            self._submit(placed, batch, batches, workloads)
+    def _fill(self, with_options: Any, queue: TaskQueue, workloads: Workloads) -> None:
+        max_tasks = _max_tasks(queue.slots)
+        while len(self._tasks) < max_tasks and (batch := queue.next()) is not None:
+            self._submit(with_options, batch, queue, workloads)
 
     def _warm_up(self, work: Sequence[PlannedCell], workloads: Workloads) -> Iterator[str]:
         import ray
 
         try:
-            made, first_jobs = yield from self._shared.first(work[0].input, workloads)
+            built, first_jobs = yield from self._workloads.build_first(work[0].workload, workloads)
         except ray.exceptions.RayError as error:
             blame_input(error)
-            return  # the cells will say what it is
+            return  # the cells will report it
         specs = [cell.spec for cell in work]
-        few_jobs, variants = task.sample(specs, lambda: (first_jobs, made.clusters))
+        few_jobs, variants = task.sample_variants(specs, lambda: (first_jobs, built.clusters))
         if few_jobs is not None:
-            how = (few_jobs, variants, self._python_path, self._timeout_s)
-            yield from warm_up(self._connection, *how)
+            arguments = (few_jobs, variants, self._python_path, self._timeout_s)
+            yield from warm_up(self._connection, *arguments)
 
-    def _placed(self, run_batch: Any, memory: int, ahead: int, but: str) -> Any:
-        # Ray places it where the workload lies, if there is a slot, else elsewhere
+    def _with_options(self, run_batch: Any, memory: int, ahead: int, exclude: str) -> Any:
+        # Ray prefers the node that stores the workload, if a slot is free there
         return run_batch.options(
             max_retries=0,
             num_cpus=1,
             memory=memory or None,
             _generator_backpressure_num_objects=ahead,
-            **self._connection.nodes.where(but),
+            **self._connection.nodes.placement_options(exclude),
         )
 
-    def _submit(self, placed: Any, batch: Batch, batches: TaskQueue, workloads: Workloads) -> None:
-        specs = [tuple(cell.spec) for cell in batch.work]
-        memory = self._connection.doubled_memory if batch.doubled else 0
-        keeping = None if self._keep is None else self._keep(batch.work)
+    def _submit(
+        self, with_options: Any, batch: Batch, queue: TaskQueue, workloads: Workloads
+    ) -> None:
+        specs = [tuple(cell.spec) for cell in batch.cells]
+        memory = self._connection.doubled_memory if batch.double_memory else 0
+        store_spec = None if self._make_store_spec is None else self._make_store_spec(batch.cells)
         try:
-            workload, made = self._shared.get(batch.input, workloads)
+            workload, built = self._workloads.get(batch.workload, workloads)
             with self._connection.guarded():
-                remote = placed(memory, 1 if batch.careful else PARTS_AHEAD, batch.but)
-                name = f"{self._board}{next(self._n_named):09d}"
+                n_ahead = 1 if batch.one_by_one else BATCHES_AHEAD
+                remote = with_options(memory, n_ahead, batch.exclude)
+                name = f"{self._heartbeat_prefix}{next(self._task_numbers):09d}"
                 watched = Watched(name, self._timeout_s, heartbeats.post)
-                how = (batches.pace(batch), self._python_path, self._simulate, watched, keeping)
-                ref = remote.remote(workload, TaskPayload(specs, *how), made)
+                payload = TaskPayload(
+                    specs,
+                    queue.flush_policy(batch),
+                    self._python_path,
+                    self._simulate,
+                    watched,
+                    store_spec,
+                )
+                ref = remote.remote(workload, payload, built)
         except DisconnectedError:
-            batches.put_back(batch)
+            queue.put_back(batch)
             raise
         self._tasks[ref] = batch
-        self._names[ref] = name
-        self._heard_s[ref] = time.monotonic()
+        self._heartbeat_names[ref] = name
+        self._last_result_s[ref] = time.monotonic()
         if memory:
-            self._memory[ref] = memory
+            self._task_memory[ref] = memory
 
-    def _forget_what_fits_nowhere(self) -> None:
-        """Cancel tasks that ask for more memory than any node has, or for a node that is gone."""
+    def _cancel_unplaceable(self) -> None:
+        """Cancel tasks that need more memory than any node has, or a node that is gone."""
         import ray
 
         largest, nodes = self._connection.largest_memory, self._connection.nodes
         for ref, batch in self._tasks.items():
-            is_too_large = self._memory.get(ref, 0) > largest
-            if is_too_large or (batch.but and not nodes.has(batch.but)):
+            is_too_large = self._task_memory.get(ref, 0) > largest
+            if is_too_large or (batch.exclude and not nodes.has_other(batch.exclude)):
                 with self._connection.guarded():
                     ray.cancel(ref)
 
     def _collect(
-        self, ref: Any, batches: TaskQueue, workloads: Workloads
+        self, ref: Any, queue: TaskQueue, workloads: Workloads
     ) -> Iterator[ResultBatch | Line]:
-        """Take in the next part of a task, or that it is over."""
+        """Collect the next result batch of a task, or its end."""
         import ray
 
         batch = self._tasks[ref]
         try:
-            part: ResultBatch = ray.get(next(ref), timeout=GET_S)
-            self._shared.learn(batch.input, workloads, GET_S)
+            result_batch: ResultBatch = ray.get(next(ref), timeout=GET_S)
+            self._workloads.report(batch.workload, workloads, GET_S)
         except StopIteration:
-            batches.left(self._pop(ref))
+            queue.requeue(self._pop(ref))
         except (ray.exceptions.RayError, MemoryError) as error:
             blame_input(error)
-            yield from self._lose(ref, error, batches)
+            yield from self._handle_loss(ref, error, queue)
         except OSError as error:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
         else:
-            results, cells = part.results, batch.work
-            self._heard_s[ref] = time.monotonic()
-            batches.done(batch, len(results), sum(result.seconds for result in results))
+            results, cells = result_batch.results, batch.cells
+            self._last_result_s[ref] = time.monotonic()
+            queue.done(batch, len(results), sum(result.seconds for result in results))
             pairs = zip(cells, results, strict=False)
-            there = [result for cell, result in pairs if self._counts(cell, result, batches)]
-            yield ResultBatch(there, part.kept, self._connection.nodes.name(results[0].node))
-        for name in batches.over():
-            self._shared.forget(name)
+            final = [result for cell, result in pairs if self._is_final(cell, result, queue)]
+            node = self._connection.nodes.name(results[0].node)
+            yield ResultBatch(final, result_batch.shards, node)
+        for name in queue.pop_completed():
+            self._workloads.release(name)
 
-    def _counts(self, cell: PlannedCell, result: CellResult, batches: TaskQueue) -> bool:
-        """Tell whether a cell is settled; one that failed may have to be tried elsewhere."""
+    def _is_final(self, cell: PlannedCell, result: CellResult, queue: TaskQueue) -> bool:
+        """Tell whether a result is final; requeue a failed cell that another node must try."""
         nodes = self._connection.nodes
-        is_plain = result.error is None and not nodes.but(result.key)
-        if is_plain or not nodes.is_tried_elsewhere(result, str(cell.cell.policy.get("name"))):
+        has_succeeded = result.error is None and not nodes.excluded_node(result.key)
+        if has_succeeded or not nodes.must_retry(result, str(cell.cell.policy.get("name"))):
             return True
-        batches.elsewhere(cell, nodes.but(result.key))
+        queue.retry_elsewhere(cell, nodes.excluded_node(result.key))
         return False
 
     def _pop(self, ref: Any) -> Batch:
-        self._memory.pop(ref, None)
-        self._names.pop(ref)
-        self._heard_s.pop(ref)
+        self._task_memory.pop(ref, None)
+        self._heartbeat_names.pop(ref)
+        self._last_result_s.pop(ref)
         return self._tasks.pop(ref)
 
-    def _lose(self, ref: Any, error: Exception, batches: TaskQueue) -> Iterator[ResultBatch | Line]:
-        verdict = judge(error)
-        if verdict in ("lost", "broken"):
-            self._connection.look(at_once=True)  # it may have joined just now
+    def _handle_loss(
+        self, ref: Any, error: Exception, queue: TaskQueue
+    ) -> Iterator[ResultBatch | Line]:
+        loss = classify_loss(error)
+        if loss in ("lost", "broken"):
+            self._connection.update(at_once=True)  # a node may have joined just now
             with self._connection.guarded():
-                is_at_fault = self._connection.nodes.is_at_fault(error)
-            verdict = "away" if is_at_fault else verdict
-        over = self._ended(ref) if verdict == "lost" else None
+                was_excluded = self._connection.nodes.was_excluded(error)
+            loss = "excluded" if was_excluded else loss
+        entry = self._timed_out(ref) if loss == "lost" else None
         batch = self._pop(ref)
-        if over is not None:
-            cell = batches.ended(batch, over["key"])
+        if entry is not None:
+            cell = queue.timed_out(batch, entry["key"])
             if cell is not None:
-                text = too_long(self._timeout_s or 0.0)
-                about = CellError(
-                    stage="worker", type="CellTimeoutError", message=text, traceback=over["stack"]
+                text = timeout_message(self._timeout_s or 0.0)
+                details = CellError(
+                    stage="worker", type="CellTimeoutError", message=text, traceback=entry["stack"]
                 )
-                yield ResultBatch([CellResult(cell.key, error=about, seconds=over["seconds"])])
+                yield ResultBatch([CellResult(cell.key, error=details, seconds=entry["seconds"])])
             return
-        if verdict in ("lost", "away") and _is_for_good(error):
-            self._shared.forget(batch.input)
-        if not batch.work:  # all of its cells had come back
+        if loss in ("lost", "excluded") and _is_object_lost(error):
+            self._workloads.release(batch.workload)
+        if not batch.cells:  # all of its cells had finished
             return
-        one, many = batch.work[0], len(batch.work) > 1 and not batch.careful
-        given_up = batches.lost(batch, verdict)
-        if verdict == "lost" and (many or batches.n_lost(one) == 1):
-            what = f"{len(batch.work)} cells" if many else one.name
-            yield Line(f"a worker died while it ran {what}; trying again, {MAX_LOST} times")
-        for cell in given_up:
-            about = _as_error(error)
-            if verdict == "lost":
-                n = batches.n_lost(cell)
-                about["message"] = (
-                    f"its worker died {n} times: ended for its memory, or by what the cell does; "
-                    f"launcher=inline shows it ({about['message']})"
+        first_cell, is_batch = batch.cells[0], len(batch.cells) > 1 and not batch.one_by_one
+        failed = queue.lost(batch, loss)
+        if loss == "lost" and (is_batch or queue.n_losses(first_cell) == 1):
+            subject = f"{len(batch.cells)} cells" if is_batch else first_cell.name
+            yield Line(f"a worker died while running {subject}; retrying up to {MAX_LOST} times")
+        for cell in failed:
+            details = _worker_error(error)
+            if loss == "lost":
+                n = queue.n_losses(cell)
+                details["message"] = (
+                    f"its worker died {n} times: killed for its memory, or crashed by the cell; "
+                    f"launcher=inline shows it ({details['message']})"
                 )
-            yield ResultBatch([CellResult(cell.key, error=about)])
+            yield ResultBatch([CellResult(cell.key, error=details)])
 
-    def _ended(self, ref: Any) -> dict[str, Any] | None:
-        """Return what a worker said that ended itself at the limit of time; None if it did not.
+    def _timed_out(self, ref: Any) -> dict[str, Any] | None:
+        """Return the last heartbeat of a worker that ended itself at the time limit, else None.
 
-        One that can say nothing, as its cell lets no other thread run, is told by its time.
+        A worker whose cell blocks all other threads posts none: it is recognized by its run time.
         """
-        name = self._names[ref]
+        name = self._heartbeat_names[ref]
         entry = heartbeats.read(name).get(name) if self._connection.answers() else None
         if entry is not None and entry["over"]:
             return entry
-        seconds, batch = time.monotonic() - self._heard_s[ref], self._tasks[ref]
-        is_known = len(batch.work) == 1 or bool(batch.careful and batch.work)
+        seconds, batch = time.monotonic() - self._last_result_s[ref], self._tasks[ref]
+        is_known = len(batch.cells) == 1 or bool(batch.one_by_one and batch.cells)
         if self._timeout_s is None or not is_known or seconds < self._timeout_s + GRACE_S:
             return None
-        return {"key": batch.work[0].key, "seconds": seconds, "stack": ""}
+        return {"key": batch.cells[0].key, "seconds": seconds, "stack": ""}
 
-    def _running_long(self) -> str:
-        """Name the cells that run for long; the texts change once in a while only."""
-        if time.monotonic() < self._asked_s + ASK_S:
-            return self._long
-        self._asked_s = time.monotonic()
-        posted = heartbeats.read(self._board) if self._connection.answers() else {}
+    def _read_heartbeats(self) -> str:
+        """Describe the cells that run for long; the text changes every few seconds at most."""
+        if time.monotonic() < self._heartbeats_read_s + HEARTBEAT_EVERY_S:
+            return self._long_cells
+        self._heartbeats_read_s = time.monotonic()
+        posted = heartbeats.read(self._heartbeat_prefix) if self._connection.answers() else {}
         keys = {entry["key"] for entry in posted.values()}
-        out = (cell for batch in self._tasks.values() for cell in batch.work) if keys else ()
-        names = {cell.key: cell.name for cell in out if cell.key in keys}
-        # what has come back since may be posted still
-        its = [entry for entry in posted.values() if entry["key"] in names]
-        running = [(entry["seconds"], names[entry["key"]]) for entry in its]
+        in_flight = (cell for batch in self._tasks.values() for cell in batch.cells) if keys else ()
+        names = {cell.key: cell.name for cell in in_flight if cell.key in keys}
+        # finished cells may still be posted
+        entries = [entry for entry in posted.values() if entry["key"] in names]
+        running = [(entry["seconds"], names[entry["key"]]) for entry in entries]
         shown = [f"{name} for {_duration(seconds)}" for seconds, name in sorted(running)[::-1]]
-        more = f" and {len(shown) - MOST_NAMED} more" if len(shown) > MOST_NAMED else ""
-        self._long = f"still running: {', '.join(shown[:MOST_NAMED])}{more}" if shown else ""
-        return self._long
+        rest = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
+        self._long_cells = f"still running: {', '.join(shown[:MAX_NAMED])}{rest}" if shown else ""
+        return self._long_cells
 
-    def _forget_tasks(self) -> None:
-        self._shared.forget()
-        for kept in (self._tasks, self._memory, self._names, self._heard_s):
-            kept.clear()
+    def _clear_tasks(self) -> None:
+        self._workloads.release()
+        for mapping in (self._tasks, self._task_memory, self._heartbeat_names, self._last_result_s):
+            mapping.clear()
 
-    def _lose_all(self, batches: TaskQueue, why: str) -> Iterator[ResultBatch]:
-        """Let what was on its way wait again."""
-        on_their_way = list(self._tasks.values())
-        self._forget_tasks()
-        for batch in on_their_way:
-            for cell in batches.lost(batch, "lost"):
-                yield ResultBatch([CellResult(cell.key, error=_as_error(DisconnectedError(why)))])
+    def _requeue_all(self, queue: TaskQueue, reason: str) -> Iterator[ResultBatch]:
+        """Requeue the cells of all running tasks."""
+        running = list(self._tasks.values())
+        self._clear_tasks()
+        for batch in running:
+            for cell in queue.lost(batch, "lost"):
+                yield ResultBatch(
+                    [CellResult(cell.key, error=_worker_error(DisconnectedError(reason)))]
+                )
 
-    def _come_back(self, why: str) -> Iterator[str]:
-        """Join again, or start Ray again, as soon as it can be done."""
-        patience = float(self._launcher.get("patience_s") or 0.0)
-        end = time.monotonic() + patience
+    def _reconnect(self, reason: str) -> Iterator[str]:
+        """Join the cluster again, or start Ray again, as soon as possible."""
+        patience_s = float(self._launcher.get("patience_s") or 0.0)
+        deadline_s = time.monotonic() + patience_s
         while True:
-            yield f"{why}; joining again"
+            yield f"{reason}; reconnecting"
             self._connection.close()
             try:
                 self._connection.open()
             except (InputError, DisconnectedError) as error:
-                if time.monotonic() > end:
+                if time.monotonic() > deadline_s:
                     raise InputError(
-                        f"{why}; it did not come back within {patience:g} s "
-                        f"(launcher.patience_s): {error}; what is done is kept, the same command "
-                        "again goes on",
+                        f"{reason}; it did not come back within {patience_s:g} s "
+                        f"(launcher.patience_s): {error}; finished cells are stored, the same "
+                        "command resumes",
                         rule="no cluster",
                     ) from error
             else:
                 return
-            time.sleep(AGAIN_S)
+            time.sleep(RETRY_S)
 
 
-def _most_tasks(slots: int) -> int:
-    return slots + min(slots, AHEAD + slots // 8)
+def _max_tasks(slots: int) -> int:
+    return slots + min(slots, N_QUEUED + slots // 8)
 
 
-def _is_for_good(error: Exception) -> bool:
+def _is_object_lost(error: Exception) -> bool:
     import ray
 
     lost = (ray.exceptions.ObjectLostError, ray.exceptions.GetTimeoutError)
     return isinstance(error, lost) or isinstance(getattr(error, "cause", None), lost)
 
 
-def _as_error(error: Exception) -> CellError:
+def _worker_error(error: Exception) -> CellError:
     return {**describe_error("worker", error), "message": summary_line(error)}
 
 
@@ -399,7 +417,7 @@ def make_runner(
     simulate: Simulate | None = None,
     timeout_s: float | None = None,
 ) -> Runner:
-    """Make the runner that a launcher's configuration names; nothing is started yet.
+    """Create the runner of a launcher's configuration; nothing is started yet.
 
     A cell that runs for longer than `timeout_s` is ended.
     """

@@ -1,4 +1,4 @@
-"""Ray started on this machine, or a cluster joined that is there, with what its workers need."""
+"""Start of Ray on this machine, or of a connection to a cluster, with the workers' environment."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sim.base.kernel_cache import cache_dir
 from sweep.execution.notes import note
 from sweep.execution.on_ray import code_archive
 
-KNOCK_S = 5.0
+CONNECT_TIMEOUT_S = 5.0
 LOOPBACK = "127.0.0.1"
-START_AGAIN = 3
+MAX_RESTARTS = 3
 _PORT, _PORT_WAIT = "RAY_GCS_SERVER_PORT", "RAY_gcs_server_port_wait_time_s"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
@@ -30,12 +30,12 @@ _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
     """Start Ray on this machine, for this process and its children alone."""
     if "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules:
-        # a token of our own, in no file: nobody but our children can talk to the cluster.
-        # Ray reads these once, when it is imported
+        # a token in no file: only this process and its children can talk to the cluster.
+        # Ray reads these variables once, when it is imported
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     if "ray" not in sys.modules:
-        # Ray's word for "no other machine takes part": else it listens on every address
+        # to Ray: no other machine takes part; otherwise it listens on every address
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.update(environment)
     options: dict[str, Any] = {
@@ -44,38 +44,38 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
         "include_dashboard": False,
         "_node_ip_address": LOOPBACK,
     }
-    what, way_out = "Ray does not start on this machine", "launcher=inline runs without it"
-    given = {name: os.environ.get(name) for name in (_PORT, _PORT_WAIT)}
+    failure, way_out = "Ray does not start on this machine", "launcher=inline runs without it"
+    saved = {name: os.environ.get(name) for name in (_PORT, _PORT_WAIT)}
     try:
-        for trial in range(1, START_AGAIN + 2):
+        for trial in range(1, MAX_RESTARTS + 2):
             try:
-                with _without_helpers():
-                    return _init(what, way_out, **options)
-            except NotInTimeError as error:
-                if trial > START_AGAIN:
+                with _without_dashboard():
+                    return _init(failure, way_out, **options)
+            except StartTimeoutError as error:
+                if trial > MAX_RESTARTS:
                     raise InputError(
-                        f"{what}: {trial} times it did not come up in time ({error}), so the "
-                        "machine is too busy or short of memory: try again once it is less so, or "
-                        f"with launcher.workers=1; {way_out}",
+                        f"{failure}: it did not come up in time in {trial} attempts ({error}), so "
+                        "the machine is too busy or short of memory: try again later, or with "
+                        f"launcher.workers=1; {way_out}",
                         rule="no cluster",
                     ) from error
-                note(f"Ray is not up in time ({error}); trying again, {trial} of {START_AGAIN}")
-            # a port that is fixed need not be waited for; more time is all else that Ray allows
+                note(f"Ray did not come up in time ({error}); retry {trial} of {MAX_RESTARTS}")
+            # a fixed port need not be waited for; Ray has no other setting but more time
             os.environ.update({_PORT: str(_free_port()), _PORT_WAIT: str(60 * trial)})
     finally:
-        for name, value in given.items():
+        for name, value in saved.items():
             os.environ.pop(name, None)
             os.environ.update({} if value is None else {name: value})
 
 
 @contextlib.contextmanager
-def _without_helpers() -> Iterator[None]:
-    """Let Ray start nothing for a dashboard, an autoscaler or logs on a terminal.
+def _without_dashboard() -> Iterator[None]:
+    """Keep Ray from starting processes for a dashboard, an autoscaler or logs on a terminal.
 
-    It does even where there are none, and waits for it: half of its time to start. `ray.init` has
-    no option for them; ``ray start`` has, and leaves processes that outlive this one.
+    It starts them even where they are not used, and waits for them: half of its time to start.
+    `ray.init` has no option for that; ``ray start`` has, but its processes outlive this one.
     """
-    from unittest import mock  # with Ray, which has loaded what it is made of
+    from unittest import mock  # Ray has loaded it already
 
     from ray._private import node, utils
 
@@ -86,11 +86,11 @@ def _without_helpers() -> Iterator[None]:
     names = "start_api_server", "start_log_monitor", "start_monitor"
     helpers: dict[str, Any] = dict.fromkeys(names, nothing)
     with mock.patch.multiple(node.Node, **helpers), no_more:
-        yield  # Ray may be somebody else's afterwards
+        yield  # afterwards Ray may be used by other code
 
 
-class NotInTimeError(Exception):
-    """Ray was started and did not come up in time; the text is the first line of what it says."""
+class StartTimeoutError(Exception):
+    """Ray did not come up in time; the text is the first line of its error."""
 
 
 def _free_port() -> int:
@@ -99,14 +99,14 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _is_late(error: Exception) -> bool:
-    """Tell whether a node did not come up in time; of most of it Ray says a bare Exception."""
+def _is_timeout(error: Exception) -> bool:
+    """Tell whether a node did not come up in time; for most causes Ray raises a bare Exception."""
     late = type(error) is Exception or isinstance(error, TimeoutError)
     return late or "timed out" in str(error).lower()
 
 
 def _end_half_started(error: BaseException) -> None:
-    """End the processes of a node that did not come up: Ray itself would when we end."""
+    """End the processes of a node that did not come up; Ray would end them at our exit."""
     import ray
 
     for frame, _ in traceback.walk_tb(error.__traceback__):
@@ -118,71 +118,75 @@ def _end_half_started(error: BaseException) -> None:
         ray.shutdown()
 
 
-def join(address: str, environment: Mapping[str, str], own: Sequence[str] | None = None) -> None:
-    """Join an existing cluster; with `own`, the names of the cells' modules, send it our code."""
-    what = f"no Ray cluster answers at launcher.address={address}"
+def join(
+    address: str, environment: Mapping[str, str], modules: Sequence[str] | None = None
+) -> None:
+    """Join an existing cluster; with `modules`, those of the cells, send our code along."""
+    failure = f"no Ray cluster answers at launcher.address={address}"
     way_out = "start one with `ray start --head`, or leave launcher= out to run on this machine"
     try:
         knock(address)
     except OSError as error:
-        raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
+        raise InputError(f"{failure}: {error}; {way_out}", rule="no cluster") from error
     with tempfile.TemporaryDirectory(prefix="sweep-code-") as folder:
-        goes_along: dict[str, Any] = {"env_vars": dict(environment)}
-        if own is not None and not code_archive.travels_already():
+        runtime_env: dict[str, Any] = {"env_vars": dict(environment)}
+        if modules is not None and not code_archive.is_sent_by_job():
             archive = Path(folder, "code.zip")
-            code_archive.pack(archive, own, environment)
-            goes_along["working_dir"] = str(archive)
+            code_archive.pack(archive, modules, environment)
+            runtime_env["working_dir"] = str(archive)
         try:
-            _init(what, way_out, address=address, runtime_env=goes_along)
-        except NotInTimeError as error:
-            raise InputError(f"{what}: {error}; {way_out}", rule="no cluster") from error
+            _init(failure, way_out, address=address, runtime_env=runtime_env)
+        except StartTimeoutError as error:
+            raise InputError(f"{failure}: {error}; {way_out}", rule="no cluster") from error
 
 
 def knock(address: str) -> None:
-    """Raise OSError if nobody listens at an address: Ray itself would wait for minutes."""
+    """Raise OSError if no process listens at an address: Ray itself would wait for minutes."""
     if address == "auto":
-        address = _latest()
+        address = _last_started()
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
 
 
-def _latest() -> str:
-    """Address that ``auto`` means: RAY_ADDRESS, or what the last ``ray start`` wrote down."""
-    if given := os.environ.get("RAY_ADDRESS"):
-        return given
-    note = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
-    if not note.is_file():
-        # Ray would look through all processes, and join the cluster of anybody
-        raise FileNotFoundError(f"neither RAY_ADDRESS nor {note} says where it is")
-    return note.read_text().strip()
+def _last_started() -> str:
+    """Return the address that ``auto`` means: RAY_ADDRESS, or that of the last ``ray start``."""
+    if address := os.environ.get("RAY_ADDRESS"):
+        return address
+    file = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+    if not file.is_file():
+        # Ray would search all processes, and join any user's cluster
+        raise FileNotFoundError(f"neither RAY_ADDRESS nor {file} has an address")
+    return file.read_text().strip()
 
 
-def _init(what: str, way_out: str, **options: Any) -> None:
+def _init(failure: str, way_out: str, **options: Any) -> None:
     import ray
 
-    ours = signal.getsignal(signal.SIGTERM)
+    own_handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(**options, **_QUIET)
-        # Ray prints half a page on standard output for each worker that dies; the runner says it.
-        # log_to_driver=False is of workers' own lines alone, and nothing else turns it off
+        # Ray prints half a page on standard output for each worker that dies; the runner reports
+        # it in a line. log_to_driver=False covers the workers' own lines alone, and no option this
         vars(ray._private.worker)["print_to_stdstream"] = lambda *_, **__: None
     except Exception as error:
-        if _is_late(error):
+        if _is_timeout(error):
             _end_half_started(error)
-            raise NotInTimeError(summary_line(error)) from None
+            raise StartTimeoutError(summary_line(error)) from None
         known = (OSError, ValueError, RuntimeError, ray.exceptions.RayError)
         if not isinstance(error, known):
             raise
-        raise InputError(f"{what}: {summary_line(error)}; {way_out}", rule="no cluster") from error
+        raise InputError(
+            f"{failure}: {summary_line(error)}; {way_out}", rule="no cluster"
+        ) from error
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, ours)  # Ray has put its own there
+        signal.signal(signal.SIGTERM, own_handler)  # Ray has installed its own
 
 
 def worker_environment(python_path: Sequence[str]) -> dict[str, str]:
-    """Build the environment that workers need: where modules and compiled kernels lie."""
-    here = Path(__file__).resolve().parents[3]
-    checkout = [] if here.name in ("site-packages", "dist-packages") else [str(here)]
+    """Build the environment of workers: folders of modules and of compiled kernels."""
+    root = Path(__file__).resolve().parents[3]
+    checkout = [] if root.name in ("site-packages", "dist-packages") else [str(root)]
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     folders = [*checkout, *(folder for folder in inherited if folder), *python_path]
     path = dict.fromkeys(str(Path(folder).absolute()) for folder in folders)

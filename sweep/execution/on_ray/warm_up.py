@@ -1,4 +1,4 @@
-"""Each node compiles what the cells will need, before they fan out."""
+"""Warm-up: each node compiles the kernels of the cells before they fan out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sweep.execution.on_ray.connection import Connection
 if TYPE_CHECKING:
     from sweep.execution.task import Variant
 
-WARM_UP_S = 300.0
+MAX_WARM_UP_S = 300.0
 HEARTBEAT_S = 1.0
 
 
@@ -21,63 +21,70 @@ def warm_up(
     few_jobs: Any,
     variants: Sequence[Variant],
     python_path: Sequence[str],
-    most_s: float | None,
+    limit_s: float | None,
 ) -> Iterator[str]:
-    """Let each node compile what cells like these need, each variant once, side by side.
+    """Compile on each node the kernel variants that the cells need, each once, in parallel.
 
-    The few jobs are a reference: the driver never opens them.
+    The few jobs are a reference; the driver never loads them.
     """
     import ray
 
-    missing, compile_for = ray.remote(task.missing), ray.remote(task.compile_for)
+    find_missing = ray.remote(task.missing_variants)
+    compile_variant = ray.remote(task.compile_variant)
     with connection.guarded():
         nodes = connection.nodes.good()
-        there = [_on(key) for key, node in nodes.items() if node.n_cpus >= 1]
-        asked = [missing.options(**on).remote(python_path, few_jobs, variants) for on in there]
-    silent = yield from _wait(connection, asked, "", most_s)
+        node_options = [_options_for(key) for key, node in nodes.items() if node.n_cpus >= 1]
+        requests = [
+            find_missing.options(**options).remote(python_path, few_jobs, variants)
+            for options in node_options
+        ]
+    unanswered = yield from _wait(connection, requests, "", limit_s)
     with connection.guarded():
-        for ref in silent:  # a policy that hangs as it prepares would keep its worker
+        for ref in unanswered:  # a policy that hangs while it prepares would occupy its worker
             ray.cancel(ref, force=True)
     compiling = []
     with connection.guarded():
-        for on, ref in zip(there, asked, strict=True):
-            for one in _answer(ref):
-                there_only = compile_for.options(**on)
-                compiling.append(there_only.remote(python_path, few_jobs, one))
+        for options, ref in zip(node_options, requests, strict=True):
+            for cell in _result_or_none(ref):
+                pinned = compile_variant.options(**options)
+                compiling.append(pinned.remote(python_path, few_jobs, cell))
     yield from _wait(connection, compiling, task.COMPILING, None)
 
 
-def _on(node_id: str) -> dict[str, Any]:
-    """Return the options of a task for one node."""
+def _options_for(node_id: str) -> dict[str, Any]:
+    """Return the options of a task that runs on one node."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    where = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    return {"max_retries": 0, "num_cpus": 1, "scheduling_strategy": where}
+    strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    return {"max_retries": 0, "num_cpus": 1, "scheduling_strategy": strategy}
 
 
 def _wait(
-    connection: Connection, refs: Sequence[Any], doing: str, most_s: float | None
+    connection: Connection, refs: Sequence[Any], activity: str, limit_s: float | None
 ) -> Generator[str, None, list[Any]]:
-    """Wait until all tasks are over, for some minutes at most; say what is going on.
+    """Wait until all tasks are done, for `MAX_WARM_UP_S` at most; yield the activity meanwhile.
 
-    Return those that are not.
+    Return the tasks that are not done.
     """
     import ray
 
-    waiting, end = list(refs), time.monotonic() + min(WARM_UP_S, most_s or WARM_UP_S)
-    while waiting and time.monotonic() < end:
-        yield doing
+    waiting, deadline_s = (
+        list(refs),
+        time.monotonic() + min(MAX_WARM_UP_S, limit_s or MAX_WARM_UP_S),
+    )
+    while waiting and time.monotonic() < deadline_s:
+        yield activity
         with connection.guarded():
             _, waiting = ray.wait(waiting, num_returns=len(waiting), timeout=HEARTBEAT_S)
     return waiting
 
 
-def _answer(ref: Any) -> list[Any]:
-    """Return what a task found; nothing if it failed, as its cells will then."""
+def _result_or_none(ref: Any) -> list[Any]:
+    """Return the result of a task; empty if it failed, as its cells will then."""
     import ray
 
     try:
-        found: list[Any] = ray.get(ref, timeout=HEARTBEAT_S)
+        result: list[Any] = ray.get(ref, timeout=HEARTBEAT_S)
     except (ray.exceptions.RayError, OSError):
         return []
-    return found
+    return result

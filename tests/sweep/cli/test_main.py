@@ -55,7 +55,7 @@ def test_the_command_keeps_no_memory_that_is_free(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
     monkeypatch.setattr(interrupt, "install", lambda *_: done.append("install"))
     monkeypatch.setattr(interrupt, "finish", lambda *_: done.append("finish"))
-    monkeypatch.setattr(memory, "keep_no_large", lambda: done.append("memory"))
+    monkeypatch.setattr(memory, "return_large_blocks", lambda: done.append("memory"))
     monkeypatch.setattr(main, "main", lambda argv: done.append(argv[0]))
     monkeypatch.setattr(sys, "argv", ["sweep", "list"])
     runpy.run_module("sweep", run_name="__main__", alter_sys=False)

@@ -46,7 +46,7 @@ def test_metrics_are_a_mapping_and_what_is_kept_is_read_when_asked_for() -> None
     assert len(found) == 3
     found[name(9)] = {"a": 7.0}  # not of the plan
     assert found.are_known(keys(1, 2, 3, 8, 9)).tolist() == [True, True, True, False, False]
-    assert len(CellMetrics.of_none()) == 0
+    assert len(CellMetrics.empty()) == 0
 
 
 def test_metrics_of_many_cells_are_taken_at_once_in_any_order() -> None:
@@ -54,7 +54,7 @@ def test_metrics_of_many_cells_are_taken_at_once_in_any_order() -> None:
     assert found.n_keys == 3
     absent = shards.ABSENT
     taken = {"a": np.array([1.0, absent, 3.0]), "b": np.array([absent, math.nan, 6.0])}
-    found.take(keys(2, 7, 5), taken)
+    found.add(keys(2, 7, 5), taken)
     assert {key: repr(found[key]) for key in found} == {
         name(5): "{'a': 3.0, 'b': 6.0}",
         name(2): "{'a': 1.0}",
@@ -64,10 +64,10 @@ def test_metrics_of_many_cells_are_taken_at_once_in_any_order() -> None:
     assert repr(values.tolist()) == "[3.0, 1.0, nan, 1.0]"
     assert there.tolist() == [True, True, False, True]
     assert found.are_known(keys(5, 2, 9, 2)).tolist() == [True, True, False, True]
-    found.take(keys(9), {"of others": np.array([absent])})
+    found.add(keys(9), {"of others": np.array([absent])})
     assert found.names() == ["a", "b"]
     assert found[name(9)] == {}
-    found.take(keys(), {})
+    found.add(keys(), {})
     assert CellMetrics(keys(), np.zeros(0, bool), lambda _: {}).column("a")[0].tolist() == []
 
 

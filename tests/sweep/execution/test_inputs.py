@@ -43,7 +43,7 @@ def trace(tmp_path: Path) -> list[str]:
 
 def test_cells_share_a_workload(tmp_path: Path, trace: list[str], loads: list[Any]) -> None:
     known = Inputs(tmp_path)
-    ids = {known.id_of(cell) for cell in cells("policy=fifo,sjf", "seed=0,1", *trace)}
+    ids = {known.workload_id(cell) for cell in cells("policy=fifo,sjf", "seed=0,1", *trace)}
     assert len(ids) == 1
     (name,) = ids
     assert known.workload(name) is known.workload(name)
@@ -55,11 +55,11 @@ def test_the_digest_is_known_without_loading(
 ) -> None:
     (cell,) = cells(*trace)
     first = Inputs(tmp_path)
-    about = first.describe(first.id_of(cell))
-    assert about["digest"] == first.workload(first.id_of(cell)).digest
+    about = first.describe(first.workload_id(cell))
+    assert about["digest"] == first.workload(first.workload_id(cell)).digest
     assert about["n_jobs"] == 6
     again = Inputs(tmp_path)
-    assert again.describe(again.id_of(cell)) == about
+    assert again.describe(again.workload_id(cell)) == about
     assert len(loads) == 1
 
 
@@ -68,15 +68,15 @@ def test_a_file_that_changed_is_loaded_again(
 ) -> None:
     (cell,) = cells(*trace)
     first = Inputs(tmp_path)
-    name = first.id_of(cell)
+    name = first.workload_id(cell)
     digest = first.describe(name)["digest"]
     folder = write_workload(Path(trace[1].partition("=")[2]), n_jobs=7)
     for file in folder.iterdir():
         os.utime(file, ns=(1, 1))
     (cell,) = cells(*trace)
     again = Inputs(tmp_path)
-    assert again.id_of(cell) != name
-    assert again.describe(again.id_of(cell))["digest"] != digest
+    assert again.workload_id(cell) != name
+    assert again.describe(again.workload_id(cell))["digest"] != digest
     assert len(loads) == 2
 
 
@@ -86,20 +86,20 @@ def test_a_broken_memory_is_made_anew(
 ) -> None:
     (cell,) = cells(*trace)
     first = Inputs(tmp_path)
-    about = first.describe(first.id_of(cell))
+    about = first.describe(first.workload_id(cell))
     (file,) = (tmp_path / "cache" / "workloads").iterdir()
     whole = file.read_text()
     file.write_text(whole.replace(*damage, 1))
     assert file.read_text() != whole
     again = Inputs(tmp_path)
-    assert again.describe(again.id_of(cell)) == about
+    assert again.describe(again.workload_id(cell)) == about
     assert len(loads) == 2
 
 
 def test_seeds_of_a_synthesized_trace_are_workloads_of_their_own(tmp_path: Path) -> None:
     known = Inputs(tmp_path)
     both = cells("trace=alibaba_synth", "trace.jobs=20", "seed=0,1", "capacity=0.5,1")
-    digests = [known.describe(known.id_of(cell))["digest"] for cell in both]
+    digests = [known.describe(known.workload_id(cell))["digest"] for cell in both]
     assert digests[0] == digests[2]
     assert digests[1] == digests[3]
     assert digests[0] != digests[1]
@@ -110,10 +110,10 @@ def test_arrivals_stretched_to_another_cluster_are_another_workload(
 ) -> None:
     known = Inputs(tmp_path)
     three = cells("cluster.count=3,4,5", "cluster.load=0.5", *trace)
-    spans = [known.workload(known.id_of(cell)).columns.job_submit[-1] for cell in three]
+    spans = [known.workload(known.workload_id(cell)).columns.job_submit[-1] for cell in three]
     assert spans[0] > spans[1] > spans[2]
     unstretched = cells("cluster.count=3,4", "cluster.load=null", *trace)
-    assert len({known.id_of(cell) for cell in unstretched}) == 1
+    assert len({known.workload_id(cell) for cell in unstretched}) == 1
 
 
 def test_workers_read_a_trace_where_there_are_some(
@@ -128,7 +128,7 @@ def test_workers_read_a_trace_where_there_are_some(
 
     for _ in range(2):  # the second time it is known
         known = Inputs(tmp_path, convert=convert)
-        name = known.id_of(cell)
+        name = known.workload_id(cell)
         assert known.describe(name)["digest"] == "d" * 64
     (recipe,) = asked
     assert (recipe.trace["path"], recipe.digest) == (trace[1].partition("=")[2], "")
@@ -142,7 +142,7 @@ def test_a_trace_that_is_parquet_is_not_kept_as_such(tmp_path: Path, trace: list
     known = Inputs(tmp_path)
     for words, is_kept in ((trace, False), (["trace=swf", f"trace.path={log}"], True)):
         (cell,) = cells(*words)
-        assert (known.recipe(known.id_of(cell)).kept is not None) == is_kept
+        assert (known.recipe(known.workload_id(cell)).converted is not None) == is_kept
 
 
 def test_a_trace_is_parsed_once_and_never_by_a_plan(
@@ -160,43 +160,43 @@ def test_a_trace_is_parsed_once_and_never_by_a_plan(
 
 def test_a_trace_is_known_by_its_content_wherever_it_lies(tmp_path: Path, trace: list[str]) -> None:
     first = Inputs(tmp_path)
-    name = first.id_of(*cells(*trace))
+    name = first.workload_id(*cells(*trace))
     folder = Path(trace[1].partition("=")[2])
     moved = folder.rename(tmp_path / "moved")
     for file in moved.iterdir():
         os.utime(file, ns=(1, 1))
-    assert Inputs(tmp_path).id_of(*cells("trace=parquet", f"trace.path={moved}")) == name
+    assert Inputs(tmp_path).workload_id(*cells("trace=parquet", f"trace.path={moved}")) == name
 
 
 def test_a_recipe_that_makes_another_workload_than_before_is_refused(tmp_path: Path) -> None:
     (cell,) = cells("trace=alibaba_synth", "trace.jobs=20")
     first = Inputs(tmp_path)
-    name = first.id_of(cell)
+    name = first.workload_id(cell)
     about = first.describe(name)
     files.write_checked_json(
         tmp_path / "cache" / "workloads" / f"{name}.json", {**about, "digest": "d" * 64}
     )
     known = Inputs(tmp_path)
-    assert known.id_of(cell) == name
-    with pytest.raises(InputError, match=r"made another workload before.*paths\.results=DIR"):
+    assert known.workload_id(cell) == name
+    with pytest.raises(InputError, match=r"gave another workload before.*paths\.results=DIR"):
         known.workload(name)
 
 
 def test_a_window_of_time(tmp_path: Path, trace: list[str]) -> None:
     known = Inputs(tmp_path)
     (cell,) = cells("trace.begin_s=2", "trace.end_s=4", *trace)
-    workload = known.workload(known.id_of(cell))
+    workload = known.workload(known.workload_id(cell))
     assert workload.columns.job_submit.tolist() == [0.0, 1.0]
 
 
 def test_memory_is_bounded(
     tmp_path: Path, loads: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inputs, "KEEP_BYTES", 1)
+    monkeypatch.setattr(inputs, "MAX_LOADED_BYTES", 1)
     known = Inputs(tmp_path)
     first, second = cells("trace=alibaba_synth", "trace.jobs=20", "seed=0,1")
     for cell in (first, first, second, first):
-        known.workload(known.id_of(cell))
+        known.workload(known.workload_id(cell))
     assert len(loads) == 3
 
 
@@ -206,7 +206,7 @@ class TestAnEditOfWhatMakesAWorkload:
     def of(self, folder: Path) -> tuple[Inputs, str]:
         known = Inputs(folder)
         (cell,) = cells(*self.WORDS)
-        return known, known.id_of(cell)
+        return known, known.workload_id(cell)
 
     @pytest.mark.parametrize(
         ("name", "added", "is_made_again"),

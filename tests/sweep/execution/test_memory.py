@@ -20,13 +20,13 @@ class Circle:
 
 def test_what_nobody_holds_is_given_back() -> None:
     held = weakref.ref(Circle())
-    memory.give_back()
+    memory.return_memory()
     assert held() is None
 
 
 def test_all_that_is_held_is_looked_through_seldom_and_what_is_young_as_before() -> None:
     before = gc.get_threshold()
-    with memory.collecting_seldom():
+    with memory.rare_full_collections():
         assert gc.get_threshold()[:2] == before[:2]
         assert gc.get_threshold()[2] > before[2]
     assert gc.get_threshold() == before

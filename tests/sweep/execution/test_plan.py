@@ -31,7 +31,7 @@ def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
             "evaluator": cell.evaluator,
             "capacity": cell.capacity,
             "seed": cell.seed,
-            "workload": found.inputs.id_of(cell),
+            "workload": found.inputs.workload_id(cell),
             "sources": plan.sources_digest(cell),
         }
         assert planned.key == hashlib.sha256(canonical(content).encode()).hexdigest()
@@ -42,7 +42,7 @@ def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command)
     found = prepared(fake, *GRID)
     (first, *_) = found.planned
     kept = plan.stored_config(found, first)
-    assert kept.keys() == {*found.shown(first.cell), "workload", "sources"}
+    assert kept.keys() == {*found.masked_config(first.cell), "workload", "sources"}
     assert kept["policy"] == first.cell.policy
     assert kept["workload"].keys() == {"files", "sources"}
 
@@ -50,7 +50,7 @@ def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command)
 def test_what_is_cached_is_found_unless_it_is_damaged(
     fake: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
+    monkeypatch.setattr(shard_writer, "MAX_CELLS", 1)
     fake("policy=fifo", "seed=0,1")
     found = prepared(fake, "policy=fifo", "seed=0,1,2")
     assert [planned.key in found.metrics for planned in found.planned] == [True, True, False]

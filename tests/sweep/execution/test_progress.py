@@ -51,7 +51,7 @@ def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.Monkey
     where, file = console()
     with Progress(where, 3, lambda: 16.0) as shown:
         shown.cells(1, 0)
-        shown.say("a worker died\x1b[2J")
+        shown.print_line("a worker died\x1b[2J")
         for _ in range(4):
             clock[0] += 4.0
             shown.beat("still running: las for 4 min")
@@ -78,7 +78,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     where, file = console(terminal=True)
     with Progress(where, 2, lambda: 30.0) as shown:
         shown.beat("compiling")
-        assert shown._words() == "compiling"
+        assert shown._status() == "compiling"
         shown.cells(1, 1)
         clock[0] += 2.0
         shown.beat()

@@ -42,11 +42,11 @@ def test_a_shard_is_put_from_here_or_handed_over_and_counts_with_its_manifest(
     part = packed(tmp_path, mark if is_reached else "of another folder of this name")
     assert [(one.key, one.error) for one in part.results] == [(A, None), (B, ERROR), (C, None)]
     assert all(one.jobs is None and not one.metrics for one in part.results)
-    (written,) = part.kept
+    (written,) = part.shards
     assert (written.content is None) == is_reached
     assert (tmp_path / "cache" / "shards" / f"{written.name}.parquet").exists() == is_reached
     assert Cache(tmp_path).cached_keys([A, B, C]) == []
-    Cache(tmp_path).commit(part.kept)
+    Cache(tmp_path).commit(part.shards)
     found = Cache(tmp_path)
     assert found.cached_keys([A, B, C]) == [A, C]
     assert found.metrics(A) == {"jct_mean_s": 1.5}
@@ -62,7 +62,7 @@ def test_what_can_not_be_put_is_handed_over(
 
     mark = shard_writer.read_marker(FolderStorage(tmp_path))
     monkeypatch.setattr(FolderStorage, "put", full)
-    (written,) = packed(tmp_path, mark).kept
+    (written,) = packed(tmp_path, mark).shards
     monkeypatch.undo()
     Cache(tmp_path).commit([written])
     assert Cache(tmp_path).cached_keys([A, C]) == [A, C]
@@ -71,7 +71,7 @@ def test_what_can_not_be_put_is_handed_over(
 def test_a_table_that_no_file_can_hold_is_its_cells_error(tmp_path: Path) -> None:
     result, _ = done(B)
     part = packed(tmp_path, "", [DONE[0], (result, {"what": object()})])
-    Cache(tmp_path).commit(part.kept)
+    Cache(tmp_path).commit(part.shards)
     assert Cache(tmp_path).cached_keys([A, B]) == [A]
     error = part.results[1].error
     assert error is not None
@@ -79,12 +79,14 @@ def test_a_table_that_no_file_can_hold_is_its_cells_error(tmp_path: Path) -> Non
 
 
 def test_of_none_that_is_done_nothing_is_kept(tmp_path: Path) -> None:
-    assert packed(tmp_path, "", [DONE[1]]).kept == []
+    assert packed(tmp_path, "", [DONE[1]]).shards == []
     assert Cache(tmp_path).commit([]) == []
 
 
 def test_a_place_is_marked_once(tmp_path: Path) -> None:
     assert (
-        shard_writer.read_marker(FolderStorage(tmp_path)) == shard_writer.read_marker(FolderStorage(tmp_path)) != ""
+        shard_writer.read_marker(FolderStorage(tmp_path))
+        == shard_writer.read_marker(FolderStorage(tmp_path))
+        != ""
     )
     assert shard_writer.reachable(str(tmp_path / "elsewhere"), "") is None

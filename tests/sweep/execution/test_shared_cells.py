@@ -27,7 +27,7 @@ def test_what_another_sweep_has_kept_meanwhile_is_not_run(
     fake: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, trace: tuple[str, ...]
 ) -> None:
     undisturbed = fake.bare(*fake.words(*GRID, *trace), f"paths.results={tmp_path / 'other'}")
-    monkeypatch.setattr(compute, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(compute, "REFRESH_EVERY_S", 0.0)
     other = plan.prepare(grid.build(fake.request("policy=las", "seed=0,1", *trace)))
     simulated: list[Any] = []
 
@@ -55,24 +55,24 @@ def test_a_batch_leaves_out_what_others_did() -> None:
         return [cell for cell in some if cell.key not in kept]
 
     work = [planned(f"cell{at}", "ab"[at // 20]) for at in range(40)]
-    batches, found = TaskQueue(work, slots=2, wanted=wanted), list[str]()
+    batches, found = TaskQueue(work, slots=2, exclude_cached=wanted), list[str]()
     first = batches.next()
     assert first is not None
     batches.done(first, 1, 5.0)
-    batches.left(first)
-    assert batches.pace(first).task_s > SHARED_S
+    batches.requeue(first)
+    assert batches.flush_policy(first).stop_s > SHARED_S
     found.append("cell0")
     while (batch := batches.next()) is not None:
-        found += [cell.key for cell in batch.work]
-        batches.done(batch, len(batch.work), 5.0 * len(batch.work))
+        found += [cell.key for cell in batch.cells]
+        batches.done(batch, len(batch.cells), 5.0 * len(batch.cells))
     assert found == [cell.key for cell in work if cell.key not in kept]
-    assert sorted(batches.over()) == ["a", "b"]
-    assert batches.pace(first).task_s <= SHARED_S
+    assert sorted(batches.pop_completed()) == ["a", "b"]
+    assert batches.flush_policy(first).stop_s <= SHARED_S
 
 
 def test_of_a_million_cells_that_others_did_none_is_handed_out() -> None:
     work = [planned(f"cell{at}") for at in range(20_000)]
-    assert TaskQueue(work, slots=6_400, wanted=lambda _: []).next() is None
+    assert TaskQueue(work, slots=6_400, exclude_cached=lambda _: []).next() is None
 
 
 def test_a_sweep_knows_whether_another_runs_beside_it(

@@ -14,13 +14,13 @@ from sim import Workload
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
 from sweep.execution.result_batch import FlushPolicy, TaskPayload
-from sweep.execution.task import Variant, find_modules_in, run_batch
-from sweep.execution.workload_build import FEW_JOBS, Clusters, first_jobs
+from sweep.execution.task import Variant, add_module_folders, run_batch
+from sweep.execution.workload_build import N_FIRST_JOBS, Clusters, first_jobs
 from sweep.store import sources
 from sweep.store.cell import CellResult, CellSpec
 from tests.sweep.small import fake_simulate
 
-AT_ONCE = FlushPolicy(part_s=60.0, task_s=60.0)
+AT_ONCE = FlushPolicy(flush_s=60.0, stop_s=60.0)
 SPEC = CellSpec(
     key="k",
     policy={"name": "fifo", "module": None, "params": {}},
@@ -99,7 +99,7 @@ def test_a_module_that_is_missing_here_is_the_cells_error(workload: Workload) ->
 
 def test_finds_a_users_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
-    find_modules_in([str(tmp_path), str(tmp_path)])
+    add_module_folders([str(tmp_path), str(tmp_path)])
     assert sys.path.count(str(tmp_path)) == 1
 
 
@@ -114,7 +114,7 @@ def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any)
 
 
 def variants(*specs: CellSpec) -> tuple[Workload, list[Variant]]:
-    few, found = task.sample(specs, lambda: jobs(specs))
+    few, found = task.sample_variants(specs, lambda: jobs(specs))
     assert few is not None
     return few, found
 
@@ -134,16 +134,16 @@ def test_looks_at_one_cell_of_a_kind_and_at_a_few_jobs() -> None:
     kinds = [spec_of("fifo"), spec_of("fifo", count=8), spec_of("las"), spec_of("fifo", {"cpu": 4})]
     again = [one._replace(seed=1) for one in kinds]
     few, found = variants(*kinds, *again)
-    assert few.n_jobs == FEW_JOBS
+    assert few.n_jobs == N_FIRST_JOBS
     assert [spec for spec, _ in found] == [kinds[0], kinds[2], kinds[3]]
 
 
 def test_leaves_what_goes_wrong_to_the_cells() -> None:
-    assert task.sample([spec_of("fifo")], lost) == (None, [])
-    assert task.sample([spec_of("none")], lambda: jobs([])) == (None, [])
+    assert task.sample_variants([spec_of("fifo")], lost) == (None, [])
+    assert task.sample_variants([spec_of("none")], lambda: jobs([])) == (None, [])
     few, found = variants(spec_of("no_such_policy"))
-    assert task.missing([], few, found) == []
-    task.compile_for([], few, found[0])
+    assert task.missing_variants([], few, found) == []
+    task.compile_variant([], few, found[0])
 
 
 @pytest.mark.exact
@@ -152,11 +152,11 @@ def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
 ) -> None:
     monkeypatch.setattr(kernel, "is_compiled", lambda features: "DYNAMIC_ORDER" in features)
     few, found = variants(*map(spec_of, ("fifo", "sjf", "srpt")), spec_of("fifo", {"cpu": 4}))
-    assert task.missing([], few, found) == [found[0], found[3]]
+    assert task.missing_variants([], few, found) == [found[0], found[3]]
 
 
 @pytest.mark.exact
 def test_what_was_compiled_ahead_is_kept() -> None:
     few, found = variants(spec_of("fifo"))
-    task.compile_for([], few, found[0])
-    assert task.missing([], few, found) == []
+    task.compile_variant([], few, found[0])
+    assert task.missing_variants([], few, found) == []

@@ -126,7 +126,7 @@ def test_all_done_leaves_nothing() -> None:
 
 
 def test_of_very_many_cells_kinds_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_left, "MOST_KINDS", 100)
+    monkeypatch.setattr(time_left, "MAX_KINDS", 100)
     left = sweep(Clock(), 10_000)
     assert len(left._kinds) <= 100
     left.done([*range(10_000)], [1.0] * 10_000)

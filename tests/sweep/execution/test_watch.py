@@ -98,14 +98,14 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.looks = 0.0, 0
-        until_next = watch._Watch._until_next
+        until_next = watch._WatchThread._wait_s
 
         def counted(this: Any) -> float:
             self.looks += 1
             return until_next(this)
 
         monkeypatch.setattr(watch, "time", self)
-        monkeypatch.setattr(watch._Watch, "_until_next", counted)
+        monkeypatch.setattr(watch._WatchThread, "_wait_s", counted)
         monkeypatch.setattr(watch, "LONG_S", 0.05)
 
     def monotonic(self) -> float:
@@ -145,7 +145,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def end(code: int) -> None:
         codes.append(code)
-        threading.current_thread()._over.set()  # type: ignore[attr-defined]
+        threading.current_thread()._ended.set()  # type: ignore[attr-defined]
 
     monkeypatch.setattr(os, "_exit", end)
     return codes
@@ -201,7 +201,7 @@ from sweep.execution import watch
 
 watch.GRACE_S = {grace_s}
 if {is_blind}:  # as where the cell lets no other thread run
-    watch._Watch.run = lambda this: this._over.wait()
+    watch._WatchThread.run = lambda this: this._ended.wait()
 post = lambda name, entry: print(entry["key"], flush=True)
 with watch.watching(watch.Watched("n", {limit_s}, post)) as begin:
     begin("cell")

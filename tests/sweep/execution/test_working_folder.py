@@ -15,7 +15,7 @@ DELETED = """
 import os, sys
 from pathlib import Path
 from sweep.execution import task
-from sweep.execution.on_ray import check
+from sweep.execution.on_ray import preflight
 
 here = Path.cwd()
 here.rmdir()
@@ -23,11 +23,12 @@ if sys.argv[1] == "anew":
     here.mkdir()
 if sys.argv[2] == "look":
     cells = [(("fifo", None), ("simulate", None))]
-    wanted = {"python": check._python(), "packages": {}, "python_path": [], "cells": cells}
-    wanted |= {"table": check._table(cells), "again": True}
-    print(check.look(wanted), end=" ")
+    python = preflight._python_version()
+    wanted = {"python": python, "packages": {}, "python_path": [], "cells": cells}
+    wanted |= {"table": preflight._module_digests(cells), "again": True}
+    print(preflight.check_node(wanted), end=" ")
 else:
-    task.find_modules_in([])
+    task.add_module_folders([])
 print(Path.cwd() == here, Path.cwd().is_dir())
 """
 

@@ -34,13 +34,13 @@ def test_a_trace_is_read_once(recipe: Recipe, trace: Path) -> None:
     trace.rename(trace.with_name("gone"))
     assert load(recipe).digest == recipe.digest
     made, workload = make(recipe, [])
-    assert made.about["digest"] == workload.digest == recipe.digest
+    assert made.description["digest"] == workload.digest == recipe.digest
 
 
 def test_what_is_damaged_is_made_anew(recipe: Recipe) -> None:
     recipe = known(recipe)
-    assert recipe.kept is not None
-    file = recipe.kept / "stages.parquet"
+    assert recipe.converted is not None
+    file = recipe.converted / "stages.parquet"
     whole = file.read_bytes()
     file.write_bytes(whole[:100])
     assert make(recipe, [])[1].digest == recipe.digest
@@ -49,17 +49,17 @@ def test_what_is_damaged_is_made_anew(recipe: Recipe) -> None:
 
 def test_a_trace_that_changed_meanwhile_is_told(recipe: Recipe, trace: Path) -> None:
     stamps = {str(file): stamp(file) for file in trace.iterdir()}
-    recipe = replace(known(recipe), kept=None, stamps=stamps)
+    recipe = replace(known(recipe), converted=None, stamps=stamps)
     write_workload(trace, n_jobs=7)
-    with pytest.raises(InputError, match="changed since the sweep began") as told:
+    with pytest.raises(InputError, match="changed while the sweep ran") as told:
         load(recipe)
     assert told.value.file == str(trace)
 
 
 def test_content_that_differs_from_what_it_was_is_told(recipe: Recipe, trace: Path) -> None:
-    recipe = replace(known(recipe), kept=None)
+    recipe = replace(known(recipe), converted=None)
     write_workload(trace, n_jobs=7)
-    with pytest.raises(InputError, match="made another workload before"):
+    with pytest.raises(InputError, match="gave another workload before"):
         load(recipe)
 
 

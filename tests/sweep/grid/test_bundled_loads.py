@@ -89,7 +89,7 @@ def _check(trace: str, words: tuple[str, ...], folder: Path) -> None:
     asked = (f"trace={trace}", "policy=fifo", "capacity=1.0", "seed=0,1", *words)
     inputs = Inputs(folder)
     for cell in grid.build(request(asked)).cells:
-        workload = inputs.workload(inputs.id_of(cell))
+        workload = inputs.workload(inputs.workload_id(cell))
         built = clusters.build_for(workload, cell.cluster, cell.capacity)
         offered = built.facts["offered_load"]
         if cell.cluster["count"] is None:

@@ -168,6 +168,6 @@ def test_many_cells_ask_the_store_once(
         request(["policy=fifo,sjf", "cluster.count=3,4", *words(bucket.uri("workload"))])
     ).cells
     for cell in cells:
-        known.id_of(cell)
+        known.workload_id(cell)
     assert len(asked) == 1
-    assert known.describe(known.id_of(cells[0]))["n_jobs"] == 6
+    assert known.describe(known.workload_id(cells[0]))["n_jobs"] == 6

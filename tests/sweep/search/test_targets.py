@@ -333,7 +333,7 @@ def test_a_trace_is_sized_where_it_is_converted(
         TargetSearches(request), cast("Runner", SimpleNamespace(convert=convert))
     ).first
     assert [cell.labels for cell in remote_loop.grid.cells] == local_labels
-    (name,) = {cell.input for cell in remote_loop.planned}
+    (name,) = {cell.workload for cell in remote_loop.planned}
     assert set(remote_loop.inputs.describe(name)).isdisjoint({ANSWER})
 
 

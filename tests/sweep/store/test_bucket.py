@@ -114,12 +114,12 @@ def test_two_who_look_at_the_same_time_step_back(
     real = there._listed
     looks = itertools.count()
 
-    def summarize(prefix: str) -> Any:
+    def listed(prefix: str) -> Any:
         if next(looks) == 1:  # the other has written and not looked yet
             there.put("a/b~other", b"")
         return real(prefix)
 
-    monkeypatch.setattr(there, "_listed", summarize)
+    monkeypatch.setattr(there, "_listed", listed)
     assert not there.put_new("a/b", b"mine")
     assert there.get("a/b") is None
     there.delete("a/b~other")
@@ -237,7 +237,7 @@ def test_a_store_that_refuses_now_and_then(
 ) -> None:
     machine("one")
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
-    real, n_asked = Bucket._there.func, itertools.count(1)
+    real, n_asked = Bucket._filesystem.func, itertools.count(1)
 
     class Refuses:
         def __init__(self, system: Any) -> None:
@@ -255,7 +255,7 @@ def test_a_store_that_refuses_now_and_then(
         system, root = real(self)
         return Refuses(system), root
 
-    monkeypatch.setattr(Bucket, "_there", property(there))
+    monkeypatch.setattr(Bucket, "_filesystem", property(there))
     ran = far(command, address, *GRID)
     assert ran.code == 0, ran.err
     assert next(n_asked) > 8
@@ -265,7 +265,7 @@ def test_a_store_that_is_not_there_is_said(
     command: Command, machine: Any, monkeypatch: Any
 ) -> None:
     machine("one")
-    monkeypatch.setattr(bucket_module, "TRIES", 1)
+    monkeypatch.setattr(bucket_module, "N_TRIES", 1)
     options = "endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1&retry_limit=1"
     with pytest.raises(InputError, match="see that the address"):
         Bucket(f"s3://a:{SECRET}@results/x?endpoint_override=127.0.0.1:1&nonsense=1").list("a/")

@@ -14,7 +14,7 @@ import pytest
 
 from sweep.store import cache as cache_module
 from sweep.store import shard_writer
-from sweep.store.cache import ORPHAN_S, Cache
+from sweep.store.cache import ORPHAN_AGE_S, Cache
 from sweep.store.cell import CellResult
 from sweep.store.storage import FolderStorage
 from tests.sweep.small import every_file, keys_kept
@@ -149,7 +149,7 @@ def test_of_small_shards_few_bytes_are_read_at_once(
     for key in all_keys:
         cache.put(result(key), CONFIG)
     n_bytes = sum((tmp_path / name).stat().st_size for name in shards_of(cache)) // 40
-    monkeypatch.setattr(cache_module, "MOST_BYTES", 10 * n_bytes)
+    monkeypatch.setattr(cache_module, "MAX_BYTES", 10 * n_bytes)
     assert cache.compact() == 40
     assert 4 <= len(shards_of(cache)) <= 5
     assert Cache(tmp_path).cached_keys(all_keys) == all_keys
@@ -181,18 +181,18 @@ def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None
         cache.put(result(other), CONFIG)
     left = Cache(tmp_path)
     assert len(shards_of(left)) == 2
-    assert left.forget_orphans() == 0  # its writer may still be at it
+    assert left.delete_orphans() == 0  # its writer may still be at it
     for shard in shards_of(left):
-        os.utime(shard, (shard.stat().st_mtime - ORPHAN_S - 9,) * 2)
+        os.utime(shard, (shard.stat().st_mtime - ORPHAN_AGE_S - 9,) * 2)
     (manifest,) = (tmp_path / "cache" / "manifests").iterdir()
     content = manifest.read_bytes()
     manifest.write_bytes(b"")
-    assert Cache(tmp_path).forget_orphans() == 0  # one that can't be read may name it
+    assert Cache(tmp_path).delete_orphans() == 0  # one that can't be read may name it
     manifest.write_bytes(content)
-    assert left.forget_orphans() == 1
+    assert left.delete_orphans() == 1
     assert len(shards_of(left)) == 1
     assert Cache(tmp_path).get(one) is not None
-    assert left.forget_orphans() == 0
+    assert left.delete_orphans() == 0
 
 
 class KilledError(BaseException):
@@ -202,7 +202,7 @@ class KilledError(BaseException):
 def test_a_kill_at_any_step_of_writing_leaves_a_store_that_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache_module, "MANY_SHARDS", 4)
+    monkeypatch.setattr(cache_module, "MIN_COMPACT_SHARDS", 4)
     all_keys = keys(6)
     for step in itertools.count():
         folder = tmp_path / str(step)
@@ -281,10 +281,10 @@ def test_many_small_ones_are_put_together_until_its_time_is_up(
     all_keys = keys(40)
     for key in all_keys:
         Cache(tmp_path).put(result(key), CONFIG)
-    monkeypatch.setattr(cache_module, "COMPACT_S", 0.0)
+    monkeypatch.setattr(cache_module, "MAX_COMPACT_S", 0.0)
     assert Cache(tmp_path).compact() == 0
-    monkeypatch.setattr(cache_module, "COMPACT_S", 60.0)
-    monkeypatch.setattr(cache_module, "MOST_CELLS", 10)
+    monkeypatch.setattr(cache_module, "MAX_COMPACT_S", 60.0)
+    monkeypatch.setattr(cache_module, "MAX_CELLS", 10)
     assert Cache(tmp_path).compact() == 40
     assert len(shards_of(Cache(tmp_path))) == 4
     assert Cache(tmp_path).cached_keys(all_keys) == all_keys

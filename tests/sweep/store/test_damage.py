@@ -189,9 +189,9 @@ def test_what_the_cache_has_lost_too_is_refused(fake: Command, tmp_path: Path) -
     assert "running the sweep again" in shown.err
     assert len(shown.err.splitlines()) == 1
     assert every_file(kept.folder) == damaged
-    summarize = fake.verb("list")
-    assert summarize.code == 0
-    assert f"damaged: `python -m sweep report {kept.folder.name}`" in summarize.out
+    listed = fake.verb("list")
+    assert listed.code == 0
+    assert f"damaged: `python -m sweep report {kept.folder.name}`" in listed.out
     # what is made of the cells alone needs no cache
     (kept.folder / "cells.parquet").write_bytes(whole)
     (kept.folder / "verdict.json").write_bytes(b"[]")

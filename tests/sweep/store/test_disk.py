@@ -68,8 +68,8 @@ class TestAFullDisk:
     def test_says_so_and_goes_on_from_there_with_room(
         self, fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
-        monkeypatch.setattr(compute, "KEEP_EVERY_S", 0.0)
+        monkeypatch.setattr(shard_writer, "MAX_CELLS", 1)
+        monkeypatch.setattr(compute, "FLUSH_EVERY_S", 0.0)
         undisturbed = fake(*GRID)
         assert undisturbed.code == 0
         expected = results(fake.results)
@@ -210,7 +210,7 @@ class TestADamagedFile:
     def test_of_the_cache_is_computed_anew(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(shard_writer, "MOST_CELLS", 1)
+        monkeypatch.setattr(shard_writer, "MAX_CELLS", 1)
         before = fake(*self.GRID)
         expected = results(fake.results)
         shards = sorted((fake.results / "cache" / "shards").iterdir())

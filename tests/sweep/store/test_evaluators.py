@@ -51,7 +51,7 @@ def test_a_sweep_has_its_own_columns_and_bytes_among_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fake_engine(monkeypatch)
-    monkeypatch.setattr(cache_module, "MANY_SHARDS", 2)
+    monkeypatch.setattr(cache_module, "MIN_COMPACT_SHARDS", 2)
     command = Command(tmp_path, capfd)
 
     def run(folder: str, name: str, capacity: str) -> tuple[list[str], bytes]:

@@ -38,7 +38,7 @@ def served() -> Iterator[tuple[Front, str]]:
 @pytest.fixture
 def front(served: tuple[Front, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
-    monkeypatch.setattr(bucket_module, "MOST_PAUSE_S", 0.02)
+    monkeypatch.setattr(bucket_module, "MAX_PAUSE_S", 0.02)
     yield served[0]
     served[0].refuse, served[0].lose = Front().refuse, Front().lose
 
@@ -68,7 +68,7 @@ def changes(there: Bucket, name: str) -> Callable[[], bool]:
 def fails_again(front: Front, n: int = 3) -> None:
     """Wait until requests have failed many times from now on."""
     begin = front.n_failed
-    until(lambda: front.n_failed > begin + n * bucket_module.TRIES, "requests have failed")
+    until(lambda: front.n_failed > begin + n * bucket_module.N_TRIES, "requests have failed")
 
 
 @pytest.mark.parametrize("status", [403, 400])
@@ -96,7 +96,7 @@ def test_who_was_silent_for_long_asks_before_going_on(front: Front, there: Bucke
     mine.confirm()
     other = Lease(there, "journal/x", beat_s=0.05, expires_s=0.2)
     other.take()
-    until(lambda: time.monotonic() - mine._beaten_s > mine.expires_s, "its heart was silent")
+    until(lambda: time.monotonic() - mine._last_beat_s > mine.expires_s, "its heart was silent")
     with pytest.raises(lease.LeaseLostError):
         mine.confirm()
     mine.release()
@@ -125,13 +125,13 @@ def test_one_that_has_is_waited_for_however_often_it_fails(
 
     said: list[str] = []
     with waiting(said.append):
-        assert [there._tried(fails_often) for _ in range(2)] == ["here", "here"]
+        assert [there._retry(fails_often) for _ in range(2)] == ["here", "here"]
     assert len(said) == 2
     monkeypatch.setattr(bucket_module, "OUTAGE_S", 0.0)
     numbers = itertools.count(1)
     with waiting(said.append), pytest.raises(InputError, match="no route to host"):
-        there._tried(fails_often)
-    assert next(numbers) == 1 + bucket_module.TRIES
+        there._retry(fails_often)
+    assert next(numbers) == 1 + bucket_module.N_TRIES
 
 
 def test_one_that_has_is_waited_for_until_it_is_interrupted(front: Front, there: Bucket) -> None:

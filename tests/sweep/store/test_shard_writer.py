@@ -11,8 +11,8 @@ from sweep.store import shard_writer, storage
 @pytest.fixture(autouse=True)
 def nothing_sought(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process know of no place."""
-    monkeypatch.setattr(shard_writer, "_SOUGHT", set())
-    monkeypatch.setattr(shard_writer, "_REACHED", {})
+    monkeypatch.setattr(shard_writer, "_PROBED", set())
+    monkeypatch.setattr(shard_writer, "_REACHABLE", {})
 
 
 def test_a_folder_is_reached_at_once_by_its_mark(tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_a_place_that_does_not_answer_is_waited_for_once_and_used_when_it_does(
         assert answers.wait(60)
         return there
 
-    monkeypatch.setattr(storage, "named", named)
-    monkeypatch.setattr(shard_writer, "LOOK_S", 0.01)
+    monkeypatch.setattr(storage, "open_location", named)
+    monkeypatch.setattr(shard_writer, "PROBE_S", 0.01)
     assert shard_writer.reachable("s3://slow/one", mark) is None
     assert shard_writer.reachable("s3://slow/one", mark) is None
     answers.set()

@@ -111,7 +111,7 @@ def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[PreparedGrid, Pla
 def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
     """Make what `A_CELL` is given of the one cell of a grid."""
     found, one = prepared(tmp_path, trace, *words)
-    found.inputs.workload(one.input).write(tmp_path / "workload")
+    found.inputs.workload(one.workload).write(tmp_path / "workload")
     name = one.cell.policy["name"]
     home = None if name == NO_POLICY else policies.spec(name).__module__
     return {"spec": one.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}

@@ -18,7 +18,7 @@ from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellResult
 from tests.sweep.small import planned
 
-MADE = SimpleNamespace(about={}, results=[])
+MADE = SimpleNamespace(description={}, results=[])
 
 
 class Stream:
@@ -108,12 +108,12 @@ def install(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setattr(connection, "join", ray.open)
     monkeypatch.setattr(connection, "knock", lambda address: None)
-    monkeypatch.setattr(pool, "AGAIN_S", 0.0)
+    monkeypatch.setattr(pool, "RETRY_S", 0.0)
 
 
 WORK = [planned(f"cell{at}") for at in range(40)]
 WORKLOADS: Any = SimpleNamespace(
-    recipe=lambda name: Recipe({"synth": "none"}, {}), learn=lambda name, about: None
+    recipe=lambda name: Recipe({"synth": "none"}, {}), add_description=lambda name, about: None
 )
 
 

@@ -54,4 +54,4 @@ def test_a_submitted_job_has_its_code(
     job: str, travels: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", job)
-    assert code_archive.travels_already() is travels
+    assert code_archive.is_sent_by_job() is travels

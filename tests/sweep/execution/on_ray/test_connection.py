@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from ray import exceptions as ray_errors
 
-from sweep.execution.on_ray.connection import judge
+from sweep.execution.on_ray.connection import classify_loss
 
 
 def raised_in_task(cause: Exception) -> ray_errors.RayTaskError:
@@ -24,7 +24,7 @@ def raised_in_task(cause: Exception) -> ray_errors.RayTaskError:
         (raised_in_task(ray_errors.OwnerDiedError("ab" * 28, None, "")), "lost"),
         (ray_errors.RuntimeEnvSetupError("no agent"), "lost"),
         (ray_errors.GetTimeoutError("ready, yet not here"), "lost"),
-        (ray_errors.TaskCancelledError(), "away"),
+        (ray_errors.TaskCancelledError(), "excluded"),
         (ray_errors.OutOfMemoryError("killed"), "memory"),
         (raised_in_task(MemoryError()), "memory"),
         (raised_in_task(ImportError("no module")), "broken"),
@@ -38,4 +38,4 @@ def raised_in_task(cause: Exception) -> ray_errors.RayTaskError:
     ],
 )
 def test_sorts_exceptions(error: Exception, verdict: str) -> None:
-    assert judge(error) == verdict
+    assert classify_loss(error) == verdict

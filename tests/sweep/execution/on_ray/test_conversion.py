@@ -49,8 +49,8 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
     monkeypatch.setitem(sys.modules, "ray", fake)
     for start in ("join", "start_local"):
         monkeypatch.setattr(connection, start, lambda *_: None)
-    monkeypatch.setattr(Connection, "look", lambda self: True)
-    monkeypatch.setattr(Connection, "here", lambda self: {"where": "here"})
+    monkeypatch.setattr(Connection, "update", lambda self: True)
+    monkeypatch.setattr(Connection, "own_node_options", lambda self: {"where": "here"})
     return fake
 
 
@@ -71,7 +71,7 @@ def test_a_task_reads_it_here(ray: Ray, recipe: Recipe, kind: str, n_left: int) 
 def test_a_large_one_has_a_process_of_its_own(
     ray: Ray, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion, "LARGE", 100)
+    monkeypatch.setattr(conversion, "LARGE_BYTES", 100)
     convert(Connection({"kind": "local"}, []), recipe, [])
     assert ray.asked[0]["max_calls"] == 1
 
@@ -130,5 +130,5 @@ def test_a_reader_that_ended_is_told(ray: Ray, recipe: Recipe) -> None:
 
 def test_a_cluster_that_is_gone_is_told(ray: Ray, recipe: Recipe) -> None:
     ray.fails_with = OSError("Broken pipe")
-    with pytest.raises(InputError, match="Broken pipe; the same command again goes on"):
+    with pytest.raises(InputError, match="Broken pipe; the same command resumes"):
         convert(Connection({"kind": "local"}, []), recipe, [])

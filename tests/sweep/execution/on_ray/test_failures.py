@@ -14,29 +14,29 @@ def failed(key: str, node: str, kind: str = "OSError") -> CellResult:
 def test_a_node_that_fails_what_others_do_is_over_after_three() -> None:
     strikes = FailureTracker()
     for at in range(3):
-        assert strikes.over() == {}
-        assert strikes.is_tried_elsewhere(failed(f"c{at}", "bad"), "fifo", True)
-        assert strikes.failed_on(f"c{at}") == "bad"
-        assert not strikes.is_tried_elsewhere(CellResult(f"c{at}", node="good"), "fifo", True)
-    assert strikes.over() == {"bad": "OSError: at c2"}
-    assert strikes.over() == {}
+        assert strikes.pop_bad_nodes() == {}
+        assert strikes.must_retry(failed(f"c{at}", "bad"), "fifo", True)
+        assert strikes.failed_node(f"c{at}") == "bad"
+        assert not strikes.must_retry(CellResult(f"c{at}", node="good"), "fifo", True)
+    assert strikes.pop_bad_nodes() == {"bad": "OSError: at c2"}
+    assert strikes.pop_bad_nodes() == {}
 
 
 def test_what_fails_on_two_nodes_alike_is_the_policys_and_not_tried_twice_again() -> None:
     strikes = FailureTracker()
-    assert strikes.is_tried_elsewhere(failed("c0", "a"), "fifo", True)
-    assert not strikes.is_tried_elsewhere(failed("c0", "b"), "fifo", True)
-    assert not strikes.is_tried_elsewhere(failed("c1", "a"), "fifo", True)
-    assert strikes.is_tried_elsewhere(failed("c2", "a"), "sjf", True)
-    assert strikes.is_tried_elsewhere(failed("c3", "a", "ValueError"), "fifo", True)
-    assert strikes.over() == {}
+    assert strikes.must_retry(failed("c0", "a"), "fifo", True)
+    assert not strikes.must_retry(failed("c0", "b"), "fifo", True)
+    assert not strikes.must_retry(failed("c1", "a"), "fifo", True)
+    assert strikes.must_retry(failed("c2", "a"), "sjf", True)
+    assert strikes.must_retry(failed("c3", "a", "ValueError"), "fifo", True)
+    assert strikes.pop_bad_nodes() == {}
 
 
 def test_where_there_is_one_node_nothing_is_tried_twice() -> None:
     strikes = FailureTracker()
-    assert not strikes.is_tried_elsewhere(failed("c0", "a"), "fifo", False)
-    assert not strikes.is_tried_elsewhere(failed("c0", ""), "fifo", True)
+    assert not strikes.must_retry(failed("c0", "a"), "fifo", False)
+    assert not strikes.must_retry(failed("c0", ""), "fifo", True)
     # the other node has gone meanwhile
-    assert strikes.is_tried_elsewhere(failed("c1", "a"), "fifo", True)
-    assert not strikes.is_tried_elsewhere(failed("c1", "a"), "fifo", True)
-    assert strikes.is_tried_elsewhere(failed("c2", "a"), "fifo", True)
+    assert strikes.must_retry(failed("c1", "a"), "fifo", True)
+    assert not strikes.must_retry(failed("c1", "a"), "fifo", True)
+    assert strikes.must_retry(failed("c2", "a"), "fifo", True)

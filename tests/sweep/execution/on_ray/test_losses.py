@@ -31,7 +31,7 @@ ERRORS: dict[Loss, Exception] = {
     "lost": ray_errors.NodeDiedError("its node is dead"),
     "memory": ray_errors.OutOfMemoryError("killed"),
     "broken": ray_errors.RayError("a result that can't be read"),
-    "away": ray_errors.NodeDiedError("its node was announced to go"),
+    "excluded": ray_errors.NodeDiedError("its node was announced to go"),
 }
 
 
@@ -112,7 +112,7 @@ def losing(monkeypatch: pytest.MonkeyPatch, state: str, loss: Loss) -> LosingRay
     """Put a Ray in place that loses a task."""
     ray = LosingRay(STATES[state], ERRORS[loss])
     install(ray, monkeypatch)
-    monkeypatch.setattr(nodes.Nodes, "is_at_fault", lambda *_: loss == "away")
+    monkeypatch.setattr(nodes.Nodes, "was_excluded", lambda *_: loss == "excluded")
     return ray
 
 
@@ -134,7 +134,7 @@ def test_a_lost_task_costs_what_has_not_come_back_and_nothing_else(
     assert ray.runs == dict.fromkeys(keys, 1) | again
     lines = [one for one in said if isinstance(one, Line)]
     is_told = loss == "lost" and n_came < N
-    assert lines == [f"a worker died while it ran {N - n_came} cells; trying again, 5 times"] * (
+    assert lines == [f"a worker died while running {N - n_came} cells; retrying up to 5 times"] * (
         is_told
     )
 
@@ -199,7 +199,7 @@ def test_a_worker_that_ended_itself_over_a_cell_that_has_come_back(
     ray = losing(monkeypatch, "between cells", "lost")
     runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=5.0)
     late = {"key": "cell0", "seconds": 5.0, "over": True, "stack": ""}
-    posted[f"{runner._board}{0:09d}"] = late
+    posted[f"{runner._heartbeat_prefix}{0:09d}"] = late
     found = came(runner.run(WORK[:n_cells], WORKLOADS))
     assert sorted(one.key for one in found) == sorted(cell.key for cell in WORK[:n_cells])
     assert {one.error for one in found} == {None}
@@ -212,16 +212,16 @@ def test_of_a_task_without_cells_nothing_waits(loss: Loss, careful: bool) -> Non
     batches = TaskQueue(WORK[:2], slots=1)
     batch = batches.next()
     assert batch is not None
-    batches.done(batch, len(batch.work), 0.2)
-    batches.lost(Batch("w", [], careful=careful), loss)
-    batches.left(Batch("w", [], careful=careful))
-    assert batches.ended(Batch("w", [], careful=careful), "cell0") is None
-    assert batches.over() == []  # one cell is left
+    batches.done(batch, len(batch.cells), 0.2)
+    batches.lost(Batch("w", [], one_by_one=careful), loss)
+    batches.requeue(Batch("w", [], one_by_one=careful))
+    assert batches.timed_out(Batch("w", [], one_by_one=careful), "cell0") is None
+    assert batches.pop_completed() == []  # one cell is left
     other = batches.next()
     assert other is not None
-    assert [cell.key for cell in other.work] == ["cell1"]
+    assert [cell.key for cell in other.cells] == ["cell1"]
     assert batches.next() is None
     batches.done(other, 1, 0.2)
-    assert batches.over() == ["w"]
+    assert batches.pop_completed() == ["w"]
     batches.lost(Batch("w", []), loss)
-    assert batches.over() == []
+    assert batches.pop_completed() == []

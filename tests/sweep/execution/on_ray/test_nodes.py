@@ -61,8 +61,10 @@ def up(*ids: str, cpus: float = 1.0) -> list[dict[str, Any]]:
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
     ray = FakeRay()
     monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr(nodes, "AGAIN_S", 0.0)
-    monkeypatch.setattr(preflight, "wanted", lambda specs, python_path: {"table": {"policies": ""}})
+    monkeypatch.setattr(nodes, "RECHECK_DELAY_S", 0.0)
+    monkeypatch.setattr(
+        preflight, "driver_environment", lambda specs, python_path: {"table": {"policies": ""}}
+    )
     return ray
 
 
@@ -76,51 +78,51 @@ def there(fake: FakeRay) -> Nodes:
 def test_nodes_are_given_cells_once_they_have_answered(
     fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there.take_in(up(A, B))
+    there.update(up(A, B))
     assert there.waits()
     assert there.good() == {}
     fake.answers = {A: []}
-    there.take_in(up(A, B))
+    there.update(up(A, B))
     assert there.waits()
-    monkeypatch.setattr(nodes, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(nodes, "MAX_WAIT_S", 0.0)
     assert not there.waits()
     assert [*there.good()] == [A]
-    assert there.where() == {"label_selector": {LABEL: f"!in({B})"}}
+    assert there.placement_options() == {"label_selector": {LABEL: f"!in({B})"}}
     fake.answers = {B: []}
-    there.take_in(up(A, B, C))
-    assert there.where() == {"label_selector": {LABEL: f"!in({C})"}}
+    there.update(up(A, B, C))
+    assert there.placement_options() == {"label_selector": {LABEL: f"!in({C})"}}
     assert fake.asked == [A, B, C]
-    assert [*there.news()] == []
+    assert [*there.pop_lines()] == []
 
 
 def test_a_bad_node_is_named_left_out_and_asked_again_when_it_is_another(
     fake: FakeRay, there: Nodes
 ) -> None:
     fake.answers = {A: [], B: ["numpy 1 (2 here)", "no room"]}
-    there.take_in(up(A, B))
-    assert [*there.news()] == []
+    there.update(up(A, B))
+    assert [*there.pop_lines()] == []
     for _ in range(2):
-        there.take_in(up(A, B))
+        there.update(up(A, B))
     assert fake.asked == [A, B, B]
-    (line,) = there.news()
-    assert line == "node host-b (10.0.0.98) is left out: numpy 1 (2 here); no room"
-    assert [*there.news()] == []
-    assert there.where() == {"label_selector": {LABEL: f"!in({B})"}}
-    there.take_in(up(A))
-    assert there.where() == {}
+    (line,) = there.pop_lines()
+    assert line == "node host-b (10.0.0.98) is excluded: numpy 1 (2 here); no room"
+    assert [*there.pop_lines()] == []
+    assert there.placement_options() == {"label_selector": {LABEL: f"!in({B})"}}
+    there.update(up(A))
+    assert there.placement_options() == {}
     fake.answers = {C: []}
-    there.take_in(up(A, C))
+    there.update(up(A, C))
     assert [*there.good()] == [A, C]
 
 
 def test_where_all_are_bad_nothing_is_waited_for(fake: FakeRay, there: Nodes) -> None:
     fake.answers = {A: ["no room"]}
     for _ in range(3):
-        there.take_in([*up(A), *up(B, cpus=0.0)])
+        there.update([*up(A), *up(B, cpus=0.0)])
     assert not there.waits()
-    assert len([*there.news()]) == 1
+    assert len([*there.pop_lines()]) == 1
     with pytest.raises(InputError, match="no node of the cluster can run this sweep's cells"):
-        there.insist()
+        there.check_any_usable()
 
 
 def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
@@ -130,12 +132,12 @@ def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
         A: ray_errors.WorkerCrashedError(),
         B: ray_errors.RuntimeEnvSetupError("No space left on device"),
     }
-    there.take_in(up(A, B))
+    there.update(up(A, B))
     assert fake.asked == [A, B, A]
     fake.answers[A] = []
     for _ in range(2):
-        there.take_in(up(A, B))
-    (line,) = there.news()
+        there.update(up(A, B))
+    (line,) = there.pop_lines()
     assert "can't be unpacked there (" in line
     assert "No space left on device" in line
     assert [*there.good()] == [A]
@@ -144,79 +146,83 @@ def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
 def test_where_no_check_comes_to_its_end_it_is_said_what_to_do(
     fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nodes, "AGAIN_S", 0.0)
+    monkeypatch.setattr(nodes, "RECHECK_DELAY_S", 0.0)
     fake.answers = {A: ray_errors.WorkerCrashedError()}
-    for _ in range(nodes.TRIES + 2):
-        there.take_in(up(A))
-    (line,) = there.news()
-    assert "is left out: what looks at it ends each time" in line
-    assert "make room, and join it anew (The worker died" in line
+    for _ in range(nodes.MAX_CHECKS + 2):
+        there.update(up(A))
+    (line,) = there.pop_lines()
+    assert "is excluded: its checks die each time" in line
+    assert "make room, and let it join again (The worker died" in line
 
 
 def test_a_silent_node_is_named_and_welcome_later(
     fake: FakeRay, there: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nodes, "ANSWER_S", -1.0)
-    there.take_in(up(A))
+    monkeypatch.setattr(nodes, "ANSWER_TIMEOUT_S", -1.0)
+    there.update(up(A))
     assert not there.waits()
-    assert [*there.news()] == [
-        "node host-a (10.0.0.97) does not answer for -1 s; no cells are sent there"
+    assert [*there.pop_lines()] == [
+        "node host-a (10.0.0.97) has not answered for -1 s; it gets no cells"
     ]
     fake.answers = {A: []}
-    there.take_in(up(A))
+    there.update(up(A))
     assert [*there.good()] == [A]
 
 
 def test_a_node_that_will_go_is_given_nothing_more(fake: FakeRay, there: Nodes) -> None:
     fake.answers = {A: [], B: []}
-    there.take_in(up(A, B))
-    there.take_in(up(A, B), going=[B])
+    there.update(up(A, B))
+    there.update(up(A, B), draining=[B])
     assert [*there.good()] == [A]
-    (line,) = there.news()
-    assert "will be taken away" in line
-    there.take_in(up(A))
-    assert there.is_at_fault(ray_errors.NodeDiedError(f"its node {B} is dead"))
-    assert not there.is_at_fault(ray_errors.NodeDiedError(f"its node {A} is dead"))
+    (line,) = there.pop_lines()
+    assert "is draining" in line
+    there.update(up(A))
+    assert there.was_excluded(ray_errors.NodeDiedError(f"its node {B} is dead"))
+    assert not there.was_excluded(ray_errors.NodeDiedError(f"its node {A} is dead"))
 
 
 def test_a_loss_has_nodes_asked_again(fake: FakeRay, there: Nodes) -> None:
     fake.answers = {A: [], B: []}
-    there.take_in(up(A, B))
+    there.update(up(A, B))
     for _ in range(2):
-        assert not there.is_at_fault(ray_errors.WorkerCrashedError())
+        assert not there.was_excluded(ray_errors.WorkerCrashedError())
     assert fake.asked == [A, B, A, B]
     assert [*there.good()] == [A, B]
     fake.answers = {A: [], B: ["its disk is full"]}
     for _ in range(3):
-        there.take_in(up(A, B))
+        there.update(up(A, B))
     assert [*there.good()] == [A]
 
 
 def test_cells_that_reached_a_node_too_early_are_not_its_trial(fake: FakeRay, there: Nodes) -> None:
     fake.answers = {A: []}
-    there.take_in(up(A, B))
+    there.update(up(A, B))
     error: Any = {"stage": "sources", "type": "SourcesChanged", "message": "", "traceback": ""}
     for at in range(5):
-        assert there.is_tried_elsewhere(CellResult(f"c{at}", error=error, node=B), "fifo")
-        assert there.but(f"c{at}") == ""
-    assert [*there.news()] == []
+        assert there.must_retry(CellResult(f"c{at}", error=error, node=B), "fifo")
+        assert there.excluded_node(f"c{at}") == ""
+    assert [*there.pop_lines()] == []
 
 
 def test_three_cells_that_others_do_and_it_is_left_out(fake: FakeRay, there: Nodes) -> None:
     fake.answers = {A: [], B: []}
-    there.take_in(up(A, B))
+    there.update(up(A, B))
     error: Any = {"stage": "simulate", "type": "OSError", "message": "ill", "traceback": ""}
     for at in range(3):
-        assert there.is_tried_elsewhere(CellResult(f"c{at}", error=error, node=B), "fifo")
-        assert there.where(there.but(f"c{at}")) == {"label_selector": {LABEL: f"!in({B})"}}
-        assert not there.is_tried_elsewhere(CellResult(f"c{at}", node=A), "fifo")
-    (line,) = there.news()
-    assert line.endswith("is left out: it failed cells that others did not: OSError: ill")
-    assert not there.has(A)
+        assert there.must_retry(CellResult(f"c{at}", error=error, node=B), "fifo")
+        assert there.placement_options(there.excluded_node(f"c{at}")) == {
+            "label_selector": {LABEL: f"!in({B})"}
+        }
+        assert not there.must_retry(CellResult(f"c{at}", node=A), "fifo")
+    (line,) = there.pop_lines()
+    assert line.endswith(
+        "is excluded: cells failed there and succeeded on other nodes: OSError: ill"
+    )
+    assert not there.has_other(A)
 
 
 def test_on_this_machine_nothing_is_asked(fake: FakeRay) -> None:
     there = Nodes()
-    there.take_in(up(A))
+    there.update(up(A))
     assert [*there.good()] == [A]
     assert fake.asked == []

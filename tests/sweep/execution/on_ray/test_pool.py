@@ -45,7 +45,7 @@ def test_no_garbage_is_left_to_free_while_ray_shuts_down(monkeypatch: pytest.Mon
         fake = SimpleNamespace(shutdown=lambda: there.append(left() is not None))
         monkeypatch.setitem(sys.modules, "ray", fake)
         monkeypatch.setattr(connection, "start_local", lambda *_: None)
-        monkeypatch.setattr(connection.Connection, "look", lambda _: True)
+        monkeypatch.setattr(connection.Connection, "update", lambda _: True)
         opened = connection.Connection({"kind": "local"}, [])
         opened.close()
         assert there == []
@@ -157,15 +157,15 @@ def test_a_workload_that_can_not_be_made_ends_the_sweep(fake: FakeRay) -> None:
 
 
 def test_machines_that_come_are_used(fake: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "LOOK_S", 0.0)
+    monkeypatch.setattr(connection, "UPDATE_EVERY_S", 0.0)
     there = connection.Connection({"kind": "ray", "address": "auto"}, [])
     there.open()
     assert there.slots == 2
     fake.nodes_up = 3
-    there.look()
+    there.update()
     assert (there.slots, there.doubled_memory) == (6, 8)
     fake.nodes_up = 0
-    there.look()
+    there.update()
     assert (there.slots, there.n_cpus, there.doubled_memory) == (1, 0, 0)
 
 
@@ -176,14 +176,14 @@ def test_a_head_that_does_not_answer_is_gone_after_a_while(
         if address == "head:1":
             raise ConnectionRefusedError("refused")
 
-    monkeypatch.setattr(connection, "LOOK_S", 0.0)
+    monkeypatch.setattr(connection, "UPDATE_EVERY_S", 0.0)
     there = connection.Connection({"kind": "ray", "address": "auto"}, [])
     there.open()
     monkeypatch.setattr(connection, "knock", refuse)
-    assert not there.look()
-    monkeypatch.setattr(connection, "HEAD_GONE_S", 0.0)
+    assert not there.update()
+    monkeypatch.setattr(connection, "HEAD_TIMEOUT_S", 0.0)
     with pytest.raises(connection.DisconnectedError, match="the head of the cluster is gone"):
-        there.look()
+        there.update()
 
 
 def test_a_node_that_does_not_answer_is_gone_at_once(
@@ -193,12 +193,12 @@ def test_a_node_that_does_not_answer_is_gone_at_once(
         if address == "own:1":
             raise ConnectionRefusedError("refused")
 
-    monkeypatch.setattr(connection, "LOOK_S", 0.0)
+    monkeypatch.setattr(connection, "UPDATE_EVERY_S", 0.0)
     there = connection.Connection({"kind": "ray", "address": "auto"}, [])
     there.open()
     monkeypatch.setattr(connection, "knock", refuse)
     with pytest.raises(connection.DisconnectedError, match="the node of this process is gone"):
-        there.look()
+        there.update()
 
 
 def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
@@ -251,12 +251,14 @@ def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[st
     work = [planned("cell0", policy="las", capacity=0.7), *WORK[1:3]]
     said = [*runner_of().run(work, WORKLOADS)]
     lines = [one for one in said if isinstance(one, Line)]
-    assert lines[0] == "a worker died while it ran las t capacity=0.7 seed=0; trying again, 5 times"
+    assert (
+        lines[0] == "a worker died while running las t capacity=0.7 seed=0; retrying up to 5 times"
+    )
     assert len(lines) <= 3  # one for each cell that lost one
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
     (result,) = came(runner_of().run(work[:1], WORKLOADS))
     assert result.error is not None
-    assert result.error["message"].startswith("its worker died 6 times: ended for its memory, or")
+    assert result.error["message"].startswith("its worker died 6 times: killed for its memory, or")
 
 
 CELL = "fifo t capacity=1.0 seed="
@@ -271,11 +273,15 @@ def test_names_the_cells_that_run_for_long(
     assert next(run) == "joining the cluster"
     monkeypatch.setattr(fake, "wait", lambda refs, **_: ([], refs))
     assert next(run) == ""
-    monkeypatch.setattr(pool, "ASK_S", 0.0)
+    monkeypatch.setattr(pool, "HEARTBEAT_EVERY_S", 0.0)
     for at, seconds in enumerate((47.0, 250.0, 31.0, 35.0)):
-        posted[f"{runner._board}{at:09d}"] = {"key": f"cell{at}", "seconds": seconds, "over": False}
+        posted[f"{runner._heartbeat_prefix}{at:09d}"] = {
+            "key": f"cell{at}",
+            "seconds": seconds,
+            "over": False,
+        }
     back = {"key": "a cell that has come back", "seconds": 60.0, "over": False}
-    posted[f"{runner._board}{4:09d}"] = back
+    posted[f"{runner._heartbeat_prefix}{4:09d}"] = back
     assert next(run) == (
         f"still running: {CELL}1 for 4 min, {CELL}0 for 40 s, {CELL}3 for 30 s and 1 more"
     )

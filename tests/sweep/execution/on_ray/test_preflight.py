@@ -20,12 +20,12 @@ SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, 1.0, {"name": "simula
 
 
 @pytest.fixture(scope="module")
-def wanted() -> preflight.Expected:
-    return preflight.wanted([SPEC, SPEC], [])
+def wanted() -> preflight.Environment:
+    return preflight.driver_environment([SPEC, SPEC], [])
 
 
-def test_here_all_is_well(wanted: preflight.Expected) -> None:
-    assert preflight.look(wanted) == []
+def test_here_all_is_well(wanted: preflight.Environment) -> None:
+    assert preflight.check_node(wanted) == []
     assert {"sim.engine.simulate", "policies.registry", *preflight.RUN_TASKS} <= {*wanted["table"]}
     assert "sweep.report" not in wanted["table"]
     assert wanted["packages"]["numba"]
@@ -34,36 +34,38 @@ def test_here_all_is_well(wanted: preflight.Expected) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"python": "3.99"}, "the sweep 3.99: start Ray there under that"),
+        ({"python": "3.99"}, "the sweep 3.99: start Ray there with that version"),
         ({"packages": {"numpy": "0.1"}}, "(0.1 here): install the packages of requirements.lock"),
         ({"packages": {"nothing-of-it": "1"}}, "nothing-of-it is missing (1 here)"),
     ],
 )
 def test_what_differs_is_named(
-    wanted: preflight.Expected, changed: dict[str, Any], said: str
+    wanted: preflight.Environment, changed: dict[str, Any], said: str
 ) -> None:
-    (wrong,) = preflight.look({**wanted, **changed})
+    (wrong,) = preflight.check_node({**wanted, **changed})
     assert said in wrong
 
 
-def test_other_sources_are_named(wanted: preflight.Expected) -> None:
+def test_other_sources_are_named(wanted: preflight.Environment) -> None:
     table = {**wanted["table"], "policies.registry": "another"}
-    (wrong,) = preflight.look({**wanted, "table": table})
-    assert wrong.startswith("other sources of policies.registry: launcher.send_code=true")
+    (wrong,) = preflight.check_node({**wanted, "table": table})
+    assert wrong.startswith("other versions of policies.registry: launcher.send_code=true")
 
 
 def test_kernels_that_can_not_be_kept(
-    wanted: preflight.Expected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wanted: preflight.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sim.base.kernel_cache.cache_dir", lambda: tmp_path / "gone")
-    (wrong,) = preflight.look({**wanted, "cells": [], "table": preflight._table([])})
-    assert wrong.startswith(f"kernels can't be kept in {tmp_path}/gone (No such file or directory)")
+    (wrong,) = preflight.check_node({**wanted, "cells": [], "table": preflight._module_digests([])})
+    assert wrong.startswith(
+        f"kernels can't be cached in {tmp_path}/gone (No such file or directory)"
+    )
 
 
-def test_it_runs_where_the_project_is_not(wanted: preflight.Expected, tmp_path: Path) -> None:
+def test_it_runs_where_the_project_is_not(wanted: preflight.Environment, tmp_path: Path) -> None:
     cloudpickle.register_pickle_by_value(preflight)
     try:
-        sent = cloudpickle.dumps((preflight.look, wanted))
+        sent = cloudpickle.dumps((preflight.check_node, wanted))
     finally:
         cloudpickle.unregister_pickle_by_value(preflight)
     (tmp_path / "sent").write_bytes(sent)
@@ -74,7 +76,7 @@ def test_it_runs_where_the_project_is_not(wanted: preflight.Expected, tmp_path: 
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env={}
     )
-    assert "the project is not there (No module named 'policies')" in done.stdout, done.stderr
+    assert "the project is not installed (No module named 'policies')" in done.stdout, done.stderr
 
 
 def test_a_users_module_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,4 +87,4 @@ def test_a_users_module_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     sources.forget()
     spec = SPEC._replace(policy={"name": "checked", "module": "checked_module"})
-    assert "checked_module" in preflight.wanted([spec], [str(tmp_path)])["table"]
+    assert "checked_module" in preflight.driver_environment([spec], [str(tmp_path)])["table"]

@@ -11,7 +11,7 @@ import pytest
 from sim import Workload
 from sweep.execution import task, workload_build
 from sweep.execution.on_ray.connection import Connection
-from sweep.execution.on_ray.shared_workloads import LARGE, MAKE_AGAIN, SharedWorkloads
+from sweep.execution.on_ray.shared_workloads import LARGE_TASKS, MAX_REBUILDS, SharedWorkloads
 from sweep.execution.workload_build import Recipe
 from tests.sweep.small import CLUSTER, planned
 
@@ -22,7 +22,7 @@ WORK = [
 ]
 
 
-READ = Recipe({"format": "swf", "path": "log.swf"}, CLUSTER, n_tasks=LARGE + 1)
+READ = Recipe({"format": "swf", "path": "log.swf"}, CLUSTER, n_tasks=LARGE_TASKS + 1)
 
 
 class Ray:
@@ -59,7 +59,7 @@ class FakeWorkloads:
     def recipe(self, name: str) -> Recipe:
         return RECIPE if name == "made" else READ
 
-    def learn(self, name: str, about: Any) -> None:
+    def add_description(self, name: str, about: Any) -> None:
         self.learnt.append((name, about["n_jobs"]))
 
 
@@ -81,10 +81,10 @@ def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: SharedW
     known = FakeWorkloads()
     workload, about = shared.get("made", known)
     assert shared.get("made", known) == (workload, about)
-    assert [given["max_retries"] for given in ray.asked] == [MAKE_AGAIN]
+    assert [given["max_retries"] for given in ray.asked] == [MAX_REBUILDS]
     assert not ray.n_puts
     assert workload.n_jobs == 5
-    assert about.about["digest"] == workload.digest
+    assert about.description["digest"] == workload.digest
     built = [about.clusters.find(RECIPE.cluster, capacity) for capacity in (0.5, 1.0)]
     assert [one.facts["n_machines"] for one in built] == [1, 2]
 
@@ -93,7 +93,7 @@ def test_the_driver_learns_once_what_was_made(ray: Ray, shared: SharedWorkloads)
     known = FakeWorkloads()
     shared.get("made", known)
     for _ in range(2):
-        shared.learn("made", known, 1.0)
+        shared.report("made", known, 1.0)
     assert known.learnt == [("made", 5)]
 
 
@@ -102,7 +102,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace is of one job; where this process is, is known."""
     one = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
     monkeypatch.setattr(workload_build, "load", lambda recipe: Workload.from_jobs(one))
-    monkeypatch.setattr(Connection, "here", lambda self: {"where": "here"})
+    monkeypatch.setattr(Connection, "own_node_options", lambda self: {"where": "here"})
 
 
 @pytest.mark.usefixtures("reads")
@@ -112,15 +112,15 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(
     known = FakeWorkloads()
     for _ in range(2):
         workload, about = shared.get("read", known)
-    assert (workload.n_jobs, about.about["n_jobs"]) == (1, 1)
+    assert (workload.n_jobs, about.description["n_jobs"]) == (1, 1)
     (asked,) = ray.asked
     assert asked == {
         "max_calls": 1,
-        "max_retries": MAKE_AGAIN,
+        "max_retries": MAX_REBUILDS,
         "num_returns": 3,
         "where": "here",
     }
-    shared.learn("read", known, 1.0)
+    shared.report("read", known, 1.0)
     assert known.learnt == [("read", 1)]
 
 
@@ -129,23 +129,23 @@ def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray) -> None:
     afar = SharedWorkloads(Connection({"kind": "ray", "address": "ray://head:10001"}, []), [])
     workload, about = afar.get("read", FakeWorkloads())
     assert (ray.n_puts, ray.asked, workload.n_jobs) == (3, [], 1)
-    assert about.about["digest"] == workload.digest
+    assert about.description["digest"] == workload.digest
 
 
 def test_what_can_not_be_had_is_made_anew(ray: Ray, shared: SharedWorkloads) -> None:
     for _ in range(2):
         shared.get("made", FakeWorkloads())
-        shared.forget("made")
+        shared.release("made")
     assert len(ray.asked) == 2
 
 
 def test_the_first_is_said_to_be_made(ray: Ray, shared: SharedWorkloads) -> None:
-    waits = shared.first("made", FakeWorkloads())
-    assert next(waits) == "making the first workload"
+    waits = shared.build_first("made", FakeWorkloads())
+    assert next(waits) == "building the first workload"
     with pytest.raises(StopIteration) as over:
         next(waits)
     made, few_jobs = over.value.value
-    assert (made.about["n_jobs"], few_jobs.n_jobs) == (5, 3)
+    assert (made.description["n_jobs"], few_jobs.n_jobs) == (5, 3)
 
 
 def test_clusters_are_built_where_their_workload_was_made(
@@ -154,5 +154,5 @@ def test_clusters_are_built_where_their_workload_was_made(
     _, about = shared.get("made", FakeWorkloads())
     cells = [work.spec for work in WORK]
     other = cells[0]._replace(cluster={**RECIPE.cluster, "count": 3})
-    _, found = task.sample([other, *cells], lambda: (None, about.clusters))
+    _, found = task.sample_variants([other, *cells], lambda: (None, about.clusters))
     assert [one.n_machines for _, one in found] == [1]  # none of one that was not built

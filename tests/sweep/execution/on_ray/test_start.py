@@ -61,7 +61,7 @@ def test_ray_that_is_late_is_started_again(
     assert Node.start_api_server is not Node.start_monitor  # as they were
     said = capsys.readouterr().err.splitlines()
     assert len(said) == n_late
-    assert all(f"trying again, {at + 1} of 3" in line for at, line in enumerate(said))
+    assert all(f"retry {at + 1} of 3" in line for at, line in enumerate(said))
     assert late._private.worker.print_to_stdstream("a worker died") is None
     assert capsys.readouterr().out == ""  # of workers that die the runner says one line
 
@@ -74,9 +74,9 @@ def test_ray_that_never_comes_is_an_error_that_says_what_to_do(
         run(monkeypatch, late)
     assert len(late.ports) == 4
     assert str(caught.value) == (
-        "Ray does not start on this machine: 4 times it did not come up in time (The current node "
-        "timed out during startup. This could happen because), so the machine is too busy or short "
-        "of memory: try again once it is less so, or with launcher.workers=1; launcher=inline runs "
+        "Ray does not start on this machine: it did not come up in time in 4 attempts (The current "
+        "node timed out during startup. This could happen because), so the machine is too busy or "
+        "short of memory: try again later, or with launcher.workers=1; launcher=inline runs "
         "without it [no cluster]"
     )
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from sweep.execution.on_ray.task_queue import (
-    AHEAD,
-    DRAWN,
-    LEAST_S,
+    MAX_BATCHES_PER_S,
+    MAX_CELLS,
     MAX_LOST,
-    MOST_CELLS,
-    MOST_S,
-    PARTS_S,
+    MAX_S,
+    MIN_S,
+    MIN_WAITING,
+    N_DRAW,
     Batch,
     Loss,
     TaskQueue,
@@ -26,7 +26,7 @@ def work(n: int, name: str = "w") -> list[PlannedCell]:
 
 def keys(batch: Batch | None) -> list[str]:
     assert batch is not None
-    return [one.key for one in batch.work]
+    return [one.key for one in batch.cells]
 
 
 def take(batches: TaskQueue) -> Batch:
@@ -39,11 +39,11 @@ def test_a_chunk_leaves_the_other_slots_their_part() -> None:
     batches = TaskQueue(work(41), slots=2)
     sizes = []
     while (batch := batches.next()) is not None:
-        sizes.append(len(batch.work))
+        sizes.append(len(batch.cells))
     assert sizes[0] == 11
     assert sizes[-1] == 1
     assert sum(sizes) == 41
-    assert len(take(TaskQueue(work(100_000), slots=2)).work) == MOST_CELLS
+    assert len(take(TaskQueue(work(100_000), slots=2)).cells) == MAX_CELLS
 
 
 def test_what_a_task_had_no_time_for_is_next() -> None:
@@ -51,32 +51,34 @@ def test_what_a_task_had_no_time_for_is_next() -> None:
     first = take(batches)
     assert keys(first) == [f"w{at}" for at in range(10)]
     batches.done(first, 4, 1.0)
-    batches.left(first)
+    batches.requeue(first)
     assert keys(batches.next())[:2] == ["w4", "w5"]
     over = take(batches)
-    batches.done(over, len(over.work), 1.0)
-    batches.left(over)
-    assert not over.work
+    batches.done(over, len(over.cells), 1.0)
+    batches.requeue(over)
+    assert not over.cells
 
 
 def test_tasks_are_long_where_much_is_left() -> None:
     batches = TaskQueue(work(10_000), slots=2)
     first = take(batches)
-    assert batches.pace(first) == FlushPolicy(part_s=LEAST_S, task_s=LEAST_S)  # nothing is known
+    assert batches.flush_policy(first) == FlushPolicy(
+        flush_s=MIN_S, stop_s=MIN_S
+    )  # nothing is known
     batches.done(first, 100, 100 * 0.002)
-    assert batches.pace(take(batches)).task_s == pytest.approx(0.002 * 5_964 / 4)
+    assert batches.flush_policy(take(batches)).stop_s == pytest.approx(0.002 * 5_964 / 4)
     batches.done(first, 100, 100 * 1.0)
-    assert batches.pace(first).task_s == MOST_S
+    assert batches.flush_policy(first).stop_s == MAX_S
     while batches.next() is not None:
         pass
-    assert batches.pace(first).task_s == LEAST_S
-    assert batches.pace(Batch("w", work(2), careful=True)).part_s == 0.0
+    assert batches.flush_policy(first).stop_s == MIN_S
+    assert batches.flush_policy(Batch("w", work(2), one_by_one=True)).flush_s == 0.0
 
 
 def test_parts_are_rarer_where_slots_are_many() -> None:
     batches = TaskQueue(work(1_000), slots=12_800)
     batches.done(take(batches), 1, 1.0)
-    assert batches.pace(take(batches)).part_s == pytest.approx(12_800 / PARTS_S)
+    assert batches.flush_policy(take(batches)).flush_s == pytest.approx(12_800 / MAX_BATCHES_PER_S)
 
 
 def test_cells_of_one_workload_follow_each_other() -> None:
@@ -84,7 +86,7 @@ def test_cells_of_one_workload_follow_each_other() -> None:
     batches = TaskQueue(mixed, slots=2)
     taken = []
     while (batch := batches.next()) is not None:
-        taken.append((batch.input, len(batch.work)))
+        taken.append((batch.workload, len(batch.cells)))
     assert taken == [("a", 2), ("a", 1), ("b", 1), ("b", 1), ("b", 1)]
 
 
@@ -92,77 +94,77 @@ def test_a_workload_is_over_when_its_cells_are_settled() -> None:
     batches = TaskQueue(work(2), slots=2)
     first, second = take(batches), take(batches)
     batches.done(first, 1, 1.0)
-    assert batches.over() == []
+    assert batches.pop_completed() == []
     batches.lost(second, "broken")
-    assert batches.over() == ["w"]
-    assert batches.over() == []
+    assert batches.pop_completed() == ["w"]
+    assert batches.pop_completed() == []
 
 
 def test_a_workload_is_not_over_while_more_of_it_may_come() -> None:
-    batches = TaskQueue([*work(AHEAD + DRAWN, "a"), *work(1, "b")], slots=1)
+    batches = TaskQueue([*work(MIN_WAITING + N_DRAW, "a"), *work(1, "b")], slots=1)
     settled, over = 0, []
     while (batch := batches.next()) is not None:
-        settled += len(batch.work)
-        batches.done(batch, len(batch.work), 1.0)
-        over += [(name, settled) for name in batches.over()]
-    assert over == [("a", AHEAD + DRAWN), ("b", AHEAD + DRAWN + 1)]
+        settled += len(batch.cells)
+        batches.done(batch, len(batch.cells), 1.0)
+        over += [(name, settled) for name in batches.pop_completed()]
+    assert over == [("a", MIN_WAITING + N_DRAW), ("b", MIN_WAITING + N_DRAW + 1)]
 
 
 def test_few_cells_wait_at_a_time() -> None:
     drawn: list[PlannedCell] = []
-    batches = TaskQueue(work(100_000), slots=2, drawn=drawn.extend)
-    taken = sum(len(take(batches).work) for _ in range(10))
-    assert taken == 10 * MOST_CELLS
-    assert AHEAD <= len(drawn) - taken + MOST_CELLS < AHEAD + DRAWN
+    batches = TaskQueue(work(100_000), slots=2, on_draw=drawn.extend)
+    taken = sum(len(take(batches).cells) for _ in range(10))
+    assert taken == 10 * MAX_CELLS
+    assert MIN_WAITING <= len(drawn) - taken + MAX_CELLS < MIN_WAITING + N_DRAW
 
 
 def test_of_very_many_tasks_the_first_end_one_after_the_other_and_so_do_all() -> None:
     batches = TaskQueue(work(2_000_000), slots=12_800)
     first = [take(batches) for _ in range(1_000)]
-    longest = 12_800 / PARTS_S
-    parts = [batches.pace(batch).part_s for batch in first]
+    longest = 12_800 / MAX_BATCHES_PER_S
+    parts = [batches.flush_policy(batch).flush_s for batch in first]
     ends = np.histogram(parts, bins=10, range=(0.0, longest))[0]
     assert set(ends) <= {99, 100, 101}
     # as many cells as there is time for, of a second each as long as nothing is known
     for batch, part_s in zip(first, parts, strict=True):
-        assert part_s - 1.0 <= len(batch.work) <= part_s + 1.0
+        assert part_s - 1.0 <= len(batch.cells) <= part_s + 1.0
     batches.done(first[0], 1, 0.5)
     later = [take(batches) for _ in range(3)]
-    assert {batches.pace(batch).task_s for batch in later} == {longest}
-    assert {len(batch.work) for batch in later} == {2 * (longest - 1.0)}
+    assert {batches.flush_policy(batch).stop_s for batch in later} == {longest}
+    assert {len(batch.cells) for batch in later} == {2 * (longest - 1.0)}
 
 
 def test_of_few_tasks_all_are_as_long() -> None:
     batches = TaskQueue(work(8_000), slots=100)
     first = [take(batches) for _ in range(50)]
-    assert {batches.pace(batch).part_s for batch in first} == {LEAST_S}
-    assert [len(batch.work) for batch in first[:2]] == [40, 40]
+    assert {batches.flush_policy(batch).flush_s for batch in first} == {MIN_S}
+    assert [len(batch.cells) for batch in first[:2]] == [40, 40]
 
 
 def test_no_task_is_given_more_than_it_has_time_for() -> None:
     batches = TaskQueue(work(100_000), slots=2)
     batches.done(take(batches), 1, 0.1)
-    assert len(take(batches).work) == MOST_S / 0.1
+    assert len(take(batches).cells) == MAX_S / 0.1
 
 
 def test_a_lost_chunk_waits_again_with_care() -> None:
     batches = TaskQueue(work(3), slots=1)
     assert batches.lost(Batch("w", work(3)), "lost") == []
     again = take(batches)
-    assert (keys(again), again.careful) == (["w0", "w1", "w2"], True)
-    assert [batches.n_lost(one) for one in again.work] == [0, 0, 0]
+    assert (keys(again), again.one_by_one) == (["w0", "w1", "w2"], True)
+    assert [batches.n_losses(one) for one in again.cells] == [0, 0, 0]
 
 
 def test_with_care_the_first_is_to_blame() -> None:
     batches = TaskQueue(work(0), slots=1)
-    batches._left["w"] = 3
-    chunk = Batch("w", work(3), careful=True)
+    batches._n_unfinished["w"] = 3
+    chunk = Batch("w", work(3), one_by_one=True)
     batches.done(chunk, 1, 0.1)
     assert batches.lost(chunk, "lost") == []
     one, others = take(batches), take(batches)
     assert (keys(one), keys(others)) == (["w1"], ["w2"])
-    assert batches.n_lost(one.work[0]) == 1
-    assert batches.n_lost(others.work[0]) == 0
+    assert batches.n_losses(one.cells[0]) == 1
+    assert batches.n_losses(others.cells[0]) == 0
 
 
 @pytest.mark.parametrize("poison", [0, 13, 39])
@@ -172,21 +174,21 @@ def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> 
     batches = TaskQueue(work(40), slots=2)
     done, given_up, n_runs = [], [], 0
     while (batch := batches.next()) is not None:
-        bad = [at for at, one in enumerate(batch.work) if one.key == f"w{poison}"]
-        n = bad[0] if bad else len(batch.work)
-        n_seen = n if batch.careful else n // 2 if bad else n
-        done += [one.key for one in batch.work[:n_seen]]
+        bad = [at for at, one in enumerate(batch.cells) if one.key == f"w{poison}"]
+        n = bad[0] if bad else len(batch.cells)
+        n_seen = n if batch.one_by_one else n // 2 if bad else n
+        done += [one.key for one in batch.cells[:n_seen]]
         if n_seen:
             batches.done(batch, n_seen, 0.1)
         if bad:
             n_runs += 1
             given_up += batches.lost(batch, loss)
         else:
-            batches.left(batch)
+            batches.requeue(batch)
     assert [one.key for one in given_up] == [f"w{poison}"]
     assert sorted([*done, f"w{poison}"]) == sorted(one.key for one in work(40))
     assert n_runs <= runs
-    assert batches.over() == ["w"]
+    assert batches.pop_completed() == ["w"]
 
 
 def test_a_lost_cell_has_five_more_trials() -> None:
@@ -201,30 +203,30 @@ def test_a_lost_cell_has_five_more_trials() -> None:
 def test_out_of_memory_has_one_more_trial_with_twice_the_memory() -> None:
     batches = TaskQueue(work(1), slots=1)
     first = take(batches)
-    assert not first.doubled
+    assert not first.double_memory
     assert batches.lost(first, "memory") == []
     second = take(batches)
-    assert second.doubled
+    assert second.double_memory
     assert len(batches.lost(second, "memory")) == 1
 
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> None:
     batches = TaskQueue(work(n), slots=2)
-    given_up = batches.lost(Batch("w", [take(batches).work[0] for _ in range(n)]), "broken")
+    given_up = batches.lost(Batch("w", [take(batches).cells[0] for _ in range(n)]), "broken")
     assert len(given_up) == (1 if n == 1 else 0)
     while (batch := batches.next()) is not None:
         assert len(batches.lost(batch, "broken")) == 1
-    assert batches.over() == ["w"]
+    assert batches.pop_completed() == ["w"]
 
 
 def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
     batches = TaskQueue(work(3), slots=1)
-    all_three = Batch("w", [one for _ in range(2) for one in take(batches).work])
-    assert batches.ended(all_three, "w1").key == "w1"
+    all_three = Batch("w", [one for _ in range(2) for one in take(batches).cells])
+    assert batches.timed_out(all_three, "w1").key == "w1"
     assert keys(batches.next()) == ["w0", "w2"]
     assert batches.next() is None
-    assert batches.over() == []
+    assert batches.pop_completed() == []
 
 
 def test_what_could_not_be_handed_out_is_next_again() -> None:
