@@ -196,7 +196,7 @@ class TestLatest:
             said = fake.verb(verb)
             assert said.code == 2
             assert "demo-1234 is not finished: `python -m sweep status`" in said.err
-            assert f"the latest that is over is {ran.folder.name}" in said.err
+            assert f"the latest finished sweep is {ran.folder.name}" in said.err
         assert fake.verb("show", ran.folder.name).code == 0
 
 
@@ -267,7 +267,7 @@ class TestList:
         fake("policy=fifo")
         (line, *_) = fake.verb("list").out.splitlines()[1:]
         assert line.split()[:3] == begun.split()[:3]
-        assert "asked again 20" in line
+        assert "requested again 20" in line
 
     def test_of_none(self, fake: Command) -> None:
         assert "there is no sweep" in fake.verb("list").err
