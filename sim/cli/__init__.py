@@ -1,4 +1,4 @@
-"""What verbs are made of: a record of each, options as ``key=value``, lines about a workload."""
+"""Building blocks of verbs: their record, ``key=value`` options, and printing of workloads."""
 
 from __future__ import annotations
 
@@ -13,31 +13,35 @@ from sim.base.errors import InputError
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-_TOTALS = ("jobs", "stages", "tasks", "edges")  # of a loader's report: printed already
+_TOTALS = ("jobs", "stages", "tasks", "edges")  # entries of a loader's report printed elsewhere
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb of ``python -m sim``; `run` prints what it did, and raises what is wrong."""
+    """A verb of ``python -m sim``; `run` prints its results, and raises errors."""
 
     name: str
     help: str  # its line in the list of verbs
-    about: str  # what its own ``--help`` shows first
+    about: str  # first paragraph of its own ``--help``
     example: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], None]
 
 
-def add_many(
-    parser: argparse.ArgumentParser, flag: str, form: str, what: str, dest: str | None = None
+def add_repeatable(
+    parser: argparse.ArgumentParser,
+    flag: str,
+    metavar: str,
+    help_text: str,
+    dest: str | None = None,
 ) -> None:
-    """Declare a flag that may be given several times; its values are a list."""
-    text = f"{what}; may be repeated"
-    parser.add_argument(flag, metavar=form, action="append", default=[], dest=dest, help=text)
+    """Add a repeatable flag; its values are a list."""
+    text = f"{help_text}; may be repeated"
+    parser.add_argument(flag, metavar=metavar, action="append", default=[], dest=dest, help=text)
 
 
 def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:
-    """Read ``key=value`` texts; a value is JSON where it parses as such, else a string."""
+    """Parse ``key=value`` texts; a value is JSON if it parses, else a string."""
     values: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -53,7 +57,7 @@ def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:
 
 
 def print_workload(workload: Workload) -> None:
-    """Print how large a workload is, and what its loader dropped or changed."""
+    """Print the size of a workload, and the counts of rows its loader dropped or changed."""
     submit_s = workload.jobs["submit_s"]
     span = submit_s[-1].as_py() - submit_s[0].as_py() if workload.n_jobs else 0.0
     print(
@@ -65,7 +69,7 @@ def print_workload(workload: Workload) -> None:
 
 
 def print_counts(report: Mapping[str, Any], indent: str = "  ") -> None:
-    """Print counts by rule, a line each; those of 0 are left out."""
+    """Print non-zero counts by rule, one line each."""
     for rule, count in report.items():
         if isinstance(count, Mapping):
             if any(count.values()):

@@ -1,8 +1,9 @@
-"""Find dependencies between jobs in the logs of what read and wrote which file.
+"""Find dependencies between jobs in logs of file reads and writes.
 
-Prints what it found and writes it as Parquet, with one HTML page, into a folder: who depends on
-whom, what each job is worth to all that is downstream, what is predictable, and what to mend. Or
-writes the jobs of a window as a workload, which a sweep schedules by what the logs before it show.
+With --out, prints a profile and writes it as Parquet files with one HTML page: dependencies, the
+value of each job including everything downstream, predictability, and problems to fix. With
+--workload, writes the jobs of a time window as a workload for a sweep, with the logs before the
+window as its history.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
-from sim.cli import Verb, add_many, parse_pairs, print_counts, print_workload
+from sim.cli import Verb, add_repeatable, parse_pairs, print_counts, print_workload
 
 if TYPE_CHECKING:
     from sim.base.reading import OnBadRow
@@ -32,57 +33,76 @@ _EXAMPLE = """examples:
 
 DAY_S = 86_400.0
 PEAK = 0.6
-"""Of a cluster, what requests take at most (OSDI 2020, Fig. 7): what is proposed for one's own."""
-LEAST = 0.2
-"""Of that cluster, what the largest job shall fit."""
+"""Peak share of a cluster that requests take (OSDI 2020, Fig. 7), for the proposed cluster size."""
+MIN_CAPACITY = 0.2
+"""Smallest proposed capacity; the largest job must fit into it."""
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, also_window: bool = False) -> None:
-    """Declare the verb's arguments; `also_window`: those of a workload, too."""
+def add_arguments(parser: argparse.ArgumentParser, *, with_window: bool = False) -> None:
+    """Add the verb's arguments; `with_window` adds those for a workload."""
     parser.add_argument(
         "operations",
         metavar="OPERATIONS",
-        help="log of operations on files (Parquet or CSV), or OpenLineage events (JSON lines)",
+        help="log of file operations (Parquet or CSV), or OpenLineage events (JSON lines)",
     )
-    parser.add_argument("--jobs", metavar="JOBS", help="log of jobs; OpenLineage needs none")
     parser.add_argument(
-        "--out", metavar="PROFILE", required=not also_window, help="folder to write to"
+        "--jobs",
+        metavar="JOBS",
+        help="log of jobs (Parquet or CSV); not needed with OpenLineage events",
     )
-    if also_window:
+    parser.add_argument(
+        "--out", metavar="PROFILE", required=not with_window, help="folder to write a profile to"
+    )
+    if with_window:
         parser.add_argument(
-            "--workload", metavar="DIR", help="write the jobs of a window as a workload, to sweep"
+            "--workload",
+            metavar="DIR",
+            help="folder to write the jobs of a time window to, as a workload",
         )
-        for flag, what in (("--begin", "beginning"), ("--end", "end")):
+        for flag, bound in (("--begin", "begin"), ("--end", "end")):
             parser.add_argument(
                 flag, metavar="T", type=_time,
-                help=f"the window's {what}: s, as in the logs, or a date and time (UTC)",
+                help=f"{bound} of the window: seconds, as in the logs, or a date and time (UTC)",
             )  # fmt: skip
     parser.add_argument(
-        "--window-days", metavar="T", type=float, help="a read's write is at most so old; 30"
+        "--window-days",
+        metavar="T",
+        type=float,
+        help="maximum age of a file when it is read, days; default: 30",
     )
     parser.add_argument(
-        "--omega-days", metavar="W", type=float, help="how long downstream jobs count; 7"
+        "--omega-days",
+        metavar="W",
+        type=float,
+        help="time after a job's end in which downstream jobs count, days; default: 7",
     )
     parser.add_argument(
-        "--learn-days", metavar="D", type=float, help="recurrence is learnt from so many; all"
+        "--learn-days",
+        metavar="D",
+        type=float,
+        help="learn recurrence from the first D days of the log; default: all",
     )
     parser.add_argument(
-        "--value", metavar="WHAT", default="downloads",
-        help="what a job is worth: downloads (of its output), jobs (1 each), compute "
-        "(resource-time), or a column of the log of jobs; downloads",
+        "--value", metavar="VALUE", default="downloads",
+        help="value of a job: downloads (of its output), jobs (1 each), compute (resource-time), "
+        "or a column of the log of jobs; default: downloads",
     )  # fmt: skip
-    what = "another option or threshold of Table 1, e.g. hard_share=0.9"
-    add_many(parser, "--set", "KEY=VALUE", what, "settings")
+    help_text = "another option or threshold, e.g. hard_share=0.9"
+    add_repeatable(parser, "--set", "KEY=VALUE", help_text, "settings")
     parser.add_argument(
-        "--strict", action="store_true", help="end at the first bad row instead of counting it"
+        "--strict",
+        action="store_true",
+        help="stop at the first bad row instead of skipping and counting it",
     )
 
 
 def run(args: argparse.Namespace) -> None:
-    """Profile, print, write."""
+    """Build a profile, a workload or both; print and write them."""
     window = (args.workload, args.begin, args.end)
     if None in window and any(part is not None for part in window):
-        raise InputError("--workload DIR, --begin T and --end T go together", rule="wrong option")
+        raise InputError(
+            "--workload DIR, --begin T and --end T must be given together", rule="wrong option"
+        )
     if args.out is None and args.workload is None:
         raise InputError("give --out PROFILE, or --workload DIR, or both", rule="wrong option")
     logs = _read(args)
@@ -98,38 +118,42 @@ def run(args: argparse.Namespace) -> None:
 def _write_window(logs: Logs, options: Options, args: argparse.Namespace) -> None:
     from sim.lineage.window import workload  # as above
 
-    week = workload(logs, args.begin, args.end, options)
-    week.write(args.workload)
-    print_workload(week)
-    for what, share in week.meta["known"].items():
-        print(f"  {what}: {100 * share:.1f} %")
-    if not week.downloads.num_rows:
-        print("no downloads of what its jobs made: there is no value to attain; --value jobs?")
+    window_workload = workload(logs, args.begin, args.end, options)
+    window_workload.write(args.workload)
+    print_workload(window_workload)
+    for label, share in window_workload.meta["known"].items():
+        print(f"  {label}: {100 * share:.1f} %")
+    if not window_workload.downloads.num_rows:
+        print("no downloads of its jobs' output, so jobs have no value; try --value jobs")
     print(f"written to {args.workload}")
-    sized = ""
-    held = week.stages["demand_tokens"].to_numpy()
-    if (held != 1).any():  # a slot each is not what they hold
-        tokens = math.ceil(max(week.meta["peak_tokens"] / PEAK, held.max() / LEAST))
-        sized = f" cluster=cosmos cluster.queues.mode=global cluster.shape.tokens={tokens}"
+    cluster_options = ""
+    tokens_held = window_workload.stages["demand_tokens"].to_numpy()
+    if (tokens_held != 1).any():  # jobs hold other amounts than one slot
+        tokens = math.ceil(
+            max(window_workload.meta["peak_tokens"] / PEAK, tokens_held.max() / MIN_CAPACITY)
+        )
+        cluster_options = (
+            f" cluster=cosmos cluster.queues.mode=global cluster.shape.tokens={tokens}"
+        )
     print(
         f"next: python -m sweep policy=priority,wing_agg trace=parquet trace.path={args.workload}"
-        f"{sized} capacity=1.0,0.4,{LEAST}"
+        f"{cluster_options} capacity=1.0,0.4,{MIN_CAPACITY}"
     )
 
 
 def _time(text: str) -> float:
-    """Read a time: a number of seconds, or ISO 8601, as UTC if it names no zone."""
+    """Parse a time: a number of seconds, or ISO 8601, in UTC unless it has a time zone."""
     try:
         return float(text)
     except ValueError:
         pass
     try:
-        at = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text!r} is neither a number of seconds nor a time such as 2020-03-16T12:00"
         ) from None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def print_profile(store: Store, folder: str) -> None:
@@ -138,7 +162,7 @@ def print_profile(store: Store, folder: str) -> None:
 
     print("\n".join(text_lines(store)))
     if store.report:
-        print("odd in the logs")
+        print("anomalies in the logs")
         print_counts(store.report)
     for path in (*store.write(folder), write_page(store, folder)):
         print(f"written to {path}")
@@ -151,7 +175,7 @@ def _read(args: argparse.Namespace) -> Logs:
     strict: OnBadRow = "error" if args.strict else "skip"
     if is_openlineage(args.operations):
         if args.jobs is not None:
-            raise InputError("OpenLineage events tell of jobs too; leave --jobs out")
+            raise InputError("OpenLineage events describe jobs too; leave --jobs out")
         return read_events(args.operations, strict)
     if args.jobs is None:
         raise InputError("--jobs JOBS is needed: the log of jobs", rule="missing file")
@@ -159,36 +183,38 @@ def _read(args: argparse.Namespace) -> Logs:
 
 
 def extra_columns(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the columns of the log of jobs that the arguments ask for beyond its own."""
+    """Return the extra columns of the log of jobs that the arguments need."""
     from sim.lineage.profile import VALUES  # late: `--help` answers at once
 
     return () if args.value in VALUES else (args.value,)
 
 
 def build_options(args: argparse.Namespace, begin_s: float) -> Options:
-    """Return what the arguments ask for, of logs that begin at a time."""
+    """Build the profile's options from the arguments, for logs that begin at `begin_s`."""
     from sim.lineage.profile import Options  # late: `--help` answers at once
     from sim.lineage.templates import Thresholds
 
-    given: dict[str, Any] = {"value": args.value}
+    options: dict[str, Any] = {"value": args.value}
     for flag, name in (("window_days", "window_s"), ("omega_days", "omega_s")):
         if getattr(args, flag) is not None:
-            given[name] = getattr(args, flag) * DAY_S
+            options[name] = getattr(args, flag) * DAY_S
     if args.learn_days is not None:
-        given["learn_s"] = (begin_s, begin_s + args.learn_days * DAY_S)
-    limits = {f.name for f in dataclasses.fields(Thresholds)}
-    plain = {"similarity", "exact_jobs", "jobs_per_cut"}
-    chosen: dict[str, Any] = {}
+        options["learn_s"] = (begin_s, begin_s + args.learn_days * DAY_S)
+    threshold_names = {f.name for f in dataclasses.fields(Thresholds)}
+    option_names = {"similarity", "exact_jobs", "jobs_per_cut"}
+    threshold_options: dict[str, Any] = {}
     for key, value in parse_pairs(args.settings, "--set").items():
-        if key not in limits | plain:
-            raise InputError(unknown("option", key, sorted(limits | plain)), rule="wrong option")
+        if key not in threshold_names | option_names:
+            raise InputError(
+                unknown("option", key, sorted(threshold_names | option_names)), rule="wrong option"
+            )
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise InputError(f"--set {key} takes a number, not {value!r}", rule="wrong option")
-        (chosen if key in limits else given)[key] = value
-    return Options(**given, thresholds=Thresholds(**chosen))
+        (threshold_options if key in threshold_names else options)[key] = value
+    return Options(**options, thresholds=Thresholds(**threshold_options))
 
 
 LINEAGE = Verb(
-    "lineage", "find dependencies between jobs in provenance logs, and what they are worth",
-    __doc__, _EXAMPLE, partial(add_arguments, also_window=True), run,
+    "lineage", "find dependencies between jobs in provenance logs, and their value",
+    __doc__, _EXAMPLE, partial(add_arguments, with_window=True), run,
 )  # fmt: skip

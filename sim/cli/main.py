@@ -1,6 +1,6 @@
-"""The command line of the simulated world: ``python -m sim VERB ...``.
+"""Command line of workloads: ``python -m sim VERB ...``.
 
-What a verb needs is imported when it runs, so that ``--help`` answers at once.
+Verbs import heavy modules when they run, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sim.cli.lineage import LINEAGE
 from sim.cli.workloads import BOUND, CONVERT, FIT, SYNTH
 
 VERBS = (CONVERT, DESCRIBE, SYNTH, FIT, BOUND, LINEAGE)
-"""In the order a person would use them."""
+"""Verbs in their usual order of use."""
 _WRONG_INPUT = 2
 
 
@@ -39,18 +39,19 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of all verbs."""
     top = argparse.ArgumentParser(
         prog="python -m sim",
-        description="Workloads: read real traces, synthesize more, measure their lower bounds.",
+        description="Workloads: convert real traces, describe them, synthesize similar ones, and "
+        "compute lower bounds on completion times.",
         epilog="`python -m sim VERB --help` shows a verb's options and an example; "
-        "`python -m sweep --help` tells how to run policies on a workload.",
+        "`python -m sweep --help` explains how to run policies on a workload.",
     )
     verbs = top.add_subparsers(title="verbs", metavar="VERB", required=True)
     for verb in VERBS:
-        own = verbs.add_parser(
+        verb_parser = verbs.add_parser(
             verb.name, help=verb.help, description=verb.about, epilog=verb.example,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        verb.add_arguments(own)
-        own.set_defaults(run=verb.run)
+        verb.add_arguments(verb_parser)
+        verb_parser.set_defaults(run=verb.run)
     return top
 
 

@@ -1,4 +1,4 @@
-"""The verbs that make a workload (convert, synth), learn from one (fit), or bound it."""
+"""Verbs that write a workload (convert, synth), fit a generator (fit), or bound it (bound)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError
-from sim.cli import Verb, add_many, parse_pairs, print_counts, print_workload
+from sim.cli import Verb, add_repeatable, parse_pairs, print_counts, print_workload
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", metavar="FORMAT", help="e.g. alibaba2018, swf, parquet")
-    parser.add_argument("source", metavar="IN", help="the trace's file or folder")
+    parser.add_argument("source", metavar="IN", help="file or folder of the trace")
     parser.add_argument("out", metavar="OUT", help="folder to write the workload to")
-    add_many(parser, "--option", "KEY=VALUE", "an option of the format's reader")
+    add_repeatable(parser, "--option", "KEY=VALUE", "option of the format's reader")
     parser.add_argument(
         "--half", choices=("first", "second"),
-        help="only these jobs, by the hash of their ids: fit on the first, see describe --half",
+        help="keep one half of the jobs, by a hash of their ids; see describe --half",
     )  # fmt: skip
-    what = "what changes it before it is written, e.g. give_dags:seed=1"
-    add_many(parser, "--transform", "NAME[:KEY=VALUE,...]", what)
+    help_text = "transform to apply before writing, e.g. give_dags:seed=1"
+    add_repeatable(parser, "--transform", "NAME[:KEY=VALUE,...]", help_text)
 
 
 def _convert(args: argparse.Namespace) -> None:
-    """Convert, and print what was read, dropped and written."""
+    """Convert a trace; print the counts of rows read, dropped and written."""
     from sim.traces import read_trace  # late: `--help` answers at once
 
     options = parse_pairs(args.option, "--option")
@@ -51,16 +51,20 @@ def _convert(args: argparse.Namespace) -> None:
 def _add_synth(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="generator, e.g. alibaba2018")
     parser.add_argument("out", metavar="OUT", help="folder to write the workload to")
-    parser.add_argument("--jobs", metavar="N", type=int, default=10_000, help="default: 10000")
-    parser.add_argument("--seed", metavar="S", type=int, default=0, help="default: 0")
     parser.add_argument(
-        "--tables", metavar="FILE", help="tables made by `fit`; default: the published workload's"
+        "--jobs", metavar="N", type=int, default=10_000, help="number of jobs; default: 10000"
     )
-    add_many(parser, "--set", "KEY=VALUE", "another option of the generator", "settings")
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="random seed; default: 0")
+    parser.add_argument(
+        "--tables",
+        metavar="FILE",
+        help="tables written by `fit`; default: those of the published workload",
+    )
+    add_repeatable(parser, "--set", "KEY=VALUE", "another option of the generator", "settings")
 
 
 def _synth(args: argparse.Namespace) -> None:
-    """Synthesize, and print what was made and written."""
+    """Synthesize a workload; print its size."""
     from sim.synth import synthesize  # late: `--help` answers at once
 
     options = {"jobs": args.jobs, "seed": args.seed}
@@ -80,33 +84,33 @@ def _synth(args: argparse.Namespace) -> None:
 
 def _add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", metavar="IN", help="a workload's folder, or the file of published histograms"
+        "source", metavar="IN", help="folder of a workload, or file of published histograms"
     )
     parser.add_argument("out", metavar="OUT", help="file to write the tables to (JSON)")
     parser.add_argument(
         "--sample",
         metavar="FOLDER",
-        help="with histograms: a workload that tells of edges and of attributes together",
+        help="with histograms: folder of a workload with edges and attributes",
     )
-    parser.add_argument("--note", metavar="TEXT", help="where the sample is from")
+    parser.add_argument("--note", metavar="TEXT", help="source of the sample, stored in the tables")
     parser.add_argument(
         "--generator",
         default="alibaba2018",
         choices=("alibaba2018", "programs", "recurring"),
-        help="whose tables: programs tells what recurs and who runs it, too; recurring wants a "
-        "history and features; default: alibaba2018",
+        help="generator to fit: alibaba2018 (DAGs, sizes and durations), programs (also recurrence "
+        "and users), recurring (needs a history and features); default: alibaba2018",
     )
     parser.add_argument(
         "--slots", metavar="N", type=int, default=150,
-        help="recurring: how many tasks can run at once where the load is 1; default: 150",
+        help="with recurring: number of slots at which the load is 1; default: 150",
     )  # fmt: skip
 
 
 def _fit(args: argparse.Namespace) -> None:
-    """Fit, and print what was counted, dropped and pooled."""
-    other = {"recurring": _fit_recurring, "programs": _fit_programs}.get(args.generator)
-    if other is not None:
-        other(args)
+    """Fit a generator's tables; print the counts of jobs used, dropped and pooled."""
+    fit_generator = {"recurring": _fit_recurring, "programs": _fit_programs}.get(args.generator)
+    if fit_generator is not None:
+        fit_generator(args)
         return
     from sim.synth.fitted.fit import fit  # late: `--help` answers at once
     from sim.synth.fitted.tables_file import write_tables
@@ -120,7 +124,9 @@ def _fit(args: argparse.Namespace) -> None:
     )
     print_counts({k: tables.provenance.get(k, {}) for k in ("dropped", "changed", "pooled")})
     if tables.links is None:
-        print("  no edges seen: these tables serve variant=paper only; add --sample FOLDER")
+        print(
+            "  no edges in the input: the tables work with variant=paper only; add --sample FOLDER"
+        )
     else:
         print_counts({"pooled for edges": tables.links.provenance["pooled"]})
     print(f"written to {args.out}")
@@ -155,16 +161,22 @@ def _fit_programs(args: argparse.Namespace) -> None:
 
 
 def _add_bound(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("workload", metavar="WORKLOAD", help="a workload's folder")
-    parser.add_argument("out", metavar="OUT", nargs="?", help="Parquet file for a row a job")
+    parser.add_argument("workload", metavar="WORKLOAD", help="folder of a workload")
+    parser.add_argument(
+        "out", metavar="OUT", nargs="?", help="Parquet file to write to, one row per job"
+    )
     size = parser.add_mutually_exclusive_group(required=True)
-    size.add_argument("--slots", metavar="N", type=int, help="one pool of N slots, one a task")
-    size.add_argument("--machines", metavar="N", type=int, help="N like machines; needs --shape")
-    parser.add_argument("--shape", metavar="R=X,...", help="what a machine has: cpu=96,mem=100")
+    size.add_argument("--slots", metavar="N", type=int, help="one pool of N slots, one per task")
+    size.add_argument(
+        "--machines", metavar="N", type=int, help="N identical machines; needs --shape"
+    )
+    parser.add_argument(
+        "--shape", metavar="R=X,...", help="resources of a machine, e.g. cpu=96,mem=100"
+    )
 
 
 def _bound(args: argparse.Namespace) -> None:
-    """Compute the bounds, print their quantiles, and write them where wanted."""
+    """Compute the bounds, print their quantiles, and write them if a file is given."""
     import numpy as np
     import pyarrow.parquet as pq
 
@@ -191,7 +203,7 @@ def _cluster(args: argparse.Namespace) -> Cluster:
 
     if args.slots is not None:
         if args.shape is not None:
-            raise InputError("--shape goes with --machines; a slot has no shape")
+            raise InputError("--shape needs --machines; a slot has no shape")
         return Cluster.slots(args.slots)
     if args.shape is None:
         raise InputError("--machines needs --shape, e.g. --shape cpu=96,mem=100")
@@ -204,8 +216,8 @@ def _cluster(args: argparse.Namespace) -> Cluster:
 
 CONVERT = Verb(
     "convert",
-    "read a real trace, write a workload",
-    "Read a trace in a known format and write it as a workload: a folder of Parquet files.",
+    "convert a real trace to a workload",
+    "Convert a trace in a known format to a workload: a folder of Parquet files.",
     """example:
   python -m sim convert alibaba2018 batch_task.csv.gz work/alibaba --option on_bad_row=skip
   python -m sim convert swf log.swf.gz work/dags --transform give_dags:seed=1""",
@@ -224,8 +236,8 @@ SYNTH = Verb(
 )
 FIT = Verb(
     "fit",
-    "make probability tables from a workload, to synthesize more of it",
-    "Make probability tables from a workload, so that `synth` can make more of the same.",
+    "fit a generator's tables to a workload, to synthesize more of it",
+    "Fit the probability tables of a generator to a workload, for `synth` to draw similar ones.",
     """examples:
   python -m sim fit work/mine mine.json
   python -m sim fit work/mine programs.json --generator programs
@@ -237,7 +249,7 @@ FIT = Verb(
 BOUND = Verb(
     "bound",
     "lower bounds on the completion time of every job",
-    "Bound every job's completion time from below on a given cluster: no schedule beats it.",
+    "Compute a lower bound on every job's completion time on a cluster: no schedule beats it.",
     """examples:
   python -m sim bound work/synth --slots 1000
   python -m sim bound work/synth bounds.parquet --machines 200 --shape cpu=96,mem=100""",

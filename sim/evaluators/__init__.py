@@ -1,11 +1,11 @@
 """Evaluators of a cell: one module each, found by name.
 
 An evaluator is a module of this package with a function ``evaluate(run, workload, cluster, policy,
-seed, **options) -> (metrics, table)``: numbers by name, and a table of whatever they were computed
-from. ``run(workload, cluster, policy, seed=seed)`` simulates (`sim.simulate`). Its other arguments
-are the options, so adding an evaluator is adding a file. An evaluator that looks at the workload
-alone says ``USES_POLICY = False`` and is given None for a policy. A user's own evaluator is any
-importable module with such a function.
+seed, **options) -> (metrics, table)``: numbers by name, and the table that they were computed from.
+``run(workload, cluster, policy, seed=seed)`` simulates (`sim.simulate`). Its other arguments are
+the options, so adding an evaluator is adding a file. An evaluator of the workload alone sets
+``USES_POLICY = False`` and gets None as its policy. A user's own evaluator is any importable module
+with such a function.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 NO_POLICY = "none"
-"""In place of a policy's name where what is measured needs none."""
+"""Name of the policy in cells whose evaluator needs none."""
 Simulate = Callable[..., "Result"]
 Evaluation = tuple[dict[str, float], pa.Table]
 
@@ -39,7 +39,7 @@ _N_GIVEN = 5
 
 
 def names() -> list[str]:
-    """Names of every evaluator, sorted."""
+    """Return the names of all evaluators, sorted."""
     return EVALUATORS.names()
 
 
@@ -49,7 +49,7 @@ def options(name: str, module: str | None = None) -> dict[str, Any]:
 
 
 def uses_policy(name: str, module: str | None = None) -> bool:
-    """Tell whether an evaluator needs a policy."""
+    """Test if an evaluator needs a policy."""
     return bool(getattr(_module(name, module), "USES_POLICY", True))
 
 
@@ -71,58 +71,61 @@ def evaluate(
     name : str
         One of `names`, or any with a `module`.
     run : callable
-        `sim.simulate`, or what stands in for it.
+        `sim.simulate`, or a replacement.
     workload, cluster, policy, seed
         Of the run.
     module : str, optional
-        The importable module that holds an evaluator of somebody's own.
+        The importable module of a user's own evaluator.
     **chosen
         The evaluator's own options.
 
     Raises
     ------
     InputError
-        On an unknown evaluator or option, naming the nearest.
+        On an unknown evaluator or option, naming the closest.
     EvaluatorError
-        If an evaluator returns something else than numbers by name and a table, or names a number
-        after the share in use of a resource that there is not.
+        If an evaluator returns anything but numbers by name and a table, or names a number like the
+        utilization of an unknown resource.
     """
     check_names(f"option of {name}", chosen, options(name, module))
-    found = _module(name, module)
-    measured = _checked(name, found.evaluate(run, workload, cluster, policy, seed, **chosen))
+    evaluator = _module(name, module)
+    result = _check_result(name, evaluator.evaluate(run, workload, cluster, policy, seed, **chosen))
     if module is not None:
-        _check_shares(name, measured[0], (*cluster.resources, *workload.resources))
-    return measured
+        _check_shares(name, result[0], (*cluster.resources, *workload.resources))
+    return result
 
 
 def _check_shares(name: str, metrics: Mapping[str, float], resources: Sequence[str]) -> None:
-    """Refuse ``utilization_users``, which would be shown as the share in use of a resource."""
+    """Refuse names like ``utilization_users``, which would be shown as a resource's utilization."""
     known = [*METRICS, *(UTILIZATION + resource for resource in resources)]
-    there = ", ".join(dict.fromkeys(resources))
+    resource_names = ", ".join(dict.fromkeys(resources))
     for key in metrics:
         if key.startswith(UTILIZATION) and key not in known:
             raise EvaluatorError(
-                f"evaluator {name} returned {key!r}, which is the share in use of a resource "
-                f"{key.removeprefix(UTILIZATION)!r}; there are {there}: give it another name"
+                f"evaluator {name} returned {key!r}, which means the utilization of a resource "
+                f"{key.removeprefix(UTILIZATION)!r}; resources: {resource_names}. Rename the metric"
             )
 
 
-def _checked(name: str, measured: Any) -> Evaluation:
-    """Hold what an evaluator returned to what its caller counts on."""
-    wanted = "it must return numbers by name and a pyarrow.Table of what they were computed from"
-    if not isinstance(measured, tuple) or len(measured) != 2:
-        raise EvaluatorError(f"evaluator {name} returned {_kind(measured)}; {wanted}")
-    metrics, table = measured
+def _check_result(name: str, result: Any) -> Evaluation:
+    """Check the types of an evaluator's result, and convert its numbers to float."""
+    expected = "it must return numbers by name and a pyarrow.Table of what they were computed from"
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise EvaluatorError(f"evaluator {name} returned {_type_name(result)}; {expected}")
+    metrics, table = result
     if not isinstance(metrics, Mapping):
         raise EvaluatorError(
-            f"evaluator {name} returned {_kind(metrics)} for its numbers; {wanted}"
+            f"evaluator {name} returned {_type_name(metrics)} for its numbers; {expected}"
         )
     if not isinstance(table, pa.Table):
-        raise EvaluatorError(f"evaluator {name} returned {_kind(table)} for its table; {wanted}")
+        raise EvaluatorError(
+            f"evaluator {name} returned {_type_name(table)} for its table; {expected}"
+        )
     for key, value in metrics.items():
         if not isinstance(key, str) or not isinstance(value, SupportsFloat):
             raise EvaluatorError(
-                f"evaluator {name} returned {_kind(value)} as {key!r}; {wanted}, NaN for none"
+                f"evaluator {name} returned {_type_name(value)} as {key!r}; "
+                f"{expected}, NaN for none"
             )
         if not key.strip() or not is_utf8(key):
             raise EvaluatorError(
@@ -132,24 +135,24 @@ def _checked(name: str, measured: Any) -> Evaluation:
 
 
 def _number(name: str, key: str, value: Any) -> float:
-    """Convert a number that an evaluator returned, once for all that follows."""
+    """Convert a number that an evaluator returned to float."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise EvaluatorError(
-            f"evaluator {name} returned {key!r}, which is no float64: {error}"
+            f"evaluator {name} returned {key!r}, which is not a float64: {error}"
         ) from None
 
 
-def _kind(value: object) -> str:
+def _type_name(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _module(name: str, own: str | None) -> Any:
-    if own is None:
+def _module(name: str, own_module: str | None) -> Any:
+    if own_module is None:
         return EVALUATORS.module(name)
-    module = import_user_module("evaluator's", own)
+    module = import_user_module("evaluator's", own_module)
     if not callable(getattr(module, EVALUATORS.entry, None)):
-        what = f"{module.__file__} has no function evaluate(run, workload, cluster, ...)"
-        raise InputError(f"{what}{same_name_hint(module)}")
+        message = f"{module.__file__} has no function evaluate(run, workload, cluster, ...)"
+        raise InputError(f"{message}{same_name_hint(module)}")
     return module

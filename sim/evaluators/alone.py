@@ -1,4 +1,4 @@
-"""Each job alone on machines of its own: how good a policy is at one DAG.
+"""Evaluator of a policy on single DAGs: each job alone on a cluster of its own.
 
 As Grandl et al. (DAGPS, MSR-TR-2016-19, §8.3) compare schedules, DAG by DAG.
 """
@@ -28,7 +28,7 @@ def evaluate(
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; of the cluster only the shape of its first machine matters.
+        As for every evaluator; of the cluster only the shape of its first machine matters.
     low, high : float
         See `sim.bounds.machine_counts.machines_per_job`; the same machines for every policy.
 
@@ -38,23 +38,26 @@ def evaluate(
         ``makespan_mean_s``, and the median and 90th percentile of makespan over NewLB - 1 and over
         the tighter bound - 1.
     table : pyarrow.Table
-        A row a job: ``makespan_s``; ``built_s``, that of the schedule which the policy builds
-        beforehand (NaN if it builds none); ``machines`` and ``factor``, their number and that
-        times the critical path over the work on one machine; the lower bounds.
+        A row per job: ``makespan_s``; ``built_s``, the makespan of the schedule that the policy
+        builds beforehand (NaN if it builds none); ``machines``, their number; ``factor``, that
+        number times the critical path over the work on one machine; the lower bounds.
     """
     shape = dict(zip(cluster.resources, cluster.capacity[0].tolist(), strict=True))
     counts = machines_per_job(workload, shape, seed, low, high).tolist()
     rows = []
     for job, n in enumerate(counts):
         alone = workload.take(np.array([job]))
-        own = Cluster.machines(n, fungible=cluster.fungible, **shape)
-        result = run(alone, own, policy, seed=seed, record="jobs")
-        bounds = {name: float(of[0]) for name, of in bound_arrays(alone.columns, own, True).items()}
+        machines = Cluster.machines(n, fungible=cluster.fungible, **shape)
+        result = run(alone, machines, policy, seed=seed, record="jobs")
+        bounds = {
+            name: float(bound[0])
+            for name, bound in bound_arrays(alone.columns, machines, True).items()
+        }
         factor = bounds["cp_len"] / bounds["twork"] if bounds["twork"] else np.inf
         rows.append(
             {
                 "makespan_s": float(result.job_finish[0] - result.job_submit[0]),
-                "built_s": float(policy.built_s(alone, own)),
+                "built_s": float(policy.built_s(alone, machines)),
                 "machines": n,
                 "factor": factor,
                 **bounds,

@@ -1,8 +1,8 @@
-"""Synthesized DAGs beside the workload's own that the generator has not seen.
+"""Evaluator of a DAG generator against the workload's held-out DAGs.
 
 The paper (Tian et al., SoCC 2019, §7.3, Figs. 11 and 12) compares with the DAGs that its tables
-were counted from. Here the real DAGs are halved at random, by the seed: a generator may know one
-half, and is judged on the other by the Kolmogorov-Smirnov distance of six properties.
+were counted from. Here the real DAGs are halved at random, by the seed: a generator may use one
+half, and is judged on the other by the Kolmogorov-Smirnov distances of six properties.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def evaluate(
     fit: str = "histograms",
     per_dag: int = 20,
 ) -> Evaluation:  # fmt: skip
-    """Judge a generator on one halving of the workload's whole DAGs of 6 and more stages.
+    """Judge a generator on one random split of the workload's whole DAGs of 6 or more stages.
 
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; the seed halves and draws.
+        As for every evaluator; the seed splits and draws.
     generator, fit, per_dag
         See `sim.synth.alibaba2018.judge.judge`.
 

@@ -1,7 +1,7 @@
-"""How jobs with a deadline were run: when they ended, and what they were guaranteed until then.
+"""Evaluator of jobs with a deadline: completion times, and guaranteed tokens over time.
 
-What Ferguson et al. (Jockey, EuroSys 2012, §5) look at: completion relative to the deadline, and
-the allocation over time.
+As in Ferguson et al. (Jockey, EuroSys 2012, §5): completion relative to the deadline, and the
+allocation over time.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 def evaluate(
     run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
 ) -> Evaluation:
-    """Simulate once, and look at the jobs that have a deadline.
+    """Simulate once, and evaluate the jobs that have a deadline.
 
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given.
+        As for every evaluator.
     step_s : float
         Time between rows of the table, s.
 
@@ -39,49 +39,51 @@ def evaluate(
     -------
     metrics : dict of str to float
         Those of `sim.metrics`, and means over the jobs with a deadline that were done:
-        ``relative_finish``, completion time over the deadline that held at the end; and over those
-        that had a run limit throughout: ``tokens_first``, ``tokens_p50``, ``tokens_max`` and
-        ``tokens_last``, of the limit over time (each instant counts alike); ``token_hours``, its
-        integral; ``tokens_above_oracle``, how much of it is above the oracle's, late jobs
-        included; ``tokens_over_minimum``, what it is over that of the oracle's up to the deadline,
-        less 1; ``tokens_above_held``, as `allocation_above_oracle` where T counts all that a token
-        is held for, initialisation included; ``tokens_changed``, where the deadline changes, the
-        mean limit from then on over that before, less 1; and ``spare_share``, what part of the
-        job's running tasks, counted each step, is beyond the limit.
+        ``relative_finish``, completion time over the final deadline; and over those that had a run
+        limit throughout: ``tokens_first``, ``tokens_p50``, ``tokens_max`` and ``tokens_last``, of
+        the limit over time (weighted by time); ``token_hours``, its integral;
+        ``tokens_above_oracle``, the share of that above the oracle's limit, late jobs included;
+        ``tokens_over_minimum``, the integral over the oracle's up to the deadline, minus 1;
+        ``tokens_above_held``, as `allocation_above_oracle` with T counting all the time that a
+        token is held, initialisation included; ``tokens_changed``, for jobs whose deadline changes,
+        the mean limit from then on over the limit before, minus 1; and ``spare_share``, the share
+        of the job's running tasks, counted each step, beyond the limit.
     table : pyarrow.Table
-        A row for each such job and step: ``job``, ``elapsed_s`` since its submission, ``tokens``,
-        ``raw`` (what the policy wanted before it smoothed; NaN if it does not say), ``running``
-        (tasks, by the attempts that succeeded) and ``oracle``.
+        A row per such job and step: ``job``, ``elapsed_s`` since its submission, ``tokens``,
+        ``raw`` (the policy's allocation before smoothing; NaN if it has none), ``running`` (tasks,
+        by the attempts that succeeded) and ``oracle``.
     """
-    watched = Watched(policy)
-    result: Result = run(workload, cluster, watched, seed=seed, record="tasks")
+    recording = RecordingPolicy(policy)
+    result: Result = run(workload, cluster, recording, seed=seed, record="tasks")
     columns = result.workload.columns
-    has = ~np.isnan(columns.job_deadline) & np.isfinite(result.job_finish) & ~result.job_failed
-    jobs = np.flatnonzero(has)
-    took_s = result.job_finish - columns.job_submit
-    deadline_s = final_deadline_s(columns, took_s)
-    needed_s = cpu_s(result.workload)
-    oracle = np.ceil(needed_s / deadline_s)
-    rows = [_limit_of(result, int(j), float(oracle[j])) for j in jobs]
+    has_deadline = (
+        ~np.isnan(columns.job_deadline) & np.isfinite(result.job_finish) & ~result.job_failed
+    )
+    jobs = np.flatnonzero(has_deadline)
+    run_s = result.job_finish - columns.job_submit
+    deadline_s = final_deadline_s(columns, run_s)
+    need_s = cpu_s(result.workload)
+    oracle = np.ceil(need_s / deadline_s)
+    rows = [_job_limit(result, int(j), float(oracle[j])) for j in jobs]
     limited = [row for row in rows if row is not None]
     change_s = columns.job_submit + columns.job_new_deadline_at
-    numbers = [_numbers(row, deadline_s[row.job], change_s[row.job]) for row in limited]
+    numbers = [_limit_statistics(row, deadline_s[row.job], change_s[row.job]) for row in limited]
     metrics = {name: float(value) for name, value in result.metrics.items()}
-    metrics["relative_finish"] = _mean(took_s[jobs] / deadline_s[jobs])
+    metrics["relative_finish"] = _mean(run_s[jobs] / deadline_s[jobs])
     for name in ("first", "p50", "max", "last", "changed", "above_oracle", "over_minimum"):
-        metrics[f"tokens_{name}"] = _mean([each[name] for each in numbers])
+        metrics[f"tokens_{name}"] = _mean([limit[name] for limit in numbers])
     metrics["tokens_above_held"] = above_oracle(result, columns.job_work)
-    metrics["token_hours"] = _mean([each["hours"] for each in numbers])
-    parts = [_over_time(result, row, watched.raw, step_s) for row in limited]
+    metrics["token_hours"] = _mean([limit["hours"] for limit in numbers])
+    parts = [_over_time(result, row, recording.raw, step_s) for row in limited]
     metrics["spare_share"] = _mean([_spare_share(part) for part in parts])
     return metrics, pa.concat_tables([_empty(), *parts])
 
 
-class Watched:
-    """A policy, of which it is noted what it wanted for a job before it smoothed.
+class RecordingPolicy:
+    """Wrapper of a policy that records its allocations before smoothing.
 
-    A policy that has a method ``wanted(memory)`` returns that as a mapping of the job's row to a
-    number of tokens. In all else it is the policy itself.
+    A policy with a method ``raw_allocations(memory)`` returns them as a mapping from the job's row
+    to a number of tokens. All other attributes are the policy's own.
     """
 
     def __init__(self, policy: Any) -> None:
@@ -92,7 +94,7 @@ class Watched:
         return getattr(self._policy, name)
 
     def react(self, memory: object, batch: Any, world: Any, plan: Any) -> None:
-        """Let the policy react, and note."""
+        """Let the policy react, and record its raw allocations."""
         self._policy.react(memory, batch, world, plan)
         raw_allocations = getattr(self._policy, "raw_allocations", None)
         if raw_allocations is not None:
@@ -102,49 +104,51 @@ class Watched:
 
 @dataclass(frozen=True, eq=False)
 class _Limit:
-    """The limit of one job from its submission to its end."""
+    """Run limit of one job from its submission to its end."""
 
     job: int
     submit_s: float
-    time_s: F8  # from when on each number of tokens held, and the end
+    time_s: F8  # begin of each limit, and the end
     tokens: F8
-    oracle: float  # the tokens that would have done
+    oracle: float  # the tokens that would have sufficed
 
 
-def _limit_of(result: Result, job: int, oracle: float) -> _Limit | None:
-    """Return the limit of a job, None if it had none at some time."""
+def _job_limit(result: Result, job: int, oracle: float) -> _Limit | None:
+    """Return the run limit of a job; None if it had no limit at some time."""
     limits = result.limits
-    mine = limits["job"].to_numpy() == job
-    tokens = limits["tokens"].to_numpy()[mine]
+    is_job = limits["job"].to_numpy() == job
+    tokens = limits["tokens"].to_numpy()[is_job]
     if not len(tokens) or (tokens == NO_LIMIT).any():
         return None
-    time_s = np.append(limits["time_s"].to_numpy()[mine], result.job_finish[job])
+    time_s = np.append(limits["time_s"].to_numpy()[is_job], result.job_finish[job])
     submit_s = float(result.job_submit[job])
     return _Limit(job, submit_s, time_s, tokens.astype(np.float64), oracle)
 
 
-def _numbers(of: _Limit, deadline_s: float, change_s: float) -> dict[str, float]:
-    """Return what is told of a limit; see `evaluator`."""
-    time_s, tokens = of.time_s, of.tokens
-    lasts_s = np.diff(time_s)
-    given = maths.dot(tokens, lasts_s)
-    above = maths.dot(np.maximum(tokens - of.oracle, 0.0), lasts_s)
-    least = of.oracle * deadline_s
+def _limit_statistics(limit: _Limit, deadline_s: float, change_s: float) -> dict[str, float]:
+    """Compute the statistics of a limit; see `evaluate`."""
+    time_s, tokens = limit.time_s, limit.tokens
+    held_s = np.diff(time_s)
+    token_s = maths.dot(tokens, held_s)
+    above = maths.dot(np.maximum(tokens - limit.oracle, 0.0), held_s)
+    minimum_token_s = limit.oracle * deadline_s
     order = np.argsort(tokens, kind="stable")
-    reached = np.cumsum(lasts_s[order])
+    cumulative_s = np.cumsum(held_s[order])
     changed = np.nan
     if time_s[0] < change_s < time_s[-1]:
         before = tokens[np.searchsorted(time_s, change_s) - 1]
         later_s = np.diff(np.maximum(time_s, change_s))
         changed = maths.dot(tokens, later_s) / (time_s[-1] - change_s) / before - 1
     return {
-        "first": tokens[tokens > 0][0] if (tokens > 0).any() else 0.0,  # that let anything run
-        "p50": tokens[order][np.searchsorted(reached, reached[-1] / 2)],
+        "first": tokens[tokens > 0][0]
+        if (tokens > 0).any()
+        else 0.0,  # the first that lets a task run
+        "p50": tokens[order][np.searchsorted(cumulative_s, cumulative_s[-1] / 2)],
         "max": tokens.max(),
         "last": tokens[-1],
-        "hours": given / 3600,
-        "above_oracle": above / given if given > 0 else np.nan,
-        "over_minimum": given / least - 1 if least > 0 else np.nan,
+        "hours": token_s / 3600,
+        "above_oracle": above / token_s if token_s > 0 else np.nan,
+        "over_minimum": token_s / minimum_token_s - 1 if minimum_token_s > 0 else np.nan,
         "changed": changed,
     }
 
@@ -152,22 +156,22 @@ def _numbers(of: _Limit, deadline_s: float, change_s: float) -> dict[str, float]
 def _over_time(
     result: Result, row: _Limit, raw: dict[int, list[tuple[float, float]]], step_s: float
 ) -> pa.Table:
-    at = np.arange(row.submit_s, row.time_s[-1], step_s)
+    time_s = np.arange(row.submit_s, row.time_s[-1], step_s)
     columns = result.workload.columns
     first, end = columns.stage_task0[columns.job_stage0[row.job : row.job + 2]]
     assert result.task_start is not None
     assert result.task_finish is not None
-    started = np.searchsorted(np.sort(result.task_start[first:end]), at, side="right")
-    ended = np.searchsorted(np.sort(result.task_finish[first:end]), at, side="right")
-    noted = np.array(raw.get(row.job, [])).reshape(-1, 2)
+    started = np.searchsorted(np.sort(result.task_start[first:end]), time_s, side="right")
+    ended = np.searchsorted(np.sort(result.task_finish[first:end]), time_s, side="right")
+    raw_points = np.array(raw.get(row.job, [])).reshape(-1, 2)
     return pa.table(
         {
-            "job": np.full(len(at), row.job, np.int64),
-            "elapsed_s": at - row.submit_s,
-            "tokens": _held(row.time_s[:-1], row.tokens, at),
-            "raw": _held(noted[:, 0], noted[:, 1], at),
+            "job": np.full(len(time_s), row.job, np.int64),
+            "elapsed_s": time_s - row.submit_s,
+            "tokens": _value_at(row.time_s[:-1], row.tokens, time_s),
+            "raw": _value_at(raw_points[:, 0], raw_points[:, 1], time_s),
             "running": (started - ended).astype(np.float64),
-            "oracle": np.full(len(at), row.oracle),
+            "oracle": np.full(len(time_s), row.oracle),
         }
     )
 
@@ -178,10 +182,10 @@ def _spare_share(part: pa.Table) -> float:
     return float(np.maximum(running - tokens, 0.0).sum() / n) if n else float("nan")
 
 
-def _held(time_s: F8, values: F8, at: F8) -> F8:
-    """Return the value that was set last at each time, NaN before the first."""
-    place = np.searchsorted(time_s, at, side="right") - 1
-    return np.where(place >= 0, np.append(values, np.nan)[place], np.nan)
+def _value_at(time_s: F8, values: F8, query_s: F8) -> F8:
+    """Return the value last set before each query time; NaN before the first."""
+    index = np.searchsorted(time_s, query_s, side="right") - 1
+    return np.where(index >= 0, np.append(values, np.nan)[index], np.nan)
 
 
 def _empty() -> pa.Table:

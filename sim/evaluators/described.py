@@ -1,4 +1,4 @@
-"""What a workload is like: everything that `sim.describe` computes of it, and of random DAGs."""
+"""Evaluator that describes a workload and random DAGs with `sim.describe`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ USES_POLICY = False
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
-    """Describe the workload, beside a random DAG, drawn by the seed, for each of its large jobs.
+    """Describe the workload, and a random DAG (by the seed) for each of its large jobs.
 
     Returns
     -------
     metrics : dict of str to float
-        ``jobs`` and ``stages``, how many there are.
+        ``jobs`` and ``stages``, their numbers.
     table : pyarrow.Table
-        A row a number, see `sim.describe.statistics.to_table`, and ``paper``: what Tian et al.,
-        SoCC 2019, report of it where the workload is of their trace, else NaN.
+        A row per number, see `sim.describe.statistics.to_table`, and ``paper``: the number in Tian
+        et al., SoCC 2019, if the workload is of their trace, else NaN.
     """
     data = Dataset.from_workload("trace", workload)
     description = describe(data, [random_comparator(data, seed)])

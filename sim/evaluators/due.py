@@ -1,6 +1,6 @@
-"""What becomes of jobs with a deadline, job by job, and what they need at least.
+"""Evaluator of jobs with a deadline: the outcome of each, and its minimum needs.
 
-From this a study can tell what the jobs are worth, and what they could be worth at most.
+From these a study computes the jobs' utility, and its upper bound.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
     metrics : dict of str to float
         See `sim.metrics`.
     table : pyarrow.Table
-        A row a job with a deadline: ``submit_s``; ``finish_s`` (NaN if never); ``deadline_s``, the
-        one that held at the end, from the submission; ``work_s``, the sum of its tasks' durations;
-        ``shortest_s``, its critical path; ``tokens``, how many slots the cluster has;
-        ``guaranteed``, whether it ever had a run limit above 0, or none.
+        A row per job with a deadline: ``submit_s``; ``finish_s`` (NaN if never); ``deadline_s``,
+        the final one, from the submission; ``work_s``, the sum of its tasks' durations;
+        ``shortest_s``, its critical path; ``tokens``, the cluster's number of slots;
+        ``guaranteed``, true if it ever had a run limit above 0, or no limit.
     """
     result = run(workload, cluster, policy, seed=seed, record="tasks")
     columns, limits = result.workload.columns, result.limits

@@ -1,6 +1,6 @@
-"""The workload under the policy, and what becomes of recurring and of ad hoc jobs.
+"""Evaluator of recurring and ad hoc jobs: failures and value of each kind.
 
-Chung et al., OSDI 2020, §7.1: whether ad hoc jobs are at a disadvantage.
+Chung et al., OSDI 2020, §7.1, ask if ad hoc jobs are at a disadvantage.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from sim.evaluators import Evaluation, Simulate
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
-    """Simulate once, and look at jobs with a template and at those without.
+    """Simulate once, and evaluate jobs with a template (recurring) and without (ad hoc).
 
     Returns
     -------
     metrics : dict of str to float
-        See `sim.metrics`; and for ``recurring`` and ``ad_hoc`` jobs ``jobs_failed_<kind>``, of
-        them, ``value_attained_<kind>``, of their downloads, and ``value_of_<kind>``, of all
-        downloads; NaN where there are none.
+        See `sim.metrics`; and for ``recurring`` and ``ad_hoc`` jobs the fractions
+        ``jobs_failed_<kind>`` of these jobs, ``value_attained_<kind>`` of their downloads, and
+        ``value_of_<kind>`` of all downloads; NaN if there are none.
     jobs : pyarrow.Table
-        A row a job, see `sim.result.Result.jobs`.
+        A row per job, see `sim.result.Result.jobs`.
     """
     result = run(workload, cluster, policy, seed=seed, record="tasks")
     columns = workload.columns
-    named = np.array([bool(name) for name in columns.template_names])
-    recurring = named[columns.job_template]
+    has_name = np.array([bool(name) for name in columns.template_names])
+    recurring = has_name[columns.job_template]
     job = workload.downloads["job"].to_numpy()
     n = workload.downloads["n"].to_numpy().astype(np.float64)
     done = np.isfinite(result.job_finish) & ~result.job_failed
     attained = done[job] & (workload.downloads["time_s"].to_numpy() >= result.job_finish[job])
     metrics = {name: float(value) for name, value in result.metrics.items()}
     for kind, rows in (("recurring", recurring), ("ad_hoc", ~recurring)):
-        own = rows[job]
+        is_kind = rows[job]
         metrics[f"jobs_failed_{kind}"] = _part(result.job_failed[rows].sum(), rows.sum())
-        metrics[f"value_attained_{kind}"] = _part(n[own & attained].sum(), n[own].sum())
-        metrics[f"value_of_{kind}"] = _part(n[own].sum(), n.sum())
+        metrics[f"value_attained_{kind}"] = _part(n[is_kind & attained].sum(), n[is_kind].sum())
+        metrics[f"value_of_{kind}"] = _part(n[is_kind].sum(), n.sum())
     return metrics, result.jobs
 
 
-def _part(of: float, all_: float) -> float:
-    return float(of / all_) if all_ else float("nan")
+def _part(amount: float, total: float) -> float:
+    return float(amount / total) if total else float("nan")

@@ -1,4 +1,4 @@
-"""How near a policy's predictions of latency are, by allocation (Jockey, EuroSys 2012, Fig. 8)."""
+"""Evaluator of latency predictions by allocation (Jockey, EuroSys 2012, Fig. 8)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def evaluate(
     run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int,
     tokens: tuple[int, ...] = (10, 20, 30, 40, 50, 60, 80, 100),
 ) -> Evaluation:  # fmt: skip
-    """Run every job with a deadline alone with each allocation, and ask what was predicted.
+    """Run every job with a deadline alone with each allocation, and compare with the prediction.
 
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; the policy has a method ``predicted_s(columns, row)``. Of the
+        As for every evaluator; the policy has a method ``predicted_s(columns, row)``. Of the
         cluster only its slow periods count.
     tokens : tuple of int
         The allocations; the policy's predictions must reach the largest.
@@ -29,10 +29,10 @@ def evaluate(
     Returns
     -------
     metrics : dict of str to float
-        ``latency_error``, the mean of |predicted - took| over took, of all jobs and allocations;
-        the worst case that is predicted counts, so that a mean over few runs comes out high.
+        ``latency_error``, the mean of |predicted - actual| / actual over all jobs and allocations.
+        The prediction is a worst case, so the mean over few runs is high.
     table : pyarrow.Table
-        A row a job and allocation: ``job``, ``tokens``, ``took_s`` and ``predicted_s``.
+        A row per job and allocation: ``job``, ``tokens``, ``took_s`` and ``predicted_s``.
     """
     from sim.engine.recording import FirstComeFirstServed  # loads the kernels
 
@@ -44,9 +44,9 @@ def evaluate(
         for n in tokens:
             slots = dataclasses.replace(Cluster.slots(n), slowdowns=cluster.slowdowns)
             result = run(alone, slots, FirstComeFirstServed(), seed=seed, record="jobs")
-            took = float(result.job_finish[0] - result.job_submit[0])
+            run_s = float(result.job_finish[0] - result.job_submit[0])
             rows.append(
-                {"job": job, "tokens": n, "took_s": took, "predicted_s": float(predicted[n - 1])}
+                {"job": job, "tokens": n, "took_s": run_s, "predicted_s": float(predicted[n - 1])}
             )
     names = ("job", "tokens", "took_s", "predicted_s")
     table = pa.table({name: [row[name] for row in rows] for name in names})

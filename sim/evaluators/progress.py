@@ -1,4 +1,4 @@
-"""How steadily progress indicators foretell the end of a job (Jockey, EuroSys 2012, Fig. 10)."""
+"""Evaluator of progress indicators as predictors of a job's end (Jockey, EuroSys 2012, Fig. 10)."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 
 HAIR = 1e-12
-"""Progress that differs by less is the same."""
+"""Tolerance for equal values of progress."""
 
 
 def evaluate(
     run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
 ) -> Evaluation:
-    """Simulate once, and follow every progress indicator through the jobs with a deadline.
+    """Simulate once, and sample every progress indicator during the jobs with a deadline.
 
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; the policy has a method
-        ``predict_progress(columns, row, done, tokens)``: by indicator, progress and the time left.
+        As for every evaluator; the policy has a method
+        ``predict_progress(columns, row, done, tokens)``: by indicator, progress and time left.
     step_s : float
-        Time between two looks at a job, s.
+        Time between two samples of a job, s.
 
     Returns
     -------
     metrics : dict of str to float
         By indicator, means over the jobs, as fractions of a job's duration: ``delta_t.<name>``,
-        the mean of |T_t - T_{t+1}| over its looks, where T_t is the time gone by and what is left
-        at that progress with the tokens of the time; ``longest_constant.<name>``, the longest time
-        in which progress stays the same.
+        the mean of |T_t - T_{t+1}| over its samples, where T_t is the elapsed time plus the time
+        left at that progress with the current tokens; ``longest_constant.<name>``, the longest
+        time in which progress stays the same.
     table : pyarrow.Table
-        A row a job, indicator and look: ``job``, ``indicator``, ``elapsed_s``, ``tokens``,
+        A row per job, indicator and sample: ``job``, ``indicator``, ``elapsed_s``, ``tokens``,
         ``progress`` and ``predicted_s`` (T_t).
     """
     result: Result = run(workload, cluster, policy, seed=seed, record="tasks")
@@ -49,26 +49,30 @@ def evaluate(
     by_indicator: dict[str, tuple[list[float], list[float]]] = {}
     parts = []
     for job in np.flatnonzero(np.isfinite(columns.job_deadline) & np.isfinite(finish)).tolist():
-        took_s = float(finish[job] - submit[job])
-        looks = np.arange(0.0, took_s, step_s)
+        run_s = float(finish[job] - submit[job])
+        sample_s = np.arange(0.0, run_s, step_s)
         ends = _ends(result, job)
-        at = np.concatenate([looks, np.unique(np.concatenate(ends))])
-        done = np.stack([np.searchsorted(e, at, side="right") / len(e) for e in ends], axis=1)
-        tokens = _tokens(result, job, at)
-        n = len(looks)
-        for name, (progress, left_s) in policy.predict_progress(columns, job, done, tokens).items():
+        time_s = np.concatenate([sample_s, np.unique(np.concatenate(ends))])
+        done_share = np.stack(
+            [np.searchsorted(e, time_s, side="right") / len(e) for e in ends], axis=1
+        )
+        tokens = _tokens(result, job, time_s)
+        n = len(sample_s)
+        for name, (progress, left_s) in policy.predict_progress(
+            columns, job, done_share, tokens
+        ).items():
             moves = np.flatnonzero(np.abs(np.diff(progress[n:], prepend=0.0)) > HAIR)
-            still = np.diff(np.concatenate([[0.0], at[n:][moves], [took_s]]))
-            predicted = looks + left_s[:n]
+            constant_s = np.diff(np.concatenate([[0.0], time_s[n:][moves], [run_s]]))
+            predicted = sample_s + left_s[:n]
             delta, longest = by_indicator.setdefault(name, ([], []))
-            delta.append(float(np.abs(np.diff(predicted)).mean() / took_s) if n > 1 else 0.0)
-            longest.append(float(still.max() / took_s))
+            delta.append(float(np.abs(np.diff(predicted)).mean() / run_s) if n > 1 else 0.0)
+            longest.append(float(constant_s.max() / run_s))
             parts.append(
                 pa.table(
                     {
                         "job": np.full(n, job, np.int64),
                         "indicator": [name] * n,
-                        "elapsed_s": looks,
+                        "elapsed_s": sample_s,
                         "tokens": tokens[:n],
                         "progress": progress[:n],
                         "predicted_s": predicted,
@@ -83,7 +87,7 @@ def evaluate(
 
 
 def _ends(result: Result, job: int) -> list[F8]:
-    """Return when the tasks of each stage end, ascending, s from the job's submission."""
+    """Return the ends of each stage's tasks, ascending, s from the job's submission."""
     columns = result.workload.columns
     assert result.task_finish is not None
     g0, g1 = columns.job_stage0[job : job + 2]
@@ -92,11 +96,11 @@ def _ends(result: Result, job: int) -> list[F8]:
     return [np.sort(since[a:b]) for a, b in pairwise(bounds.tolist())]
 
 
-def _tokens(result: Result, job: int, at: F8) -> I8:
-    """Return what the job was guaranteed at each time since its submission."""
+def _tokens(result: Result, job: int, time_s: F8) -> I8:
+    """Return the job's run limit at each time since its submission."""
     limits = result.limits
-    mine = limits["job"].to_numpy() == job
-    since = limits["time_s"].to_numpy()[mine] - result.job_submit[job]
-    place = np.searchsorted(since, at, side="right") - 1
-    held: I8 = limits["tokens"].to_numpy()[mine][place].astype(np.int64)
-    return held
+    is_job = limits["job"].to_numpy() == job
+    since = limits["time_s"].to_numpy()[is_job] - result.job_submit[job]
+    index = np.searchsorted(since, time_s, side="right") - 1
+    tokens: I8 = limits["tokens"].to_numpy()[is_job][index].astype(np.int64)
+    return tokens

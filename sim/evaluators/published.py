@@ -1,4 +1,4 @@
-"""A synthesized workload beside what the paper that it is after publishes of its own."""
+"""Evaluator of a synthesized workload against the numbers published by its paper."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ USES_POLICY = False
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
-    """Ask the workload's generator: its module ``statistics`` has a function ``compare_published``.
+    """Call ``compare_published`` in the module ``statistics`` of the workload's generator.
 
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; the seed draws what is published of more than a workload holds.
+        As for every evaluator; the seed draws the numbers published of more than one workload.
 
     Returns
     -------
     metrics : dict of str to float
         ``distance_p50``, ``distance_max``: over the numbers that are not 0, of |ours / paper - 1|.
     table : pyarrow.Table
-        A row a number: ``figure`` (where it stands), ``what``, ``paper``, ``ours``.
+        A row per number: ``figure`` (in the paper), ``what``, ``paper``, ``ours``.
 
     Raises
     ------
     InputError
-        If nothing is published of the workload.
+        If no numbers are published for the workload.
     """
     name = str(workload.meta.get("name", "")).removeprefix("synth-")
     generators = _generators()
@@ -53,7 +53,7 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
 
 
 def _generators() -> dict[str, ModuleType]:
-    """Find the generators that say how near they come: each one's module ``statistics``."""
+    """Find the generators whose module ``statistics`` has a function ``compare_published``."""
     places = {
         generator.name: f"sim.synth.{generator.name}.statistics"
         for generator in pkgutil.iter_modules(sim.synth.__path__)
@@ -64,4 +64,6 @@ def _generators() -> dict[str, ModuleType]:
         for name, place in places.items()
         if importlib.util.find_spec(place) is not None
     }
-    return {name: module for name, module in modules.items() if hasattr(module, "beside")}
+    return {
+        name: module for name, module in modules.items() if hasattr(module, "compare_published")
+    }

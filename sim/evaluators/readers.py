@@ -1,6 +1,6 @@
-"""Whether, and when, jobs come that read a job's output, foretold from the week before.
+"""Evaluator of predictions of a job's readers, and of their arrival, from the week before.
 
-Chung et al., OSDI 2020, §3, Figs. 2 and 3, on a workload that says who read what
+Chung et al., OSDI 2020, §3, Figs. 2 and 3, on a workload with the readers of each output
 (`sim.lineage.predict`).
 """
 
@@ -18,29 +18,29 @@ from sim.workload.tables import names, values
 USES_POLICY = False
 
 WEEK_S = 7 * 86_400.0
-"""What is learnt from: the time before the workload begins (§3.2)."""
-SHOWN = (0, 20, 40, 60, 80, 100)
-"""Thresholds tr of which there are metrics, %."""
+"""Time before the workload begins from which the predictor learns (§3.2)."""
+METRIC_THRESHOLDS = (0, 20, 40, 60, 80, 100)
+"""Thresholds tr that have metrics, %."""
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
-    """Learn from the history's last week, and hold it against the workload's recurring jobs.
+    """Learn from the history's last week, and test on the workload's recurring jobs.
 
     Returns
     -------
     metrics : dict of str to float
         ``best_tr``, which maximises precision × recall, %; and for each tr of `SHOWN`
-        ``precision_<tr>`` and ``recall_<tr>`` of whether a job of a template will use a job's
-        output (T1), and of when the first one comes (T2) ``rmse_h_<tr>``, ``mae_min_<tr>`` (the
+        ``precision_<tr>`` and ``recall_<tr>`` of predicting that a template will use a job's
+        output (T1), and for the time of the first use (T2) ``rmse_h_<tr>``, ``mae_min_<tr>`` (the
         *median* absolute error), ``within_20_<tr>`` and ``over_2x_<tr>``, shares by percentage
         error.
     table : pyarrow.Table
-        A row a threshold, see `sim.lineage.predict.by_threshold`.
+        A row per threshold, see `sim.lineage.predict.threshold_table`.
 
     Raises
     ------
     InputError
-        If the workload does not say who read what, or nothing recurs.
+        If the workload has no readers of outputs, or no dependency recurs.
     """
     tables = (workload.history, workload.jobs)
     if any(name not in table.column_names for table in tables for name in predict.READERS):
@@ -51,22 +51,22 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
     for table in tables:
         known |= set(table["readers"].combine_chunks().flatten().unique().to_pylist())
     codes = {name: code for code, name in enumerate(sorted(known))}
-    of = []
+    table_codes = []
     for table in tables:
         lookup = np.array([codes.get(n, -1) for n in names(table, "template")], dtype=np.int32)
-        of.append(lookup[values(table, "template")])
-    past, now = of
+        table_codes.append(lookup[values(table, "template")])
+    past, now = table_codes
     submit_s = values(workload.history, "submit_s")
     seen = predict.parse_uses(workload.history, codes)
     model = predict.learn(seen, past, submit_s, (-WEEK_S, 0.0), len(known))
-    then = np.flatnonzero(now >= 0)
+    recurring_jobs = np.flatnonzero(now >= 0)
     tested = predict.forecast(
-        model, predict.parse_uses(workload.jobs, codes), now, then, len(known)
+        model, predict.parse_uses(workload.jobs, codes), now, recurring_jobs, len(known)
     )
     table = predict.threshold_table(tested)
     metrics = {"best_tr": predict.best_threshold(table)}
     for row in table.to_pylist():
-        if row["tr"] in SHOWN:
+        if row["tr"] in METRIC_THRESHOLDS:
             metrics |= {
                 f"{name}_{row['tr']:g}": row[column] / unit
                 for name, column, unit in (

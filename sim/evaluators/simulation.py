@@ -1,4 +1,4 @@
-"""The workload under the policy on the cluster: what becomes of its jobs."""
+"""Default evaluator: simulate the workload under the policy on the cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sim.metrics.usage import tasks_over_time, utilization_over_time
 from sim.metrics.value import value_over_time
 
 MAX_TASKS_DRAWN = 1_000_000
-"""How much of the cluster larger workloads use over time is not drawn."""
+"""Maximum number of tasks for which utilization over time is stored."""
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
@@ -24,14 +24,14 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
     metrics : dict of str to float
         See `sim.metrics`.
     jobs : pyarrow.Table
-        A row a job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
+        A row per job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
         ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``gap_lb`` and
         ``prediction_error`` (float32, see `sim.metrics`). Its metadata has, as JSON,
         ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
         and ``value`` (`sim.metrics.value`), where it has downloads.
     """
     result = run(workload, cluster, policy, seed=seed, record="tasks")
-    drawn = workload.n_tasks <= MAX_TASKS_DRAWN
+    has_series = workload.n_tasks <= MAX_TASKS_DRAWN
     jobs = {
         "submit_s": result.job_submit,
         "start_s": result.job_start,
@@ -41,11 +41,11 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
         "gap_lb": result.gap_lb.astype(np.float32),
         "prediction_error": result.prediction_error.astype(np.float32),
     }
-    kept = {
-        "utilization": utilization_over_time(result) if drawn else None,
+    series = {
+        "utilization": utilization_over_time(result) if has_series else None,
         "value": value_over_time(result),
         "tasks": tasks_over_time(result),
     }
-    texts = {name: json.dumps(value) for name, value in kept.items() if value is not None}
+    texts = {name: json.dumps(value) for name, value in series.items() if value is not None}
     metrics = {name: float(value) for name, value in result.metrics.items()}
     return metrics, pa.table(jobs).replace_schema_metadata(texts)

@@ -1,6 +1,6 @@
-"""The workload under the policy, and what each job is, was taken for and met.
+"""Evaluator of size estimates: each job's size, estimate, queue and waiting time.
 
-What SLearn's experiments look at (Jajoo et al., NSDI 2022, §5.2 and the appendix).
+As in SLearn's experiments (Jajoo et al., NSDI 2022, §5.2 and the appendix).
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ def evaluate(
     growth: float = 10.0,
     queues: int = 10,
 ) -> Evaluation:  # fmt: skip
-    """Simulate once, and keep a record of every task.
+    """Simulate once, with a record of every task.
 
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given.
+        As for every evaluator.
     resistance : bool
-        Whether what a job finds ahead of it is worked out too.
+        Also compute the work that each job finds ahead of it.
     first_threshold_s, growth, queues : float, float, int
-        Where the queues end that estimates and sizes are sorted into.
+        Upper end of the first queue for estimates and sizes, growth of the ends, number of queues.
 
     Returns
     -------
     metrics : dict of str to float
         See `sim.metrics`.
     jobs : pyarrow.Table
-        A row a job: ``submit_s``, ``finish_s``; ``size_s``, the sum of its task durations;
-        ``n_tasks``; ``estimate_s``, what the policy took for its size (NaN for nothing);
-        ``waits``, the mean over its tasks of the time from submission to start, over their mean
-        duration; ``queue`` and ``right_queue``, those of its estimate and of its size (0 for the
-        first; -1 without an estimate); and, if asked for, ``resistance_s`` (`resistances`).
+        A row per job: ``submit_s``, ``finish_s``; ``size_s``, the sum of its task durations;
+        ``n_tasks``; ``estimate_s``, the policy's estimate of its size (NaN for none); ``waits``,
+        the mean over its tasks of the time from submission to start, over their mean duration;
+        ``queue`` and ``right_queue``, those of its estimate and of its size (0 for the first; -1
+        without an estimate); and, with `resistance`, ``resistance_s`` (`resistances`).
     """
-    watched = _Watched(policy)
-    result = run(workload, cluster, watched, seed=seed, record="tasks")
+    recording = _RecordingPolicy(policy)
+    result = run(workload, cluster, recording, seed=seed, record="tasks")
     assert result.task_start is not None, "tasks are recorded"
     assert result.task_finish is not None, "tasks are recorded"
     columns = result.workload.columns
@@ -69,7 +69,7 @@ def evaluate(
         "right_queue": np.searchsorted(bounds, size_s, side="right").astype(np.int32),
     }
     if resistance:
-        known_s = watched.known_s
+        known_s = recording.known_s
         when_s = np.where(np.isnan(known_s), submit_s, known_s)
         jobs["resistance_s"] = resistances(
             submit_s, when_s, np.maximum(queue, 0), first, result.task_start, result.task_finish
@@ -80,9 +80,9 @@ def evaluate(
 def resistances(
     submit_s: F8, known_s: F8, queue: NDArray[Any], first: I8, start_s: F8, finish_s: F8
 ) -> F8:
-    """Return the work ahead of each job when it has its queue (NSDI 2022, appendix).
+    """Compute the work ahead of each job when its queue is known (NSDI 2022, appendix).
 
-    A job whose queue is not known yet is in that of pilots, between the first and the second.
+    A job whose queue is not known yet is in the queue of pilots, between the first and the second.
     """
     left_s = np.zeros(len(submit_s))
     order = np.argsort(known_s, kind="stable")
@@ -91,20 +91,22 @@ def resistances(
         own = slice(first[job], first[job + 1])
         end_s = finish_s[own].max()
         low, high = np.searchsorted(moments, [submit_s[job], end_s])
-        others = order[low:high]
-        now = moments[low:high]
-        is_known = known_s[job] <= now
-        mine = np.where(is_known, queue[job], 0.5)
-        ahead = (mine < queue[others]) | ((mine == queue[others]) & (job < others))
-        others, now = others[ahead], now[ahead, None]
-        goes = is_known[ahead, None] | (start_s[own] < known_s[job])
-        left = np.where(goes, finish_s[own] - np.maximum(now, start_s[own]), 0.0)
-        left_s[others] += np.maximum(left, 0.0).sum(axis=1)
+        concurrent = order[low:high]
+        known_at_s = moments[low:high]
+        is_known = known_s[job] <= known_at_s
+        own_queue = np.where(is_known, queue[job], 0.5)
+        ahead = (own_queue < queue[concurrent]) | (
+            (own_queue == queue[concurrent]) & (job < concurrent)
+        )
+        concurrent, known_at_s = concurrent[ahead], known_at_s[ahead, None]
+        counts = is_known[ahead, None] | (start_s[own] < known_s[job])
+        left = np.where(counts, finish_s[own] - np.maximum(known_at_s, start_s[own]), 0.0)
+        left_s[concurrent] += np.maximum(left, 0.0).sum(axis=1)
     return left_s
 
 
-class _Watched:
-    """A policy, of which it is noted when it estimates a job's size; its own in all else."""
+class _RecordingPolicy:
+    """Wrapper of a policy that records the time at which it first estimates each job's size."""
 
     def __init__(self, policy: Any) -> None:
         self._policy = policy

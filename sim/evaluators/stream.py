@@ -1,7 +1,7 @@
-"""The workload under the policy, beside the least mean completion time of any schedule.
+"""Evaluator of mean completion time against a lower bound over all schedules.
 
-As DAGPS's online experiments are looked at (Grandl et al., MSR-TR-2016-19, §8.2, §8.5), which have
-no such bound.
+For DAGPS's online experiments (Grandl et al., MSR-TR-2016-19, §8.2, §8.5), which have no such
+bound.
 """
 
 from __future__ import annotations

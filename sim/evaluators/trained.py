@@ -1,8 +1,8 @@
-"""How well an earlier run says what a job takes: its tasks in place of the job's own.
+"""Evaluator of an earlier run as a prediction of a job's run time.
 
-For each job of whose template a run was recorded, the recorded times are scheduled as the job's
-tasks are, alone on the cluster's slots, first come, first served, and both are compared: makespans,
-and the tasks' times stage by stage.
+For each job with a recorded run of its template, the recorded task times are scheduled like the
+job's own tasks, alone on the cluster's slots, first come, first served. Both are compared:
+makespans, and task times stage by stage.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sim.workload.workload import Workload
 USES_POLICY = False
 
 _DECIMALS = 6
-"""A recorded duration is the difference of two times; equal ones are equal to so many digits."""
+"""Digits to round recorded durations to: they are differences of two times."""
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
@@ -30,7 +30,7 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; the cluster is a pool of slots.
+        As for every evaluator; the cluster is a pool of slots.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
         ``task_distance_p50``: over stages, of the Kolmogorov-Smirnov distance between both
         distributions of task times. NaN where no job has an earlier run.
     table : pyarrow.Table
-        A row a job that has one: ``job``, ``makespan_s``, ``earlier_s``.
+        A row per job with an earlier run: ``job``, ``makespan_s``, ``earlier_s``.
     """
     from sim.engine.recording import run_alone  # loads the kernels; planning asks for options alone
 
@@ -81,12 +81,12 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
 
 
 def with_times(workload: Any, stage: I4, held_s: F8) -> Any:
-    """Return a workload of one job with the tasks that were recorded of each stage."""
+    """Return a workload of one job with the recorded tasks of each stage."""
     n_tasks = np.bincount(stage, minlength=workload.n_stages).astype(np.int32)
-    kept = [name for name in workload.stages.column_names if name != "n_tasks"]
+    column_names = [name for name in workload.stages.column_names if name != "n_tasks"]
     return Workload.from_tables(
         jobs=workload.jobs,
-        stages={**{name: workload.stages[name] for name in kept}, "n_tasks": n_tasks},
+        stages={**{name: workload.stages[name] for name in column_names}, "n_tasks": n_tasks},
         tasks={"stage": stage, "duration_s": held_s},
         stage_edges={
             "parent": values(workload.stage_edges, "parent"),

@@ -1,4 +1,4 @@
-"""Two jobs, one of unknown size: when history predicts better, and when samples do.
+"""Evaluator of size estimators for a job of unknown size: history against samples.
 
 The model of Jajoo et al. (NSDI 2022, §4.1): the mean task length x of a job is normal around μ with
 variance σ₀² over its runs, and a task is normal around x with variance σ₁². History says μ, m
@@ -33,23 +33,23 @@ def evaluate(
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; only the seed matters.
+        As for every evaluator; only the seed matters.
     mean, sd_jobs, sd_tasks : float
         μ, σ₀ and σ₁, s.
     samples : int
         m, at least 1.
     draws : int
-        How many jobs are drawn.
+        Number of jobs to draw.
 
     Returns
     -------
     metrics : dict of str to float
-        Of ``history``, ``samples`` and ``posterior``: the mean squared error over the draws
-        (``mse_<name>``) and what the formula says (``variance_<name>``: σ₀², σ₁²/m, and
-        1 / (m/σ₁² + 1/σ₀²)); and how often each puts the job on the wrong side of one whose tasks
-        take μ, half a σ₀ or more away (``wrong_<name>``).
+        For ``history``, ``samples`` and ``posterior``: the mean squared error over the draws
+        (``mse_<name>``) and its formula (``variance_<name>``: σ₀², σ₁²/m, and
+        1 / (m/σ₁² + 1/σ₀²)); and how often each orders the job wrongly against a job with tasks of
+        length μ, if their means differ by σ₀/2 or more (``wrong_<name>``).
     table : pyarrow.Table
-        A row an estimator: ``estimator``, ``mse``, ``variance``, ``wrong``.
+        A row per estimator: ``estimator``, ``mse``, ``variance``, ``wrong``.
     """
     if samples < 1 or draws < 1 or not (sd_jobs >= 0 and sd_tasks >= 0):
         raise InputError(
@@ -59,12 +59,12 @@ def evaluate(
     rng = stream(seed, "measure", "two_jobs")
     x = rng.normal(mean, sd_jobs, draws)
     sampled = x + rng.normal(0.0, sd_tasks / math.sqrt(samples), draws)
-    left = posterior(Normal(mean, sd_jobs**2), samples, mean, sd_tasks**2).variance
-    trust = 1.0 if sd_tasks == 0 else left * samples / sd_tasks**2
+    posterior_variance = posterior(Normal(mean, sd_jobs**2), samples, mean, sd_tasks**2).variance
+    weight = 1.0 if sd_tasks == 0 else posterior_variance * samples / sd_tasks**2
     estimates = {
         "history": (np.full(draws, mean), sd_jobs**2),
         "samples": (sampled, sd_tasks**2 / samples),
-        "posterior": (mean + trust * (sampled - mean), left),
+        "posterior": (mean + weight * (sampled - mean), posterior_variance),
     }
     far = np.abs(x - mean) >= sd_jobs / 2
     table: dict[str, list[float]] = {"mse": [], "variance": [], "wrong": []}
@@ -74,8 +74,8 @@ def evaluate(
         wrong = (estimate <= mean)[far] != (x <= mean)[far]
         table["wrong"].append(float(wrong.mean()) if len(wrong) else math.nan)
     metrics = {
-        f"{what}_{name}": value
-        for what, values in table.items()
+        f"{statistic}_{name}": value
+        for statistic, values in table.items()
         for name, value in zip(estimates, values, strict=True)
     }
     return metrics, pa.table({"estimator": list(estimates), **table})

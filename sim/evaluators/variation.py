@@ -1,8 +1,8 @@
-"""How much jobs vary over time and over space, and the load in windows of time.
+"""Evaluator of job variation over time and over space, and of load in windows.
 
-Tables 4 and 5 of Jajoo et al., NSDI 2022. Over time is the least σ/μ of the mean task duration,
-over the six features, of the jobs that ended within a window of days before a job came and have the
-feature in common with it. Over space is σ₁ / (√(0.03 n) μ) of the job's own n tasks.
+Tables 4 and 5 of Jajoo et al., NSDI 2022. Variation over time is the minimum over six features of
+σ/μ of the mean task duration, among jobs with the same feature value that ended within a window of
+days before the job's arrival. Variation over space is σ₁ / (√(0.03 n) μ) of the job's own n tasks.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ def evaluate(
 ) -> Evaluation:
     """Measure the variation of a sample of the jobs.
 
-    The sample is of jobs that come at least the longest window after the first record, of the
-    history or the workload; of all jobs where there are none.
+    The sample is drawn from the jobs submitted at least the longest window after the first record
+    of history or workload; from all jobs if there are none.
 
     Parameters
     ----------
     run, workload, cluster, policy, seed
-        As every evaluator is given; the seed draws the sample.
+        As for every evaluator; the seed draws the sample.
     sample : int
-        How many jobs at most.
+        Maximum number of jobs.
 
     Returns
     -------
     metrics : dict of str to float
-        ``over_time_<days>d_p50``, ``_p90`` (NaN where no job has like ones), ``over_space_p50``,
+        ``over_time_<days>d_p50``, ``_p90`` (NaN if no job has similar ones), ``over_space_p50``,
         ``_p90`` (NaN where no job has several tasks), ``thin`` (share of jobs of 1 or 2 tasks),
         and in a cluster of slots ``load_average``, ``load_p50``, ``load_p90``, ``load_max``.
     table : pyarrow.Table
-        A row a job of the sample: ``job``, ``over_time_<days>d``, ``over_space``.
+        A row per job of the sample: ``job``, ``over_time_<days>d``, ``over_space``.
     """
     columns = workload.columns
     submit_s = columns.job_submit

@@ -1,7 +1,7 @@
-"""What jobs and all downstream are worth, and how well the past foretells it; no policy needed.
+"""Evaluator of the value of jobs and of everything downstream, and of its prediction.
 
-Chung et al., OSDI 2020, Figs. 6, 8 and 9, on a workload that says what its jobs were worth
-(`sim.lineage.worth`).
+Chung et al., OSDI 2020, Figs. 6, 8 and 9, on a workload with the values of its jobs
+(`sim.lineage.worth`). It needs no policy.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ USES_POLICY = False
 
 
 NEAR = 0.2
-"""A prediction is near if it is off by at most this part of the truth (Fig. 9)."""
+"""Maximum relative error of an accurate prediction (Fig. 9)."""
 FROM = 10.0
-"""The exponent is fitted to jobs of at least this value; below lies the low end (§6.3)."""
+"""Minimum value of the jobs that the exponent is fitted to; the low end is excluded (§6.3)."""
 
 
 def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
-    """Measure worth, and its prediction by the medians of each template's past jobs (§6.3).
+    """Compute values, and predict them by the medians of each template's past jobs (§6.3).
 
     Returns
     -------
     metrics : dict of str to float
-        ``value_mean`` and ``agg_value_mean`` over jobs; ``hidden``, the part of the latter that
+        ``value_mean`` and ``agg_value_mean`` over jobs; ``hidden``, the share of the latter that
         the former lacks; ``zipf_value`` and ``zipf_agg_value``, the exponents of rank; ``near_own``
-        and ``near_agg``, the parts of recurring jobs of some value, and of a template with a past,
+        and ``near_agg``, the shares of recurring jobs with a value and with past runs
         whose value over resource-time is predicted within `NEAR`.
     table : pyarrow.Table
-        A row a job: ``value``, ``agg_value``, and ``error_own`` and ``error_agg``, what is
-        predicted over the truth less 1 (NaN for jobs that do not count).
+        A row per job: ``value``, ``agg_value``, and ``error_own`` and ``error_agg``, the
+        prediction over the truth, minus 1 (NaN for jobs that do not count).
 
     Raises
     ------
     InputError
-        If the workload does not say what its jobs were worth.
+        If the workload has no values of its jobs.
     """
     if "agg_value" not in workload.jobs.column_names:
-        raise InputError("evaluator=worth needs a workload with worth, such as trace=cosmos")
+        raise InputError("evaluator=worth needs a workload with values, such as trace=cosmos")
     truth = {name: workload.jobs[name].to_numpy() for name in ("value", "agg_value")}
     errors = {
         "own": _errors(workload, "value", "compute_s"),
@@ -67,18 +67,26 @@ def _errors(workload: Any, value: str, compute: str) -> F8:
     known = {name: code for code, name in enumerate(names(workload.jobs, "template")) if name}
     past = workload.history
     lookup = np.array([known.get(n, -1) for n in names(past, "template")], dtype=np.int32)
-    then = lookup[values(past, "template")]
+    past_template = lookup[values(past, "template")]
     now = values(workload.jobs, "template")
     n = max(known.values(), default=-1) + 1
-    of, over = (
-        np.append(medians(values(past, c)[then >= 0], then[then >= 0], n), np.nan)
+    value_median, compute_median = (
+        np.append(
+            medians(values(past, c)[past_template >= 0], past_template[past_template >= 0], n),
+            np.nan,
+        )
         for c in (value, compute)
     )
     recurring = np.isin(now, list(known.values()))
-    at = np.where(recurring, now, n)
+    template_row = np.where(recurring, now, n)
     truth = workload.jobs[value].to_numpy() / workload.jobs[compute].to_numpy()
     out = np.full(len(now), np.nan)
-    np.divide(of[at] / over[at], truth, out=out, where=recurring & (truth > 0))
+    np.divide(
+        value_median[template_row] / compute_median[template_row],
+        truth,
+        out=out,
+        where=recurring & (truth > 0),
+    )
     return out - 1.0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.evaluators.readers import SHOWN
+from sim.evaluators.readers import METRIC_THRESHOLDS
 from sweep.papers.figures import (
     Findings,
     Groups,
@@ -72,7 +72,7 @@ def fig3(finished: FinishedSweep) -> Findings:
 def _by_threshold(
     finished: FinishedSweep, of: str, figure: str, metric: str, scale: float
 ) -> Findings:
-    for tr in SHOWN:
+    for tr in METRIC_THRESHOLDS:
         paper = printed("wing", of, metric, tr)
         foretold = column(finished.cells, f"{metric}_{tr}", scale)
         yield from mean(figure, f"tr = {tr} %", foretold, paper=paper)

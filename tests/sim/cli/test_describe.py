@@ -97,7 +97,7 @@ def test_others_stand_beside_it(place, capsys):
     shutil.copytree("work/mine", "other/mine")
     beside = ["random", "tpch", "other/mine", "tpc:dags/tpch_17_queries.txt"]
     argv = ["describe", "work/mine", "--dags", "dags", "--out", "out"]
-    assert main(argv + [a for what in beside for a in ("--beside", what)]) == 0
+    assert main(argv + [a for source in beside for a in ("--beside", source)]) == 0
     head = next(line for line in capsys.readouterr().out.splitlines() if "Overview" in line)
     assert head.split("Table 1)")[1].split("  ") != []
     values = described(place / "out")
@@ -125,13 +125,13 @@ def test_the_seed_draws_the_random_dags(place):
     ("argv", "message"),
     [
         (["absent"], "absent: the folder of a workload does not exist"),
-        (["batch.csv"], "say which format it has, alibaba2018:batch.csv"),
+        (["batch.csv"], "give its format, e.g. alibaba2018:batch.csv"),
         (["alibaba2081:batch.csv"], "did you mean 'alibaba2018'"),
         (["alibaba2018:absent.csv"], "absent.csv: the trace does not exist"),
-        (["work/mine", "--option", "status=all"], "--option goes with --format"),
+        (["work/mine", "--option", "status=all"], "--option needs --format"),
         (["alibaba2018:batch.csv", "--option", "statsu=all"], "did you mean 'status'"),
         (["work/mine", "--beside", "nothing"], "nothing: the folder of a workload"),
-        (["work/mine", "--beside", "tpch", "--dags", "no"], "name their folder with --dags"),
+        (["work/mine", "--beside", "tpch", "--dags", "no"], "give its folder with --dags"),
         (["work/mine", "--out", "batch.csv"], "batch.csv: can't make the folder"),
     ],
 )

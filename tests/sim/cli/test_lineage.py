@@ -12,7 +12,7 @@ from tests.sim.lineage.test_window import BEGIN, END, daily
 
 
 @pytest.fixture
-def given(tmp_path) -> list[str]:
+def arguments(tmp_path) -> list[str]:
     write_logs(small_logs(*daily()), tmp_path)
     return [
         "lineage",
@@ -22,18 +22,18 @@ def given(tmp_path) -> list[str]:
     ]
 
 
-def test_logs_are_read_as_they_were_written(given):
-    logs, again = small_logs(*daily()), read_logs(given[1], given[3])
+def test_logs_are_read_as_they_were_written(arguments):
+    logs, again = small_logs(*daily()), read_logs(arguments[1], arguments[3])
     assert again.report == logs.report
     assert again.jobs.equals(logs.jobs)
     assert workload(again, BEGIN, END).digest == workload(logs, BEGIN, END).digest
 
 
-def test_a_window_is_written_as_a_workload_and_said(given, tmp_path, capsys):
+def test_a_window_is_written_as_a_workload_and_said(arguments, tmp_path, capsys):
     folder = str(tmp_path / "week")
-    assert main([*given, "--workload", folder, "--begin", str(BEGIN), "--end", str(END)]) == 0
-    wanted = workload(small_logs(*daily()), BEGIN, END)
-    assert sim.Workload.read(folder).digest == wanted.digest
+    assert main([*arguments, "--workload", folder, "--begin", str(BEGIN), "--end", str(END)]) == 0
+    expected = workload(small_logs(*daily()), BEGIN, END)
+    assert sim.Workload.read(folder).digest == expected.digest
     printed = capsys.readouterr().out
     assert "28 jobs" in printed
     assert "jobs of recurring programs: 75.0 %" in printed
@@ -46,9 +46,9 @@ def test_a_window_is_written_as_a_workload_and_said(given, tmp_path, capsys):
     ) in printed
 
 
-def test_a_time_may_be_a_date_and_a_profile_may_be_written_too(given, tmp_path, capsys):
+def test_a_time_may_be_a_date_and_a_profile_may_be_written_too(arguments, tmp_path, capsys):
     folder, out = str(tmp_path / "week"), tmp_path / "profile"
-    assert main([*given, "--workload", folder, "--begin", "1970-01-15", "--end",
+    assert main([*arguments, "--workload", folder, "--begin", "1970-01-15", "--end",
                  "1970-01-22T02:00+02:00", "--out", str(out)]) == 0  # fmt: skip
     assert sim.Workload.read(folder).n_jobs == 28
     assert (out / "lineage.html").exists()
@@ -61,23 +61,23 @@ def test_where_every_job_holds_one_slot_slots_are_what_it_needs(tmp_path, capsys
     assert main(["lineage", *words, "--workload", str(tmp_path / "w"), "--begin", str(BEGIN),
                  "--end", str(END)]) == 0  # fmt: skip
     printed = capsys.readouterr().out
-    assert "no downloads of what its jobs made" in printed
+    assert "no downloads of its jobs' output" in printed
     assert f"trace.path={tmp_path / 'w'} capacity=1.0,0.4,0.2" in printed
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["--workload", "w"], "--workload DIR, --begin T and --end T go together"),
+        (["--workload", "w"], "--workload DIR, --begin T and --end T must be given together"),
         ([], "give --out PROFILE, or --workload DIR, or both"),
         (["--workload", "w", "--begin", "90e6", "--end", "91e6"], "no job is submitted in"),
         (["--workload", "w", "--begin", "noon", "--end", "1"], "neither a number of seconds nor"),
     ],
 )
-def test_what_does_not_go_together_is_an_error(given, words, said, capsys):
+def test_what_does_not_go_together_is_an_error(arguments, words, message, capsys):
     try:
-        code = main([*given, *words])
+        code = main([*arguments, *words])
     except SystemExit as end:  # argparse's own
         code = end.code
     assert code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

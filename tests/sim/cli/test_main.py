@@ -28,10 +28,10 @@ def folder(tmp_path) -> str:
 def test_synth_writes_a_workload_and_says_so(tmp_path, capsys):
     out = str(tmp_path / "out")
     assert main(["synth", "alibaba2018", out, "--jobs", "40", "--seed", "2"]) == 0
-    wanted = sim.synthesize("alibaba2018", jobs=40, seed=2)
-    assert sim.Workload.read(out).digest == wanted.digest
+    expected = sim.synthesize("alibaba2018", jobs=40, seed=2)
+    assert sim.Workload.read(out).digest == expected.digest
     printed = capsys.readouterr().out
-    assert f"40 jobs, {wanted.n_stages} stages, {wanted.n_tasks:,} tasks" in printed
+    assert f"40 jobs, {expected.n_stages} stages, {expected.n_tasks:,} tasks" in printed
     assert f"written to {out}" in printed
     assert "next: python -m sweep trace=" in printed
 
@@ -39,17 +39,17 @@ def test_synth_writes_a_workload_and_says_so(tmp_path, capsys):
 def test_synth_takes_tables_and_further_options(tmp_path, folder):
     tables, out = str(tmp_path / "t.json"), str(tmp_path / "out")
     assert main(["fit", folder, tables]) == 0
-    given = ["--jobs", "30", "--tables", tables, "--set", "max_tasks_per_stage=7"]
-    assert main(["synth", "alibaba2018", out, *given]) == 0
-    made = sim.Workload.read(out)
-    assert made.meta["synth"]["tables"] == "t.json"
-    assert max(made.stages["n_tasks"].to_pylist()) <= 7
+    arguments = ["--jobs", "30", "--tables", tables, "--set", "max_tasks_per_stage=7"]
+    assert main(["synth", "alibaba2018", out, *arguments]) == 0
+    written = sim.Workload.read(out)
+    assert written.meta["synth"]["tables"] == "t.json"
+    assert max(written.stages["n_tasks"].to_pylist()) <= 7
 
 
 def test_fit_makes_tables_of_recurring_jobs_that_synth_takes(tmp_path, capsys):
     folder, tables, out = (str(tmp_path / name) for name in ("w", "t.json", "more"))
-    made = ["synth", "recurring", folder, "--jobs", "60", "--set", "preset=google2011"]
-    assert main(made) == 0
+    written = ["synth", "recurring", folder, "--jobs", "60", "--set", "preset=google2011"]
+    assert main(written) == 0
     assert main(["fit", folder, tables, "--generator", "recurring", "--slots", "150"]) == 0
     assert f"python -m sim synth recurring OUT --tables {tables}" in capsys.readouterr().out
     assert main(["synth", "recurring", out, "--jobs", "60", "--tables", tables]) == 0
@@ -80,29 +80,29 @@ def test_convert_reports_what_the_reader_dropped(tmp_path, capsys):
 def test_programs_are_fitted_and_synthesized(tmp_path, capsys):
     jobs = [
         {
-            "submit_s": 9.0 * at,
-            "template": f"t{at % 4}",
-            "stages": [{"durations_s": [1.0 + at % 4]}],
+            "submit_s": 9.0 * index,
+            "template": f"t{index % 4}",
+            "stages": [{"durations_s": [1.0 + index % 4]}],
         }
-        for at in range(40)
+        for index in range(40)
     ]
     sim.Workload.from_jobs(jobs).write(tmp_path / "real")
     tables, out = str(tmp_path / "t.json"), str(tmp_path / "out")
     assert main(["fit", str(tmp_path / "real"), tables, "--generator", "programs"]) == 0
     assert "40 jobs; 4 kinds of runs of programs, 0 of users' other jobs" in capsys.readouterr().out
     assert main(["synth", "programs", out, "--tables", tables, "--jobs", "30"]) == 0
-    made = sim.Workload.read(out)
-    assert (made.n_jobs, made.history.num_rows) == (30, 30)
-    assert set(made.jobs["template"].to_pylist()) == {"t0", "t1", "t2", "t3"}
+    written = sim.Workload.read(out)
+    assert (written.n_jobs, written.history.num_rows) == (30, 30)
+    assert set(written.jobs["template"].to_pylist()) == {"t0", "t1", "t2", "t3"}
 
 
 def test_convert_turns_transforms(tmp_path, folder, capsys):
     out = str(tmp_path / "out")
     transform = ["--transform", "amplify:ratio=2", "--transform", "rewire:seed=3,variant=paper"]
     assert main(["convert", "parquet", folder, out, *transform]) == 0
-    made = sim.Workload.read(out).meta
-    assert made["transforms"][-1]["heterogeneity"] == 2.0
-    assert made["rewired"] == {"seed": 3, "variant": "paper"}
+    written = sim.Workload.read(out).meta
+    assert written["transforms"][-1]["heterogeneity"] == 2.0
+    assert written["rewired"] == {"seed": 3, "variant": "paper"}
 
 
 def test_bound_prints_quantiles_and_writes_rows(tmp_path, folder, capsys):
@@ -110,8 +110,8 @@ def test_bound_prints_quantiles_and_writes_rows(tmp_path, folder, capsys):
     shape = ["--machines", "50", "--shape", "cpu=96,mem=100"]
     assert main(["bound", folder, str(out), *shape]) == 0
     workload = sim.Workload.read(folder)
-    wanted = sim.lower_bound(workload, sim.Cluster.machines(50, cpu=96, mem=100))
-    assert pq.read_table(out).equals(wanted)
+    expected = sim.lower_bound(workload, sim.Cluster.machines(50, cpu=96, mem=100))
+    assert pq.read_table(out).equals(expected)
     printed = capsys.readouterr().out
     assert "50 machines: cpu 96, mem 100" in printed
     for name in ("cp_len", "twork", "mod_cp", "new_lb", "tight_lb"):
@@ -141,7 +141,7 @@ def test_bound_on_slots_needs_no_file(folder, capsys):
         (["convert", "alibaba2018", "absent.csv", "OUT"], "absent.csv"),
         (["bound", "absent", "--slots", "5"], "absent"),
         (["bound", "WORKLOAD", "--slots", "0"], "slots >= 1, not 0"),
-        (["bound", "WORKLOAD", "--slots", "5", "--shape", "cpu=1"], "--shape goes with --machines"),
+        (["bound", "WORKLOAD", "--slots", "5", "--shape", "cpu=1"], "--shape needs --machines"),
         (["bound", "WORKLOAD", "--machines", "5"], "--machines needs --shape"),
         (["bound", "WORKLOAD", "--machines", "5", "--shape", "cpu=x"], "cpu must be a number"),
         (["bound", "WORKLOAD", "--machines", "5", "--shape", "cpu"], "takes key=value, not 'cpu'"),
@@ -190,9 +190,9 @@ def test_an_interrupt_exits_with_130(monkeypatch, capsys, folder):
     assert "interrupted" in capsys.readouterr().err
 
 
-def run(*argv: str, **given) -> subprocess.CompletedProcess[str]:
+def run(*argv: str, **arguments) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sim", *argv]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **given)
+    return subprocess.run(command, capture_output=True, text=True, check=False, **arguments)
 
 
 def test_the_process_exits_with_the_code(tmp_path):

@@ -15,17 +15,17 @@ SHAPE = {"cpu": 1.0, "mem": 1.0}
 
 
 def jobs(n: int = 8) -> sim.Workload:
-    one = {"cpu": 0.5, "mem": 0.25}
+    demand = {"cpu": 0.5, "mem": 0.25}
     return sim.Workload.from_jobs(
         [
             {
-                "submit_s": 100.0 * at,
+                "submit_s": 100.0 * index,
                 "stages": [
-                    {"name": "a", "durations_s": [2.0] * (4 + at), "demand": one},
-                    {"name": "b", "durations_s": [3.0], "demand": one, "parents": ["a"]},
+                    {"name": "a", "durations_s": [2.0] * (4 + index), "demand": demand},
+                    {"name": "b", "durations_s": [3.0], "demand": demand, "parents": ["a"]},
                 ],
             }
-            for at in range(n)
+            for index in range(n)
         ]
     )
 
@@ -38,7 +38,7 @@ def test_every_job_has_its_machines_to_itself():
     )
     counts = machines_per_job(workload, SHAPE, 4, 0.5, 2.0)
     assert table["machines"].to_pylist() == counts.tolist()
-    waves = [-(-(4 + at) // (2 * n)) for at, n in enumerate(counts.tolist())]
+    waves = [-(-(4 + index) // (2 * n)) for index, n in enumerate(counts.tolist())]
     assert table["makespan_s"].to_pylist() == [2.0 * w + 3.0 for w in waves]
     assert metrics["makespan_mean_s"] == sum(2.0 * w + 3.0 for w in waves) / len(waves)
     for row in table.to_pylist():
@@ -58,14 +58,16 @@ def test_what_a_policy_builds_is_kept():
     cluster = sim.Cluster.machines(1, **SHAPE)
     _, table = evaluate("alone", sim.simulate, jobs(3), cluster, Builds(), 0)
     rows = table.to_pylist()
-    assert [row["built_s"] for row in rows] == [(5 + at) * rows[at]["machines"] for at in range(3)]
+    assert [row["built_s"] for row in rows] == [
+        (5 + index) * rows[index]["machines"] for index in range(3)
+    ]
 
 
 def test_the_same_machines_for_every_policy_and_others_for_another_seed():
     cluster = sim.Cluster.machines(1, **SHAPE)
-    found = [
+    result = [
         evaluate("alone", sim.simulate, jobs(), cluster, policies.build(name), seed)[1]["machines"]
         for name, seed in (("fifo", 0), ("sjf", 0), ("fifo", 1))
     ]
-    assert found[0].equals(found[1])
-    assert not found[0].equals(found[2])
+    assert result[0].equals(result[1])
+    assert not result[0].equals(result[2])

@@ -49,7 +49,7 @@ def jobs(**columns) -> sim.Workload:
     )
 
 
-def looked(policy, workload=None, **options):
+def evaluated(policy, workload=None, **options):
     workload = jobs() if workload is None else workload
     return evaluate(
         "deadlines", sim.simulate, workload, sim.Cluster.slots(20), policy, 0, **options
@@ -58,7 +58,7 @@ def looked(policy, workload=None, **options):
 
 def test_the_limit_over_time_by_hand():
     # one task 0-10, four 10-20, three 20-30; O = ceil(80 / 40) = 2
-    metrics, table = looked(Steps((0.0, 1), (10.0, 4), (26.0, 3)), step_s=10.0)
+    metrics, table = evaluated(Steps((0.0, 1), (10.0, 4), (26.0, 3)), step_s=10.0)
     assert metrics["relative_finish"] == 0.75
     assert metrics["deadlines_missed"] == 0.0
     assert [metrics[f"tokens_{n}"] for n in ("first", "max", "last", "p50")] == [1, 4, 3, 4]
@@ -77,7 +77,7 @@ def test_the_limit_over_time_by_hand():
 
 def test_a_late_job_counts_in_what_is_above_and_a_change_of_deadline_is_seen():
     changing = jobs(new_deadline_s=20.0, new_deadline_at_s=15.0)
-    metrics, _ = looked(Steps((0.0, 1), (10.0, 4), (25.0, 3)), changing)
+    metrics, _ = evaluated(Steps((0.0, 1), (10.0, 4), (25.0, 3)), changing)
     assert metrics["relative_finish"] == 1.5
     assert metrics["deadlines_missed"] == 1.0
     assert math.isnan(metrics["allocation_above_oracle"])
@@ -88,7 +88,7 @@ def test_a_late_job_counts_in_what_is_above_and_a_change_of_deadline_is_seen():
 
 def test_the_oracle_counts_cpu_time_and_what_is_held_beside_it():
     """Of 80 s that its tasks last 40 are CPU time: O = 1, and 2 of all that is held."""
-    metrics, table = looked(Steps((0.0, 1), (10.0, 4), (26.0, 3)), jobs(cpu_s=40.0))
+    metrics, table = evaluated(Steps((0.0, 1), (10.0, 4), (26.0, 3)), jobs(cpu_s=40.0))
     assert table["oracle"].to_pylist()[0] == 1.0
     above = (3 * 16 + 2 * 4) / 86
     assert metrics["allocation_above_oracle"] == pytest.approx(above)
@@ -104,7 +104,7 @@ def test_jobs_without_a_limit_have_no_tokens_to_look_at():
         def begin(self, world, plan):
             return []
 
-    metrics, table = looked(Nothing((0.0, 1)))
+    metrics, table = evaluated(Nothing((0.0, 1)))
     assert metrics["relative_finish"] == 0.25
     assert math.isnan(metrics["tokens_first"])
     assert table.num_rows == 0
@@ -114,6 +114,6 @@ def test_the_metrics_of_a_simulation_are_there():
     plain, _ = evaluate(
         "simulation", sim.simulate, jobs(), sim.Cluster.slots(20), Steps((0.0, 2)), 0
     )
-    metrics, _ = looked(Steps((0.0, 2)))
+    metrics, _ = evaluated(Steps((0.0, 2)))
     for name, value in plain.items():
         np.testing.assert_equal(metrics[name], value)

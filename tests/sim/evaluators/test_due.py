@@ -1,4 +1,4 @@
-"""What is kept of jobs with a deadline, by hand."""
+"""The evaluator `due` against values computed by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OneOfTheTwo(Policy):
 
 
 def test_a_row_for_each_job_with_a_deadline():
-    one = {
+    job = {
         "stages": [
             {"name": "a", "durations_s": [2.0, 3.0]},
             {"durations_s": [4.0], "parents": ["a"]},
@@ -27,9 +27,9 @@ def test_a_row_for_each_job_with_a_deadline():
     changing = {"new_deadline_s": 9.0, "new_deadline_at_s": 7.0}
     w = sim.Workload.from_jobs(
         [
-            {"submit_s": 0.0, **one},
-            {"submit_s": 1.0, "deadline_s": 20.0, **one},
-            {"submit_s": 2.0, "deadline_s": 20.0, **changing, **one},
+            {"submit_s": 0.0, **job},
+            {"submit_s": 1.0, "deadline_s": 20.0, **job},
+            {"submit_s": 2.0, "deadline_s": 20.0, **changing, **job},
         ]
     )
     metrics, table = evaluate(

@@ -1,4 +1,4 @@
-"""What is measured of a policy's predictions: against numbers by hand, and of Jockey itself."""
+"""The evaluators `predictions` and `progress` against numbers by hand, and on Jockey itself."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ def test_progress_by_hand():
 
 def test_jockeys_simulator_predicts_better_than_amdahls_law_with_few_tokens():
     workload, cluster = world(3600.0), sim.Cluster.slots(60)
-    found = {}
+    result = {}
     for name in ("jockey", "jockey_amdahl"):
         policy = policies.build(name)
         metrics, table = evaluate("predictions", sim.simulate, workload, cluster, policy, 0)
-        found[name] = metrics["latency_error"]
+        result[name] = metrics["latency_error"]
         assert len(table) == 8
-    assert found["jockey"] < 0.3
-    assert found["jockey"] < found["jockey_amdahl"]
+    assert result["jockey"] < 0.3
+    assert result["jockey"] < result["jockey_amdahl"]
 
 
 def test_every_indicator_is_followed():

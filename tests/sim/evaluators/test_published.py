@@ -17,27 +17,27 @@ def rows(workload, seed=0):
 
 def test_production_dags_are_beside_tables_1_and_2():
     workload = sim.synthesize("production_dags", jobs=30, seed=0, median_tasks=50, split_io=True)
-    metrics, found = rows(workload)
+    metrics, result = rows(workload)
     expected = production_dags.statistics(workload)
-    assert {row["what"]: (row["paper"], row["ours"]) for row in found} == expected
-    figures = [row["figure"] for row in found]
+    assert {row["what"]: (row["paper"], row["ours"]) for row in result} == expected
+    figures = [row["figure"] for row in result]
     assert (figures.count("Table 1"), figures.count("Table 2")) == (6, 15)
-    off = [abs(got / wanted - 1) for wanted, got in expected.values() if wanted]
+    off = [abs(got / paper - 1) for paper, got in expected.values() if paper]
     assert metrics["distance_max"] == max(off)
 
 
 def test_scope_jobs_are_beside_tables_2_and_3():
-    _, found = rows(sim.synthesize("scope_jobs", job="B", utilization=0.0), seed=3)
-    named = {row["what"] for row in found if row["figure"] == "Table 2"}
+    _, result = rows(sim.synthesize("scope_jobs", job="B", utilization=0.0), seed=3)
+    named = {row["what"] for row in result if row["figure"] == "Table 2"}
     assert {f"job {job}, vertices" for job in TABLE_2} <= named
     assert "job A, 90th percentile, s" not in named
-    third = {row["what"]: row for row in found if row["figure"] == "Table 3"}
+    third = {row["what"]: row for row in result if row["figure"] == "Table 3"}
     assert len(third) == 3 + 2 * 5
     assert third["job 1, latency, 90th percentile, s"]["paper"] == 36.6
     works = [third[f"{run}, work, h"]["ours"] for run in ("training", "job 2", "job 1")]
     assert works == sorted(works)
     _, other = rows(sim.synthesize("scope_jobs", job="B", utilization=0.0), seed=4)
-    moved = {a["what"].split(",")[0] for a, b in zip(found, other, strict=True) if a != b}
+    moved = {a["what"].split(",")[0] for a, b in zip(result, other, strict=True) if a != b}
     assert moved == {"job 1", "job 2"}
 
 

@@ -1,4 +1,4 @@
-"""What the evaluator `sized` says of jobs, against arithmetic by hand and a plain loop."""
+"""The evaluator `sized` against arithmetic by hand and a plain loop."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def test_resistance_equals_a_plain_loop(seed):
     finish = start + rng.integers(1, 30, first[-1])
     known = submit + rng.integers(0, 3, n) * 5.0
     queue = rng.integers(0, 4, n)
-    wanted = []
+    expected = []
     for j in range(n):
         ahead = 0.0
         for k in range(n):
-            of = queue[k] if known[k] <= known[j] else 0.5
-            before = of < queue[j] or (of == queue[j] and k < j)
+            other_queue = queue[k] if known[k] <= known[j] else 0.5
+            before = other_queue < queue[j] or (other_queue == queue[j] and k < j)
             if k == j or submit[k] > known[j] or not before:
                 continue
             for t in range(first[k], first[k + 1]):
                 if known[k] > known[j] and start[t] >= known[k]:
                     continue  # no pilot, and its job not sized yet
                 ahead += max(0.0, finish[t] - max(start[t], known[j]))
-        wanted.append(ahead)
+        expected.append(ahead)
     got = resistances(submit, known, queue, first, start, finish)
-    assert got == pytest.approx(wanted)
+    assert got == pytest.approx(expected)

@@ -19,11 +19,11 @@ def recurring(n: int = 60) -> sim.Workload:
     return sim.Workload.from_jobs(
         [
             {
-                "submit_s": DAY_S * at,
+                "submit_s": DAY_S * index,
                 "user": "u",
-                "stages": [{"durations_s": [10.0 + at % 5, 20.0 + at]}],
+                "stages": [{"durations_s": [10.0 + index % 5, 20.0 + index]}],
             }
-            for at in range(n)
+            for index in range(n)
         ]
     )
 
@@ -45,8 +45,10 @@ def test_jobs_are_measured_once_the_longest_window_is_full() -> None:
 def test_a_sample_is_drawn_by_the_seed() -> None:
     def drawn(seed: int) -> list[int]:
         chosen = {"sample": 9}
-        given = (None, recurring(), Cluster.slots(2), None, seed)
-        rows: list[int] = evaluators.evaluate("variation", *given, **chosen)[1]["job"].to_pylist()  # type: ignore[arg-type]
+        arguments = (None, recurring(), Cluster.slots(2), None, seed)
+        rows: list[int] = evaluators.evaluate("variation", *arguments, **chosen)[1][
+            "job"
+        ].to_pylist()  # type: ignore[arg-type]
         return rows
 
     assert len(drawn(0)) == 9

@@ -1,4 +1,4 @@
-"""What becomes of kinds of jobs, and what jobs are worth."""
+"""The evaluators `kinds` and `worth` on small workloads."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_worth_and_its_prediction():
     plain = sim.Workload.from_jobs(
         [job(str(i), float(i), template=t) for i, t in enumerate(("p", "p", "q", "", "new"))]
     )
-    given = {
+    arguments = {
         "value": [10.0, 20.0, 0.0, 3.0, 7.0], "agg_value": [20.0, 40.0, 50.0, 30.0, 60.0],
         "compute_s": [1.0] * 5, "agg_compute_s": [2.0] * 5,
     }  # fmt: skip
     table = plain.jobs
-    for name, values in given.items():
+    for name, values in arguments.items():
         table = table.append_column(name, pa.array(values))
     history = {
         "submit_s": [-9.0] * 4, "finish_s": [-8.0, -7.0, -6.0, -5.0], "n_tasks": [1] * 4,

@@ -85,7 +85,11 @@ def test_metrics_of_a_plain_simulation_are_checked_still(fake: Command) -> None:
         ('{"a": 1.0}', "EvaluatorError", "evaluator own returned a dict; it must return numbers"),
         ("([1.0], pa.table({}))", "EvaluatorError", "returned a list for its numbers"),
         ('({"a": "x"}, pa.table({}))', "EvaluatorError", "returned a str as 'a'; it must"),
-        ('({"a": 10**400}, pa.table({}))', "EvaluatorError", "returned 'a', which is no float64"),
+        (
+            '({"a": 10**400}, pa.table({}))',
+            "EvaluatorError",
+            "returned 'a', which is not a float64",
+        ),
     ],
 )
 def test_one_that_returns_something_else_fails_its_cells_alone(
@@ -109,6 +113,6 @@ def test_a_number_of_its_own_is_never_shown_as_a_resources_share(fake: Command, 
     ran = fake("policy=fifo", "evaluator=own", f"--config-dir={mine}")
     assert ran.code == 1
     assert (
-        "returned 'utilization_users', which is the share in use of a resource 'users'" in ran.out
+        "returned 'utilization_users', which means the utilization of a resource 'users'" in ran.out
     )
-    assert "give it another name" in ran.out
+    assert "Rename the metric" in ran.out

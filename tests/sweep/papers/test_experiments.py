@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sim.evaluators.readers import SHOWN
+from sim.evaluators.readers import METRIC_THRESHOLDS
 from sim.published import numbers
 from sweep.grid.options import Options
 from sweep.papers import studies
@@ -105,7 +105,7 @@ def test_near_predictions_are_in_percent() -> None:
 
 def test_what_is_foretold_of_readers_by_threshold() -> None:
     metrics = ("precision", "recall", "rmse_h", "mae_min", "within_20", "over_2x")
-    row = {f"{m}_{tr}": 0.01 * tr for m in metrics for tr in SHOWN} | {"best_tr": 45.0}
+    row = {f"{m}_{tr}": 0.01 * tr for m in metrics for tr in METRIC_THRESHOLDS} | {"best_tr": 45.0}
     found = {}
     for experiment in ("wing/fig2", "wing/fig3"):
         found |= looked(experiment, [row])
