@@ -84,7 +84,7 @@ def test_names_and_first_lines_are_words_of_the_field(room: str) -> None:
     assert not wrong, "\n".join([f"{len(wrong)}:", *wrong])
 
 
-def test_options_say_what_they_are() -> None:
+def test_first_lines_of_options_are_words_of_the_field() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {line}"
         for path in sorted((ROOT / "conf").rglob("*.yaml"))

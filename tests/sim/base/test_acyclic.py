@@ -25,10 +25,10 @@ def test_cycles_are_those_of_the_graph(drawn):
     head = np.array([b for _, b in edges], np.int32)
     graph = nx.DiGraph(edges)
     graph.add_nodes_from(range(n))
-    found = find_cycle(tail, head, n)
-    assert bool(found) != nx.is_directed_acyclic_graph(graph)
-    for i, node in enumerate(found):
-        assert graph.has_edge(node, found[(i + 1) % len(found)])
+    cycle = find_cycle(tail, head, n)
+    assert bool(cycle) != nx.is_directed_acyclic_graph(graph)
+    for i, node in enumerate(cycle):
+        assert graph.has_edge(node, cycle[(i + 1) % len(cycle)])
     expected = {
         v for part in nx.strongly_connected_components(graph) if len(part) > 1 for v in part
     }

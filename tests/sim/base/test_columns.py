@@ -1,4 +1,4 @@
-"""Arrow's columns from plain values and back."""
+"""Arrow columns from plain values and back."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SCHEMA = pa.schema(
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS[:1], []])
-def test_a_table_of_rows_is_what_arrow_makes_of_them(rows):
-    made = columns.table_from_rows(rows, SCHEMA)
-    made.validate(full=True)
-    assert repr(made.to_pylist()) == repr(pa.Table.from_pylist(rows, SCHEMA).to_pylist())
+def test_a_table_from_rows_equals_arrows(rows):
+    table = columns.table_from_rows(rows, SCHEMA)
+    table.validate(full=True)
+    assert repr(table.to_pylist()) == repr(pa.Table.from_pylist(rows, SCHEMA).to_pylist())
 
 
 def test_texts_come_one_by_one():

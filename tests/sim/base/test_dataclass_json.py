@@ -1,4 +1,4 @@
-"""Dataclasses as JSON: read back as written, and every way in which a value can be wrong."""
+"""Dataclasses as JSON: round trips, and every kind of invalid value."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sim.base.parameters import Between, Count
 
 @dataclass(frozen=True)
 class Steps:
-    """One field: written as it is."""
+    """A dataclass of one field, written as that field."""
 
     by_first: Mapping[int, tuple[int, float]]
 
 
 class Even:
-    """A rule of one's own."""
+    """A custom rule."""
 
     def holds(self, inner: Inner) -> bool:
         return inner.n % 2 == 0
@@ -70,7 +70,7 @@ ONE = Outer(
     ONE,
     replace(ONE, other=Inner(200, np.arange(200) / 3), limit=1e300, parts=(), notes={}),
 ])  # fmt: skip
-def test_what_is_written_is_read(tmp_path, value):
+def test_a_written_value_is_read_back(tmp_path, value):
     save(tmp_path / "new" / "a.json", "outer 1", value)
     read = load(Outer, tmp_path / "new" / "a.json", "outer 1", "make it")
     assert encode(read) == encode(value)
@@ -139,7 +139,7 @@ def test_a_wrong_value_is_named_with_file_field_range_and_the_way_out(tmp_path, 
     (gzip.compress(b'{"a": 1}' * 100, mtime=0)[:-9], "a.json"),
     (None, "there is no such file; make it anew"),
 ])  # fmt: skip
-def test_what_is_no_json_is_refused(tmp_path, content, message):
+def test_invalid_json_is_refused(tmp_path, content, message):
     path = tmp_path / "a.json"
     if content is not None:
         path.write_bytes(content)

@@ -171,8 +171,8 @@ def test_entries_are_computed_in_parallel(monkeypatch: pytest.MonkeyPatch) -> No
     assert [int(arrays["i"]) for arrays in result] == list(range(6))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     computation = Computation()
-    others = [disk_cache.digest("single", i) for i in range(4)]
-    disk_cache.get_or_compute(MODULE, others, computation)
+    inputs = [disk_cache.digest("single", i) for i in range(4)]
+    disk_cache.get_or_compute(MODULE, inputs, computation)
     assert computation.calls == [0, 1, 2, 3]
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert disk_cache.n_threads() >= 1

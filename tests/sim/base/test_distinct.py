@@ -1,4 +1,4 @@
-"""The telling apart of strings against a dict."""
+"""Distinct strings against a dict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_strings_are_numbered_by_first_appearance(words):
     assert distinct.first_repeat(array) == (repeats[0] if repeats else None)
 
 
-def test_strings_with_one_hash_are_still_told_apart(monkeypatch):
+def test_strings_with_equal_hashes_stay_distinct(monkeypatch):
     monkeypatch.setattr(distinct, "_hash64", lambda strings: np.zeros(len(strings), np.uint64))
     array = pa.array(["b", "a", "b", "c"])
     code, first = distinct.number_by_appearance(array)

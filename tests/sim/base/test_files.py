@@ -41,7 +41,7 @@ def test_files_get_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
-def test_what_dead_processes_left_is_deleted(tmp_path: Path) -> None:
+def test_temporaries_of_dead_processes_are_deleted(tmp_path: Path) -> None:
     me = process.current()
     run = [sys.executable, "-c", "from sim.base import process; print(process.current())"]
     dead = subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,4 +1,4 @@
-"""Ctrl-C in a process of its own, at each kind of moment that it may come."""
+"""Ctrl-C in a separate process, at each kind of moment."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_ends_at_once_with_a_line(code: str) -> None:
     assert ends(f"{code}\nprint('went on')") == (130, "", "interrupted\n")
 
 
-def test_the_line_says_what_the_process_is_at() -> None:
+def test_the_line_names_the_current_activity() -> None:
     assert ends("interrupt.set_line('interrupted: half')\npress()")[2] == "interrupted: half\n"
 
 
@@ -80,7 +80,7 @@ def test_where_it_unwinds_it_is_an_exception(code: str, after: str) -> None:
     assert ends(CAUGHT.format(code=code, after=after)) == (130, "caught\n", "interrupted\n")
 
 
-def test_what_must_not_be_cut_is_done_first() -> None:
+def test_a_deferred_interrupt_waits_for_the_end_of_the_context() -> None:
     code = "with interrupt.deferred(): press(); print('whole')"
     assert ends(CAUGHT.format(code=code, after="pass"))[1] == "whole\ncaught\n"
 
@@ -91,7 +91,7 @@ def test_one_that_is_lost_in_a_destructor_comes_again() -> None:
     assert ends(odd + CAUGHT.format(code=code, after="pass")) == (130, "caught\n", "interrupted\n")
 
 
-def test_a_later_one_ends_what_does_not_end() -> None:
+def test_a_later_interrupt_ends_a_process_that_hangs() -> None:
     code = CAUGHT.format(code="press()", after="press_later()")
     late = "def press_later():\n    interrupt.time.monotonic = lambda: 1e9\n    press()\n"
     assert ends(late + code) == (130, "caught\n", "interrupted\n")
@@ -103,11 +103,11 @@ def test_one_that_comes_while_the_line_is_printed_changes_nothing() -> None:
     err = "class Err:\n    def __getattr__(self, name): return getattr(sys.__stderr__, name)\n"
     write = "    def write(self, text): press_later(); return sys.__stderr__.write(text)\n"
     late = "def press_later():\n    interrupt.time.monotonic = lambda: 1e9\n    press()\n"
-    said = CAUGHT.format(code="press()", after="sys.stderr = Err()")
-    assert ends(late + err + write + said) == (130, "caught\n", "interrupted\n")
+    steps = CAUGHT.format(code="press()", after="sys.stderr = Err()")
+    assert ends(late + err + write + steps) == (130, "caught\n", "interrupted\n")
 
 
-def test_what_does_not_unwind_is_ended() -> None:
+def test_unwinding_has_a_time_limit() -> None:
     code = CAUGHT.format(code="press()", after="time.sleep(600)")
     assert ends("interrupt.UNWIND_LIMIT_S = 0.1\n" + code) == (130, "caught\n", "interrupted\n")
 
@@ -134,7 +134,7 @@ def test_once_all_is_done_it_changes_nothing() -> None:
     assert ends(code) == (1, "done\n", "")
 
 
-def test_what_a_shell_ignores_stays_ignored() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     code = (
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\ninterrupt.install(signal.SIGINT)\n"
         "press()\nprint('went on')"

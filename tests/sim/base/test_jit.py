@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and what makes them stale."""
+"""Cache folders of compiled kernels, and their invalidation."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ for _ in range(2):
 
 
 def ran(copy: Path, code: str, cache: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    given = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy), **environment}
+    env = {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(copy), **environment}
     return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, **given}, cwd=copy, capture_output=True, text=True, check=True,
+        env={**os.environ, **env}, cwd=copy, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
 
@@ -62,13 +62,13 @@ def change(copy: Path, module: str, old: str, new: str) -> None:
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
 @pytest.mark.long
-def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
+def test_copies_of_the_project_share_compiled_kernels_until_one_changes(
     tmp_path: Path,
 ) -> None:
-    one, other, cache = (tmp_path / name for name in ("one", "other", "cache"))
-    for copy in (one, other):
+    first, other, cache = (tmp_path / name for name in ("one", "other", "cache"))
+    for copy in (first, other):
         copy_of_sim(copy)
-    assert int(ran(one, HITS, cache).stdout) == 0
+    assert int(ran(first, HITS, cache).stdout) == 0
     assert int(ran(other, HITS, cache).stdout) == 1
     change(other, "workload/kernels/paths.py", '"""', '"""In other words. ')
     with (other / "sim/workload/kernels/paths.py").open("a") as file:
@@ -77,10 +77,10 @@ def test_copies_of_the_project_share_what_is_compiled_until_a_kernel_changes(
     with (other / "sim/workload/kernels/paths.py").open("a") as file:
         file.write("NEW = 1\n")
     assert int(ran(other, HITS, cache).stdout) == 0
-    assert int(ran(one, HITS, cache).stdout) == 1
+    assert int(ran(first, HITS, cache).stdout) == 1
 
 
-def test_a_kernel_goes_by_what_it_imports_and_by_nothing_else(tmp_path: Path) -> None:
+def test_a_kernel_depends_on_its_imports_and_nothing_else(tmp_path: Path) -> None:
     copy, cache = copy_of_sim(tmp_path / "copy"), tmp_path / "cache"
 
     def digests() -> list[str]:
@@ -96,7 +96,7 @@ def test_a_kernel_goes_by_what_it_imports_and_by_nothing_else(tmp_path: Path) ->
     assert digests()[1] == lineage
 
 
-def test_what_is_checked_or_optimised_otherwise_lies_apart(tmp_path: Path) -> None:
+def test_other_checks_or_optimisation_use_another_folder(tmp_path: Path) -> None:
     kinds = [(check, level) for check in "01" for level in "13"]
     folders = {
         ran(ROOT, FOLDERS, tmp_path, NUMBA_BOUNDSCHECK=check, NUMBA_OPT=level).stdout
@@ -107,8 +107,8 @@ def test_what_is_checked_or_optimised_otherwise_lies_apart(tmp_path: Path) -> No
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
 def test_says_once_that_it_compiles_and_nothing_when_it_does_not(tmp_path: Path) -> None:
-    said = ran(ROOT, SIMULATE, tmp_path).stderr
-    assert said == (
+    output = ran(ROOT, SIMULATE, tmp_path).stderr
+    assert output == (
         "sim: compiling the event loop of a pool of slots, once for this version: up to 15 s\n"
     )
     assert ran(ROOT, SIMULATE, tmp_path).stderr == ""
@@ -116,22 +116,22 @@ def test_says_once_that_it_compiles_and_nothing_when_it_does_not(tmp_path: Path)
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
 def test_two_processes_compile_nothing_twice(tmp_path: Path) -> None:
-    given = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     both = [
         subprocess.Popen(
-            [sys.executable, "-c", SIMULATE], env=given, cwd=ROOT, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", SIMULATE], env=env, cwd=ROOT, stderr=subprocess.PIPE, text=True
         )
         for _ in range(2)
     ]
-    said = [each.communicate()[1] for each in both]
-    assert sorted(map(len, said))[0] == 0
-    assert [each.returncode for each in both] == [0, 0]
+    output = [process.communicate()[1] for process in both]
+    assert sorted(map(len, output))[0] == 0
+    assert [process.returncode for process in both] == [0, 0]
     assert len(list(tmp_path.glob("run-*/run.run_*-pool-strict.*.nbc"))) == 1
 
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
 def test_no_two_variants_share_a_name_by_which_they_could_be_linked(tmp_path: Path) -> None:
-    """Numba's own number of a function is another one in another process."""
+    """Numba's own number of a function differs between processes."""
     names = [
         specialised(run, frozenset(features)).py_func.__qualname__  # type: ignore[attr-defined]
         for features in ({"STRICT"}, {"STRICT", "POOL"}, {"SKIP"}, set())

@@ -1,4 +1,4 @@
-"""Compiled kernels lie where nobody else can write, and by version."""
+"""Cache of compiled kernels: a private folder, by version."""
 
 from __future__ import annotations
 
@@ -42,14 +42,12 @@ def test_a_folder_or_link_of_somebody_else_is_not_used(
     assert str(tmp_path) in capsys.readouterr().err
 
 
-def test_what_is_used_here_is_private() -> None:
+def test_the_cache_folder_is_private() -> None:
     assert mode(cache_dir()) == 0o700
 
 
 @pytest.mark.parametrize("package", ["numba", "llvmlite", "numpy"])
-def test_what_another_version_compiled_lies_apart(
-    package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_uses_another_folder(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(name: str) -> str:
         return version(name) + "+other" * (name == package)
 

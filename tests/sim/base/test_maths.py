@@ -24,7 +24,7 @@ TRUE: dict[str, Callable[..., Any]] = {
     "normal_cdf": lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
     "normal_quantile": lambda p: -mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * p),
 }
-"""What each function is."""
+"""Reference functions."""
 WITHIN = {
     "exp": [(-746, 710), (-1, 1), (-1e-8, 1e-8), (-745.2, -707)],
     "expm1": [(-60, 710), (-1, 1), (-1e-8, 1e-8), (0.3, 1.1), (-1.1, -0.3)],
@@ -36,16 +36,16 @@ WITHIN = {
 }
 """Between which ends arguments are drawn."""
 WIDE = ("exp", "log", "log1p")
-"""What is defined for any size: these are tried on doubles of every exponent."""
+"""Functions defined for arguments of any size, tested on doubles of every exponent."""
 
 
-def ulps(name: str, x: np.ndarray, got: np.ndarray, *others: np.ndarray) -> float:
-    """Return by how many units in the last place `got` is off, at most."""
+def ulps(name: str, x: np.ndarray, got: np.ndarray, *extra: np.ndarray) -> float:
+    """Return the maximum error of `got` in units in the last place."""
     with mpmath.workprec(160):
         worst = 0.0
-        of = TRUE.get(name, mpmath.power)
-        for *given, y in zip(x, *others, got, strict=True):
-            true = of(*(mpmath.mpf(float(v)) for v in given))
+        reference = TRUE.get(name, mpmath.power)
+        for *arguments, y in zip(x, *extra, got, strict=True):
+            true = reference(*(mpmath.mpf(float(v)) for v in arguments))
             unit = math.ulp(float(true))
             worst = max(worst, float(abs(mpmath.mpf(float(y)) - true) / unit))
         return worst
@@ -132,12 +132,12 @@ SPECIAL = {
 
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_arguments(name: str) -> None:
-    of = getattr(maths, name)
+    reference = getattr(maths, name)
     for x, want in SPECIAL[name]:
-        assert (math.isnan(of(x)) and math.isnan(want)) or (
-            of(x) == want and math.copysign(1, of(x)) == math.copysign(1, want)
-        ), (x, of(x), want)
-    assert math.isnan(of(NAN))
+        assert (math.isnan(reference(x)) and math.isnan(want)) or (
+            reference(x) == want and math.copysign(1, reference(x)) == math.copysign(1, want)
+        ), (x, reference(x), want)
+    assert math.isnan(reference(NAN))
 
 
 def test_powers_of_special_arguments_are_those_of_the_standard() -> None:

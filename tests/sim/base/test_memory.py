@@ -1,4 +1,4 @@
-"""How much memory may be taken."""
+"""Limits on memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sim.base.errors import InputError
 from sim.base.reading import open_text, read_bytes, text
 
 
-def test_what_is_left_of_this_machine():
+def test_available_memory_of_this_machine():
     assert 1e6 < memory.available_bytes() < 1e15
 
 
@@ -78,9 +78,9 @@ def test_a_text_of_more_values_than_memory_holds_is_refused(tmp_path, monkeypatc
 def test_one_text_that_stands_many_times_in_parquet_is_counted_as_often(tmp_path, monkeypatch):
     file = tmp_path / "jobs.parquet"
     coded = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), ["x" * 10_000])
-    names = pa.array([f"job {at}" for at in range(1000)])
-    made = pa.table({"job_id": names, "user": coded})
-    pq.write_table(made, file, store_schema=False)
+    names = pa.array([f"job {i}" for i in range(1000)])
+    table = pa.table({"job_id": names, "user": coded})
+    pq.write_table(table, file, store_schema=False)
     monkeypatch.setattr(parquet, "NEGLIGIBLE_BYTES", 0)
     table = parquet.read(file)
     assert table.schema.types == [pa.string(), pa.string()]

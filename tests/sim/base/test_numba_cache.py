@@ -1,4 +1,4 @@
-"""A compiled kernel that is damaged is never loaded: it is deleted, named and compiled again."""
+"""A damaged compiled kernel is never loaded: it is deleted, logged and compiled again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder of all kernels that this test compiles."""
+    """Return the folder of all kernels that this test compiles."""
     return use(tmp_path / "kernels", monkeypatch)
 
 
@@ -76,7 +76,7 @@ def compiled(function: Callable[..., object] = total):
 
 
 def loaded_and_right() -> bool:
-    """Run a new kernel; return whether it was loaded."""
+    """Run a new kernel, check its result, and return True if it was loaded."""
     kernel = compiled()
     assert kernel(np.array([1.0, 2.0, 4.5])) == 7.5
     return bool(sum(kernel.stats.cache_hits.values()))
@@ -89,7 +89,7 @@ def file_in(folder: Path, pattern: str = "*.nbc") -> Path:
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Files of a few kernels of the project."""
+    """Return the files of a few compiled kernels."""
     with pytest.MonkeyPatch.context() as patch:
         folder = use(tmp_path_factory.mktemp("kernels"), patch)
         parents = np.array([0, 1], np.int32)
@@ -120,24 +120,24 @@ def test_no_random_damage_is_read(kernels: list[Path], seed: int) -> None:
 def test_neither_a_missing_checksum_nor_the_file_of_another_kernel_or_version_is_read(
     kernels: list[Path], tmp_path: Path
 ) -> None:
-    one, other = kernels[:2]
+    kernel, other = kernels[:2]
     wrong = {
-        "no checksum": one.read_bytes()[:-32],
+        "no checksum": kernel.read_bytes()[:-32],
         "empty": b"",
-        "checksum alone": one.read_bytes()[-32:],
+        "checksum alone": kernel.read_bytes()[-32:],
         "another kernel": other.read_bytes(),
-        "longer": one.read_bytes() + b"\0",
+        "longer": kernel.read_bytes() + b"\0",
     }
-    before = one.read_bytes()
+    before = kernel.read_bytes()
     for content in wrong.values():
-        one.write_bytes(content)
-        assert not is_intact(one)
-    one.write_bytes(before)
-    assert is_intact(one)
-    of_another_version = tmp_path / "paths-0123456789abcdef" / one.name
-    of_another_version.parent.mkdir()
-    of_another_version.write_bytes(before)
-    assert not is_intact(of_another_version)
+        kernel.write_bytes(content)
+        assert not is_intact(kernel)
+    kernel.write_bytes(before)
+    assert is_intact(kernel)
+    other_version = tmp_path / "paths-0123456789abcdef" / kernel.name
+    other_version.parent.mkdir()
+    other_version.write_bytes(before)
+    assert not is_intact(other_version)
 
 
 def test_a_damaged_kernel_is_deleted_named_and_compiled_again(

@@ -1,4 +1,4 @@
-"""What a parameter's annotation says is what is checked, and what the message says."""
+"""Validation of parameters by their annotations, and its messages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_number_out_of_range_and_a_wrong_type_are_other_rules():
     assert raised.value.rule == "wrong type"
 
 
-def test_what_fits_becomes_the_type_itself():
+def test_a_valid_value_is_converted_to_its_type():
     assert isinstance(coerce(1, Share), float)
     assert coerce([1, 2], tuple[float, ...]) == (1.0, 2.0)
     assert isinstance(coerce({"a": 1}, Mapping[str, float])["a"], float)
@@ -73,15 +73,15 @@ def test_what_fits_becomes_the_type_itself():
 
 @checked
 def halved(workload: Unknown, jobs: Count, *, share: Share = 0.5) -> float:  # noqa: F821
-    """Stand for a function with one parameter that only type checkers know."""
+    """Take one parameter of a type that only type checkers can resolve."""
     return jobs * share
 
 
 def test_a_checked_function_holds_every_call_to_its_annotations():
     assert halved(None, 4) == 2.0
     assert halved(None, jobs=4, share=1) == 4
-    for given in ({"jobs": 0}, {"jobs": 2, "share": 1.5}, {"jobs": "x"}):
+    for arguments in ({"jobs": 0}, {"jobs": 2, "share": 1.5}, {"jobs": "x"}):
         with pytest.raises(InputError, match="must be a"):
-            halved(None, **given)
+            halved(None, **arguments)
     with pytest.raises(TypeError):
         halved(None)

@@ -1,4 +1,4 @@
-"""Parts of kernels are compiled in the kernel that they are part of, and there alone."""
+"""Parts of kernels are compiled only inside the kernels that call them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _kernel(x):
     return 2.0 * _between(x) + _deepest(x, 0)
 
 
-def test_parts_of_parts_do_what_python_does() -> None:
+def test_nested_parts_give_the_results_of_python() -> None:
     x = np.array([4.0, 9.0, 16.0])
     assert _kernel(x) == 2.0 * (2.0 + 3.0 + 4.0) + 2.0
     assert _kernel(x[:1]) == 6.0
@@ -39,8 +39,8 @@ def test_parts_of_parts_do_what_python_does() -> None:
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")
 def test_no_machine_code_is_made_of_a_part() -> None:
     _kernel(np.array([4.0]))
-    (made,) = _between.overloads.values()
+    (compiled,) = _between.overloads.values()
     (kernel,) = _kernel.overloads.values()
     is_there = kernel.library._codegen._engine.is_symbol_defined
     assert is_there(kernel.fndesc.llvm_func_name)
-    assert not is_there(made.fndesc.llvm_func_name)
+    assert not is_there(compiled.fndesc.llvm_func_name)

@@ -25,7 +25,7 @@ def shapes(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_every_module_is_one_but_what_they_share(shapes):
+def test_every_module_except_shared_ones_is_a_plugin(shapes):
     assert shapes.names() == ["circle", "square"]
     assert shapes.function("square")(3) == 18
     assert options(shapes.function("square"), n_fixed=1) == {"times": 2}

@@ -1,4 +1,4 @@
-"""Delimited text as columns, however many blocks and bad rows it has."""
+"""Delimited text as columns, for any number of blocks and bad rows."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def columns(
     return read["name"].to_pylist(), read["submit_s"].tolist(), bad
 
 
-def test_columns_are_whole_however_many_blocks(
+def test_columns_are_complete_for_any_number_of_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "_BLOCK_BYTES", 64)
     times = np.arange(100) / 4
     text = "".join(f"job {row};{time}\n" for row, time in enumerate(times))
-    names, found, bad = columns(tmp_path, text + "short\n", "skip")
+    names, result, bad = columns(tmp_path, text + "short\n", "skip")
     assert names == [f"job {row}" for row in range(100)]
-    assert found == times.tolist()
+    assert result == times.tolist()
     assert bad == {"wrong number of fields": 1}
 
 

@@ -1,4 +1,4 @@
-"""Tables as plain text: left for words, right for numbers."""
+"""Tables as plain text: words on the left, numbers on the right."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def test_numbers_are_flush_right_in_columns_of_a_least_width():
         ("half a pair \ud83d", "half a pair \\ud83d"),
     ],
 )
-def test_what_moves_a_terminal_is_written_as_escapes(text, shown):
+def test_control_characters_are_written_as_escapes(text, shown):
     assert printable(text) == shown
     in_a_line = shown.replace("\n", "\\n").replace("\t", "\\t")
     assert table_lines(["a"], [[text]]) == ["a", in_a_line]

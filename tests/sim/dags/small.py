@@ -28,7 +28,7 @@ def graphs_of(*jobs: Job) -> Graphs:
 
 
 def random_job(seed: int, n: int, density: float) -> Job:
-    """Any DAG of n stages in rows of any order; not a uniform one."""
+    """Draw a DAG of n stages with rows in any order, not uniformly."""
     rng = stream(seed, "test dags")
     name = rng.permutation(n).tolist()
     pairs = list(combinations(range(n), 2))
@@ -47,12 +47,12 @@ def assorted(n_jobs: int, largest: int) -> list[Job]:
 def every_dag(n: int) -> list[Job]:
     """All labelled DAGs of n stages."""
     pairs = list(combinations(range(n), 2))
-    found = set()
+    result = set()
     for order in permutations(range(n)):
         for chosen in product([False, True], repeat=len(pairs)):
-            kept = [pair for pair, c in zip(pairs, chosen, strict=True) if c]
-            found.add(frozenset((order[a], order[b]) for a, b in kept))
-    return [(n, sorted(edges)) for edges in sorted(found, key=sorted)]
+            scatter = [pair for pair, c in zip(pairs, chosen, strict=True) if c]
+            result.add(frozenset((order[a], order[b]) for a, b in scatter))
+    return [(n, sorted(edges)) for edges in sorted(result, key=sorted)]
 
 
 def job_of(graphs: Graphs, job: int) -> Job:
@@ -71,7 +71,7 @@ def digraph(job: Job) -> nx.DiGraph:
 
 
 def clean_sample(folder: Path) -> Graphs:
-    """DAGs of the sample's jobs that name no parent they don't have, all their rows kept."""
+    """Return the DAGs of the sample's jobs without missing parents, with all their rows."""
     path = folder / "alibaba2018" / "batch_task_6600_jobs.csv.gz"
     with gzip.open(path, "rt", newline="") as file:
         rows = [(row["job_name"], row["task_name"]) for row in csv.DictReader(file)]

@@ -1,4 +1,4 @@
-"""Graphs: the same DAGs however they come, picked, turned round and ordered."""
+"""Graphs: built in several ways, selected, reversed and ordered."""
 
 from __future__ import annotations
 

@@ -9,9 +9,9 @@ from tests.policies.dagps.dags import DURATIONS, make_dag
 
 
 @st.composite
-def stage_dags(draw, most=9):
-    """A DAG of single tasks whose rows stand in any order."""
-    n = draw(st.integers(1, most))
+def stage_dags(draw, max_stages=9):
+    """Draw a DAG of single tasks with rows in any order."""
+    n = draw(st.integers(1, max_stages))
     rows = draw(st.permutations(range(n)))
     edges = [
         (rows[p], rows[c], 0) for c in range(n) for p in range(c) if draw(st.integers(0, 2)) == 0
@@ -21,7 +21,7 @@ def stage_dags(draw, most=9):
 
 
 def reached(edges, n):
-    """The set of stages that each has a path to."""
+    """Return the set of stages that each stage has a path to."""
     below = [{c for p, c, _ in edges if p == s} for s in range(n)]
     for _ in range(n):
         below = [b.union(*(below[c] for c in b)) for b in below]
@@ -41,7 +41,7 @@ def labels(edges, n):
 
 
 def levels(stages, edges, height):
-    """The levels of a set of stages, as a list of sets."""
+    """Return the levels of a set of stages, as a list of sets."""
     if not stages:
         return []
     inside = [(p, c) for p, c, _ in edges if p in stages and c in stages]
@@ -68,8 +68,8 @@ def levels(stages, edges, height):
 def test_coffman_graham_labels_equal_the_reference(drawn):
     dag, edges = drawn
     n = len(dag.order)
-    found = coffman_graham_labels(dag.task0[[0, -1]], dag.order, dag.edge0, dag.edge_child)
-    assert found.tolist() == labels(edges, n)
+    actual = coffman_graham_labels(dag.task0[[0, -1]], dag.order, dag.edge0, dag.edge_child)
+    assert actual.tolist() == labels(edges, n)
 
 
 @settings(max_examples=examples(80), deadline=None)
@@ -78,24 +78,24 @@ def test_strip_levels_equal_the_reference_and_are_antichains(drawn):
     dag, edges = drawn
     n = len(dag.order)
     job = dag.task0[[0, -1]]
-    found = strip_levels(job, dag.order, dag.edge0, dag.edge_child, dag.duration)
+    actual = strip_levels(job, dag.order, dag.edge0, dag.edge_child, dag.duration)
     expected = levels(set(range(n)), edges, dict(enumerate(dag.duration.tolist())))
-    assert [set((found == k).nonzero()[0].tolist()) for k in range(len(expected))] == expected
-    assert all(found[p] < found[c] for p, c, _ in edges)
+    assert [set((actual == k).nonzero()[0].tolist()) for k in range(len(expected))] == expected
+    assert all(actual[p] < actual[c] for p, c, _ in edges)
 
 
 def test_labels_look_past_edges_that_a_longer_path_implies():
     """Stage 0 leads to 1 and to 2, but 1 leads to 2: it is as far from the end as stage 3 is."""
     edges = [(0, 1, 0), (0, 2, 0), (1, 2, 0), (3, 4, 0), (4, 5, 0)]
     dag = make_dag([1] * 6, [1.0] * 6, [[1, 1]] * 6, edges)
-    found = coffman_graham_labels(dag.task0[[0, -1]], dag.order, dag.edge0, dag.edge_child)
-    assert found.tolist() == [5, 3, 1, 4, 2, 0]
+    actual = coffman_graham_labels(dag.task0[[0, -1]], dag.order, dag.edge0, dag.edge_child)
+    assert actual.tolist() == [5, 3, 1, 4, 2, 0]
 
 
-def test_levels_are_cut_at_the_middle_of_what_is_left():
+def test_levels_are_cut_at_the_middle_of_the_rest():
     """Of a chain and a stage beside it, the stage lies on the level that it runs across."""
     edges = [(0, 1, 0), (1, 2, 0), (2, 3, 0)]
     dag = make_dag([1] * 5, [1.0, 4.0, 2.0, 2.0, 3.0], [[1, 1]] * 5, edges)
-    found = strip_levels(dag.task0[[0, -1]], dag.order, dag.edge0, dag.edge_child, dag.duration)
+    actual = strip_levels(dag.task0[[0, -1]], dag.order, dag.edge0, dag.edge_child, dag.duration)
     # half of 9 s: stage 1 runs across it; stage 4 has ended by then, as has stage 0
-    assert found.tolist() == [0, 2, 3, 4, 1]
+    assert actual.tolist() == [0, 2, 3, 4, 1]

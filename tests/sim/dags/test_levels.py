@@ -1,4 +1,4 @@
-"""Levels: valid, exactly compact, the least of the compact ones, never past the longest path."""
+"""Levels: valid, exactly compact, the smallest compact ones, within the longest path."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def total_span(edges, levels) -> int:
 
 
 def least_compact(n, edges, length) -> tuple[int, list[int]]:
-    """Least sum of spans, and its least levels, by linear programming.
+    """Compute the minimal sum of spans, and its smallest levels, by linear programming.
 
     The constraints are those of a dual of a flow, so that the corners are whole numbers. The
     second program adds the sum of the levels as a tie-break too light to change the first sum.
@@ -73,9 +73,9 @@ def test_compact_levels_are_the_least_of_the_optimal_ones(jobs):
     lengths = critical_path_length(graphs).tolist()
     by_job = levels_by_job(graphs, compact_levels(graphs))
     for (n, edges), length, mine in zip(jobs, lengths, by_job, strict=True):
-        total, least = least_compact(n, edges, length)
+        total, expected = least_compact(n, edges, length)
         assert total_span(edges, mine) == total
-        assert mine == least
+        assert mine == expected
 
 
 def test_compact_levels_of_uniform_dags_are_the_least_of_the_optimal_ones():

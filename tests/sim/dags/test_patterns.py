@@ -1,4 +1,4 @@
-"""Scatter, gather, and Algorithm 1 against a plain reading of it."""
+"""Scatter, gather, and Algorithm 1 against a literal implementation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def components(job, k) -> tuple[set[int], set[int]]:
     return pruned(digraph(job)), pruned(digraph(job).reverse())
 
 
-def found(graphs, k) -> list[tuple[set[int], set[int]]]:
+def actual(graphs, k) -> list[tuple[set[int], set[int]]]:
     parts = decompose(graphs, k)
     bounds = graphs.job_stage0[1:-1]
     return [
@@ -55,19 +55,19 @@ def test_scatter_and_gather_jobs():
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_decomposition_is_the_plain_reading_of_algorithm_1(k):
     jobs = assorted(150, 12)
-    assert found(graphs_of(*jobs), k) == [components(job, k) for job in jobs]
+    assert actual(graphs_of(*jobs), k) == [components(job, k) for job in jobs]
 
 
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("job", [CHAIN, PAIR, (7, [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6)])])
 def test_chains_are_never_erased(job, k):
     every = set(range(job[0]))
-    assert found(graphs_of(job), k) == [(every, every)]
+    assert actual(graphs_of(job), k) == [(every, every)]
 
 
 def test_a_tree_is_its_own_component_down_to_the_chain_at_its_head():
     headed = (6, [(0, 1), (1, 2), (2, 3), (2, 4), (2, 5)])
-    scatter, gather = found(graphs_of(headed), 1)[0]
+    scatter, gather = actual(graphs_of(headed), 1)[0]
     assert scatter == {0, 1, 2, 3, 4, 5}
     assert gather == {0, 1}  # without 2, of three children
 
@@ -76,18 +76,18 @@ def test_a_scatter_that_feeds_a_gather_falls_into_both():
     # 0 scatters to 1, 2, 3; 1, 2 and 3 are gathered by 4; then 5
     composed = (6, [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4), (4, 5)])
     graphs = graphs_of(composed)
-    assert found(graphs, 1) == [({0, 1, 2, 3}, {1, 2, 3, 4, 5})]
+    assert actual(graphs, 1) == [({0, 1, 2, 3}, {1, 2, 3, 4, 5})]
     parts = decompose(graphs)
     assert parts.overlap.tolist() == [3 / 6]
     assert parts.coverage.tolist() == [1.0]
     assert decompose(graphs, 3).overlap.tolist() == [1.0]
 
 
-def test_rows_are_pruned_in_order_with_what_is_left_at_the_time():
+def test_rows_are_pruned_in_order_by_their_current_degrees():
     # 2 has parents 0 and 1, 3 has parents 1 and 2: once 2 is gone 3 has one parent and stays
-    assert found(graphs_of((4, [(0, 2), (1, 2), (1, 3), (2, 3)])), 1)[0][0] == {1, 3}
+    assert actual(graphs_of((4, [(0, 2), (1, 2), (1, 3), (2, 3)])), 1)[0][0] == {1, 3}
     # the same job with 2 and 3 in other rows: the child is met first, both go, and nothing stays
-    assert found(graphs_of((4, [(0, 3), (1, 3), (1, 2), (3, 2)])), 1)[0][0] == set()
+    assert actual(graphs_of((4, [(0, 3), (1, 3), (1, 2), (3, 2)])), 1)[0][0] == set()
 
 
 def test_k_is_at_least_one():
@@ -108,7 +108,7 @@ def relabelled(job, seed: int):
 
 
 def ring(*lengths: int):
-    """Sources and sinks in turn around rings: each stage has two neighbours."""
+    """Return rings of alternating sources and sinks: each stage has two neighbours."""
     n, edges = 0, []
     for length in lengths:
         for i in range(0, length, 2):
@@ -120,8 +120,8 @@ def ring(*lengths: int):
 @pytest.mark.parametrize(("n", "unlabelled"), [(1, 1), (2, 2), (3, 6), (4, 31)])
 def test_there_are_as_many_classes_as_unlabelled_dags(n, unlabelled):
     # Robinson 1977; OEIS A003087
-    found = classes(graphs_of(*every_dag(n)))
-    assert found.max() + 1 == unlabelled
+    actual = classes(graphs_of(*every_dag(n)))
+    assert actual.max() + 1 == unlabelled
 
 
 @pytest.mark.slow
@@ -131,35 +131,35 @@ def test_all_29281_dags_of_five_stages_fall_into_302_classes():
 
 def test_classes_are_those_of_networkx():
     jobs = assorted(70, 6)
-    found = classes(graphs_of(*jobs)).tolist()
+    actual = classes(graphs_of(*jobs)).tolist()
     for a in range(len(jobs)):
         for b in range(a):
-            alike = nx.is_isomorphic(digraph(jobs[a]), digraph(jobs[b]))
-            assert alike == (found[a] == found[b]), (jobs[a], jobs[b])
+            is_equal = nx.is_isomorphic(digraph(jobs[a]), digraph(jobs[b]))
+            assert is_equal == (actual[a] == actual[b]), (jobs[a], jobs[b])
 
 
 def test_names_of_stages_do_not_matter():
     graphs = uniform_dags([6, 8, 12, 25, 40] * 4, seed=9)
     originals = [job_of(graphs, j) for j in range(20)] + assorted(60, 30)
     copies = [relabelled(job, seed) for seed, job in enumerate(originals)]
-    found = classes(graphs_of(*originals, *copies))
-    assert found[: len(originals)].tolist() == found[len(originals) :].tolist()
+    actual = classes(graphs_of(*originals, *copies))
+    assert actual[: len(originals)].tolist() == actual[len(originals) :].tolist()
 
 
-def test_vf2_tells_apart_what_colours_cannot():
-    one, two, other = ring(12), ring(6, 6), ring(4, 8)
-    jobs = [relabelled(job, seed) for seed in range(12) for job in (one, two, other)]
+def test_vf2_distinguishes_dags_of_equal_colours():
+    first, second, other = ring(12), ring(6, 6), ring(4, 8)
+    jobs = [relabelled(job, seed) for seed in range(12) for job in (first, second, other)]
     assert classes(graphs_of(*jobs)).tolist() == [0, 1, 2] * 12
 
 
-def test_jobs_of_many_pieces_are_told_apart_quickly():
+def test_jobs_of_many_components_are_distinguished_quickly():
     # as one graph each, VF2 alone would try the rings of one on those of the other in every order
-    one, two = ring(8, 8, 8, 8, 8, 8), ring(8, 16, 8, 8, 8)
-    jobs = [one, two, relabelled(one, 1), relabelled(two, 2)]
+    first, second = ring(8, 8, 8, 8, 8, 8), ring(8, 16, 8, 8, 8)
+    jobs = [first, second, relabelled(first, 1), relabelled(second, 2)]
     assert classes(graphs_of(*jobs)).tolist() == [0, 1, 0, 1]
     pieces = (9, [(0, 1), (2, 3), (2, 4), (5, 6), (6, 7)])
-    others = (9, [(0, 1), (2, 3), (4, 3), (5, 6), (6, 7)])
-    jobs = [pieces, others, relabelled(others, 3), relabelled(pieces, 4)]
+    joined = (9, [(0, 1), (2, 3), (4, 3), (5, 6), (6, 7)])
+    jobs = [pieces, joined, relabelled(joined, 3), relabelled(pieces, 4)]
     assert classes(graphs_of(*jobs)).tolist() == [0, 1, 1, 0]
 
 

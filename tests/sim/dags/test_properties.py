@@ -49,7 +49,7 @@ def test_chained_stages_have_one_parent_and_one_child():
     assert ratios.tolist() == [3 / 5, 2 / 4, 2 / 5, 0.0, 0.0]
 
 
-def test_ccdf_is_what_lies_above():
+def test_ccdf_is_the_share_above():
     x, share = ccdf(np.array([3, 0, 1, 1, 0, 0, 0, 0]))
     assert x.tolist() == [0.0, 1.0, 3.0]
     assert share == pytest.approx([3 / 8, 1 / 8, 0.0], abs=1e-15)

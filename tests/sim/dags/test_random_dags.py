@@ -1,4 +1,4 @@
-"""Random DAGs: as many as there are, all equally likely."""
+"""Random DAGs: their number, and equal probability."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_shares_have_converged_where_counting_ends():
     far = EXACT + 20
     pairs = [(count_by_outpoints(EXACT), count_by_outpoints(far))]
     pairs += [(_ways(EXACT, k), _ways(far, k)) for k in (1, 2, 3, 6)]
-    for here, there in pairs:
-        difference = shares(here) - shares(there)[: len(here)]
+    for counts, reference in pairs:
+        difference = shares(counts) - shares(reference)[: len(counts)]
         assert max(map(abs, difference)) < 1e-20
 
 

@@ -1,4 +1,4 @@
-"""The real sample: what the published shares and slopes come to there."""
+"""The published shares and slopes on the real sample."""
 
 from __future__ import annotations
 
@@ -94,14 +94,14 @@ def test_most_edges_span_one_level_and_those_of_random_dags_do_not(sample, large
 
 def test_classes_are_those_of_networkx(large):
     small = large.take(np.flatnonzero(large.job_n_stages == 6)[:60])
-    found = classes(small).tolist()
+    actual = classes(small).tolist()
     dags = [digraph(job_of(small, j)) for j in range(small.n_jobs)]
     for a in range(len(dags)):
         for b in range(a):
-            assert nx.is_isomorphic(dags[a], dags[b]) == (found[a] == found[b])
+            assert nx.is_isomorphic(dags[a], dags[b]) == (actual[a] == actual[b])
 
 
-def test_compact_levels_of_the_whole_sample_are_the_least_of_the_optimal_ones(sample):
+def test_compact_levels_of_the_whole_sample_are_the_smallest_optimal_ones(sample):
     # one linear program for all jobs; see least_compact in test_levels
     lengths = critical_path_length(sample)[sample.stage_job]
     spans = sample.n_parents - sample.n_children

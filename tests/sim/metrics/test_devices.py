@@ -1,4 +1,4 @@
-"""What of the free devices is of no use, against lists."""
+"""Free and unusable devices against plain lists."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def crowd(seed=3, n=60):
     return sim.Workload.from_jobs(jobs)
 
 
-def of_no_use(cluster, mix, free, devices):
-    """What is free of all devices and, of that, of no use to the next task, in devices."""
+def unusable_devices(cluster, mix, free, devices):
+    """Return the number of free devices, and the part unusable for the next task."""
     total = 0.0
     for m in range(cluster.n_machines):
         for demand, allowed, weight in zip(mix.demand, mix.allowed, mix.weight, strict=True):
@@ -45,11 +45,11 @@ def of_no_use(cluster, mix, free, devices):
 
 
 @pytest.mark.parametrize("policy", ["best_fit", "fgd"])
-def test_what_is_of_no_use_is_what_lists_say(policy):
+def test_unusable_devices_equal_those_of_plain_lists(policy):
     workload, cluster = crowd(), sim.Cluster.mixed(KINDS)
     r = sim.simulate(workload, cluster, policies.build(policy), record="tasks")
     mix, demand = Mix.from_columns(workload.columns, cluster), workload.columns.stage_demand_f
-    wanted = []
+    expected = []
     for t in r.job_submit:
         free = cluster.capacity.tolist()
         devices = [[1.0] * int(row[1]) for row in free]
@@ -60,9 +60,9 @@ def test_what_is_of_no_use_is_what_lists_say(policy):
             for d in range(len(devices[m])):
                 if int(r.task_devices[task]) >> d & 1:
                     devices[m][d] -= min(gpu, 1.0)
-        wanted.append(of_no_use(cluster, mix, free, devices))
-    np.testing.assert_allclose(device_samples(r), wanted, atol=1e-6)
-    free, useless = np.array(wanted).T
+        expected.append(unusable_devices(cluster, mix, free, devices))
+    np.testing.assert_allclose(device_samples(r), expected, atol=1e-6)
+    free, useless = np.array(expected).T
     assert r.metrics["devices_unallocated"] == pytest.approx(free[-1] / 10)
     assert r.metrics["fragmentation"] == pytest.approx((useless / free)[free > 1e-9].mean())
     assert np.ptp(useless / np.maximum(free, 1e-9)) > 0.1, "it must vary for this to mean anything"

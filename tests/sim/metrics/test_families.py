@@ -1,4 +1,4 @@
-"""Every family of metrics says what its metrics are, and how they are computed."""
+"""Every family of metrics declares and documents its metrics."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ AGAINST_BASELINE = metrics.speedups.__doc__ or ""
 @pytest.mark.parametrize("family", metrics.FAMILIES.names())
 def test_a_metric_has_a_definition(family: str) -> None:
     module = metrics.FAMILIES.module(family)
-    said = f"{metrics.compute.__doc__}{module.compute.__doc__}{AGAINST_BASELINE}"
+    documented = f"{metrics.compute.__doc__}{module.compute.__doc__}{AGAINST_BASELINE}"
     for name, metric in module.METRICS.items():
-        assert f"``{name}``" in said, (
+        assert f"``{name}``" in documented, (
             f"sim/metrics/{family}.py: say in the docstring of compute how ``{name}`` is computed"
         )
         assert metric.meaning, f"sim/metrics/{family}.py: {name} has no meaning"

@@ -1,4 +1,4 @@
-"""Metrics against numbers worked by hand, and against a slow restatement on random runs."""
+"""Metrics against numbers by hand, and against a slow implementation on random runs."""
 
 import dataclasses
 import math
@@ -21,7 +21,7 @@ def job(submit_s, durations, demand=None, **more):
 
 
 def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None, estimate=NAN):
-    """Stand in for a result with the given times."""
+    """Return a run with these times."""
     mask = np.zeros(w.n_jobs, bool)
     mask[list(failed)] = True
     as_array = {
@@ -121,8 +121,8 @@ def test_failed_jobs_stay_out_of_completion_times():
 
 def test_recorded_tasks_of_failed_jobs_are_work_done():
     w = sim.Workload.from_jobs([job(0, [4]), job(0, [2, 8])])
-    at = {"task_start": [0, 0, NAN], "task_finish": [4, 2, NAN]}
-    m = compute(run(w, sim.Cluster.slots(2), [0, 0], [4, 2], failed=[1], **at))
+    tasks = {"task_start": [0, 0, NAN], "task_finish": [4, 2, NAN]}
+    m = compute(run(w, sim.Cluster.slots(2), [0, 0], [4, 2], failed=[1], **tasks))
     assert m["utilization"] == pytest.approx(6 / 8)
 
 
@@ -149,7 +149,7 @@ def test_deadlines_are_relative_to_submission_and_failures_miss_them():
     assert m["deadlines_missed"] == pytest.approx(2 / 3)
 
 
-def test_value_is_what_is_downloaded_from_completion_on():
+def test_value_counts_downloads_from_completion_on():
     base = sim.Workload.from_jobs([job(0, [5]), job(0, [5])])
     downloads = {"job": [0, 0, 0, 1], "time_s": [4.0, 5.0, 6.0, 100.0], "n": [1, 2, 3, 4]}
     w = sim.Workload.from_tables(base.jobs, base.stages, base.tasks, downloads=downloads)
@@ -165,11 +165,11 @@ def test_value_over_time_counts_the_downloads_so_far():
     downloads = {"job": [0, 0, 0, 1, 1], "time_s": [4.0, 5, 6, 8, 9], "n": [1, 2, 3, 4, 0]}
     w = sim.Workload.from_tables(base.jobs, base.stages, base.tasks, downloads=downloads)
     done = run(w, sim.Cluster.slots(2), [0, 0], [5, 9])
-    found = value_over_time(done, n_points=5)
+    actual = value_over_time(done, n_points=5)
     shares = [0, 2 / 3, 5 / 6, 5 / 6, 5 / 10]  # at 4, 5, 6, 7 and 8 s
-    assert found is not None
-    assert (found["begin_s"], found["end_s"]) == (4, 8)
-    assert found["attained"] == pytest.approx(shares, rel=1e-3)
+    assert actual is not None
+    assert (actual["begin_s"], actual["end_s"]) == (4, 8)
+    assert actual["attained"] == pytest.approx(shares, rel=1e-3)
     whole = value_over_time(done)
     assert whole is not None
     assert whole["attained"][-1] == pytest.approx(compute(done)["value_attained"])
@@ -186,10 +186,10 @@ def test_every_metric_is_named_and_described():
     cluster = sim.Cluster.machines(1, cpu=1, mem=1)
     computed = compute(run(w, cluster, [0], [1]))
     against = [name for name, m in metrics.METRICS.items() if m.against_baseline]
-    known, given = {*metrics.names(cluster.resources)}, {*computed, *against}
+    known, available = {*metrics.names(cluster.resources)}, {*computed, *against}
     known -= {*devices.METRICS}  # of clusters that have some
-    assert known <= given, f"in METRICS, but not computed: {sorted(known - given)}"
-    assert given <= known, f"computed, but not in METRICS: {sorted(given - known)}"
+    assert known <= available, f"in METRICS, but not computed: {sorted(known - available)}"
+    assert available <= known, f"computed, but not in METRICS: {sorted(available - known)}"
     assert against == list(metrics.speedups(np.ones(1), np.ones(1)))
     for name in computed:
         assert metrics.metric(name).meaning
@@ -257,7 +257,7 @@ def test_jain_needs_task_records_of_several_queues():
 
 
 def slow_jain(r, width):
-    """Jain's index with a loop over windows, queues and tasks."""
+    """Compute Jain's index by a loop over windows, queues and tasks."""
     c, cluster = r.workload.columns, r.cluster
     origin = c.job_submit[0]
     n_queues = len(c.queue_names)
@@ -270,16 +270,16 @@ def slow_jain(r, width):
             continue
         x = []
         for q in range(n_queues):
-            held = dict.fromkeys(cluster.resources, 0.0)
+            allocation = dict.fromkeys(cluster.resources, 0.0)
             for g in range(len(c.stage_job)):
                 if c.job_queue[c.stage_job[g]] != q:
                     continue
                 for t in range(int(c.stage_task0[g]), int(c.stage_task0[g + 1])):
                     seconds = min(r.task_finish[t], high) - max(r.task_start[t], low)
                     for i, name in enumerate(c.resources):
-                        held[name] += max(0.0, seconds) * c.stage_demand_f[g, i]
+                        allocation[name] += max(0.0, seconds) * c.stage_demand_f[g, i]
             total = dict(zip(cluster.resources, cluster.total, strict=True))
-            dominant = max(held[name] / total[name] / width for name in held)
+            dominant = max(allocation[name] / total[name] / width for name in allocation)
             x.append(dominant / cluster.queue_share[c.queue_names[q]])
         if any(x):
             indices.append(sum(x) ** 2 / (n_queues * sum(v * v for v in x)))

@@ -21,8 +21,8 @@ def metrics(*jobs):
 
 def test_a_job_counts_as_10_s_long_at_least():
     # waits 0, 20 and 25 s: (0 + 20) / 20, (20 + 5) / 10, and (25 + 1) / 10
-    found = metrics(rigid(0, 20, 2), rigid(0, 5, 2), rigid(0, 1, 1, min_tasks=0))
-    assert found["bounded_slowdown_mean"] == pytest.approx((1 + 2.5 + 2.6) / 3)
+    actual = metrics(rigid(0, 20, 2), rigid(0, 5, 2), rigid(0, 1, 1, min_tasks=0))
+    assert actual["bounded_slowdown_mean"] == pytest.approx((1 + 2.5 + 2.6) / 3)
     # and is never faster than it runs: 5 of 10 s
     assert metrics(rigid(0, 5, 2))["bounded_slowdown_mean"] == 1.0
 

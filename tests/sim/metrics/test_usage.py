@@ -23,8 +23,8 @@ def run(jobs: list[dict[str, Any]], slots: int = 2, **options: Any) -> sim.Resul
 
 def test_utilization_by_hand() -> None:
     # both slots for 2 s, one for 2 s, none for 1 s, one for 3 s
-    found = utilization_over_time(run(JOBS, record="tasks"), n_bins=8)
-    assert found == {
+    actual = utilization_over_time(run(JOBS, record="tasks"), n_bins=8)
+    assert actual == {
         "resource": "slot",
         "begin_s": 0.0,
         "end_s": 8.0,
@@ -36,52 +36,52 @@ def test_utilization_by_hand() -> None:
 def test_utilization_against_a_naive_sum(n_bins: int) -> None:
     draws = np.random.default_rng(n_bins)
     jobs = [
-        {"submit_s": float(at), "stages": [{"durations_s": draws.exponential(5.0, 4).tolist()}]}
-        for at in range(30)
+        {"submit_s": float(second), "stages": [{"durations_s": draws.exponential(5.0, 4).tolist()}]}
+        for second in range(30)
     ]
     ran = run(jobs, slots=7, record="tasks")
-    found = utilization_over_time(ran, n_bins)
-    assert found is not None
+    actual = utilization_over_time(ran, n_bins)
+    assert actual is not None
     assert ran.task_start is not None
     assert ran.task_finish is not None
-    edges = np.linspace(found["begin_s"], found["end_s"], n_bins + 1)
-    for low, high, used in zip(edges[:-1], edges[1:], found["used"], strict=True):
+    edges = np.linspace(actual["begin_s"], actual["end_s"], n_bins + 1)
+    for low, high, used in zip(edges[:-1], edges[1:], actual["used"], strict=True):
         within = np.minimum(ran.task_finish, high) - np.maximum(ran.task_start, low)
         assert used == pytest.approx(np.clip(within, 0, None).sum() / 7 / (high - low), abs=1e-3)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srpt", "tetris"])
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_in_use_while_jobs_arrive_against_a_naive_sum(
+def test_utilization_while_jobs_arrive_equals_a_naive_sum(
     seed: int, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usage, "CHUNK", 5)
     draws = np.random.default_rng(seed)
     jobs = [
         {
-            "submit_s": float(at),
+            "submit_s": float(second),
             "stages": [
                 {"durations_s": draws.exponential(9.0, 4).tolist(), "demand": {"cpu": 2, "mem": 3}},
                 {"durations_s": [7.0], "demand": {"cpu": 1, "mem": 9}},
             ],
         }
-        for at in range(10, 40)
+        for second in range(10, 40)
     ]
     workload = sim.Workload.from_jobs(jobs)
     cluster = sim.Cluster.machines(9, cpu=8, mem=24)
     ran = sim.simulate(workload, cluster, policies.build(policy), record="tasks")
     assert ran.task_start is not None
     assert ran.task_finish is not None
-    held = {"cpu": 0.0, "mem": 0.0}
+    work = {"cpu": 0.0, "mem": 0.0}
     for task in ran.tasks.to_pylist():  # type: ignore[union-attr]
         seconds = min(task["finish_s"], 39.0) - max(task["start_s"], 10.0)
         demand = jobs[0]["stages"][task["stage"] % 2]["demand"]
-        for name in held:
-            held[name] += max(0.0, seconds) * demand[name]
-    for name, each in (("cpu", 8), ("mem", 24)):
-        share = held[name] / (9 * each * 29.0)
+        for name in work:
+            work[name] += max(0.0, seconds) * demand[name]
+    for name, capacity in (("cpu", 8), ("mem", 24)):
+        share = work[name] / (9 * capacity * 29.0)
         assert ran.metrics[f"utilization_{name}"] == pytest.approx(share, rel=1e-9)
-    assert ran.metrics["utilization"] == max(ran.metrics[f"utilization_{n}"] for n in held)
+    assert ran.metrics["utilization"] == max(ran.metrics[f"utilization_{n}"] for n in work)
 
 
 def test_small_runs_are_kept_task_by_task() -> None:
@@ -102,11 +102,11 @@ def test_without_records_there_is_nothing() -> None:
     assert tasks_over_time(ran) is None
 
 
-def test_jobs_have_what_the_metrics_are_percentiles_of() -> None:
+def test_jobs_have_the_values_of_the_percentiles() -> None:
     draws = np.random.default_rng(3)
     jobs = [
-        {"submit_s": float(at), "stages": [{"durations_s": draws.exponential(5.0, 3).tolist()}]}
-        for at in range(20)
+        {"submit_s": float(second), "stages": [{"durations_s": draws.exponential(5.0, 3).tolist()}]}
+        for second in range(20)
     ]
     workload = sim.Workload.from_jobs(jobs)
     cluster = sim.Cluster.slots(4)

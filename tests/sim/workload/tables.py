@@ -139,7 +139,7 @@ def _failures(
     edges: list[tuple[int, int]],
     kinds: list[str],
 ) -> dict[str, Any]:
-    """Fail some tasks, some of them for want of a parent's output."""
+    """Draw failures of tasks, some of them by a lost output of a parent."""
     rows: dict[str, list[Any]] = {"task": [], "after_s": [], "lost": []}
     for task in np.flatnonzero(rng.random(len(stage)) < 0.3):
         place = task - np.searchsorted(stage, stage[task])
@@ -148,10 +148,10 @@ def _failures(
             for (a, b), kind in zip(edges, kinds, strict=True)
             if b == stage[task]
         ]
-        found = np.concatenate([[-1], *parents])
+        result = np.concatenate([[-1], *parents])
         rows["task"].append(int(task))
         rows["after_s"].append(float(task_s[task] * rng.random()))
-        rows["lost"].append(int(rng.choice(found)))
+        rows["lost"].append(int(rng.choice(result)))
     return rows
 
 

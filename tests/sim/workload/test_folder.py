@@ -24,7 +24,7 @@ def _bytes(folder):
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_what_is_read_is_what_was_written(tmp_path, w):
+def test_a_written_workload_is_read_back(tmp_path, w):
     w.write(tmp_path / "w")
     back = sim.Workload.read(tmp_path / "w")
     assert back.digest == w.digest
@@ -63,10 +63,10 @@ def test_tasks_of_different_length_are_read_as_they_are(tmp_path, monkeypatch):
         assert back.columns.task_duration.tolist() == durations
 
 
-def test_the_folder_is_what_the_contract_says(tmp_path):
+def test_the_folder_follows_the_contract(tmp_path):
     build().write(tmp_path / "new" / "w")
-    found = sorted(p.name for p in (tmp_path / "new" / "w").iterdir())
-    assert found == sorted(f"{name}.parquet" for name in TABLES)
+    result = sorted(p.name for p in (tmp_path / "new" / "w").iterdir())
+    assert result == sorted(f"{name}.parquet" for name in TABLES)
     tasks = pq.read_table(tmp_path / "new" / "w" / "tasks.parquet")
     assert tasks.to_pydict() == {
         "stage": [0, 0, 1, 2, 2, 3],
@@ -177,7 +177,7 @@ def test_a_broken_rule_names_the_file(tmp_path, name, change, rule):
 
 
 def test_a_table_that_memory_can_not_hold_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    """A few bytes of Parquet may stand for any number of rows."""
+    """A few bytes of Parquet can encode any number of rows."""
     n = 3_000_000
     sim.Workload.from_tables(
         jobs={"job_id": ["a"], "submit_s": [0.0]},

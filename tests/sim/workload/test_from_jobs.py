@@ -156,7 +156,7 @@ def test_no_jobs_are_no_workload():
     )
 )
 @settings(max_examples=60, deadline=None)
-def test_what_was_written_is_what_is_there(jobs):
+def test_tables_hold_the_dicts_values(jobs):
     w = sim.Workload.from_jobs(
         {"submit_s": t, "stages": [{"durations_s": d} for d in stages]} for t, stages in jobs
     )

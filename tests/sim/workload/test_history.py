@@ -1,4 +1,4 @@
-"""The seventh table: jobs of the past beside a workload, and the features that jobs share."""
+"""History of past jobs beside a workload, and the features that jobs share."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ def test_transforms_keep_the_history():
     w = known()
     cluster = sim.Cluster.slots(2)
     same = [w.take([1]), w.scale_load(0.5, cluster), amplify(w, 2.0), change_load(w, 1.5)]
-    for made in same:
-        assert made.history.equals(w.history)
-        assert "application" in made.jobs.column_names
+    for result in same:
+        assert result.history.equals(w.history)
+        assert "application" in result.jobs.column_names
     late = w.slice_time(100.0, np.inf)
     assert late.history["finish_s"].to_pylist() == [-6 * DAY - 100, -105.0, -101.0]
     assert late.history["submit_s"].to_pylist() == [-7 * DAY - 100, -3800.0, -110.0]
@@ -172,10 +172,10 @@ def test_a_history_needs_no_times_and_no_numbers_of_tasks():
     assert w.history["n_tasks"].to_pylist() == [0, 0]
 
 
-def test_day_and_hour_are_those_of_the_columns_whatever_arrivals_are_stretched_by():
+def test_day_and_hour_columns_survive_stretched_arrivals():
     jobs = [
-        {"submit_s": at, "stages": [{"durations_s": [1.0]}], "day": 3, "hour": hour}
-        for at, hour in ((0.0, 23), (10.0, -1))
+        {"submit_s": submit_s, "stages": [{"durations_s": [1.0]}], "day": 3, "hour": hour}
+        for submit_s, hour in ((0.0, 23), (10.0, -1))
     ]
     w = sim.Workload.from_jobs(jobs).with_history({"mean_task_s": [1.0], "day": [3]})
     day, hour = (features.NAMES.index(name) for name in ("day", "hour"))

@@ -12,8 +12,8 @@ def chain(submit_s, rng, like=False):
     demands = [{"cpu": float(rng.integers(1, 5)), "mem": float(rng.integers(1, 9))} for _ in lasts]
     parents = [[], ["a"], ["a", "b"]]
     stages = [
-        {"name": name, "durations_s": last, "demand": demand, "parents": of}
-        for name, last, demand, of in zip("abc", lasts, demands, parents, strict=True)
+        {"name": name, "durations_s": last, "demand": demand, "parents": parent}
+        for name, last, demand, parent in zip("abc", lasts, demands, parents, strict=True)
     ]
     return {"submit_s": submit_s, "stages": stages}
 
@@ -24,7 +24,7 @@ def some(seed, like=False):
 
 
 def naive(w, until_s):
-    """Sum the work up task by task."""
+    """Sum the work task by task."""
     c, end = w.columns, {}
     done = dict.fromkeys((*w.resources, SLOT), 0.0)
     for stage in range(len(c.stage_job)):  # parents come first here
@@ -46,17 +46,17 @@ def naive(w, until_s):
 def test_the_work_that_can_be_done_against_a_naive_sum(seed, like, monkeypatch):
     monkeypatch.setattr(inflow, "CHUNK", 7)
     w = some(seed, like)
-    found = w.inflow
-    assert found.resources == (*w.resources, SLOT)
-    assert found.time_s[0] == 0
-    assert found.time_s[-1] == 38
-    for at in (0, 1, 17, 500, 999, 1000):
-        wanted = naive(w, w.columns.job_submit[0] + found.time_s[at])
-        for name, work in zip(found.resources, found.work, strict=True):
-            assert work[at] == pytest.approx(wanted[name], rel=1e-9, abs=1e-9)
+    actual = w.inflow
+    assert actual.resources == (*w.resources, SLOT)
+    assert actual.time_s[0] == 0
+    assert actual.time_s[-1] == 38
+    for step in (0, 1, 17, 500, 999, 1000):
+        expected = naive(w, w.columns.job_submit[0] + actual.time_s[step])
+        for name, work in zip(actual.resources, actual.work, strict=True):
+            assert work[step] == pytest.approx(expected[name], rel=1e-9, abs=1e-9)
 
 
-def test_it_is_the_same_however_durations_are_held():
+def test_both_representations_of_durations_give_the_same_inflow():
     w = some(0, like=True)
     expanded = sim.Workload.from_tables(
         w.jobs, w.stages, w.tasks, w.stage_edges, meta={"quantum": w.meta["quantum"]}
@@ -79,8 +79,8 @@ def test_a_stage_starts_when_its_parents_have_ended():
 def test_of_jobs_of_one_instant_all_work_counts_within_the_longest_path():
     stages = [{"name": "a", "durations_s": [5.0] * 8}]
     stages += [{"name": "b", "durations_s": [15.0], "parents": ["a"]}]
-    found = sim.Workload.from_jobs([{"submit_s": 7.0, "stages": stages}]).inflow
-    assert found.time_s.tolist() == [0, 20]
-    assert found.work[-1].tolist() == [0, 55]
+    actual = sim.Workload.from_jobs([{"submit_s": 7.0, "stages": stages}]).inflow
+    assert actual.time_s.tolist() == [0, 20]
+    assert actual.work[-1].tolist() == [0, 55]
     nothing = sim.Workload.from_jobs([{"submit_s": 7.0, "stages": [{"durations_s": [0.0]}]}])
     assert nothing.inflow.time_s.tolist() == [0, 1]

@@ -1,4 +1,4 @@
-"""How a workload travels to another process: buffers out of band, none twice, none copied."""
+"""Pickling of a workload: buffers out of band, none twice, none copied."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ def test_arrays_are_shipped_out_of_band_and_once(uniform, built):
     band, buffers = ship(w)
     assert len(band) < 10_000
     tables = [w.jobs, w.stages, w.stage_edges, w.job_edges, w.downloads]
-    most = sum(t.nbytes for t in tables)
+    max_bytes = sum(t.nbytes for t in tables)
     if uniform:
-        most += w.stage_duration_s.nbytes
+        max_bytes += w.stage_duration_s.nbytes
     if not uniform:
-        most += w.tasks.nbytes
+        max_bytes += w.tasks.nbytes
     if built:
         views = {"job_submit", "job_priority", "job_min_tasks", "job_queue", "job_user"}
         views |= {"job_template", "stage_job", "edge_child"}
         views |= {"stage_max_s", "stage_min_s"} if uniform else {"task_duration"}
-        most += sum(
+        max_bytes += sum(
             getattr(w.columns, f.name).nbytes
             for f in dataclasses.fields(w.columns)
             if f.name not in views and hasattr(getattr(w.columns, f.name), "nbytes")
         )
-    assert n_bytes(buffers) <= most + 2_000
+    assert n_bytes(buffers) <= max_bytes + 2_000
     spans = sorted((_address(b), _address(b) + b.raw().nbytes) for b in buffers if b.raw().nbytes)
     for (_, end), (begin, _) in itertools.pairwise(spans):
         assert begin >= end, "two buffers share bytes"

@@ -1,4 +1,4 @@
-"""Fewer jobs, a window of time, another load."""
+"""Selection of jobs, a time window, another load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.sim.workload.tables import build, expanded, table_workloads
 
 
 def readable(w: sim.Workload) -> list[dict]:
-    """Every job with all that hangs on it, in plain values."""
+    """Return every job with its stages, edges and downloads, in plain values."""
     stages, tasks = w.stages.to_pylist(), w.tasks.to_pandas()
     edges, ids = w.stage_edges.to_pylist(), w.jobs["job_id"].to_pylist()
     first = w.columns.job_stage0.tolist()
@@ -44,10 +44,10 @@ def readable(w: sim.Workload) -> list[dict]:
 def test_taking_jobs_keeps_them_as_they_are(w, data):
     rows = data.draw(st.lists(st.integers(0, w.n_jobs - 1), min_size=1, unique=True))
     taken = w.take(rows)
-    kept = set(w.jobs["job_id"].take(sorted(rows)).to_pylist())
-    expected = [job for job in readable(w) if job["job_id"] in kept]
+    result = set(w.jobs["job_id"].take(sorted(rows)).to_pylist())
+    expected = [job for job in readable(w) if job["job_id"] in result]
     for job in expected:
-        job["inputs"] = [(i, kind) for i, kind in job["inputs"] if i in kept]
+        job["inputs"] = [(i, kind) for i, kind in job["inputs"] if i in result]
     assert readable(taken) == expected
     mask = np.zeros(w.n_jobs, dtype=bool)
     mask[rows] = True
@@ -133,7 +133,7 @@ def test_jobs_of_one_instant_are_offered_over_their_longest_path():
 
 @given(table_workloads(), st.floats(0.01, 20), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_stretched_arrivals_offer_the_wished_load(w, load, slots):
+def test_scaled_arrivals_offer_the_target_load(w, load, slots):
     cluster = sim.Cluster.slots(3) if slots else sim.Cluster.machines(2, cpu=4, gpu=2)
     submit = w.columns.job_submit
     if submit[0] == submit[-1] or max(w.mean_load(cluster).values()) == 0:

@@ -1,4 +1,4 @@
-"""Columns that are nearly those of the schema."""
+"""Misspelt columns of the schema."""
 
 from __future__ import annotations
 
@@ -64,6 +64,6 @@ def test_tables_by_hand_are_looked_at_too():
     assert w.take([0]).meta["report"] == w.meta["report"]
 
 
-def test_what_was_written_here_has_none(tmp_path):
+def test_the_projects_workloads_have_no_unknown_columns(tmp_path):
     build().write(tmp_path)
     assert "report" not in sim.Workload.read(tmp_path).meta

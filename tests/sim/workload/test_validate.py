@@ -149,8 +149,8 @@ def test_rules_can_be_left_unchecked():
 
 @given(st.integers(0, len(BROKEN) - 1), st.integers(0, 10))
 @settings(max_examples=20, deadline=None)
-def test_a_broken_row_is_found_among_good_ones(which, n_good):
-    table, column, values, rule, _ = BROKEN[which]
+def test_a_broken_row_is_found_among_good_ones(index, n_good):
+    table, column, values, rule, _ = BROKEN[index]
     tables = small()
     tables[table][column] = values
     shift = {"jobs": 3, "stages": 4}

@@ -109,11 +109,11 @@ def test_of_jobs_that_are_taken_the_failures_are_renumbered():
             },
         ]
     ).with_failures({"task": [1, 3, 3], "after_s": [1.0, 2.0, 3.0], "lost": [-1, 2, -1]})
-    one = both.take([1])
-    assert one.failures["task"].to_pylist() == [1, 1]
-    assert one.failures["lost"].to_pylist() == [0, -1]
-    assert one.failures["after_s"].to_pylist() == [2.0, 3.0]
-    assert both.slice_time(0.5, np.inf).failures.equals(one.failures)
+    second = both.take([1])
+    assert second.failures["task"].to_pylist() == [1, 1]
+    assert second.failures["lost"].to_pylist() == [0, -1]
+    assert second.failures["after_s"].to_pylist() == [2.0, 3.0]
+    assert both.slice_time(0.5, np.inf).failures.equals(second.failures)
     assert both.take([0]).failures["task"].to_pylist() == [1]
 
 
@@ -180,7 +180,7 @@ def test_half_a_change_of_deadline_is_refused(columns):
 
 
 @pytest.mark.parametrize(
-    ("new", "at", "missed"),
+    ("new", "change_s", "missed"),
     [
         (8.0, 6.0, 0.0),  # the job takes 8 s: the new one holds, and is met
         (7.5, 6.0, 1.0),
@@ -188,8 +188,8 @@ def test_half_a_change_of_deadline_is_refused(columns):
         (7.5, 8.0, 1.0),  # from that instant on
     ],
 )
-def test_the_deadline_counts_that_holds_when_the_job_ends(new, at, missed):
-    w = jobs(new_deadline_s=new, new_deadline_at_s=at)
+def test_the_deadline_counts_that_holds_when_the_job_ends(new, change_s, missed):
+    w = jobs(new_deadline_s=new, new_deadline_at_s=change_s)
     run = sim.simulate(w, sim.Cluster.slots(8), _Nothing())
     assert run.job_finish[0] == 8.0
     assert run.metrics["deadlines_missed"] == missed

@@ -1,4 +1,4 @@
-"""A workload's tables and columns, and the ways to build one."""
+"""Tables and columns of a workload, and the ways to build one."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_one_duration_a_stage_is_the_same_as_a_table_of_tasks(w):
     assert w.tasks.equals(twin.tasks)
 
 
-def test_pieces_of_the_expanded_tasks_are_those_of_the_whole():
+def test_slices_of_expanded_tasks_equal_slices_of_the_table():
     w = sim.Workload.from_tables(
         jobs={"job_id": ["a"], "submit_s": [0.0]},
         stages={"job": [0, 0, 0], "n_tasks": [3, 1, 4], "duration_s": [1.0, 2.0, 3.0]},
@@ -200,7 +200,7 @@ def test_the_digest_is_of_the_content_alone():
     assert sim.Workload.from_tables(**(tables | {"jobs": coded})).digest == base
 
 
-def test_the_digest_stays_what_it_was():
+def test_the_digest_is_stable():
     # results are cached under it: change the version in sim.workload.folder when this has to change
     assert build().digest == "6f8d5c440765226883b59c70ed1996d193a2292119b64a9703605aead4515085"
 

@@ -1,4 +1,4 @@
-"""Rows without comments, a piece at a time."""
+"""Rows without comments, read in pieces."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sim.base.errors import InputError
 from sim.base.reading import CommentStripper, comments
 
 
-def plainly(text):
-    """Say what is left, and which lines those are, the slow and obvious way."""
+def strip_comments(text):
+    """Return the rows and their line numbers by a plain loop."""
     lines = [" ".join(line.partition(";")[0].split(" ")).split() for line in text.split("\n")]
-    return [(at + 1, " ".join(words)) for at, words in enumerate(lines) if words]
+    return [(index + 1, " ".join(words)) for index, words in enumerate(lines) if words]
 
 
 @given(
@@ -24,19 +24,19 @@ def plainly(text):
     st.integers(1, 7),
     st.booleans(),
 )
-def test_is_what_a_plain_loop_finds_however_it_is_cut(lines, piece, size, ends):
+def test_rows_equal_those_of_a_plain_loop_for_any_piece_size(lines, piece, size, ends):
     text = "\n".join(lines) + "\n" * ends
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comments, "PIECE_BYTES", piece)
         rows = CommentStripper("f", io.BytesIO(text.encode()))
         read = b"".join(iter(lambda: rows.read(size), b"")).decode().split("\n")[:-1]
-    found = [(rows.line_of(at + 1), line) for at, line in enumerate(read)]
-    assert found == plainly(text)
+    actual = [(rows.line_of(index + 1), line) for index, line in enumerate(read)]
+    assert actual == strip_comments(text)
     assert rows.header == ({"A": "b"} if "; A: b" in lines else {})
 
 
 def test_a_header_is_no_place_to_keep_a_book_in():
-    text = b"".join(b"; K%d: %s\n" % (at, b"x y " * 5000) for at in range(2000))
+    text = b"".join(b"; K%d: %s\n" % (index, b"x y " * 5000) for index in range(2000))
     rows = CommentStripper("f", io.BytesIO(text))
     assert rows.read() == b""
     assert len(rows.header) == comments.MAX_KEYS

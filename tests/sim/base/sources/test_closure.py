@@ -1,4 +1,4 @@
-"""Which modules count as imported by a module, however it imports them."""
+"""Closure of a module's imports, for every kind of import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Reached = Callable[..., set[str]]
 
 @pytest.fixture
 def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached]:
-    """Write modules, and find what the first of them reaches."""
+    """Return a function that writes modules and returns the closure of the first."""
     monkeypatch.syspath_prepend(str(tmp_path))
     sources.clear_caches()
 
@@ -38,12 +38,12 @@ def reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reached
 
 
 @pytest.mark.parametrize("registry", [sim.evaluators, sim.synth, sim.traces])
-def test_a_registry_says_what_it_finds(registry: ModuleType) -> None:
+def test_a_registry_declares_its_modules(registry: ModuleType) -> None:
     for name in registry.names():
         assert sources.registry_modules(registry.__name__, name) == {f"{registry.__name__}.{name}"}
 
 
-def test_whoever_imports_by_name_says_of_which_package() -> None:
+def test_modules_that_import_by_name_declare_the_package() -> None:
     ours = [modules.find(name) for top in ("sim", "policies") for name in modules.below(top)]
     unsaid = [module.name for module in ours if module and sources.module_meaning(module).by_name]
     assert not unsaid, "all that there is counts as imported by them"
@@ -52,8 +52,8 @@ def test_whoever_imports_by_name_says_of_which_package() -> None:
 def test_every_import_that_grimp_finds_counts() -> None:
     graph = grimp.build_graph(*modules.PROJECT, exclude_type_checking_imports=True, cache_dir=None)
     for name in graph.modules:
-        found = sources.closure([name], packages=False)
-        assert graph.find_upstream_modules(name) <= {*found}, name
+        result = sources.closure([name], packages=False)
+        assert graph.find_upstream_modules(name) <= {*result}, name
 
 
 @pytest.mark.parametrize("name", policies.names())
@@ -73,13 +73,13 @@ def test_a_policy_is_found_where_it_is_registered(name: str) -> None:
         "__import__('closure_other')",
     ],
 )
-def test_an_import_counts_wherever_it_stands(reached: Reached, text: str) -> None:
-    found = reached(text, closure_other="X = 1", closure_third="")
-    assert found == {"closure_mine", "closure_other"}
+def test_an_import_counts_anywhere_in_a_module(reached: Reached, text: str) -> None:
+    result = reached(text, closure_other="X = 1", closure_third="")
+    assert result == {"closure_mine", "closure_other"}
 
 
 @pytest.mark.parametrize("test", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
-def test_what_never_runs_does_not_count(reached: Reached, test: str) -> None:
+def test_imports_for_type_checkers_do_not_count(reached: Reached, test: str) -> None:
     assert reached(f"if {test}:\n    import closure_other", closure_other="") == {"closure_mine"}
 
 
@@ -88,7 +88,7 @@ def test_libraries_do_not_count(reached: Reached) -> None:
 
 
 def test_packages_on_the_way_count(reached: Reached) -> None:
-    found = reached(
+    result = reached(
         "import closure_package.inner.deep",
         **{
             "closure_package/__init__": "from . import beside",
@@ -100,12 +100,12 @@ def test_packages_on_the_way_count(reached: Reached) -> None:
         },
     )
     inner = ("", ".beside", ".inner", ".inner.deep", ".far")
-    assert found == {"closure_mine", *(f"closure_package{name}" for name in inner)}
+    assert result == {"closure_mine", *(f"closure_package{name}" for name in inner)}
 
 
 def test_a_package_without_init(reached: Reached) -> None:
-    found = reached("from closure_bare import deep", **{"closure_bare/deep": ""})
-    assert found == {"closure_mine", "closure_bare.deep"}
+    result = reached("from closure_bare import deep", **{"closure_bare/deep": ""})
+    assert result == {"closure_mine", "closure_bare.deep"}
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_a_lazy_package_alone_is_only_itself(reached: Reached) -> None:
 
 
 def test_names_of_a_lazy_package_that_another_hands_on(reached: Reached) -> None:
-    found = reached(
+    result = reached(
         "import closure_other\nclosure_other.world.simulate", closure_other="import sim as world"
     )
-    assert sim.simulate.__module__ in found
+    assert sim.simulate.__module__ in result
 
 
 GENERATORS = {"sim.synth.cosmos", "sim.synth.recurring"}
@@ -150,7 +150,7 @@ GENERATORS = {"sim.synth.cosmos", "sim.synth.recurring"}
         ("import sim.synth", set()),
     ],
 )
-def test_what_is_found_by_name_counts(reached: Reached, text: str, expected: set[str]) -> None:
+def test_generators_found_by_name_count(reached: Reached, text: str, expected: set[str]) -> None:
     assert reached(text) & GENERATORS == expected
 
 
@@ -175,7 +175,7 @@ def test_policies_found_by_name_count(reached: Reached, text: str, expected: set
     assert reached(text) & {"policies.attained_service", "policies.sharing"} == expected
 
 
-def test_a_policys_module_that_is_told_counts(reached: Reached) -> None:
+def test_a_policys_configured_module_counts(reached: Reached) -> None:
     text = "import policies\npolicies.build('las', module='closure_other')"
     assert "closure_other" in reached(text, closure_other="")
     text = "from policies.registry import load\nload('closure_other')"
@@ -201,13 +201,13 @@ def test_a_transform_is_where_its_table_says(reached: Reached) -> None:
     ],
 )
 def test_imports_that_the_text_does_not_name_count_as_all(reached: Reached, text: str) -> None:
-    found = reached(text, closure_beside="")
+    result = reached(text, closure_beside="")
     assert {
         "closure_beside",
         "sim.engine.simulate",
         "sim.synth.cosmos",
         "policies.attained_service",
-    } <= found
+    } <= result
 
 
 def test_reading_versions_imports_nothing(reached: Reached) -> None:

@@ -1,4 +1,4 @@
-"""What a module's results come from."""
+"""Digest of a module's sources and their imports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print(sorted(ran - closure), {*sources.closure([module], packages=False)} == clo
 """
 
 
-def test_imports_inside_functions_count_and_it_does_not_matter_what_is_loaded() -> None:
+def test_imports_inside_functions_count_before_and_after_loading() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", LOADED], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True, text=True, check=True,
@@ -52,9 +52,9 @@ def test_all_ways_to_import_count(tmp_path: Path, monkeypatch) -> None:  # type:
     for name in ("three", "four", "five"):
         (room / f"{name}.py").write_text("a = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    found = closure("policies_x.one")
+    modules = closure("policies_x.one")
     names = {"one", "below.two", "three", "four", "five"}
-    assert found == {f"policies_x.{name}" for name in names}
+    assert modules == {f"policies_x.{name}" for name in names}
     (room / "six.py").write_text("import policies_x\n")  # its attributes may be any of its imports
     (room / "__init__.py").write_text("from policies_x.five import a\n")
     assert closure("policies_x.six") == {f"policies_x{end}" for end in ("", ".five", ".six")}
@@ -81,6 +81,6 @@ def test_a_model_that_simulates_comes_from_the_engine() -> None:
 
 
 @pytest.mark.parametrize("module", ["__main__", "numpy", "policies.no_such.policy.at_all"])
-def test_a_module_whose_sources_are_not_found_is_refused(module: str) -> None:
+def test_a_module_without_sources_is_refused(module: str) -> None:
     with pytest.raises(ModuleNotFoundError, match=module):
         sources.digest(module)

@@ -1,4 +1,4 @@
-"""Meanings are found out once, and never taken on trust."""
+"""Disk cache of meanings: each is parsed once, and never trusted without its checksum."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ CONTENT = b"import sim\n\nX = sim.simulate\n"
 
 @pytest.fixture
 def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Module]:
-    """What is parsed, as it is parsed."""
-    found: list[Module] = []
-    of = meaning.parse
+    """Return the list of modules parsed so far."""
+    calls: list[Module] = []
+    real_parse = meaning.parse
 
     def counted(module: Module, content: bytes) -> Meaning:
-        found.append(module)
-        return of(module, content)
+        calls.append(module)
+        return real_parse(module, content)
 
     monkeypatch.setattr(meaning, "parse", counted)
     monkeypatch.setattr(meaning, "cache_folder", lambda: tmp_path / "meanings")
-    return found
+    return calls
 
 
 def known(content: bytes = CONTENT, module: Module = MODULE) -> Meaning:
