@@ -136,7 +136,7 @@ def _context(
 ) -> dict[str, Any]:
     masked = mask_tree(provenance)
     facts = {key: _in_line(value) for key, value in masked.items() if _is_short(value)}
-    rest = {key: value for key, value in masked.items() if key not in facts}
+    long_values = {key: value for key, value in masked.items() if key not in facts}
     return {
         "title": title,
         "lead": table.headline(summary),
@@ -153,7 +153,8 @@ def _context(
         "config": to_yaml(mask_tree(config)),
         "facts": facts,
         "texts": {
-            key: value if isinstance(value, str) else to_yaml(value) for key, value in rest.items()
+            key: value if isinstance(value, str) else to_yaml(value)
+            for key, value in long_values.items()
         },
     }
 
@@ -184,12 +185,12 @@ def _study(config: Mapping[str, Any], figures: pa.Table | None) -> dict[str, Any
     """Return the study's figures as texts, its source and its notes."""
     if figures is None:
         return None
-    about = config["study"] or {}
+    study = config["study"] or {}
     return {
         "sheet": report_findings.grouped(figures),
         "markdown": report_findings.to_markdown(figures),
-        "beside": report_findings.source_sentence(about["source"]) if about.get("source") else "",
-        "notes": about.get("notes", ""),
+        "beside": report_findings.source_sentence(study["source"]) if study.get("source") else "",
+        "notes": study.get("notes", ""),
     }
 
 

@@ -14,10 +14,10 @@ from sweep import stats
 from sweep.report.matching import CHANGED, SAME, Matched
 from sweep.stats.arrange import group_ids, split_by_id
 from sweep.stats.cell_columns import Rows as Numbers
+from sweep.stats.inference import EXACT
 from sweep.stats.metric_format import format_contrast, format_value
 
 SEED = "seed"
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Change:
     @property
     def is_significant(self) -> bool:
         """True if p is at most 5 %, or if every seed has the same difference."""
-        return self.paired.test == "exact" or self.p_holm <= ALPHA
+        return self.paired.test == EXACT or self.p_holm <= stats.ALPHA
 
 
 def changes(matched: Matched) -> list[Change]:

@@ -148,9 +148,9 @@ def metrics(comparison: Comparison) -> Rows:
 
 def _metric_row(matched: Matched, metric: Metric, pairs: Numbers) -> list[str]:
     change = metric.b[pairs] - metric.a[pairs]
-    known = np.isfinite(change)
-    mean = _change(metric.name, float(change[known].mean())) if known.any() else ""
-    largest = pairs[np.argmax(np.where(known, np.abs(change), -1.0))]
+    is_finite = np.isfinite(change)
+    mean = _change(metric.name, float(change[is_finite].mean())) if is_finite.any() else ""
+    largest = pairs[np.argmax(np.where(is_finite, np.abs(change), -1.0))]
     ends = (float(end[largest]) for end in (metric.a, metric.b))
     values = " → ".join(format_value(metric.name, end)[0] or "none" for end in ends)
     return [metric.name, str(len(pairs)), mean, f"{values} ({_label(matched.labels_of(largest))})"]

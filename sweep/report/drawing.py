@@ -61,9 +61,9 @@ def plotly_figure(summary: Summary, metric: str) -> go.Figure:
     for panel, (block, traces) in enumerate(panels, start=1):
         for trace in traces:
             name = _no_html(trace["name"])
-            about = {"legendgroup": name, "showlegend": panel == 1, "name": name}
+            fields = {"legendgroup": name, "showlegend": panel == 1, "name": name}
             positions = [_no_html(x) for x in _positions(trace)]
-            figure.add_trace({**trace, **about, "x": positions}, row=1, col=panel)
+            figure.add_trace({**trace, **fields, "x": positions}, row=1, col=panel)
         if len(block.capacities) > 1:
             ticks = {"tickvals": block.capacities, "ticktext": [text(c) for c in block.capacities]}
             figure.update_xaxes(title="capacity", **ticks, row=1, col=panel)
@@ -129,15 +129,15 @@ def write(summary: Summary, metric: str, path: Path) -> None:
 
 def _draw(axes: Any, trace: dict[str, Any]) -> None:
     """Draw a policy: a line over capacities, or a bar if there is only one."""
-    known = [y if y is not None else float("nan") for y in trace["y"]]
+    values = [y if y is not None else float("nan") for y in trace["y"]]
     half = [h or 0.0 for h in trace.get("error_y", {}).get("array", ())] or None
     colour = trace["marker"]["color"]
     if trace["type"] == "bar":
-        axes.bar([_no_maths(x) for x in trace["x"]], known, yerr=half, color=colour)
+        axes.bar([_no_maths(x) for x in trace["x"]], values, yerr=half, color=colour)
         return
     axes.errorbar(
         trace["x"],
-        known,
+        values,
         half,
         label=_no_maths(trace["name"]),
         color=colour,

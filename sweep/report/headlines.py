@@ -130,10 +130,10 @@ def _notes(
     elif any(FEW in cell.mark for cell in cells):
         notes.append(f"{FEW}: fewer than {MIN_PAIRS} pairs, as cells failed")
     if EXACT in tests:
-        why = (
+        reason = (
             "every seed gave the same difference" if n_pairs_max > 1 else "no seed changes anything"
         )
-        notes.append(f"{EXACT}: {why}; there is nothing to test")
+        notes.append(f"{EXACT}: {reason}; there is nothing to test")
     return tuple(notes)
 
 

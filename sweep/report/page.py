@@ -46,10 +46,10 @@ class _Plots:
     def __init__(self) -> None:
         self.figures: list[dict[str, Any]] = []
 
-    def add(self, figure: dict[str, Any], caption: str, **about: str) -> dict[str, str]:
+    def add(self, figure: dict[str, Any], caption: str, **fields: str) -> dict[str, str]:
         self.figures.append(figure)
         number = len(self.figures) - 1
-        return {"id": f"plot-{number}", "caption": caption, "code": "", "note": "", **about}
+        return {"id": f"plot-{number}", "caption": caption, "code": "", "note": "", **fields}
 
 
 def context(
@@ -59,9 +59,11 @@ def context(
     sampled, schedule = job_data
     plots = _Plots()
     fronts = [
-        plots.add(report_plots.front(summary, block, k, on), _front_caption(summary, block, k, on))
+        plots.add(
+            report_plots.front(summary, block, k, front), _front_caption(summary, block, k, front)
+        )
         for block in summary.blocks
-        for k, on in overview.fronts(summary, block)
+        for k, front in overview.fronts(summary, block)
     ][:MAX_FRONTS]
     curves = {} if figures is None else report_plots.curves(figures, len(summary.columns))
     curve_plots = [plots.add(figure, name) for name, figure in curves.items()]
@@ -89,8 +91,8 @@ def context(
         )
     gantt = None
     if schedule is not None:
-        about = f"row {schedule.row}; report --gantt ROW draws another"
-        gantt = plots.add(report_gantt.figure(schedule), schedule.title, note=about)
+        note = f"row {schedule.row}; report --gantt ROW draws another"
+        gantt = plots.add(report_gantt.figure(schedule), schedule.title, note=note)
     return {
         "sections": [
             {

@@ -23,7 +23,7 @@ from sweep.grid.request import Request
 from sweep.search.strategy import Batch, Batches
 from sweep.stats import contrasts
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import style
+from sweep.stats.metric_format import is_fraction
 from sweep.stats.summary import summarise
 
 NARROW, SPENT, FAILED = "narrow enough", "seeds_max", "cells failed"
@@ -54,10 +54,10 @@ class AutoSeeds:
         while True:
             request = self._grid.request
             results = yield Batch(self._grid)
-            n_seeds, about = next_seeds(request, results.table(), len(results.errors))
+            n_seeds, outcome = next_seeds(request, results.table(), len(results.errors))
             if n_seeds == len(request.axes["seed"]):
-                notes.note(describe(request, about))
-                self.request = dataclasses.replace(request, seeds=about)
+                notes.note(describe(request, outcome))
+                self.request = dataclasses.replace(request, seeds=outcome)
                 return dataclasses.replace(self._grid, request=self.request)
             self._grid = grid.build(with_seeds(request, n_seeds))
 
@@ -72,17 +72,17 @@ def next_seeds(request: Request, cells: pa.Table, n_failed: int) -> tuple[int, d
     assert target is not None
     n = len(request.axes["seed"])
     worst = widest(request, cells)
-    about = {"n": n, "widest": worst.half, "where": worst.where}
+    outcome = {"n": n, "widest": worst.half, "where": worst.where}
     if n_failed:
-        return n, {**about, "because": FAILED}
+        return n, {**outcome, "because": FAILED}
     if worst.half <= target.width:
-        return n, {**about, "because": NARROW}
+        return n, {**outcome, "because": NARROW}
     if n >= target.most:
-        return n, {**about, "because": SPENT}
+        return n, {**outcome, "because": SPENT}
     # an interval narrows with the root of the number of seeds; never more than twice as many
     needed = n * (worst.half / target.width) ** 2
     n_next = min(2 * n, target.most, math.ceil(needed) if math.isfinite(needed) else 2 * n)
-    return max(n + 1, n_next), about
+    return max(n + 1, n_next), outcome
 
 
 def widest(request: Request, cells: pa.Table) -> Widest:
@@ -136,7 +136,7 @@ def _widest_mean(metric: str, swept: list[str], cells: pa.Table) -> Widest:
                 mean, half = float(block.mean[k, c, index]), float(block.half[k, c, index])
                 if math.isnan(mean):
                     continue
-                half = half if _is_fraction(metric) else half / abs(mean) if mean else half
+                half = half if is_fraction(metric) else half / abs(mean) if mean else half
                 half = math.inf if math.isnan(half) else half
                 if half > worst.half:
                     where = f"{column.label}, {block.title}, capacity {text(capacity)}"
@@ -144,28 +144,24 @@ def _widest_mean(metric: str, swept: list[str], cells: pa.Table) -> Widest:
     return worst
 
 
-def _is_fraction(metric: str) -> bool:
-    return style(metric).kind in ("percent", "index")
-
-
 def with_seeds(request: Request, n: int) -> Request:
     """Return the request with the first `n` seeds."""
     return dataclasses.replace(request, axes={**request.axes, "seed": tuple(range(n))})
 
 
-def describe(request: Request, about: Mapping[str, Any]) -> str:
+def describe(request: Request, outcome: Mapping[str, Any]) -> str:
     """Write the final number of seeds and the reason for it."""
     target = request.precision
     assert target is not None
-    percent = 100 * about["widest"]
+    percent = 100 * outcome["widest"]
     size = f"±{percent:.2g} %" if math.isfinite(percent) else "unknown"
-    where = f" ({about['where']})" if about["where"] else ""
+    where = f" ({outcome['where']})" if outcome["where"] else ""
     because = {
         NARROW: "which is narrow enough",
         SPENT: f"and seeds_max={target.most} allows no more",
         FAILED: "and cells failed, so no more were added",
-    }[about["because"]]
+    }[outcome["because"]]
     return (
-        f"seeds=auto: {about['n']} seeds; the widest interval of {target.metric} is {size}{where}, "
-        f"{because} (seeds_width: ±{100 * target.width:.2g} %)"
+        f"seeds=auto: {outcome['n']} seeds; the widest interval of {target.metric} is "
+        f"{size}{where}, {because} (seeds_width: ±{100 * target.width:.2g} %)"
     )

@@ -60,10 +60,12 @@ class CellResults:
         """Reject a metric for which one of these cells has no value."""
         for cell in cells:
             if math.isnan(self.metric(cell, name)):
-                known = [n for n in self._metrics.get(self.key(cell), {}) if n.startswith("jct")]
+                available = [
+                    n for n in self._metrics.get(self.key(cell), {}) if n.startswith("jct")
+                ]
                 raise InputError(
                     f"{option}={name} has no value for {cell_text(cell)}; "
-                    f"metrics with a value: {', '.join(known) or 'none'}",
+                    f"metrics with a value: {', '.join(available) or 'none'}",
                     rule="metric",
                 )
 

@@ -90,8 +90,8 @@ def build(matches: pa.Table, config: Mapping[str, Any]) -> Section:
         "intervals over seeds."
     )
     title = f"Smallest capacity that matches {baseline}"
-    about = Section("equal-capacity", title, (), notes=tuple(notes))
-    return build_section(about, rows, ["trace", "settings"], build_part)
+    template = Section("equal-capacity", title, (), notes=tuple(notes))
+    return build_section(template, rows, ["trace", "settings"], build_part)
 
 
 def _sentence(row: Row, baseline: str) -> str:

@@ -184,11 +184,11 @@ class ParameterSearches:
         n = case.batch
         while n and race.cost(n, self.goal.seeds) > case.cells_left:
             n -= 1
-        known = {canonical(tried.values): tried for tried in case.tried}
+        tried = {canonical(tried.values): tried for tried in case.tried}
         new = []
         for values in case.proposals.ask(n) if n else ():
-            if canonical(values) in known:  # the default
-                case.proposals.tell(known[canonical(values)])
+            if canonical(values) in tried:  # the default
+                case.proposals.tell(tried[canonical(values)])
             else:
                 new.append(values)
         case.cells_left -= race.cost(n, self.goal.seeds)

@@ -23,7 +23,7 @@ class SectionPart:
 
 
 def build_section(
-    about: Section,
+    template: Section,
     rows: Sequence[Row],
     group_keys: Sequence[str],
     build_part: Callable[[list[Row], str], SectionPart],
@@ -47,7 +47,7 @@ def build_section(
         table_rows = tuple(map(tuple, part.table_rows))
         tables.append(Table(where if len(groups) > 1 else "", tuple(part.header), table_rows))
         plots += part.plots
-    return replace(about, sentences=tuple(sentences), tables=tuple(tables), plots=tuple(plots))
+    return replace(template, sentences=tuple(sentences), tables=tuple(tables), plots=tuple(plots))
 
 
 def _label_text(name: str, value: Any) -> str:

@@ -72,7 +72,7 @@ def tables(
     for test, p in zip(tests, adjusted, strict=True):
         test["p_holm"] = float(p)
     mattered = [
-        {**_about(case), "metric": metric, "parameter": key.partition(".")[2], "importance": share}
+        {**_labels(case), "metric": metric, "parameter": key.partition(".")[2], "importance": share}
         for case in cases
         for index, metric in enumerate(metrics)
         for key, share in case.proposals.importance(index).items()
@@ -100,7 +100,7 @@ def _rows(
         test_cells = cells_of(case, tried.values, fresh)
         default_cells = cells_of(case, case.tried[0].values, () if is_default else fresh)
         yield {
-            **_about(case),
+            **_labels(case),
             "number": tried.number,
             "role": tried.role,
             "seeds": tried.seeds,
@@ -141,11 +141,11 @@ def _metric(
     }
 
 
-def _about(case: Case) -> dict[str, Any]:
+def _labels(case: Case) -> dict[str, Any]:
     labels = case.cell.labels
     exclude = [*AXES, *(key for key in labels if key.startswith("policy."))]
-    about = {name: labels[name] for name in ("policy", "trace", "capacity")}
-    return {**about, "settings": settings_text(labels, exclude)}
+    shown = {name: labels[name] for name in ("policy", "trace", "capacity")}
+    return {**shown, "settings": settings_text(labels, exclude)}
 
 
 def _number(value: Any) -> float:

@@ -147,17 +147,20 @@ def _axis(
     name: str, values: Sequence[Any], *, is_log: bool = False, is_down: bool = False
 ) -> _Axis:
     """Build an axis: values by size if all are numbers, else in alphabetical order."""
-    known, n_max = sorted(set(values)), MAX_TICKS
+    distinct, n_max = sorted(set(values)), MAX_TICKS
     try:
-        sizes = {value: math.log(float(value)) if is_log else float(value) for value in known}
+        sizes = {value: math.log(float(value)) if is_log else float(value) for value in distinct}
     except ValueError:
-        sizes, n_max = {value: float(position) for position, value in enumerate(known)}, len(known)
+        sizes, n_max = (
+            {value: float(position) for position, value in enumerate(distinct)},
+            len(distinct),
+        )
     low, high = min(sizes.values()), max(sizes.values())
     heights = {v: (size - low) / (high - low) if high > low else 0.5 for v, size in sizes.items()}
     if is_down:
         heights = {value: 1.0 - height for value, height in heights.items()}
     ticks = {_short(value): height for value, height in heights.items()}
-    if len(known) > n_max:
+    if len(distinct) > n_max:
         middle = math.exp((low + high) / 2) if is_log else (low + high) / 2
         ticks = {label: position for label, position in ticks.items() if position in (0.0, 1.0)}
         ticks |= {_short(float(f"{middle:.3g}")): 0.5}

@@ -35,8 +35,8 @@ def build(settings: pa.Table, importance: pa.Table | None, config: Mapping[str, 
         for name in metrics:
             header += [name, "gain in the search", "gain on test seeds"]
         picked = [row for row in members if row["role"]]
-        rest = sorted((row for row in members if not row["role"]), key=order)
-        shown = [*picked, *rest[: max(0, N_SHOWN - len(picked))]]
+        unmarked = sorted((row for row in members if not row["role"]), key=order)
+        shown = [*picked, *unmarked[: max(0, N_SHOWN - len(picked))]]
         plots = settings_plots.plots(members, group_shares, goal, where)
         return SectionPart(_sentences(members, metrics), header, map(_entries, shown), plots)
 
@@ -46,8 +46,8 @@ def build(settings: pa.Table, importance: pa.Table | None, config: Mapping[str, 
         f"{goal['test_seeds']} other seeds."
     )
     title = f"Best parameters for {' and '.join(metrics)}"
-    about = Section("settings", title, (), notes=(note,), is_answer=True)
-    return build_section(about, rows, group_keys, build_part, n_always=1)
+    template = Section("settings", title, (), notes=(note,), is_answer=True)
+    return build_section(template, rows, group_keys, build_part, n_always=1)
 
 
 def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:
@@ -86,14 +86,14 @@ def _metrics_text(row: Row) -> str:
 def _tested(metric_row: Row) -> str:
     """Write the result of a tested setting, such as ``1.12× [1.05, 1.20] better in mean JCT``."""
     label = style(metric_row["metric"]).label
-    by = metric_row["estimate"] - _no_gain(metric_row["metric"])
-    if by == 0:
+    gain = metric_row["estimate"] - _no_gain(metric_row["metric"])
+    if gain == 0:
         return f"equal {label}"
     words = _contrast(metric_row, metric_row["estimate"], metric_row["low"], metric_row["high"])
     if metric_row["p_holm"] > ALPHA or math.isnan(metric_row["low"]):
         return f"{words} in {label}, which may be chance"
     is_down = is_fraction(metric_row["metric"]) and style(metric_row["metric"]).better == "lower"
-    return f"{words} {'better' if (by > 0) != is_down else 'worse'} in {label}"
+    return f"{words} {'better' if (gain > 0) != is_down else 'worse'} in {label}"
 
 
 def _no_gain(metric: str) -> float:

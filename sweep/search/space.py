@@ -60,12 +60,12 @@ def policy_parameters(
     if policy.get("module") is not None:
         policies.registry.load(str(policy["module"]), str(policy["name"]))
     spec = policies.spec(policy["name"])
-    known = {field.name for field in dataclasses.fields(spec)}
+    field_names = {field.name for field in dataclasses.fields(spec)}
     hints = type_hints(spec)
     parameters = []
     for key, values in space.items():
         path = key.split(".")[1:]
-        if path[0] not in known:
+        if path[0] not in field_names:
             continue
         if isinstance(values, tuple):
             parameters.append(Parameter(key, choices=values))

@@ -44,8 +44,8 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
         )
 
     title = f"{TITLE} with {goal['metric']} {_bound(goal)}"
-    about = Section("targets", title, (), notes=(note,), is_answer=True)
-    return build_section(about, rows, ["trace"], build_part)
+    template = Section("targets", title, (), notes=(note,), is_answer=True)
+    return build_section(template, rows, ["trace"], build_part)
 
 
 def _sentences(rows: Sequence[Row], baseline: str | None, goal: Goal) -> list[str]:

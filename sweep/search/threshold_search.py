@@ -136,8 +136,8 @@ class ThresholdSearch:
 
     def _find_rises(self) -> list[tuple[int, int]]:
         """Return neighbours of which the larger is worse, significantly and by `MIN_RISE`."""
-        known = [(n, probe) for n, probe in sorted(self.probes.items()) if probe.values]
-        pairs = list(pairwise(known))
+        evaluated = [(n, probe) for n, probe in sorted(self.probes.items()) if probe.values]
+        pairs = list(pairwise(evaluated))
         level = 1 - (1 - CONFIDENCE) / max(1, len(pairs))
         sign = 1.0 if self.is_most else -1.0
         rises = []

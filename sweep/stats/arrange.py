@@ -244,11 +244,11 @@ def check_baseline(columns: Mapping[Identity, Column], baseline: str) -> None:
     ]
     if len(baselines) > 1 and (ambiguous or not other_policies):
         settings = [labels[variant] for variant in baselines]
-        why = (
+        reason = (
             f", and {labels[ambiguous[0]]} could be compared with any of them" if ambiguous else ""
         )
         raise InputError(
-            f"baseline={baseline} has {len(baselines)} settings{why}: choose one, such as "
+            f"baseline={baseline} has {len(baselines)} settings{reason}: choose one, such as "
             f"baseline='{settings[0]}'; valid: {', '.join(settings)}",
             rule="which baseline",
         )

@@ -141,19 +141,19 @@ def pairs(arranged: ArrangedCells, block_rows: Rows) -> Iterator[tuple[float, in
     The two rows of a pair have the same trace and seed.
     """
     for group in by_capacity(arranged, block_rows):
-        column = arranged.column_index[group.rows]
+        column_of_row = arranged.column_index[group.rows]
         trace_and_seed = arranged.trace_index[group.rows] * group.n_seeds + group.seed_index
         pair_ids, pair = np.unique(trace_and_seed, return_inverse=True)
         rows = np.full((len(arranged.columns), len(pair_ids)), NOWHERE)
-        rows[column, pair] = group.rows
-        for column_ in np.unique(column).tolist():
-            baseline = arranged.baselines[column_]
+        rows[column_of_row, pair] = group.rows
+        for column in np.unique(column_of_row).tolist():
+            baseline = arranged.baselines[column]
             if baseline is not None and (rows[baseline] != NOWHERE).any():
-                row_pairs = rows[[column_, baseline]]
+                row_pairs = rows[[column, baseline]]
                 policy_rows, baseline_rows = row_pairs[:, (row_pairs != NOWHERE).all(axis=0)]
                 yield (
                     group.capacity,
-                    column_,
+                    column,
                     Pairs(policy_rows, baseline_rows, arranged.trace_index[policy_rows]),
                 )
 

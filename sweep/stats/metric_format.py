@@ -78,8 +78,8 @@ def style(metric: str) -> Style:
     better: Better | None = None
     meaning = ""
     with contextlib.suppress(InputError):
-        known = look_up(metric)
-        better, meaning = known.better, known.meaning
+        definition = look_up(metric)
+        better, meaning = definition.better, definition.meaning
     for rank, (pattern, label, kind, family) in enumerate(_STYLES):
         match = re.fullmatch(pattern, metric)
         if match:

@@ -216,7 +216,7 @@ def _verdict(
         n_seeds=len(first_values),
         sentence=sentence(facts),
         machines=facts.location[-1],
-        about=_about(arranged, group.rows),
+        about=_cluster_facts(arranged, group.rows),
         standings=standings,
     )
 
@@ -244,7 +244,7 @@ def _mean(
     return float(finite.mean()) if len(finite) else None
 
 
-def _about(arranged: ArrangedCells, rows: Rows) -> dict[str, float]:
+def _cluster_facts(arranged: ArrangedCells, rows: Rows) -> dict[str, float]:
     names = [name for name in CLUSTER_COLUMNS if name in arranged.cells.column_names]
     values = {name: to_float64(arranged.cells, name)[rows] for name in names}
     present = {name: column[~np.isnan(column)] for name, column in values.items()}

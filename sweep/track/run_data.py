@@ -111,8 +111,8 @@ def child_runs(arranged: ArrangedCells, kind: str, groups: Sequence[Rows]) -> li
             mean, half = values[rows[0]], math.nan
             if len(rows) > 1:
                 (mean,), (half,), _ = intervals(values[rows, None])
-            values_ = ((renamed[name], mean), (f"{HALF}/{renamed[name]}", half))
-            run_metrics |= {name: float(value) for name, value in values_ if math.isfinite(value)}
+            pairs = ((renamed[name], mean), (f"{HALF}/{renamed[name]}", half))
+            run_metrics |= {name: float(value) for name, value in pairs if math.isfinite(value)}
     return [_row(arranged, kind, *inputs) for inputs in zip(groups, metrics, strict=True)]
 
 

@@ -289,13 +289,13 @@ def _verdict(folder: Path) -> list[str]:
     sentences = SweepFolder(folder).sentences()
     ends = itertools.accumulate(len(sentence) + 3 for sentence in sentences)
     n_kept = sum(end <= MAX_TAG - 200 for end in ends)
-    more = len(sentences) - n_kept
-    return [*sentences[:n_kept], *([f"And {more} more."] if more else [])]
+    n_left = len(sentences) - n_kept
+    return [*sentences[:n_kept], *([f"And {n_left} more."] if n_left else [])]
 
 
 def _counts(n_cells: int, n_failed: int, folder: Path) -> str:
     """Describe the number of cells and the report, for the top of the run's page."""
     failed = f", {n_failed} failed" if n_failed else ""
     files = {path.name for path in artifact_files(folder)}
-    where = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)
-    return f"{n_cells} cells{failed}{where}."
+    report = "; plots and tables: `report.html` among the artifacts" * ("report.html" in files)
+    return f"{n_cells} cells{failed}{report}."

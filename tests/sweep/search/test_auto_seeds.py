@@ -161,11 +161,11 @@ def test_next_number_of_seeds(fake: Command) -> None:
     wide = seeds.widest(auto(fake), cells).half
     for factor, expected in ((1.01, 5), (0.95, 6), (0.8, 8), (0.1, 10)):
         request = seeds.with_seeds(auto(fake, f"seeds_width={wide * factor!r}"), 5)
-        n, about = seeds.next_seeds(request, cells, 0)
-        assert (n, about["n"]) == (expected, 5)
+        n, outcome = seeds.next_seeds(request, cells, 0)
+        assert (n, outcome["n"]) == (expected, 5)
     limited = seeds.with_seeds(auto(fake, f"seeds_width={wide / 10!r}", "seeds_max=6"), 5)
     assert seeds.next_seeds(limited, cells, 0)[0] == 6
-    assert seeds.next_seeds(limited, cells, 1) == (5, {**about, "because": seeds.FAILED})
+    assert seeds.next_seeds(limited, cells, 1) == (5, {**outcome, "because": seeds.FAILED})
 
 
 def test_the_request_words_are_kept(fake: Command) -> None:
