@@ -32,7 +32,7 @@ def to_html(results: Path, mlflow: str = "", runs: Mapping[str, str] | None = No
         files = ((HTML, "report"), (TABLE, "table"), (CELLS, "cells"))
         links = [(f"{folder}/{name}", words) for name, words in files if sweep.is_finished]
         run = (runs or {}).get(sweep.sweep)
-        sweeps.append({"it": sweep, "links": [*links, *([(run, "MLflow")] if run else [])]})
+        sweeps.append({"info": sweep, "links": [*links, *([(run, "MLflow")] if run else [])]})
     comparisons = sorted(path.name for path in (results / "comparisons").glob("*.html"))
     context = {
         "results": str(results),

@@ -99,7 +99,7 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
         is_base = summary.columns[column].is_baseline
         point = line(column, is_base)["marker"]
         shown = [format_value(m, v)[0] for m, v in (("jct_mean_s", mean), ("jct_p99_s", tail))]
-        suffix = ", on the front" if column in front else ""
+        mark = ", on the front" if column in front else ""
         trace: Figure = {
             "type": "scatter",
             "mode": "markers+text" if column in sides else "markers",
@@ -110,7 +110,7 @@ def front(summary: Summary, block: Block, capacity: int, front: Sequence[int]) -
             "text": [label],
             "textposition": sides.get(column, "top right"),
             "cliponaxis": False,
-            "hovertemplate": f"%{{text}}: mean {shown[0]} s, p99 {shown[1]} s{suffix}<extra></extra>",
+            "hovertemplate": f"%{{text}}: mean {shown[0]} s, p99 {shown[1]} s{mark}<extra></extra>",
             "marker": {**point, "size": 12 if column in front else 8},
         }
         for axis, index in (("error_x", x), ("error_y", y)):
