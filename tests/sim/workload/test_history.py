@@ -141,7 +141,7 @@ def test_a_broken_rule_names_the_table(columns, rule):
 
 def test_the_printed_schema_names_history_and_features():
     text = schema.describe()
-    assert "\nhistory, if there is any\n" in text
+    assert "\nhistory (optional)\n" in text
     for column in (*schema.HISTORY, *schema.FEATURES):
         assert f"  {column.name} " in text
 
