@@ -55,12 +55,12 @@ def described(workload: str, folder: str, **environment: str) -> dict[str, float
 
 
 def measured(
-    what: str, used: dict[str, float], at_most_s: float, at_most_gib: float | None = None
+    label: str, used: dict[str, float], at_most_s: float, at_most_gib: float | None = None
 ) -> list[Row]:
     return [
-        row(what, used["wall"], "s", at_most=at_most_s),
-        row(f"{what}: CPU", used["cpu"], "s"),
-        row(f"{what}: peak memory", used["gib"], "GiB", at_most=at_most_gib),
+        row(label, used["wall"], "s", at_most=at_most_s),
+        row(f"{label}: CPU", used["cpu"], "s"),
+        row(f"{label}: peak memory", used["gib"], "GiB", at_most=at_most_gib),
     ]
 
 

@@ -39,9 +39,9 @@ def make_log(n_jobs: int = 1_100_000, days: float = 28.0, seed: int = 0) -> Logs
     order = np.argsort(submit)
     submit, template = submit[order], template[order]
     n = len(submit)
-    took = np.minimum(rng.lognormal(6.0, 1.2, n), 0.5 * DAY_S)
-    up, down = _edges(rng, submit, submit + took, template, n_templates)
-    return _log(rng, submit, took, template, up, down)
+    run_s = np.minimum(rng.lognormal(6.0, 1.2, n), 0.5 * DAY_S)
+    up, down = _edges(rng, submit, submit + run_s, template, n_templates)
+    return _log(rng, submit, run_s, template, up, down)
 
 
 def _edges(rng, submit, finish, template, n_templates):  # type: ignore[no-untyped-def]
@@ -49,27 +49,27 @@ def _edges(rng, submit, finish, template, n_templates):  # type: ignore[no-untyp
     n = len(submit)
     recurring = np.flatnonzero(template < n_templates)
     fan_in = np.minimum(rng.geometric(0.24, n_templates), 12)
-    of = np.repeat(np.arange(n_templates), fan_in)
+    reader = np.repeat(np.arange(n_templates), fan_in)
     # inputs come from earlier templates of the same team, seldom from another, 2 % from itself
     team = 200
-    base = of - of % team
-    source = base + (rng.random(len(of)) * np.maximum(of - base, 1)).astype(np.int64)
-    far = rng.random(len(of)) < 0.1
-    source[far] = (rng.random(far.sum()) * of[far]).astype(np.int64)
-    own = rng.random(len(of)) < 0.02
-    source[own] = of[own]
-    by = np.lexsort([finish[recurring], template[recurring]])
-    key_t, key_s = template[recurring][by], finish[recurring][by]
+    base = reader - reader % team
+    source = base + (rng.random(len(reader)) * np.maximum(reader - base, 1)).astype(np.int64)
+    far = rng.random(len(reader)) < 0.1
+    source[far] = (rng.random(far.sum()) * reader[far]).astype(np.int64)
+    own = rng.random(len(reader)) < 0.02
+    source[own] = reader[own]
+    order = np.lexsort([finish[recurring], template[recurring]])
+    key_t, key_s = template[recurring][order], finish[recurring][order]
     span = finish.max() + 1
     key = key_t * span + key_s
-    start = np.searchsorted(of, template[recurring])
+    start = np.searchsorted(reader, template[recurring])
     count = fan_in[template[recurring]]
     down = np.repeat(recurring, count)
-    place = np.arange(len(down)) - np.repeat(np.cumsum(count) - count, count)
-    wanted = source[np.repeat(start, count) + place]
-    at = np.searchsorted(key, wanted * span + submit[down]) - 1
-    ok = (at >= 0) & (key_t[np.maximum(at, 0)] == wanted)
-    up = recurring[by[at[ok]]]
+    offset = np.arange(len(down)) - np.repeat(np.cumsum(count) - count, count)
+    source_template = source[np.repeat(start, count) + offset]
+    latest = np.searchsorted(key, source_template * span + submit[down]) - 1
+    ok = (latest >= 0) & (key_t[np.maximum(latest, 0)] == source_template)
+    up = recurring[order[latest[ok]]]
     down = down[ok]
     adhoc = np.repeat(np.flatnonzero(template >= n_templates), 3)
     by_finish = np.argsort(finish)
@@ -81,9 +81,9 @@ def _edges(rng, submit, finish, template, n_templates):  # type: ignore[no-untyp
     return pairs // n, pairs % n
 
 
-def _log(rng, submit, took, template, up, down) -> Logs:  # type: ignore[no-untyped-def]
+def _log(rng, submit, run_s, template, up, down) -> Logs:  # type: ignore[no-untyped-def]
     n, n_files = len(submit), 3
-    finish = submit + took
+    finish = submit + run_s
     writes = np.repeat(np.arange(n), n_files)
     write_file = writes * n_files + np.tile(np.arange(n_files), n)
     reads = np.repeat(down, READS_PER_EDGE)
@@ -93,7 +93,7 @@ def _log(rng, submit, took, template, up, down) -> Logs:  # type: ignore[no-unty
     parts: list[tuple[NDArray, ...]] = [
         (finish[writes], writes, np.full(len(writes), 1), write_file),
         (
-            submit[reads] + took[reads] * rng.random(len(reads)),
+            submit[reads] + run_s[reads] * rng.random(len(reads)),
             reads,
             np.zeros(len(reads)),
             read_file,

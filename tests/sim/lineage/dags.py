@@ -34,11 +34,11 @@ def paths(edges: Dependencies, weight: np.ndarray) -> dict[tuple[int, int], list
     graph.add_nodes_from(range(edges.n_jobs))
     for u, d, w in zip(edges.upstream.tolist(), edges.downstream.tolist(), weight, strict=True):
         graph.add_edge(u, d, w=float(w))
-    found = {}
+    reached = {}
     for u in graph:
         for d in nx.descendants(graph, u):
-            found[u, d] = [
+            reached[u, d] = [
                 [graph.edges[a, b]["w"] for a, b in path]
                 for path in nx.all_simple_edge_paths(graph, u, d)
             ]
-    return found
+    return reached

@@ -21,14 +21,14 @@ def small_logs(
     operations = []
     for row, job in enumerate(jobs):
         job_id = job.get("job_id", str(row))
-        begun = job.get("start", job["submit"])
-        operations += [(begun, job_id, "read", f, 1) for f in job.get("reads", ())]
+        start_s = job.get("start", job["submit"])
+        operations += [(start_s, job_id, "read", f, 1) for f in job.get("reads", ())]
         operations += [(job["finish"], job_id, "write", f, 1) for f in job.get("writes", ())]
         plain = {
             "job_id": job_id,
             "template_name": job["name"],
             "submit_s": float(job["submit"]),
-            "start_s": float(begun),
+            "start_s": float(start_s),
             "finish_s": float(job["finish"]),
         }
         more = ("signature", "user", "queue", "organisation", "priority", "outcome", "requested")

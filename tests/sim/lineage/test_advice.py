@@ -38,8 +38,8 @@ def run(jobs, downloads=None):
     return profile(small_logs(jobs, downloads), Options(omega_s=DAY_S))
 
 
-def inverted(priorities, **given):
-    table = run(chain(priorities, **given)).tables["inversions"]
+def inverted(priorities, **options):
+    table = run(chain(priorities, **options)).tables["inversions"]
     return [
         (r["template"], r["downstream"], r["priority"], r["mended_priority"])
         for r in table.to_pylist()
@@ -47,7 +47,7 @@ def inverted(priorities, **given):
 
 
 @pytest.mark.parametrize(
-    ("priorities", "wanted"),
+    ("priorities", "expected"),
     [
         ((3, 2, 1), []),
         ((1, 1, 1), []),
@@ -56,8 +56,8 @@ def inverted(priorities, **given):
     ],
     ids=["falling", "equal", "rising", "last"],
 )
-def test_priority_inversions_and_what_mends_them(priorities, wanted):
-    assert inverted(priorities) == wanted
+def test_priority_inversions_and_what_mends_them(priorities, expected):
+    assert inverted(priorities) == expected
 
 
 def test_priorities_of_different_queues_do_not_compare():
@@ -75,48 +75,48 @@ def test_failures_for_want_of_an_input_are_counted():
     jobs = chain((1, 1, 1))
     for row in (4, 10):  # the second and the fourth b
         jobs[row]["outcome"] = "missing_input"
-    found = run(jobs)
-    assert found.value("coordination", "missed") == 2
-    assert found.tables["blind"]["missed"].to_pylist() == [2, 0]
+    result = run(jobs)
+    assert result.value("coordination", "missed") == 2
+    assert result.tables["blind"]["missed"].to_pylist() == [2, 0]
 
 
 def test_dependencies_across_organisations():
-    found = run(chain((1, 1, 1), queues=("x/1", "x/2", "y/1")))
-    table = found.tables["template_dependencies"]
+    result = run(chain((1, 1, 1), queues=("x/1", "x/2", "y/1")))
+    table = result.tables["template_dependencies"]
     assert table["cross_organisation"].to_pylist() == [False, True]
     assert table["same_queue"].to_pylist() == [False, False]
-    assert found.value("organisations", "dependencies") == 0.5
-    assert found.value("organisations", "jobs") == pytest.approx(2 / 3)
-    assert found.value("organisations", "organisations") == 1
+    assert result.value("organisations", "dependencies") == 0.5
+    assert result.value("organisations", "jobs") == pytest.approx(2 / 3)
+    assert result.value("organisations", "organisations") == 1
 
 
 def test_components():
     edges = edges_from_pairs(8, [0, 0, 0, 4, 5], [1, 2, 3, 6, 6])
-    of, table = advice.components(edges)
+    component, table = advice.components(edges)
     assert table["n_jobs"].to_pylist() == [4, 3, 1]
-    assert of.tolist() == [0, 0, 0, 0, 1, 1, 1, 2]
+    assert component.tolist() == [0, 0, 0, 0, 1, 1, 1, 2]
     assert table["bottom_heaviness"].to_pylist()[:2] == [3, 0.5]
 
 
 def test_what_could_be_shifted():
     downloads = [(day * DAY_S + 5 * HOUR + 4 * HOUR, f"{day}c", 1) for day in range(21)]
-    found = run(chain((1, 1, 1)), downloads)
+    result = run(chain((1, 1, 1)), downloads)
     # a and b are read an hour after their end: not more than one; c is taken after 4 h
-    assert found.value("shifting", "1h") == 0  # all run for an hour, which is not less
-    assert found.value("shifting", "3h") == pytest.approx(1 / 3)
-    assert found.value("shifting", "6h") == 0
-    assert found.value("shifting", "unused") == 0
+    assert result.value("shifting", "1h") == 0  # all run for an hour, which is not less
+    assert result.value("shifting", "3h") == pytest.approx(1 / 3)
+    assert result.value("shifting", "6h") == 0
+    assert result.value("shifting", "unused") == 0
 
 
 def test_costliest_failures_and_value():
     downloads = [(day * DAY_S + 9 * HOUR, f"{day}c", 7) for day in range(21)]
-    found = run(chain((1, 1, 1)), downloads)
-    table = found.tables["costliest"]
+    result = run(chain((1, 1, 1)), downloads)
+    table = result.tables["costliest"]
     assert table["template"].to_pylist() == [0, 1, 2]
     assert table["aggregate_value"].to_pylist() == [7, 7, 7]
     assert table["of_others"].to_pylist() == [7, 7, 0]
-    assert found.value("value", "hidden") == pytest.approx(2 / 3)
-    assert found.value("value", "error") == 0
+    assert result.value("value", "hidden") == pytest.approx(2 / 3)
+    assert result.value("value", "error") == 0
 
 
 def test_values_of_a_large_log_are_enclosed():
@@ -125,8 +125,8 @@ def test_values_of_a_large_log_are_enclosed():
     exact = profile(logs, Options(omega_s=DAY_S)).tables["jobs"]
     within = profile(logs, Options(omega_s=DAY_S, exact_jobs=0, jobs_per_cut=7)).tables["jobs"]
     middle, off = (within[c].to_numpy() for c in ("aggregate_value", "aggregate_value_error"))
-    wanted = exact["aggregate_value"].to_numpy()
-    known = ~np.isnan(wanted)
+    expected = exact["aggregate_value"].to_numpy()
+    known = ~np.isnan(expected)
     assert (np.isnan(middle) == ~known).all()
-    assert (np.abs(middle - wanted)[known] <= off[known]).all()
+    assert (np.abs(middle - expected)[known] <= off[known]).all()
     assert off[known].max() > 0

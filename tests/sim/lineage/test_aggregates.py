@@ -100,12 +100,12 @@ def test_each_round_finds_what_algorithm_1_does(edges, seed, data):
     within = data.draw(st.one_of(st.none(), windows(n)))
     ok = np.ones(n, bool) if within is None else within.valid
     sources = np.flatnonzero(ok).astype(np.int32)
-    found = value_by_round(edges, value, graph(edges), sources, within)
-    for k in range(found.shape[1] + 1):
+    result = value_by_round(edges, value, graph(edges), sources, within)
+    for k in range(result.shape[1] + 1):
         want = value + multi_hop(edges, value_functions(value), rounds=k, within=within)
-        assert np.allclose(found[:, min(k, found.shape[1] - 1)], want[sources])
-    if found.shape[1] > 1:
-        assert not np.allclose(found[:, -1], found[:, -2])
+        assert np.allclose(result[:, min(k, result.shape[1] - 1)], want[sources])
+    if result.shape[1] > 1:
+        assert not np.allclose(result[:, -1], result[:, -2])
 
 
 def test_a_chain_doubles():
@@ -131,9 +131,9 @@ def test_a_window_shortens_it_and_only_so_many_are_drawn():
     within = window(submit, submit + 0.5, 2.5, end_s=99.0)
     table = convergence(chain, np.ones(9), graph(chain), within)
     assert table["found"].to_pylist() == [9 / (6 * 4 + 3 + 2 + 1), 1 - 6 / 30, 1]
-    one = convergence(chain, np.ones(9), graph(chain), within, n_sources=1, seed=3)
-    assert one.equals(convergence(chain, np.ones(9), graph(chain), within, n_sources=1, seed=3))
-    assert one["found"][0].as_py() in (1, 1 / 2, 1 / 3, 1 / 4)
+    single = convergence(chain, np.ones(9), graph(chain), within, n_sources=1, seed=3)
+    assert single.equals(convergence(chain, np.ones(9), graph(chain), within, n_sources=1, seed=3))
+    assert single["found"][0].as_py() in (1, 1 / 2, 1 / 3, 1 / 4)
 
 
 def test_nothing_of_value():

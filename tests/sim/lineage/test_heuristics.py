@@ -30,7 +30,7 @@ def recurring(days, span=28, thresholds=None, learn=None):
 
 
 @pytest.mark.parametrize(
-    ("days", "span", "wanted"),
+    ("days", "span", "expected"),
     [
         ([1, 31, 61], 90, True),  # three months: a submission each month
         ([1, 2, 61], 90, False),  # none in the second
@@ -42,8 +42,8 @@ def recurring(days, span=28, thresholds=None, learn=None):
     ],
     ids=["monthly", "a month missed", "weekly", "a week missed", "twice", "short", "short, twice"],
 )
-def test_recurring(days, span, wanted):
-    assert recurring(days, span) is wanted
+def test_recurring(days, span, expected):
+    assert recurring(days, span) is expected
 
 
 def test_four_weeks_of_which_two_are_learnt_from():
@@ -83,12 +83,12 @@ def weeks(n_days=21, lag=lambda day: 5 * MINUTE, outcome=lambda day: "done", up_
     return jobs
 
 
-def character(jobs, **given):
+def character(jobs, **options):
     logs = small_logs(jobs)
     templates = find_templates(logs)
     edges = single_hop(logs).dependencies
-    found = classify(logs, templates, edges, Thresholds(**given))
-    return logs, templates, edges, found
+    classes = classify(logs, templates, edges, Thresholds(**options))
+    return logs, templates, edges, classes
 
 
 def uneven(day):
@@ -97,21 +97,21 @@ def uneven(day):
 
 
 def test_periodic_is_by_the_clock():
-    _, templates, _, found = character(weeks())
-    assert found.periodic[templates.name.index("source")]
-    _, templates, _, found = character(weeks(lag=lambda day: day % 4 * 5 * 3600.0))
-    assert found.recurring.all()
-    assert found.periodic.tolist() == [True, False]
+    _, templates, _, classes = character(weeks())
+    assert classes.periodic[templates.name.index("source")]
+    _, templates, _, classes = character(weeks(lag=lambda day: day % 4 * 5 * 3600.0))
+    assert classes.recurring.all()
+    assert classes.periodic.tolist() == [True, False]
 
 
-def polling(lag, **given):
+def polling(lag, **options):
     """Return the mode of all sinks; `periodic_cv` is so small that only the source is periodic."""
-    jobs = weeks(lag=lag, **given)
-    _, templates, _, found = character(jobs, periodic_cv=1e-6)
+    jobs = weeks(lag=lag, **options)
+    _, templates, _, classes = character(jobs, periodic_cv=1e-6)
     sink = templates.job_template == templates.name.index("sink")
-    modes = {INPUT_MODES[m] for m in found.input_mode[sink]}
-    assert set(found.edge_polls) == ({True} if modes == {"poll"} else {False})
-    assert found.template_polls.any() == ("poll" in modes)
+    modes = {INPUT_MODES[m] for m in classes.input_mode[sink]}
+    assert set(classes.edge_polls) == ({True} if modes == {"poll"} else {False})
+    assert classes.template_polls.any() == ("poll" in modes)
     return modes
 
 
@@ -126,16 +126,16 @@ def test_a_template_that_failed_for_want_of_input_does_not_poll():
 
 
 def test_a_periodic_template_does_not_poll():
-    _, _, _, found = character(weeks())
-    assert not found.job_polls.any()
+    _, _, _, classes = character(weeks())
+    assert not classes.job_polls.any()
 
 
-def hard(jobs, **given):
+def hard(jobs, **options):
     """Return whether dependencies of the sink on the source are hard."""
-    _, _, _, found = character(jobs, **given)
-    assert found.edge_recurring.all()
-    assert len(set(found.edge_hard.tolist())) == 1
-    return bool(found.edge_hard[0])
+    _, _, _, classes = character(jobs, **options)
+    assert classes.edge_recurring.all()
+    assert len(set(classes.edge_hard.tolist())) == 1
+    return bool(classes.edge_hard[0])
 
 
 def test_hard_if_nearly_all_consume_one_output():
@@ -171,8 +171,8 @@ def test_hard_if_all_consume_equally_many_but_where_the_log_begins():
                  "finish": d * day + 60, "writes": [f"f{d}"]} for d in range(21)]  # fmt: skip
         for d in range(21):
             reads = [f"f{k}" for k in range(max(0, d - days + 1), d + 1 - (last if d == 20 else 0))]
-            at = d * day + 3600
-            jobs.append({"name": "sink", "submit": at, "finish": at + 60, "reads": reads})
+            index = d * day + 3600
+            jobs.append({"name": "sink", "submit": index, "finish": index + 60, "reads": reads})
         return jobs
 
     assert hard(windows(days=7))
@@ -185,7 +185,7 @@ def test_ad_hoc_dependencies_are_hard():
         {"name": "a", "submit": 0, "finish": 1, "writes": ["f"]},
         {"name": "b", "submit": 2, "finish": 3, "reads": ["f"]},
     ]
-    _, _, _, found = character(jobs)
-    assert found.edge_hard.tolist() == [True]
-    assert not found.job_recurring.any()
-    assert found.input_mode.tolist() == [0, 0]
+    _, _, _, classes = character(jobs)
+    assert classes.edge_hard.tolist() == [True]
+    assert not classes.job_recurring.any()
+    assert classes.input_mode.tolist() == [0, 0]

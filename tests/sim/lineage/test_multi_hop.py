@@ -42,24 +42,24 @@ def functions_of(e_op, p_op):
 
 def by_paths(edges, functions, max_hops=10**9, within=None):
     weight = functions.wt_fn(edges)
-    found = {}
+    result = {}
     for (u, d), ways in paths(edges, weight).items():
         ways = [w for w in ways if len(w) <= max_hops]
         counts = within is None or (within.valid[u] and within.submit_s[d] <= within.cut_s[u])
         if ways and counts:
             along = [reduce(functions.e_op, way) for way in ways]
-            found[u, d] = reduce(functions.p_op, along)
-    return found
+            result[u, d] = reduce(functions.p_op, along)
+    return result
 
 
 def as_dict(blocks):
-    found = {}
+    result = {}
     for b in blocks:
         up = np.repeat(b.upstream, np.diff(b.row0))
         for u, d, w in zip(up.tolist(), b.downstream.tolist(), b.weight.tolist(), strict=True):
-            assert (u, d) not in found
-            found[u, d] = w
-    return found
+            assert (u, d) not in result
+            result[u, d] = w
+    return result
 
 
 def same(got, want):

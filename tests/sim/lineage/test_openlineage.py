@@ -139,7 +139,7 @@ def test_files_that_hold_no_events(tmp_path):
     with pytest.raises(InputError, match="holds no event"):
         read_events(write(tmp_path / "a", []))
     (tmp_path / "b").write_text('[{"a": 1}, {')
-    with pytest.raises(InputError, match="is no JSON"):
+    with pytest.raises(InputError, match="invalid JSON"):
         read_events(tmp_path / "b")
     (tmp_path / "c").write_text("time_s,job\n")
     assert not is_openlineage(tmp_path / "c")
@@ -148,9 +148,9 @@ def test_files_that_hold_no_events(tmp_path):
 def test_a_real_build(shared_traces):
     logs = read_events(shared_traces / "lineage" / "openlineage_dbt_build_ol_events.json")
     assert logs.n_jobs == 93
-    found = profile(logs)
-    assert found.tables["dependencies"].num_rows == 19
-    assert found.report == {
+    result = profile(logs)
+    assert result.tables["dependencies"].num_rows == 19
+    assert result.report == {
         "events: outputs of runs that failed": 1,
         "jobs: in no operation": 73,
         "reads of files never written": 1,

@@ -53,17 +53,17 @@ def test_first_uses_take_the_first_job_of_each_template():
 
 
 def test_learnt_shares_and_medians():
-    found = model()
-    assert found.upstream.tolist() == [0, 0]
-    assert found.downstream.tolist() == [1, 2]
-    assert found.share.tolist() == [0.75, 0.25]
-    assert found.time_s.tolist() == [4.0, 5.0]
+    result = model()
+    assert result.upstream.tolist() == [0, 0]
+    assert result.downstream.tolist() == [1, 2]
+    assert result.share.tolist() == [0.75, 0.25]
+    assert result.time_s.tolist() == [4.0, 5.0]
 
 
 def test_what_came_after_the_end_is_not_learnt():
-    found = model(22.0)  # the job of 20 is used at 28: it is neither used yet nor missed
-    assert found.share.tolist() == [1.0, 0.5]
-    assert found.time_s.tolist() == [3.0, 5.0]
+    result = model(22.0)  # the job of 20 is used at 28: it is neither used yet nor missed
+    assert result.share.tolist() == [1.0, 0.5]
+    assert result.time_s.tolist() == [3.0, 5.0]
 
 
 def test_a_pair_is_learnt_from_a_whole_week_that_ended_as_long_before_as_a_use_takes():
@@ -72,8 +72,8 @@ def test_a_pair_is_learnt_from_a_whole_week_that_ended_as_long_before_as_a_use_t
     used = np.flatnonzero(np.isfinite(took_s)).astype(np.int32)
     uses = Uses(used, np.ones(len(used), np.int32), submit_s[used] + 5.0, took_s[used])
     template = np.zeros(20, np.int32)
-    found = learn(uses, template, submit_s, (13.0, 20.0), 2)
-    assert found.share.tolist() == [6 / 7]  # of the jobs from 8 to 14
+    result = learn(uses, template, submit_s, (13.0, 20.0), 2)
+    assert result.share.tolist() == [6 / 7]  # of the jobs from 8 to 14
     template[[10, 11]] = -1  # not learnt from
     assert learn(uses, template, submit_s, (13.0, 20.0), 2).share.tolist() == [4 / 5]
     nothing = learn(uses, template, submit_s, (0.0, 5.0), 2)
@@ -81,25 +81,25 @@ def test_a_pair_is_learnt_from_a_whole_week_that_ended_as_long_before_as_a_use_t
 
 
 def test_forecast_against_what_came():
-    found = forecast(model(), USES, TEMPLATE, TESTED, 3)
-    rows = zip(found.job, found.template, found.share, found.occurred, strict=True)
+    result = forecast(model(), USES, TEMPLATE, TESTED, 3)
+    rows = zip(result.job, result.template, result.share, result.occurred, strict=True)
     assert [tuple(float(x) for x in row) for row in rows] == [
         (8, 1, 0.75, 1),
         (8, 2, 0.25, 0),
         (11, 1, 0.75, 0),
         (11, 2, 0.25, 1),
     ]
-    assert found.precision_recall(20) == (0.5, 1.0)
-    assert found.precision_recall(50) == (0.5, 0.5)
-    assert np.isnan(found.precision_recall(80)[0])
-    said, actual = found.errors_s(20)
-    assert said.tolist() == [4, 5]
+    assert result.precision_recall(20) == (0.5, 1.0)
+    assert result.precision_recall(50) == (0.5, 0.5)
+    assert np.isnan(result.precision_recall(80)[0])
+    predicted, actual = result.errors_s(20)
+    assert predicted.tolist() == [4, 5]
     assert actual.tolist() == [5, 8]
 
 
 def test_table_over_thresholds():
-    found = forecast(model(), USES, TEMPLATE, TESTED, 3)
-    table = threshold_table(found, (0, 25, 30, 75, 80))
+    result = forecast(model(), USES, TEMPLATE, TESTED, 3)
+    table = threshold_table(result, (0, 25, 30, 75, 80))
     assert table["precision"].to_pylist()[:4] == [0.5, 0.5, 0.5, 0.5]
     assert table["recall"].to_pylist() == [1, 1, 0.5, 0.5, 0]
     first = table.to_pylist()[0]
@@ -111,9 +111,9 @@ def test_table_over_thresholds():
 
 
 def test_a_pair_that_the_model_does_not_know_is_missed_not_predicted():
-    found = forecast(model(5.0), USES, TEMPLATE, TESTED, 3)
-    assert found.share.tolist() == [1, 1, -1]
-    assert found.precision_recall(0) == (0.5, 0.5)
+    result = forecast(model(5.0), USES, TEMPLATE, TESTED, 3)
+    assert result.share.tolist() == [1, 1, -1]
+    assert result.precision_recall(0) == (0.5, 0.5)
 
 
 def test_percentage_errors_and_nothing_to_predict():
@@ -136,16 +136,16 @@ def test_columns_say_what_uses_do():
         np.array([0, 0, 2], np.int32), np.array([0, 1, 1], np.int32),
         np.array([5.0, 3.0, 7.5]), np.array([4.0, 2.0, 1.5]),
     )  # fmt: skip
-    found = reader_columns(uses, np.array([0, 1, 2]), ["b", "a"])
-    assert found["readers"].to_pylist() == [["b", "a"], [], ["a"]]
-    assert found["readers_after_s"].to_pylist() == [[4.0, 2.0], [], [1.5]]
-    table = pa.table({"submit_s": [1.0, 2.0, 6.0], **found})
+    result = reader_columns(uses, np.array([0, 1, 2]), ["b", "a"])
+    assert result["readers"].to_pylist() == [["b", "a"], [], ["a"]]
+    assert result["readers_after_s"].to_pylist() == [[4.0, 2.0], [], [1.5]]
+    table = pa.table({"submit_s": [1.0, 2.0, 6.0], **result})
     back = parse_uses(table, {"b": 0, "a": 1})
     for name in ("job", "template", "first_s", "time_s"):
         assert getattr(back, name).tolist() == getattr(uses, name).tolist()
-    of_a = parse_uses(table, {"a": 0})  # another numbering, and b isn't known
-    assert of_a.job.tolist() == [0, 2]
-    assert of_a.time_s.tolist() == [2.0, 1.5]
+    uses_of_a = parse_uses(table, {"a": 0})  # another numbering, and b isn't known
+    assert uses_of_a.job.tolist() == [0, 2]
+    assert uses_of_a.time_s.tolist() == [2.0, 1.5]
     assert reader_columns(uses, np.array([2]), ["b", "a"])["readers"].to_pylist() == [["a"]]
 
 
@@ -159,13 +159,13 @@ def test_the_columns_of_a_week_counted_one_by_one(week):
             key = (u, program[d])
             first[key] = min(first.get(key, np.inf), submit_s[d])
     third = [i for i, s in enumerate(submit_s) if 0 <= s < WEEK_S]
-    wanted: dict[int, list[float]] = {i: [] for i in third}
+    expected: dict[int, list[float]] = {i: [] for i in third}
     for (u, _), first_s in sorted(first.items()):
-        if u in wanted:
-            wanted[u].append(first_s - submit_s[u])
-    assert week.jobs["readers_after_s"].to_pylist() == list(wanted.values())
+        if u in expected:
+            expected[u].append(first_s - submit_s[u])
+    assert week.jobs["readers_after_s"].to_pylist() == list(expected.values())
     past = week.history
-    come = [
+    reader_s = [
         submit + after
         for submit, all_ in zip(
             past["submit_s"].to_pylist(), past["readers_after_s"].to_pylist(), strict=True
@@ -174,7 +174,7 @@ def test_the_columns_of_a_week_counted_one_by_one(week):
     ]
     finished = (month.finish_s < 0.0).tolist()
     seen = [s for (u, _), s in first.items() if s < 0 and finished[u]]
-    assert sorted(come) == pytest.approx(sorted(seen))
+    assert sorted(reader_s) == pytest.approx(sorted(seen))
 
 
 def test_lists_are_part_of_the_content_and_survive_the_disk(week, tmp_path):
@@ -183,11 +183,11 @@ def test_lists_are_part_of_the_content_and_survive_the_disk(week, tmp_path):
     part = week.slice_time(0.0, WEEK_S / 7)
     assert part.jobs["readers"].to_pylist() == week.jobs["readers"].to_pylist()[: part.n_jobs]
     past = week.history
-    at = past.column_names.index("readers")
+    index = past.column_names.index("readers")
     moved = past["readers"].combine_chunks()
     other = pa.ListArray.from_arrays(moved.offsets, moved.flatten().take(
         pa.array(np.arange(len(moved.flatten()))[::-1])))  # fmt: skip
-    changed = week.with_history(past.set_column(at, "readers", other))
+    changed = week.with_history(past.set_column(index, "readers", other))
     assert changed.digest != week.digest
 
 
@@ -212,15 +212,15 @@ def test_what_comes_is_foretold_from_the_week_before():
     }  # fmt: skip
     tables = {n: getattr(plain, n) for n in ("stages", "tasks")}
     workload = sim.Workload.from_tables(jobs=jobs, history=history, **tables)
-    found, table = evaluators.evaluate("readers", None, workload, None, None, 0)
+    result, table = evaluators.evaluate("readers", None, workload, None, None, 0)
     # p's runs of a week ago: q used both (median 115 s), s one; r used an older one only.
     # Now q uses the first and r the second: 4 things said, 1 of them true, 2 came.
-    assert (found["precision_20"], found["recall_20"]) == (0.25, 0.5)
-    assert (found["precision_60"], found["recall_60"]) == (0.5, 0.5)
-    assert found["best_tr"] == 55.0  # the first of the best
-    assert found["rmse_h_20"] == pytest.approx(15 / 3600)
-    assert found["mae_min_20"] == pytest.approx(0.25)
-    assert found["within_20_20"] == 1.0
+    assert (result["precision_20"], result["recall_20"]) == (0.25, 0.5)
+    assert (result["precision_60"], result["recall_60"]) == (0.5, 0.5)
+    assert result["best_tr"] == 55.0  # the first of the best
+    assert result["rmse_h_20"] == pytest.approx(15 / 3600)
+    assert result["mae_min_20"] == pytest.approx(0.25)
+    assert result["within_20_20"] == 1.0
     assert table["tr"].to_pylist()[0] == 0.0
 
 

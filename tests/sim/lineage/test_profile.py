@@ -44,21 +44,21 @@ def test_what_was_always_read_has_a_share_of_one(n_days):
         load = {"name": "load", "submit": day * DAY_S, "writes": [f"{day}"]}
         use = {"name": "use", "submit": day * DAY_S + 2 * HOUR, "reads": [f"{day}"]}
         jobs += [job | {"finish": job["submit"] + HOUR} for job in (load, use)]
-    found = profile(small_logs(jobs)).dependents("load")
-    assert [(d["template"], d["share"], d["time_s"]) for d in found] == [("use", 1.0, 2 * HOUR)]
+    result = profile(small_logs(jobs)).dependents("load")
+    assert [(d["template"], d["share"], d["time_s"]) for d in result] == [("use", 1.0, 2 * HOUR)]
 
 
 def test_look_up_by_template(store):
-    found = store.template("b")
-    assert (found["n_jobs"], found["recurring"], found["periodic"]) == (21, True, True)
-    assert found["interarrival_s"] == DAY_S
-    assert found["runtime_s_p50"] == HOUR
-    assert found["fan_in_p50"] == found["fan_out_p50"] == 1
-    assert found["local_value_p50"] == 10
+    result = store.template("b")
+    assert (result["n_jobs"], result["recurring"], result["periodic"]) == (21, True, True)
+    assert result["interarrival_s"] == DAY_S
+    assert result["runtime_s_p50"] == HOUR
+    assert result["fan_in_p50"] == result["fan_out_p50"] == 1
+    assert result["local_value_p50"] == 10
     runs = store.jobs_of("b")
     assert runs["local_value"].to_pylist() == list(range(21))
     values = runs["aggregate_value"].to_numpy()
-    assert found["aggregate_value_p50"] == np.median(values[~np.isnan(values)])
+    assert result["aggregate_value_p50"] == np.median(values[~np.isnan(values)])
 
 
 def test_look_up_by_job_and_user(store):
@@ -131,8 +131,8 @@ def test_templates_are_named_in_the_files_of_advice(store, tmp_path):
 
 def test_a_terminal_shows_the_first_three_of_each_list_by_name(store):
     lines = list(text_lines(store))
-    at = lines.index("  Priority inversions")
-    assert [" ".join(line.split()) for line in lines[at + 1 : at + 5]] == [
+    index = lines.index("  Priority inversions")
+    assert [" ".join(line.split()) for line in lines[index + 1 : index + 5]] == [
         "template priority read by reader's priority raise to",
         "a 1.00 b 2.00 3.00", "b 2.00 c 3.00 3.00", "",
     ]  # fmt: skip
@@ -153,20 +153,20 @@ LACKING = {
 
 
 def test_what_a_log_lacks_is_not_measured_and_the_reason_is_shown(tmp_path):
-    found = profile(small_logs(chain((1, 1, 1))))
-    shown = "\n".join(text_lines(found))
-    page = write_page(found, tmp_path).read_text()
-    found.write(tmp_path)
-    for of in (found, Store.read(tmp_path)):
+    result = profile(small_logs(chain((1, 1, 1))))
+    shown = "\n".join(text_lines(result))
+    page = write_page(result, tmp_path).read_text()
+    result.write(tmp_path)
+    for source in (result, Store.read(tmp_path)):
         for (section, key), why in LACKING.items():
-            measure = next(m for m in of.measures if (m.section, m.key) == (section, key))
+            measure = next(m for m in source.measures if (m.section, m.key) == (section, key))
             assert np.isnan(measure.value)
             assert measure.why == why
     for why in LACKING.values():
         assert why in shown
         assert why in page
     assert re.search(r"ones of higher priority in their queue +– +21.00 %  all jobs have", shown)
-    assert found.value("recurring", "dependencies") == 1
+    assert result.value("recurring", "dependencies") == 1
 
 
 def test_a_log_in_which_nothing_recurs_says_so():
@@ -174,14 +174,14 @@ def test_a_log_in_which_nothing_recurs_says_so():
         {"name": "once", "submit": 0, "finish": 1, "writes": ["f"]},
         {"name": "then", "submit": 2, "finish": 3},
     ]
-    found = profile(small_logs(jobs))
-    whys = {(m.section, m.key): m.why for m in found.measures}
+    result = profile(small_logs(jobs))
+    whys = {(m.section, m.key): m.why for m in result.measures}
     assert whys["recurring", "hard"] == "no job read a file that another job wrote"
     assert whys["coordination", "blind"] == whys["shifting", "1h"] == "no template recurs"
     assert whys["prediction", "recall"] == "no dependency recurs in the two weeks compared"
-    assert all(m.why for m in found.measures if np.isnan(m.value))
-    assert format_value(found.value("overview", "observed_s"), "span") == "3.00 s"
-    assert page(found).count('class="plot"') == 1  # of components; the others have no point
+    assert all(m.why for m in result.measures if np.isnan(m.value))
+    assert format_value(result.value("overview", "observed_s"), "span") == "3.00 s"
+    assert page(result).count('class="plot"') == 1  # of components; the others have no point
 
 
 @pytest.mark.parametrize(
@@ -195,16 +195,16 @@ def test_a_log_without_downloads_is_ranked_by_another_value(value, worth):
     dollars = pa.array([[2.0, None, 5.0][i % 3] for i in range(len(jobs))])
     logs = dataclasses.replace(logs, jobs=logs.jobs.append_column("dollars", pa.chunked_array([
         dollars.fill_null(np.nan)])))  # fmt: skip
-    found = profile(logs, Options(omega_s=DAY_S, value=value))
-    table = found.tables["costliest"]
+    result = profile(logs, Options(omega_s=DAY_S, value=value))
+    table = result.tables["costliest"]
     assert table["template_name"].to_pylist() == ["a", "b", "c"]
     assert table["aggregate_value"].to_pylist() == worth
-    assert not next(m for m in found.measures if m.key == "hidden").why
-    shown = "\n".join(text_lines(found))
+    assert not next(m for m in result.measures if m.key == "hidden").why
+    shown = "\n".join(text_lines(result))
     label = "aggregate value not visible in a job's local value"
     assert re.search(label + r" +[0-9.]+ %\n", shown)  # no number of the paper
     if value == "dollars":
-        assert found.report == {"jobs: without dollars, worth 0": 21}
+        assert result.report == {"jobs: without dollars, worth 0": 21}
 
 
 def test_values_that_are_none():
@@ -251,9 +251,9 @@ def test_the_verb_takes_a_column_of_the_log_for_the_value(files, tmp_path, form,
     out = str(tmp_path / "p")
     assert main(["lineage", *files, "--out", out, "--value", "dollars"]) == 0
     assert "jobs: without dollars, worth 0: 1\n" in capsys.readouterr().out
-    found = Store.read(out)
-    assert found.value_source == "dollars"
-    assert found.tables["jobs"]["local_value"].to_pylist() == list(range(63))
+    result = Store.read(out)
+    assert result.value_source == "dollars"
+    assert result.tables["jobs"]["local_value"].to_pylist() == list(range(63))
     assert main(["lineage", *files, "--out", out, "--value", "dollar"]) == 2
     assert "there is no column 'dollar' (requested); did you mean 'dollars'" in (
         capsys.readouterr().err

@@ -38,11 +38,11 @@ def logs(rows, n_jobs=6, submit_s=None):
     )
 
 
-def edges_of(rows, submit_s=None, **given):
-    found = single_hop(logs(rows, submit_s=submit_s), **given)
-    edges = found.dependencies
+def edges_of(rows, submit_s=None, **options):
+    result = single_hop(logs(rows, submit_s=submit_s), **options)
+    edges = result.dependencies
     pairs = list(zip(edges.upstream.tolist(), edges.downstream.tolist(), strict=True))
-    return pairs, found.report
+    return pairs, result.report
 
 
 def test_last_writer_wins():
@@ -91,9 +91,9 @@ def test_who_reads_and_writes_a_file_at_once_reads_what_was_before():
 
 def test_a_download_follows_the_write_of_its_instant():
     rows = [(1, 0, "write", "f"), (2, 1, "write", "f"), (2, None, "download", "f")]
-    found = single_hop(logs(rows))
-    assert found.downloads.job.tolist() == [1]
-    assert found.report == {AFTER.replace("reads", "downloads"): 1}
+    result = single_hop(logs(rows))
+    assert result.downloads.job.tolist() == [1]
+    assert result.report == {AFTER.replace("reads", "downloads"): 1}
 
 
 def test_a_write_older_than_the_window_is_not_joined():
@@ -154,10 +154,10 @@ def test_downloads_go_to_the_last_writer():
         (5, None, "download", "f"),
         (4, None, "download", "f"),
     ]
-    found = single_hop(logs(rows)).downloads
-    assert found.job.tolist() == [0, 0, 1]
-    assert found.time_s.tolist() == [4, 5, 2]
-    assert found.per_job(6).tolist() == [2, 1, 0, 0, 0, 0]
+    result = single_hop(logs(rows)).downloads
+    assert result.job.tolist() == [0, 0, 1]
+    assert result.time_s.tolist() == [4, 5, 2]
+    assert result.per_job(6).tolist() == [2, 1, 0, 0, 0, 0]
 
 
 def test_a_cycle_loses_the_edges_that_lead_backward():
@@ -177,12 +177,12 @@ def test_without_cycles_drops_only_edges_inside_components(pairs):
     pairs = sorted(p for p in pairs if p[0] != p[1])
     edges = edges_from_pairs(8, [p[0] for p in pairs], [p[1] for p in pairs])
     left, n_dropped = without_cycles(edges)
-    kept = set(zip(left.upstream.tolist(), left.downstream.tolist(), strict=True))
+    selected = set(zip(left.upstream.tolist(), left.downstream.tolist(), strict=True))
     graph = nx.DiGraph(pairs)
     part = {v: i for i, c in enumerate(nx.strongly_connected_components(graph)) for v in c}
-    assert kept == {(u, d) for u, d in pairs if part[u] != part[d] or u < d}
-    assert n_dropped == len(pairs) - len(kept)
-    assert nx.is_directed_acyclic_graph(nx.DiGraph(list(kept)))
+    assert selected == {(u, d) for u, d in pairs if part[u] != part[d] or u < d}
+    assert n_dropped == len(pairs) - len(selected)
+    assert nx.is_directed_acyclic_graph(nx.DiGraph(list(selected)))
 
 
 operation = st.tuples(
@@ -205,22 +205,22 @@ def test_the_join_equals_a_relational_one(rows, submit_s, window_s):
     reads = table[table.operation == "read"]
     both = reads.merge(table[table.operation == "write"], on="file", suffixes=("", "_w"))
     at_once = both.time_w == both.time
-    others = both[at_once & (both.job_w != both.job)]
+    writes = both[at_once & (both.job_w != both.job)]
     none_ran = (both.submit_w == both.time) & (both.submit == both.time)
     after = at_once & ((both.submit_w < both.submit) | (none_ran & (both.job_w < both.job)))
     last = both[(both.time_w < both.time) | after].sort_values(["time_w", "row_w"])
     last = last.groupby("row").tail(1)
     met = last[(last.time - last.time_w <= window_s) & (last.job_w != last.job)]
     want = set(zip(met.job_w.tolist(), met.job.tolist(), strict=True))
-    found = single_hop(logs(rows, submit_s=submit_s), window_s=window_s)
-    edges = found.dependencies
+    result = single_hop(logs(rows, submit_s=submit_s), window_s=window_s)
+    edges = result.dependencies
     got = set(zip(edges.upstream.tolist(), edges.downstream.tolist(), strict=True))
-    n_cyclic = found.report.get("dependencies that close a cycle", 0)
+    n_cyclic = result.report.get("dependencies that close a cycle", 0)
     assert got <= want
     assert len(got) + n_cyclic == len(want)
-    tied, followed = set(others.row), set(both[after].row)
-    assert found.report.get(AFTER, 0) == len(followed)
-    assert found.report.get(BEFORE, 0) == len(tied - followed)
+    tied, followed = set(writes.row), set(both[after].row)
+    assert result.report.get(AFTER, 0) == len(followed)
+    assert result.report.get(BEFORE, 0) == len(tied - followed)
 
 
 def recorded(path, cut):
@@ -230,7 +230,7 @@ def recorded(path, cut):
     """
     flow = json.loads(gzip.decompress(path.read_bytes()))["workflow"]
     tasks = {task["id"]: task for task in flow["specification"]["tasks"]}
-    took = {task["id"]: task["runtimeInSeconds"] for task in flow["execution"]["tasks"]}
+    elapsed_s = {task["id"]: task["runtimeInSeconds"] for task in flow["execution"]["tasks"]}
     edges = {(up, name) for name, task in tasks.items() for up in task["parents"]}
     start, end = {}, {}
     for name in nx.lexicographical_topological_sort(
@@ -238,14 +238,14 @@ def recorded(path, cut):
     ):
         if name:
             start[name] = max((end[up] for up in tasks[name]["parents"]), default=0.0)
-            end[name] = start[name] + took[name]
+            end[name] = start[name] + elapsed_s[name]
     names = sorted(start, key=lambda name: start[name])
-    at = np.floor if cut else float
+    index = np.floor if cut else float
     rows = []
     for row, name in enumerate(names):
-        rows += [(at(start[name]), row, "read", f) for f in tasks[name].get("inputFiles", ())]
-        rows += [(at(end[name]), row, "write", f) for f in tasks[name].get("outputFiles", ())]
-    submit_s = [at(start[name]) for name in names]
+        rows += [(index(start[name]), row, "read", f) for f in tasks[name].get("inputFiles", ())]
+        rows += [(index(end[name]), row, "write", f) for f in tasks[name].get("outputFiles", ())]
+    submit_s = [index(start[name]) for name in names]
     return rows, submit_s, {(names.index(up), names.index(down)) for up, down in edges}
 
 
@@ -254,7 +254,9 @@ def test_recorded_workflows_without_a_gap_have_their_declared_edges(shared_trace
     n_edges = 0
     for path in sorted((shared_traces / "wfcommons").glob("*.json.gz")):
         rows, submit_s, declared = recorded(path, cut)
-        found = single_hop(logs(rows, len(submit_s), submit_s)).dependencies
-        assert set(zip(found.upstream.tolist(), found.downstream.tolist(), strict=True)) == declared
+        result = single_hop(logs(rows, len(submit_s), submit_s)).dependencies
+        assert (
+            set(zip(result.upstream.tolist(), result.downstream.tolist(), strict=True)) == declared
+        )
         n_edges += len(declared)
     assert n_edges == 1169

@@ -1,4 +1,4 @@
-"""Which jobs are runs of one program."""
+"""Grouping of jobs into templates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCRIPT = "extract a b c d e f g h from clicks where day = {} output to sums"
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "expected"),
     [
         ("Report-2020-01-05", "report-#"),
         ("report_20200105", "report_#"),
@@ -23,17 +23,17 @@ SCRIPT = "extract a b c d e f g h from clicks where day = {} output to sums"
         ("decade facade", "decade facade"),
     ],
 )
-def test_what_varies_from_run_to_run_is_no_part_of_a_name(name, wanted):
-    assert normalize([name]) == [wanted]
+def test_what_varies_from_run_to_run_is_no_part_of_a_name(name, expected):
+    assert normalize([name]) == [expected]
 
 
-def templates(*jobs, **given):
+def templates(*jobs, **names):
     rows = [
         {"name": n, "signature": s, "submit": i, "finish": i, "writes": ["f"]}
         for i, (n, s) in enumerate(jobs)
     ]
-    found = find_templates(small_logs(rows), **given)
-    return found.job_template.tolist(), found.name
+    result = find_templates(small_logs(rows), **names)
+    return result.job_template.tolist(), result.name
 
 
 def test_names_must_be_equal_and_signatures_similar():

@@ -24,16 +24,20 @@ def daily(n=28, lag_s=300.0):
     """
     jobs, downloads = [], []
     for day in range(n):
-        at = day * DAY
-        took = 600.0 + 1800.0 * (day % 5)
-        jobs.append(job("load 2020-01-01", at, at + took, writes=[f"raw/{day}"], priority=3.0))
-        begun = at + took + lag_s - 10.0 * (day % 3)
-        jobs.append(job("sum", begun, begun + 60.0, reads=[f"raw/{day}"], writes=[f"sum/{day}"]))
-        noon = at + 12 * HOUR
+        index = day * DAY
+        run_s = 600.0 + 1800.0 * (day % 5)
+        jobs.append(
+            job("load 2020-01-01", index, index + run_s, writes=[f"raw/{day}"], priority=3.0)
+        )
+        start_s = index + run_s + lag_s - 10.0 * (day % 3)
+        jobs.append(
+            job("sum", start_s, start_s + 60.0, reads=[f"raw/{day}"], writes=[f"sum/{day}"])
+        )
+        noon = index + 12 * HOUR
         reads = [f"sum/{day}", *([f"report/{day - 1}"] if day else [])]
         jobs.append(job("report", noon, noon + 60.0, reads=reads, writes=[f"report/{day}"]))
-        asked = at + 15 * HOUR
-        jobs.append(job(f"ask {'abcdefghijklmnopqrstuvwxyz?!'[day]}", asked, asked + 30.0,
+        requested = index + 15 * HOUR
+        jobs.append(job(f"ask {'abcdefghijklmnopqrstuvwxyz?!'[day]}", requested, requested + 30.0,
                         reads=[f"report/{day}"], user="bob", requested=2.0))  # fmt: skip
         downloads.append((noon + HOUR, f"report/{day}", 5))
     return jobs, downloads
@@ -150,8 +154,8 @@ def test_inputs_made_after_the_submission_are_not_hard():
     w = workload(small_logs(jobs, downloads), BEGIN, END)
     assert kinds(w)["sum", "report"] == "soft"
     assert w.meta["report"]["inputs written after their reader's submission, not hard"] == 28
-    took = w.tasks["duration_s"].to_numpy()[np.array(w.jobs["template"].to_pylist()) == "report"]
-    assert took == pytest.approx(60.0)
+    run_s = w.tasks["duration_s"].to_numpy()[np.array(w.jobs["template"].to_pylist()) == "report"]
+    assert run_s == pytest.approx(60.0)
 
 
 def test_what_did_not_run_is_left_out_and_what_failed_runs():
@@ -188,9 +192,9 @@ def test_what_is_not_valued_by_downloads_is_attained_within_the_window_of_worth(
     costs = workload(logs, BEGIN, END, Options(value="compute")).jobs
     assert costs["value"].to_numpy() == pytest.approx(costs["compute_s"].to_numpy())
     parts = small_logs([j | {"requested": 1 / 7} for j in daily()[0]], daily()[1])
-    of = workload(parts, BEGIN, END, Options(value="compute"))
-    assert of.jobs["value"].to_numpy().max() == 1e6
-    assert of.stages["demand_tokens"].to_numpy() == pytest.approx(1 / 7)
+    jobs = workload(parts, BEGIN, END, Options(value="compute"))
+    assert jobs.jobs["value"].to_numpy().max() == 1e6
+    assert jobs.stages["demand_tokens"].to_numpy() == pytest.approx(1 / 7)
 
 
 @pytest.mark.parametrize(

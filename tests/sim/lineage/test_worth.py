@@ -1,4 +1,4 @@
-"""What jobs turned out to be worth; Fig. 5 of the paper, with numbers of our own."""
+"""Values of jobs and their decay; Fig. 5 of the paper, with our own numbers."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def test_what_was_not_seen_to_its_end_is_not_known():
     got = known.columns(60.0, omega_s=30.0)
     assert np.array_equal(np.isfinite(got["agg_value"]), known.finish_s + 30 <= 60)
     assert np.array_equal(np.isfinite(got["value"]), np.isfinite(got["agg_value"]))
-    kept = np.isfinite(got["agg_value"])
+    selected = np.isfinite(got["agg_value"])
     inside = np.isin(past.up, rows) & np.isin(past.down, rows)
     assert len(known.up) == inside.sum() > 0
     value = np.bincount(known.download_job, known.n_downloads, len(rows))
     expected = one_by_one(known, value, 30.0)
-    assert got["agg_value"][kept] == pytest.approx(expected[kept])
+    assert got["agg_value"][selected] == pytest.approx(expected[selected])
 
 
 def test_value_falls_as_downloads_pass_and_readers_come():
@@ -117,8 +117,8 @@ def test_what_late_completion_leaves_is_the_value_function():
     past = drawn(3)
     got = past.columns()
     edges = edges_from_pairs(40, past.up, past.down)
-    of_edge = {(u, d): h for u, d, h in zip(past.up, past.down, past.hard, strict=True)}
-    hard = np.array([of_edge[pair] for pair in zip(edges.upstream, edges.downstream, strict=True)])
+    edge = {(u, d): h for u, d, h in zip(past.up, past.down, past.hard, strict=True)}
+    hard = np.array([edge[pair] for pair in zip(edges.upstream, edges.downstream, strict=True)])
     weight = share_of_inputs(edges) * hard
     order = np.lexsort((past.download_s, past.download_job))
     loads = Downloads(past.download_job[order], past.download_s[order], past.n_downloads[order])
@@ -128,7 +128,7 @@ def test_what_late_completion_leaves_is_the_value_function():
     steps = zip(WAITS_S, decay_columns("agg_value"), strict=True)
     for wait, column in steps:
         for job in range(40):
-            lost = functions.worth[job] - functions.at(job, past.submit_s[job] + wait)
+            lost = functions.worth[job] - functions.value_at(job, past.submit_s[job] + wait)
             assert got[column][job] == pytest.approx(max(got["agg_value"][job] - lost[()], 0.0))
 
 
@@ -150,7 +150,7 @@ def test_aggregate_values_of_figure_5():
 def test_value_of_a_decays_as_figure_5_draws_it(hours, worth):
     whole = aggregate(EDGES, LOCAL)
     functions = value_functions(EDGES, NO_DOWNLOADS, SUBMIT, whole, local=LOCAL)
-    assert functions.at(A, hours * HOUR) == worth
+    assert functions.value_at(A, hours * HOUR) == worth
 
 
 def test_downloads_before_completion_are_lost():
@@ -161,8 +161,10 @@ def test_downloads_before_completion_are_lost():
     local = downloads.per_job(2)
     assert local.tolist() == [3, 4]
     functions = value_functions(edges, downloads, np.array([0.0, 7.0]), aggregate(edges, local))
-    at = functions.at(np.array([0, 0, 0, 0, 0, 1]), np.array([5.0, 6.0, 7.0, 8.0, 10.0, 0.0]))
-    assert at.tolist() == [7, 5, 5, 1, 0, 4]
+    values = functions.value_at(
+        np.array([0, 0, 0, 0, 0, 1]), np.array([5.0, 6.0, 7.0, 8.0, 10.0, 0.0])
+    )
+    assert values.tolist() == [7, 5, 5, 1, 0, 4]
 
 
 def test_a_job_gives_each_input_an_equal_share():

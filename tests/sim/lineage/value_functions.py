@@ -1,4 +1,4 @@
-"""What a job's completion is worth, and how that falls with time (§4.3, Fig. 5), plainly."""
+"""Plain value functions: the value of a job's completion over time (§4.3, Fig. 5)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sim.lineage.dependencies import Dependencies, Downloads, WeightFunction, sh
 class ValueFunctions:
     """For each job, when value is lost if it has not completed yet."""
 
-    worth: F8  # what the job is worth if complete in the best case
-    step0: I8  # first place of each job's steps
-    time_s: F8  # when a step comes, s; ascending for each job
-    loss: F8  # what completing after it loses
+    worth: F8  # value of the job if it completes early enough
+    step0: I8  # first index of each job's steps
+    time_s: F8  # time of each step, s; ascending for each job
+    loss: F8  # value lost by completing after it
 
-    def at(self, job: I4 | int, complete_s: F8 | float) -> F8:
-        """Return what `job` is worth if it completes at `complete_s` (by a step is in time)."""
+    def value_at(self, job: I4 | int, complete_s: F8 | float) -> F8:
+        """Return the value of `job` if it completes at `complete_s` (at a step is in time)."""
         jobs, times = np.broadcast_arrays(np.asarray(job), np.asarray(complete_s, np.float64))
         lost = np.concatenate([[0.0], np.cumsum(self.loss)])
         out = np.empty(jobs.shape)
