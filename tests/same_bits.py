@@ -122,7 +122,7 @@ def generators(names: tuple[str, ...] = (*GENERATORS,)) -> Iterator[tuple[str, s
     for name in names:
         if name == "programs":  # it needs a fitted workload
             past = sim.synthesize("recurring", seed=0, **GENERATORS["recurring"])
-            yield name, transforms.apply(past, "anew", **GENERATORS[name]).digest[:16]
+            yield name, transforms.apply(past, "resynthesize", **GENERATORS[name]).digest[:16]
             continue
         chosen = GENERATORS[name]
         yield name, sim.synthesize(name.partition(" ")[0], seed=0, **chosen).digest[:16]

@@ -1,10 +1,10 @@
-"""Transforms of a workload into another one: more load, other machines, other dependencies.
+"""Transforms change a workload: its load, its demands, its dependencies, its faults.
 
-The three knobs of Tian et al. (SoCC 2019, §7.4) are machines, load and heterogeneity; where the
-paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI 2022,
-§4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs of one name. All work
-on any workload, real or synthesized. A trace's configuration names those it wants
-(``transforms: {amplify: {ratio: 2}}``). Each is loaded on first use.
+The three of Tian et al. (SoCC 2019, §7.4) are cluster configuration, load and heterogeneity; where
+the paper leaves a meaning open, its published generator is followed. Those of Jajoo et al. (NSDI
+2022, §4.3 and §6) cut a trace into a history and a workload, and make DAGs of jobs with the same
+name. All work on any workload, real or synthesized. A trace's configuration lists its transforms
+(``transforms: {amplify: {ratio: 2}}``). Each module is loaded on first use.
 """
 
 from __future__ import annotations
@@ -46,13 +46,12 @@ __all__ = [
     "straggle",
 ]
 
-MODULES_FOUND = ("sim.transforms",)  # so that sim.base.sources knows
+MODULES_FOUND = ("sim.transforms",)  # for sim.base.sources
 TRANSFORMS = Plugins("transform", __name__, "", helpers=("parts",))
-"""A transform is a function in a module of its name; those that share a module are listed."""
+"""A transform is a function in a module of its name; `_MODULES` lists those that share a module."""
 
 _MODULES = {
     "amplify": "sim.transforms.demands",
-    "anew": "sim.synth.programs.transforms",
     "arrive": "sim.transforms.arrivals",
     "change_load": "sim.synth.alibaba2018.transforms",
     "deal_queues": "sim.transforms.placement",
@@ -64,11 +63,12 @@ _MODULES = {
     "hour_of": "sim.transforms.arrivals",
     "named_dags": "sim.transforms.joined",
     "place_inputs": "sim.transforms.placement",
+    "resynthesize": "sim.synth.programs.transforms",
+    "rewire": "sim.synth.alibaba2018.transforms",
     "scale_tasks": "sim.transforms.tasks",
     "squeeze": "sim.transforms.arrivals",
     "stay": "sim.transforms.tasks",
     "straggle": "sim.transforms.faults",
-    "rewire": "sim.synth.alibaba2018.transforms",
 }
 
 
@@ -79,7 +79,7 @@ def __getattr__(name: str) -> Any:
 
 
 def names() -> list[str]:
-    """Names of every transform, sorted."""
+    """Return the names of all transforms, sorted."""
     shared = {f"{__name__}.{name}" for name in TRANSFORMS.names()} & {*_MODULES.values()}
     return sorted({*_MODULES, *TRANSFORMS.names()} - {home.rpartition(".")[2] for home in shared})
 
@@ -90,27 +90,30 @@ def options(name: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If there is no such transform, naming the nearest.
+        If there is no such transform; the message names the most similar one.
     """
     return options_of(_function(name), n_fixed=1)
 
 
 def apply(workload: Workload, name: str, **chosen: Any) -> Workload:
-    """Apply a transform, by name.
+    """Apply the transform `name`.
 
     Raises
     ------
     InputError
-        On an unknown transform or option, naming the nearest, on one that is missing, and
-        whatever the transform refuses.
+        If the transform or an option is unknown (the message names the most similar one), an option
+        is missing, or the transform refuses the workload or a value.
     """
     known = options(name)
     check_names(f"option of {name}", chosen, known)
     missing = [key for key in known if known[key] is Parameter.empty and key not in chosen]
     if missing:
         needed = ", ".join(missing)
-        what = f"transform {name} needs {needed}; to leave it out: ~trace.transforms.{name}"
-        raise InputError(what, rule="option missing")
+        message = (
+            f"the transform {name} needs {needed}; give it, or remove the transform with "
+            f"~trace.transforms.{name}"
+        )
+        raise InputError(message, rule="option missing")
     changed: Workload = _function(name)(workload, **chosen)
     return changed
 

@@ -1,4 +1,4 @@
-"""What tasks ask for and how they differ: the heterogeneity amplifier, and other machines."""
+"""Transforms of demands and durations: the heterogeneity amplifier; fit to other machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sim.base.arrays import F8
 from sim.base.parameters import Positive, checked
 from sim.base.plugins import check_names
-from sim.transforms.parts import rebuilt
+from sim.transforms.parts import rebuild
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values, with_column
 from sim.workload.workload import Workload
@@ -17,20 +17,20 @@ from sim.workload.workload import Workload
 
 @checked
 def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None = None) -> Workload:
-    """Make stages differ more: what is above the average grows, what is below shrinks.
+    """Make stages more heterogeneous: increase values above the mean, decrease those below.
 
-    As in the paper's published generator, values above their metric's average are multiplied by
-    `ratio`, the others divided by it, so that the extreme ones are that much further from it.
+    As in the paper's published generator, values above their metric's mean are multiplied by
+    `ratio` and the others divided by it, so that the extremes are farther from the mean.
 
     Parameters
     ----------
     workload : Workload
-        Real or synthesized.
+        Real or synthesized workload.
     ratio : float
-        The heterogeneity amplifier, positive; 1 changes nothing, less makes stages more alike.
+        Heterogeneity amplifier, positive; 1 changes nothing, less makes stages more similar.
     metrics : iterable of str, optional
-        Of ``duration_s`` and ``demand_<resource>``; left out, all of them. A demand may grow
-        beyond a machine: `fit_machines` cuts it.
+        Some of ``duration_s`` and ``demand_<resource>``; by default all. A demand can become larger
+        than a machine: `fit_machines` cuts it.
 
     Raises
     ------
@@ -38,45 +38,47 @@ def amplify(workload: Workload, ratio: Positive, metrics: Iterable[str] | None =
         If `ratio` is not positive and finite, or there is no such metric.
     """
     known = ("duration_s", *(DEMAND_PREFIX + name for name in workload.resources))
-    wanted = known if metrics is None else tuple(metrics)
-    check_names("metric", wanted, known, "unknown metric")
+    selected = known if metrics is None else tuple(metrics)
+    check_names("metric", selected, known, "unknown metric")
     stages, tasks, uniform = workload.stages, None, workload.stage_duration_s
-    for name in wanted:
+    for name in selected:
         if name != "duration_s":
-            stages = with_column(stages, name, _apart(values(stages, name), ratio))
-    if "duration_s" in wanted:
+            stages = with_column(stages, name, _amplified(values(stages, name), ratio))
+    if "duration_s" in selected:
         if uniform is None:
             tasks = workload.tasks
-            tasks = with_column(tasks, "duration_s", _apart(values(tasks, "duration_s"), ratio))
+            tasks = with_column(tasks, "duration_s", _amplified(values(tasks, "duration_s"), ratio))
         else:
-            uniform = _apart(uniform, ratio)
-    transform = {"heterogeneity": float(ratio), "of": list(wanted)}
-    return rebuilt(workload, transform, uniform, stages=stages, tasks=tasks)
+            uniform = _amplified(uniform, ratio)
+    transform = {"heterogeneity": float(ratio), "metrics": list(selected)}
+    return rebuild(workload, transform, uniform, stages=stages, tasks=tasks)
 
 
-def _apart(numbers: F8, ratio: float) -> F8:
+def _amplified(numbers: F8, ratio: float) -> F8:
     return np.where(numbers > numbers.mean(), numbers * ratio, numbers / ratio)
 
 
 @checked
 def fit_machines(
-    workload: Workload, machine: Mapping[str, Positive], of: Mapping[str, Positive] | None = None
+    workload: Workload,
+    machine: Mapping[str, Positive],
+    source_machine: Mapping[str, Positive] | None = None,
 ) -> Workload:
     """Rescale demands so that they fit other machines (the paper's *cluster configuration*).
 
-    A demand keeps the share of a machine that it had; what would still not fit is cut to the
-    machine. Where it is not known what a machine had, demands shrink by as much as the largest
-    one needs, or not at all.
+    A demand keeps its share of a machine, and is cut to the machine if it still does not fit. If
+    the capacity of the original machine is unknown, all demands are divided by the factor that
+    makes the largest one fit; if it fits already, they do not change.
 
     Parameters
     ----------
     workload : Workload
-        Real or synthesized.
+        Real or synthesized workload.
     machine : dict of str to float
-        What one machine of the target has of each resource, positive.
-    of : dict of str to float, optional
-        What one machine had that the demands come from, e.g. 96 cores and 100 units of memory at
-        Alibaba; resources may be left out.
+        Capacity of one machine of the target cluster by resource, positive.
+    source_machine : dict of str to float, optional
+        Capacity of one machine of the original cluster, e.g. 96 cores and 100 units of memory at
+        Alibaba; not all resources are needed.
 
     Raises
     ------
@@ -84,11 +86,11 @@ def fit_machines(
         If a number is not positive and finite, or the workload does not demand a resource.
     """
     stages = workload.stages
-    named = [*machine, *(of or {})]
+    named = [*machine, *(source_machine or {})]
     check_names("resource", named, workload.resources, "unknown resource")
     for name, amount in machine.items():
         column = DEMAND_PREFIX + name
         demand = values(stages, column)
-        source = (of or {}).get(name) or max(float(demand.max()), amount)
+        source = (source_machine or {}).get(name) or max(float(demand.max()), amount)
         stages = with_column(stages, column, np.minimum(demand * (amount / source), amount))
-    return rebuilt(workload, {"machine": dict(machine)}, stages=stages)
+    return rebuild(workload, {"machine": dict(machine)}, stages=stages)

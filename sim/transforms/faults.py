@@ -1,6 +1,6 @@
-"""Faults of tasks, drawn beforehand: attempts that fail, inputs that are lost, stragglers.
+"""Transforms that draw task faults: failed attempts, lost inputs, stragglers.
 
-They are drawn from (seed, purpose) alone, so that every policy meets the same ones.
+They are drawn before the run, from (seed, purpose) alone, so every policy meets the same faults.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, Factor, Share, checked
 from sim.base.random import Stream, stream
-from sim.transforms.parts import rebuilt
+from sim.transforms.parts import rebuild
 from sim.workload.columns import Columns
 from sim.workload.tables import with_column
 from sim.workload.workload import Workload
 
-MOST_FAILURES = 8
-"""Attempts of one task that fail at the most."""
+MAX_FAILURES = 8
+"""Largest number of failed attempts per task."""
 STRAGGLERS, SLOWER = 0.01, (1.5, 3.0)
-"""What part of the tasks straggle, and how many times as long they take until they end or a
-duplicate has: assumptions."""
+"""Fraction of tasks that straggle, and the range of their slowdown until they or a duplicate end:
+assumptions."""
 
 
 @checked
@@ -32,41 +32,43 @@ def fail_tasks(
     single: Share = 0.01,
     multiple: Annotated[float, Between(0, 1 - 1e-9)] = 0.15,
     lost: Share = 0.001,
-    of: Literal["all", "deadline"] = "all",
+    scope: Literal["all", "deadline"] = "all",
     seed: int = 0,
 ) -> Workload:
-    """Draw which attempts of which tasks fail, and which find an input lost.
+    """Draw failed attempts of tasks, and lost inputs.
 
-    An attempt fails after a part of the task's duration that is drawn evenly. What finds its input
-    lost does so before its other failures; the input is that of a task it waits for: of any of its
-    edges alike, then of any task behind it.
+    An attempt fails after a uniformly drawn fraction of the task's duration. If a task's input is
+    lost, that is its first failure. The lost input is the output of a task that it waits for: one
+    of its edges is drawn uniformly, then one of the parent's tasks.
 
     Parameters
     ----------
     workload : Workload
-        Without failures.
+        Workload without failures.
     single : float
-        Chance that a task's first attempt fails.
+        Probability that a task's first attempt fails.
     multiple : float
-        Chance that the next attempt fails where one has.
+        Probability that the next attempt fails too.
     lost : float
-        Chance that a task with parents finds an input lost.
-    of : {"all", "deadline"}
-        Tasks of all jobs, or of those with a deadline.
+        Probability that an input of a task with parents is lost.
+    scope : {"all", "deadline"}
+        Tasks of all jobs, or of jobs with a deadline.
     seed : int
         Seed of the draws.
 
     Raises
     ------
     InputError
-        If a chance is not between 0 and 1 (`multiple` below 1), or there are failures already.
+        If a probability is not between 0 and 1 (`multiple` below 1), or there are failures already.
     """
     if workload.failures.num_rows:
-        raise InputError("the workload has failures already; give one without")
-    task, after_s, missing = _draw(workload.columns, single, multiple, lost, of, seed)
-    noted = {"fail_tasks": len(task), "lost": int((missing >= 0).sum()), "seed": int(seed)}
+        raise InputError(
+            "the workload has task failures already; apply fail_tasks once, to a workload without"
+        )
+    task, after_s, missing = _draw(workload.columns, single, multiple, lost, scope, seed)
+    transform = {"fail_tasks": len(task), "lost": int((missing >= 0).sum()), "seed": int(seed)}
     failures = {"task": task, "after_s": after_s, "lost": missing}
-    return rebuilt(workload, noted, validate=True, failures=failures)
+    return rebuild(workload, transform, validate=True, failures=failures)
 
 
 @checked
@@ -81,74 +83,80 @@ def straggle(
     Parameters
     ----------
     workload : Workload
-        Without failures.
+        Workload without failures.
     rate : float
-        What part of the tasks straggle.
+        Fraction of tasks that straggle.
     slower : (float, float)
-        Between what their durations are multiplied by, evenly in the logarithm.
+        Range of the factor of their durations, which is uniform in the logarithm.
     seed : int
         Seed of the draws.
 
     Raises
     ------
     InputError
-        If the rate is not between 0 and 1, or the factors are not 1 or more and rising.
+        If the rate is not between 0 and 1, or the factors are below 1 or in the wrong order.
     """
     low, high = (float(s) for s in slower)
     if not 1 <= low <= high < np.inf:
-        raise InputError(f"slower must be two rising numbers from 1 on, not {slower!r}")
-    factor = straggling(workload.n_tasks, stream(seed, "stragglers"), rate, (low, high))
+        raise InputError(
+            f"slower must be two numbers of at least 1, the smaller one first, not {slower!r}"
+        )
+    factor = straggler_factors(workload.n_tasks, stream(seed, "stragglers"), rate, (low, high))
     tasks = with_column(workload.tasks, "duration_s", workload.columns.task_duration * factor)
-    noted = {"straggle": int((factor > 1).sum()), "seed": int(seed)}
-    return rebuilt(workload, noted, validate=True, tasks=tasks)
+    transform = {"straggle": int((factor > 1).sum()), "seed": int(seed)}
+    return rebuild(workload, transform, validate=True, tasks=tasks)
 
 
-def straggling(
+def straggler_factors(
     n: int, rng: Stream, rate: float = STRAGGLERS, slower: tuple[float, float] = SLOWER
 ) -> F8:
-    """Draw what the durations of `n` tasks are multiplied by, (n,); 1 for most."""
-    chosen = rng.random(n) < rate
+    """Draw the factors of the durations of `n` tasks, (n,); 1 for tasks that do not straggle."""
+    is_straggler = rng.random(n) < rate
     factor = np.ones(n)
     low, high = maths.log(slower)
-    factor[chosen] = maths.exp(rng.uniform(low, high, int(chosen.sum())))
+    factor[is_straggler] = maths.exp(rng.uniform(low, high, int(is_straggler.sum())))
     return factor
 
 
 def _draw(
-    columns: Columns, single: float, multiple: float, lost: float, of: str, seed: int
+    columns: Columns, single: float, multiple: float, lost: float, scope: str, seed: int
 ) -> tuple[I8, F8, I8]:
-    """Return the rows of the table: task, after_s and lost."""
+    """Return the columns of the table of failures: task, after_s and lost."""
     stage = columns.task_stage()
     task = np.arange(len(stage))
-    if of == "deadline":
+    if scope == "deadline":
         task = task[~np.isnan(columns.job_deadline)[columns.stage_job[stage]]]
     rng = stream(seed, "failures")
-    first, more, finds = rng.random((3, len(task)))
-    again = np.floor(maths.log(more) / maths.log(multiple)) if multiple > 0 else np.zeros(len(task))
-    n_failed = np.where(first < single, 1 + np.minimum(again, MOST_FAILURES - 1), 0)
-    parents = columns.stage_n_barrier + columns.stage_n_o2o
-    losing = (finds < lost) & (parents[stage[task]] > 0)
-    input_of = _inputs(columns, task[losing], stage, stream(seed, "lost inputs"))
-    n = n_failed.astype(np.int64) + losing
-    out = np.repeat(task, n)
-    missing = np.full(len(out), -1, np.int64)
-    missing[(np.cumsum(n) - n)[losing]] = input_of
-    return out, columns.task_duration[out] * rng.random(len(out)), missing
+    u_first, u_more, u_lost = rng.random((3, len(task)))
+    n_more = np.zeros(len(task))
+    if multiple > 0:
+        n_more = np.floor(maths.log(u_more) / maths.log(multiple))
+    n_failed = np.where(u_first < single, 1 + np.minimum(n_more, MAX_FAILURES - 1), 0)
+    n_parents = columns.stage_n_barrier + columns.stage_n_o2o
+    loses_input = (u_lost < lost) & (n_parents[stage[task]] > 0)
+    lost_input = _inputs(columns, task[loses_input], stage, stream(seed, "lost inputs"))
+    n = n_failed.astype(np.int64) + loses_input
+    failed_task = np.repeat(task, n)
+    missing = np.full(len(failed_task), -1, np.int64)
+    missing[(np.cumsum(n) - n)[loses_input]] = lost_input
+    after_s = columns.task_duration[failed_task] * rng.random(len(failed_task))
+    return failed_task, after_s, missing
 
 
 def _inputs(columns: Columns, task: I8, stage: I8, rng: Stream) -> I8:
-    """Draw for each task one that it waits for: an edge, then a task behind it."""
+    """Draw for each task one that it waits for: an edge, then a task of the parent."""
     n_children = np.diff(columns.edge0)
     order = np.argsort(columns.edge_child, kind="stable")
     parent = np.repeat(np.arange(len(n_children)), n_children)[order]
     child, kind = columns.edge_child[order], columns.edge_kind[order]
-    own = stage[task]
-    begin, end = np.searchsorted(child, own), np.searchsorted(child, own, side="right")
-    choice, where = rng.random((2, len(task)))
-    edge = begin + np.floor(choice * (end - begin)).astype(np.int64)
+    task_stage = stage[task]
+    begin = np.searchsorted(child, task_stage)
+    end = np.searchsorted(child, task_stage, side="right")
+    u_edge, u_task = rng.random((2, len(task)))
+    edge = begin + np.floor(u_edge * (end - begin)).astype(np.int64)
     task0 = columns.stage_task0
     n = (task0[1:] - task0[:-1])[parent[edge]]
-    place = np.floor(where * n).astype(np.int64)
-    same = np.minimum(task - task0[own], n - 1)
-    lost: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same, place)
+    any_task = np.floor(u_task * n).astype(np.int64)
+    same_task = np.minimum(task - task0[task_stage], n - 1)
+    lost: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same_task, any_task)
     return lost

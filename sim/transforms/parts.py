@@ -1,4 +1,4 @@
-"""What transforms are made of: jobs chosen and repeated, workloads rebuilt, and a note of it."""
+"""Building blocks of transforms: sample and repeat jobs, rebuild a workload, note the transform."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
 
 
-def rebuilt(
+def rebuild(
     workload: Workload,
     transform: Mapping[str, object] | None,
     duration_s: F8 | None = None,
     validate: bool = False,
     **changed: Any,
 ) -> Workload:
-    """Build the workload again with some tables, or durations, changed, and note the transform."""
+    """Rebuild the workload with some tables or durations changed, and note the transform."""
     if workload.failures.num_rows and "failures" not in changed:
-        raise InputError("failures are drawn of tasks as they are; draw them after all else")
+        raise InputError(
+            "the workload has task failures, which other transforms would invalidate; apply "
+            "fail_tasks after all others"
+        )
     names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
     tables = {name: getattr(workload, name) for name in names} | changed
     uniform = workload.stage_duration_s if duration_s is None else duration_s
@@ -42,28 +45,29 @@ def rebuilt(
 
 
 def sample_jobs(n: int, n_out: int, seed: int) -> tuple[I8, Mask]:
-    """Choose `n_out` of `n` jobs, each as often as any other, one more or less."""
-    whole, part = divmod(n_out, n)
-    some = np.sort(stream(seed, "knobs", "jobs").permutation(n)[:part])
-    rows = np.concatenate([np.tile(np.arange(n), whole), some])
+    """Sample `n_out` rows of `n` jobs, all equally often, give or take one; mark the copies."""
+    n_times, n_more = divmod(n_out, n)
+    repeated = np.sort(stream(seed, "knobs", "jobs").permutation(n)[:n_more])
+    rows = np.concatenate([np.tile(np.arange(n), n_times), repeated])
     copy = np.arange(len(rows)) >= min(n, n_out)
     order = np.argsort(rows, kind="stable")
     return rows[order], copy[order]
 
 
-def between(submit_s: F8, rows: I8, copy: Mask, seed: int) -> F8:
-    """Return when chosen jobs come: at their time, a copy between it and the next job's."""
-    after = np.append(submit_s[1:], submit_s[-1])
+def submission_times(submit_s: F8, rows: I8, copy: Mask, seed: int) -> F8:
+    """Return the jobs' own times of submission; copies get a random one before the next job's."""
+    next_s = np.append(submit_s[1:], submit_s[-1])
     uniform = stream(seed, "knobs", "times").random(len(rows))
-    return submit_s[rows] + copy * uniform * (after - submit_s)[rows]
+    return submit_s[rows] + copy * uniform * (next_s - submit_s)[rows]
 
 
-def history_of(
+def history_table(
     workload: Workload, rows: I8, finish_s: F8, since_s: float, features: Iterable[str]
 ) -> dict[str, Any]:
-    """Return the table of the history that some jobs make, in time since `since_s`.
+    """Return the history table of some jobs, with times counted from `since_s`.
 
-    `finish_s` is when each of them ended, (len(rows),); of `features` it has those that jobs have.
+    `finish_s` has the times of completion, (len(rows),). The table has those of `features` that
+    jobs have.
     """
     jobs = take_rows(workload.jobs, rows)
     n_tasks = job_n_tasks(workload)[rows]
@@ -79,9 +83,9 @@ def history_of(
 def repeat_jobs(
     workload: Workload, rows: I8, copy: Mask, submit_s: F8, transform: dict[str, object]
 ) -> Workload:
-    """Return jobs, some of them several times, at new times."""
+    """Build a workload of the jobs `rows`, some of them several times, at new times."""
     graphs = Graphs.from_workload(workload)
-    many = graphs.take(rows)
+    taken = graphs.take(rows)
     stage = ranges(graphs.job_stage0[rows], graphs.job_stage0[rows + 1])
     first_edge = graphs.edge0[graphs.job_stage0]
     edge = ranges(first_edge[rows], first_edge[rows + 1])
@@ -93,26 +97,27 @@ def repeat_jobs(
     for key in ("upstream", "downstream"):
         job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])
     kind = take_rows(workload.stage_edges, edge)["kind"]
-    return rebuilt(
+    return rebuild(
         workload, transform, duration_s,
-        jobs=with_column(jobs, "job_id", _named(jobs["job_id"].to_pylist(), copy)),
-        stages=with_column(take_rows(workload.stages, stage), "job", many.stage_job),
+        jobs=with_column(jobs, "job_id", _unique_ids(jobs["job_id"].to_pylist(), copy)),
+        stages=with_column(take_rows(workload.stages, stage), "job", taken.stage_job),
         tasks=tasks,
-        stage_edges={"parent": many.edge_parent, "child": many.edge_child, "kind": kind},
+        stage_edges={"parent": taken.edge_parent, "child": taken.edge_child, "kind": kind},
         job_edges=job_edges,
         downloads=with_column(downloads, "job", new_row[values(downloads, "job")]),
     )  # fmt: skip
 
 
-def _named(names: list[str], copy: Mask) -> pa.Array:
-    taken = set(names)
+def _unique_ids(ids: list[str], copy: Mask) -> pa.Array:
+    """Append a number to the ids of copies: ``a``, ``a+1``, ``a+2``."""
+    used = set(ids)
     number: dict[str, int] = {}
-    out = []
-    for name, again in zip(names, copy.tolist(), strict=True):
-        new = name
-        while again and new in taken:
-            number[name] = number.get(name, 0) + 1
-            new = f"{name}+{number[name]}"
-        taken.add(new)
-        out.append(new)
-    return pa.array(out, pa.string())
+    unique = []
+    for job_id, is_copy in zip(ids, copy.tolist(), strict=True):
+        new = job_id
+        while is_copy and new in used:
+            number[job_id] = number.get(job_id, 0) + 1
+            new = f"{job_id}+{number[job_id]}"
+        used.add(new)
+        unique.append(new)
+    return pa.array(unique, pa.string())

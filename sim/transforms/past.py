@@ -1,11 +1,10 @@
-"""A trace cut in two: jobs of the past to learn from, and jobs to schedule."""
+"""Transform: split a trace into a history to learn from and a workload to schedule."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.errors import InputError
@@ -13,7 +12,7 @@ from sim.base.parameters import Count, Positive, checked
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
-from sim.transforms.parts import history_of, rebuilt
+from sim.transforms.parts import history_table, rebuild
 from sim.workload.columns import job_n_tasks
 from sim.workload.history import NAMES
 from sim.workload.paths import critical_path_s
@@ -21,7 +20,7 @@ from sim.workload.tables import take_rows, values, with_column
 from sim.workload.workload import Workload
 
 SHARED = ("application", "job_name", "user", "requested")
-"""Features that make jobs alike here; the hour and the day would make nearly all of them."""
+"""Features that relate jobs to each other; hour and day would relate nearly all of them."""
 
 
 @checked
@@ -33,39 +32,40 @@ def history_and_trace(
     load: Positive = 1.0,
     widest: Count = 150,
     wide: Literal["drop", "compress"] = "drop",
-    of_slots: Positive | None = None,
+    source_slots: Positive | None = None,
 ) -> Workload:
-    """Cut a trace into a history and a workload of a size and load (NSDI 2022, §4.3).
+    """Split a trace into a history and a workload of a given size and load (NSDI 2022, §4.3).
 
-    The trace is cut in two halves of the same length in time. Jobs wider than `widest` tasks are
-    dropped, or all jobs are compressed. `jobs` of the second half are drawn, each as likely as
-    any other. The history is of those jobs of the first half that have a feature in common with
+    The trace is split into two halves of equal length in time. Jobs wider than `widest` tasks are
+    dropped, or all jobs are compressed. `jobs` jobs of the second half are drawn, all equally
+    likely. The history consists of the jobs of the first half that have a feature in common with
     one of them. Arrivals are stretched to the load.
 
-    The first of the drawn jobs comes at 0. The history keeps its own time, counted from when that
-    job came in the trace, unstretched: a record of it that ended after the cut ends after 0. When
-    a job ended is taken from ``recorded_finish_s`` of ``jobs``; where there is no such column, it
-    is when the job would have if it never waited.
+    The first of the drawn jobs is submitted at 0. The times of the history are not stretched, and
+    are counted from that job's submission in the trace: a past job that ended after the split ends
+    after 0. The end of a job is its ``recorded_finish_s`` in ``jobs``; without that column, it is
+    the end that the job would have had without waiting.
 
     Parameters
     ----------
     workload : Workload
         A trace whose jobs have features (`sim.workload.schema.FEATURES`) or users.
     jobs : int
-        How many to draw.
+        Number of jobs to draw.
     seed : int
-        Seed of which, and of which tasks a compressed job keeps.
+        Seed of the drawn jobs, and of the tasks that a compressed job keeps.
     slots : int
-        How many tasks can run at once in the cluster to be.
+        Number of slots of the cluster to simulate.
     load : float
-        Wanted mean load of it.
+        Mean load of that cluster.
     widest : int
-        The most tasks a job has.
+        Largest number of tasks per job.
     wide : {"drop", "compress"}
-        What happens to wider jobs. ``compress``: each stage of every job keeps one task for
-        ``of_slots / slots`` of them, rounded up and chosen at random, and `widest` at most.
-    of_slots : float, optional
-        Size of the cluster that the trace is of; needed to compress.
+        Treatment of wider jobs: drop them, or compress all jobs. ``compress``: each stage of every
+        job keeps one of ``source_slots / slots`` tasks, rounded up and drawn at random, and a job
+        has at most `widest`.
+    source_slots : float, optional
+        Number of slots of the trace's own cluster; needed for ``compress``.
 
     Returns
     -------
@@ -75,40 +75,47 @@ def history_and_trace(
     Raises
     ------
     InputError
-        On a number out of range; if the workload has a history, earlier runs or failures already,
-        or jobs that depend on each other; if the second half has too few jobs.
+        If a number is out of range; the workload has a history, earlier runs or failures already,
+        or jobs that depend on each other; or the second half has too few jobs.
     """
     if workload.history.num_rows:
         raise InputError("the workload has a history already; give a trace without one")
     if workload.training.num_rows or workload.failures.num_rows:
-        raise InputError("a trace with earlier runs or failures of tasks can't be cut")
+        raise InputError(
+            "the transform history_and_trace can't split a trace with earlier runs (training) or "
+            "task failures; give a trace without, and apply fail_tasks afterwards"
+        )
     if workload.job_edges.num_rows or workload.downloads.num_rows:
-        raise InputError("a trace of jobs that depend on each other can't be cut")
+        raise InputError(
+            "the transform history_and_trace can't split a trace whose jobs depend on each other "
+            "or have downloads"
+        )
     finish_s = _finish_s(workload)
     if wide == "compress":
-        if of_slots is None:
-            raise InputError("wide=compress needs of_slots, the size of the trace's cluster")
-        narrow = _compressed(workload, of_slots / slots, widest, seed)
+        if source_slots is None:
+            raise InputError(
+                "wide=compress needs source_slots, the number of slots of the trace's cluster"
+            )
+        narrow = _compressed(workload, source_slots / slots, widest, seed)
         fits = np.ones(workload.n_jobs, dtype=bool)
     else:
         narrow, fits = workload, job_n_tasks(workload) <= widest
     submit_s = values(narrow.jobs, "submit_s")
     cluster = Cluster.slots(slots)
     cut_s = (submit_s[0] + submit_s[-1]) / 2
-    late = np.flatnonzero(fits & (submit_s >= cut_s))
-    if len(late) < jobs:
+    second_half = np.flatnonzero(fits & (submit_s >= cut_s))
+    if len(second_half) < jobs:
         raise InputError(
-            f"the second half of the trace has {len(late)} jobs of at most {widest} tasks, fewer "
-            f"than the {jobs} to draw; give jobs={len(late)} or less"
+            f"the second half of the trace has {len(second_half)} jobs of at most {widest} tasks, "
+            f"fewer than the {jobs} to draw; give jobs={len(second_half)} or less"
         )
-    chosen = np.sort(stream(seed, "history_and_trace").permutation(late)[:jobs])
-    first_s = float(submit_s[chosen[0]])
-    drawn = narrow.take(chosen).slice_time(first_s, np.inf)
-    past = np.flatnonzero(fits & (submit_s < cut_s) & _alike(narrow, chosen))
+    selected = np.sort(stream(seed, "history_and_trace").permutation(second_half)[:jobs])
+    first_s = float(submit_s[selected[0]])
+    drawn = narrow.take(selected).slice_time(first_s, np.inf)
+    past = np.flatnonzero(fits & (submit_s < cut_s) & _shares_feature(narrow, selected))
     if jobs > 1:
         drawn = drawn.scale_load(load, cluster)
     columns = drawn.columns
-    got = load_statistics(window_loads(columns.job_submit, columns.job_work, slots))
     transform = {
         "history_and_trace": int(seed),
         "jobs": [jobs, drawn.n_jobs],
@@ -116,11 +123,14 @@ def history_and_trace(
         "wide": wide,
         "too wide": int((~fits).sum()),
         "load": [float(load), max(drawn.mean_load(cluster).values())],
-        **got,
+        **load_statistics(window_loads(columns.job_submit, columns.job_work, slots)),
     }
     ended_s = np.maximum(finish_s, submit_s)[past]
-    history = history_of(narrow, past, ended_s, first_s, SHARED)
-    return rebuilt(drawn, transform, jobs=_without_end(drawn.jobs), history=history)
+    history = history_table(narrow, past, ended_s, first_s, SHARED)
+    unfinished = drawn.jobs
+    if "recorded_finish_s" in unfinished.column_names:  # of jobs that are yet to run
+        unfinished = unfinished.drop_columns(["recorded_finish_s"])
+    return rebuild(drawn, transform, jobs=unfinished, history=history)
 
 
 def _finish_s(workload: Workload) -> F8:
@@ -129,37 +139,31 @@ def _finish_s(workload: Workload) -> F8:
     return values(workload.jobs, "submit_s") + critical_path_s(workload.columns)
 
 
-def _alike(workload: Workload, chosen: I8) -> Mask:
-    """Tell which jobs have a known feature in common with one of the chosen."""
-    now, _ = workload.columns.features.codes
+def _shares_feature(workload: Workload, selected: I8) -> Mask:
+    """Mark the jobs that have a known feature in common with one of the selected jobs."""
+    codes, _ = workload.columns.features.codes
     job = values(workload.stages, "job")
-    is_chosen = np.isin(job, chosen)
-    alike = np.zeros(workload.n_jobs, dtype=bool)
+    is_selected = np.isin(job, selected)
+    is_similar = np.zeros(workload.n_jobs, dtype=bool)
     for name in SHARED:
-        code = now[:, NAMES.index(name)]
-        known = np.unique(code[is_chosen & (code >= 0)])
-        alike[job[np.isin(code, known)]] = True
-    return alike
-
-
-def _without_end(jobs: pa.Table) -> pa.Table:
-    """Drop what was recorded of the end of jobs that are yet to run."""
-    known = "recorded_finish_s" in jobs.column_names
-    return jobs.drop_columns(["recorded_finish_s"]) if known else jobs
+        code = codes[:, NAMES.index(name)]
+        known = np.unique(code[is_selected & (code >= 0)])
+        is_similar[job[np.isin(code, known)]] = True
+    return is_similar
 
 
 def _compressed(workload: Workload, ratio: float, widest: int, seed: int) -> Workload:
-    """Keep one task of each stage for `ratio` of them, and `widest` of a job at most."""
+    """Keep one of `ratio` tasks of each stage, and at most `widest` tasks of a job."""
     n_tasks = values(workload.stages, "n_tasks").astype(np.int64)
     n_stages = np.bincount(values(workload.stages, "job"))[values(workload.stages, "job")]
-    most = np.maximum(widest // n_stages, 1)
-    kept = np.clip(np.ceil(n_tasks / max(ratio, 1.0)).astype(np.int64), 1, most)
-    stages = with_column(workload.stages, "n_tasks", kept.astype(np.int32))
+    max_tasks = np.maximum(widest // n_stages, 1)
+    n_kept = np.clip(np.ceil(n_tasks / max(ratio, 1.0)).astype(np.int64), 1, max_tasks)
+    stages = with_column(workload.stages, "n_tasks", n_kept.astype(np.int32))
     tasks = None
     if workload.stage_duration_s is None:
         task0 = workload.stage_task0
-        lot = stream(seed, "history_and_trace", "tasks").random(int(task0[-1]))
-        order = np.lexsort((lot, np.repeat(np.arange(len(n_tasks)), n_tasks)))
-        rows = np.sort(order[ranges(task0[:-1], task0[:-1] + kept)])
+        uniform = stream(seed, "history_and_trace", "tasks").random(int(task0[-1]))
+        order = np.lexsort((uniform, np.repeat(np.arange(len(n_tasks)), n_tasks)))
+        rows = np.sort(order[ranges(task0[:-1], task0[:-1] + n_kept)])
         tasks = take_rows(workload.tasks, rows)
-    return rebuilt(workload, None, stages=stages, tasks=tasks)
+    return rebuild(workload, None, stages=stages, tasks=tasks)

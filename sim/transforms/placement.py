@@ -1,4 +1,4 @@
-"""Where things are: the inputs of jobs on machines, jobs in queues."""
+"""Transforms of placement: inputs of jobs on machines, jobs in queues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sim.base.parameters import Between, Factor, checked
 from sim.base.random import stream
-from sim.transforms.parts import rebuilt
+from sim.transforms.parts import rebuild
 from sim.workload.schema import INPUT_HOME, REMOTE_FACTOR
 from sim.workload.tables import with_column
 from sim.workload.workload import Workload
@@ -17,19 +17,19 @@ from sim.workload.workload import Workload
 
 @checked
 def place_inputs(workload: Workload, remote_factor: Factor = 1.0, seed: int = 0) -> Workload:
-    """Spread the input of every stage without parents over the machines, from a drawn one on.
+    """Spread the input of every stage without parents over the machines, block by block.
 
-    Task i of such a stage reads from machine (a drawn number + i) mod machines, as a file lies in
-    blocks. Stages with parents read from wherever those ran, which is nowhere in particular.
+    Task i of such a stage reads from machine (a drawn number + i) mod machines, as a file is stored
+    in blocks. Stages with parents have no home: their parents may have run anywhere.
 
     Parameters
     ----------
     workload : Workload
-        Whose ``stages.input_home`` and ``stages.remote_factor`` are set.
+        Workload whose ``stages.input_home`` and ``stages.remote_factor`` are set.
     remote_factor : float
-        How many times as long a task takes that runs where its input does not lie, 1 or more.
+        Factor of the duration of a task that does not run on the machine of its input, at least 1.
     seed : int
-        Seed of where inputs begin.
+        Seed of the machines of the first blocks.
 
     Raises
     ------
@@ -37,42 +37,42 @@ def place_inputs(workload: Workload, remote_factor: Factor = 1.0, seed: int = 0)
         If `remote_factor` is out of its range.
     """
     columns = workload.columns
-    reads = columns.stage_n_barrier + columns.stage_n_o2o == 0
-    drawn = stream(seed, "place_inputs").integers(2**31, size=len(reads))
+    is_source = columns.stage_n_barrier + columns.stage_n_o2o == 0
+    home = stream(seed, "place_inputs").integers(2**31, size=len(is_source))
     stages = workload.stages
     for column, numbers in (
-        (INPUT_HOME, np.where(reads, drawn, -1)),
-        (REMOTE_FACTOR, np.where(reads, float(remote_factor), 1.0)),
+        (INPUT_HOME, np.where(is_source, home, -1)),
+        (REMOTE_FACTOR, np.where(is_source, float(remote_factor), 1.0)),
     ):
         if column.name in stages.column_names:
             stages = stages.drop_columns([column.name])
         stages = stages.append_column(column.name, pa.array(numbers, column.type))
     transform = {"place_inputs": float(remote_factor), "seed": int(seed)}
-    return rebuilt(workload, transform, stages=stages)
+    return rebuild(workload, transform, stages=stages)
 
 
 @checked
 def deal_queues(
     workload: Workload, n: Annotated[int, Between(1, 127)] = 2, seed: int = 0
 ) -> Workload:
-    """Deal the jobs out to `n` queues, evenly and at random.
+    """Assign the jobs to `n` queues at random, equally many to each.
 
     Parameters
     ----------
     workload : Workload
-        Whose queues are replaced by ``q0``, ``q1``, ...
+        Workload whose queues are replaced by ``q0``, ``q1``, ...
     n : int
-        Number of queues, at least 1.
+        Number of queues, 1 to 127.
     seed : int
-        Of who is dealt where.
+        Seed of the assignment.
 
     Raises
     ------
     InputError
         If `n` is out of its range.
     """
-    dealt = stream(seed, "queues").permutation(workload.n_jobs) % n
-    names = pa.array([f"q{at}" for at in range(n)])
-    queue = pa.DictionaryArray.from_arrays(pa.array(dealt.astype(np.int32)), names)
+    assigned = stream(seed, "queues").permutation(workload.n_jobs) % n
+    names = pa.array([f"q{i}" for i in range(n)])
+    queue = pa.DictionaryArray.from_arrays(pa.array(assigned.astype(np.int32)), names)
     jobs = with_column(workload.jobs, "queue", queue)
-    return rebuilt(workload, {"queues": n, "seed": int(seed)}, jobs=jobs)
+    return rebuild(workload, {"queues": n, "seed": int(seed)}, jobs=jobs)

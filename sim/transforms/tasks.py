@@ -1,4 +1,4 @@
-"""More tasks, or fewer, in every stage; tasks that stay."""
+"""Transforms of tasks: scale their number to a load; give all one duration."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.parameters import Positive, checked
 from sim.cluster.cluster import Cluster
-from sim.transforms.parts import rebuilt
+from sim.transforms.parts import rebuild
 from sim.workload.tables import take_rows, values, with_column
 from sim.workload.workload import Workload
 
 STEPS = 60
+"""Bisection steps."""
 
 
 @checked
 def scale_tasks(
     workload: Workload, load: Positive, machines: Positive, shape: Mapping[str, float]
 ) -> Workload:
-    """Scale every stage's number of tasks by one factor, so that a cluster's load is as wished.
+    """Scale every stage's number of tasks by one factor, to a target load of a cluster.
 
-    A stage keeps at least one task; its durations keep their distribution (task i of n' lasts what
-    task ⌊i n / n'⌋ of n did), stages of as many tasks keep having as many.
+    A stage keeps at least one task, and its durations keep their distribution: task i of n' lasts
+    as long as task ⌊i n / n'⌋ of n did. Stages with equal numbers of tasks still have equal numbers
+    afterwards.
 
     Parameters
     ----------
     workload : Workload
-        Of jobs that come over some time.
+        Workload whose jobs are not all submitted at once.
     load : float
-        Wished mean load (`Workload.mean_load`) of the bottleneck resource; what
-        comes out is as near as whole tasks allow.
+        Target mean load (`Workload.mean_load`) of the bottleneck resource; the result is as near as
+        whole tasks allow.
     machines : float
-        Of the cluster.
+        Number of machines of the cluster.
     shape : mapping of str to float
-        What one machine has.
+        Capacity of one machine by resource.
 
     Raises
     ------
@@ -48,50 +50,50 @@ def scale_tasks(
     n = np.diff(workload.stage_task0)
     work = np.add.reduceat(workload.columns.task_duration, workload.stage_task0[:-1])
     demand = values(workload.stages, f"demand_{bottleneck}")
-    of_one = work / n * demand  # of a task of average length
-    wanted = float((of_one * n).sum()) * load / offered[bottleneck]
+    task_demand_s = work / n * demand  # of a task of mean duration
+    target = float((task_demand_s * n).sum()) * load / offered[bottleneck]
     low, high = 0.0, 1.0
-    while (of_one * _scaled(n, high)).sum() < wanted:
+    while (task_demand_s * _scaled(n, high)).sum() < target:
         high *= 2.0
     for _ in range(STEPS):
         middle = (low + high) / 2.0
         low, high = (
-            (middle, high) if (of_one * _scaled(n, middle)).sum() < wanted else (low, middle)
+            (middle, high) if (task_demand_s * _scaled(n, middle)).sum() < target else (low, middle)
         )
     new = _scaled(n, high)
     tasks = None
     if workload.stage_duration_s is None:
         stage = np.repeat(np.arange(len(n)), new)
-        place = np.arange(len(stage)) - np.repeat(new.cumsum() - new, new)
-        rows = workload.stage_task0[:-1][stage] + place * n[stage] // new[stage]
-        picked = take_rows(workload.tasks, rows)["duration_s"]
-        tasks = {"stage": stage.astype(np.int32), "duration_s": picked}
+        number = np.arange(len(stage)) - np.repeat(new.cumsum() - new, new)
+        rows = workload.stage_task0[:-1][stage] + number * n[stage] // new[stage]
+        duration_s = take_rows(workload.tasks, rows)["duration_s"]
+        tasks = {"stage": stage.astype(np.int32), "duration_s": duration_s}
     stages = with_column(workload.stages, "n_tasks", new.astype(np.int32))
     transform = {"scale_tasks": high, "load": load, "machines": machines}
-    return rebuilt(workload, transform, stages=stages, tasks=tasks)
+    return rebuild(workload, transform, stages=stages, tasks=tasks)
 
 
 @checked
 def stay(workload: Workload, seconds: Positive) -> Workload:
-    """Let every task last as long, so that a cluster is filled and nothing leaves.
+    """Give every task the same long duration, so that a cluster fills up and nothing leaves.
 
     Parameters
     ----------
     workload : Workload
-        Without failures.
+        Workload without failures.
     seconds : float
-        How long; longer than jobs keep coming.
+        Duration of every task, longer than jobs keep arriving.
 
     Raises
     ------
     InputError
-        If it is not positive.
+        If the duration is not positive.
     """
     stages = workload.stages
     if "duration_s" in stages.column_names:
         stages = stages.drop_columns(["duration_s"])
     duration_s = np.full(workload.n_stages, float(seconds))
-    return rebuilt(workload, {"stay": float(seconds)}, duration_s, stages=stages)
+    return rebuild(workload, {"stay": float(seconds)}, duration_s, stages=stages)
 
 
 def _scaled(n: I8, factor: float) -> I8:

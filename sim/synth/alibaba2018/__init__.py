@@ -94,5 +94,5 @@ def synthesize(
     if heterogeneity != 1.0:
         workload = amplify(workload, heterogeneity)
     if machine is not None:
-        workload = fit_machines(workload, machine, of=source.provenance.get("machine"))
+        workload = fit_machines(workload, machine, source_machine=source.provenance.get("machine"))
     return workload

@@ -24,7 +24,7 @@ from sim.synth.alibaba2018.shipped import load_tables
 from sim.synth.fitted.jobs import draw_attributes
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
-from sim.transforms.parts import rebuilt
+from sim.transforms.parts import rebuild
 from sim.workload.columns import job_n_tasks, job_stage0
 from sim.workload.tables import take_rows, values, with_column
 from sim.workload.workload import Workload
@@ -218,7 +218,7 @@ def _cut(
         for k, m, s in zip(stage_number, is_new, source, strict=True)
     ]
     new_rows = np.flatnonzero(is_new)
-    return rebuilt(
+    return rebuild(
         workload, transform, _one_duration(workload, source, factor), True,
         stages=with_column(stages, "name", names),
         tasks=None if _is_plain(workload) else _tasks(workload, begin, n_tasks, factor),

@@ -13,7 +13,7 @@ from sim.dags import Graphs
 from sim.synth.alibaba2018.shipped import load_tables
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags
-from sim.transforms.parts import between, rebuilt, repeat_jobs, sample_jobs
+from sim.transforms.parts import rebuild, repeat_jobs, sample_jobs, submission_times
 from sim.workload.tables import take_rows, values
 from sim.workload.workload import Workload
 
@@ -43,7 +43,7 @@ def rewire(
         See `synthesize_dags`.
     """
     parent, child = synthesized_edges(Graphs.from_workload(workload), tables, seed, variant)
-    rewired = rebuilt(workload, None, stage_edges={"parent": parent, "child": child})
+    rewired = rebuild(workload, None, stage_edges={"parent": parent, "child": child})
     return rewired.with_meta({"rewired": {"seed": int(seed), "variant": variant}})
 
 
@@ -95,8 +95,8 @@ def change_load(
     n = workload.n_jobs
     rows, copy = sample_jobs(n, max(1, round(load * n)), seed)
     if not copy.any():
-        return rebuilt(workload.take(rows), {"load": float(load)})
-    submit = between(values(workload.jobs, "submit_s"), rows, copy, seed)
+        return rebuild(workload.take(rows), {"load": float(load)})
+    submit = submission_times(values(workload.jobs, "submit_s"), rows, copy, seed)
     order = np.lexsort((np.arange(len(rows)), submit))
     rows, copy = rows[order], copy[order]
     transform: dict[str, object] = {"load": float(load), "seed": int(seed)}
@@ -119,4 +119,4 @@ def _with_new_edges(
         "child": np.concatenate([graphs.edge_child[is_kept], stage_of_copy[child]]),
         "kind": pa.chunked_array([*kind.chunks, *barrier.chunks]),
     }
-    return rebuilt(workload, None, stage_edges=edges)
+    return rebuild(workload, None, stage_edges=edges)

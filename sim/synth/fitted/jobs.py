@@ -22,7 +22,7 @@ from sim.synth.fitted.arrivals import draw_arrivals
 from sim.synth.fitted.draw_joint import draw_by_size, draw_jointly, spread_tasks
 from sim.synth.fitted.tables import DEMAND, Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
-from sim.transforms.parts import between, sample_jobs
+from sim.transforms.parts import sample_jobs, submission_times
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.workload import Workload
 
@@ -99,7 +99,7 @@ def _submit_times(tables: Tables, jobs: int, load: float, seed: int, arrivals: A
     if load == 1.0:
         return submit_s
     rows, copy = sample_jobs(n, jobs, seed)
-    sampled_s: F8 = np.sort(between(submit_s, rows, copy, seed))
+    sampled_s: F8 = np.sort(submission_times(submit_s, rows, copy, seed))
     sampled_s -= sampled_s[0]
     return sampled_s
 

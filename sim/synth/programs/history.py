@@ -15,7 +15,7 @@ from sim.lineage.predict import first_uses, reader_columns
 from sim.lineage.worth import JobGraph
 from sim.synth.programs.draw import Runs
 from sim.synth.programs.profiles import Profile, job_labels
-from sim.transforms.parts import history_of, rebuilt
+from sim.transforms.parts import history_table, rebuild
 from sim.workload.columns import stage_durations
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
@@ -63,7 +63,7 @@ def add_dependencies(
         "kind": ["hard" if is_hard else "soft" for is_hard in hard],
     }
     downloads = {"job": np.array(job, np.int32), "time_s": np.array(time_s)}
-    return rebuilt(
+    return rebuild(
         workload, None, job_edges=edges if up else None, downloads=downloads if job else None
     )
 
@@ -76,7 +76,7 @@ def split_history(workload: Workload, n_past: int) -> Workload:
     begin_s = float(submit_s[n_past])
     rows = np.arange(n_past)
     finish_s = submit_s[rows] + critical_path_s(workload.columns)[rows]
-    history = history_of(workload, rows, finish_s, begin_s, FEATURES)
+    history = history_table(workload, rows, finish_s, begin_s, FEATURES)
     job_columns, past_columns, past_rows = _value_columns(workload, n_past, begin_s)
     training = _training_table(workload, n_past)
     current = workload.take(np.arange(n_past, workload.n_jobs)).slice_time(begin_s, np.inf)
@@ -85,7 +85,7 @@ def split_history(workload: Workload, n_past: int) -> Workload:
         jobs = jobs.append_column(name, pa.array(column))
     for name, column in past_columns.items():
         table = table.append_column(name, pa.array(column))
-    return rebuilt(current, None, validate=True, jobs=jobs, history=table, training=training)
+    return rebuild(current, None, validate=True, jobs=jobs, history=table, training=training)
 
 
 def _value_columns(

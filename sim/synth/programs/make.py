@@ -24,7 +24,7 @@ from sim.synth.programs.draw import (
 from sim.synth.programs.file import Fitted
 from sim.synth.programs.history import add_dependencies, split_history
 from sim.synth.programs.profiles import LABELS, Profile, attributes
-from sim.transforms.parts import rebuilt, repeat_jobs
+from sim.transforms.parts import rebuild, repeat_jobs
 from sim.workload.columns import job_n_tasks
 from sim.workload.paths import critical_path_s
 from sim.workload.tables import values, with_column
@@ -74,7 +74,7 @@ def make(
     )
     if kinds:
         requested = pa.array(requested_s, from_pandas=True)
-        workload = rebuilt(
+        workload = rebuild(
             workload, None, jobs=with_column(workload.jobs, "requested_s", requested)
         )
     workload = add_dependencies(workload, profiles, runs, seed)
@@ -119,14 +119,14 @@ def _add_labels(workload: Workload, profiles: tuple[Profile, ...], runs: Runs) -
     jobs = with_column(jobs, "min_tasks", np.where(gang, job_n_tasks(workload), 0).astype(np.int32))
     if poll.any():
         jobs = with_column(jobs, "poll_lag_s", pa.array(poll))
-    return rebuilt(workload, None, jobs=jobs)
+    return rebuild(workload, None, jobs=jobs)
 
 
 def _scale_durations(workload: Workload, factor: F8, spread: F8, seed: int) -> Workload:
     """Scale task durations by a job's factor, and spread those of a stage around its mean."""
     stage_factor = factor[values(workload.stages, "job")]
     if workload.stage_duration_s is not None and not spread.any():
-        return rebuilt(workload, None, workload.stage_duration_s * stage_factor)
+        return rebuild(workload, None, workload.stage_duration_s * stage_factor)
     columns = workload.columns
     stage = columns.task_stage()
     if workload.stage_duration_s is None:  # the tasks of a stage differ already
@@ -135,7 +135,7 @@ def _scale_durations(workload: Workload, factor: F8, spread: F8, seed: int) -> W
     relative = maths.exp(spread[columns.stage_job][stage] * noise)
     mean = np.bincount(stage, relative, workload.n_stages) / columns.stage_n_tasks
     task_s = columns.task_duration * (stage_factor / mean)[stage] * relative
-    return rebuilt(workload, None, tasks={"stage": stage.astype(np.int32), "duration_s": task_s})
+    return rebuild(workload, None, tasks={"stage": stage.astype(np.int32), "duration_s": task_s})
 
 
 def _add_deadlines(
@@ -153,7 +153,7 @@ def _add_deadlines(
     if np.isnan(due_s).all() and deadline is not None:
         due_s = deadline * _program_medians(program, cp_s)
     jobs = with_column(jobs, "deadline_s", pa.array(due_s, pa.float64(), from_pandas=True))
-    return rebuilt(workload, None, jobs=jobs)
+    return rebuild(workload, None, jobs=jobs)
 
 
 def _program_medians(program: I8, cp_s: F8) -> F8:

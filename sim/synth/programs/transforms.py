@@ -8,12 +8,12 @@ from sim.base.parameters import Between, Count, Positive, Whole, checked
 from sim.describe.fidelity import second_half
 from sim.synth.programs.file import fit
 from sim.synth.programs.make import make
-from sim.transforms.parts import rebuilt
+from sim.transforms.parts import rebuild
 from sim.workload.workload import Workload
 
 
 @checked
-def anew(
+def resynthesize(
     workload: Workload,
     seed: int = 0,
     jobs: Count | None = None,
@@ -43,7 +43,7 @@ def anew(
 @checked
 def half(
     workload: Workload,
-    which: Literal["first", "second", "made"],
+    part: Literal["first", "second", "made"],
     split: Annotated[int, Between(0, 63)] = 0,
     seed: int = 0,
 ) -> Workload:
@@ -55,14 +55,14 @@ def half(
     ----------
     workload : Workload
         Workload whose jobs have unique ids.
-    which : {"first", "second", "made"}
+    part : {"first", "second", "made"}
         The half to keep, or ``made``: as many jobs as the first half, synthesized from a fit to it
-        (`anew`). The two halves are disjoint.
+        (`resynthesize`). The two halves are disjoint.
     split : int
         Number of the split, one of 64 independent ones: a bit of the hash of the id.
     seed : int
         Seed of the synthesized jobs.
     """
-    part = workload.take(second_half(workload, split) == (which == "second"))
-    part = rebuilt(part, {"half": which, "split": int(split)})
-    return anew(part, seed) if which == "made" else part
+    selected = workload.take(second_half(workload, split) == (part == "second"))
+    selected = rebuild(selected, {"half": part, "split": int(split)})
+    return resynthesize(selected, seed) if part == "made" else selected

@@ -210,7 +210,7 @@ def make(
         training=recorded_training(sorted(set(names)), initialise, inputs),
         meta={"name": "scope_jobs", "synth": {"jobs": list(names), "seed": int(seed)}},
     )
-    return fail_tasks(workload, of="deadline", seed=seed) if faults else workload
+    return fail_tasks(workload, scope="deadline", seed=seed) if faults else workload
 
 
 def _run(name: str, i: int, seed: int, like_inputs: bool, work: float | None) -> JobRun:

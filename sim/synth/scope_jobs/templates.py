@@ -27,7 +27,7 @@ from sim.synth.scope_jobs.structure import (
     draw_structure,
     fit_run_times,
 )
-from sim.transforms.faults import fail_tasks, straggling
+from sim.transforms.faults import fail_tasks, straggler_factors
 from sim.workload.workload import Workload
 
 STAGES, VERTICES = (10, 60), (700, 8500)
@@ -173,7 +173,7 @@ def _run(template: Template, size: float, slower: float, stage_factors: F8, rng:
         template.run_times.run_s(n_tasks, rng) * np.repeat(stage_factors, n_tasks) * size * slower
     )
     init_s = draw_init_s(len(run_s), rng) * maths.power(slower, INIT_EXPONENT)
-    return JobRun(template, run_s * straggling(len(run_s), rng), init_s)
+    return JobRun(template, run_s * straggler_factors(len(run_s), rng), init_s)
 
 
 NAN = float("nan")

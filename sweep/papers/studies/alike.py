@@ -14,7 +14,7 @@ from sweep.papers.figures import Findings, together
 from sweep.papers.studies.ranks import geometric, pairs_kept, taus
 from sweep.report.findings import Finding, FinishedSweep
 
-WHICH = "trace.transforms.half.which"
+WHICH = "trace.transforms.half.part"
 HELD, OTHER, MADE = "second", "first", "made"
 METRIC = "jct_mean_s"
 LOSS, TIMES = 0.1, 1.5

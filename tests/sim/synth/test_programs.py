@@ -188,8 +188,8 @@ def test_deadlines_can_be_assumed(tmp_path):
             for i in range(60)
         ]
     )
-    assert np.isnan(transforms.apply(flat, "anew").columns.job_deadline).all()
-    due = transforms.apply(flat, "anew", deadline=2.0)
+    assert np.isnan(transforms.apply(flat, "resynthesize").columns.job_deadline).all()
+    due = transforms.apply(flat, "resynthesize", deadline=2.0)
     assert due.jobs.num_rows == 60
     known = np.array(job_labels(due, "template"))
     first = [int(np.flatnonzero(known == name)[0]) for name in set(known)]
@@ -208,7 +208,7 @@ def test_longer_workloads_have_the_same_programs(fitted):
             for i in range(20)
         ]
     )
-    synthesized = transforms.apply(once, "anew", jobs=50)
+    synthesized = transforms.apply(once, "resynthesize", jobs=50)
     assert len(set(job_labels(synthesized, "template"))) == 50
 
 
@@ -256,7 +256,7 @@ def test_kinds_of_one_name_are_one_program_with_deadlines():
         for i in range(120)
     ]  # fmt: skip
     synthesized = transforms.apply(
-        sim.Workload.from_jobs(jobs), "anew", seed=3, jobs=300, deadline=2.0
+        sim.Workload.from_jobs(jobs), "resynthesize", seed=3, jobs=300, deadline=2.0
     )
     assert set(job_labels(synthesized, "template")) == {
         "t0",
@@ -273,23 +273,21 @@ def test_tasks_of_a_stage_spread_as_in_the_fitted_workload():
          "stages": [{"durations_s": np.exp(0.7 * rng.normal(size=30) + i % 5).tolist()}]}
         for i in range(100)
     ]  # fmt: skip
-    synthesized = transforms.apply(sim.Workload.from_jobs(jobs), "anew", seed=3)
+    synthesized = transforms.apply(sim.Workload.from_jobs(jobs), "resynthesize", seed=3)
     spread = [profile.spread for profile in fit_profiles(synthesized)]
     assert 0.4 < np.mean(spread) < 0.8
 
 
 def test_halves_and_a_workload_fitted_to_the_first(real):
     ids = {
-        side: set(transforms.apply(real, "half", which=side, split=3).jobs["job_id"].to_pylist())
+        side: set(transforms.apply(real, "half", part=side, split=3).jobs["job_id"].to_pylist())
         for side in ("first", "second")
     }
     assert not ids["first"] & ids["second"]
     assert len(ids["second"]) == second_half(real, 3).sum()
-    synthesized = transforms.apply(real, "half", which="made", split=3, seed=1)
+    synthesized = transforms.apply(real, "half", part="made", split=3, seed=1)
     assert synthesized.n_jobs == len(ids["first"])
-    assert (
-        synthesized.digest != transforms.apply(real, "half", which="made", split=4, seed=1).digest
-    )
+    assert synthesized.digest != transforms.apply(real, "half", part="made", split=4, seed=1).digest
 
 
 def test_wrong_files_are_errors(tmp_path):

@@ -31,7 +31,7 @@ def test_extremes_are_the_ratio_further_from_the_average():
     assert after.min() == before.min() / 1.5
     assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).all()
     assert made.stages["demand_mem"].equals(plain.stages["demand_mem"])
-    assert made.meta["transforms"] == [{"heterogeneity": 1.5, "of": ["duration_s"]}]
+    assert made.meta["transforms"] == [{"heterogeneity": 1.5, "metrics": ["duration_s"]}]
 
 
 def test_tasks_of_one_stage_are_told_apart():

@@ -39,7 +39,7 @@ def test_failures_come_at_the_rates_asked_for():
     for k in (2, 3):
         earlier = int((attempts >= k - 1).sum())
         assert within(earlier, 0.3, int((attempts >= k).sum()))
-    assert attempts.max() <= faults.MOST_FAILURES
+    assert attempts.max() <= faults.MAX_FAILURES
     part = w.columns.attempt_s / np.repeat(w.columns.task_duration, attempts)
     assert abs(part.mean() - 0.5) < 4 * np.sqrt(1 / 12 / len(part))
     assert part.min() >= 0
@@ -64,12 +64,12 @@ def test_inputs_are_lost_at_the_rate_asked_for_and_are_what_the_task_waits_for()
 
 
 def test_failures_do_not_depend_on_jobs_that_can_not_fail():
-    both = faults.fail_tasks(workload(500), of="deadline", seed=7)
-    alone = faults.fail_tasks(workload(500).take([0]), of="deadline", seed=7)
+    both = faults.fail_tasks(workload(500), scope="deadline", seed=7)
+    alone = faults.fail_tasks(workload(500).take([0]), scope="deadline", seed=7)
     assert both.failures.equals(alone.failures)
     assert both.failures.num_rows > 0
-    assert faults.fail_tasks(workload(500), of="deadline", seed=8).digest != both.digest
-    none = faults.fail_tasks(workload(5, None), single=1.0, of="deadline")
+    assert faults.fail_tasks(workload(500), scope="deadline", seed=8).digest != both.digest
+    none = faults.fail_tasks(workload(5, None), single=1.0, scope="deadline")
     assert none.failures.num_rows == 0
 
 
@@ -116,10 +116,10 @@ def test_transforms_take_workloads_of_either_kind_and_keep_what_lies_beside():
         ("fail_tasks", {"single": 1.5}, "single must be a number from 0 to 1"),
         ("fail_tasks", {"multiple": 1.0}, "multiple must be a number from 0 to 1"),
         ("fail_tasks", {"lost": -0.1}, "lost must be a number from 0 to 1"),
-        ("fail_tasks", {"of": "some"}, "'all' or 'deadline'"),
+        ("fail_tasks", {"scope": "some"}, "'all' or 'deadline'"),
         ("straggle", {"rate": 2}, "rate must be a number from 0 to 1"),
         ("straggle", {"slower": (0.5, 2.0)}, "slower must be a list"),
-        ("straggle", {"slower": (3.0, 2.0)}, "slower must be two rising numbers"),
+        ("straggle", {"slower": (3.0, 2.0)}, "slower must be two numbers of at least 1"),
     ],
 )
 def test_numbers_out_of_range_are_named(transform, options, text):
@@ -131,5 +131,5 @@ def test_failures_are_drawn_once_and_last():
     failing = faults.fail_tasks(workload(100), single=0.5)
     with pytest.raises(sim.InputError, match="failures already"):
         faults.fail_tasks(failing)
-    with pytest.raises(sim.InputError, match="draw them after all else"):
+    with pytest.raises(sim.InputError, match="fail_tasks after all others"):
         faults.straggle(failing)

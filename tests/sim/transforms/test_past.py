@@ -73,7 +73,7 @@ def test_all_jobs_are_compressed_alike():
         for at in range(60)
     ]
     plain = sim.Workload.from_jobs(jobs)
-    w = history_and_trace(plain, jobs=30, slots=10, wide="compress", of_slots=30, widest=18)
+    w = history_and_trace(plain, jobs=30, slots=10, wide="compress", source_slots=30, widest=18)
     n = np.array([int(name[4:]) + 1 for name in w.jobs["job_id"].to_pylist()])
     assert w.stages["n_tasks"].to_pylist() == np.minimum(np.ceil(n / 3), 18).tolist()
     for row, most in enumerate(n):
@@ -102,7 +102,7 @@ def test_when_jobs_ended_in_the_trace_is_told_of_the_past_alone():
         ({"jobs": 30}, "give jobs=20 or less"),
         ({"load": 0.0}, "must be a number above 0"),
         ({"wide": "cut"}, "'drop' or 'compress'"),
-        ({"wide": "compress"}, "size of the trace's cluster"),
+        ({"wide": "compress"}, "slots of the trace's cluster"),
     ],
     ids=["none", "many", "load", "wide", "compress"],
 )

@@ -119,7 +119,7 @@ def test_of_jobs_that_are_taken_the_failures_are_renumbered():
 
 def test_failures_are_drawn_after_all_else():
     w = jobs().with_failures(FAILURES)
-    with pytest.raises(sim.InputError, match="draw them after all else"):
+    with pytest.raises(sim.InputError, match="fail_tasks after all others"):
         scale_tasks(w, machines=2, shape={"cpu": 1.0}, load=0.5)
 
 

@@ -15,7 +15,7 @@ def rows(**of: dict[str, float]) -> list[dict[str, Any]]:
     return [
         {
             "policy": policy, "trace": "t", "capacity": 1.0, "seed": seed,
-            "trace.transforms.half.which": which,
+            "trace.transforms.half.part": which,
             "jct_mean_s": jct + (0.1 * seed if which == "second" else 0.0),
         }
         for which, policies in of.items()
