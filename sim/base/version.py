@@ -1,4 +1,4 @@
-"""Version of the installed distribution; ``pyproject.toml`` is its one source."""
+"""Version of the installed distribution, from ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from importlib.metadata import PackageNotFoundError, version
 
 try:
     __version__ = version("cluster-sweep")
-except PackageNotFoundError:  # a folder on the path, which nobody has installed
+except PackageNotFoundError:  # run from a source folder without installation
     __version__ = "0+unknown"

@@ -109,4 +109,4 @@ def _check_fault(key: str, value: Any, *, may_be_pair: bool) -> None:
         raise InputError(f"{key} must be a number above 0, or two as [low, high], not {value!r}")
     check_value(key, value, list[Positive])
     if value[0] > value[1]:
-        raise InputError(f"{key} lies between {value[0]!r} and {value[1]!r}: turn them")
+        raise InputError(f"{key}: {value!r} is reversed; the lower bound comes first")

@@ -164,7 +164,7 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
         ({"outages": 3}, r"cluster\.outages has the keys mtbf_s, repair_s, until_s, or is null"),
         ({"outages": {"mtbf": 3}}, "mtbf_s"),
         ({"outages": {"mtbf_s": 3, "repair_s": 0, "until_s": 9}}, r"repair_s must be .* not 0"),
-        ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [2, 1], "until_s": 1}}, "turn them"),
+        ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [2, 1], "until_s": 1}}, "reversed"),
         ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [1], "until_s": 1}}, r"\[low, high\]"),
         (
             {"slowdowns": {"every_s": 1, "last_s": 1, "speed": 1, "until_s": 1, "label": 3}},
