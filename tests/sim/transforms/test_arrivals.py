@@ -77,7 +77,9 @@ def test_transforms_are_turned_by_name():
         transforms.apply(plain, "rewires")
     with pytest.raises(InputError, match="did you mean 'jobs'"):
         transforms.apply(plain, "hour_of", job=9)
-    with pytest.raises(InputError, match="needs seconds; give it, or remove the transform with ~trace"):
+    with pytest.raises(
+        InputError, match="needs seconds; give it, or remove the transform with ~trace"
+    ):
         transforms.apply(plain, "stay")
 
 
