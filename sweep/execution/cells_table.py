@@ -11,7 +11,7 @@ import json
 import shlex
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -192,6 +192,7 @@ def reproduce(grid: Grid, row: PlannedCell) -> str:
     return mask(" ".join(["python -m sweep", *map(_shell_word, words)]))
 
 
+@lru_cache(maxsize=4096)  # the commands of a million cells are made of a few hundred words
 def _shell_word(word: str) -> str:
     r"""Quote a word for a shell, control characters as ``$'\x1b'``: safe to print and paste."""
     if single_line(word) == word:
