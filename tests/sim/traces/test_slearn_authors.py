@@ -95,7 +95,7 @@ def test_a_bad_job_is_named_or_left_out(tmp_path, was, now, rule):
 
 
 def test_what_is_no_json_is_refused_where_it_begins(tmp_path):
-    with pytest.raises(sim.InputError, match="no JSON") as caught:
+    with pytest.raises(sim.InputError, match="invalid JSON") as caught:
         load(written(tmp_path, TRACE[:-4]), on_bad_row="skip")
     assert (caught.value.rule, caught.value.line) == ("wrong line", 7)
 
