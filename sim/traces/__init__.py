@@ -1,7 +1,8 @@
-"""Readers of real traces: one module a format, each with ``read(path, **options) -> Workload``.
+"""Readers of real traces: one module per format, each with ``read(path, **options) -> Workload``.
 
-Each module or package here is a format; adding one is adding it, made of `sim.base.reading`. Every
-reader keeps in ``Workload.meta["report"]`` what it dropped, filled in and noticed, counted by rule.
+Each module or package here is a format; to add a format, add a module, built from
+`sim.base.reading`. Every reader counts dropped, filled and noticed rows by rule in
+``Workload.meta["report"]``.
 """
 
 from __future__ import annotations
@@ -17,28 +18,28 @@ from sim.workload.workload import Workload
 
 __all__ = ["names", "options", "read_trace"]
 
-MODULES_FOUND = ("sim.traces",)  # so that sim.base.sources knows
+MODULES_FOUND = ("sim.traces",)  # for sim.base.sources
 FORMATS = Plugins("trace", __name__, "read")
 
 
 def names() -> list[str]:
-    """Names of all formats, sorted."""
+    """Return the names of all formats, sorted."""
     return FORMATS.names()
 
 
 def options(name: str) -> dict[str, Any]:
-    """Options of a format's reader and their defaults.
+    """Return the options of a format's reader with their defaults.
 
     Raises
     ------
     InputError
-        If there is no such format, naming the nearest.
+        If there is no such format; the message names the most similar one.
     """
     return options_of(FORMATS.function(name), n_fixed=1)
 
 
 def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Workload:
-    """Read a trace of a known format."""
+    """Read the trace at `path` in the format `name`."""
     check_names(f"option of trace {name}", chosen, options(name))
     read = FORMATS.function(name)
     hints = type_hints(read)
@@ -49,6 +50,6 @@ def read_trace(name: str, path: str | os.PathLike[str], **chosen: Any) -> Worklo
     except InputError as error:
         if error.file is not None:
             raise
-        # found in the columns, where nobody knows any more which file they came from
+        # raised by checks of columns, which do not know the file
         raise InputError(error.message, file=path, line=error.line, rule=error.rule) from error
     return workload

@@ -1,7 +1,7 @@
-"""Google clusterdata-2011-2: jobs with the duration of every task, or the wall times of 29 days.
+"""Reader of Google clusterdata-2011-2: all task durations of 19.6 hours, or job wall times.
 
-Two files of the trace's cell, ids re-indexed. ``manytask_jobs.jsonl``: an object a line, the jobs
-of the first 70,756 s with every task that was scheduled and finished in that time.
+Two files of the trace's cell, ids re-indexed. ``manytask_jobs.jsonl``: one JSON object per line,
+the jobs of the first 70,756 s with every task that was scheduled and finished in that time.
 ``job_history_29d.csv``: every job of the 29 days that finished, without its tasks. Source: Reiss et
 al., *Google cluster-usage traces: format + schema*, 2011 (CC-BY-4.0).
 """
@@ -40,9 +40,9 @@ from sim.base.reading import (
 from sim.workload.workload import Workload
 
 FILES = {"tasks": "manytask_jobs.jsonl", "walls": "job_history_29d.csv"}
-"""The file of each part, in the trace's folder; plain or with ``.gz``."""
+"""File name of each part in the trace's folder, with or without ``.gz``."""
 RESOURCES = ("cpu", "mem", "disk")
-"""What tasks request, each as a share of the largest machine."""
+"""Requested resources, each as a fraction of the largest machine."""
 _NUMBERS = ("submit_s", "job_end_s", "priority", *RESOURCES)
 _NAMES = ("job", "user", "lname", "name")
 _HISTORY = (
@@ -61,30 +61,30 @@ def read(
 ) -> Workload:
     """Read the jobs of one of the two files.
 
-    A job has one stage. Times are the trace's own, s since its start; 0 is before it. ``jobs`` has
-    the features that predictors look for: ``application`` (the logical job name), ``job_name``,
-    ``user`` and ``requested`` (the resources, as text), and ``recorded_finish_s``, when the job
-    ended in the trace. ``template`` is the logical job name.
+    A job has one stage. Times are those of the trace, s since its start; 0 means before its start.
+    ``jobs`` has the features that predictors use: ``application`` (the logical job name),
+    ``job_name``, ``user`` and ``requested`` (the resources, as text), and ``recorded_finish_s``,
+    the end of the job in the trace. ``template`` is the logical job name.
 
     Parameters
     ----------
     path : path-like
-        The folder of the two files, or one of them; plain or gzipped (told by content).
+        Folder of the two files, or one of them; plain or gzipped (detected from content).
     part : {"tasks", "walls"}
         ``tasks``: the jobs with the duration of every task, over 19.6 hours. ``walls``: the jobs
         of 29 days, each as one task that lasts from the job's first scheduling to its end: a wall
-        time, which says nothing of the tasks' durations and less of their number. The trace does
-        not tell what those requested, so they demand one ``cpu``.
+        time, which does not tell the tasks' durations, let alone their number. The trace does not
+        have the requests of these jobs, so they demand one ``cpu``.
     on_bad_row : {"error", "skip"}
-        Lines that can't be read: raise, or leave out and count.
+        Lines that can't be read: raise, or drop and count.
 
     Returns
     -------
     Workload
-        ``meta["report"]`` counts by rule what was ``dropped`` (a job of an earlier line; of
-        ``walls`` also jobs scheduled before the trace began, whose wall time is not known) and
-        ``noticed`` (jobs submitted before the trace began, submissions out of order), and
-        ``bad_rows``. ``meta["durations"]`` says whether they are of ``tasks`` or ``job walls``.
+        ``meta["report"]`` counts by rule ``dropped`` (a job that is on an earlier line too; of
+        ``walls`` also jobs scheduled before the trace began, whose wall time is unknown),
+        ``noticed`` (jobs submitted before the trace began, submissions out of order) and
+        ``bad_rows``. ``meta["durations"]`` is ``tasks`` or ``job walls``.
 
     Raises
     ------
@@ -95,7 +95,10 @@ def read(
     """
     file = _file(path, part)
     if part == "tasks" and first_line(file).startswith(_HISTORY[0]):
-        text = "this is the file of wall times; read it with part=walls"
+        text = (
+            "this is the file of job wall times (its first line names the columns of "
+            f"{FILES['walls']}); read it with part=walls"
+        )
         raise InputError(text, file=file, line=1, rule="wrong line")
     return (_read_tasks if part == "tasks" else _read_walls)(file, on_bad_row)
 
@@ -117,7 +120,7 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     for line, text in _lines(path):
         n_lines += 1
         with handle_bad_line(path, line, on_bad_row, bad):
-            job = _parsed(text)
+            job = _parse_job(text)
             for key, column in jobs.items():
                 column.append(job[key])
             durations.append(job["dur_s"])
@@ -125,10 +128,10 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
         raise no_job_left(path, bad)
     dropped: dict[str, int] = {}
     noticed: dict[str, int] = {}
-    rows = _kept_rows(jobs["job"], np.array(jobs["submit_s"]), dropped, noticed)
+    rows = _first_by_submission(jobs["job"], np.array(jobs["submit_s"]), dropped, noticed)
     columns = {key: [column[row] for row in rows] for key, column in jobs.items()}
-    of = [durations[row] for row in rows]
-    n_tasks = np.array([len(d) for d in of], dtype=np.int32)
+    durations = [durations[row] for row in rows]
+    n_tasks = np.array([len(d) for d in durations], dtype=np.int32)
     count_rule(noticed, "submitted before the trace began", np.array(columns["submit_s"]) == 0)
     requests = zip(*(columns[name] for name in RESOURCES), strict=True)
     return Workload.from_tables(
@@ -143,19 +146,19 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
             priority=np.array(columns["priority"]),
         ),
         stages={
-            "job": np.arange(len(of), dtype=np.int32),
+            "job": np.arange(len(rows), dtype=np.int32),
             "n_tasks": n_tasks,
             **{f"demand_{name}": np.array(columns[name]) for name in RESOURCES},
         },
         tasks={
-            "stage": np.repeat(np.arange(len(of), dtype=np.int32), n_tasks),
-            "duration_s": np.concatenate(of),
+            "stage": np.repeat(np.arange(len(rows), dtype=np.int32), n_tasks),
+            "duration_s": np.concatenate(durations),
         },
         meta={
             "name": "google2011",
             "durations": "tasks",
             "quantum": dict.fromkeys(RESOURCES, _QUANTUM),
-            "report": _report(n_lines, len(of), dropped, noticed, bad),
+            "report": _report(n_lines, len(rows), dropped, noticed, bad),
         },
     )
 
@@ -167,13 +170,14 @@ def _lines(path: Path) -> Any:
             yield number, text
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _parse_job(text: bytes) -> dict[str, Any]:
     try:
         job = parse_json(text)
     except ValueError as error:
-        raise BadLineError("wrong line", f"the line is no JSON ({error})") from None
+        raise BadLineError("wrong line", f"the line is not valid JSON ({error})") from None
     if not isinstance(job, dict):
-        raise BadLineError("wrong line", "the line is no JSON object")
+        message = f"the line must be a JSON object, not {str(job)[:40]!r}"
+        raise BadLineError("wrong line", message)
     for key in (*_NAMES, *_NUMBERS, "start_s", "dur_s"):
         if job.get(key) is None:
             raise BadLineError("missing value", f"{key} is missing")
@@ -183,7 +187,11 @@ def _parsed(text: bytes) -> dict[str, Any]:
         parsed[key] = float(parse_numbers(key, [job[key]])[0])
     parsed["dur_s"] = parse_numbers("dur_s", job["dur_s"])
     if len(parsed["dur_s"]) != len(parse_numbers("start_s", job["start_s"])):
-        raise BadLineError("wrong line", "start_s and dur_s differ in length")
+        message = (
+            f"start_s has {len(job['start_s'])} values and dur_s {len(parsed['dur_s'])}; both must "
+            "have one per task"
+        )
+        raise BadLineError("wrong line", message)
     if not len(parsed["dur_s"]):
         raise BadLineError("no tasks", "dur_s is empty; a job needs at least one task")
     return parsed
@@ -210,9 +218,9 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
         "scheduled before the trace began": log["schedule_s"] == 0,
         "ends before it is scheduled": log["end_s"] < log["schedule_s"],
     }
-    at = np.flatnonzero(valid_rows(rules, dropped))
-    ids = log["job_id"].take(pa.array(at)).to_pylist()
-    rows = at[_kept_rows(ids, log["submit_s"][at], dropped, noticed)]
+    valid = np.flatnonzero(valid_rows(rules, dropped))
+    ids = log["job_id"].take(pa.array(valid)).to_pylist()
+    rows = valid[_first_by_submission(ids, log["submit_s"][valid], dropped, noticed)]
     if not len(rows):
         raise no_job_left(path, {**bad, **dropped})
     count_rule(noticed, "submitted before the trace began", log["submit_s"][rows] == 0)
@@ -240,26 +248,26 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
     )
 
 
-def _kept_rows(
+def _first_by_submission(
     ids: list[str], submit_s: F8, dropped: dict[str, int], noticed: dict[str, int]
 ) -> I8:
-    """Return the first row of each job, by submission; count the others."""
+    """Return the first row of each job, in order of submission; count the others."""
     rows = first_rows(ids, dropped)
     submit = submit_s[rows]
     count_rule(noticed, "submitted before the line above", submit[1:] < submit[:-1])
     return rows[np.argsort(submit, kind="stable")]
 
 
-def _jobs(job_id: Any, submit_s: F8, end_s: F8, **others: Any) -> Mapping[str, Any]:
+def _jobs(job_id: Any, submit_s: F8, end_s: F8, **columns: Any) -> Mapping[str, Any]:
     names = ("application", "job_name", "user", "requested")
-    coded = {n: pa.array(others.pop(n), pa.string()).dictionary_encode() for n in names}
+    coded = {n: pa.array(columns.pop(n), pa.string()).dictionary_encode() for n in names}
     return {
         "job_id": pa.array(job_id, pa.string()),
         "submit_s": submit_s,
         "template": coded["application"],
         "recorded_finish_s": end_s,
         **coded,
-        **others,
+        **columns,
     }
 
 

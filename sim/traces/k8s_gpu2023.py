@@ -1,4 +1,4 @@
-"""Pods of a Kubernetes cluster with shared GPUs: Alibaba's cluster-trace-gpu-v2023.
+"""Reader of Alibaba's cluster-trace-gpu-v2023: pods of a Kubernetes cluster with shared GPUs.
 
 Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023 (Weng et al., *Beware of
 fragmentation: scheduling GPU-sharing workloads with fragmentation gradient descent*, ATC 2023).
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import F8, Mask
+from sim.base.arrays import Mask
 from sim.base.parameters import checked
 from sim.base.reading import (
     Field,
@@ -43,9 +43,9 @@ _FIELDS = {
     "deletion_time": _TIME,
     "scheduled_time": _TIME,
 }
-_MAY_LACK = ("gpu_spec", "qos", "pod_phase")
+_OPTIONAL = ("gpu_spec", "qos", "pod_phase")
 PRIORITY = {"Guaranteed": 3.0, "LS": 2.0, "Burstable": 1.0, "BE": 0.0}
-"""Of each quality of service; of one that is not listed, 0."""
+"""Priority by quality of service; 0 for any other."""
 
 
 @checked
@@ -55,31 +55,31 @@ def read(
     on_bad_row: OnBadRow = "error",
     state: Literal["all", "completed"] = "all",
 ) -> Workload:
-    """Read the list of pods: a job of one task for each, for as long as the pod had its machine.
+    """Read the list of pods: each becomes a job of one task, which lasts as long as the pod ran.
 
-    A task demands ``cpu`` (cores), ``mem`` (GiB) and ``gpu``: a part of one for a pod that shares
-    it, or whole ones. ``runs_on`` of ``stages`` are the models of GPU that the pod allows. The
-    quality of service is the queue, and gives the priority (`PRIORITY`). Jobs are sorted by
-    creation, and times are shifted so that the first comes at 0. The cluster of the same trace is
+    A task demands ``cpu`` (cores), ``mem`` (GiB) and ``gpu``: a fraction of one if the pod shares a
+    GPU, or whole ones. ``runs_on`` of ``stages`` has the GPU models that the pod accepts. The
+    quality of service is the queue, and determines the priority (`PRIORITY`). Jobs are sorted by
+    creation, and times are shifted so that the first is 0. The cluster of the same trace is
     ``cluster=k8s_gpu2023``.
 
     Parameters
     ----------
     path : path-like
-        ``openb_pod_list_*.csv``, plain or gzipped (told by content), with its line of names.
+        ``openb_pod_list_*.csv``, plain or gzipped (detected from content), with its header line.
     on_bad_row : {"error", "skip"}
-        Lines with another number of fields, text where there should be a number, or more than 1000
-        milli of a GPU: raise, or leave out and count.
+        Lines with a wrong number of fields, text where a number is expected, or more than 1000
+        milli of a GPU: raise, or drop and count.
     state : {"all", "completed"}
-        Keep pods however they ended, or only those of phase Succeeded.
+        Keep all pods, or only those of phase Succeeded.
 
     Returns
     -------
     Workload
-        ``meta["report"]`` counts by rule what was ``dropped`` (pods that were never scheduled, are
-        not deleted, were deleted before they were scheduled, or ask for parts of several GPUs; a
-        name that an earlier line has; not completed, if asked), ``filled`` in (quality of service
-        unknown) and ``noticed`` (no milli of its one GPU, so none).
+        ``meta["report"]`` counts by rule ``dropped`` (pods that were never scheduled, are not
+        deleted, were deleted before they were scheduled, or request parts of several GPUs; a name
+        that is on an earlier line too; with ``state="completed"``, pods that did not succeed),
+        ``filled`` (quality of service unknown) and ``noticed`` (one GPU, but 0 milli of it: none).
 
     Raises
     ------
@@ -87,7 +87,7 @@ def read(
         With file, line and rule: "no header", "missing column", "empty file", "no job left", and
         those of `sim.base.reading.read_blocks`.
     """
-    names = column_names(path, ",", [name for name in _FIELDS if name not in _MAY_LACK])
+    names = column_names(path, ",", [name for name in _FIELDS if name not in _OPTIONAL])
     bad: dict[str, int] = {}
     fields = {name: field for name, field in _FIELDS.items() if name in names}
     with open_text(path) as stream:
@@ -95,8 +95,7 @@ def read(
     n_rows = len(pods["name"]) + sum(bad.values())
     report: dict[str, Any] = {"rows": n_rows, "bad_rows": bad, "dropped": {}}
     report |= {"filled": {}, "noticed": {}}
-    kept = _kept(pods, state == "completed", report["dropped"])
-    rows = np.flatnonzero(kept)
+    rows = np.flatnonzero(_runnable(pods, state == "completed", report["dropped"]))
     if not len(rows):
         raise no_job_left(path, {**bad, **report["dropped"]})
     rows = rows[np.argsort(pods["creation_time"][rows], kind="stable")]
@@ -104,11 +103,11 @@ def read(
         k: v[rows] if isinstance(v, np.ndarray) else v.take(pa.array(rows)) for k, v in pods.items()
     }
     created_s = pods["creation_time"]
-    qos = _words(pods, "qos")
+    qos = _categories(pods, "qos")
     count_rule(report["filled"], "qos unknown: 'default'", _equal(qos, ""))
     levels = [PRIORITY.get(name, 0.0) for name in qos.dictionary.to_pylist()]
     idle = (pods["num_gpu"] == 1) & (pods["gpu_milli"] == 0)
-    count_rule(report["noticed"], "one GPU, but no milli of it: none", idle)
+    count_rule(report["noticed"], "one GPU, but 0 milli of it: none", idle)
     return Workload.from_tables(
         jobs={
             "job_id": pods["name"],
@@ -123,7 +122,7 @@ def read(
             "demand_cpu": pods["cpu_milli"] / 1000,
             "demand_mem": pods["memory_mib"] / 1024,
             "demand_gpu": pods["num_gpu"] * pods["gpu_milli"] / 1000,
-            "runs_on": _words(pods, "gpu_spec"),
+            "runs_on": _categories(pods, "gpu_spec"),
         },
         meta={
             "name": "k8s_gpu2023",
@@ -134,37 +133,31 @@ def read(
     )
 
 
-def _kept(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mask:
-    """Tell which pods ran, and count why others did not."""
-    began, ended = pods["scheduled_time"], pods["deletion_time"]
-    again = np.ones(len(began), dtype=bool)
+def _runnable(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mask:
+    """Mark the pods that ran; count the others by rule."""
+    begin_s, end_s = pods["scheduled_time"], pods["deletion_time"]
+    is_repeated = np.ones(len(begin_s), dtype=bool)
     codes = pods["name"].dictionary_encode().indices.to_numpy()
-    again[np.unique(codes, return_index=True)[1]] = False
+    is_repeated[np.unique(codes, return_index=True)[1]] = False
     rules = {
-        "name of an earlier line": again,
-        "never scheduled": np.isnan(began),
-        "not deleted yet": np.isnan(ended),
-        "deleted before it was scheduled": ended < began,
-        "parts of several GPUs": _parts_of_several(pods["num_gpu"], pods["gpu_milli"]),
+        "name of an earlier line": is_repeated,
+        "never scheduled": np.isnan(begin_s),
+        "not deleted yet": np.isnan(end_s),
+        "deleted before it was scheduled": end_s < begin_s,
+        "parts of several GPUs": (pods["num_gpu"] > 1) & (pods["gpu_milli"] < 1000),
     }
     if completed:
-        rules["not completed"] = ~_equal(_words(pods, "pod_phase"), "Succeeded")
+        rules["not completed"] = ~_equal(_categories(pods, "pod_phase"), "Succeeded")
     return valid_rows(rules, dropped)
 
 
-def _parts_of_several(num_gpu: F8, gpu_milli: F8) -> Mask:
-    return (num_gpu > 1) & (gpu_milli < 1000)
-
-
-def _words(pods: dict[str, Any], name: str) -> pa.DictionaryArray:
+def _categories(pods: dict[str, Any], name: str) -> pa.DictionaryArray:
     column = pods.get(name)
     if column is None:
         column = pa.array([""] * len(pods["name"]), pa.string())
     return column.fill_null("").dictionary_encode().cast(CATEGORY)
 
 
-def _equal(words: pa.DictionaryArray, text: str) -> Mask:
-    equal: Mask = (
-        pc.equal(words.cast(pa.string()), text).to_numpy(zero_copy_only=False).astype(bool)
-    )
-    return equal
+def _equal(categories: pa.DictionaryArray, text: str) -> Mask:
+    equal = pc.equal(categories.cast(pa.string()), text).to_numpy(zero_copy_only=False)
+    return np.asarray(equal, dtype=bool)

@@ -1,4 +1,4 @@
-"""A workload that was written before: a folder of Parquet files, as `Workload.write` leaves it."""
+"""Reader of a workload folder: Parquet files, as `Workload.write` writes them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def read(path: str | os.PathLike[str]) -> Workload:
     Raises
     ------
     InputError
-        Naming the file and the rule it breaks.
+        If a file is missing or breaks a rule; the message names both.
     """
     return Workload.read(path)

@@ -1,11 +1,11 @@
-"""What the simulator of SLearn's authors reads: jobs, their features, and jobs of the past.
+"""Reader of the SLearn authors' simulator input: jobs, their features, and a history.
 
-Three files of one name. ``NAME.trace`` is a sequence of JSON objects, one a job: ``job.id``
-("job_" and a number), ``job.start.ms``, ``job.tasks[]`` with ``c.dur`` in ms.
-``NAME.3SigmaFeatures.csv`` has a row for each job, by the number in its id: `FEATURES`.
-``NAME.3SigmaWarmUp.csv`` lists jobs of the past in order, without times, with their features and
-``job_runtime``, the mean duration of their tasks in ms. It is the workload of Jajoo et al., NSDI
-2022, as their published simulator has it.
+Three files with one base name. ``NAME.trace`` is a sequence of JSON objects, one per job:
+``job.id`` ("job_" and a number), ``job.start.ms``, ``job.tasks[]`` with ``c.dur`` in ms.
+``NAME.3SigmaFeatures.csv`` has a row per job, by the number in its id: `FEATURES`.
+``NAME.3SigmaWarmUp.csv`` lists past jobs in order, without times, with their features and
+``job_runtime``, the mean duration of their tasks in ms. The files are the workload of Jajoo et al.,
+NSDI 2022, as in their published simulator.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FEATURES = {
     "day": "day_of_the_week",
     "hour": "hour_of_the_day",
 }
-"""Columns of a workload, and what they are called in the files."""
+"""Columns of a workload, and their names in the files."""
 _CLOCK = ("day", "hour")
 _PREFIX = "job_"
 
@@ -58,28 +58,28 @@ _PREFIX = "job_"
 def read(
     path: str | os.PathLike[str], *, stretch: Positive = 1.0, on_bad_row: OnBadRow = "error"
 ) -> Workload:
-    """Read the jobs, and what the other two files, where they are there, tell of them and before.
+    """Read the jobs, and their features and history from the two other files if they exist.
 
     A job has one stage of tasks that take a slot each. ``jobs`` has the six features that
-    predictors look for, ``day`` and ``hour`` as the file says, whatever the arrivals are stretched
-    by; ``template`` is the application. The history has an order and no times.
+    predictors use; ``day`` and ``hour`` are those of the file even if arrivals are stretched.
+    ``template`` is the application. The history has an order and no times.
 
     Parameters
     ----------
     path : path-like
-        ``NAME.trace``, or the folder of one; plain or gzipped (told by content), with or without
-        ``.gz``, and so the files beside it.
+        ``NAME.trace``, or the folder of one; plain or gzipped (detected from content), with or
+        without ``.gz``, as are the files beside it.
     stretch : float
-        By what submission times are multiplied; positive.
+        Factor of submission times; positive.
     on_bad_row : {"error", "skip"}
-        Jobs and lines whose values can't be: raise, or leave out and count. What is no JSON at all
-        is an error.
+        Jobs and lines with invalid values: raise, or drop and count. Invalid JSON is always an
+        error.
 
     Returns
     -------
     Workload
-        Jobs by submission. ``meta["report"]`` counts by rule what was ``dropped`` (a job that came
-        before in the file), ``noticed`` (jobs without features) and ``bad_rows``.
+        Jobs in order of submission. ``meta["report"]`` counts by rule ``dropped`` (a job that is
+        earlier in the file too), ``noticed`` (jobs without features) and ``bad_rows``.
 
     Raises
     ------
@@ -94,16 +94,16 @@ def read(
     dropped: dict[str, int] = {}
     rows = first_rows(ids, dropped)
     rows = rows[np.argsort(submit_s[rows], kind="stable")]
-    chosen = [ids[row] for row in rows]
+    job_ids = [ids[row] for row in rows]
     n_tasks = np.array([len(durations[row]) for row in rows], dtype=np.int32)
     noticed: dict[str, int] = {}
-    known = _beside(trace, "3SigmaFeatures", on_bad_row, bad)
-    past = _beside(trace, "3SigmaWarmUp", on_bad_row, bad, runtime=True)
+    features = _table(trace, "3SigmaFeatures", on_bad_row, bad)
+    past = _table(trace, "3SigmaWarmUp", on_bad_row, bad, runtime=True)
     return Workload.from_tables(
         jobs={
-            "job_id": chosen,
+            "job_id": job_ids,
             "submit_s": submit_s[rows] * stretch,
-            **_features_of(chosen, known, noticed),
+            **_features(job_ids, features, noticed),
         },
         stages={"job": np.arange(len(rows), dtype=np.int32), "n_tasks": n_tasks},
         tasks={
@@ -125,85 +125,89 @@ def read(
 
 
 def _trace(path: str | os.PathLike[str]) -> Path:
-    """Return the file of jobs: the one that is named, or the only one of its kind in a folder."""
+    """Return the file of jobs: `path` itself, or the only ``*.trace`` in the folder `path`."""
     folder = Path(path)
     if not folder.is_dir():
         return folder
-    found = sorted(file for file in folder.iterdir() if re.search(r"\.trace(\.gz)?$", file.name))
-    if len(found) != 1:
-        names = ", ".join(file.name for file in found) or "none"
-        text = f"the folder must hold one file named *.trace, or say which; it has {names}"
+    files = sorted(file for file in folder.iterdir() if re.search(r"\.trace(\.gz)?$", file.name))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files) or "none"
+        text = (
+            f"the folder must contain one file named *.trace, and has {names}; give the path of "
+            "the file itself"
+        )
         raise InputError(text, file=path, rule="missing file")
-    return found[0]
+    return files[0]
 
 
 def _jobs(path: Path, on_bad_row: OnBadRow, bad: dict[str, int]) -> tuple[list[str], F8, list[F8]]:
-    """Return id, submission and task durations, s, of each job in the file."""
+    """Return ids, submissions and task durations, s, of the jobs in the file."""
     ids: list[str] = []
-    starts: list[float] = []
+    starts_ms: list[float] = []
     durations: list[F8] = []
     for line, job in json_values(path, read_text(path)):
         with handle_bad_line(path, line, on_bad_row, bad):
-            name, start, lasts = _job(job)
+            name, start_ms, duration_s = _job(job)
             ids.append(name)
-            starts.append(start)
-            durations.append(lasts)
+            starts_ms.append(start_ms)
+            durations.append(duration_s)
     if not ids:
         raise no_job_left(path, bad)
-    return ids, np.array(starts) / 1000.0, durations
+    return ids, np.array(starts_ms) / 1000.0, durations
 
 
 def _job(job: Any) -> tuple[str, float, F8]:
     if not isinstance(job, dict):
-        raise BadLineError("wrong line", "a job must be a JSON object")
+        raise BadLineError("wrong line", f"a job must be a JSON object, not {str(job)[:40]!r}")
     for key in ("job.id", "job.start.ms", "job.tasks"):
         if job.get(key) is None:
             raise BadLineError("missing value", f"{key} is missing")
     tasks = job["job.tasks"]
     if not isinstance(tasks, list) or not tasks:
-        raise BadLineError("no tasks", "job.tasks must be a list of one task at least")
+        raise BadLineError("no tasks", "job.tasks must be a list of at least one task")
     if any(not isinstance(task, dict) or task.get("c.dur") is None for task in tasks):
-        raise BadLineError("missing value", "a task lacks c.dur")
+        raise BadLineError("missing value", "a task has no c.dur")
     name = check_text("job.id", str(job["job.id"]))
     start = parse_numbers("job.start.ms", [job["job.start.ms"]])
     return name, float(start[0]), parse_numbers("c.dur", [task["c.dur"] for task in tasks]) / 1000.0
 
 
-def _beside(
+def _table(
     trace: Path, kind: str, on_bad_row: OnBadRow, bad: dict[str, int], *, runtime: bool = False
 ) -> dict[str, Any] | None:
-    """Return the columns of the table of that kind beside the trace; None if there is none."""
+    """Read the table ``NAME.<kind>`` beside the trace; None if there is none."""
     stem = re.sub(r"(\.trace)?(\.gz)?$", "", trace.name)
     files = [trace.with_name(f"{stem}.{kind}{end}") for end in (".csv", ".csv.gz", "", ".gz")]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         return None
-    wanted = {"job_id": "job_id", **FEATURES, **({"job_runtime": "job_runtime"} if runtime else {})}
-    header = column_names(file, ",", [*wanted.values()])
-    fields = {of: Field("text", required=name == "job_id") for name, of in wanted.items()}
+    column_of = {"job_id": "job_id", **FEATURES}
+    fields = {"job_id": Field(required=True), **dict.fromkeys(FEATURES.values(), Field())}
     fields |= {FEATURES[name]: Field("number", high=2**31 - 1) for name in _CLOCK}
     if runtime:
+        column_of["job_runtime"] = "job_runtime"
         fields["job_runtime"] = Field("number", required=True, high=1e15)
+    header = column_names(file, ",", [*column_of.values()])
     with open_text(file) as stream:
         columns = read_columns(file, stream, Layout(header, skip_lines=1), fields, on_bad_row, bad)
-    return {name: columns[of] for name, of in wanted.items()}
+    return {name: columns[column] for name, column in column_of.items()}
 
 
-def _features_of(
-    ids: list[str], known: Mapping[str, Any] | None, noticed: dict[str, int]
+def _features(
+    ids: list[str], table: Mapping[str, Any] | None, noticed: dict[str, int]
 ) -> dict[str, Any]:
-    """Return the features of these jobs, as columns; of one that is not known, unknown ones."""
-    if known is None:
+    """Return the columns of features of these jobs; unknown for jobs that are not in the table."""
+    if table is None:
         return {}
-    row_of = {name: row for row, name in reversed(list(enumerate(known["job_id"].to_pylist())))}
-    rows = np.array([row_of.get(name.removeprefix(_PREFIX), -1) for name in ids])
+    row_by_id = {name: row for row, name in reversed(list(enumerate(table["job_id"].to_pylist())))}
+    rows = np.array([row_by_id.get(name.removeprefix(_PREFIX), -1) for name in ids])
     count_rule(noticed, "no features", rows < 0)
-    at = pa.array(rows, mask=rows < 0)
+    index = pa.array(rows, mask=rows < 0)
     columns: dict[str, Any] = {
-        name: _coded(known[name].take(at)) for name in FEATURES if name not in _CLOCK
+        name: _coded(table[name].take(index)) for name in FEATURES if name not in _CLOCK
     }
     for name in _CLOCK:
-        columns[name] = np.where(rows < 0, -1, _clock(known[name])[rows])
+        columns[name] = np.where(rows < 0, -1, _clock(table[name])[rows])
     return {"template": columns["application"], **columns}
 
 

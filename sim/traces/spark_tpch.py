@@ -1,10 +1,10 @@
-"""TPC-H queries as Spark ran them: the times of all tasks, at several parallelisms.
+"""Reader of TPC-H queries as Spark ran them: durations of all tasks at several parallelisms.
 
-One JSON object, ``{size: {query: {adj, dur}}}``: ``adj`` is the matrix of which stage goes before
-which, ``dur`` has for each stage ``first_wave``, ``rest_wave`` and ``fresh_durations`` (those of
-the first wave that ran on new executors), each with a list of milliseconds for every number of
-executors that the query was run with. It is the form that the simulator of Mao et al., *Learning
-scheduling algorithms for data processing clusters*, SIGCOMM 2019, reads.
+One JSON object, ``{size: {query: {adj, dur}}}``: ``adj`` is the adjacency matrix of the stages,
+``dur`` has for each stage ``first_wave``, ``rest_wave`` and ``fresh_durations`` (those of the first
+wave that ran on new executors), each with a list of milliseconds for every number of executors that
+the query was run with. It is the input format of the simulator of Mao et al., *Learning scheduling
+algorithms for data processing clusters*, SIGCOMM 2019.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from sim.engine.recording import record_alone, training_table
 from sim.workload.workload import Workload
 
 WAVES = ("first_wave", "rest_wave")
-"""What makes up the tasks of a stage, in this order."""
+"""Lists of tasks that make up a stage, in order."""
 
 
 @dataclass(frozen=True)
 class _Query:
-    """A query over data of one size."""
+    """A query on data of one size."""
 
     name: str
     parent: I8
@@ -38,11 +38,9 @@ class _Query:
     stages: list[dict[int, F8]]
 
     def durations_s(self, executors: int) -> list[F8] | None:
-        """Return the times of each stage's tasks with so many executors, None if not measured."""
-        waves = [stage.get(executors) for stage in self.stages]
-        if any(times is None or len(times) == 0 for times in waves):
-            return None
-        return [times for times in waves if times is not None]
+        """Return the task durations of each stage at a parallelism; None if not measured."""
+        durations = [stage.get(executors, np.empty(0)) for stage in self.stages]
+        return durations if all(map(len, durations)) else None
 
 
 @checked
@@ -56,27 +54,27 @@ def read(
     deadline: Positive | None = None,
     every_s: NotNegative = 0.0,
 ) -> Workload:
-    """Read queries as jobs, with the times measured at one parallelism, and training at another.
+    """Read queries as jobs, with durations from one parallelism and training runs from another.
 
-    A query over data of one size becomes a job, called ``<query>-<size>``, which is its template
-    too. A stage is a shuffle apart from those before it: all edges are barriers. An executor runs
-    one task at a time, so that a task takes one slot.
+    A query on data of one size becomes a job ``<query>-<size>``, which is its template too. Stages
+    are separated by shuffles, so all edges are barriers. An executor runs one task at a time, so a
+    task takes one slot.
 
     Parameters
     ----------
     path : path-like
         Plain or gzipped JSON.
     executors : int
-        The number of executors whose measured times the jobs' tasks have.
+        Number of executors with which the durations of the jobs' tasks were measured.
     trained_at : int, optional
-        The same of the table of earlier runs: each job's tasks as they were measured with so many
-        executors, scheduled on as many slots, first come, first served. None for no such table.
+        Number of executors of the earlier runs: the durations measured with as many executors,
+        scheduled first come, first served on as many slots. None for no earlier runs.
     sizes, queries : sequence of str
-        Those to read, e.g. ``["2g"]`` and ``["5", "9"]``; empty for all.
+        Sizes and queries to read, e.g. ``["2g"]`` and ``["5", "9"]``; empty for all.
     deadline : float, optional
-        How many times as long as its earlier run a job may take; none where left out.
+        Deadline of a job, as a multiple of the length of its earlier run; by default none.
     every_s : float
-        Time between submissions, s; in the file's order.
+        Time between submissions, s; in the order of the file.
 
     Returns
     -------
@@ -90,40 +88,50 @@ def read(
         size", "unknown query", "no job left"; on an option out of range.
     """
     if deadline is not None and trained_at is None:
-        raise InputError("a deadline is a multiple of the earlier run: give trained_at too")
+        raise InputError(
+            "deadline is a multiple of the length of the earlier run, so it needs trained_at, the "
+            "number of executors of that run; give it, or no deadline"
+        )
     content = _content(path)
     dropped: dict[str, int] = {}
     jobs, runs, recorded = [], [], []
     n_queries = 0
     for query in _queries(content, path, sizes, queries):
         n_queries += 1
-        now = query.durations_s(executors)
-        before = None if trained_at is None else query.durations_s(trained_at)
-        if now is None or (trained_at is not None and before is None):
-            missing = executors if now is None else trained_at
+        durations = query.durations_s(executors)
+        earlier = None if trained_at is None else query.durations_s(trained_at)
+        if durations is None or (trained_at is not None and earlier is None):
+            missing = executors if durations is None else trained_at
             rule = f"not measured with {missing} executors"
             dropped[rule] = dropped.get(rule, 0) + 1
             continue
         jobs.append(query)
-        runs.append(now)
-        if before is not None:
+        runs.append(durations)
+        if earlier is not None:
             assert trained_at is not None
-            recorded.append(record_alone(_workload([query], [before], None, 0.0), trained_at))
+            recorded.append(record_alone(_workload([query], [earlier], None, 0.0), trained_at))
     if not jobs:
         raise no_job_left(path, dropped)
     deadline_s = None
     if deadline is not None:
         deadline_s = [deadline * float(r["finish_s"].max()) for r in recorded]
     training = training_table([query.name for query in jobs], recorded) if recorded else None
-    made = _workload(jobs, runs, deadline_s, every_s)
+    workload = _workload(jobs, runs, deadline_s, every_s)
     report = {
-        "rows": n_queries, "jobs": made.n_jobs, "stages": made.n_stages, "tasks": made.n_tasks,
+        "rows": n_queries,
+        "jobs": workload.n_jobs,
+        "stages": workload.n_stages,
+        "tasks": workload.n_tasks,
         "dropped": dropped,
-    }  # fmt: skip
+    }
     return Workload.from_tables(
-        jobs=made.jobs, stages=made.stages, tasks=made.tasks, stage_edges=made.stage_edges,
-        training=training, meta={"name": "spark_tpch", "report": report},
-    )  # fmt: skip
+        jobs=workload.jobs,
+        stages=workload.stages,
+        tasks=workload.tasks,
+        stage_edges=workload.stage_edges,
+        training=training,
+        meta={"name": "spark_tpch", "report": report},
+    )
 
 
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -133,7 +141,7 @@ def _content(path: str | os.PathLike[str]) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
     if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
-        raise _wrong(path, "expected {size: {query: {adj, dur}}}")
+        raise _shape_error(path, "the file must be a JSON object {size: {query: {adj, dur}}}")
     return content
 
 
@@ -149,36 +157,44 @@ def _queries(
     for size in sizes or content:
         for query in queries:
             if query not in content[size]:
-                known = content[size]
-                raise InputError(unknown("query", query, known), file=path, rule="unknown query")
+                text = unknown("query", query, content[size])
+                raise InputError(text, file=path, rule="unknown query")
         for query in queries or content[size]:
             yield _query(f"{query}-{size}", content[size][query], path)
 
 
 def _query(name: str, entry: Any, path: str | os.PathLike[str]) -> _Query:
     try:
-        before = np.array(entry["adj"], dtype=np.int64)
-        stages = [_stage(entry["dur"][str(g)]) for g in range(len(before))]
+        adjacency = np.array(entry["adj"], dtype=np.int64)
+        n = len(adjacency)
+        stages = [_stage(entry["dur"][str(g)]) for g in range(n)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _wrong(path, f"query {name}: {type(error).__name__}: {error}") from error
-    if before.ndim != 2 or before.shape[0] != before.shape[1] or len(entry["dur"]) != len(before):
-        raise _wrong(path, f"query {name}: adj must be a square of as many stages as dur has")
+        text = f"query {name} is not of the form {{adj, dur}}: {type(error).__name__}: {error}"
+        raise _shape_error(path, text) from error
+    if adjacency.shape != (n, n) or len(entry["dur"]) != n:
+        raise _shape_error(
+            path,
+            f"query {name}: adj must be a square matrix with a row for each of the "
+            f"{len(entry['dur'])} stages in dur; its shape is {adjacency.shape}",
+        )
     for stage in stages:
         for times in stage.values():
             if not (np.isfinite(times) & (times >= 0)).all():
                 raise InputError(
-                    f"query {name}: a task's time must be finite and not negative",
+                    f"query {name}: a task's time must be finite and at least 0, not "
+                    f"{1000.0 * times[~(np.isfinite(times) & (times >= 0))][0]:g} ms",
                     file=path,
                     rule="number out of range",
                 )
-    parent, child = np.nonzero(before)
-    if find_cycle(parent.astype(np.int32), child.astype(np.int32), len(before)):
-        raise InputError(f"query {name}: its stages wait for each other", file=path, rule="cycle")
+    parent, child = np.nonzero(adjacency)
+    if cycle := find_cycle(parent.astype(np.int32), child.astype(np.int32), n):
+        text = f"query {name}: stages {', '.join(map(str, sorted(cycle)))} form a cycle in adj"
+        raise InputError(text, file=path, rule="cycle")
     return _Query(name, parent, child, stages)
 
 
 def _stage(waves: dict[str, dict[str, list[float]]]) -> dict[int, F8]:
-    """Return the times of a stage's tasks by the number of executors, s."""
+    """Return the durations of a stage's tasks by the number of executors, s."""
     return {
         int(n): np.array([ms for wave in WAVES for ms in waves[wave].get(n, [])], float) / 1000.0
         for n in waves[WAVES[0]]
@@ -192,13 +208,13 @@ def _workload(
     stage0 = np.cumsum([0, *n_stages])
     n_tasks = [len(times) for run in runs for times in run]
     names = [query.name for query in jobs]
-    due = {} if deadline_s is None else {"deadline_s": deadline_s}
+    deadlines = {} if deadline_s is None else {"deadline_s": deadline_s}
     return Workload.from_tables(
         jobs={
             "job_id": names,
             "template": names,
             "submit_s": every_s * np.arange(len(jobs)),
-            **due,
+            **deadlines,
         },
         stages={
             "job": np.repeat(np.arange(len(jobs)), n_stages),
@@ -216,5 +232,5 @@ def _workload(
     )
 
 
-def _wrong(path: str | os.PathLike[str], text: str) -> InputError:
+def _shape_error(path: str | os.PathLike[str], text: str) -> InputError:
     return InputError(text, file=path, rule="wrong shape")

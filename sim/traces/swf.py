@@ -1,4 +1,6 @@
-"""Standard Workload Format of the Parallel Workloads Archive: 18 fields a line, ``;`` comments.
+"""Reader of the Standard Workload Format: logs of the Parallel Workloads Archive.
+
+A line has 18 fields; comments begin with ``;``.
 
 Source: Chapin et al., *Benchmarks and standards for the evaluation of parallel job schedulers*,
 JSSPP 1999; https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
@@ -34,17 +36,18 @@ FIELDS = (
     "status", "user_id", "group_id", "executable", "queue", "partition", "preceding_job",
     "think_time",
 )  # fmt: skip
-"""The fields of a line, in their order; -1 is unknown."""
+"""Fields of a line, in order; -1 means unknown."""
 _WHOLE = (
     "allocated_processors", "requested_processors", "status", "user_id", "executable", "queue",
     "preceding_job",
 )  # fmt: skip
 _COMPLETED = 1
 _PARTIAL = (2, 3, 4)
-_MOST = 1e12
-"""Largest number of a line that is taken for one: times and memory of a log end long before."""
+_MAX_NUMBER = 1e12
+"""Largest valid number: times and memory of real logs are far smaller."""
 _KIB_PER_GIB = 2.0**20
 ZERO_BECOMES_S = 0.5
+"""Duration of jobs whose run time is logged as 0 s: logs count whole seconds."""
 
 
 @checked
@@ -59,40 +62,41 @@ def read(
 ) -> Workload:
     """Read a log of parallel jobs.
 
-    A line becomes a job of one stage with a task for each processor, all lasting the run time
-    and each demanding one ``cpu``; as rigid parallel jobs start as a whole, ``min_tasks`` is their
-    number. ``job_id``, ``user``, ``queue`` and ``template`` (the executable) are the numbers of the
-    log; unknown ones are "", the queue "default". Jobs are sorted by submission, those of one
-    second by their place in the log, and times are shifted so that the first comes at 0. The
-    column ``requested_s`` of ``jobs`` keeps the time that the user asked for (null: unknown).
+    A line becomes a job of one stage with a task per processor. All tasks last the run time and
+    demand one ``cpu``. As rigid parallel jobs start as a whole, ``min_tasks`` is the number of
+    tasks. ``job_id``, ``user``, ``queue`` and ``template`` (the executable) are the numbers in the
+    log; unknown ones are "", an unknown queue is "default". Jobs are sorted by submission, those of
+    the same second by their order in the log, and times are shifted so that the first is 0. The
+    column ``requested_s`` of ``jobs`` has the run time that the user requested (null: unknown).
 
     Parameters
     ----------
     path : path-like
-        Plain or gzipped (told by content). It is read a piece at a time, and what is held in
-        memory is its jobs.
+        Plain or gzipped (detected from content). The file is read in blocks; memory holds only its
+        jobs.
     on_bad_row : {"error", "skip"}
-        Lines that have not 18 fields, or text or a number below -1 or above 1e12 in one: raise,
-        or leave out and count.
+        Lines without exactly 18 fields, or with text or a number below -1 or above 1e12: raise, or
+        drop and count.
     status : {"all", "completed"}
-        Keep jobs however they ended, or only those of status 1.
+        Keep all jobs, or only those of status 1.
     processors : {"allocated", "requested"}
-        Which number of processors counts; the other one where it is unknown.
+        Number of processors to use; the other one if it is unknown.
     gang : bool
         False lets the tasks of a job start one by one.
     memory : {"none", "requested", "used"}
-        Whether tasks also demand ``mem``, in GiB: memory for each processor, as requested or
-        as used; unknown is 0.
+        Memory per processor that tasks demand as ``mem``, in GiB: none, as requested or as used;
+        unknown is 0.
 
     Returns
     -------
     Workload
-        ``meta["header"]`` keeps the log's ``; Key: value`` comments (``MaxProcs`` is the size of
-        the machine), ``meta["report"]`` counts by rule what was ``dropped`` (submission, run time
-        or processors unknown; lines of partial executions, whose whole has a line of its own; a
-        job number that an earlier line has; not completed, if asked), ``filled`` in (processors
-        taken from the other field, unknown users, queues and executables, run times of 0 s, which
-        become 0.5 s) and ``noticed`` (submissions out of order; preceding jobs, which are ignored).
+        ``meta["header"]`` has the log's ``; Key: value`` comments (``MaxProcs`` is the size of the
+        machine). ``meta["report"]`` counts by rule ``dropped`` (submission, run time or processors
+        unknown; lines of partial executions, as the whole execution has its own line; a job number
+        that is on an earlier line too; with ``status="completed"``, other jobs), ``filled``
+        (processors taken from the other field, unknown users, queues and executables, run times of
+        0 s, which become 0.5 s) and ``noticed`` (submissions out of order; preceding jobs, which
+        are ignored).
 
     Raises
     ------
@@ -101,25 +105,26 @@ def read(
         "no job left".
     """
     bad: dict[str, int] = {}
-    fields = {n: Field("whole" if n in _WHOLE else "number", low=-1, high=_MOST) for n in FIELDS}
+    fields = {name: Field("number", low=-1, high=_MAX_NUMBER) for name in FIELDS}
+    fields |= {name: Field("whole", low=-1, high=_MAX_NUMBER) for name in _WHOLE}
     fields["job_number"] = Field("whole", required=True)
-    first_line(path)  # which refuses what is no text
+    first_line(path)  # refuses files that are not text
     with open_text(path) as raw:
         rows = CommentStripper(path, raw)
         layout = Layout(FIELDS, delimiter=" ", lines=rows.line_of)
         log = read_columns(path, rows, layout, fields, on_bad_row, bad)
     report: dict[str, Any] = {"rows": len(log["status"]) + sum(bad.values()), "jobs": 0}
     report |= {"dropped": {}, "filled": {}, "noticed": {}, "bad_rows": bad}
-    kept = _judge(log, status == "completed", report["dropped"])
-    if not kept.any():
+    is_kept = _valid_lines(log, status == "completed", report["dropped"])
+    if not is_kept.any():
         raise no_job_left(path, {**bad, **report["dropped"]})
     submit = log["submit_time"]
-    late = kept & (submit < np.maximum.accumulate(np.where(kept, submit, -np.inf)))
-    count_rule(report["noticed"], "submitted before the line above", late)
-    taken = np.flatnonzero(kept)
-    taken = taken[np.argsort(submit[taken], kind="stable")]
-    log = {name: column[taken] for name, column in log.items()}
-    report["jobs"] = len(taken)
+    is_late = is_kept & (submit < np.maximum.accumulate(np.where(is_kept, submit, -np.inf)))
+    count_rule(report["noticed"], "submitted before the line above", is_late)
+    row = np.flatnonzero(is_kept)
+    row = row[np.argsort(submit[row], kind="stable")]
+    log = {name: column[row] for name, column in log.items()}
+    report["jobs"] = len(row)
     count_rule(report["noticed"], "preceding job ignored", log["preceding_job"] >= 0)
     filled, submit = report["filled"], log["submit_time"]
     n_tasks = _processors(log, processors, filled).astype(np.int32)
@@ -132,13 +137,13 @@ def read(
         "min_tasks": n_tasks if gang else np.zeros_like(n_tasks),
         "requested_s": pa.array(_known(log["requested_time"]), from_pandas=True),
     }
-    zero = log["run_time"] == 0
-    count_rule(filled, f"0 s becomes {ZERO_BECOMES_S} s", zero)
+    is_zero = log["run_time"] == 0
+    count_rule(filled, f"0 s becomes {ZERO_BECOMES_S} s", is_zero)
     stages: dict[str, Any] = {
-        "job": np.arange(len(taken), dtype=np.int32),
+        "job": np.arange(len(row), dtype=np.int32),
         "n_tasks": n_tasks,
-        "duration_s": np.where(zero, ZERO_BECOMES_S, log["run_time"]),
-        "demand_cpu": np.ones(len(taken)),
+        "duration_s": np.where(is_zero, ZERO_BECOMES_S, log["run_time"]),
+        "demand_cpu": np.ones(len(row)),
     }
     quantum = {"cpu": 1.0}
     if memory != "none":
@@ -156,8 +161,8 @@ def read(
     return Workload.from_tables(jobs=jobs, stages=stages, meta=meta)
 
 
-def _judge(log: dict[str, F8], completed: bool, dropped: dict[str, int]) -> Mask:
-    """Tell which lines become jobs, and count why others do not."""
+def _valid_lines(log: dict[str, F8], completed: bool, dropped: dict[str, int]) -> Mask:
+    """Mark the lines that become jobs; count the others by rule."""
     processors = np.fmax(log["allocated_processors"], log["requested_processors"])
     rules = {
         "partial execution": np.isin(log["status"], _PARTIAL),
@@ -167,21 +172,21 @@ def _judge(log: dict[str, F8], completed: bool, dropped: dict[str, int]) -> Mask
     }
     if completed:
         rules["not completed"] = log["status"] != _COMPLETED
-    kept = valid_rows(rules, dropped)
-    rows = np.flatnonzero(kept)
-    again = np.ones(len(rows), dtype=bool)
-    again[np.unique(log["job_number"][rows], return_index=True)[1]] = False
-    count_rule(dropped, "job number of an earlier line", again)
-    kept[rows[again]] = False
-    return kept
+    is_kept = valid_rows(rules, dropped)
+    rows = np.flatnonzero(is_kept)
+    is_repeated = np.ones(len(rows), dtype=bool)
+    is_repeated[np.unique(log["job_number"][rows], return_index=True)[1]] = False
+    count_rule(dropped, "job number of an earlier line", is_repeated)
+    is_kept[rows[is_repeated]] = False
+    return is_kept
 
 
-def _processors(log: dict[str, F8], which: str, filled: dict[str, int]) -> F8:
-    other = "requested" if which == "allocated" else "allocated"
-    first = log[f"{which}_processors"]
-    missing = ~(first >= 1)
-    count_rule(filled, f"{which} processors unknown: {other}", missing)
-    return np.where(missing, log[f"{other}_processors"], first)
+def _processors(log: dict[str, F8], chosen: str, filled: dict[str, int]) -> F8:
+    other = "requested" if chosen == "allocated" else "allocated"
+    n_processors = log[f"{chosen}_processors"]
+    missing = ~(n_processors >= 1)
+    count_rule(filled, f"{chosen} processors unknown: {other}", missing)
+    return np.where(missing, log[f"{other}_processors"], n_processors)
 
 
 def _names(log: dict[str, F8], name: str, unknown: str, filled: dict[str, int]) -> pa.Array:

@@ -1,7 +1,7 @@
-"""TPC-H and TPC-DS queries as stage DAGs, in the text format of the DAGPS simulator.
+"""Reader of TPC-H and TPC-DS queries as stage DAGs, in the text format of the DAGPS simulator.
 
-For each DAG: ``# id: BENCHMARK queryN``; ``n_stages dag_id [arrival_s]``; a line a stage, ``name
-duration_s r1 ... r6 n_tasks``; ``n_edges``; a line an edge, ``parent child ata``. Demands are
+For each DAG: ``# id: BENCHMARK queryN``; ``n_stages dag_id [arrival_s]``; a line per stage, ``name
+duration_s r1 ... r6 n_tasks``; ``n_edges``; a line per edge, ``parent child ata``. Demands are
 fractions of one machine. Source: Grandl et al., *Do the hard stuff first*, MSR-TR-2016-19.
 """
 
@@ -22,17 +22,17 @@ from sim.base.reading import OnBadRow, no_job_left, read_text
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
-"""What r1 to r6 demand. Of the last four it is known only that they are disk and network I/O."""
+"""Resources of r1 to r6. The last four are disk and network I/O; which is which is not known."""
 _QUANTUM = 0.01
 _STAGE_FIELDS = 3 + len(RESOURCES)
 _MAX_TASKS = 2**31
 _HEAD = re.compile(r"#\s*\S+:\s*(.+)")
-_MEND = "mend the file, or read it with on_bad_row=skip"
+_WAY_OUT = "correct the file, or read it with on_bad_row=skip"
 
 
 @dataclass
 class _Dag:
-    """One DAG as the file gives it."""
+    """One DAG of the file."""
 
     line: int
     query: str
@@ -47,9 +47,9 @@ class _Dag:
 def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Workload:
     """Read a file of query DAGs.
 
-    A DAG becomes a job, submitted at its arrival (0 where the file gives none); its id is the
-    DAG's, its template the query's name. All tasks of a stage last the same, all edges are
-    barriers. Jobs are sorted by arrival, then by their place in the file.
+    A DAG becomes a job, submitted at its arrival (0 if the file has none). Its id is the DAG's, its
+    template the query's name. All tasks of a stage have the same duration, and all edges are
+    barriers. Jobs are sorted by arrival, then by their order in the file.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
         Plain or gzipped.
     on_bad_row : {"error", "skip"}
         Edges that name a stage the DAG doesn't have, that lead from a stage to itself or are
-        given twice: raise, or leave out and count. A DAG that is wrong otherwise (two stages of
-        one name, a cycle, an id that an earlier one has, a line that can't be read): raise, or
-        leave it out whole, to the next line ``# id: ...``, and count it.
+        repeated: raise, or drop and count. A DAG with another fault (two stages of one name, a
+        cycle, the id of an earlier DAG, a line that can't be read): raise, or drop it as a whole,
+        up to the next line ``# id: ...``, and count it.
 
     Returns
     -------
@@ -75,15 +75,15 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
         "duplicate id", "parent is not in the job", "parent is the stage itself", "parent is named
         twice", "cycle", "empty file".
     """
-    reader = _Reader(path, on_bad_row)
+    reader = _DagReader(path, on_bad_row)
     dags = [dag for dag in reader.dags() if not reader.is_cyclic(dag)]
     if not dags:
         raise no_job_left(path, reader.dropped)
     return _workload(sorted(dags, key=lambda d: d.arrival_s), reader)
 
 
-class _Reader:
-    """Takes the lines of a file one by one, and counts what it leaves out."""
+class _DagReader:
+    """Parser of the file, line by line, with counts of dropped DAGs and edges."""
 
     def __init__(self, path: str | os.PathLike[str], on_bad_row: OnBadRow) -> None:
         self.path = path
@@ -92,35 +92,35 @@ class _Reader:
         self.dropped: dict[str, int] = {}
         self.n_dags = 0
         self._lines = read_text(path).splitlines()
-        self._line = 0  # the last that was read, from 1
+        self._line = 0  # number of the last line that was read, from 1
         self._ids: set[str] = set()
 
     def dags(self) -> Iterator[_Dag]:
-        """Read every DAG."""
+        """Yield every DAG that can be read."""
         while (head := self._next()) is not None:
             self.n_dags += 1
-            began = self._line
+            begin = self._line
             try:
                 dag = self._dag(head)
             except InputError as error:
                 if self.on_bad_row == "error":
                     raise
-                self._leave_out_dag(error.rule)
-                self._to_next_head(began)
+                self._drop_dag(error.rule)
+                self._skip_to_next_head(begin)
             else:
                 self._ids.add(dag.dag_id)
                 yield dag
 
     def _dag(self, head: str) -> _Dag:
-        named = _HEAD.fullmatch(head)
-        if named is None:
-            raise self._wrong(f"expected '# id: BENCHMARK queryN', found {head!r}")
-        dag = _Dag(self._line, named[1].strip())
+        match = _HEAD.fullmatch(head)
+        if match is None:
+            raise self._error(f"expected '# id: BENCHMARK queryN', found {head!r}")
+        dag = _Dag(self._line, match[1].strip())
         edges_dropped = dict(self.edges_dropped)
         n_stages = self._size(dag)
         if dag.dag_id in self._ids:
-            raise self._wrong(
-                f"an earlier DAG has the id {dag.dag_id!r} too; {_MEND}", "duplicate id"
+            raise self._error(
+                f"an earlier DAG has the id {dag.dag_id!r} too; {_WAY_OUT}", "duplicate id"
             )
         try:
             for _ in range(n_stages):
@@ -129,21 +129,21 @@ class _Reader:
             for _ in range(self._whole(n_edges, "the number of edges", 0)):
                 self._edge(dag)
         except InputError:
-            self.edges_dropped = edges_dropped  # they go with their DAG
+            self.edges_dropped = edges_dropped  # the whole DAG is dropped, and not its edges
             raise
         return dag
 
-    def _to_next_head(self, began: int) -> None:
-        """Go on behind a DAG that can't be read, whose head is line `began`."""
-        if self._line > began:
-            self._line -= 1  # the line that is wrong may be the next DAG's head
+    def _skip_to_next_head(self, begin: int) -> None:
+        """Skip the rest of a DAG that can't be read, whose head is line `begin`."""
+        if self._line > begin:
+            self._line -= 1  # the line with the error may be the next DAG's head
         for line in self._lines[self._line :]:
             if _HEAD.fullmatch(line.strip()):
                 break
             self._line += 1
 
     def is_cyclic(self, dag: _Dag) -> bool:
-        """Tell whether the edges of `dag` form a cycle; count it, or raise."""
+        """Return whether the edges of `dag` form a cycle; count the cycle, or raise."""
         parent, child = np.array(dag.edges, np.int32).reshape(-1, 2).T
         nodes = nodes_on_cycles(parent, child, len(dag.names))
         if not len(nodes):
@@ -151,10 +151,10 @@ class _Reader:
         if self.on_bad_row == "error":
             names = ", ".join(sorted(list(dag.names)[n] for n in nodes))
             self._line = dag.line
-            raise self._wrong(
-                f"stages {names} of {dag.query} wait for each other; {_MEND}", "cycle"
+            raise self._error(
+                f"stages {names} of {dag.query} wait for each other; {_WAY_OUT}", "cycle"
             )
-        self._leave_out_dag("cycle")
+        self._drop_dag("cycle")
         return True
 
     def _size(self, dag: _Dag) -> int:
@@ -170,8 +170,8 @@ class _Reader:
         numbers = self._numbers(rest)
         self._whole(numbers[-1], "the number of tasks", 1)
         if name in dag.names:
-            raise self._wrong(
-                f"{dag.query} has two stages {name!r}; {_MEND}", "duplicate stage name"
+            raise self._error(
+                f"{dag.query} has two stages {name!r}; {_WAY_OUT}", "duplicate stage name"
             )
         dag.names[name] = len(dag.names)
         dag.numbers.append(numbers)
@@ -179,24 +179,24 @@ class _Reader:
     def _edge(self, dag: _Dag) -> None:
         parent, child, kind = self._fields(3, "parent child ata")
         if kind != "ata":
-            raise self._wrong(f"an edge must be 'ata' (all to all), not {kind!r}")
-        lost = [name for name in (parent, child) if name not in dag.names]
-        if lost:
+            raise self._error(f"an edge must be 'ata' (all to all), not {kind!r}")
+        missing = [name for name in (parent, child) if name not in dag.names]
+        if missing:
             rule = "parent is not in the job"
-            self._leave_out(rule, f"{dag.query} has no stage {lost[0]!r}")
+            self._drop_edge(rule, f"{dag.query} has no stage {missing[0]!r}")
         elif parent == child:
-            self._leave_out("parent is the stage itself", f"{parent!r} waits for itself")
+            self._drop_edge("parent is the stage itself", f"{parent!r} waits for itself")
         elif (edge := (dag.names[parent], dag.names[child])) in dag.edges:
-            self._leave_out("parent is named twice", f"the edge {parent} {child} is there already")
+            self._drop_edge("parent is named twice", f"the edge {parent} {child} is repeated")
         else:
             dag.edges.append(edge)
 
-    def _leave_out(self, rule: str, text: str) -> None:
+    def _drop_edge(self, rule: str, text: str) -> None:
         if self.on_bad_row == "error":
-            raise self._wrong(f"{text}; {_MEND}", rule)
+            raise self._error(f"{text}; {_WAY_OUT}", rule)
         self.edges_dropped[rule] = self.edges_dropped.get(rule, 0) + 1
 
-    def _leave_out_dag(self, rule: str | None) -> None:
+    def _drop_dag(self, rule: str | None) -> None:
         counted = f"{rule} (whole job)"
         self.dropped[counted] = self.dropped.get(counted, 0) + 1
 
@@ -207,13 +207,13 @@ class _Reader:
                 return text
         return None
 
-    def _fields(self, n: int | tuple[int, ...], wanted: str) -> list[str]:
+    def _fields(self, n: int | tuple[int, ...], expected: str) -> list[str]:
         line = self._next()
         if line is None:
-            raise self._wrong(f"the file ends where '{wanted}' should come")
+            raise self._error(f"the file ends where '{expected}' is expected")
         fields = line.split()
         if len(fields) not in (n if isinstance(n, tuple) else (n,)):
-            raise self._wrong(f"expected '{wanted}', found {line!r}")
+            raise self._error(f"expected '{expected}', found {line!r}")
         return fields
 
     def _numbers(self, texts: list[str]) -> list[float]:
@@ -222,26 +222,26 @@ class _Reader:
             try:
                 numbers.append(float(text))
             except ValueError:
-                raise self._wrong(f"expected a number, found {text!r}") from None
+                raise self._error(f"expected a number, found {text!r}") from None
             if not (np.isfinite(numbers[-1]) and numbers[-1] >= 0):
-                raise self._wrong(
-                    f"a number must be finite and not negative, not {text}", "number out of range"
+                raise self._error(
+                    f"a number must be finite and at least 0, not {text}", "number out of range"
                 )
         return numbers
 
-    def _whole(self, number: float, what: str, least: int) -> int:
-        if number != int(number) or not least <= number < _MAX_TASKS:
-            raise self._wrong(
-                f"{what} must be a whole number of at least {least}, not {number:g}",
+    def _whole(self, number: float, name: str, minimum: int) -> int:
+        if number != int(number) or not minimum <= number < _MAX_TASKS:
+            raise self._error(
+                f"{name} must be a whole number of at least {minimum}, not {number:g}",
                 "number out of range",
             )
         return int(number)
 
-    def _wrong(self, message: str, rule: str = "wrong line") -> InputError:
+    def _error(self, message: str, rule: str = "wrong line") -> InputError:
         return InputError(message, file=self.path, line=self._line, rule=rule)
 
 
-def _workload(dags: list[_Dag], reader: _Reader) -> Workload:
+def _workload(dags: list[_Dag], reader: _DagReader) -> Workload:
     n_stages = [len(dag.names) for dag in dags]
     stage0 = np.cumsum([0, *n_stages])
     numbers = np.array([row for dag in dags for row in dag.numbers])

@@ -1,4 +1,4 @@
-"""Alibaba cluster-trace-v2018, table ``batch_task``: what the trace calls a task is a stage here.
+"""Reader of Alibaba's cluster-trace-v2018, table ``batch_task``; its tasks are our stages.
 
 Source: https://github.com/alibaba/clusterdata, cluster-trace-v2018; Tian et al., *Characterizing
 and synthesizing task dependencies of data-parallel jobs in Alibaba cloud*, SoCC 2019.
@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, checked
 from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
 from sim.traces.alibaba2018.jobs import assemble
-from sim.traces.alibaba2018.rows import Collected
+from sim.traces.alibaba2018.rows import CollectedRows
 from sim.workload.workload import Workload
 
 ORIGINAL_COLUMNS = (
@@ -47,34 +47,34 @@ def read(
     default_cpu: NotNegative = 1.0,
     default_mem: NotNegative = 0.3,
 ) -> Workload:
-    """Read a ``batch_task`` file, streaming it.
+    """Read a ``batch_task`` file block by block.
 
-    A row becomes a stage of ``instance_num`` tasks; a job is submitted at its earliest stage's
-    start (times are shifted so that the first job comes at 0; ``meta["offset_s"]`` keeps the
-    shift); each parent in a name (`sim.traces.alibaba2018.rows`) becomes a barrier edge. Jobs are
+    A row becomes a stage of ``instance_num`` tasks. A job is submitted at its earliest stage's
+    start; times are shifted so that the first submission is 0, and ``meta["offset_s"]`` has the
+    shift. Each parent in a name (`sim.traces.alibaba2018.rows`) becomes a barrier edge. Jobs are
     sorted by submission, then by first appearance in the file; stages by their number in the job,
     those without one last, in the order of the file.
 
-    Durations: every task of a stage lasts ``mean_inst_dur`` where the file has it and it is given,
-    otherwise end − start; 0 s becomes 0.5 s, as the trace counts whole seconds.
+    Durations: every task of a stage lasts ``mean_inst_dur`` if the file has that column and a value
+    in it, otherwise end − start; 0 s becomes 0.5 s, as the trace counts whole seconds.
 
     Demands: ``plan_cpu`` / 100 cores as ``cpu`` and ``plan_mem`` (normalised: a machine has 100)
-    as ``mem``, in quanta of 0.01, or finer if some value needs it.
+    as ``mem``, in quanta of 0.01, or finer if a value needs it.
 
-    Further columns of ``stages``: ``span_s``, end − start as recorded, in whole seconds, so that
-    stages of less than one can be told (NaN: unknown); ``guessed``, what was filled in (1:
-    ``n_tasks``, 2: ``demand_cpu``, 4: ``demand_mem``, or a sum); ``used_cpu`` and ``used_mem``,
-    what tasks used on average, where the file has ``cpu_usage`` and ``mem_usage``. Of ``jobs``:
-    ``n_lost``, how many rows and dependencies were dropped, so that whole DAGs can be told.
+    Additional columns of ``stages``: ``span_s``, end − start as recorded, in whole seconds, which
+    shows the stages shorter than one second (NaN: unknown); ``guessed``, the values that were
+    filled in (1: ``n_tasks``, 2: ``demand_cpu``, 4: ``demand_mem``, or a sum); ``used_cpu`` and
+    ``used_mem``, the mean use of tasks, if the file has ``cpu_usage`` and ``mem_usage``. Of
+    ``jobs``: ``n_lost``, the number of dropped rows and dependencies, which is 0 for complete DAGs.
 
     Parameters
     ----------
     path : path-like
-        Plain or gzipped (told by content, not by name). Either the original without a header
-        (nine columns) or with a header naming the columns, which may add ``mean_inst_dur``.
+        Plain or gzipped (detected from content, not from the name). Either the original without a
+        header (nine columns) or with a header naming the columns, which may add ``mean_inst_dur``.
     on_bad_row : {"error", "skip"}
         Malformed rows (a wrong number of fields, text in a number, a negative or fractional
-        count, no name) and jobs whose names form a cycle: raise, or leave out and count.
+        count, no name) and jobs whose names form a cycle: raise, or drop and count.
     status : {"all", "terminated"}
         Keep rows of any status, as they held their machines all the same, or only those that
         are ``Terminated``.
@@ -82,7 +82,7 @@ def read(
         Rows whose end is 0, which were running or waiting when the trace ended: drop them, or
         keep them, for the structure of their jobs, as stages of 0.5 s and ``span_s`` NaN.
     default_cpu, default_mem : float
-        Demand of rows that lack it: one core and 0.3, the medians of the trace.
+        Demand of rows without one: one core and 0.3, the medians of the trace.
 
     Returns
     -------
@@ -91,15 +91,15 @@ def read(
 
         ``dropped``: rows whose end or start is missing, whose end is 0 (their mean duration is
         garbage of 10^5 s; unless kept) or before their start, that have 0 instances, that are not
-        Terminated (if asked), whose number is taken by an earlier row of the job, or whose job
-        never started; jobs of which no row is left;
-        ``filled``: rows that lacked instance_num (1 is taken), plan_cpu, plan_mem, or
-        mean_inst_dur (in a file that has it), durations of 0 s and of rows that never ended;
+        Terminated (with ``status="terminated"``), whose number an earlier row of the job has too,
+        or whose job never started; jobs without a remaining row;
+        ``filled``: rows without instance_num (1 is assumed), plan_cpu, plan_mem, or mean_inst_dur
+        (in a file that has it), durations of 0 s and of rows that never ended;
         ``edges_dropped``: by a parent that is not in the job, that was dropped, that is the
         stage itself or is named twice;
-        ``noticed``: rows kept that are not Terminated, names that are not of the DAG form, jobs
+        ``noticed``: kept rows that are not Terminated, names that are not of the DAG form, jobs
         that name a parent they don't have;
-        ``bad_rows``: what ``on_bad_row="skip"`` left out.
+        ``bad_rows``: rows and jobs dropped by ``on_bad_row="skip"``.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def read(
     layout = _layout(path)
     fields = {k: v for k, v in _FIELDS.items() if k in layout.names}
     bad: dict[str, int] = {}
-    collected = Collected(
+    collected = CollectedRows(
         defaults, only_terminated=status == "terminated", keep_unfinished=unfinished == "keep"
     )
     with open_text(path) as stream:
@@ -125,8 +125,9 @@ def _layout(path: str | os.PathLike[str]) -> Layout:
     if "task_name" not in names and "job_name" not in names:
         if len(names) != len(ORIGINAL_COLUMNS):
             raise InputError(
-                f"the first line has {len(names)} fields and is no header; it must have the 9 "
-                f"columns of the original ({', '.join(ORIGINAL_COLUMNS)}) or name its columns",
+                f"the first line has {len(names)} fields and is not a header; it must have the 9 "
+                f"columns of the original ({', '.join(ORIGINAL_COLUMNS)}), or be a header that "
+                "names the columns",
                 file=path,
                 line=1,
                 rule="wrong columns",
@@ -135,9 +136,9 @@ def _layout(path: str | os.PathLike[str]) -> Layout:
     missing = [name for name in _FIELDS if name not in names and name not in _OPTIONAL]
     repeated = [name for name in names if names.count(name) > 1]
     if missing or repeated:
-        fault = f"lacks {', '.join(missing)}" if missing else f"names {repeated[0]!r} twice"
+        fault = f"has no column {', '.join(missing)}" if missing else f"repeats {repeated[0]!r}"
         raise InputError(
-            f"the header {fault}; it has {', '.join(names)}",
+            f"the header {fault}; its columns are {', '.join(names)}",
             file=path,
             line=1,
             rule="wrong columns",

@@ -1,6 +1,6 @@
-"""Rows of ``batch_task``, judged and boiled down to numbers block by block, names included.
+"""Validate rows of ``batch_task`` block by block, and parse the dependencies in their names.
 
-Dependencies are written in names: ``R4_2_3`` is task 4 of its job and waits for tasks 2 and 3.
+``R4_2_3`` is task 4 of its job and waits for tasks 2 and 3.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from sim.base.reading import count_rule, valid_rows
 _DAG_NAME = r"^[A-Za-z]+(?P<number>[0-9]{1,9})(?P<parents>(?:_(?:Stg)?[0-9]{1,9})*)_?$"
 
 ZERO_BECOMES_S = 0.5
-"""The trace counts whole seconds: what lasts 0 of them lasts half of one on average."""
+"""Duration of stages of 0 s: the trace counts whole seconds, so their mean is half a second."""
 COLUMNS = (
     "kept", "number", "n_tasks", "start_s", "duration_s", "span_s", "cpu", "mem", "guessed"
 )  # fmt: skip
 
 GUESSED = {"instance_num": 1, "plan_cpu": 2, "plan_mem": 4}
-"""Bits of ``guessed``: which numbers of a row were missing and are filled in."""
+"""Bits of ``guessed``, one for each number of a row that can be missing and is filled in."""
 USED = {"cpu_usage": "used_cpu", "mem_usage": "used_mem"}
-"""What tasks used on average, where a file tells; in the units of what they demand."""
+"""Mean use of tasks, if a file has it, in the units of their demands."""
 _PERCENT = 100.0
 
 
-class Collected:
-    """What is kept of all rows so far."""
+class CollectedRows:
+    """Columns of all rows so far, with counts of dropped, filled and noticed rows by rule."""
 
     def __init__(
         self, defaults: Mapping[str, float], *, only_terminated: bool, keep_unfinished: bool = False
@@ -53,25 +53,25 @@ class Collected:
         self.n_rows = 0
 
     def add(self, block: Mapping[str, Any]) -> None:
-        """Judge the rows of one block and keep what matters."""
+        """Validate the rows of one block and append their columns."""
         n = len(block["start_time"])
         if n == 0:
             return
-        kept = self._judge(block)
+        is_kept = self._valid_rows(block)
         names = parse_names(block["task_name"])
-        count_rule(self.noticed, "name not of the DAG form", kept & (names.number < 0))
-        n_tasks = self._fill("instance_num missing: 1", block["instance_num"], 1.0, kept)
+        count_rule(self.noticed, "name not of the DAG form", is_kept & (names.number < 0))
+        n_tasks = self._fill("instance_num missing: 1", block["instance_num"], 1.0, is_kept)
         cpu, mem = (
-            self._fill(f"{column} missing: {default:g}", block[column], default, kept)
+            self._fill(f"{column} missing: {default:g}", block[column], default, is_kept)
             for column, default in self.defaults.items()
         )
         start, end = block["start_time"], block["end_time"]
         columns = {
-            "kept": kept,
+            "kept": is_kept,
             "number": names.number,
             "n_tasks": n_tasks.astype(np.int32),
             "start_s": np.where((start == 0) & (end == 0), np.inf, start),
-            "duration_s": self._duration(block, kept),
+            "duration_s": self._duration(block, is_kept),
             "span_s": np.where(end == 0, np.nan, end - start).astype(np.float32),
             "cpu": cpu / _PERCENT,
             "mem": mem,
@@ -93,10 +93,10 @@ class Collected:
         self.edge_parent.append(names.parent)
         self.n_rows += n
 
-    def _judge(self, block: Mapping[str, Any]) -> Mask:
+    def _valid_rows(self, block: Mapping[str, Any]) -> Mask:
         start, end = block["start_time"], block["end_time"]
-        done = pc.fill_null(pc.equal(block["status"], "Terminated"), False)
-        open_ended = ~done.to_numpy(zero_copy_only=False)
+        terminated = pc.fill_null(pc.equal(block["status"], "Terminated"), False)
+        not_terminated = ~terminated.to_numpy(zero_copy_only=False)
         unfinished = end == 0
         rules = {
             "start or end missing": np.isnan(start) | np.isnan(end),
@@ -105,28 +105,28 @@ class Collected:
             "0 instances": block["instance_num"] == 0,
         }
         if self.only_terminated:
-            rules["not Terminated"] = open_ended
-        kept = valid_rows(rules, self.dropped)
-        count_rule(self.noticed, "not Terminated", kept & open_ended)
-        return kept
+            rules["not Terminated"] = not_terminated
+        is_kept = valid_rows(rules, self.dropped)
+        count_rule(self.noticed, "not Terminated", is_kept & not_terminated)
+        return is_kept
 
-    def _fill(self, rule: str, column: F8, value: float, kept: Mask) -> F8:
+    def _fill(self, rule: str, column: F8, value: float, is_kept: Mask) -> F8:
         missing = np.isnan(column)
-        count_rule(self.filled, rule, kept & missing)
+        count_rule(self.filled, rule, is_kept & missing)
         return np.where(missing, value, column)
 
-    def _duration(self, block: Mapping[str, Any], kept: Mask) -> F8:
+    def _duration(self, block: Mapping[str, Any], is_kept: Mask) -> F8:
         duration: F8 = block["end_time"] - block["start_time"]
         if "mean_inst_dur" in block:
             mean = block["mean_inst_dur"]
             valid = np.isfinite(mean) & (mean >= 0)
-            missing = kept & ~valid & (block["end_time"] != 0)
+            missing = is_kept & ~valid & (block["end_time"] != 0)
             count_rule(self.filled, "mean_inst_dur missing: end - start", missing)
             duration = np.where(valid, mean, duration)
         unfinished = block["end_time"] == 0
-        count_rule(self.filled, f"end is 0: {ZERO_BECOMES_S} s", kept & unfinished)
+        count_rule(self.filled, f"end is 0: {ZERO_BECOMES_S} s", is_kept & unfinished)
         zero = (duration == 0) & ~unfinished
-        count_rule(self.filled, f"0 s becomes {ZERO_BECOMES_S} s", kept & zero)
+        count_rule(self.filled, f"0 s becomes {ZERO_BECOMES_S} s", is_kept & zero)
         return np.where(zero | unfinished, ZERO_BECOMES_S, duration)
 
     def _add_jobs(self, job: pa.StringArray) -> None:
@@ -142,19 +142,19 @@ class Collected:
 
 @dataclass(frozen=True)
 class DagNames:
-    """What N names say."""
+    """Task numbers and parents in N names."""
 
-    number: I4  # the task's own number in its job; -1 for a name that is not of the DAG form
-    row: I8  # names that name a parent, ascending, one entry a parent
-    parent: I4  # the number of that parent
+    number: I4  # number of the task in its job; -1 for a name that is not of the DAG form
+    row: I8  # rows of the names, ascending, one entry per parent
+    parent: I4  # number of that parent
 
 
 def parse_names(names: pa.StringArray) -> DagNames:
-    """Read the dependencies out of task names of the Alibaba trace.
+    """Parse the dependencies in task names of the Alibaba trace.
 
-    A name of the DAG form is letters (the type), the task's number, then after underscores the
-    numbers of its parents: ``M1``, ``R2_1``, ``J3_1_2``. A parent may be written ``Stg8`` for 8,
-    and a name cut off after an underscore counts as far as it goes (the trace cuts at 50
+    A name of the DAG form is letters (the type), the task's number, and after underscores the
+    numbers of its parents: ``M1``, ``R2_1``, ``J3_1_2``. ``Stg8`` is another form of parent 8. Of a
+    name that is cut off after an underscore, the complete parents count (the trace cuts at 50
     characters). Any other name (``task_Nzg3==``, ``MergeTask``) has no number and no parents.
     """
     coded = names.dictionary_encode()

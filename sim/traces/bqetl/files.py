@@ -1,6 +1,6 @@
-"""The two files of a graph of scheduled tables: jobs, which reads what another makes, schedules.
+"""Parser of the two files of scheduled tables, and of their schedules.
 
-A schedule is a cron expression, or a word that Airflow has for one.
+A schedule is a cron expression, or one of Airflow's words for one.
 """
 
 from __future__ import annotations
@@ -40,24 +40,23 @@ TIER = "impact/tier_"
 class TableJobs:
     """N scheduled jobs and E reads."""
 
-    # of each job: the table that it makes, its group with one schedule, when, whose
-    name: list[str] = field(default_factory=list)
-    dag: list[str] = field(default_factory=list)
+    name: list[str] = field(default_factory=list)  # of the table that the job writes
+    dag: list[str] = field(default_factory=list)  # group of jobs with one schedule
     schedule: list[str] = field(default_factory=list)
     owner: list[str] = field(default_factory=list)
-    start: list[date] = field(default_factory=list)  # since when it is scheduled
-    tier: list[int] = field(default_factory=list)  # how much depends on it: 1 is most
-    # rows of jobs; ``down`` reads what ``up`` makes
+    start: list[date] = field(default_factory=list)  # first date of the schedule
+    tier: list[int] = field(default_factory=list)  # impact: 1 (highest) to 3
+    # rows of jobs; ``down`` reads the table of ``up``
     up: I4 = field(default_factory=lambda: np.empty(0, np.int32))
     down: I4 = field(default_factory=lambda: np.empty(0, np.int32))
-    bad_rows: dict[str, int] = field(default_factory=dict)  # lines left out, by rule
+    bad_rows: dict[str, int] = field(default_factory=dict)  # number of dropped lines by rule
 
 
 def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
     """Read the folder of the two files."""
     folder = Path(path)
     if not folder.is_dir():
-        text = f"give the folder that holds {JOBS} and {EDGES}"
+        text = f"not a folder; give the folder with the files {JOBS} and {EDGES}"
         raise InputError(text, file=folder, rule="missing file")
     jobs = TableJobs()
     row_of: dict[str, int] = {}
@@ -66,17 +65,21 @@ def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
     def add_job(row: dict[str, str]) -> None:
         name = row["job"]
         if name in row_of:
-            raise BadLineError("duplicate id", f"the job {name} is on an earlier line")
+            raise BadLineError("duplicate id", f"the job {name} is on an earlier line too")
         if not is_schedule(row["schedule_interval"]):
-            text = f"{row['schedule_interval']!r} is neither cron nor a word for a schedule"
+            text = (
+                f"schedule_interval is {row['schedule_interval']!r}; valid: a cron expression, "
+                f"{', '.join(WORDS)}, {ONCE}, or a period such as 30m, 6h or 1d"
+            )
             raise BadLineError("unknown schedule", text)
         tier = row["impact_tier"].removeprefix(TIER)
         if tier not in ("1", "2", "3"):
-            raise BadLineError("unknown tier", f"{row['impact_tier']!r} is not {TIER}1 to 3")
+            text = f"impact_tier is {row['impact_tier']!r}; valid: {TIER}1, {TIER}2, {TIER}3"
+            raise BadLineError("unknown tier", text)
         try:
             start = date.fromisoformat(row["dag_start_date"])
         except ValueError:
-            text = f"dag_start_date is {row['dag_start_date']!r}, not YYYY-MM-DD"
+            text = f"dag_start_date is {row['dag_start_date']!r}; valid: a date YYYY-MM-DD"
             raise BadLineError("wrong date", text) from None
         row_of[name] = len(jobs.name)
         jobs.name.append(name)
@@ -87,30 +90,33 @@ def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
         jobs.tier.append(int(tier))
 
     def add_edge(row: dict[str, str]) -> None:
-        ends = row["producer_job"], row["consumer_job"]
-        for name in ends:
+        producer, consumer = row["producer_job"], row["consumer_job"]
+        for name in (producer, consumer):
             if name not in row_of:
                 raise BadLineError("unknown job", f"there is no job {name!r} in {JOBS}")
-        pair = row_of[ends[0]], row_of[ends[1]]
-        if pair[0] == pair[1]:
-            raise BadLineError("job reads itself", f"{ends[0]} reads what it makes itself")
-        if pair in edges:
-            raise BadLineError("read is named twice", f"{ends[1]} reads {ends[0]} already")
-        edges[pair] = None
+        edge = row_of[producer], row_of[consumer]
+        if producer == consumer:
+            raise BadLineError("job reads itself", f"{producer} reads its own table")
+        if edge in edges:
+            text = f"an earlier line says already that {consumer} reads {producer}"
+            raise BadLineError("read is named twice", text)
+        edges[edge] = None
 
     columns = ("job", "dag", "schedule_interval", "dag_start_date", "impact_tier", "owner_id")
-    _each_row(folder / JOBS, columns, add_job, on_bad_row, jobs.bad_rows)
-    _each_row(folder / EDGES, ("producer_job", "consumer_job"), add_edge, on_bad_row, jobs.bad_rows)
-    ends = np.array(list(edges), np.int32).reshape(-1, 2)
-    jobs.up, jobs.down = ends[:, 0].copy(), ends[:, 1].copy()
+    _add_rows(folder / JOBS, columns, add_job, on_bad_row, jobs.bad_rows)
+    _add_rows(folder / EDGES, ("producer_job", "consumer_job"), add_edge, on_bad_row, jobs.bad_rows)
+    pairs = np.array(list(edges), np.int32).reshape(-1, 2)
+    jobs.up, jobs.down = pairs[:, 0].copy(), pairs[:, 1].copy()
     on_cycle = nodes_on_cycles(jobs.up, jobs.down, len(jobs.name))
     if len(on_cycle):
         names = ", ".join(jobs.name[row] for row in on_cycle[:3])
-        raise InputError(f"jobs wait for each other: {names}", file=folder / EDGES, rule="cycle")
+        more = f" and {len(on_cycle) - 3} more" if len(on_cycle) > 3 else ""
+        text = f"jobs wait for each other in a cycle: {names}{more}; remove one of their edges"
+        raise InputError(text, file=folder / EDGES, rule="cycle")
     return jobs
 
 
-def _each_row(
+def _add_rows(
     path: Path,
     columns: tuple[str, ...],
     add: Callable[[dict[str, str]], None],
@@ -127,16 +133,16 @@ def _each_row(
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
-    lacking = [c for c in columns if c not in (reader.fieldnames or ())]
-    if lacking:
-        message = f"the header lacks {', '.join(lacking)}"
+    missing = [c for c in columns if c not in (reader.fieldnames or ())]
+    if missing:
+        message = f"the header has no column {', '.join(missing)}"
         raise InputError(message, file=path, line=1, rule="missing column")
     for row in reader:
         yield reader.line_num, row
 
 
 def is_schedule(text: str) -> bool:
-    """Tell whether `run_times` knows a schedule."""
+    """Return whether `text` is a schedule that `run_times` can evaluate."""
     from croniter import croniter
 
     plain = text.removeprefix("@")
@@ -160,5 +166,5 @@ def run_times(schedule: str, begin: datetime, end_s: float) -> F8:
     end = begin + timedelta(seconds=end_s)
     first = begin.astimezone(UTC)
     times = croniter_range(first, end, WORDS.get(plain, plain), exclude_ends=False)
-    at_s = np.array([(time - first).total_seconds() for time in times], np.float64)
-    return at_s[at_s < end_s]
+    times_s = np.array([(time - first).total_seconds() for time in times], np.float64)
+    return times_s[times_s < end_s]

@@ -1,4 +1,4 @@
-"""Slurm's accounting, as ``sacct --allusers --parsable2`` prints it, with whatever columns it has.
+"""Reader of Slurm's accounting, as ``sacct --allusers --parsable2`` prints it.
 
 Source: the manual of sacct, https://slurm.schedmd.com/sacct.html (fields, states, forms of times).
 """
@@ -37,7 +37,7 @@ from sim.traces.sacct.columns import (
 from sim.traces.swf import ZERO_BECOMES_S
 from sim.workload.workload import Workload
 
-_NEEDED = ("JobID", "Submit", "Start", "End/Elapsed/ElapsedRaw")
+_REQUIRED = ("JobID", "Submit", "Start", "End/Elapsed/ElapsedRaw")
 _HINT = (
     "; run sacct with --parsable2, without --noheader, and with "
     "--format=JobID,User,Partition,Submit,Start,End,Timelimit,State,AllocCPUS,NNodes"
@@ -75,45 +75,45 @@ def read(
     gang: bool = True,
     queue: Literal["Partition", "Account"] = "Partition",
 ) -> Workload:
-    """Read what ``sacct --allusers --parsable2 --format=JobID,Submit,Start,End,...`` printed.
+    """Read the output of ``sacct --allusers --parsable2 --format=JobID,Submit,Start,End,...``.
 
-    A record of an allocation becomes a job; records of steps (``17.batch``, ``17.0``) are not read,
-    as their job has them already. All that was submitted as one array is one job, a stage for each
-    element, if an element is one task; elements of more are rigid and become jobs of their own.
-    Jobs are sorted by submission, and times are shifted so that the first comes at 0. The column
-    ``requested_s`` of ``jobs`` keeps the time limit (null: unlimited or unknown).
+    A record of an allocation becomes a job; records of steps (``17.batch``, ``17.0``) are dropped,
+    as the record of their job includes them. An array whose elements are one task each becomes one
+    job with a stage per element; elements of several tasks are rigid and become separate jobs. Jobs
+    are sorted by submission, and times are shifted so that the first is 0. The column
+    ``requested_s`` of ``jobs`` has the time limit (null: unlimited or unknown).
 
     Parameters
     ----------
     path : path-like
-        Plain or gzipped (told by content), with its line of names: ``JobID``, ``Submit``, ``Start``
-        and ``End``, ``Elapsed`` or ``ElapsedRaw``. Read where there: ``State``, ``Timelimit`` or
-        ``TimelimitRaw``, ``AllocCPUS`` (or ``NCPUS``, ``ReqCPUS``), ``NNodes`` (``AllocNodes``),
-        ``AllocTRES`` (``ReqTRES``), ``ReqMem``, ``User``, ``Account``, ``Partition``, ``JobName``
-        (the template), ``Priority``.
+        Plain or gzipped (detected from content), with a header line that names ``JobID``,
+        ``Submit``, ``Start``, and one of ``End``, ``Elapsed`` and ``ElapsedRaw``. Also read if
+        present: ``State``, ``Timelimit`` or ``TimelimitRaw``, ``AllocCPUS`` (or ``NCPUS``,
+        ``ReqCPUS``), ``NNodes`` (``AllocNodes``), ``AllocTRES`` (``ReqTRES``), ``ReqMem``,
+        ``User``, ``Account``, ``Partition``, ``JobName`` (the template), ``Priority``.
     on_bad_row : {"error", "skip"}
-        Lines with another number of fields, or text where there should be a time: raise, or leave
-        out and count.
+        Lines with a wrong number of fields, or text where a time is expected: raise, or drop and
+        count.
     state : {"all", "completed"}
-        Keep jobs however they ended, or only those that are COMPLETED.
+        Keep all jobs, or only those that are COMPLETED.
     tasks : {"cpus", "nodes"}
-        A task for each CPU, which demands one ``cpu``, as logs of parallel jobs are usually
-        simulated; or one for each node, which demands what a node gave: ``cpu``, ``mem`` (GiB) and
+        A task per CPU, which demands one ``cpu``, as logs of parallel jobs are usually simulated;
+        or a task per node, which demands the job's share of a node: ``cpu``, ``mem`` (GiB) and
         ``gpu``.
     arrays : {"job", "jobs"}
-        Whether an array is a job or each of its elements is.
+        Treat an array as one job, or each of its elements as a job.
     gang : bool
         False lets the tasks of a job start one by one.
     queue : {"Partition", "Account"}
-        Which of them is the queue.
+        Column that is the queue.
 
     Returns
     -------
     Workload
-        ``meta["report"]`` counts by rule what was ``dropped`` (steps; jobs that never started or
-        have not ended; earlier records of a requeued job; not completed, if asked), ``filled`` in
-        (CPUs or memory unknown, run times of 0 s, which become 0.5 s) and ``noticed`` (parts of
-        heterogeneous jobs and elements of arrays that became jobs of their own).
+        ``meta["report"]`` counts by rule ``dropped`` (steps; jobs that never started or have not
+        ended; earlier records of a requeued job; with ``state="completed"``, other jobs),
+        ``filled`` (CPUs or memory unknown, run times of 0 s, which become 0.5 s) and ``noticed``
+        (parts of heterogeneous jobs and elements of arrays that became separate jobs).
 
     Raises
     ------
@@ -121,7 +121,7 @@ def read(
         With file, line and rule: "no header", "missing column", "wrong time", "empty file",
         "no job left", and those of `sim.base.reading.read_blocks`.
     """
-    names = column_names(path, "|", _NEEDED, _HINT)
+    names = column_names(path, "|", _REQUIRED, _HINT)
     bad: dict[str, int] = {}
     fields = {name: field for name, field in _FIELDS.items() if name in names}
     with open_text(path) as stream:
@@ -135,27 +135,27 @@ def read(
     count_rule(report["filled"], f"0 s becomes {ZERO_BECOMES_S} s", run_s == 0)
     run_s = np.where(run_s == 0, ZERO_BECOMES_S, run_s)
     width, demands = _widths(log, tasks, report["filled"])
-    job_of, first, ids = _jobs(log["JobID"], width, arrays == "job", report["noticed"])
-    alone = np.bincount(job_of, minlength=len(first)) == 1
-    n_tasks = np.bincount(job_of, weights=width, minlength=len(first))
-    grouped = np.argsort(job_of, kind="stable")
+    job, first, ids = _jobs(log["JobID"], width, arrays == "job", report["noticed"])
+    is_single = np.bincount(job, minlength=len(first)) == 1
+    n_tasks = np.bincount(job, weights=width, minlength=len(first))
+    by_job = np.argsort(job, kind="stable")
     head = {name: _take(column, first) for name, column in log.items()}
     return Workload.from_tables(
         jobs={
             "job_id": ids,
             "submit_s": submit_s[first] - submit_s[0],
-            "template": _words(head, "JobName", "", report["filled"]),
-            "user": _words(head, "User", "", report["filled"]),
-            "queue": _words(head, queue, "default", report["filled"]),
+            "template": _filled(head, "JobName", "", report["filled"]),
+            "user": _filled(head, "User", "", report["filled"]),
+            "queue": _filled(head, queue, "default", report["filled"]),
             "priority": np.nan_to_num(numbers(head, "Priority")),
-            "min_tasks": np.where(gang & alone, n_tasks, 0),
+            "min_tasks": np.where(gang & is_single, n_tasks, 0),
             "requested_s": pa.array(limits_s(head), from_pandas=True),
         },
         stages={
-            "job": job_of[grouped],
-            "n_tasks": width[grouped],
-            "duration_s": run_s[grouped],
-            **{f"demand_{name}": column[grouped] for name, column in demands.items()},
+            "job": job[by_job],
+            "n_tasks": width[by_job],
+            "duration_s": run_s[by_job],
+            **{f"demand_{name}": column[by_job] for name, column in demands.items()},
         },
         meta={
             "name": "sacct",
@@ -167,22 +167,22 @@ def read(
 
 
 def _ran(log: dict[str, Any], completed: bool, dropped: dict[str, int]) -> tuple[Any, F8, F8]:
-    """Return the records of jobs that ran, by submission; their submission and run times, s."""
+    """Return the records of jobs that ran, sorted by submission, and their times, s."""
     ids = log["JobID"]
     submit_s, start_s, end_s = (times_s(log, name) for name in ("Submit", "Start", "End"))
     run_s = end_s - start_s
-    for given in (spans_s(log, "Elapsed"), numbers(log, "ElapsedRaw")):
-        run_s = np.where(np.isnan(given), run_s, given)
+    for recorded_s in (spans_s(log, "Elapsed"), numbers(log, "ElapsedRaw")):
+        run_s = np.where(np.isnan(recorded_s), run_s, recorded_s)
     state = log.get("State", pa.nulls(len(ids), pa.string()))
     rules = {
-        "a step of a job": _true(pc.match_substring(ids, ".")),
-        "not ended yet": _true(pc.match_substring_regex(state, _NOT_ENDED)),
+        "a step of a job": _mask(pc.match_substring(ids, ".")),
+        "not ended yet": _mask(pc.match_substring_regex(state, _NOT_ENDED)),
         "submission unknown": np.isnan(submit_s),
         "never started": np.isnan(start_s),
         "run time unknown": ~(run_s >= 0),
     }
     if completed:
-        rules["not completed"] = ~_true(pc.starts_with(state, "COMPLETED"))
+        rules["not completed"] = ~_mask(pc.starts_with(state, "COMPLETED"))
     rows = np.flatnonzero(valid_rows(rules, dropped))
     backwards = _codes(_take(ids, rows))[::-1]
     last = np.zeros(len(rows), dtype=bool)
@@ -194,16 +194,16 @@ def _ran(log: dict[str, Any], completed: bool, dropped: dict[str, int]) -> tuple
 
 
 def _widths(log: dict[str, Any], tasks: str, filled: dict[str, int]) -> tuple[I8, dict[str, F8]]:
-    """Return how many tasks each record has, and what each of them demands."""
+    """Return the number of tasks of each record, and the demands of a task."""
     tres = {kind: resources(log, kind) for kind in ("AllocTRES", "ReqTRES")}
 
-    def first(*columns: F8) -> F8:
+    def first_known(*columns: F8) -> F8:
         known = np.full(len(log["JobID"]), np.nan)
         for column in columns:
             known = np.where(np.isnan(known) & (column > 0), column, known)
         return known
 
-    n_cpus = first(
+    n_cpus = first_known(
         *(numbers(log, name) for name in ("AllocCPUS", "NCPUS")),
         *(tres[kind]["cpu"] for kind in tres),
         numbers(log, "ReqCPUS"),
@@ -212,16 +212,16 @@ def _widths(log: dict[str, Any], tasks: str, filled: dict[str, int]) -> tuple[I8
     n_cpus = np.where(np.isnan(n_cpus), 1.0, n_cpus)
     if tasks == "cpus":
         return n_cpus.astype(np.int64), {"cpu": np.ones(len(n_cpus))}
-    n_nodes = first(
+    n_nodes = first_known(
         *(numbers(log, name) for name in ("NNodes", "AllocNodes")),
         *(tres[kind]["node"] for kind in tres),
     )
     count_rule(filled, "nodes unknown: 1", np.isnan(n_nodes))
     n_nodes = np.where(np.isnan(n_nodes), 1.0, n_nodes)
-    asked_gib = requested_gib(log, n_cpus, n_nodes)
-    mem_gib = first(tres["AllocTRES"]["mem"], tres["ReqTRES"]["mem"], asked_gib)
+    req_mem_gib = requested_gib(log, n_cpus, n_nodes)
+    mem_gib = first_known(tres["AllocTRES"]["mem"], tres["ReqTRES"]["mem"], req_mem_gib)
     count_rule(filled, "memory unknown: 0", np.isnan(mem_gib))
-    gpus = first(*(tres[kind]["gpu"] for kind in tres))
+    gpus = first_known(*(tres[kind]["gpu"] for kind in tres))
     return n_nodes.astype(np.int64), {
         "cpu": np.ceil(n_cpus / n_nodes),
         "mem": np.nan_to_num(mem_gib) / n_nodes,
@@ -232,25 +232,25 @@ def _widths(log: dict[str, Any], tasks: str, filled: dict[str, int]) -> tuple[I8
 def _jobs(
     ids: pa.Array, width: I8, arrays: bool, noticed: dict[str, int]
 ) -> tuple[I8, I8, pa.Array]:
-    """Return the job of each record, each job's first record, and its id."""
-    parts = _true(pc.match_substring(ids, "+"))
-    count_rule(noticed, "part of a heterogeneous job, a job of its own", parts)
-    of_array = _true(pc.match_substring_regex(ids, r"^\d+_\d+$"))
+    """Return the job of each record, each job's first record, and the jobs' ids."""
+    parts = _mask(pc.match_substring(ids, "+"))
+    count_rule(noticed, "part of a heterogeneous job: a separate job", parts)
+    is_element = _mask(pc.match_substring_regex(ids, r"^\d+_\d+$"))
     if not arrays:
         return np.arange(len(ids)), np.arange(len(ids)), ids
-    base = pc.if_else(pa.array(of_array), pc.replace_substring_regex(ids, "_.*", ""), ids)
+    base = pc.if_else(pa.array(is_element), pc.replace_substring_regex(ids, "_.*", ""), ids)
     codes = _codes(base)
     rigid = np.zeros(codes.max() + 1, dtype=bool)
-    np.logical_or.at(rigid, codes, of_array & (width > 1))
-    apart = of_array & rigid[codes]
-    count_rule(noticed, "element of an array that is parallel, a job of its own", apart)
-    base = pc.if_else(pa.array(apart), ids, base)
-    job_of = _codes(base)  # in the order in which they come first
-    first = np.unique(job_of, return_index=True)[1]
-    return job_of, first, _take(base, first)
+    np.logical_or.at(rigid, codes, is_element & (width > 1))
+    is_separate = is_element & rigid[codes]
+    count_rule(noticed, "parallel element of an array: a separate job", is_separate)
+    base = pc.if_else(pa.array(is_separate), ids, base)
+    job = _codes(base)  # numbered by first appearance
+    first = np.unique(job, return_index=True)[1]
+    return job, first, _take(base, first)
 
 
-def _words(log: dict[str, Any], name: str, unknown: str, filled: dict[str, int]) -> pa.Array:
+def _filled(log: dict[str, Any], name: str, unknown: str, filled: dict[str, int]) -> pa.Array:
     column = log.get(name)
     if column is None:
         return pa.array([unknown] * len(log["JobID"]), pa.string())
@@ -259,9 +259,9 @@ def _words(log: dict[str, Any], name: str, unknown: str, filled: dict[str, int])
     return column.fill_null(unknown)
 
 
-def _true(match: pa.Array) -> Mask:
-    answer: Mask = match.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
-    return answer
+def _mask(match: pa.Array) -> Mask:
+    mask: Mask = match.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
+    return mask
 
 
 def _codes(texts: pa.Array) -> I8:

@@ -1,4 +1,4 @@
-"""Spark's event logs: of one application, or a history server's folder of many.
+"""Reader of Spark's event logs: one application, or a history server's folder.
 
 Source: Spark, *Monitoring and Instrumentation* (https://spark.apache.org/docs/latest/monitoring),
 and ``org.apache.spark.util.JsonProtocol``, which writes them.
@@ -15,9 +15,9 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.base.parameters import checked
 from sim.base.reading import OnBadRow, no_job_left
-from sim.traces.spark_eventlog.events import Application, demand, read_log
-from sim.traces.spark_eventlog.files import logs
-from sim.traces.spark_eventlog.stages import AT, BYTES, SHORTEST_S, Job, jobs_of
+from sim.traces.spark_eventlog.events import demand, read_log
+from sim.traces.spark_eventlog.files import find_logs
+from sim.traces.spark_eventlog.stages import BYTES, COLUMN, SHORTEST_S, Job, build_jobs
 from sim.workload.workload import Workload
 
 __all__ = ["read"]
@@ -31,42 +31,42 @@ def read(
     order: bool = True,
     on_bad_row: OnBadRow = "error",
 ) -> Workload:
-    """Read event logs, a piece of a file at a time.
+    """Read event logs in pieces.
 
-    A stage that ran is a stage; a partition of it is a task, which lasts from launch to finish of
-    the attempt that succeeded first, over all attempts of the stage. Attempts that failed or were
-    killed, and copies started for speculation that lost, are counted. Stages that were skipped
-    are not there: what waits for one waits for the stage that wrote its output before. Times are
-    s from the first event of all logs (the start of an application, or a job's submission).
+    An executed stage is a stage; each of its partitions is a task, which lasts from launch to
+    finish of the first successful attempt, over all attempts of the stage. Failed and killed
+    attempts, and speculative copies that lost, are counted. Skipped stages are omitted: their
+    children wait for the earlier stage that wrote the same output. Times are s from the first event
+    of all logs (the start of an application, or a job's submission).
 
     Parameters
     ----------
     path : path-like
-        A log; plain, or packed as gzip, zstd or lz4 (told by content; lz4 as Spark writes it or as
-        a frame), whether its application has ended or not (``.inprogress``). A rolled log's folder
-        (``eventlog_v2_*``). Or a folder of logs of either kind.
+        A log; plain, or compressed with gzip, zstd or lz4 (detected from content; lz4 as Spark
+        writes it or as a frame), of a finished or a running application (``.inprogress``). Or the
+        folder of a rolled log (``eventlog_v2_*``). Or a folder of logs of either kind.
     read_as : {"applications", "queries", "jobs"}
-        What a job is: an application, with all its Spark jobs; an execution of SQL, of which the
-        adaptive planner makes several Spark jobs (those outside SQL are jobs of their own); or a
-        Spark job.
+        Unit that becomes a job: an application, with all its Spark jobs; an SQL execution, for
+        which the adaptive planner submits several Spark jobs (Spark jobs outside SQL are separate
+        jobs); or a Spark job.
     order : bool
-        Whether the first stages of a Spark job wait for those Spark jobs of the same job that had
-        ended just before it was submitted, as the driver did. False: a stage waits only for those
+        True: the first stages of a Spark job wait for the Spark jobs of the same job that ended
+        just before its submission, as the driver did. False: a stage waits only for the stages
         whose shuffle output it reads.
     on_bad_row : {"error", "skip"}
-        Lines that are no events, or events that lack something: raise, or leave out and count. A
-        last line without its end, and a ``.inprogress`` file that breaks off, are noticed only.
+        Lines that are not events, or events with missing fields: raise, or drop and count. A
+        truncated last line or ``.inprogress`` file is only noticed.
 
     Returns
     -------
     Workload
-        A task demands ``cpu`` (``spark.task.cpus``, or what its resource profile says) and ``mem``:
-        its share of the executor's memory, GiB (heap, and overhead and off-heap memory where they
-        are set; of a ``local`` master the driver's). ``stages`` has ``input_bytes``,
-        ``shuffle_read_bytes``, ``shuffle_write_bytes`` and ``output_bytes``, sums over tasks, and
-        ``spark_stage``, the number that Spark gave it; ``jobs`` has ``application``, ``job_name``
-        and ``recorded_finish_s`` (null: no end in the log). The queue is the scheduler's pool of a
-        query or Spark job, else YARN's, else "default". ``meta["report"]`` counts ``dropped``,
+        A task demands ``cpu`` (``spark.task.cpus``, or that of its resource profile) and ``mem``:
+        its share of the executor's memory, GiB (heap, and overhead and off-heap memory if they are
+        set; with a ``local`` master, the driver's memory). ``stages`` has ``input_bytes``,
+        ``shuffle_read_bytes``, ``shuffle_write_bytes`` and ``output_bytes``, summed over tasks, and
+        ``spark_stage``, Spark's Stage ID; ``jobs`` has ``application``, ``job_name`` and
+        ``recorded_finish_s`` (null: no end in the log). The queue is the scheduler pool of a query
+        or Spark job, else the YARN queue, else "default". ``meta["report"]`` counts ``dropped``,
         ``filled`` and ``noticed``.
 
     Raises
@@ -82,27 +82,27 @@ def read(
     counts: dict[str, dict[str, int]] = {"dropped": {}, "filled": {}, "noticed": {}}
     jobs: list[Job] = []
     tasks: dict[str, dict[int, F8]] = {}  # by application
-    known: set[str] = set()
+    app_ids: set[str] = set()
     begin_ms = np.inf
-    for log in logs(path, counts["noticed"]):
+    for log in find_logs(path, counts["noticed"]):
         app = read_log(log, on_bad_row, bad)
         report["events"] += app.n_events
         app.app_id = app.app_id or log.path.name
-        if app.app_id in known:
-            _add(counts["dropped"], {"an application that is there already": 1})
+        if app.app_id in app_ids:
+            _add(counts["dropped"], {"an application that another log has too": 1})
             continue
-        known.add(app.app_id)
+        app_ids.add(app.app_id)
         report["applications"] += 1
         if log.unfinished or not np.isfinite(app.end_ms):
             app.notice("an application whose end is not in its log")
-        found, own, filled = jobs_of(app, read_as, order)
-        tasks[app.app_id] = own
-        jobs += found
+        app_jobs, tasks[app.app_id], filled = build_jobs(app, read_as, order)
+        jobs += app_jobs
         first = [app.begin_ms, *(job.submit_ms for job in app.jobs.values())]
-        begin_ms = min(begin_ms, np.nanmin(first) if found else np.inf)
-        app.rows = type(app.rows)("d")  # it is in `tasks`
-        for name, of in (("dropped", app.dropped), ("filled", filled), ("noticed", app.noticed)):
-            _add(counts[name], of)
+        begin_ms = min(begin_ms, np.nanmin(first) if app_jobs else np.inf)
+        app.rows = type(app.rows)("d")  # to free memory: `tasks` has the rows
+        _add(counts["dropped"], app.dropped)
+        _add(counts["filled"], filled)
+        _add(counts["noticed"], app.noticed)
     if not jobs:
         raise no_job_left(path, {**bad, **counts["dropped"]})
     jobs.sort(key=lambda job: job.submit_ms)
@@ -118,19 +118,25 @@ def read(
 
 
 def _tables(jobs: list[Job], tasks: dict[str, dict[int, F8]], begin_ms: float) -> dict[str, Any]:
-    rows = [(number, job, at) for number, job in enumerate(jobs) for at in job.stages]
-    place = {(number, at): row for row, (number, _, at) in enumerate(rows)}
-    parts = [tasks[job.app.app_id][at] for _, job, at in rows]
-    every = np.concatenate(parts)
-    n_tasks = np.array([len(part) for part in parts])
-    stage_of = np.repeat(np.arange(len(parts), dtype=np.int32), n_tasks)
-    demands = np.array([_demand(job.app, at) for _, job, at in rows])
+    rows = [(number, job, i) for number, job in enumerate(jobs) for i in job.stages]
+    row_of = {(number, i): row for row, (number, _, i) in enumerate(rows)}
+    stages = [job.app.stages[i] for _, job, i in rows]
+    stage_tasks = [tasks[job.app.app_id][i] for _, job, i in rows]
+    all_tasks = np.concatenate(stage_tasks)
+    n_tasks = np.array([len(part) for part in stage_tasks])
+    task_stage = np.repeat(np.arange(len(rows), dtype=np.int32), n_tasks)
+    demands = np.array(
+        [demand(job.app, stage.profile) for (_, job, _), stage in zip(rows, stages, strict=True)]
+    )
     edges = [
-        (place[n, parent], place[n, child]) for n, j in enumerate(jobs) for parent, child in j.edges
+        (row_of[number, parent], row_of[number, child])
+        for number, job in enumerate(jobs)
+        for parent, child in job.edges
     ]
     parent, child = np.array(edges, np.int32).reshape(-1, 2).T
-    last_s = np.array([job.end_ms for job in jobs])
-    last_s = np.where(np.isfinite(last_s), (last_s - begin_ms) / 1000, np.nan)
+    end_ms = np.array([job.end_ms for job in jobs])
+    finish_s = np.where(np.isfinite(end_ms), (end_ms - begin_ms) / 1000, np.nan)
+    duration_ms = all_tasks[:, COLUMN["finish_ms"]] - all_tasks[:, COLUMN["launch_ms"]]
     return {
         "jobs": {
             "job_id": [job.job_id for job in jobs],
@@ -140,29 +146,28 @@ def _tables(jobs: list[Job], tasks: dict[str, dict[int, F8]], begin_ms: float) -
             "queue": [job.queue for job in jobs],
             "application": [job.app.name for job in jobs],
             "job_name": [job.job_name for job in jobs],
-            "recorded_finish_s": pa.array(last_s, from_pandas=True),
+            "recorded_finish_s": pa.array(finish_s, from_pandas=True),
         },
         "stages": {
             "job": np.array([number for number, _, _ in rows], np.int32),
-            "name": [f"{at} {job.app.stages[at].name}".strip() for _, job, at in rows],
+            "name": [
+                f"{i} {stage.name}".strip() for (_, _, i), stage in zip(rows, stages, strict=True)
+            ],
             "n_tasks": n_tasks.astype(np.int32),
             "demand_cpu": demands[:, 0],
             "demand_mem": demands[:, 1],
-            "spark_stage": np.array([at for _, _, at in rows]),
-            **{name: np.bincount(stage_of, every[:, AT[name]], len(rows)) for name in BYTES},
+            "spark_stage": np.array([i for _, _, i in rows]),
+            **{
+                name: np.bincount(task_stage, all_tasks[:, COLUMN[name]], len(rows))
+                for name in BYTES
+            },
         },
         "tasks": {
-            "stage": stage_of,
-            "duration_s": np.maximum(
-                (every[:, AT["finish_ms"]] - every[:, AT["launch_ms"]]) / 1000, SHORTEST_S
-            ),
+            "stage": task_stage,
+            "duration_s": np.maximum(duration_ms / 1000, SHORTEST_S),
         },
         "stage_edges": {"parent": parent, "child": child},
     }
-
-
-def _demand(app: Application, stage: int) -> tuple[float, float]:
-    return demand(app, app.stages[stage].profile)
 
 
 def _add(counts: dict[str, int], more: dict[str, int]) -> None:

@@ -1,7 +1,7 @@
-"""One application's events: its jobs and stages, and a row of numbers for each attempt of a task.
+"""Parse the events of an application: jobs, stages, and a row of numbers per task attempt.
 
-Source: Spark's ``JsonProtocol`` (org.apache.spark.util), as of versions 2 to 3.5. Events that
-matter here are taken in, others are passed over unread.
+Source: Spark's ``JsonProtocol`` (org.apache.spark.util), as of versions 2 to 3.5. Events of other
+kinds are skipped without parsing their JSON.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.reading import BadLineError, OnBadRow, broken_text_error, check_text, handle_bad_line
-from sim.traces.spark_eventlog.files import CutOffError, Log, lines
+from sim.traces.spark_eventlog.files import Log, TruncatedError, lines
 
 ROW: Final = (
     "stage", "partition", "launch_ms", "finish_ms", "kind", "speculative",
     "input_bytes", "shuffle_read_bytes", "shuffle_write_bytes", "output_bytes",
 )  # fmt: skip
-"""What is kept of each attempt, in `Application.attempts`."""
+"""Columns of `Application.attempts`."""
 DONE, FAILED, KILLED = 0.0, 1.0, 2.0
-_MOST = 1e15
+_MAX_NUMBER = 1e15
 _HEAD = re.compile(rb'^\s*\{\s*"Event"\s*:\s*"([^"\\]{1,200})"')
 _SIZE = re.compile(r"^(\d{1,12})([kmgtp]?)b?$")
 _MIB = {"k": 2.0**-10, "g": 2.0**10, "t": 2.0**20, "p": 2.0**30}
@@ -37,19 +37,19 @@ _REASONS = (
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage as the job that came first with it lists it."""
+    """A stage, as the first job that lists it describes it."""
 
     job: int
     name: str
     n_tasks: int
     parents: tuple[int, ...]
-    rdds: frozenset[int]  # which tell a shuffle that is there from a new one
+    rdds: frozenset[int]  # identify stages that write the same shuffle output
     profile: int
 
 
 @dataclass
 class SparkJob:
-    """A Spark job: what one action submits."""
+    """A Spark job: one action."""
 
     submit_ms: float
     execution: str  # of SQL; "" for none
@@ -60,7 +60,7 @@ class SparkJob:
 
 @dataclass
 class Application:
-    """What is known of an application so far."""
+    """State of an application after the events so far."""
 
     log: Log
     app_id: str = ""
@@ -83,43 +83,43 @@ class Application:
 
     @property
     def attempts(self) -> F8:
-        """Attempts of tasks in the order in which they ended, (A, len(ROW))."""
+        """Task attempts in order of their ends, (A, len(ROW))."""
         return np.frombuffer(self.rows, np.float64).reshape(-1, len(ROW))
 
     def drop(self, rule: str, n: int = 1) -> None:
-        """Count what is left out."""
+        """Count dropped attempts and tasks by rule."""
         if n:
             self.dropped[rule] = self.dropped.get(rule, 0) + n
 
     def notice(self, rule: str, n: int = 1) -> None:
-        """Count what is odd."""
+        """Count peculiarities by rule."""
         if n:
             self.noticed[rule] = self.noticed.get(rule, 0) + n
 
 
 def read_log(log: Log, on_bad_row: OnBadRow, bad: dict[str, int]) -> Application:
-    """Read the files of an application, a piece at a time."""
+    """Read the log files of an application in pieces."""
     app = Application(log)
     app.notice("a file of a rolled log is missing", log.n_missing)
     for file in log.files:
         number = 0
         try:
-            for number, text, whole in lines(file):
+            for number, text, is_complete in lines(file):
                 app.n_events += 1
-                found = _HEAD.match(text)
-                name = found[1].decode(errors="replace") if found else ""
+                match = _HEAD.match(text)
+                name = match[1].decode(errors="replace") if match else ""
                 app.n_started += name == "SparkListenerTaskStart"
-                if found and name not in _TAKEN:
+                if match and name not in _HANDLERS:
                     continue
-                if not whole and not _is_json(text):
-                    app.notice("a last line that breaks off")
+                if not is_complete and not _is_json(text):
+                    app.notice("a truncated last line")
                     continue
                 with handle_bad_line(file, number, on_bad_row, bad):
-                    _take(app, text)
-        except CutOffError as error:
+                    _handle(app, text)
+        except TruncatedError as error:
             if on_bad_row == "error" and not log.unfinished:
                 raise broken_text_error(file, number + 1, error) from error
-            app.notice("a compressed file that breaks off")
+            app.notice("a truncated compressed file")
     return app
 
 
@@ -131,23 +131,23 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _take(app: Application, text: bytes) -> None:
+def _handle(app: Application, text: bytes) -> None:
     try:
         event = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadLineError("wrong line", f"the line is no JSON ({error})") from None
+        raise BadLineError("wrong line", f"the line is not valid JSON ({error})") from None
     if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
-        raise BadLineError("wrong line", "the line is no event of Spark's: it has no Event")
-    taken = _TAKEN.get(event["Event"])
-    if taken is not None:
-        taken(app, event)
+        raise BadLineError("wrong line", "the line is not a Spark event: it has no field Event")
+    handler = _HANDLERS.get(event["Event"])
+    if handler is not None:
+        handler(app, event)
 
 
 def _application_start(app: Application, event: dict[str, Any]) -> None:
-    at = _number(event, "Timestamp")
+    begin_ms = _number(event, "Timestamp")
     name, user = _text(event, "App Name"), _text(event, "User")
     app_id, attempt = _text(event, "App ID"), _text(event, "App Attempt ID")
-    app.begin_ms, app.name, app.user = at, name, user
+    app.begin_ms, app.name, app.user = begin_ms, name, user
     app.app_id = f"{app_id}_{attempt}" if attempt else app_id
 
 
@@ -165,10 +165,10 @@ def _profile(app: Application, event: dict[str, Any]) -> None:
     executor = _part(event, "Executor Resource Requests", dict, {})
     task = _part(event, "Task Resource Requests", dict, {})
     amounts = {
-        key: _number(_part(of, key, dict, {}), "Amount")
-        for of, keys in ((executor, _EXECUTOR), (task, ("cpus",)))
+        key: _number(_part(requests, key, dict, {}), "Amount")
+        for requests, keys in ((executor, _EXECUTOR), (task, ("cpus",)))
         for key in keys
-        if key in of
+        if key in requests
     }
     app.profiles[int(_number(event, "Resource Profile Id"))] = amounts
 
@@ -192,11 +192,12 @@ def _job_start(app: Application, event: dict[str, Any]) -> None:
     )
     stages = {}
     for info in _part(event, "Stage Infos", list, []):
-        at = int(_number(_fields(info), "Stage ID"))
+        stage_id = int(_number(_fields(info), "Stage ID"))
         parents = tuple(_ids(info, "Parent IDs"))
-        if any(parent >= at for parent in parents):
-            raise BadLineError("wrong parent", f"stage {at} has a parent that comes after it")
-        stages[at] = Stage(
+        if any(parent >= stage_id for parent in parents):
+            text = f"stage {stage_id} has the parent {max(parents)}; valid: a smaller Stage ID"
+            raise BadLineError("wrong parent", text)
+        stages[stage_id] = Stage(
             number,
             _text(info, "Stage Name"),
             int(_number(info, "Number of Tasks")),
@@ -207,19 +208,20 @@ def _job_start(app: Application, event: dict[str, Any]) -> None:
             int(_number(info, "Resource Profile Id", 0)),
         )
     if number in app.jobs:
-        raise BadLineError("job that has started", f"job {number} started before")
+        text = f"an earlier event started the job {number} already"
+        raise BadLineError("job that has started", text)
     app.jobs[number] = job
-    for at, stage in stages.items():
-        app.stages.setdefault(at, stage)
+    for stage_id, stage in stages.items():
+        app.stages.setdefault(stage_id, stage)
 
 
 def _job_end(app: Application, event: dict[str, Any]) -> None:
-    number, at = int(_number(event, "Job ID")), _number(event, "Completion Time")
+    number, end_ms = int(_number(event, "Job ID")), _number(event, "Completion Time")
     result = _part(event, "Job Result", dict, {})
     if number not in app.jobs:
         app.notice("a job's end without its start")
         return
-    app.jobs[number].end_ms = max(at, app.jobs[number].submit_ms)
+    app.jobs[number].end_ms = max(end_ms, app.jobs[number].submit_ms)
     app.notice("a Spark job that failed", _text(result, "Result") != "JobSucceeded")
 
 
@@ -231,7 +233,7 @@ def _task_end(app: Application, event: dict[str, Any]) -> None:
         text = f"a task ends at {finish_ms:.0f} ms, before it starts at {launch_ms:.0f} ms"
         raise BadLineError("ends before it starts", text)
     metrics = _part(event, "Task Metrics", dict, {})
-    read, write, taken, put = (
+    shuffle_read, shuffle_write, task_input, task_output = (
         _part(metrics, f"{key} Metrics", dict, {})
         for key in ("Shuffle Read", "Shuffle Write", "Input", "Output")
     )
@@ -242,12 +244,13 @@ def _task_end(app: Application, event: dict[str, Any]) -> None:
         finish_ms,
         {"Success": DONE, "TaskKilled": KILLED}.get(reason, FAILED),
         float(info.get("Speculative") is True),
-        _number(taken, "Bytes Read", 0),
-        _number(read, "Remote Bytes Read", 0) + _number(read, "Local Bytes Read", 0),
-        _number(write, "Shuffle Bytes Written", 0),
-        _number(put, "Bytes Written", 0),
+        _number(task_input, "Bytes Read", 0),
+        _number(shuffle_read, "Remote Bytes Read", 0)
+        + _number(shuffle_read, "Local Bytes Read", 0),
+        _number(shuffle_write, "Shuffle Bytes Written", 0),
+        _number(task_output, "Bytes Written", 0),
     )
-    if reason == "Resubmitted":  # says of a task that has ended that its output is lost
+    if reason == "Resubmitted":  # the output of a task that ended earlier is lost
         app.notice("output lost with its executor")
         return
     app.n_ended += 1
@@ -262,7 +265,7 @@ def _execution(app: Application, event: dict[str, Any]) -> None:
 
 
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
-_TAKEN: Final[dict[str, Callable[[Application, dict[str, Any]], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[Application, dict[str, Any]], None]]] = {
     "SparkListenerApplicationStart": _application_start,
     "SparkListenerApplicationEnd": _application_end,
     "SparkListenerEnvironmentUpdate": _environment,
@@ -281,27 +284,27 @@ _PROPERTIES = {
 
 
 def demand(app: Application, profile: int) -> tuple[float, float]:
-    """Return what a task of a resource profile holds: cores, and its share of memory in GiB."""
-    asked, given = app.profiles.get(profile, {}), app.properties
-    cpus = asked.get("cpus") or _size(given.get("spark.task.cpus", "")) or 1.0
+    """Return the demand of a task of a resource profile: cores, and its share of memory in GiB."""
+    requests, conf = app.profiles.get(profile, {}), app.properties
+    cpus = requests.get("cpus") or _size(conf.get("spark.task.cpus", "")) or 1.0
     cores = (
         app.cores.get(profile)
-        or asked.get("cores")
-        or _size(given.get("spark.executor.cores", ""))
+        or requests.get("cores")
+        or _size(conf.get("spark.executor.cores", ""))
         or cpus
     )
-    if re.match(r"local(\[|$)", given.get("spark.master", "")):  # the driver is the executor
-        memory = _size(given.get("spark.driver.memory", "1g"))
-    elif "memory" in asked:
-        memory = sum(asked.get(key, 0.0) for key in _EXECUTOR[1:])
+    if re.match(r"local(\[|$)", conf.get("spark.master", "")):  # the driver is the executor
+        memory_mib = _size(conf.get("spark.driver.memory", "1g"))
+    elif "memory" in requests:
+        memory_mib = sum(requests.get(key, 0.0) for key in _EXECUTOR[1:])
     else:
-        memory = _size(given.get("spark.executor.memory", "1g"))
-        memory += _size(given.get("spark.executor.memoryOverhead", ""))
-    return cpus, memory / 1024 * min(cpus / cores, 1.0)
+        memory_mib = _size(conf.get("spark.executor.memory", "1g"))
+        memory_mib += _size(conf.get("spark.executor.memoryOverhead", ""))
+    return cpus, memory_mib / 1024 * min(cpus / cores, 1.0)
 
 
 def _size(text: str) -> float:
-    """Read an amount, of memory in MiB unless it names another unit; 0 where it is none."""
+    """Parse an amount; memory is in MiB unless it has another unit. Any other text is 0."""
     match = _SIZE.match(text.strip().lower())
     if match is None:
         return 0.0
@@ -310,44 +313,45 @@ def _size(text: str) -> float:
 
 def _fields(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise BadLineError("wrong type", f"{str(value)[:40]!r} stands where an object must")
+        raise BadLineError("wrong type", f"expected a JSON object, found {str(value)[:40]!r}")
     return value
 
 
-def _part(of: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
-    value = of.get(key)
+def _part(record: dict[str, Any], key: str, kind: type, default: Any = None) -> Any:
+    value = record.get(key)
     if value is None and default is not None:
         return default
     if value is None:
         raise BadLineError("missing value", f"{key} is missing")
     if not isinstance(value, kind):
-        text = f"{key} must be a {kind.__name__}, not {str(value)[:40]!r}"
+        name = "JSON object" if kind is dict else "list"
+        text = f"{key} must be a {name}, not {str(value)[:40]!r}"
         raise BadLineError("wrong type", text)
     return value
 
 
-def _number(of: dict[str, Any], key: str, default: float | None = None) -> float:
-    value = of.get(key)
+def _number(record: dict[str, Any], key: str, default: float | None = None) -> float:
+    value = record.get(key)
     if value is None and default is not None:
         return default
     if value is None:
         raise BadLineError("missing value", f"{key} is missing")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BadLineError("wrong type", f"{key} must be a number, not {str(value)[:40]!r}")
-    if not 0 <= value <= _MOST:
-        text = f"{key} is {str(value)[:40]}; valid: 0 to {_MOST:g}"
+    if not 0 <= value <= _MAX_NUMBER:
+        text = f"{key} is {str(value)[:40]}; valid: 0 to {_MAX_NUMBER:g}"
         raise BadLineError("number out of range", text)
     return float(value)
 
 
-def _ids(of: dict[str, Any], key: str) -> list[int]:
-    return [int(_number({key: value}, key)) for value in _part(of, key, list, [])]
+def _ids(record: dict[str, Any], key: str) -> list[int]:
+    return [int(_number({key: value}, key)) for value in _part(record, key, list, [])]
 
 
-def _text(of: dict[str, Any], key: str) -> str:
-    text = of.get(key)
+def _text(record: dict[str, Any], key: str) -> str:
+    text = record.get(key)
     if text is None:
         return ""
     if not isinstance(text, str):
-        raise BadLineError("wrong type", f"{key} must be a text, not {str(text)[:40]!r}")
+        raise BadLineError("wrong type", f"{key} must be text, not {str(text)[:40]!r}")
     return check_text(key, text)

@@ -1,4 +1,4 @@
-"""Runs of real scientific workflows in WfFormat 1.5, as WfCommons collects them.
+"""Reader of scientific workflows in WfFormat 1.5: real runs collected by WfCommons.
 
 Source: Coleman et al., *WfCommons: a framework for enabling scientific workflow research and
 development*, Future Generation Computer Systems 128 (2022); https://wfcommons.org.
@@ -33,30 +33,32 @@ def read(
     seed: int = 0,
     rounds: Whole | None = None,
 ) -> Workload:
-    """Read workflows, each as one job, or each of their tasks as a job.
+    """Read workflows: each as one job, or each of their tasks as a job.
 
     Parameters
     ----------
     path : path-like
         A file, plain or gzipped JSON, or a folder of ``*.json`` and ``*.json.gz``.
     read_as : {"dag", "logs"}
-        dag: a workflow is a job, and a task is a stage of one task that waits for its parents and
-        demands ``cpu`` (its ``coreCount``, else its mean use, rounded up) and ``mem`` in GiB. logs:
-        a task is a job that reads and writes files (`logs`), and what depends on what is found in
-        these; it holds as many ``tokens`` as cores, and is submitted `gap_s` after its inputs.
+        ``dag``: a workflow is a job, and a task is a stage of one task that waits for its parents
+        and demands ``cpu`` (its ``coreCount``, else its mean use, rounded up) and ``mem`` in GiB.
+        ``logs``: a task is a job that reads and writes files (`logs`), and dependencies are
+        inferred from these; it demands as many ``tokens`` as cores, and is submitted `gap_s` after
+        its inputs.
     every_s : float
         Time between the beginnings of workflows that run once, s.
     gap_s : float
-        Time between the end of a task and the start of those that wait for it, s.
+        Time between the end of a task and the start of its children, s.
     copies : int
-        How often each workflow recurs, of ``read_as="logs"``: 0 for one run of each, without a
-        past. Else its copies recur for four weeks, of which the third is the workload, known by
-        what the logs before it show (`sim.lineage.workload`); what is drawn for that is said in
-        `sim.traces.wfcommons.weeks`.
+        Number of recurring copies of each workflow, with ``read_as="logs"``: 0 for one run of each,
+        without a history. Otherwise copies recur for four weeks, the third of which is the
+        workload, with the dependencies and history that the earlier logs show
+        (`sim.lineage.workload`); `sim.traces.wfcommons.weeks` says what is drawn for that.
     seed : int
-        Of what is drawn.
+        Seed of the draws.
     rounds : int, optional
-        How far downstream worth is counted: 2^rounds hops; left out, all the way.
+        Number of downstream hops over which value is aggregated, as a power of two: 2^rounds; by
+        default all.
 
     Returns
     -------
@@ -72,14 +74,14 @@ def read(
     instances = read_instances(path)
     report = {
         "workflows": len(instances),
-        "tasks": sum(i.n for i in instances),
+        "tasks": sum(i.n_tasks for i in instances),
         "edges": sum(len(i.up) for i in instances),
         "files": sum(len(i.file) for i in instances),
     }
     meta = {"name": "wfcommons", "report": report}
     if read_as == "dag":
         return _dags(instances, every_s, meta)
-    from sim.traces.wfcommons import weeks  # loads the profiler, which DAGs need not
+    from sim.traces.wfcommons import weeks  # loads the profiler, which DAGs do not need
 
     if copies:
         return weeks.third_week(instances, copies, gap_s, seed, rounds, meta)
@@ -87,26 +89,26 @@ def read(
 
 
 def logs(path: str | os.PathLike[str], *, every_s: float = 0.0, gap_s: float = 1.0) -> Logs:
-    """Return what a data platform would have kept of one run of each workflow.
+    """Return the logs that a data platform would have of one run of each workflow.
 
-    A task starts `gap_s` after the last of its parents has ended, reads its input files then, and
-    writes its output files when it ends.
+    A task starts `gap_s` after the end of its last parent, reads its input files then, and writes
+    its output files when it ends.
     """
-    from sim.traces.wfcommons import weeks  # as above
+    from sim.traces.wfcommons import weeks  # loads the profiler
 
     return weeks.logs_once(read_instances(path), every_s, gap_s)
 
 
 def _dags(instances: list[Instance], every_s: float, meta: dict[str, Any]) -> Workload:
-    first = offsets(np.array([i.n for i in instances]))
+    first = offsets(np.array([i.n_tasks for i in instances]))
     job = np.repeat(np.arange(len(instances), dtype=np.int32), np.diff(first))
 
     def joined(name: str) -> Any:
         return np.concatenate([getattr(i, name) for i in instances])
 
     def edges(name: str) -> Any:
-        of = (getattr(i, name) + begin for i, begin in zip(instances, first[:-1], strict=True))
-        return np.concatenate(list(of)).astype(np.int32)
+        parts = (getattr(i, name) + begin for i, begin in zip(instances, first[:-1], strict=True))
+        return np.concatenate(list(parts)).astype(np.int32)
 
     return Workload.from_tables(
         jobs={

@@ -1,15 +1,16 @@
 """Workflows whose tasks are jobs: one run of each, or copies that recur for four weeks.
 
-What is drawn of copies, as the files say of each workflow how it ran once: a copy belongs to a
-user of its own (a queue), who gives it one of nine priorities. It runs once a day (of ten copies
-eight), twice or four times, from a time of its own on. Its run times are the measured ones times a
-factor of its own, log-normal with spread `BETWEEN`, that lets it end in half of its period, and
-those of a run differ by `WITHIN`. In most copies a task is submitted as soon as its inputs are
-there, `gap_s` and up to `MOST_LAG_S` more after the last; in a part of `BLIND` (Wing, OSDI 2020,
-Observation 3) all tasks go by the clock, `gap_s` after the latest end of their inputs in the four
-weeks, and fail without them. What nothing reads is downloaded: of Z such tasks of all copies every
-run of the i-th Z / i times, rounded down, `WAIT_S` after its end on average. A core is as many of
-the pool's tokens as bring the mean of requests to `BUSY` of it.
+The files have one run of each workflow, so the recurrence of copies is drawn. Each copy has its own
+user and queue, and one of nine priorities. Eight in ten copies run once a day, the others twice or
+four times, from a random time of day on. Run times are the measured ones times a factor per copy,
+log-normal with standard deviation `BETWEEN` and limited so that a run ends within half of its
+period, and times noise per task, log-normal with `WITHIN`. In most copies a task waits for its
+inputs: it is submitted `gap_s` after the last, plus up to `MAX_LAG_S`. In a fraction `BLIND` of
+copies (Wing, OSDI 2020, Observation 3) all tasks are submitted by the clock, `gap_s` after the
+latest end of their inputs in the four weeks, and fail without them. Outputs that no task reads are
+downloaded: of the Z tasks with such outputs, every run of the i-th is downloaded Z / i times,
+rounded down, on average `WAIT_S` after its end. A core is the number of tokens with which requests
+fill a fraction `BUSY` of the pool on average.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from sim.workload.workload import Workload
 
 TOKENS: Final = 100_000
 BUSY: Final = 0.34
-"""Of the pool, what is asked for on average: as of the synthesized Cosmos (`sim.synth.cosmos`)."""
+"""Mean requests, as a fraction of the pool: as for the synthesized Cosmos (`sim.synth.cosmos`)."""
 WIDEST: Final = 0.1
-"""Of the pool, what one task holds at most."""
+"""Largest request of a task, as a fraction of the pool."""
 BLIND: Final = 0.34
 BETWEEN, WITHIN = 1.0, 0.2
-MOST_LAG_S: Final = 300.0
+MAX_LAG_S: Final = 300.0
 RUNS_A_DAY, CHANCES = np.array([1, 2, 4]), np.array([0.8, 0.1, 0.1])
 WAIT_S: Final = 10 * 3600.0
 DAY_S, WEEK_S = 86_400.0, 7 * 86_400.0
@@ -46,9 +47,9 @@ WEEKS: Final = (-2, 2)
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """R runs of one workflow: when each of its T tasks was submitted and ended, (R, T) s."""
+    """R runs of a workflow: times of submission and completion of its T tasks, (R, T), s."""
 
-    of: Instance
+    workflow: Instance
     name: str  # of the copy
     priority: float
     submit_s: F8
@@ -62,24 +63,24 @@ def once(
     rounds: int | None,
     meta: dict[str, Any],
 ) -> Workload:
-    """Return one run of each workflow, a job a task; what reads what is found in the logs."""
-    known = logs_once(instances, every_s, gap_s)
-    edges = single_hop(known).dependencies
+    """Return one run of each workflow, a job per task, with dependencies inferred from the logs."""
+    logs = logs_once(instances, every_s, gap_s)
+    edges = single_hop(logs).dependencies
     up, down = edges.upstream.astype(np.int64), edges.downstream.astype(np.int64)
-    submit_s, finish_s = known.column("submit_s"), known.column("finish_s")
+    submit_s, finish_s = logs.column("submit_s"), logs.column("finish_s")
     mode = np.where(edges.n_upstream() > 0, POLL, NONE)
-    none = np.empty(0, np.int64)
-    past = JobGraph(
-        submit_s, finish_s, known.column("compute_s"), up, down, np.ones(len(up), bool),
-        np.ones(len(up), bool), none, np.empty(0), none,
+    no_download = np.empty(0, np.int64)
+    graph = JobGraph(
+        submit_s, finish_s, logs.column("compute_s"), up, down, np.ones(len(up), bool),
+        np.ones(len(up), bool), no_download, np.empty(0), no_download,
     )  # fmt: skip
     recorded = RecordedJobs(
-        past, finish_s - submit_s, np.where(mode == POLL, gap_s, 0.0), known.column("priority"),
-        known.column("requested"), mode,
-        template=(known.column("template_name"), known.names("template_name")),
-        user=(known.column("user"), known.names("user")),
-        queue=(known.column("queue"), known.names("queue")),
-        job_ids=lambda rows: known.jobs["job_id"].take(pa.array(rows)).combine_chunks(),
+        graph, finish_s - submit_s, np.where(mode == POLL, gap_s, 0.0), logs.column("priority"),
+        logs.column("requested"), mode,
+        template=(logs.column("template_name"), logs.names("template_name")),
+        user=(logs.column("user"), logs.names("user")),
+        queue=(logs.column("queue"), logs.names("queue")),
+        job_ids=lambda rows: logs.jobs["job_id"].take(pa.array(rows)).combine_chunks(),
     )  # fmt: skip
     return week_workload(recorded, np.inf, rounds, meta)
 
@@ -87,9 +88,11 @@ def once(
 def logs_once(instances: list[Instance], every_s: float, gap_s: float) -> Logs:
     """Return the logs of one run of each workflow."""
     runs = []
-    for number, of in enumerate(instances):
+    for number, instance in enumerate(instances):
         begin_s = np.array([number * every_s])
-        runs.append(_run(of, of.name, 0.0, begin_s, of.duration_s[None, :], gap_s))
+        runs.append(
+            _run(instance, instance.name, 0.0, begin_s, instance.duration_s[None, :], gap_s)
+        )
     return _logs(runs, 1)
 
 
@@ -101,49 +104,57 @@ def third_week(
     rounds: int | None,
     meta: dict[str, Any],
 ) -> Workload:
-    """Return the third of four weeks of recurring copies, known by the logs before it."""
+    """Return the third of four weeks of recurring copies, with the history of earlier logs."""
     runs = [
-        _recurring(of, gap_s, seed, number * copies + copy)
-        for number, of in enumerate(instances)
+        _recurring(instance, gap_s, seed, number * copies + copy)
+        for number, instance in enumerate(instances)
         for copy in range(copies)
     ]
-    most = TOKENS * WIDEST / max(int(r.of.cores.max()) for r in runs)
-    a_core = max(1, int(min(BUSY * TOKENS / max(_mean_cores(runs), 1e-9), most)))
-    drawn = {"copies": copies, "gap_s": gap_s, "seed": seed, "rounds": rounds, "a_core": a_core}
-    known = _logs(runs, a_core, _downloads(runs, seed))
-    return workload(known, 0.0, WEEK_S, rounds=rounds, meta={**meta, "drawn": drawn})
+    max_scale = TOKENS * WIDEST / max(int(r.workflow.cores.max()) for r in runs)
+    tokens_per_core = max(1, int(min(BUSY * TOKENS / max(_mean_cores(runs), 1e-9), max_scale)))
+    drawn = {
+        "copies": copies,
+        "gap_s": gap_s,
+        "seed": seed,
+        "rounds": rounds,
+        "tokens_per_core": tokens_per_core,
+    }
+    logs = _logs(runs, tokens_per_core, _downloads(runs, seed))
+    return workload(logs, 0.0, WEEK_S, rounds=rounds, meta={**meta, "drawn": drawn})
 
 
 def _mean_cores(runs: list[Runs]) -> float:
-    """Return how many cores tasks of the third week ask for on average."""
-    work = 0.0
+    """Return the mean number of cores that tasks of the third week request."""
+    work_core_s = 0.0
     for r in runs:
-        inside = (r.submit_s >= 0) & (r.submit_s < WEEK_S)
-        work += float(((r.finish_s - r.submit_s) * inside * r.of.cores).sum())
-    return work / WEEK_S
+        in_week = (r.submit_s >= 0) & (r.submit_s < WEEK_S)
+        work_core_s += float(((r.finish_s - r.submit_s) * in_week * r.workflow.cores).sum())
+    return work_core_s / WEEK_S
 
 
-def _recurring(of: Instance, gap_s: float, seed: int, number: int) -> Runs:
-    """Draw a copy: how often it runs, how long, and whether it waits for its inputs."""
-    name = "".join(chr(97 + int(digit)) for digit in f"{number:04d}")  # digits look like dates
+def _recurring(workflow: Instance, gap_s: float, seed: int, number: int) -> Runs:
+    """Draw the runs of a copy: its period, run times, and polling or not."""
+    name = "".join(
+        chr(97 + int(digit)) for digit in f"{number:04d}"
+    )  # digits would look like dates
     rng = stream(seed, "traces", "wfcommons", "copy", number)
-    a_day = int(rng.choice(RUNS_A_DAY, p=CHANCES))
-    period_s = DAY_S / a_day
-    n_runs = (WEEKS[1] - WEEKS[0]) * 7 * a_day
+    runs_a_day = int(rng.choice(RUNS_A_DAY, p=CHANCES))
+    period_s = DAY_S / runs_a_day
+    n_runs = (WEEKS[1] - WEEKS[0]) * 7 * runs_a_day
     begin_s = WEEKS[0] * WEEK_S + (rng.random() + np.arange(n_runs, dtype=np.float64)) * period_s
     priority = float(100 * (1 + rng.integers(9)))
     blind = bool(rng.random() < BLIND)
-    alone = _run(of, name, priority, np.zeros(1), of.duration_s[None, :], gap_s)
-    longest = 0.5 * period_s / max(float(alone.finish_s.max()), 1.0)
-    factor = np.minimum(maths.exp(BETWEEN * rng.normal(size=1)), longest)
-    noise = maths.exp(WITHIN * rng.normal(size=(n_runs, of.n)))
-    lag_s = gap_s + (0.0 if blind else 1.0) * MOST_LAG_S * rng.random((n_runs, of.n))
-    duration_s = factor * noise * of.duration_s
-    return _run(of, name, priority, begin_s, duration_s, lag_s, blind=blind)
+    single = _run(workflow, name, priority, np.zeros(1), workflow.duration_s[None, :], gap_s)
+    max_factor = 0.5 * period_s / max(float(single.finish_s.max()), 1.0)
+    factor = np.minimum(maths.exp(BETWEEN * rng.normal(size=1)), max_factor)
+    noise = maths.exp(WITHIN * rng.normal(size=(n_runs, workflow.n_tasks)))
+    lag_s = gap_s + (0.0 if blind else 1.0) * MAX_LAG_S * rng.random((n_runs, workflow.n_tasks))
+    duration_s = factor * noise * workflow.duration_s
+    return _run(workflow, name, priority, begin_s, duration_s, lag_s, blind=blind)
 
 
 def _run(
-    of: Instance,
+    workflow: Instance,
     name: str,
     priority: float,
     begin_s: F8,
@@ -152,38 +163,40 @@ def _run(
     *,
     blind: bool = False,
 ) -> Runs:
-    """Let tasks follow their parents; by the clock, once these have ended in every run."""
-    since = np.zeros(duration_s.shape)
-    after = np.broadcast_to(lag_s, duration_s.shape)
-    for task in of.order():
-        parents = of.parents(task)
+    """Submit tasks after their parents; blind: after the latest end of these in all runs."""
+    offset_s = np.zeros(duration_s.shape)
+    lag_s = np.broadcast_to(lag_s, duration_s.shape)
+    for task in workflow.order():
+        parents = workflow.parents(task)
         if len(parents):
-            ready = (since[:, parents] + duration_s[:, parents]).max(axis=1)
-            since[:, task] = (ready.max() if blind else ready) + after[:, task]
-    submit_s = begin_s[:, None] + since
-    return Runs(of, name, priority, submit_s, submit_s + duration_s)
+            ready_s = (offset_s[:, parents] + duration_s[:, parents]).max(axis=1)
+            offset_s[:, task] = (ready_s.max() if blind else ready_s) + lag_s[:, task]
+    submit_s = begin_s[:, None] + offset_s
+    return Runs(workflow, name, priority, submit_s, submit_s + duration_s)
 
 
 def _downloads(runs: list[Runs], seed: int) -> list[tuple[F8, list[str]]]:
-    """Draw when each run's files that nothing reads are downloaded."""
+    """Draw the download times of each run's files that no task reads."""
     rng = stream(seed, "traces", "wfcommons", "downloads")
     leaves = [
-        (r, int(task), r.of.file[r.of.writes[1][r.of.writes[0] == task][0]])
+        (r, int(task), r.workflow.file[r.workflow.writes[1][r.workflow.writes[0] == task][0]])
         for r in runs
-        for task in np.setdiff1d(r.of.writes[0], r.of.up)
+        for task in np.setdiff1d(r.workflow.writes[0], r.workflow.up)
     ]
     rank = rng.permutation(len(leaves)) + 1
-    out = []
+    downloads = []
     for (r, task, file), n in zip(leaves, (len(leaves) // rank).tolist(), strict=True):
         n_runs = len(r.finish_s)
         wait_s = np.minimum(WAIT_S * rng.exponential(size=(n_runs, n)), WEEK_S)
         names = [f"{r.name}/{k}/{file}" for k in range(n_runs) for _ in range(n)]
-        out.append(((r.finish_s[:, [task]] + wait_s).ravel(), names))
-    return out
+        downloads.append(((r.finish_s[:, [task]] + wait_s).ravel(), names))
+    return downloads
 
 
-def _logs(runs: list[Runs], a_core: int, taken: list[tuple[F8, list[str]]] | None = None) -> Logs:
-    """Write down who read and wrote what; each run has files of its own, but for its inputs."""
+def _logs(
+    runs: list[Runs], tokens_per_core: int, downloads: list[tuple[F8, list[str]]] | None = None
+) -> Logs:
+    """Write the log of reads, writes and downloads; runs share only files that no task writes."""
     jobs: dict[str, list[Any]] = {
         name: [] for name in ("job_id", "template_name", "user", "queue", "priority", "submit_s",
                               "finish_s", "requested")
@@ -195,38 +208,44 @@ def _logs(runs: list[Runs], a_core: int, taken: list[tuple[F8, list[str]]] | Non
     first = 0
     for r in runs:
         n_runs, n = r.submit_s.shape
-        made = np.zeros(len(r.of.file), bool)
-        made[r.of.writes[1]] = True
+        is_output = np.zeros(len(r.workflow.file), bool)
+        is_output[r.workflow.writes[1]] = True
         for k in range(n_runs):
-            names = [f"{r.name}/{k}/{f}" if m else f for f, m in zip(r.of.file, made, strict=True)]
-            for code, (task, f), at in ((0, r.of.reads, r.submit_s), (1, r.of.writes, r.finish_s)):
-                time_s.append(at[k, task])
+            names = [
+                f"{r.name}/{k}/{f}" if is_written else f
+                for f, is_written in zip(r.workflow.file, is_output, strict=True)
+            ]
+            for code, (task, f), task_time_s in (
+                (0, r.workflow.reads, r.submit_s),
+                (1, r.workflow.writes, r.finish_s),
+            ):
+                time_s.append(task_time_s[k, task])
                 job.append(first + task.astype(np.int64))
                 kind.append(np.full(len(task), code))
-                file += [names[place] for place in f.tolist()]
-            jobs["job_id"] += [f"{r.name}/{k}/{task_id}" for task_id in r.of.task_id]
+                file += [names[number] for number in f.tolist()]
+            jobs["job_id"] += [f"{r.name}/{k}/{task_id}" for task_id in r.workflow.task_id]
             first += n
-        jobs["template_name"] += [f"{r.name}/{program}" for program in r.of.program] * n_runs
+        jobs["template_name"] += [f"{r.name}/{program}" for program in r.workflow.program] * n_runs
         jobs["user"] += [f"user-{r.name}"] * (n * n_runs)
         jobs["queue"] += [f"queue-{r.name}"] * (n * n_runs)
         for name, column in (
             ("priority", np.full(n * n_runs, r.priority)),
             ("submit_s", r.submit_s.ravel()), ("finish_s", r.finish_s.ravel()),
-            ("requested", np.tile(r.of.cores.astype(np.float64) * a_core, n_runs)),
+            ("requested", np.tile(r.workflow.cores.astype(np.float64) * tokens_per_core, n_runs)),
         ):  # fmt: skip
             jobs[name].append(column)
-    for at, names in taken or []:
-        time_s.append(at)
-        job.append(np.full(len(at), first))
-        kind.append(np.full(len(at), 2))
+    for download_s, names in downloads or []:
+        time_s.append(download_s)
+        job.append(np.full(len(download_s), first))
+        kind.append(np.full(len(download_s), 2))
         file += names
-    at = np.concatenate(time_s)
-    order = np.argsort(at, kind="stable")
+    all_times_s = np.concatenate(time_s)
+    order = np.argsort(all_times_s, kind="stable")
     ids = pa.array([*jobs["job_id"], ""])
     numbers = ("priority", "submit_s", "finish_s", "requested")
     columns = jobs | {name: np.concatenate(jobs[name]) for name in numbers}
     operations = {
-        "time_s": at[order],
+        "time_s": all_times_s[order],
         "job": pa.DictionaryArray.from_arrays(
             pa.array(np.concatenate(job)[order].astype(np.int32)), ids
         ),

@@ -120,8 +120,8 @@ def test_columns_are_found_by_name(tmp_path):
         (row("M2", start=""), "start or end missing"),
         (row("M2", end="nan"), "start or end missing"),
         (row("M2", count="0"), "0 instances"),
-        (row("M1", count="9"), "number taken by an earlier row of the job"),
-        (row("R1_7", count="9"), "number taken by an earlier row of the job"),
+        (row("M1", count="9"), "number of an earlier row of the job"),
+        (row("R1_7", count="9"), "number of an earlier row of the job"),
     ],
 )
 def test_rows_are_dropped_by_rule(tmp_path, line, rule):

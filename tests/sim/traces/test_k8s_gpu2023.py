@@ -77,7 +77,7 @@ def test_what_is_dropped_is_counted_by_rule(tmp_path):
         "deleted before it was scheduled": 1,
         "parts of several GPUs": 1,
     }
-    assert w.meta["report"]["noticed"] == {"one GPU, but no milli of it: none": 1}
+    assert w.meta["report"]["noticed"] == {"one GPU, but 0 milli of it: none": 1}
     rows = (pod("a"), pod("f", pod_phase="Succeeded"))
     done = load(tmp_path, *rows, state="completed")
     assert done.jobs["job_id"].to_pylist() == ["f"]

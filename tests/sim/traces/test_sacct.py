@@ -67,8 +67,8 @@ def test_an_array_is_a_job_of_as_many_tasks(tmp_path):
     assert rigid.jobs["job_id"].to_pylist() == ["18_1", "18_2", "19+0"]
     assert rigid.jobs["min_tasks"].to_pylist() == [4, 4, 1]
     assert rigid.meta["report"]["noticed"] == {
-        "part of a heterogeneous job, a job of its own": 1,
-        "element of an array that is parallel, a job of its own": 2,
+        "part of a heterogeneous job: a separate job": 1,
+        "parallel element of an array: a separate job": 2,
     }
 
 

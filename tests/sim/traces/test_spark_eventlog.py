@@ -125,7 +125,7 @@ def planned():
 def test_skipped_stages_lead_to_those_that_wrote_and_jobs_take_turns(tmp_path):
     w = load(tmp_path, *planned())
     assert edges(w) == [(0, 2), (1, 2), (2, 3)]
-    assert w.meta["report"]["noticed"] == {"a skipped stage: its output was there": 2}
+    assert w.meta["report"]["noticed"] == {"a skipped stage: its output existed": 2}
     assert w.meta["report"]["filled"] == {"0 ms becomes 0.5 ms": 1}
     assert edges(load(tmp_path, *planned(), order=False)) == [(0, 2), (1, 2)]
 
@@ -178,7 +178,7 @@ def test_an_unfinished_log_is_read_with_what_it_has(tmp_path):
     whole = w.meta["report"]
     assert whole["dropped"] == {"a task that has not ended": 1}
     assert whole["noticed"] == {
-        "a last line that breaks off": 1,
+        "a truncated last line": 1,
         "an application whose end is not in its log": 1,
     }
     assert whole["bad_rows"] == {}
@@ -224,7 +224,7 @@ def test_a_packed_log_that_breaks_off(tmp_path, codec):
         sim.read_trace("spark_eventlog", tmp_path / "app-1")
     for name, on_bad_row in (("app-1.inprogress", "error"), ("app-1", "skip")):
         w = sim.read_trace("spark_eventlog", tmp_path / name, on_bad_row=on_bad_row)
-        assert w.meta["report"]["noticed"]["a compressed file that breaks off"] == 1
+        assert w.meta["report"]["noticed"]["a truncated compressed file"] == 1
 
 
 @pytest.mark.parametrize("head", [b"\x82SNAPPY\0\0\0\0\1", b"ZV\x01\0\1"])
@@ -258,12 +258,12 @@ def test_a_rolled_log_and_a_folder_of_many(tmp_path):
     assert w.jobs["job_id"].to_pylist() == ["app-2", "app-1"]
     assert w.jobs["submit_s"].to_pylist() == [0.0, 4.0]
     assert w.meta["report"]["dropped"] == {
-        "an application without a task that succeeded": 1,
-        "an application that is there already": 1,
+        "an application without a successful task": 1,
+        "an application that another log has too": 1,
         "a task that has not ended": 1,  # as far as the compacted file tells
     }
     assert w.meta["report"]["noticed"]["an empty file"] == 1
-    assert w.meta["report"]["noticed"]["a folder that is no rolled log"] == 1
+    assert w.meta["report"]["noticed"]["a folder that is not a rolled log"] == 1
 
 
 @pytest.mark.parametrize(
@@ -293,9 +293,9 @@ def test_errors_name_line_and_rule(tmp_path, event, rule):
 
 
 def test_nothing_left_says_why(tmp_path):
-    with pytest.raises(InputError, match="1 × an application without a task") as caught:
+    with pytest.raises(InputError, match="1 × an application without a successful task") as caught:
         load(tmp_path, start(), started(), end())
     assert caught.value.rule == "no job left"
     (tmp_path / "app-1").unlink()
-    with pytest.raises(InputError, match="no event logs"):
+    with pytest.raises(InputError, match="contains no event logs"):
         sim.read_trace("spark_eventlog", tmp_path)

@@ -22,7 +22,7 @@ def test_a_log_that_spark_wrote():
     w = sim.read_trace("spark_eventlog", KEPT)
     assert w.jobs["job_id"].to_pylist() == ["local-1795390601659"]
     assert w.meta["report"]["dropped"] == {"a failed attempt: ExceptionFailure": 1}
-    assert w.meta["report"]["noticed"] == {"a skipped stage: its output was there": 8}
+    assert w.meta["report"]["noticed"] == {"a skipped stage: its output existed": 8}
     stages = w.stages.to_pandas().set_index("spark_stage")
     # the join: two stages that read, one that joins, two that aggregate; the sort: a sample, then
     # what is sorted; the function that fails; what is computed once and used twice

@@ -119,7 +119,7 @@ def test_what_is_no_json_is_named(tmp_path):
         ({"sizes": ["2"]}, "did you mean '2g'"),
         ({"queries": ["23"]}, "unknown query"),
         ({"deadline": -1.0}, "deadline must be a number above 0"),
-        ({"deadline": 2.0, "trained_at": None}, "give trained_at too"),
+        ({"deadline": 2.0, "trained_at": None}, "needs trained_at"),
         ({"every_s": -1.0}, "every_s must be"),
     ],
 )

@@ -151,10 +151,10 @@ def changed(*path_and_value):
 @pytest.mark.parametrize(
     ("content", "rule", "words"),
     [
-        ([], "wrong shape", "the file is no object"),
+        ([], "wrong shape", "the file must be an object"),
         ({"workflow": {"tasks": []}}, "wrong shape", "specification of WfFormat 1.5 .* missing"),
         (changed("specification", "tasks", []), "empty workflow", "is empty"),
-        (changed("specification", "tasks", 1, task("split")), "duplicate id", "'split' is there"),
+        (changed("specification", "tasks", 1, task("split")), "duplicate id", "the id 'split'"),
         (changed("specification", "tasks", 3, task("split", ["no"])), "unknown task", "'no'"),
         (
             changed("specification", "tasks", 3, task("split", ["merge_ID03"])),
@@ -176,7 +176,7 @@ def test_files_that_are_wrong_are_named(tmp_path, content, rule, words):
 
 
 def test_what_is_no_json_and_an_empty_folder(tmp_path):
-    with pytest.raises(InputError, match="holds no"):
+    with pytest.raises(InputError, match="has no files"):
         load(tmp_path)
     (tmp_path / "a.json").write_text("{")
     with pytest.raises(InputError, match="not JSON"):
