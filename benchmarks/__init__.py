@@ -1,1 +1,1 @@
-"""What measures speed and memory, against named references, as ratios in one run."""
+"""Benchmarks of speed and memory: ratios to named references, measured in the same run."""

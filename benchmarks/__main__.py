@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other: ``python -m benchmarks``, or those that are named."""
+"""Run all benchmarks, or the named ones: ``python -m benchmarks [NAME ...]``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ALL = (
     "wing",
     "jockey",
 )
-WHEN_NAMED = ("soak", "dagps_demands")
-"""The one needs root, and takes ten minutes; the other measures no speed."""
+ON_REQUEST = ("soak", "dagps_demands")
+"""Run only if named: the first needs root and takes ten minutes; the second measures no speed."""
 
 
 def main(names: list[str]) -> int:
-    """Run each in a process of its own, so that none disturbs another's memory or caches."""
-    known = (*ALL, *WHEN_NAMED)
+    """Run each benchmark in its own process, so that none affects another's memory or caches."""
+    known = (*ALL, *ON_REQUEST)
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"no benchmark {unknown[0]!r}; there are {', '.join(known)}", file=sys.stderr)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sim
-from benchmarks.common import Row, asked, cpu_seconds, row, show
+from benchmarks.common import Row, cpu_seconds, parse_arguments, row, show
 from sim.bounds import bound_arrays
 from sim.bounds.machine_counts import machines_per_job
 from sim.bounds.optimum import optimum
@@ -25,7 +25,7 @@ ONE = {"cpu": 1, "mem": 1, "disk": 1, "net": 1}
 
 def main() -> int:
     """Measure speed and strength."""
-    args = asked(__doc__, dags=10_000, jobs=300, effort=3.0)
+    args = parse_arguments(__doc__, dags=10_000, jobs=300, effort=3.0)
     rows = speed(args.dags)
     rows += strength("random small jobs", random_jobs(args.jobs), args.effort)
     rows += strength("production-like small jobs", production_jobs(args.jobs), args.effort)

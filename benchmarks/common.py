@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing, tables, and children that measure themselves."""
+"""Shared tools of benchmarks: timing, tables of results, child processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sim import Workload
 from sim.engine.plan import Scheduler
 
 ROOT = Path(__file__).resolve().parent.parent
-Made = TypeVar("Made")
+Result = TypeVar("Made")
 NAP = """
 import os
 import time
@@ -43,35 +43,34 @@ class Nap(Policy):
         plan.set_jobs(key=world.rng("nap").permutation(len(world.columns.job_submit)))
         time.sleep(0.0 if "WAKE" in os.environ else self.seconds)
 """
-"""A policy that waits, unless WAKE is set, and orders jobs at random; it makes the file BEGUN."""
+"""A policy that sleeps unless WAKE is set, and orders jobs at random; it creates the file BEGUN."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measured number, and the one that is wanted (``at_least`` says on which side).
+    """One measured number and its target: a lower limit if ``at_least``, otherwise an upper one.
 
-    ``low`` and ``high`` are the least and the greatest of the runs that ``measured`` is the
-    median of.
+    ``measured`` can be the median of several runs; ``low`` and ``high`` are then their range.
     """
 
-    what: str
+    name: str
     measured: float
     unit: str
-    wanted: float | None = None
+    target: float | None = None
     at_least: bool = True
     low: float | None = None
     high: float | None = None
 
     @property
     def missed(self) -> bool:
-        """Whether it is on the wrong side of what is wanted."""
-        if self.wanted is None:
+        """True if the number misses its target."""
+        if self.target is None:
             return False
-        return self.measured < self.wanted if self.at_least else self.measured > self.wanted
+        return self.measured < self.target if self.at_least else self.measured > self.target
 
 
 def row(
-    what: str,
+    name: str,
     values: float | Sequence[float],
     unit: str,
     *,
@@ -79,15 +78,15 @@ def row(
     at_most: float | None = None,
 ) -> Row:
     """Make a row of one value, or of the median of several."""
-    wanted = at_most if at_least is None else at_least
+    target = at_most if at_least is None else at_least
     if not isinstance(values, Sequence):
-        return Row(what, values, unit, wanted, at_most is None)
+        return Row(name, values, unit, target, at_most is None)
     low, high = min(values), max(values)
-    return Row(what, median(values), unit, wanted, at_most is None, low, high)
+    return Row(name, median(values), unit, target, at_most is None, low, high)
 
 
-def asked(about: str, **numbers: float) -> argparse.Namespace:
-    """Read numbers from the command line, by the names and defaults given."""
+def parse_arguments(about: str, **numbers: float) -> argparse.Namespace:
+    """Parse numeric options of the command line, from their names and defaults."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
@@ -101,8 +100,8 @@ def write_tiny(folder: Path) -> None:
     Workload.from_jobs(jobs).write(folder)
 
 
-def write_own(folder: Path, codes: Mapping[str, str], kind: str = "policy") -> None:
-    """Write options of a user's own, each of its name and code."""
+def write_options(folder: Path, codes: Mapping[str, str], kind: str = "policy") -> None:
+    """Write options of a user's own: a module and a YAML file for each name."""
     (folder / kind).mkdir(parents=True)
     for name, code in codes.items():
         (folder / f"{name}_{kind}.py").write_text(code)
@@ -111,38 +110,38 @@ def write_own(folder: Path, codes: Mapping[str, str], kind: str = "policy") -> N
 
 
 def cpu_seconds(run: Callable[[], object]) -> float:
-    """Return what `run` took of one core, s; what else the machine does is not counted."""
+    """Return the CPU time of `run`, s, without that of other processes."""
     begin = time.thread_time()
     run()
     return time.thread_time() - begin
 
 
 def run_seconds(workload: Workload, cluster: sim.Cluster, policy: Scheduler) -> float:
-    """Return the CPU seconds of a run that records no tasks: of the engine alone."""
+    """Return the CPU time of a simulation that records no tasks, s: of the engine alone."""
     return cpu_seconds(lambda: sim.simulate(workload, cluster, policy, record="jobs"))
 
 
-def timed(run: Callable[[], Made]) -> tuple[float, Made]:
-    """Return the wall time of a run, s, and what it returned."""
+def timed(run: Callable[[], Result]) -> tuple[float, Result]:
+    """Return the wall time of `run`, s, and its result."""
     begin = time.perf_counter()
-    made = run()
-    return time.perf_counter() - begin, made
+    result = run()
+    return time.perf_counter() - begin, result
 
 
-def cpu_of_children() -> float:
-    """Return what the processes that have ended took of one core, s."""
+def children_cpu_s() -> float:
+    """Return the CPU time of all child processes that have ended, s."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def peak_memory(what: str = "peak memory", at_most: float | None = None) -> Row:
-    """Make a row of the most that this process ever held."""
+def peak_memory(name: str = "peak memory", at_most: float | None = None) -> Row:
+    """Make a row of the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return row(what, peak, "GiB", at_most=at_most)
+    return row(name, peak, "GiB", at_most=at_most)
 
 
-def rounds(runs: Mapping[str, Callable[[], float]], times: int) -> dict[str, list[float]]:
-    """Call each of `runs` in turn, `times` times over, so that what disturbs one disturbs all."""
+def interleave(runs: Mapping[str, Callable[[], float]], times: int) -> dict[str, list[float]]:
+    """Call all `runs` in turn, `times` times, so that a disturbance affects all of them."""
     values: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(times):
         for name, run in runs.items():
@@ -151,25 +150,25 @@ def rounds(runs: Mapping[str, Callable[[], float]], times: int) -> dict[str, lis
 
 
 def show(name: str, rows: Sequence[Row]) -> int:
-    """Print a table and keep it as ``results/benchmarks/<name>.json``; 1 if anything missed."""
-    width = max(len(one.what) for one in rows)
-    print(f"\n{name}\n{'what':{width}}  {'measured':>10}  {'of runs':>15}  {'wanted':>8}")
-    for one in rows:
-        sign = "" if one.wanted is None else ("≥ " if one.at_least else "≤ ")
-        wanted = "" if one.wanted is None else f"{sign}{one.wanted:g}"
-        spread = "" if one.low is None else f"{one.low:.4g} – {one.high:.4g}"
-        verdict = "" if one.wanted is None else ("MISSED" if one.missed else "ok")
-        numbers = f"{one.measured:>10.4g}  {spread:>15}  {wanted:>8}"
-        print(f"{one.what:{width}}  {numbers}  {one.unit:14} {verdict}".rstrip())
+    """Print a table; write ``results/benchmarks/<name>.json``; return 1 if a target is missed."""
+    width = max(len(row.name) for row in rows)
+    print(f"\n{name}\n{'measure':{width}}  {'measured':>10}  {'range':>15}  {'target':>8}")
+    for row in rows:
+        sign = "≥ " if row.at_least else "≤ "
+        target = "" if row.target is None else f"{sign}{row.target:g}"
+        spread = "" if row.low is None else f"{row.low:.4g} – {row.high:.4g}"
+        verdict = "" if row.target is None else ("MISSED" if row.missed else "ok")
+        numbers = f"{row.measured:>10.4g}  {spread:>15}  {target:>8}"
+        print(f"{row.name:{width}}  {numbers}  {row.unit:14} {verdict}".rstrip())
     folder = ROOT / "results" / "benchmarks"
     folder.mkdir(parents=True, exist_ok=True)
-    kept = {"machine": machine(), "rows": [asdict(one) for one in rows]}
-    (folder / f"{name}.json").write_text(json.dumps(kept, indent=1) + "\n")
-    return int(any(one.missed for one in rows))
+    content = {"machine": machine(), "rows": [asdict(row) for row in rows]}
+    (folder / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+    return int(any(row.missed for row in rows))
 
 
 def machine() -> dict[str, object]:
-    """Say what it was measured on, and how busy that was."""
+    """Return the description and load of this machine."""
     cpu = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -184,8 +183,8 @@ def machine() -> dict[str, object]:
     }
 
 
-def child(code: str, **environment: str) -> dict[str, float]:
-    """Run Python `code` in a process of its own; the last line it prints is JSON."""
+def run_child(code: str, **environment: str) -> dict[str, float]:
+    """Run Python `code` in a child process; return the JSON that it prints last."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
@@ -200,5 +199,5 @@ def child(code: str, **environment: str) -> dict[str, float]:
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:
-    """Make a folder that goes when the benchmark is over."""
+    """Create a temporary folder, removed after the benchmark."""
     return tempfile.TemporaryDirectory(prefix="benchmark-")

@@ -19,7 +19,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import Row, cpu_seconds, rounds, row, run_seconds, show
+from benchmarks.common import Row, cpu_seconds, interleave, row, run_seconds, show
 from policies.base import Policy
 from policies.dagps.offline_order import offline_order
 from sim.base import disk_cache
@@ -117,7 +117,7 @@ def second_cell(n: int = 1000) -> list[Row]:
         name: lambda policy=policy: run_seconds(w, cluster, policy)
         for name, policy in built.items()
     }
-    elapsed_s = rounds(runs, 3)
+    elapsed_s = interleave(runs, 3)
     jobs = f"{n:,} jobs on {n:,} machines"
     times = [
         ours / other
@@ -150,7 +150,7 @@ def main() -> int:
             name: lambda w=w, policy=policy: run_seconds(w, cluster, policy)
             for name, policy in ready.items()
         }
-        for name, seconds in rounds(runs, 3).items():
+        for name, seconds in interleave(runs, 3).items():
             result = sim.simulate(w, cluster, ready[name])
             jct = float(np.mean(result.job_finish - w.columns.job_submit))
             label = f"{name}, load {load:g} (mean JCT {jct:.0f} s)"

@@ -18,7 +18,7 @@ from networkx.algorithms.bipartite import hopcroft_karp_matching
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from benchmarks.common import Row, asked, peak_memory, row, show, timed
+from benchmarks.common import Row, parse_arguments, peak_memory, row, show, timed
 from benchmarks.worlds import paper_dags
 from sim import dags
 from sim.dags import Graphs
@@ -28,7 +28,7 @@ N_REFERENCE = 300
 
 
 def main() -> int:
-    args = asked(__doc__, jobs=1_000_000)
+    args = parse_arguments(__doc__, jobs=1_000_000)
     measured(paper_dags(100))  # compiles
     g = paper_dags(args.jobs)
     print(f"{g.n_jobs:,} jobs, {g.n_stages:,} stages, {g.n_edges:,} edges")

@@ -1,8 +1,8 @@
 """Time and memory of ``python -m sim describe``, as a command.
 
 Run as ``python -m benchmarks.describe [--jobs N] [--sample FILE]``. Two workloads: 6,600 jobs (the
-sample of Alibaba's trace, or synthesized ones), with the compiled kernels at hand and without; and
-a million synthesized jobs, beside random DAGs of the same sizes.
+sample of Alibaba's trace, or synthesized ones), with an empty and a filled kernel cache; and a
+million synthesized jobs, compared with random DAGs of the same sizes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 import sys
 
 import sim
-from benchmarks.common import Row, child, row, scratch, show
+from benchmarks.common import Row, row, run_child, scratch, show
 
 SMALL_S, LARGE_S, LARGE_GIB = 10.0, 300.0, 8.0
 SMALL_JOBS, JOBS = 6_600, 1_000_000
@@ -41,17 +41,17 @@ def main() -> int:
         else:
             sim.synthesize("alibaba2018", jobs=SMALL_JOBS, seed=1).write(small)
         for words in ("compiling first", "compiled"):
-            used = described(small, folder, NUMBA_CACHE_DIR=f"{folder}/cache")
+            used = run_describe(small, folder, NUMBA_CACHE_DIR=f"{folder}/cache")
             rows += measured(f"{SMALL_JOBS:,} jobs, {words}", used, SMALL_S)
         sim.synthesize("alibaba2018", jobs=args.jobs, seed=1).write(large)
-        rows += measured(f"{args.jobs:,} jobs", described(large, folder), LARGE_S, LARGE_GIB)
+        rows += measured(f"{args.jobs:,} jobs", run_describe(large, folder), LARGE_S, LARGE_GIB)
     return show("describe", rows)
 
 
-def described(workload: str, folder: str, **environment: str) -> dict[str, float]:
-    """Run the command: seconds, seconds of CPU, and peak GiB."""
+def run_describe(workload: str, folder: str, **environment: str) -> dict[str, float]:
+    """Run the command; return its wall time, CPU time and peak memory."""
     argv = [workload, "--beside", "random", "--out", f"{folder}/out"]
-    return child(COMMAND.format(argv=argv), **environment)
+    return run_child(COMMAND.format(argv=argv), **environment)
 
 
 def measured(

@@ -13,7 +13,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import cpu_seconds, rounds, row, run_seconds, show
+from benchmarks.common import cpu_seconds, interleave, row, run_seconds, show
 from policies.jockey import model
 from policies.jockey.control import training_profile
 from policies.jockey.indicators import NAMES
@@ -86,7 +86,7 @@ def main() -> int:
         return run_seconds(workload, cluster, jockey)
 
     runs["one run under jockey"] = controlled
-    values = rounds(runs, TIMES)
+    values = interleave(runs, TIMES)
     limits = {"one run under jockey": RUN_S}
     rows = [row(label, v, "s", at_most=limits.get(label, MODEL_S)) for label, v in values.items()]
     return show("jockey", rows)

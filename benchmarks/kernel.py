@@ -17,7 +17,7 @@ import numpy as np
 import policies
 import sim
 from benchmarks import references
-from benchmarks.common import Row, child, rounds, row, run_seconds, scratch, show
+from benchmarks.common import Row, interleave, row, run_child, run_seconds, scratch, show
 from benchmarks.worlds import pool_jobs
 from sim import Workload
 
@@ -103,7 +103,7 @@ def rates() -> list[Row]:
         w = pool_jobs(N_TASKS, widths, load)
         las = policies.build("las", **(LAS_ON_NARROW if widths == NARROW else {}))
         built = {name: las if name == "las" else policies.build(name) for name in POLICIES}
-        seconds = rounds({name: _ours(w, policy) for name, policy in built.items()}, TIMES)
+        seconds = interleave({name: _ours(w, policy) for name, policy in built.items()}, TIMES)
         for name in POLICIES:
             rate = [w.n_tasks / s / 1e6 for s in seconds[name]]
             rows.append(row(f"{name}, {label}", rate, "M tasks/s", at_least=target))
@@ -124,7 +124,7 @@ def against_cpp() -> list[Row]:
             runs["cpp"] = lambda w=w: cpp(w, SLOTS)[0]
             for run in runs.values():
                 run()
-            seconds = rounds(runs, TIMES)
+            seconds = interleave(runs, TIMES)
             for name, target in MIN_CPP_RATIO.items():
                 both = zip(seconds["cpp"], seconds[name], strict=True)
                 ratio = [reference_s / ours_s for reference_s, ours_s in both]
@@ -150,7 +150,7 @@ def against_others() -> list[Row]:
         small = pool_jobs(5_000, WIDE, load, whole=True)
         _check_same_schedules(common, small)
         with scratch() as folder:
-            seconds = rounds(
+            seconds = interleave(
                 {
                     "ours": _ours(w, fifo),
                     "loop": lambda w=w: references.event_loop(w, SLOTS)[0],
@@ -184,14 +184,14 @@ def footprint() -> list[Row]:
     rows = []
     for label, widths, target in (("", WIDE, 64), (", 1 to 5 tasks a job", NARROW, None)):
         for record in ("jobs", "tasks"):
-            used = child(MEMORY.format(widths=widths, record=record))["bytes"]
+            used = run_child(MEMORY.format(widths=widths, record=record))["bytes"]
             case = f"peak memory beyond the workload, record={record}{label}"
             rows.append(row(case, used, "B/task", at_most=target))
     for case, (cluster, policy, target) in FIRSTS.items():
         code = FIRST.format(cluster=cluster, policy=policy)
         with scratch() as folder:
-            cold = child(code, NUMBA_CACHE_DIR=folder)
-            warm = [child(code, NUMBA_CACHE_DIR=folder) for _ in range(TIMES)]
+            cold = run_child(code, NUMBA_CACHE_DIR=folder)
+            warm = [run_child(code, NUMBA_CACHE_DIR=folder) for _ in range(TIMES)]
         first = f"first simulate, {case}"
         rows += [
             row(f"{first}, compiling: CPU", cold["cpu"], "s", at_most=target),

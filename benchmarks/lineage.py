@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.common import Row, asked, peak_memory, row, show, timed
+from benchmarks.common import Row, parse_arguments, peak_memory, row, show, timed
 from benchmarks.lineage_log import make_log
 from sim.lineage.aggregates import aggregate, aggregate_bounds
 from sim.lineage.analyses import value_functions
@@ -26,7 +26,7 @@ JOIN_S, FAST_S, PAIRS_S, GIB = 60.0, 30.0, 10.0, 12.0
 
 
 def main() -> int:
-    args = asked(__doc__, jobs=JOBS, sources=SOURCES)
+    args = parse_arguments(__doc__, jobs=JOBS, sources=SOURCES)
     run(make_log(20_000), 256)  # compiles
     return show("lineage", run(make_log(args.jobs), args.sources))
 

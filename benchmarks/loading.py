@@ -1,9 +1,9 @@
-"""How fast, and in how much memory, an Alibaba 2018 trace of full size loads.
+"""Time and memory to load an Alibaba 2018 trace of full size.
 
 ``python -m benchmarks.loading`` writes a synthetic ``batch_task`` file of the size of the whole
 trace (14.3 M rows, 4.2 M jobs; plain, or gzipped with ``--gzip``) into a temporary folder and loads
-it in a process of its own. Then it does the same with a file of 6,600 jobs, where a second after
-imports is wanted.
+it in a child process. Then it does the same with a file of 6,600 jobs, whose target is one second
+after imports.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from benchmarks.common import Row, child, row, show
+from benchmarks.common import Row, row, run_child, show
 
 N_JOBS, N_ROWS = 4_200_000, 14_300_000
 SMALL_JOBS, SMALL_ROWS = 6_600, 22_500
@@ -60,22 +60,22 @@ def main() -> int:
 def measured(
     path: Path, n_jobs: int, n_rows: int, at_most_s: float, at_most_gib: float | None = None
 ) -> list[Row]:
-    """Write a file and load it in a process of its own."""
+    """Write a file and load it in a child process."""
     written = write_trace(path, n_jobs, n_rows)
-    found = child(LOAD.format(path=str(path)))
-    counts = ", ".join(f"{found[k]:,} {k}" for k in ("jobs", "stages", "edges", "tasks"))
+    loaded = run_child(LOAD.format(path=str(path)))
+    counts = ", ".join(f"{loaded[k]:,} {k}" for k in ("jobs", "stages", "edges", "tasks"))
     return [
-        row(counts, found["seconds"], "s", at_most=at_most_s),
-        row("... of rows of the file", written / found["seconds"], "1/s"),
-        row("... peak memory", found["gib"], "GiB", at_most=at_most_gib),
+        row(counts, loaded["seconds"], "s", at_most=at_most_s),
+        row("... of rows of the file", written / loaded["seconds"], "1/s"),
+        row("... peak memory", loaded["gib"], "GiB", at_most=at_most_gib),
     ]
 
 
 def write_trace(path: Path, n_jobs: int, n_rows: int, seed: int = 0) -> int:
-    """Write about `n_rows` rows in the original's format, without a header; return how many.
+    """Write about `n_rows` rows in the original's format, without a header; return their number.
 
-    Seven jobs in ten have DAG names, drawn from templates of 1 to 35 tasks; the others have one
-    unique name a task. A job's rows stand together, jobs in random order of time. One row in a
+    Seven jobs in ten have DAG names, drawn from templates of 1 to 35 tasks; the others have a
+    unique name per task. A job's rows are adjacent, jobs are in random order of time. One row in a
     hundred is not Terminated, and one in a thousand never ended.
     """
     rng = np.random.default_rng(seed)
@@ -87,14 +87,14 @@ def write_trace(path: Path, n_jobs: int, n_rows: int, seed: int = 0) -> int:
     with pa.output_stream(str(path), compression=codec) as stream:
         for begin in range(0, n_jobs, CHUNK_JOBS):
             jobs = np.arange(begin, min(begin + CHUNK_JOBS, n_jobs))
-            table = rows_of(rng, jobs, mean, pool, first, size)
+            table = make_rows(rng, jobs, mean, pool, first, size)
             csv.write_csv(table, stream, options)
             written += table.num_rows
     return written
 
 
 def templates(rng: np.random.Generator, mean: float) -> tuple[pa.Array, np.ndarray, np.ndarray]:
-    """Name the tasks of `TEMPLATES` DAGs: all names, first name of each DAG, and its size."""
+    """Return the task names of `TEMPLATES` DAGs, and each DAG's first name and size."""
     size = np.minimum(rng.geometric(1 / mean, TEMPLATES), 35)
     names: list[str] = []
     for n in size.tolist():
@@ -107,7 +107,7 @@ def templates(rng: np.random.Generator, mean: float) -> tuple[pa.Array, np.ndarr
     return pa.array(names), np.cumsum(size) - size, size
 
 
-def rows_of(
+def make_rows(
     rng: np.random.Generator,
     jobs: np.ndarray,
     mean: float,

@@ -12,7 +12,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import rounds, row, run_seconds, show
+from benchmarks.common import interleave, row, run_seconds, show
 from benchmarks.worlds import machine_jobs
 
 TARGETS = {("strict", 0.8): 2.0, ("pack", 0.8): 1.0}
@@ -30,7 +30,7 @@ def main() -> int:
             fit: lambda w=w, policy=policy: run_seconds(w, cluster, policy)
             for fit, policy in built.items()
         }
-        for fit, seconds in rounds(runs, 3).items():
+        for fit, seconds in interleave(runs, 3).items():
             result = sim.simulate(w, cluster, built[fit])
             jct = result.job_finish - w.columns.job_submit
             inside = float(jct.sum() / np.nanmax(result.job_finish))

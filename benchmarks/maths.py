@@ -15,7 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from benchmarks.common import Row, asked, rounds, row, show, timed
+from benchmarks.common import Row, interleave, parse_arguments, row, show, timed
 from sim.base import maths
 from sim.base.random import stream
 
@@ -34,7 +34,7 @@ MIN_RATIO, MAX_ULPS = 0.5, 1.0
 
 
 def main() -> int:
-    args = asked(__doc__, n=1_000_000, checked=20_000)
+    args = parse_arguments(__doc__, n=1_000_000, checked=20_000)
     rng = stream(0, "benchmark", "maths")
     arguments_by_name = {name: (rng.uniform(*ends, args.n),) for name, ends in ENDS.items()}
     arguments_by_name["power"] = (rng.uniform(0.0, 100.0, args.n), rng.uniform(-3.0, 3.0, args.n))
@@ -46,7 +46,7 @@ def main() -> int:
         runs = {"ours": partial(seconds, function, arguments)}
         if numpy_function is not None:
             runs["NumPy"] = partial(seconds, numpy_function, arguments)
-        elapsed_s = rounds(runs, 15)
+        elapsed_s = interleave(runs, 15)
         rows.append(row(f"{name}, a number", [s / args.n * 1e9 for s in elapsed_s["ours"]], "ns"))
         if numpy_function is not None:
             ratio = [b / a for a, b in zip(elapsed_s["ours"], elapsed_s["NumPy"], strict=True)]

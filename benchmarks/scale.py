@@ -26,11 +26,11 @@ from benchmarks.common import (
     NAP,
     ROOT,
     Row,
-    cpu_of_children,
+    children_cpu_s,
     row,
     scratch,
     show,
-    write_own,
+    write_options,
     write_tiny,
 )
 from sweep import driver
@@ -113,8 +113,8 @@ def main(argv: list[str]) -> int:
         if args.only in (None, name):
             with scratch() as folder:
                 write_tiny(Path(folder) / "tiny")
-                write_own(Path(folder) / "own", {"nap": NAP})
-                write_own(Path(folder) / "own", {"nothing": NOTHING}, "evaluator")
+                write_options(Path(folder) / "own", {"nap": NAP})
+                write_options(Path(folder) / "own", {"nothing": NOTHING}, "evaluator")
                 rows += part(Path(folder))
     return show("scale" if args.only is None else f"scale_{args.only}", rows)
 
@@ -136,9 +136,9 @@ def _cells(folder: Path, most: int) -> list[Row]:
     plan = Driver(folder).run("plan", *words)
     many = Driver(folder).run("run", *words)
     ends = [at for at, line in many.lines if "cells done" in line]
-    before = cpu_of_children()
+    before = children_cpu_s()
     again = Driver(folder).run("run", *words)
-    again_cpu = cpu_of_children() - before
+    again_cpu = children_cpu_s() - before
     each = 1e3 * (many.cpu_s - few.cpu_s) / (most - FEW)
     return [
         row(f"{most:,} cells: planned", plan.seconds, "s", at_most=60),

@@ -14,7 +14,7 @@ import numpy as np
 
 import policies
 import sim
-from benchmarks.common import rounds, row, run_seconds, show
+from benchmarks.common import interleave, row, run_seconds, show
 from sim import Workload
 
 N_JOBS, SLOTS, TIMES = 11_838, 1000, 5
@@ -69,7 +69,7 @@ def main() -> int:
         sim.simulate(workload.take(np.arange(200)), cluster, policy)
         return lambda: workload.n_tasks / run_seconds(workload, cluster, policy)
 
-    rates = rounds({name: run(name) for name in (*MIN_RATES, *UNTIMED)}, TIMES)
+    rates = interleave({name: run(name) for name in (*MIN_RATES, *UNTIMED)}, TIMES)
     rows = [
         row(f"{name}: tasks", values, "1/s", at_least=MIN_RATES.get(name))
         for name, values in rates.items()

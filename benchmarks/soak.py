@@ -31,7 +31,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmarks.common import NAP, ROOT, row, scratch, show, write_own, write_tiny
+from benchmarks.common import NAP, ROOT, row, scratch, show, write_options, write_tiny
 from sim.base.kernel_cache import cache_dir
 from tests.e2e import odd
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
@@ -67,7 +67,7 @@ class Soak:
     def run(self) -> None:
         """Run the sweep to its end, and assert that each cell is done once, and right."""
         write_tiny(self.folder / "tiny")
-        write_own(self.folder, {"nap": NAP})
+        write_options(self.folder, {"nap": NAP})
         store = self._store() if self.bucket else None
         begin = time.monotonic()
         try:

@@ -18,12 +18,12 @@ from benchmarks.common import (
     NAP,
     ROOT,
     Row,
-    child,
-    cpu_of_children,
+    children_cpu_s,
     row,
+    run_child,
     scratch,
     show,
-    write_own,
+    write_options,
     write_tiny,
 )
 from benchmarks.sweep_code import BURN, HYDRA, PLAIN_BURN, SIMULATION, STATE, TUNE, WEIGH
@@ -41,7 +41,7 @@ def main() -> int:
     with scratch() as name:
         folder = Path(name)
         write_tiny(folder / "tiny")
-        write_own(folder / "user", {"nap": NAP, "burn": BURN, "weigh": WEIGH})
+        write_options(folder / "user", {"nap": NAP, "burn": BURN, "weigh": WEIGH})
         _sweep(folder, "first", "tiny", "policy=random")  # compiles the kernels
         rows = _overhead(folder) + _cached(folder) + _scaling(folder) + _memory(folder)
     return show("sweep", rows)
@@ -50,7 +50,7 @@ def main() -> int:
 def _overhead(folder: Path) -> list[Row]:
     """Compare what a cell costs beyond simulating here, in Hydra's multirun and in Ray Tune."""
     tiny = str(folder / "tiny")
-    alone = child(SIMULATION.format(folder=tiny))["seconds"]
+    alone = run_child(SIMULATION.format(folder=tiny))["seconds"]
     wholes, cells = [], []
     for turn in range(3):
         few = _sweep(folder, f"few{turn}", "tiny", "policy=random", f"seed=range(0,{FEW})")
@@ -68,9 +68,13 @@ def _overhead(folder: Path) -> list[Row]:
     if missing:
         print(f"Ray Tune is left out: {', '.join(missing)} of ray[tune] not installed")
         return rows
-    tune = 1e3 * (child(TUNE.format(folder=tiny, out=str(folder / "tune")))["seconds"] - alone)
+    tune = 1e3 * (run_child(TUNE.format(folder=tiny, out=str(folder / "tune")))["seconds"] - alone)
     each = [tune / cell for cell in cells]
-    return [*rows, row("a trial of Ray Tune, of 10", tune, "ms"), row("Ray Tune / ours", each, "×")]
+    return [
+        *rows,
+        row("a trial of Ray Tune, of 10", tune, "ms"),
+        row("Ray Tune / ours", each, "×"),
+    ]
 
 
 def _cached(folder: Path) -> list[Row]:
@@ -78,9 +82,9 @@ def _cached(folder: Path) -> list[Row]:
     _sweep(folder, "demo")
     walls, cpus = [], []
     for _ in range(5):
-        before = cpu_of_children()
+        before = children_cpu_s()
         walls.append(_sweep(folder, "demo"))
-        cpus.append(cpu_of_children() - before)
+        cpus.append(children_cpu_s() - before)
     again = _sweep(folder, "many0", "tiny", "policy=random", f"seed=range(0,{MANY})")
     return [
         row("the demonstration again, all cached: wall", walls, "s", at_most=3),
@@ -119,8 +123,11 @@ def _memory(folder: Path) -> list[Row]:
         tiny, large = (_weigh(folder, size, workers) / 1e6 for size in ("tiny", "large"))
         what = f"memory that it adds to a sweep by {workers} worker{'s' if workers > 1 else ''}"
         rows.append(row(what, large - tiny, "MB", at_most=1.25 * megabytes))
-    state = child(STATE.format(folder=str(folder / "large")))["bytes"]
-    return [*rows, row("what a run holds of its own, a task", state, "bytes", at_most=RUN_BYTES)]
+    state = run_child(STATE.format(folder=str(folder / "large")))["bytes"]
+    return [
+        *rows,
+        row("what a run holds of its own, a task", state, "bytes", at_most=RUN_BYTES),
+    ]
 
 
 def _sweep(folder: Path, results: str, trace: str = "", *words: str) -> float:

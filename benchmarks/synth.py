@@ -10,42 +10,43 @@ import sys
 from pathlib import Path
 
 import sim
-from benchmarks.common import Row, asked, peak_memory, row, scratch, show, timed
+from benchmarks.common import Row, parse_arguments, peak_memory, row, scratch, show, timed
 from benchmarks.worlds import paper_dags
 from sim.dags import compact_levels
 from sim.synth.fitted.fit import fit_workload
 from sim.synth.fitted.tables_file import write_tables
 
 PUBLISHED_DAGS_PER_S = 3_400
-LEAST_DAGS_PER_S = 1_000_000 / 60
+MIN_DAGS_PER_S = 1_000_000 / 60
 
 
 def main() -> int:
-    n = asked(__doc__, jobs=200_000).jobs
+    n = parse_arguments(__doc__, jobs=200_000).jobs
     sim.synthesize("alibaba2018", jobs=100)  # compiles
     compact_levels(paper_dags(100))
-    seconds, made = {}, {}
+    seconds, results = {}, {}
     tables = fit_workload(sim.synthesize("alibaba2018", jobs=20_000, joint=True))
     with scratch() as folder:
         fitted = Path(folder, "fitted.json")
         write_tables(tables, fitted)
         for name, run in {
             "Algorithm 2 alone": lambda: paper_dags(n),
-            "compact levels of those": lambda: compact_levels(made["Algorithm 2 alone"]),
+            "compact levels of these DAGs": lambda: compact_levels(results["Algorithm 2 alone"]),
             "whole workload": lambda: sim.synthesize("alibaba2018", jobs=n),
-            "whole workload, by a fit, jointly": lambda: sim.synthesize(
+            "whole workload, fitted jointly": lambda: sim.synthesize(
                 "alibaba2018", jobs=n, tables=fitted, joint=True
             ),
-            "fit of that workload": lambda: fit_workload(made["whole workload"]),
-            "written to Parquet": lambda: made["whole workload"].write(Path(folder, "workload")),
+            "fit of that workload": lambda: fit_workload(results["whole workload"]),
+            "written to Parquet": lambda: results["whole workload"].write(Path(folder, "workload")),
         }.items():
-            seconds[name], made[name] = timed(run)
+            seconds[name], results[name] = timed(run)
         size = sum(path.stat().st_size for path in Path(folder, "workload").iterdir())
     rows: list[Row] = []
-    for name, took in seconds.items():
-        least = LEAST_DAGS_PER_S if name.endswith("jointly") else None
-        rows.append(row(name, n / took, "DAGs/s", at_least=least))
-        rows.append(row("... times the published one", n / took / PUBLISHED_DAGS_PER_S, "×"))
+    for name, elapsed_s in seconds.items():
+        at_least = MIN_DAGS_PER_S if name.endswith("jointly") else None
+        speed = n / elapsed_s
+        rows.append(row(name, speed, "DAGs/s", at_least=at_least))
+        rows.append(row("... times the published one", speed / PUBLISHED_DAGS_PER_S, "×"))
     rows.append(row("its Parquet", size / 1e6, "MB"))
     return show("synth", [*rows, peak_memory()])
 

@@ -12,7 +12,7 @@ import time
 
 import policies
 import sim
-from benchmarks.common import Row, asked, cpu_seconds, peak_memory, row, show
+from benchmarks.common import Row, cpu_seconds, parse_arguments, peak_memory, row, show
 
 SCALE = 1.0
 MADE_S, CELL_S, GRID_S = 300.0, 2.0, 600.0
@@ -35,7 +35,7 @@ CORES = 2
 
 def main() -> int:
     """Measure, and print the limits beside the results."""
-    args = asked(__doc__, scale=SCALE)
+    args = parse_arguments(__doc__, scale=SCALE)
     run(0.02)  # compiles
     return show("wing", run(args.scale))
 
