@@ -1,4 +1,4 @@
-"""Sweeps from Python: what a notebook asks for, and what it gets."""
+"""Python API: sweeps from a notebook."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ran(fake: Command) -> sweep.Sweep:
     return sweep.run(*fake.words(*GRID), baseline="fifo")
 
 
-def test_run_takes_what_the_command_line_takes(fake: Command, ran: sweep.Sweep) -> None:
+def test_run_takes_the_words_of_the_command_line(fake: Command, ran: sweep.Sweep) -> None:
     again = fake(*GRID, "baseline=fifo")
     assert again.folder == ran.folder
     assert ran.id == ran.folder.name
@@ -51,28 +51,28 @@ def test_keywords_are_the_same_words(
     assert sweep.run(*words, **keys).folder == ran.folder
 
 
-def test_nothing_of_the_whole_process_is_changed(
+def test_process_wide_settings_are_left_alone(
     fake: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changed: list[object] = []
     monkeypatch.setattr(pa, "set_memory_pool", changed.append)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: SimpleNamespace(mallopt=changed.append))
     path, environment = [*sys.path], {**os.environ}
-    found = sweep.run(*fake.words("policy=fifo,las"), baseline="fifo")
-    assert len(sweep.load(found.folder).against("las"))
+    result = sweep.run(*fake.words("policy=fifo,las"), baseline="fifo")
+    assert len(sweep.load(result.folder).against("las"))
     assert changed == []
     assert (sys.path[: len(path)], os.environ) == (path, environment)
 
 
 def test_keywords_of_other_kinds(fake: Command) -> None:
-    found = sweep.run(
+    result = sweep.run(
         *fake.words("trace=parquet"),
         policy="las",
         baseline=None,
         **{"policy.queues": (5, 10), "trace.path": fake.trace},  # type: ignore[arg-type]
     )
-    assert found.cells["policy.queues"].tolist() == [5, 10]
-    assert found.cell(**{"policy.queues": 5}).config["policy"]["params"]["queues"] == 5
+    assert result.cells["policy.queues"].tolist() == [5, 10]
+    assert result.cell(**{"policy.queues": 5}).config["policy"]["params"]["queues"] == 5
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def test_keywords_of_other_kinds(fake: Command) -> None:
         (["plan"], {}, "'plan' is not key=value"),
         (["--fail-fast"], {}, "is not key=value"),
         (["policy=fiffo"], {}, "did you mean 'fifo'"),
-        ([], {"policy": []}, "policy sweeps over nothing"),
+        ([], {"policy": []}, "policy has no values"),
     ],
 )
-def test_what_is_wrong_is_an_input_error(
+def test_wrong_words_are_input_errors(
     fake: Command, words: list[str], keys: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
@@ -102,7 +102,7 @@ def test_load_by_id_name_and_folder(fake: Command, ran: sweep.Sweep, tmp_path: P
     assert sweep.load(results=fake.results).folder == ran.folder
     with pytest.raises(InputError, match="unknown sweep 'mien'; did you mean 'mine'"):
         sweep.load("mien", results=fake.results)
-    with pytest.raises(InputError, match="there is no sweep"):
+    with pytest.raises(InputError, match="no sweeps in "):
         sweep.load(results=tmp_path)
 
 
@@ -111,28 +111,26 @@ def test_verdict_and_targets_are_those_of_the_folder(ran: sweep.Sweep) -> None:
     assert ran.verdict == []
     assert list(ran.targets.columns)[:4] == ["policy", "trace", "target", "capacity"]
     assert len(ran.targets) == 0
-    said = [{"trace": "parquet", "sentence": "srpt wins <here>."}]
-    set_json(ran.folder, "verdict.json", said)
-    assert ran.verdict == said
+    verdicts = [{"trace": "parquet", "sentence": "srpt wins <here>."}]
+    set_json(ran.folder, "verdict.json", verdicts)
+    assert ran.verdict == verdicts
     assert "srpt wins <here>." in repr(ran)
     assert "srpt wins &lt;here&gt;." in ran._repr_html_()
 
 
-def test_repr_says_what_was_run(ran: sweep.Sweep) -> None:
+def test_repr_names_the_grid_and_the_folder(ran: sweep.Sweep) -> None:
     first = repr(ran).splitlines()[0]
     assert first == f"Sweep {ran.id}: 3 policies × 1 trace × 2 capacities × 6 seeds, 36 cells"
     assert repr(ran).splitlines()[-1].strip() == str(ran.folder)
 
 
 class TestAgainst:
-    def test_is_what_the_sweep_wrote_for_its_own_baseline(self, ran: sweep.Sweep) -> None:
+    def test_equals_the_file_for_the_sweeps_baseline(self, ran: sweep.Sweep) -> None:
         written = pd.read_parquet(ran.folder / "against_baseline.parquet")
         pd.testing.assert_frame_equal(ran.against()[written.columns], written)
         pd.testing.assert_frame_equal(ran.against("fifo"), ran.against())
 
-    def test_is_what_a_run_with_that_baseline_would_write(
-        self, fake: Command, ran: sweep.Sweep
-    ) -> None:
+    def test_equals_a_run_with_that_baseline(self, fake: Command, ran: sweep.Sweep) -> None:
         other = sweep.run(*fake.words(*GRID), baseline="las")
         assert other.folder != ran.folder
         pd.testing.assert_frame_equal(ran.against("las"), other.against())
@@ -143,7 +141,7 @@ class TestAgainst:
         with pytest.raises(InputError, match="unknown metric of these cells 'gap'"):
             ran.against("las", ["gap"])
 
-    def test_wants_a_policy_that_ran(self, fake: Command, ran: sweep.Sweep) -> None:
+    def test_refuses_a_policy_outside_the_sweep(self, fake: Command, ran: sweep.Sweep) -> None:
         with pytest.raises(InputError, match="unknown baseline 'sprt'; did you mean 'srpt'"):
             ran.against("sprt")
         with pytest.raises(InputError, match="no baseline; name one of fifo"):
@@ -151,29 +149,29 @@ class TestAgainst:
 
     def test_settings_are_named_by_their_labels(self, fake: Command) -> None:
         words = fake.words("policy=las,fifo", "policy.queues=5,10", "seed=0,1,2")
-        found = sweep.run(*words, baseline="las queues=5")
-        assert set(found.against()["policy"]) == {"las queues=10", "fifo"}
-        assert set(found.against("las queues=10")["policy"]) == {"las queues=5", "fifo"}
-        assert set(found.against("fifo")["policy"]) == {"las queues=5", "las queues=10"}
+        result = sweep.run(*words, baseline="las queues=5")
+        assert set(result.against()["policy"]) == {"las queues=10", "fifo"}
+        assert set(result.against("las queues=10")["policy"]) == {"las queues=5", "fifo"}
+        assert set(result.against("fifo")["policy"]) == {"las queues=5", "las queues=10"}
         with pytest.raises(InputError, match="las has 2 settings, and fifo could be compared with"):
-            found.against("las")
+            result.against("las")
         with pytest.raises(InputError, match="did you mean 'las queues=5'"):
-            found.against("las queue=5")
+            result.against("las queue=5")
         alone = sweep.run(*fake.words("policy=las", "policy.queues=5,10"))
         with pytest.raises(InputError, match="valid: las queues=5, las queues=10"):
             alone.against("las")
 
-    def test_a_cell_that_is_gone_is_left_out(self, fake: Command, ran: sweep.Sweep) -> None:
+    def test_a_lost_cell_is_left_out(self, fake: Command, ran: sweep.Sweep) -> None:
         key = ran.cell(policy="las", capacity=1, seed=0)._row["key"]
         lose(fake.results, key)
-        found = ran.against("srpt")
-        ratio = found[found["metric"].str.startswith("jct_speedup")]
-        of_las = ratio[(ratio["policy"] == "las") & (ratio["capacity"] == 1.0)]
-        assert of_las["n_pairs"].tolist() == [5]
+        table = ran.against("srpt")
+        ratio = table[table["metric"].str.startswith("jct_speedup")]
+        las = ratio[(ratio["policy"] == "las") & (ratio["capacity"] == 1.0)]
+        assert las["n_pairs"].tolist() == [5]
 
 
 class TestCell:
-    def test_its_jobs_are_what_the_cache_keeps(
+    def test_its_jobs_come_from_the_cache(
         self, ran: sweep.Sweep, capfd: pytest.CaptureFixture[str]
     ) -> None:
         capfd.readouterr()
@@ -184,7 +182,7 @@ class TestCell:
         assert repr(cell) == "Cell policy=srpt trace=parquet capacity=0.5 seed=3: done"
         assert capfd.readouterr().err == ""
 
-    def test_is_run_again_where_that_is_gone(
+    def test_a_lost_result_is_computed_again(
         self, fake: Command, ran: sweep.Sweep, capfd: pytest.CaptureFixture[str]
     ) -> None:
         labels = {"policy": "las", "capacity": 1, "seed": 2}
@@ -192,10 +190,10 @@ class TestCell:
         key = ran.cell(**labels)._row["key"]
         lose(fake.results, key)
         pd.testing.assert_frame_equal(ran.cell(**labels).jobs, before)
-        assert "not in the cache any more; running it again" in capfd.readouterr().err
+        assert "no longer in the cache; running it again" in capfd.readouterr().err
         assert Cache(fake.results).get(key) is not None
 
-    def test_labels_must_tell_one(self, ran: sweep.Sweep) -> None:
+    def test_labels_must_select_one_cell(self, ran: sweep.Sweep) -> None:
         with pytest.raises(InputError, match=r"2 cells of .*; choose by capacity=0.5,1$"):
             ran.cell(policy="las", seed=0)
         with pytest.raises(InputError, match=r"no cell of .*policy=fifo,las,srpt"):
@@ -210,8 +208,8 @@ class TestTables:
         assert text is not None
         table = pd.read_csv(io.StringIO(text)).set_index(["capacity", "policy"])
         cells = ran.cells
-        of_las = cells[(cells["policy"] == "las") & (cells["capacity"] == 0.5)]["jct_mean_s"]
-        assert table.loc[(0.5, "las"), "jct_mean_s"] == pytest.approx(of_las.mean())
+        las = cells[(cells["policy"] == "las") & (cells["capacity"] == 0.5)]["jct_mean_s"]
+        assert table.loc[(0.5, "las"), "jct_mean_s"] == pytest.approx(las.mean())
         assert table["n_seeds"].tolist() == [6] * 6
         assert ran.to_csv(tmp_path / "t.csv", metrics=["jct_mean_s"]) is None
         assert (tmp_path / "t.csv").read_text() == text
@@ -230,9 +228,9 @@ class TestTables:
         assert all(ord(sign) < 128 for sign in text)
 
     def test_an_unknown_metric(self, ran: sweep.Sweep) -> None:
-        for ask in (ran.means, ran.plot):
+        for method in (ran.means, ran.plot):
             with pytest.raises(InputError, match="did you mean 'jct_mean_s'"):
-                ask("jct_men_s")
+                method("jct_men_s")
 
 
 class TestPlot:
@@ -258,13 +256,13 @@ class TestPlot:
         assert (tmp_path / name).read_bytes() == content
 
     def test_of_one_capacity_is_bars(self, fake: Command, tmp_path: Path) -> None:
-        found = sweep.run(*fake.words("policy=fifo,las", "seed=0,1"))
-        figure = found.plot(to=str(tmp_path / "bars.svg"))
+        result = sweep.run(*fake.words("policy=fifo,las", "seed=0,1"))
+        figure = result.plot(to=str(tmp_path / "bars.svg"))
         assert [bar.type for bar in figure.data] == ["bar", "bar"]
         assert b"fifo" in (tmp_path / "bars.svg").read_bytes()
 
-    def test_another_ending(self, ran: sweep.Sweep) -> None:
-        with pytest.raises(InputError, match=r"ends in \.svg, \.pdf"):
+    def test_an_unknown_file_format(self, ran: sweep.Sweep) -> None:
+        with pytest.raises(InputError, match=r"must end in \.svg, \.pdf"):
             ran.plot(to="figure.jpg")
 
 

@@ -32,10 +32,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def tracked(folder: Path, uri: str) -> track.LogResult:
     cells = frames.frame(seeds=[0], capacities=[0.5, 1.0], failed=[("las", 0.5, 0)])
-    place = folder / "sweeps" / "demo-0123"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "table.md").write_text("| a |\n")
-    return track.track(place, cells, {}, {}, lambda rows: [{"seed": 0}] * len(rows), uri, "sweeps")
+    sweep_folder = folder / "sweeps" / "demo-0123"
+    sweep_folder.mkdir(parents=True, exist_ok=True)
+    (sweep_folder / "table.md").write_text("| a |\n")
+    return track.track(
+        sweep_folder, cells, {}, {}, lambda rows: [{"seed": 0}] * len(rows), uri, "sweeps"
+    )
 
 
 def fetch(url: str, body: dict[str, object] | None = None) -> bytes:
@@ -51,65 +53,65 @@ def fetch(url: str, body: dict[str, object] | None = None) -> bytes:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
-    place = folder / "sweeps" / "demo-0123"
-    place.mkdir(parents=True)
-    report.write(SweepFolder(place), frames.frame(), {"study": None}, {}, baseline="fifo")
+    sweep_folder = folder / "sweeps" / "demo-0123"
+    sweep_folder.mkdir(parents=True)
+    report.write(SweepFolder(sweep_folder), frames.frame(), {"study": None}, {}, baseline="fifo")
     tracked(folder, f"sqlite:///{folder}/mlflow.db")
     return folder
 
 
 @pytest.fixture(scope="module")
-def there(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The UI on the results."""
+def ui_server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Start the UI on the results."""
     work = tmp_path_factory.mktemp("work")
-    with served(results, work) as there:
-        yield there
+    with served(results, work) as running:
+        yield running
         assert [path.name for path in work.iterdir()] == ["log"]
-        assert f"http://127.0.0.1:{there.port}/#/experiments/1/runs" in there.log.read_text()
-        assert "http://localhost:" in there.log.read_text()
+        assert f"http://127.0.0.1:{running.port}/#/experiments/1/runs" in running.log.read_text()
+        assert "http://localhost:" in running.log.read_text()
 
 
 @pytest.fixture(scope="module")
-def server(there: Served) -> str:
-    """Address of an MLflow server as any other."""
-    return f"http://127.0.0.1:{there.port}"
+def server(ui_server: Served) -> str:
+    """Return the address of the MLflow server."""
+    return f"http://127.0.0.1:{ui_server.port}"
 
 
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
     assert b"MLflow" in fetch(server + "/")
-    found = json.loads(
+    runs = json.loads(
         fetch(
             server + "/ajax-api/2.0/mlflow/runs/search",
             {"experiment_ids": ["1"], "filter": "tags.sweep_id = 'demo-0123'"},
         )
     )["runs"]
-    tags = [{t["key"]: t["value"] for t in run["data"]["tags"]} for run in found]
+    tags = [{t["key"]: t["value"] for t in run["data"]["tags"]} for run in runs]
     (parent,) = (
         run["info"]["run_id"]
-        for run, known in zip(found, tags, strict=True)
-        if known["kind"] == "sweep"
+        for run, run_tags in zip(runs, tags, strict=True)
+        if run_tags["kind"] == "sweep"
     )
-    below = [known["mlflow.parentRunId"] for known in tags if known["kind"] == "cell"]
-    assert below == [parent] * 8
+    parents = [one_run["mlflow.parentRunId"] for one_run in tags if one_run["kind"] == "cell"]
+    assert parents == [parent] * 8
     path = f"/get-artifact?path=table.md&run_uuid={parent}"
     assert fetch(server + path) == b"| a |\n"
 
 
 @pytest.mark.e2e
 @pytest.mark.slow
-def test_the_index_is_served_beside_it(there: Served) -> None:
-    (address,) = re.findall(r"http://localhost:\d+/", there.log.read_text())
+def test_the_index_is_served_beside_it(ui_server: Served) -> None:
+    (address,) = re.findall(r"http://localhost:\d+/", ui_server.log.read_text())
     assert b"<title>Sweeps</title>" in fetch(address)
 
 
 @pytest.mark.e2e
 @pytest.mark.slow
-def test_all_of_it_listens_on_loopback_alone(there: Served) -> None:
-    found = listening(there.pid)
-    assert there.port in {port for _, port in found}
-    assert {one for one in found if not is_loopback(one[0])} == set()
+def test_every_socket_listens_on_loopback(ui_server: Served) -> None:
+    sockets = listening(ui_server.pid)
+    assert ui_server.port in {port for _, port in sockets}
+    assert [host for host, _ in sockets if not is_loopback(host)] == []
 
 
 @pytest.mark.e2e
@@ -177,7 +179,7 @@ def test_the_hint_is_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert ui.hint("http://me:hunter2@host:5000") == "open http://me:***@host:5000"
 
 
-def test_what_can_be_opened(tmp_path: Path) -> None:
+def test_tracking_uri_of_a_folder_file_or_address(tmp_path: Path) -> None:
     results = tmp_path / "results"
     results.mkdir()
     (results / "mlflow.db").touch()
@@ -197,7 +199,7 @@ def test_nothing_to_open_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "there is no MLflow database" in capsys.readouterr().err
 
 
-def test_a_taken_port_is_passed_over() -> None:
+def test_a_taken_port_is_skipped() -> None:
     with socket.socket() as taken:
         taken.bind((ui.HOST, 0))
         taken.listen()
@@ -207,7 +209,7 @@ def test_a_taken_port_is_passed_over() -> None:
             ui.free_port(port, 1)
 
 
-def test_an_index_of_results_that_mlflow_knows_nothing_of(fake: Command, tmp_path: Path) -> None:
+def test_an_index_of_results_without_mlflow(fake: Command, tmp_path: Path) -> None:
     folder = fake("policy=fifo").folder
     (fake.results / "secret.txt").write_text("no")
     port = any_port()
@@ -220,8 +222,8 @@ def test_an_index_of_results_that_mlflow_knows_nothing_of(fake: Command, tmp_pat
     )
     try:
         assert process.stdout is not None
-        said = b"".join(process.stdout.readline() for _ in range(5)).decode()
-        assert f"http://localhost:{port}/" in said
+        output = b"".join(process.stdout.readline() for _ in range(5)).decode()
+        assert f"http://localhost:{port}/" in output
         base = f"http://127.0.0.1:{port}"
         assert folder.name.encode() in fetch(f"{base}/")
         assert b"fifo" in fetch(f"{base}/sweeps/{folder.name}/report.html")
@@ -229,9 +231,9 @@ def test_an_index_of_results_that_mlflow_knows_nothing_of(fake: Command, tmp_pat
         for path in (*inside, "sweeps/../secret.txt", "sweeps/%2e%2e/secret.txt", "cache/"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
                 fetch(f"{base}/{path}")
-        elsewhere = urllib.request.Request(f"{base}/", headers={"Host": "evil.example"})
+        foreign_host = urllib.request.Request(f"{base}/", headers={"Host": "evil.example"})
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(elsewhere, timeout=10)
+            urllib.request.urlopen(foreign_host, timeout=10)
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
@@ -253,7 +255,7 @@ def test_the_index_names_each_sweeps_run(tmp_path: Path) -> None:
         assert client.get_run(link.rpartition("/")[2]).data.tags["sweep_id"] == "demo-0123"
 
 
-def test_the_index_passes_over_a_port_that_is_taken(tmp_path: Path) -> None:
+def test_the_index_skips_a_taken_port(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind((ui.HOST, 0))  # as by a client: nobody listens there
         port = taken.getsockname()[1]
@@ -272,7 +274,7 @@ def test_the_index_has_no_port_above_the_last(tmp_path: Path) -> None:
         ui.Index(tmp_path, None, 65535)
 
 
-def test_a_taken_port_of_the_index_is_said(tmp_path: Path) -> None:
+def test_a_taken_port_of_the_index_is_an_input_error(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind((ui.HOST, 0))
         taken.listen()

@@ -1,4 +1,4 @@
-"""What the index answers to requests that no page of its own makes."""
+"""Index server: malformed, escaping and aborted requests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     (folder / "out").symlink_to(results / "secret.txt")
     (results / "secret.txt").write_text("no")
     index = Index(results, None, None)
-    over = threading.Event()
-    thread = threading.Thread(target=index.serve, args=(lambda: not over.is_set(),))
+    stop = threading.Event()
+    thread = threading.Thread(target=index.serve, args=(lambda: not stop.is_set(),))
     thread.start()
     yield index.port
-    over.set()
+    stop.set()
     thread.join()
 
 
@@ -72,14 +72,14 @@ def get(port: int, path: bytes) -> bytes:
         b"/\xff\xfe",
     ],
 )
-def test_a_path_that_leads_nowhere_is_not_found(
+def test_a_path_outside_the_pages_is_not_found(
     port: int, path: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert get(port, path).split(b"\r\n")[0].startswith(b"HTTP/1.0 404 ")
     assert capfd.readouterr().err == ""
 
 
-def test_what_may_be_seen_is_shown_still(port: int) -> None:
+def test_pages_are_served(port: int) -> None:
     assert get(port, b"/sweeps/x/report.html").endswith(WHOLE)
     assert get(port, b"/sweeps/x/report.html?x=%00").endswith(WHOLE)
     assert get(port, b"/").startswith(b"HTTP/1.0 200 ")
@@ -89,10 +89,10 @@ def test_a_browser_that_hangs_up_leaves_no_traceback(
     port: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(20):
-        gone = socket.create_connection(("127.0.0.1", port))
-        # closed with a reset, which whoever reads or writes then sees
-        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        gone.sendall(b"GET / HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % port)
-        gone.close()
+        client = socket.create_connection(("127.0.0.1", port))
+        # closed with a reset: the server's next read or write fails
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % port)
+        client.close()
     assert get(port, b"/").startswith(b"HTTP/1.0 200 ")
     assert capfd.readouterr().err == ""

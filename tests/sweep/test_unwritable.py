@@ -1,4 +1,4 @@
-"""Folders that may be read and not written to, as somebody who is not root finds them."""
+"""Read-only folders, as a user without root's capabilities meets them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _DROP_BOUNDING = 24  # prctl: PR_CAPBSET_DROP
 _OVERRIDE = (1, 2, 3)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
 
 
-def _as_others() -> None:
-    """Take from root what lets it write where it may not."""
+def _drop_override() -> None:
+    """Drop the capabilities by which root ignores file permissions."""
     if os.geteuid() == 0:
         for capability in _OVERRIDE:
             if ctypes.CDLL(None).prctl(_DROP_BOUNDING, capability, 0, 0, 0):
                 os._exit(77)
 
 
-def asked(words: list[str], home: Path, loaded: Path | None = None) -> Ran:
-    """Run a command line where permissions hold, and then have a sweep `loaded` in Python."""
+def run_unprivileged(words: list[str], home: Path, loaded: Path | None = None) -> Ran:
+    """Run a command line under file permissions, then load the sweep `loaded` in Python."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.sweep.test_unwritable"],
         input=json.dumps([words, str(loaded or "")]),
         env={**os.environ, "HOME": str(home), "XDG_CACHE_HOME": ""},
-        preexec_fn=_as_others,
+        preexec_fn=_drop_override,
         capture_output=True,
         text=True,
         check=False,
@@ -50,24 +50,24 @@ def asked(words: list[str], home: Path, loaded: Path | None = None) -> Ran:
 
 
 @pytest.fixture
-def closed() -> Iterator[Any]:
-    """Take the right to write from a folder and all that is in it; give it back in the end."""
+def read_only() -> Iterator[Any]:
+    """Return a function that makes a folder tree read-only; restore its modes at the end."""
     modes: dict[Path, int] = {}
 
-    def close(folder: Path) -> None:
+    def make_read_only(folder: Path) -> None:
         for path in (folder, *folder.rglob("*")):
             modes[path] = path.stat().st_mode
         for path in modes:
             path.chmod(0o555 if path.is_dir() else 0o444)
 
-    yield close
+    yield make_read_only
     for path, mode in modes.items():
         if path.exists():
             path.chmod(mode)
 
 
 @pytest.mark.parametrize(
-    ("part", "more", "named"),
+    ("pattern", "more", "path"),
     [
         ("", (), ""),
         ("cache", ("seed=5",), ""),
@@ -76,54 +76,54 @@ def closed() -> Iterator[Any]:
         ("sweeps/*", (), "sweeps/sweep-"),
     ],
 )
-def test_a_folder_that_may_not_be_written_is_refused_in_a_line(
-    fake: Command, tmp_path: Path, closed: Any, part: str, more: tuple[str, ...], named: str
+def test_a_read_only_folder_is_refused_in_one_line(
+    fake: Command, tmp_path: Path, read_only: Any, pattern: str, more: tuple[str, ...], path: str
 ) -> None:
     words = ("policy=fifo,las", "--fail-fast")
     fake(*words)
-    for folder in fake.results.glob(part) if part else [fake.results]:
-        closed(folder)
+    for folder in fake.results.glob(pattern) if pattern else [fake.results]:
+        read_only(folder)
     before = every_file(fake.results)
-    ran = asked(fake.words(*words, *more), tmp_path)
+    ran = run_unprivileged(fake.words(*words, *more), tmp_path)
     assert ran.code == 2
     (line,) = ran.err.splitlines()
-    assert line.startswith(f"error: results can't be written to {fake.results / named}")
+    assert line.startswith(f"error: results can't be written to {fake.results / path}")
     assert "Permission denied" in line
     assert "give paths.results=DIR" in line
     assert ".tmp-" not in line
     assert every_file(fake.results) == before
 
 
-def test_a_folder_that_can_not_be_made_is_refused_in_a_line(
-    fake: Command, tmp_path: Path, closed: Any
+def test_a_folder_below_a_read_only_one_is_refused_in_one_line(
+    fake: Command, tmp_path: Path, read_only: Any
 ) -> None:
-    (tmp_path / "theirs").mkdir()
-    closed(tmp_path / "theirs")
-    words = [*fake.words("policy=fifo"), f"paths.results={tmp_path / 'theirs' / 'mine'}"]
-    ran = asked(words, tmp_path)
+    (tmp_path / "parent").mkdir()
+    read_only(tmp_path / "parent")
+    words = [*fake.words("policy=fifo"), f"paths.results={tmp_path / 'parent' / 'child'}"]
+    ran = run_unprivileged(words, tmp_path)
     assert ran.code == 2
     (line,) = ran.err.splitlines()
-    assert str(tmp_path / "theirs" / "mine") in line
+    assert str(tmp_path / "parent" / "child") in line
     assert "give paths.results=DIR" in line
 
 
 @pytest.mark.slow
-def test_results_that_can_only_be_read_are_read(fake: Command, tmp_path: Path, closed: Any) -> None:
+def test_read_only_results_can_be_read(fake: Command, tmp_path: Path, read_only: Any) -> None:
     folder = fake("policy=fifo,las").folder
-    wanted = {
+    expected = {
         verb: fake.verb(*verb).out for verb in [("list",), ("show",), ("show", "0"), ("status",)]
     }
-    closed(fake.results)
+    read_only(fake.results)
     before = every_file(fake.results)
-    for verb, out in wanted.items():
-        ran = asked([*verb, f"paths.results={fake.results}"], tmp_path)
+    for verb, out in expected.items():
+        ran = run_unprivileged([*verb, f"paths.results={fake.results}"], tmp_path)
         assert (ran.code, ran.err) == (0, ""), verb
         assert ran.out == out
-    assert asked(["plan", *fake.words("policy=fifo,las")], tmp_path).code == 0
-    ran = asked(["list", f"paths.results={fake.results}"], tmp_path, loaded=folder)
+    assert run_unprivileged(["plan", *fake.words("policy=fifo,las")], tmp_path).code == 0
+    ran = run_unprivileged(["list", f"paths.results={fake.results}"], tmp_path, loaded=folder)
     assert ran.out.endswith("2 cells, 6 jobs\n")
     for verb in ("report", "track"):
-        ran = asked(
+        ran = run_unprivileged(
             [verb, f"paths.results={fake.results}", *["tracking=mlflow"] * (verb == "track")],
             tmp_path,
         )
@@ -135,13 +135,11 @@ def test_results_that_can_only_be_read_are_read(fake: Command, tmp_path: Path, c
 
 
 @pytest.mark.slow
-def test_a_home_that_may_not_be_written_costs_time_alone(
-    fake: Command, tmp_path: Path, closed: Any
-) -> None:
+def test_a_read_only_home_is_no_error(fake: Command, tmp_path: Path, read_only: Any) -> None:
     (tmp_path / "home").mkdir()
-    closed(tmp_path / "home")
+    read_only(tmp_path / "home")
     fake("policy=fifo")
-    ran = asked(fake.words("policy=fifo"), tmp_path / "home")
+    ran = run_unprivileged(fake.words("policy=fifo"), tmp_path / "home")
     assert (ran.code, [*(tmp_path / "home").iterdir()]) == (0, [])
 
 

@@ -1,4 +1,4 @@
-"""Tab completion: what each word may become, and what the shells do with it."""
+"""Tab completion: candidates of each word, and their use by shells."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.conftest import ROOT
 from tests.sweep.small import Command
 
 
-def of(line: str) -> list[str]:
-    """Complete a line that ends where the cursor is."""
+def complete(line: str) -> list[str]:
+    """Return the candidates for a line with the cursor at its end."""
     words = line.split()
     return candidates([*words, ""] if line.endswith(" ") or not words else words)
 
 
 @pytest.mark.parametrize(
-    ("line", "some", "none"),
+    ("line", "included", "excluded"),
     [
         ("", {*VERBS, "policy=", "capacity=", "seeds_width=", "paths.results="}, {"fifo"}),
         ("pl", {"plan"}, {"policy="}),
@@ -48,23 +48,23 @@ def of(line: str) -> list[str]:
         ("report ", {"baseline=", "metrics="}, {"policy="}),
     ],
 )
-def test_what_a_word_may_become(line: str, some: set[str], none: set[str]) -> None:
-    found = {*of(line)}
-    assert some <= found
-    assert not none & found
+def test_candidates_of_a_word(line: str, included: set[str], excluded: set[str]) -> None:
+    actual = {*complete(line)}
+    assert included <= actual
+    assert not excluded & actual
 
 
 def test_files_are_left_to_the_shell() -> None:
-    assert of("trace.path=") == []
-    assert of("paths.results=res") == []
-    assert of("plan --config-dir ") == []
+    assert complete("trace.path=") == []
+    assert complete("paths.results=res") == []
+    assert complete("plan --config-dir ") == []
 
 
 def test_sweeps_by_id_and_name(fake: Command) -> None:
     folder = fake("policy=fifo", "name=mine").folder
-    where = f"paths.results={fake.results}"
-    assert candidates([where, "show", "mi"]) == ["mine", folder.name]
-    assert candidates(["show", where, "mi"]) == ["mine", folder.name]
+    results = f"paths.results={fake.results}"
+    assert candidates([results, "show", "mi"]) == ["mine", folder.name]
+    assert candidates(["show", results, "mi"]) == ["mine", folder.name]
 
 
 def test_a_users_own_options(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a sweep: one line, 130, and the same command ends as if undisturbed."""
+"""Ctrl-C at any moment: one line, exit code 130, and a rerun ends with the same table."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def cells(folder: Path, results: str) -> bytes:
     return file.read_bytes()
 
 
-def undisturbed(folder: Path, *more: str) -> int:
-    """Run the sweep in ``whole``; return how many moments it has."""
+def run_uninterrupted(folder: Path, *more: str) -> int:
+    """Run the sweep in ``whole``; return its number of interruptible moments."""
     ended = run(words(folder, "whole", *more), count=folder / "count")
     assert (ended.code, ended.interrupts()) == (0, []), ended.err
     return int((folder / "count").read_text())
 
 
-def interrupted_at(folder: Path, name: str, moments: list[int], *more: str) -> None:
-    """Interrupt the sweep, then let it end: it is as it would have been."""
+def check_interrupted(folder: Path, name: str, moments: list[int], *more: str) -> None:
+    """Interrupt the sweep, then rerun it: its results equal those of an uninterrupted run."""
     ended = run(words(folder, name, *more), moments)
     check(ended)
     runs = logged(folder / name)
@@ -58,24 +58,24 @@ def test_while_modules_are_imported(folder: Path) -> None:
 @pytest.mark.slow
 def test_while_it_plans_runs_and_reports(folder: Path) -> None:
     more = ("launcher=inline", "tracking=none")
-    total = undisturbed(folder, *more)
-    for at, share in enumerate((0.85, 0.95)):
+    total = run_uninterrupted(folder, *more)
+    for i, share in enumerate((0.85, 0.95)):
         moment = int(share * total)
-        interrupted_at(folder, f"reports{at}", [moment], *more)
+        check_interrupted(folder, f"reports{i}", [moment], *more)
 
 
 @pytest.mark.long
-def test_while_it_is_logged_to_mlflow_and_pressed_twice(folder: Path) -> None:
+def test_pressed_twice_while_it_is_logged_to_mlflow(folder: Path) -> None:
     more = ("launcher=inline",)
-    total = undisturbed(folder, *more)
-    for at in range(4):
-        moment = int((0.6 + 0.39 * at / 3) * total)
-        interrupted_at(folder, f"logs{at}", [moment, moment + 1 + 40 * at], *more)
+    total = run_uninterrupted(folder, *more)
+    for i in range(4):
+        moment = int((0.6 + 0.39 * i / 3) * total)
+        check_interrupted(folder, f"logs{i}", [moment, moment + 1 + 40 * i], *more)
 
 
 @pytest.mark.long
 def test_while_ray_starts_and_stops(folder: Path) -> None:
     more = ("launcher=local", "launcher.workers=2", "tracking=none")
-    total = undisturbed(folder, *more)
-    for at in range(3):
-        interrupted_at(folder, f"ray{at}", [int((0.5 + 0.49 * at / 2) * total)], *more)
+    total = run_uninterrupted(folder, *more)
+    for i in range(3):
+        check_interrupted(folder, f"ray{i}", [int((0.5 + 0.49 * i / 2) * total)], *more)

@@ -16,7 +16,7 @@ from sweep.grid.options import GROUPS, Options
 from tests.sweep.small import Command
 
 
-def test_help_shows_first_what_a_newcomer_wants(fake: Command) -> None:
+def test_help_begins_with_examples_verbs_and_axes(fake: Command) -> None:
     shown = fake.bare("--help")
     assert shown.code == 0
     for verb in VERBS:
@@ -24,9 +24,9 @@ def test_help_shows_first_what_a_newcomer_wants(fake: Command) -> None:
     for axis in ("policy=", "capacity=", "trace=", "seed="):
         assert axis in shown.out
     parts = ("examples\n", "\nverbs", "\naxes", "\npolicy=\n", "\ntrace=\n", "\nmore help")
-    places = [shown.out.index(part) for part in parts]
-    assert places == sorted(places)
-    assert shown.out[places[0] : places[1]].count("python -m sweep") >= 3
+    positions = [shown.out.index(part) for part in parts]
+    assert positions == sorted(positions)
+    assert shown.out[positions[0] : positions[1]].count("python -m sweep") >= 3
     for name in Options().names("policy"):
         assert (f"\n  {name} " in shown.out) == ("/" not in name)
     assert ": --help policies" in shown.out
@@ -50,16 +50,16 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
     )
 
 
-def test_the_command_keeps_no_memory_that_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
+def test_the_command_returns_freed_memory_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
-    monkeypatch.setattr(interrupt, "install", lambda *_: done.append("install"))
-    monkeypatch.setattr(interrupt, "finish", lambda *_: done.append("finish"))
-    monkeypatch.setattr(memory, "return_large_blocks", lambda: done.append("memory"))
-    monkeypatch.setattr(main, "main", lambda argv: done.append(argv[0]))
+    monkeypatch.setattr(interrupt, "install", lambda *_: calls.append("install"))
+    monkeypatch.setattr(interrupt, "finish", lambda *_: calls.append("finish"))
+    monkeypatch.setattr(memory, "return_large_blocks", lambda: calls.append("memory"))
+    monkeypatch.setattr(main, "main", lambda argv: calls.append(argv[0]))
     monkeypatch.setattr(sys, "argv", ["sweep", "list"])
     runpy.run_module("sweep", run_name="__main__", alter_sys=False)
-    assert done == ["install", "memory", "list", "finish"]
+    assert calls == ["install", "memory", "list", "finish"]
 
 
 def test_a_verb_may_stand_anywhere(fake: Command) -> None:
@@ -87,7 +87,7 @@ def test_help_shows_a_users_own_options(fake: Command, tmp_path: Path) -> None:
     assert "My very own." in shown.out
 
 
-def test_help_shows_what_parameters_a_policy_has(fake: Command) -> None:
+def test_help_shows_the_parameters_of_a_policy(fake: Command) -> None:
     shown = fake.bare("--help", "policy=slearn,list_scheduling/bfs_cpu_mem")
     assert shown.code == 0
     assert "policy.thin_limit=3  A job with fewer tasks than this is thin. (a whole" in shown.out
@@ -96,12 +96,12 @@ def test_help_shows_what_parameters_a_policy_has(fake: Command) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_flags_that_are_completed_are_those_there_are(verb: str) -> None:
+def test_completed_flags_are_those_of_the_parser(verb: str) -> None:
     flags = {name for name in parser(verb)._option_string_actions if name.startswith("--")}
     assert flags == {*FLAGS[verb]}
 
 
-def test_verbs_that_take_a_sweep_say_so() -> None:
+def test_usage_of_verbs_that_take_a_sweep() -> None:
     takes = [verb for verb in VERBS if "[SWEEP" in parser(verb).format_usage()]
     assert sorted(takes) == sorted(SWEEP_VERBS)
 
@@ -133,7 +133,7 @@ def test_every_verb_has_help(fake: Command, verb: str) -> None:
         (["--config-dir=/nowhere/at/all"], "no such folder"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_exit_code_2(
+def test_an_input_error_is_one_line_and_exit_code_2(
     fake: Command, words: list[str], message: str
 ) -> None:
     ran = fake.bare(*words)

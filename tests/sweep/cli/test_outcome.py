@@ -1,4 +1,4 @@
-"""What a sweep ends with where MLflow is not there."""
+"""Last lines of a sweep, with MLflow and without."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tests.sweep.small import Command
 
 
 def words(fake: Command, uri: str) -> list[str]:
-    given = [word for word in fake.words("policy=fifo") if not word.startswith("tracking")]
-    return [*given, f"tracking.uri={uri}"]
+    untracked = [word for word in fake.words("policy=fifo") if not word.startswith("tracking")]
+    return [*untracked, f"tracking.uri={uri}"]
 
 
-def test_a_server_that_is_down_is_said_first_and_not_to_be_opened_last(
+def test_a_server_that_is_down_is_reported_first_and_no_link_is_printed(
     fake: Command, closed_port: int
 ) -> None:
     uri = f"http://ann:s3cret@127.0.0.1:{closed_port}"
@@ -29,7 +29,7 @@ def test_a_server_that_is_down_is_said_first_and_not_to_be_opened_last(
     assert "s3cret" not in ran.err + again.err
 
 
-def test_what_is_logged_can_be_opened(fake: Command, tmp_path: Path) -> None:
+def test_the_command_that_opens_the_log_is_printed(fake: Command, tmp_path: Path) -> None:
     uri = f"sqlite:///{tmp_path / 'other.db'}"
     ran = fake.bare(*words(fake, uri))
     assert "no MLflow" not in ran.err
@@ -37,7 +37,7 @@ def test_what_is_logged_can_be_opened(fake: Command, tmp_path: Path) -> None:
     assert "MLflow:  python -m sweep.ui " in fake.bare(*words(fake, uri)).out
 
 
-def test_a_uri_of_no_scheme_of_mlflows_is_refused_before_anything_runs(fake: Command) -> None:
+def test_an_unknown_uri_scheme_is_refused_before_any_run(fake: Command) -> None:
     ran = fake.bare(*words(fake, "htp://x"))
     assert ran.code == 2
     assert ran.err.startswith("error: tracking.uri=htp://x: unknown scheme 'htp'")

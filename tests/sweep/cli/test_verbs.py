@@ -39,23 +39,23 @@ def ran(fake: Command) -> Ran:
 
 @pytest.fixture
 def many(fake: Command, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Run a sweep whose table has several parts; return what columns are read of all of them."""
+    """Run a sweep whose table has several row groups; return the columns of each whole read."""
     for module in (folder, cells_table):
         monkeypatch.setattr(module, "ROWS_A_GROUP", 3)
     assert fake(*GRID, "seed=0,1").code == 0
     columns: list[Any] = []
     read = pq.ParquetFile.read
 
-    def watched(file: pq.ParquetFile, names: Any = None, **options: Any) -> pa.Table:
+    def recorded_read(file: pq.ParquetFile, names: Any = None, **options: Any) -> pa.Table:
         if "config" in file.schema_arrow.names:
             columns.append(names)
         return read(file, names, **options)
 
-    monkeypatch.setattr(pq.ParquetFile, "read", watched)
+    monkeypatch.setattr(pq.ParquetFile, "read", recorded_read)
     return columns
 
 
-def broken(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
+def fails_on_las(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
     if policy.name == "las":
         raise RuntimeError("no las today")
     return fake_simulate(workload, cluster, policy, seed=seed)
@@ -70,7 +70,7 @@ class TestPlan:
         planned = fake("plan", *GRID)
         assert planned.code == 0
         assert "4 cells, 0 cached, 4 to run" in planned.out
-        assert planned.out.count("nothing like it is cached") == 4
+        assert planned.out.count("no similar cell is cached") == 4
         assert not (fake.results / "sweeps").exists()
 
     def test_all_is_cached(self, fake: Command, ran: Ran) -> None:
@@ -87,16 +87,16 @@ class TestPlan:
             (["policy=fifo", "trace.begin_s=2"], "trace.begin_s: null → 2"),
         ],
     )
-    def test_says_what_changed(
+    def test_names_the_changed_setting(
         self, fake: Command, ran: Ran, words: list[str], change: str
     ) -> None:
         assert change in fake("plan", *words).out
 
-    def test_says_that_a_file_changed(self, fake: Command, ran: Ran) -> None:
+    def test_names_a_changed_trace_file(self, fake: Command, ran: Ran) -> None:
         write_workload(fake.trace, n_jobs=9)
         assert "content of the trace" in fake("plan", "policy=fifo").out
 
-    def test_says_that_sources_changed(self, fake: Command, ran: Ran, edited: Sources) -> None:
+    def test_names_changed_sources(self, fake: Command, ran: Ran, edited: Sources) -> None:
         edited.edit("policies.orders", added=STATEMENT)
         assert "sources: policies.orders" in fake("plan", "policy=fifo").out
         edited.edit("policies.base", added=STATEMENT)
@@ -104,25 +104,25 @@ class TestPlan:
         edited.edit("policies.sharing", added=STATEMENT)
         assert "4 cells, 4 cached" in fake("plan", *GRID).out
 
-    def test_says_that_sources_changed_where_it_is_not_known_which(
+    def test_reports_changed_sources_without_their_names_if_no_copy_is_stored(
         self, fake: Command, ran: Ran, edited: Sources
     ) -> None:
         shutil.rmtree(fake.results / "cache" / "sources")
         edited.edit("policies.orders", added=STATEMENT)
         assert re.search(r"to run +sources\n", fake("plan", "policy=fifo").out)
 
-    def test_says_that_another_thing_is_measured(self, fake: Command, ran: Ran) -> None:
+    def test_names_a_changed_evaluator(self, fake: Command, ran: Ran) -> None:
         assert (
             'evaluator.name: "simulation" → "kinds"' in fake("plan", *GRID, "evaluator=kinds").out
         )
 
-    def test_a_long_plan_is_cut(self, fake: Command) -> None:
+    def test_a_long_plan_is_truncated(self, fake: Command) -> None:
         planned = fake("plan", "policy=fifo", "seed=range(100)")
         assert "and 60 more" in planned.out
-        assert "100 cells: nothing like it is cached" in planned.out
+        assert "100 cells: no similar cell is cached" in planned.out
         assert "and 60 more" not in fake("plan", "policy=fifo", "seed=range(100)", "--all").out
 
-    def test_of_many_cells_the_nearest_is_named(self, fake: Command) -> None:
+    def test_of_many_cells_the_closest_is_named(self, fake: Command) -> None:
         fake("policy=fifo", "seed=range(0,60)", "capacity=1")
         planned = fake("plan", "policy=fifo", "seed=70", "capacity=1")
         assert "seed: 59 → 70" in planned.out
@@ -134,7 +134,7 @@ class TestStatus:
     def test_of_the_latest(self, fake: Command, ran: Ran) -> None:
         status = fake.verb("status")
         assert status.code == 0
-        assert "over" in status.out
+        assert "finished in" in status.out
         assert "4 of 4 cells done, 0 failed, 0 cached before" in status.out
         assert status.folder == ran.folder
 
@@ -161,7 +161,7 @@ class TestStatus:
     def test_of_all(self, fake: Command, ran: Ran) -> None:
         fake("policy=fifo")
         lines = fake.verb("status", "--all").out
-        assert lines.count("over") == 2
+        assert lines.count("finished in") == 2
 
     def test_of_none(self, fake: Command) -> None:
         assert fake.verb("status").code == 2
@@ -182,21 +182,23 @@ class TestLatest:
         assert fake.verb("retry", *words).folder == second
         assert "las" in fake.verb("verify").out
 
-    def test_is_the_one_asked_for_last_though_cached(self, fake: Command) -> None:
+    def test_is_the_last_requested_sweep_even_if_cached(self, fake: Command) -> None:
         first = fake("policy=fifo").folder
         fake("policy=las")
         assert fake("policy=fifo").folder == first
         assert fake.verb("status").folder == first
         assert "fifo" in fake.verb("show").out
 
-    def test_is_not_taken_for_another_while_it_is_not_over(self, fake: Command, ran: Ran) -> None:
+    def test_is_never_replaced_by_another_while_it_is_unfinished(
+        self, fake: Command, ran: Ran
+    ) -> None:
         Journal(fake.results, "demo-1234").append("begin", cells=1, todo=1, cached=[], argv=[])
         assert fake.verb("status").out.startswith("demo-1234: interrupted")
         for verb in ("show", "report", "retry"):
-            said = fake.verb(verb)
-            assert said.code == 2
-            assert "demo-1234 is not finished: `python -m sweep status`" in said.err
-            assert f"the latest finished sweep is {ran.folder.name}" in said.err
+            refused = fake.verb(verb)
+            assert refused.code == 2
+            assert "demo-1234 is not finished: `python -m sweep status`" in refused.err
+            assert f"the latest finished sweep is {ran.folder.name}" in refused.err
         assert fake.verb("show", ran.folder.name).code == 0
 
 
@@ -226,11 +228,11 @@ class TestName:
 
 
 class TestList:
-    def test_newest_first_with_what_each_found(self, fake: Command) -> None:
+    def test_newest_first_with_verdicts(self, fake: Command) -> None:
         first = fake("policy=fifo,las").folder
         second = fake("policy=fifo", "name=mine").folder
-        said = [{"sentence": f"Number {n}."} for n in range(5)]
-        set_json(first, "verdict.json", said)
+        verdicts = [{"sentence": f"Number {n}."} for n in range(5)]
+        set_json(first, "verdict.json", verdicts)
         set_json(second, "verdict.json", [])
         listed = fake.verb("list")
         assert listed.code == 0
@@ -246,27 +248,27 @@ class TestList:
             "    and 2 more in its report",
         ]
 
-    def test_says_what_is_not_over_and_what_failed(
+    def test_marks_interrupted_and_failed_sweeps(
         self, command: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        fake_engine(monkeypatch, broken)
+        fake_engine(monkeypatch, fails_on_las)
         command(*GRID)
         Journal(command.results, "b-12345678").append("begin", cells=7, todo=7, cached=[], argv=[])
         lines = command.verb("list").out.splitlines()
         assert lines[1].endswith("7      interrupted")
         assert lines[2].endswith("4      2 failed")
 
-    def test_begun_is_when_it_was_begun(self, fake: Command) -> None:
+    def test_begun_is_the_first_start(self, fake: Command) -> None:
         folder = fake("policy=fifo").folder
         journal = Journal(fake.results, folder.name)
         events = [*journal.events()]
         for event in events:
             event["time"] = 1e9
         journal.file.write_text("".join(with_crc(json.dumps(event)) + "\n" for event in events))
-        begun = fake.verb("list").out.splitlines()[1]
+        first_line = fake.verb("list").out.splitlines()[1]
         fake("policy=fifo")
         (line, *_) = fake.verb("list").out.splitlines()[1:]
-        assert line.split()[:3] == begun.split()[:3]
+        assert line.split()[:3] == first_line.split()[:3]
         assert "requested again 20" in line
 
     def test_of_none(self, fake: Command) -> None:
@@ -292,14 +294,14 @@ class TestShow:
         assert f"reproduce: {row['reproduce']}" in by_row
 
     def test_a_failed_cell(self, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-        fake_engine(monkeypatch, broken)
+        fake_engine(monkeypatch, fails_on_las)
         command(*GRID)
         shown = command.verb("show", "3").out
         assert "RuntimeError (simulate): no las today" in shown
         assert "Traceback (most recent call last)" in shown
 
     @pytest.mark.parametrize("word", ["9", "ffffffffffff"])
-    def test_a_cell_that_is_not_there(self, fake: Command, ran: Ran, word: str) -> None:
+    def test_an_unknown_cell(self, fake: Command, ran: Ran, word: str) -> None:
         shown = fake.verb("show", word)
         assert shown.code == 2
         assert "valid: 0 to 3" in shown.err
@@ -309,7 +311,7 @@ class TestRetry:
     def test_runs_failed_cells_again(
         self, command: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        fake_engine(monkeypatch, broken)
+        fake_engine(monkeypatch, fails_on_las)
         first = command(*GRID)
         assert first.code == 1
         words = ("launcher=inline", "tracking=none")
@@ -320,10 +322,10 @@ class TestRetry:
         assert again.folder == first.folder
         assert [row["status"] for row in again.rows] == ["cached", "cached", "done", "done"]
 
-    def test_takes_nothing_that_changes_numbers(self, fake: Command, ran: Ran) -> None:
+    def test_refuses_keys_that_change_numbers(self, fake: Command, ran: Ran) -> None:
         retried = fake.verb("retry", "policy=fifo")
         assert retried.code == 2
-        assert "only where and how it runs" in retried.err
+        assert "only keys that say where and how it runs may be given" in retried.err
 
     def test_one_sweep(self, fake: Command, ran: Ran) -> None:
         assert fake.verb("retry", "a", "b").code == 2
@@ -349,7 +351,7 @@ class TestReport:
         grid = ("policy=fifo,las,srpt", "capacity=0.5,1", "seed=range(0,6)")
         ran = fake(*grid, "baseline=fifo")
         before = every_file(ran.folder)
-        fake_engine(monkeypatch, broken)
+        fake_engine(monkeypatch, fails_on_las)
         reported = fake.verb("report", "baseline=srpt", "metrics=jct_mean_s,jct_speedup_mean")
         assert reported.code == 0
         markdown, page = map(Path, reported.out.split())
@@ -364,9 +366,9 @@ class TestReport:
     def test_with_all_metrics(self, fake: Command, ran: Ran) -> None:
         assert fake.verb("report", "metrics=all").code == 0
 
-    def test_with_what_is_not_there(self, fake: Command, ran: Ran) -> None:
-        said = fake.verb("report", "baseline=lass")
-        assert "unknown baseline 'lass'; did you mean 'las'" in said.err
+    def test_unknown_baseline_or_metric(self, fake: Command, ran: Ran) -> None:
+        refused = fake.verb("report", "baseline=lass")
+        assert "unknown baseline 'lass'; did you mean 'las'" in refused.err
         assert "unknown metric 'jct'" in fake.verb("report", "metrics=jct").err
         assert "no cell of" in fake.verb("report", "metrics=utilization_disk").err
         two = fake.verb("report", ran.folder.name, ran.folder.name, "baseline=las")
@@ -380,7 +382,7 @@ class TestVerify:
         assert verified.out.count(": same") == 3
         assert "3 of 3 cells are the same" in verified.out
 
-    def test_which_cells_follows_from_a_seed(self, fake: Command, ran: Ran) -> None:
+    def test_the_choice_of_cells_follows_from_a_seed(self, fake: Command, ran: Ran) -> None:
         def chosen(seed: int) -> str:
             return fake.verb("verify", "--cells=1", f"--seed={seed}").out
 
@@ -388,27 +390,29 @@ class TestVerify:
         assert len({chosen(seed) for seed in range(8)}) > 1
 
     def test_other_bits(self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
-        def drifts(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
+        def adds_a_picosecond(
+            workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any
+        ) -> Any:
             result = fake_simulate(workload, cluster, policy, seed=seed)
             result.job_finish[0] += 1e-12
             return result
 
-        fake_engine(monkeypatch, drifts)
+        fake_engine(monkeypatch, adds_a_picosecond)
         verified = fake.verb("verify", "--cells=9")
         assert verified.code == 1
         assert verified.out.count("differs in column finish_s") == 4
-        assert "comes from other bits" not in verified.out
+        assert "computed in an environment with other bits" not in verified.out
         (file,) = ran.folder.glob("provenance.json")
         about = json.loads(file.read_text())
         set_json(ran.folder, file.name, {**about, "cpu_features": ["NEON"]})
-        said = fake.verb("verify", "--cells=9").out
-        assert "comes from other bits: it was made with CPU features NEON, here are" in said
+        output = fake.verb("verify", "--cells=9").out
+        assert "computed in an environment with other bits: it was computed with CPU" in output
 
     def test_other_metrics_and_failures(
         self, fake: Command, ran: Ran, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def other(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
-            result = broken(workload, cluster, policy, seed=seed)
+            result = fails_on_las(workload, cluster, policy, seed=seed)
             result.metrics["jct_mean_s"] += 1.0
             return result
 
@@ -417,26 +421,26 @@ class TestVerify:
         assert verified.out.count("differs in jct_mean_s") == 2
         assert verified.out.count("fails now: no las today") == 2
 
-    def test_a_result_that_is_gone(self, fake: Command, ran: Ran) -> None:
+    def test_a_result_missing_from_the_cache(self, fake: Command, ran: Ran) -> None:
         shutil.rmtree(fake.results / "cache" / "shards")
         assert "no longer in the cache" in fake.verb("verify", "--cells=9").out
 
-    def test_wants_at_least_one(self, fake: Command, ran: Ran) -> None:
+    def test_at_least_one_cell(self, fake: Command, ran: Ran) -> None:
         assert fake.verb("verify", "--cells=0").code == 2
 
 
 class TestTrack:
-    def test_none_is_nowhere(self, fake: Command, ran: Ran) -> None:
+    def test_without_tracking_nothing_is_logged(self, fake: Command, ran: Ran) -> None:
         tracked = fake.verb("track", "tracking=none")
         assert tracked.code == 2
-        assert "logs nowhere" in tracked.err
+        assert "logs to no server" in tracked.err
 
     def test_a_server_that_is_down(self, fake: Command, ran: Ran, closed_port: int) -> None:
         tracked = fake.verb("track", f"tracking.uri=http://127.0.0.1:{closed_port}")
         assert tracked.code == 1
         assert "could not log to MLflow" in tracked.err
 
-    def test_many_cells_become_fewer_runs(
+    def test_runs_of_many_cells_are_merged(
         self, fake: Command, many: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from sweep.track import connection, run_data
@@ -452,8 +456,8 @@ class TestTrack:
         assert yaml.safe_load(Path(config).read_text())["seed"] == [0, 1]
         assert run.info.start_time <= run.info.end_time < 1e3 * time.time()
         assert all(names is not None and "config" not in names for names in many)
-        asked = fake.verb("track", "tracking.granularity=sweep")
-        assert (asked.code, asked.err) == (0, "")
+        tracked = fake.verb("track", "tracking.granularity=sweep")
+        assert (tracked.code, tracked.err) == (0, "")
         with connection.connected(f"sqlite:///{fake.results / 'mlflow.db'}", "") as client:
             (parent,) = client.search_runs(["1"])
         assert parent.data.tags["kind"] == "sweep"
@@ -465,29 +469,29 @@ class TestTrack:
         assert "did you mean 'policy'" in tracked.err
 
 
-def test_no_verb_holds_the_texts_of_all_cells(fake: Command, many: list[Any]) -> None:
+def test_no_verb_reads_the_text_columns_of_all_cells(fake: Command, many: list[Any]) -> None:
     verbs = [("list",), ("status",), ("show",), ("show", "7"), ("verify", "tracking=none")]
     shown = {words[0]: fake.verb(*words) for words in [*verbs, ("report",)]}
     assert {ran.code for ran in shown.values()} == {0}
     assert "row 7: done" in shown["show"].out
-    found = sweep.load(results=fake.results)
-    assert (len(found.cells), len(found.against("las")), bool(found.verdict)) == (8, 4, True)
-    assert set(found.cells).isdisjoint(sweep.api.LONG)
-    last = found.cell(policy="las", capacity=1, seed=1)
+    loaded = sweep.load(results=fake.results)
+    assert (len(loaded.cells), len(loaded.against("las")), bool(loaded.verdict)) == (8, 4, True)
+    assert set(loaded.cells).isdisjoint(sweep.api.LONG)
+    last = loaded.cell(policy="las", capacity=1, seed=1)
     assert (last.config["seed"], last.labels["policy"]) == (1, "las")
     assert all(names is not None and "config" not in names for names in many)
 
 
-def test_a_table_in_parts_is_listed_as_one(fake: Command, many: list[Any]) -> None:
+def test_row_groups_are_listed_as_one_table(fake: Command, many: list[Any]) -> None:
     header, *lines = fake.verb("show").out.splitlines()
-    assert [line.split()[0] for line in lines] == [str(at) for at in range(8)]
+    assert [line.split()[0] for line in lines] == [str(row) for row in range(8)]
     keys = {line[header.index("key") :].rstrip() for line in lines}
     assert {len(key) for key in keys} == {12}
-    (at,) = (line.split()[0] for line in lines if line.endswith(max(keys)))
-    assert f"row {at}: " in fake.verb("show", max(keys)).out
+    (row,) = (line.split()[0] for line in lines if line.endswith(max(keys)))
+    assert f"row {row}: " in fake.verb("show", max(keys)).out
 
 
-def test_config_yaml_tells_what_was_asked(ran: Ran) -> None:
+def test_config_yaml_records_the_request(ran: Ran) -> None:
     config = yaml.safe_load((ran.folder / "config.yaml").read_text())
     assert config["axes"]["policy"] == ["fifo", "las"]
     assert config["baseline"] == "fifo"
@@ -511,9 +515,7 @@ def test_a_down_server_leaves_all_results_and_no_secrets(
     assert b"hush" not in written
 
 
-def test_secrets_in_a_traces_path_are_masked_wherever_they_are_kept(
-    fake: Command, tmp_path: Path
-) -> None:
+def test_secrets_in_a_traces_path_are_masked_in_every_file(fake: Command, tmp_path: Path) -> None:
     trace = write_workload(tmp_path / "token=hush")
     ran = fake("policy=fifo", "trace=parquet", f"trace.path='{trace}'")
     assert ran.code == 0
