@@ -1,1 +1,1 @@
-"""Published numbers beside ours: studies, pages, the gallery."""
+"""Reproductions of published figures: studies, their pages, and the list of pages."""

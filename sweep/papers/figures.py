@@ -1,6 +1,6 @@
-"""Figures of finished cells: means by group, seeds compared, the paper's numbers beside.
+"""Building blocks of studies: means by group, comparisons by seed, the paper's numbers.
 
-A group is the cells that share a label. A study yields what these functions give, as in
+A group is the cells that share a label. A study yields the findings of these functions, as in
 ``yield from mean("Fig. 3", "wing", column(cells, "value_attained", 100.0))``.
 """
 
@@ -25,31 +25,31 @@ Findings = Iterator[Finding]
 Study = Callable[[FinishedSweep], Iterable[Finding]]
 
 
-def together(study: Study) -> Study:
-    """Let a study give the findings of one figure one after the other, first figures first."""
+def sort_by_figure(study: Study) -> Study:
+    """Decorate a study: findings of a figure are adjacent, in order of first appearance."""
 
     @wraps(study)
-    def by_figure(finished: FinishedSweep) -> Findings:
+    def sorted_study(finished: FinishedSweep) -> Findings:
         figures: dict[str, list[Finding]] = {}
         for finding in study(finished):
             figures.setdefault(finding.figure, []).append(finding)
         for findings in figures.values():
             yield from findings
 
-    return by_figure
+    return sorted_study
 
 
-def printed(paper: str = "", *keys: object) -> str:
-    """Return a paper's number as it is shown: nothing where there is none under these keys."""
+def published(paper: str = "", *keys: object) -> str:
+    """Format the paper's number under these keys; empty if it has none."""
     value: Any = numbers(paper) if keys else ""
     for key in keys:
         value = value.get(key, "") if isinstance(value, Mapping) else ""
     return f"{value:g}" if isinstance(value, int | float) else value
 
 
-def near(number: float, part: float) -> dict[str, float]:
-    """Return bounds that are a part of a number away from it."""
-    return {"at_least": number * (1 - part), "at_most": number * (1 + part)}
+def within(number: float, fraction: float) -> dict[str, float]:
+    """Return the expected range of a finding: a number, give or take a fraction of it."""
+    return {"at_least": number * (1 - fraction), "at_most": number * (1 + fraction)}
 
 
 def grouped(cells: Iterable[Row], *columns: str, label: str = "{}") -> dict[str, list[Row]]:
@@ -60,8 +60,8 @@ def grouped(cells: Iterable[Row], *columns: str, label: str = "{}") -> dict[str,
     return groups
 
 
-def known(cells: Iterable[Row], metric: str) -> list[Row]:
-    """Leave out cells without a number."""
+def with_metric(cells: Iterable[Row], metric: str) -> list[Row]:
+    """Keep the cells that have a number for a metric."""
     return [row for row in cells if row.get(metric) is not None and row[metric] == row[metric]]
 
 
@@ -70,49 +70,51 @@ def column(cells: Iterable[Row], metric: str, scale: float = 1.0) -> list[float]
     return [scale * row[metric] for row in cells]
 
 
-def pairs(groups: Groups, pair: Sequence[str]) -> list[tuple[Row, Row]]:
+def match_seeds(groups: Groups, pair: Sequence[str]) -> list[tuple[Row, Row]]:
     """Match the cells of two groups by seed."""
     a, b = ({row["seed"]: row for row in groups.get(name, ())} for name in pair)
     return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
 
 
-def paired(
-    groups: Groups, pair: Sequence[str], metric: str, how: Callable[[float, float], float]
+def compare_seeds(
+    groups: Groups, pair: Sequence[str], metric: str, compare: Callable[[float, float], float]
 ) -> list[float]:
-    """Compare two groups seed by seed: nothing where one has no cells, NaN where none is shared."""
+    """Compare two groups seed by seed: empty if one has no cells, NaN if they share no seed."""
     if not all(groups.get(name) for name in pair):
         return []
-    return [how(a[metric], b[metric]) for a, b in pairs(groups, pair)] or [math.nan]
+    return [compare(a[metric], b[metric]) for a, b in match_seeds(groups, pair)] or [math.nan]
 
 
-def percent_less(a: float, b: float) -> float:
-    """Return by how many percent of the second the first is less."""
-    return 100.0 * (1.0 - a / b)
+def percent_reduction(value: float, base: float) -> float:
+    """Return the reduction from a base value, in percent of that base."""
+    return 100.0 * (1.0 - value / base)
 
 
 def ratio(groups: Groups, pair: Sequence[str], metric: str, scale: float = 1.0) -> list[float]:
-    """Divide a group's mean by another's; nothing where one has no cells. Two zeros are as much."""
+    """Divide a group's mean by another's; empty if one has no cells, and 1 for two zeros."""
     if not all(groups.get(name) for name in pair):
         return []
-    more, less = (interval(column(groups[name], metric, scale))[0] for name in pair)
-    return [more / less if less != 0.0 else 1.0 if more == 0.0 else math.inf]
+    numerator, denominator = (interval(column(groups[name], metric, scale))[0] for name in pair)
+    return [
+        numerator / denominator if denominator != 0.0 else 1.0 if numerator == 0.0 else math.inf
+    ]
 
 
 def jct_s(jobs: pa.Table) -> F8:
-    """Return how long each job of a cell's table took."""
+    """Return the completion time of each job of a cell's table."""
     return np.asarray(jobs["finish_s"].to_numpy() - jobs["submit_s"].to_numpy(), dtype=np.float64)
 
 
-def mean(figure: str, what: str, of: Sequence[float], **others: Any) -> Findings:
-    """Give the mean of values, with its interval; nothing without values."""
-    if of:
-        yield Finding.from_seeds(figure, what, of, **others)
+def mean(figure: str, quantity: str, values: Sequence[float], **fields: Any) -> Findings:
+    """Yield the mean of values with its confidence interval; nothing without values."""
+    if values:
+        yield Finding.from_seeds(figure, quantity, values, **fields)
 
 
 def means(
     figure: str, groups: Groups, metric: str, scale: float = 1.0, paper: Sequence[Any] = ()
 ) -> Findings:
-    """Give each group's mean beside the number that the paper has, under its label, in `paper`."""
-    for what, cells in groups.items():
-        of = column(cells, metric, scale)
-        yield from mean(figure, what, of, paper=printed(*paper, what))
+    """Yield each group's mean beside the paper's number under `paper` and the group's label."""
+    for label, cells in groups.items():
+        values = column(cells, metric, scale)
+        yield from mean(figure, label, values, paper=published(*paper, label))

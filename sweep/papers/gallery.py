@@ -1,4 +1,4 @@
-"""The page that lists what is reproduced: every figure of the papers, and how ours came out."""
+"""List of reproductions: every figure of the papers, and the agreement of our numbers."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from sweep.report.findings import CLOSE, DIFFERS, SAME
 
 NAME = "README.md"
 PAPERS = Path(__file__).parent
-"""A file a system: which figures its paper has, and which page each is on, or why it is on none."""
+"""One file for each system: the figures of its paper; the page of each, or the reason for none."""
 
 _ASIDE = re.compile(r" \([^()]*\)(?=\.$)")
 _BAR = re.compile(r"(?<!\\)\|")
 _INTRO = """# Published experiments
 
-Every figure and table of the five papers. Of those that an experiment makes: one number of the
-paper's, and ours with its 95 % confidence interval; how many of the numbers that the paper prints
-come out the **same** (in our interval, or within 5 %; of what is said to be rounded, half a unit
-either way is the paper's), **close** (within 25 %) or **different**, and why; and how many are as
-wanted, where something is. The page has all of them.
+Every figure and table of the five papers. A reproduced figure has one number of the paper, and
+ours with its 95 % confidence interval. The column *agreement* counts the numbers that the paper
+prints: **same** (in our interval, or within 5 %; a number that the paper rounds counts as half a
+unit either way), **close** (within 25 %) or **different**. If a range is expected, it counts the
+numbers in that range. The column *reason* explains differences. The page has all numbers.
 
 Since 22 November 2026 the same command gives the same numbers, to the last bit, on every machine
-(`docs/decisions/0010-same-bits.md`). Pages that were made since say so; the others come out, made
-again, as those of another seed would.
+(`docs/decisions/0010-same-bits.md`). Pages made since then say so. The others, made again, differ
+as with another seed.
 
-A page is made again by `python -m sweep reproduce PAGE paths.traces=DIR`, for instance
-`python -m sweep reproduce wing/fig10`; all of them by `make reproduce TRACES=DIR`."""
-_SMALLER = """`make reproduce` takes less of these, to be done within two hours on two cores; with
-`SCALE=paper` it takes all. Each page here says which command made it."""
+The command `python -m sweep reproduce PAGE paths.traces=DIR` makes a page again, for instance
+`python -m sweep reproduce wing/fig10`; `make reproduce TRACES=DIR` makes all of them."""
+_SMALLER = """`make reproduce` runs these at a smaller scale, to finish within two hours on two
+cores; with `SCALE=paper` it runs them in full. Each page here names the command that made it."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment that has a study: what it is, of which source, and what a gallery changes."""
+    """An experiment with a study: its summary, its source and the words that reduce its scale."""
 
     summary: str
     source: str
@@ -46,38 +46,38 @@ class Study:
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of a page, as texts."""
+    """One row of a page's table, as texts."""
 
     figure: str
-    what: str
+    quantity: str
     ours: str
-    between: str
+    interval: str
     paper: str
     verdict: str
     met: str
 
     @property
     def name(self) -> str:
-        """What it is of, in one line."""
-        return ", ".join(filter(None, (self.figure, self.what)))
+        """Figure and quantity, in one line."""
+        return ", ".join(filter(None, (self.figure, self.quantity)))
 
 
 def index(folder: Path, studies: Mapping[str, Study]) -> str:
-    """Word the list of the pages in `folder`, in Markdown."""
+    """Write the list of the pages in `folder`, in Markdown."""
     parts = [_INTRO]
     for paper in papers():
         entries = paper["figures"]
-        rows = ["| | what | the paper's | ours | in all | why | page |"]
+        rows = ["| | content | paper | ours | agreement | reason | page |"]
         rows += ["| --- | --- | --- | --- | --- | --- | --- |"]
         rows += [_row(folder, entry) for entry in entries]
         parts += [f"## {paper['title']}", f"{paper['source']}.", "\n".join(rows)]
-    listed = {page for paper in papers() for entry in paper["figures"] for page in pages_of(entry)}
+    listed = {page for paper in papers() for entry in paper["figures"] for page in pages(entry)}
     beyond = sorted(set(studies) - listed)
     if beyond:
-        rows = ["| what | source | in all | page |", "| --- | --- | --- | --- |"]
+        rows = ["| content | source | agreement | page |", "| --- | --- | --- | --- |"]
         for name in beyond:
             study = studies[name]
-            cells = (_ASIDE.sub("", study.summary), study.source, _in_all(read(folder, name)))
+            cells = (_ASIDE.sub("", study.summary), study.source, _agreement(read(folder, name)))
             rows.append(_line(*cells, _link(folder, name)))
         parts += ["## Beyond the papers' figures", "\n".join(rows)]
     smaller = [
@@ -91,7 +91,7 @@ def index(folder: Path, studies: Mapping[str, Study]) -> str:
 
 
 def papers() -> list[dict[str, Any]]:
-    """Read what the papers have, a mapping a system, by name."""
+    """Read the figures of the papers: one mapping for each system, in order of names."""
     import yaml
 
     return [
@@ -99,62 +99,63 @@ def papers() -> list[dict[str, Any]]:
     ]
 
 
-def pages_of(entry: Mapping[str, Any]) -> list[str]:
-    """Return the experiments whose pages have a figure."""
+def pages(entry: Mapping[str, Any]) -> list[str]:
+    """Return the experiments whose pages have the figure."""
     return list(entry.get("pages", ()))
 
 
 def read(folder: Path, name: str) -> list[Row]:
-    """Read the figures of an experiment's page; none if there is no page."""
+    """Read the table of an experiment's page; empty if there is no page."""
     page = _path(folder, name)
     if not page.is_file():
         return []
     lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
     table = [[c.strip().replace("\\|", "|") for c in _BAR.split(line)[1:-1]] for line in lines]
-    rows, figure = [], ""
+    parsed, figure = [], ""
     for texts in table[2:]:
         cells = dict(zip(table[0], texts, strict=True))
         figure = cells["figure"] or figure
-        shown = ("what", "ours", "95 % interval", "paper", "verdict", "met")
-        rows.append(Row(figure, *(cells.get(key, "") for key in shown)))
-    return rows
+        columns = ("what", "ours", "95 % interval", "paper", "verdict", "met")
+        parsed.append(Row(figure, *(cells.get(key, "") for key in columns)))
+    return parsed
 
 
-def rows_of(folder: Path, entry: Mapping[str, Any]) -> list[Row]:
-    """Read what the pages have of a figure."""
-    rows = [row for name in pages_of(entry) for row in read(folder, name)]
-    return [row for row in rows if row.figure in entry.get("of", [row.figure])]
+def figure_rows(folder: Path, entry: Mapping[str, Any]) -> list[Row]:
+    """Read the rows of a figure from its pages."""
+    page_rows = [row for name in pages(entry) for row in read(folder, name)]
+    return [row for row in page_rows if row.figure in entry.get("titles", [row.figure])]
 
 
 def _row(folder: Path, entry: Mapping[str, Any]) -> str:
-    if "none" in entry:
-        return _line(entry["at"], entry["what"], "", "", "not made", entry["none"], "")
+    label = entry["figure"], entry["content"]
+    if "omitted" in entry:
+        return _line(*label, "", "", "not reproduced", entry["omitted"], "")
     if "test" in entry:
         test = f"`python -m pytest {entry['test']}`"
-        return _line(entry["at"], entry["what"], "", "", "held by a test", "", test)
-    rows = rows_of(folder, entry)
-    paper, ours = _shown(rows, entry.get("show"))
-    links = ", ".join(_link(folder, name) for name in pages_of(entry))
-    differs = any(row.verdict == DIFFERS or row.met == "no" for row in rows)
-    why = entry.get("why", "") if differs else ""
-    return _line(entry["at"], entry["what"], paper, ours, _in_all(rows), why, links)
+        return _line(*label, "", "", "checked by a test", "", test)
+    page_rows = figure_rows(folder, entry)
+    paper, ours = _example(page_rows, entry.get("show"))
+    links = ", ".join(_link(folder, name) for name in pages(entry))
+    differs = any(row.verdict == DIFFERS or row.met == "no" for row in page_rows)
+    reason = entry.get("reason", "") if differs else ""
+    return _line(*label, paper, ours, _agreement(page_rows), reason, links)
 
 
-def _shown(rows: list[Row], name: str | None) -> tuple[str, str]:
-    """Choose the figure to show: the one of that name, else the first that the paper has too."""
-    for row in rows:
+def _example(page_rows: list[Row], name: str | None) -> tuple[str, str]:
+    """Choose the number to show: the one of that name, else the first with a counterpart."""
+    for row in page_rows:
         if row.name == name or (name is None and row.verdict):
-            between = f" ({row.between})" if row.between else ""
-            return f"{row.name}: {row.paper}", f"{row.ours}{between}"
+            interval = f" ({row.interval})" if row.interval else ""
+            return f"{row.name}: {row.paper}", f"{row.ours}{interval}"
     return "", ""
 
 
-def _in_all(rows: list[Row]) -> str:
-    found = Counter(row.verdict for row in rows)
-    words = [f"{found[name]} {word}" for name, word in _WORDS if found[name]]
-    wanted = [row.met for row in rows if row.met]
-    if wanted:
-        words.append(f"{wanted.count('yes')} of {len(wanted)} as wanted")
+def _agreement(page_rows: list[Row]) -> str:
+    verdicts = Counter(row.verdict for row in page_rows)
+    words = [f"{verdicts[name]} {word}" for name, word in _WORDS if verdicts[name]]
+    met = [row.met for row in page_rows if row.met]
+    if met:
+        words.append(f"{met.count('yes')} of {len(met)} as expected")
     return ", ".join(words)
 
 

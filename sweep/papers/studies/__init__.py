@@ -1,22 +1,23 @@
-"""Studies: functions of a sweep's finished cells that give the figures of a published experiment.
+"""Studies: functions that compute the figures of a published experiment from finished cells.
 
-An experiment names its own::
+An experiment names its study::
 
     study:
       name: wing.fig10    # `fig10` in sweep/papers/studies/wing.py
       source: Chung et al., OSDI 2020, §7.1, Fig. 10
-      notes: why figures differ where they do
-      table: what the whole table is of, where that is to be kept beside the page
+      notes: why figures differ from the source's
+      table: title of the whole table, if that is to be stored beside the page
 
-With ``module: mine`` the name is of a function in somebody's own importable module, say mine.py::
+With ``module: mine`` the name is that of a function in a user's importable module, mine.py::
 
     def fig1(finished):
         policies = grouped(finished.cells, "policy")
         yield from means("Fig. 1, value attained %", policies, "value_attained", 100.0)
 
-A study is public, has one argument, ``finished`` (`sweep.report.findings.Finished`), and yields
-findings; `sweep.papers.figures` has what most of them are made of. Studies are not data: what says
-how to group, compare and name cells grows into a language, with an interpreter and a checker.
+A study is public, has one argument, ``finished`` (`sweep.report.findings.FinishedSweep`), and
+yields findings; `sweep.papers.figures` has the building blocks. Studies are code, not data: a
+format that says how to group, compare and name cells grows into a language, with an interpreter
+and a checker.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ KEYS = ("name", "source", "notes", "table", "module")
 
 
 def names() -> list[str]:
-    """Names of all studies of ours, sorted."""
-    return sorted(name for module in module_names(__name__) for name in _ours(module))
+    """Return the names of the built-in studies, sorted."""
+    return sorted(name for module in module_names(__name__) for name in _built_in(module))
 
 
 def check(config: Any, file: Path) -> dict[str, Any]:
-    """Refuse what is no study."""
+    """Validate the key ``study`` of an experiment; return it as a dict."""
     try:
         if not isinstance(config, Mapping) or not all(isinstance(v, str) for v in config.values()):
             raise InputError(f"study: give {', '.join(KEYS)}, each a text")
@@ -51,14 +52,14 @@ def check(config: Any, file: Path) -> dict[str, Any]:
         _function(config)
     except InputError as error:
         raise InputError(error.message, file=error.file or file, rule=error.rule) from error
-    except Exception as error:  # in somebody's own module
-        what = f"study module {config['module']!r} can't be imported"
-        raise InputError(f"{what}: {type(error).__name__}: {error}", file=file) from error
+    except Exception as error:  # in a user's module
+        message = f"study module {config['module']!r} can't be imported"
+        raise InputError(f"{message}: {type(error).__name__}: {error}", file=file) from error
     return dict(config)
 
 
 def find(study: Mapping[str, Any], finished: FinishedSweep) -> list[Finding]:
-    """Look at a sweep that is over; with its experiment's study of today, if its own is gone."""
+    """Run a study on a finished sweep; if it no longer exists, the experiment's current one."""
     try:
         function = _function(study)
     except InputError:
@@ -72,20 +73,19 @@ def _function(study: Mapping[str, Any]) -> Study:
     """Return the function that a study names."""
     if "name" not in study:
         raise InputError("study: give name, a function of finished cells such as wing.fig10")
-    name, own = study["name"], study.get("module")
-    known = (
-        _ours(name.partition(".")[0])
-        if own is None
-        else _functions(import_user_module("study", own))
-    )
-    if name not in known:
-        what, valid = ("study", names()) if own is None else (f"study of module {own}", known)
-        raise InputError(unknown(what, name, valid), rule="unknown study")
-    return known[name]
+    name, module = study["name"], study.get("module")
+    if module is None:
+        functions, kind, valid = _built_in(name.partition(".")[0]), "study", names()
+    else:
+        functions = _functions(import_user_module("study", module))
+        kind, valid = f"study of module {module}", [*functions]
+    if name not in functions:
+        raise InputError(unknown(kind, name, valid), rule="unknown study")
+    return functions[name]
 
 
-def _ours(module: str) -> dict[str, Study]:
-    """Find the studies of a module of ours, none if there is no such module."""
+def _built_in(module: str) -> dict[str, Study]:
+    """Return the studies of a built-in module; none if there is no such module."""
     if module not in module_names(__name__):
         return {}
     functions = _functions(importlib.import_module(f"{__name__}.{module}"))
@@ -93,7 +93,7 @@ def _ours(module: str) -> dict[str, Study]:
 
 
 def _functions(module: ModuleType) -> dict[str, Study]:
-    """Find the studies of a module: its public functions of one argument, ``finished``."""
+    """Return the studies of a module: its public functions of one argument, ``finished``."""
     return {
         name: value
         for name, value in vars(module).items()

@@ -1,4 +1,4 @@
-"""Backfilling beside what its authors published with their simulator (Gaussier et al., SC 2015)."""
+"""Backfilling, compared with the results that its authors published (Gaussier et al., SC 2015)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SLOWDOWN = "bounded_slowdown_mean"
 
 
 def kth(finished: FinishedSweep) -> Findings:
-    """Give mean bounded slowdown and completion time by policy, and the order of some."""
+    """Compute mean bounded slowdown and completion time by policy, and ratios of neighbours."""
     policies, paper = grouped(finished.cells, "policy"), ("backfill", "kth")
     figure = "mean bounded slowdown"
     yield from means(figure, policies, SLOWDOWN, paper=(*paper, "bounded_slowdown"))
     yield from means("mean completion time, s", policies, "jct_mean_s", paper=(*paper, "jct_s"))
     for pair in pairwise(WORST_TO_BEST):
-        times = ratio(policies, pair, SLOWDOWN)
-        yield from mean(f"{figure}, ratio", " over ".join(pair), times, at_least=1.0)
+        ratios = ratio(policies, pair, SLOWDOWN)
+        yield from mean(f"{figure}, ratio", " over ".join(pair), ratios, at_least=1.0)

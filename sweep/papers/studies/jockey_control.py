@@ -1,4 +1,4 @@
-"""Jockey's control loop: deadlines met, and the tokens that it takes (EuroSys 2012)."""
+"""Jockey's control loop: deadlines met, and tokens allocated (EuroSys 2012)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from sweep.papers.figures import (
     Groups,
     column,
     grouped,
-    known,
     mean,
     means,
-    printed,
+    published,
     ratio,
-    together,
+    sort_by_figure,
+    with_metric,
 )
 from sweep.report.findings import Finding, FinishedSweep
 
 MISSED = ("missed deadlines, %", "deadlines_missed", 100.0)
 IMPACT = ("allocation above the oracle's, %", "allocation_above_oracle", 100.0)
-HELD = ("the same, initialisation counted, %", "tokens_above_held", 100.0)
-LEAST = ("tokens over the minimum, %", "tokens_over_minimum", 100.0)
+INITIALISED = (
+    "allocation above the oracle's, initialisation counted, %",
+    "tokens_above_held",
+    100.0,
+)
+OVER_MINIMUM = ("tokens over the minimum, %", "tokens_over_minimum", 100.0)
 COMPLETION = ("completion, % of the deadline", "relative_finish", 100.0)
 FIRST = ("first allocation", "tokens_first", 1.0)
-"""Figures: their title, their metric and what that is multiplied by."""
+"""Figures: title, metric and scale."""
 
 ORDERS = (
     ("misses", MISSED, ("jockey", "max_allocation"), 1.0),
@@ -37,57 +41,59 @@ ORDERS = (
     ("impact", IMPACT, ("max_allocation", "jockey_static"), 1.0),
     ("impact", IMPACT, ("max_allocation", "jockey"), 1.0),
 )
-"""Least ratio of one policy to another; three times is much more."""
+"""Expected order of policies: title, figure, pair, minimum ratio; 3 stands for "much more"."""
 
 
 def fig4(finished: FinishedSweep) -> Findings:
-    """Give missed deadlines and impact by policy, and their order."""
-    policies, runs = grouped(finished.cells, "policy"), printed("jockey", "fig4", "runs")
+    """Compute missed deadlines and impact by policy, and their order."""
+    policies, runs = grouped(finished.cells, "policy"), published("jockey", "fig4", "runs")
     for policy, cells in policies.items():
         yield Finding("runs", policy, float(len(cells)), paper=runs)
     yield from _means(policies, MISSED, IMPACT, paper="fig4")
-    for figure in (HELD, LEAST):
-        groups = {policy: known(cells, figure[1]) for policy, cells in policies.items()}
+    for figure in (INITIALISED, OVER_MINIMUM):
+        groups = {policy: with_metric(cells, figure[1]) for policy, cells in policies.items()}
         yield from _means(groups, figure, paper="fig4")
     for title, (_, metric, scale), pair, at_least in ORDERS:
-        what, times = " over ".join(pair), ratio(policies, pair, metric, scale)
-        paper = printed("jockey", "fig4", what)
-        yield from mean("orders", f"{title}, {what}", times, paper=paper, at_least=at_least)
+        label, ratios = " over ".join(pair), ratio(policies, pair, metric, scale)
+        paper = published("jockey", "fig4", label)
+        yield from mean("orders", f"{title}, {label}", ratios, paper=paper, at_least=at_least)
 
 
 def fig5(finished: FinishedSweep) -> Findings:
-    """Give percentiles of completion by policy, and how late the median late job is."""
+    """Compute percentiles of completion by policy, and the lateness of the median late job."""
     for policy, cells in grouped(finished.cells, "policy").items():
         figure, ends = f"{policy}, {COMPLETION[0]}", column(cells, "relative_finish", 100.0)
         for p in (5, 25, 50, 75, 95):
-            paper = printed("jockey", "fig5", f"p{p}", policy)
+            paper = published("jockey", "fig5", f"p{p}", policy)
             value = float(np.nanpercentile(ends, p))
             yield Finding(figure, f"{p}th percentile", value, paper=paper)
         late = [end - 100.0 for end in ends if end > 100.0]
         value = float(np.median(late)) if late else math.nan
-        paper = printed("jockey", "fig5", "late", policy)
+        paper = published("jockey", "fig5", "late", policy)
         yield Finding(figure, "median late job, % late", value, paper=paper)
 
 
-@together
+@sort_by_figure
 def fig7(finished: FinishedSweep) -> Findings:
-    """Give how tokens change with the deadline, the right way, and whether new ones are met."""
+    """Compute the change of tokens with the deadline, its sign, and missed new deadlines."""
     for change, cells in grouped(finished.cells, "trace.change").items():
-        tokens, missed = (column(cells, of, 100.0) for of in ("tokens_changed", "deadlines_missed"))
-        wanted = {"at_least": 0.0} if change == "halve" else {"at_most": 0.0}
-        paper = printed("jockey", "fig7", "tokens_changed", change)
-        yield from mean("change of the allocation, %", change, tokens, paper=paper, **wanted)
-        paper = printed("jockey", "fig7", "deadlines_missed")
+        tokens, missed = (
+            column(cells, key, 100.0) for key in ("tokens_changed", "deadlines_missed")
+        )
+        expected = {"at_least": 0.0} if change == "halve" else {"at_most": 0.0}
+        paper = published("jockey", "fig7", "tokens_changed", change)
+        yield from mean("change of the allocation, %", change, tokens, paper=paper, **expected)
+        paper = published("jockey", "fig7", "deadlines_missed")
         yield from mean(MISSED[0], change, missed, paper=paper, at_most=0.0)
 
 
 def fig11(finished: FinishedSweep) -> Findings:
-    """Give deadlines met and tokens by policy, or the constant that is swept (Figs. 11 to 13)."""
+    """Compute deadlines met and tokens by policy, or by the swept constant (Figs. 11 to 13)."""
     groups = grouped(finished.cells, "policy")
     for key in finished.config["swept"]:
         if key.startswith("policy."):
             groups = grouped(finished.cells, key, label=key.removeprefix("policy.") + " {}")
-    for title, metric, scale, plus in (
+    for title, metric, scale, offset in (
         ("deadlines met, %", "deadlines_missed", -100.0, 100.0),
         ("completion against the deadline, %", "relative_finish", 100.0, -100.0),
         (*IMPACT, 0.0),
@@ -97,34 +103,38 @@ def fig11(finished: FinishedSweep) -> Findings:
         ("last allocation", "tokens_last", 1.0, 0.0),
         ("allocated, token hours", "token_hours", 1.0, 0.0),
     ):
-        for what, cells in groups.items():
-            of = [value + plus for value in column(cells, metric, scale)]
-            yield from mean(title, what, of, paper=printed("jockey", "fig11", what, metric))
+        for label, cells in groups.items():
+            values = [value + offset for value in column(cells, metric, scale)]
+            paper = published("jockey", "fig11", label, metric)
+            yield from mean(title, label, values, paper=paper)
 
 
 def readings(finished: FinishedSweep) -> Findings:
-    """Give missed deadlines and impact where the paper is read one way and the other."""
+    """Compute missed deadlines and impact for both readings of each open rule."""
     label = "{}, initialise={}"
     groups = grouped(finished.cells, "policy", "trace.initialise", label=label)
-    yield from _means(groups, MISSED, IMPACT, HELD, LEAST, COMPLETION)
+    yield from _means(groups, MISSED, IMPACT, INITIALISED, OVER_MINIMUM, COMPLETION)
     for initialise, cells in grouped(finished.cells, "trace.initialise").items():
-        for how, metric in (("T is CPU time", IMPACT[1]), ("initialisation counted", HELD[1])):
+        for reading, metric in (
+            ("T is CPU time", IMPACT[1]),
+            ("initialisation counted", INITIALISED[1]),
+        ):
             order = "max_allocation over jockey"
-            times = ratio(grouped(cells, "policy"), order.split(" over "), metric)
-            paper = printed("jockey", "fig4", order)
+            ratios = ratio(grouped(cells, "policy"), order.split(" over "), metric)
+            paper = published("jockey", "fig4", order)
             yield from mean(
-                f"impact, {order}", f"initialise={initialise}, {how}", times, paper=paper
+                f"impact, {order}", f"initialise={initialise}, {reading}", ratios, paper=paper
             )
 
 
 def runs(finished: FinishedSweep) -> Findings:
-    """Give missed deadlines and impact by how many runs C(p, a) is made of."""
+    """Compute missed deadlines and impact by the number of runs behind C(p, a)."""
     groups = grouped(finished.cells, "policy.runs", label="{} runs")
     return _means(groups, MISSED, IMPACT, COMPLETION, FIRST)
 
 
 def trained(finished: FinishedSweep) -> Findings:
-    """Give missed deadlines and impact by what Jockey is trained on, with a fallback or without."""
+    """Compute missed deadlines and impact by training input, with a fallback and without."""
     keys = ("policy", "trace.like_inputs", "trace.largest_input")
     groups = grouped(finished.cells, *keys, label="{}, like_inputs={}, largest_input={}")
     return _means(groups, MISSED, IMPACT, COMPLETION)

@@ -1,4 +1,4 @@
-"""How alike the ranks of policies are on two workloads, and means of ratios."""
+"""Similarity of policies' ranks on two workloads, and geometric means."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from sweep.report.findings import Finding
 from sweep.stats import interval
 
 
-def taus(real: F8, made: F8) -> list[float]:
-    """Return Kendall's tau of what policies (rows) have on two workloads, by seed (columns)."""
+def taus(real: F8, synthetic: F8) -> list[float]:
+    """Compute Kendall's tau of policies' values (rows) on two workloads, by seed (columns)."""
     from scipy.stats import kendalltau  # half a second to import
 
-    return [float(kendalltau(*both).statistic) for both in zip(real.T, made.T, strict=True)]
+    return [float(kendalltau(*pair).statistic) for pair in zip(real.T, synthetic.T, strict=True)]
 
 
-def pairs_kept(real: F8, made: F8, where: str) -> Finding:
-    """Give the share of pairs of policies in the same order, of those that differ on the first.
+def order_kept(real: F8, synthetic: F8, label: str) -> Finding:
+    """Compute the share of pairs of policies in the same order, of those that differ on the first.
 
-    They differ where the 95 % interval of their difference, paired over seeds, leaves 0 out.
+    They differ if the 95 % interval of their difference, paired over seeds, excludes 0.
     """
-    kept = []
+    in_order = []
     for a, b in combinations(range(len(real)), 2):
         mean, low, high = interval(real[a] - real[b])
         if low > 0 or high < 0:
-            kept.append(float((made[a] - made[b]).mean()) * mean > 0)
-    share = float(np.mean(kept)) if kept else math.nan
-    return Finding("clearly different pairs in order", f"{where}, {len(kept)} pairs", share)
+            in_order.append(float((synthetic[a] - synthetic[b]).mean()) * mean > 0)
+    share = float(np.mean(in_order)) if in_order else math.nan
+    return Finding("clearly different pairs in order", f"{label}, {len(in_order)} pairs", share)
 
 
-def geometric(title: str, what: str, logs: Sequence[float], **others: Any) -> Finding:
-    """Give the mean of the exponentials of logarithms, and Student's interval of these."""
-    one = Finding.from_seeds(title, what, logs)
-    return Finding(title, what, math.exp(one.ours), math.exp(one.low), math.exp(one.high), **others)
+def geometric(title: str, quantity: str, logs: Sequence[float], **fields: Any) -> Finding:
+    """Build a finding from the geometric mean, with Student's interval of the logarithms."""
+    ours, low, high = map(math.exp, interval(logs))
+    return Finding(title, quantity, ours, low, high, **fields)

@@ -1,11 +1,20 @@
-"""SLearn's workloads and formulas, and what its authors' simulator gives (NSDI 2022)."""
+"""SLearn's workloads and formulas, and results of its authors' simulator (NSDI 2022)."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
 
-from sweep.papers.figures import Findings, column, grouped, known, mean, near, printed, ratio
+from sweep.papers.figures import (
+    Findings,
+    column,
+    grouped,
+    mean,
+    published,
+    ratio,
+    with_metric,
+    within,
+)
 from sweep.report.findings import FinishedSweep
 
 DAYS_3, DAYS_7, DAYS_14, SPACE = (
@@ -19,17 +28,17 @@ TWO_SIGMA = (*DAYS_14, *SPACE, *LOAD, *DAYS_3, *DAYS_7, "thin")
 WALLS = (*DAYS_3, *SPACE, *DAYS_7, *DAYS_14)
 
 GOOGLE = "slearn_google2011"
-OWN, MADE = "Google 2011, own trace", "the authors' workload, made of Google 2011"
+REAL, AUTHORS = "Google 2011, own trace", "the authors' workload, made of Google 2011"
 WORKLOADS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "slearn_2sigma": ("2Sigma", "slearn_2sigma", TWO_SIGMA, LOAD),
     GOOGLE: ("Google 2011", GOOGLE, LONG, ()),
     "slearn_google2019": ("Google 2019", "slearn_google2019", LONG, (*SPACE, *LOAD)),
-    f"{GOOGLE}_real": (f"{OWN}, 9.8 hours of tasks", GOOGLE, SHORT, ()),
-    f"{GOOGLE}_walls": (f"{OWN}, wall times of jobs over 29 days", GOOGLE, WALLS, ()),
-    "slearn_authors": (MADE, GOOGLE, SHORT, ()),
+    f"{GOOGLE}_real": (f"{REAL}, 9.8 hours of tasks", GOOGLE, SHORT, ()),
+    f"{GOOGLE}_walls": (f"{REAL}, wall times of jobs over 29 days", GOOGLE, WALLS, ()),
+    "slearn_authors": (AUTHORS, GOOGLE, SHORT, ()),
 }
-"""Of each trace its title, the paper's trace that it is like, what is shown, and what of that is
-fitted to the paper's own number."""
+"""Of each trace: its title, the paper's trace that it stands for, the metrics, and those that are
+fitted to the paper's number."""
 
 AS_CODE = {"fifo": 0.01, "oracle_code": 0.01, "slearn_code": 0.04, "las_code": 0.03}
 AS_CODE |= {"threesigma_code": 0.05, "point_code": 0.05}
@@ -42,18 +51,18 @@ VARIANTS = "code_variants/"
 
 
 def table4(finished: FinishedSweep) -> Findings:
-    """Give how much jobs vary over time and space, and the load (Tables 4 and 5)."""
+    """Compute the variation of jobs over time and space, and the load (Tables 4 and 5)."""
     traces = grouped(finished.cells, "trace")
     for trace, (figure, like, names, fitted) in WORKLOADS.items():
         for name in names:
-            of = column(known(traces.get(trace, []), name), name)
-            paper = printed("slearn", "table5" if name in LOAD else "table4", like, name)
-            wanted = near(float(paper), 0.1) if name in fitted else {}
-            yield from mean(figure, name.replace("_", " "), of, paper=paper, **wanted)
+            values = column(with_metric(traces.get(trace, []), name), name)
+            paper = published("slearn", "table5" if name in LOAD else "table4", like, name)
+            expected = within(float(paper), 0.1) if name in fitted else {}
+            yield from mean(figure, name.replace("_", " "), values, paper=paper, **expected)
 
 
 def analysis(finished: FinishedSweep) -> Findings:
-    """Give errors of estimates beside the variances by formula, and wrong orders (§4.1)."""
+    """Compute errors of estimates beside the variances by formula, and wrong orders (§4.1)."""
     estimators, keys = (
         ("history", "samples", "posterior"),
         ("evaluator.sd_tasks", "evaluator.samples"),
@@ -61,35 +70,36 @@ def analysis(finished: FinishedSweep) -> Findings:
     for figure, cells in grouped(finished.cells, *keys, label="σ₁ {:g}, {} samples").items():
         for name in estimators:
             variance = float(cells[0][f"variance_{name}"])
-            what, of = f"{name}, mean squared error, s²", column(cells, f"mse_{name}")
-            yield from mean(figure, what, of, paper=f"{variance:.4g}", **near(variance, 0.01))
+            label, values = f"{name}, mean squared error, s²", column(cells, f"mse_{name}")
+            expected = within(variance, 0.01)
+            yield from mean(figure, label, values, paper=f"{variance:.4g}", **expected)
         for name in estimators:
             wrong = column(cells, f"wrong_{name}", 100.0)
             yield from mean(figure, f"{name}, wrong order %", wrong)
 
 
 def authors(finished: FinishedSweep) -> Findings:
-    """Give mean completion times beside those of the authors' simulator, and ratios of them."""
+    """Compare mean completion times, and ratios of them, with those of the authors' simulator."""
     policies, metric = grouped(finished.cells, "policy"), "jct_mean_s"
-    for whose, presets in (("code", AS_CODE), ("paper", AS_PAPER)):
-        figure = f"mean completion time, s, as the {whose} has it"
-        for policy, part in presets.items():
+    for rules, presets in (("authors' code", AS_CODE), ("paper", AS_PAPER)):
+        figure = f"mean completion time, s, by the rules of the {rules}"
+        for policy, tolerance in presets.items():
             jct_s = column(policies.get(policy, []), metric)
-            paper = printed("slearn", "authors", policy.removesuffix("_code"))
-            wanted = near(float(paper), part) if part else {}
-            yield from mean(figure, policy, jct_s, paper=paper, **wanted)
-    paper = printed("slearn", "fig6", GOOGLE, "threesigma")
+            paper = published("slearn", "authors", policy.removesuffix("_code"))
+            expected = within(float(paper), tolerance) if tolerance else {}
+            yield from mean(figure, policy, jct_s, paper=paper, **expected)
+    paper = published("slearn", "fig6", GOOGLE, "threesigma")
     ratios: list[tuple[str, str, dict[str, Any]]] = [
-        ("threesigma_code", "slearn_code", {"paper": paper, **near(float(paper), 0.05)}),
+        ("threesigma_code", "slearn_code", {"paper": paper, **within(float(paper), 0.05)}),
         ("threesigma", "slearn", {"paper": paper}),
         *((worse, better, {"at_least": 1.0}) for better, worse in pairwise(BEST_TO_WORST)),
     ]
-    for more, less, others in ratios:
-        times = ratio(policies, (more, less), metric)
-        yield from mean("mean completion times, ratio", f"{more} over {less}", times, **others)
-    figure = "one rule otherwise, mean completion time over that of the code's preset"
+    for slow, fast, fields in ratios:
+        values = ratio(policies, (slow, fast), metric)
+        yield from mean("mean completion times, ratio", f"{slow} over {fast}", values, **fields)
+    figure = "one rule changed, mean completion time over that of the code's preset"
     for policy in policies:
         if policy.startswith(VARIANTS):
-            of, _, rule = policy.removeprefix(VARIANTS).partition("_")
-            times = ratio(policies, (policy, f"{of}_code"), metric)
-            yield from mean(figure, f"{of}_code, {rule.replace('_', ' ')}", times)
+            base, _, rule = policy.removeprefix(VARIANTS).partition("_")
+            values = ratio(policies, (policy, f"{base}_code"), metric)
+            yield from mean(figure, f"{base}_code, {rule.replace('_', ' ')}", values)

@@ -1,4 +1,4 @@
-"""Parts of studies: each on a few cells, worked out by hand."""
+"""Building blocks of studies, on a few cells computed by hand."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import pytest
 
 from sweep.papers.figures import (
     column,
+    compare_seeds,
     grouped,
-    known,
     mean,
     means,
-    near,
-    paired,
-    percent_less,
-    printed,
+    percent_reduction,
+    published,
     ratio,
-    together,
+    sort_by_figure,
+    with_metric,
+    within,
 )
 from sweep.report.findings import Finding, FinishedSweep
 
 CELLS = [
-    {"policy": policy, "capacity": capacity, "seed": seed, "m": 10.0 * at + capacity + seed}
+    {"policy": policy, "capacity": capacity, "seed": seed, "m": 10.0 * i + capacity + seed}
     for capacity in (1.0, 0.5)
-    for at, policy in enumerate(("a", "b"))
+    for i, policy in enumerate(("a", "b"))
     for seed in (0, 1)
 ]
 SCARCE = grouped([row for row in CELLS if row["capacity"] == 0.5], "policy")
@@ -38,7 +38,7 @@ def test_cells_are_grouped_in_order_of_appearance() -> None:
     assert column(groups["b at 0.5"], "m", 2.0) == [21.0, 23.0]
 
 
-def test_means_have_intervals_and_stand_beside_the_paper_s_number_of_their_label() -> None:
+def test_means_have_intervals_and_the_papers_number_of_their_label() -> None:
     a, b = means("f", SCARCE, "m", 2.0, ("wing", "fig10"))
     assert [(f.figure, f.quantity, f.ours, f.paper) for f in (a, b)] == [
         ("f", "a", 2.0, ""),
@@ -46,48 +46,53 @@ def test_means_have_intervals_and_stand_beside_the_paper_s_number_of_their_label
     ]
     assert a.low < a.ours < a.high
     groups = {"wing_agg": SCARCE["a"], "none": []}
-    (one,) = means("f", groups, "m", paper=("wing", "fig10", "value_attained", 1.0))
-    assert one.paper == "about 100"
+    (finding,) = means("f", groups, "m", paper=("wing", "fig10", "value_attained", 1.0))
+    assert finding.paper == "about 100"
     assert list(mean("f", "w", [])) == []
 
 
 def test_groups_are_compared_seed_by_seed() -> None:
-    assert paired(SCARCE, ("b", "a"), "m", sub) == [10.0, 10.0]
-    assert paired(SCARCE, ("b", "a"), "m", truediv) == [10.5 / 0.5, 11.5 / 1.5]
-    assert paired(SCARCE, ("a", "b"), "m", percent_less)[0] == 100.0 * (1.0 - 0.5 / 10.5)
-    assert paired(SCARCE, ("a", "c"), "m", sub) == []
-    (other,) = paired({"a": SCARCE["a"][:1], "b": SCARCE["b"][1:]}, ("a", "b"), "m", sub)
-    assert math.isnan(other)  # no seed is of both
+    assert compare_seeds(SCARCE, ("b", "a"), "m", sub) == [10.0, 10.0]
+    assert compare_seeds(SCARCE, ("b", "a"), "m", truediv) == [10.5 / 0.5, 11.5 / 1.5]
+    assert compare_seeds(SCARCE, ("a", "b"), "m", percent_reduction)[0] == 100.0 * (
+        1.0 - 0.5 / 10.5
+    )
+    assert compare_seeds(SCARCE, ("a", "c"), "m", sub) == []
+    (value,) = compare_seeds({"a": SCARCE["a"][:1], "b": SCARCE["b"][1:]}, ("a", "b"), "m", sub)
+    assert math.isnan(value)  # no common seed
 
 
 @pytest.mark.parametrize(
-    ("more", "less", "expected"), [(0.0, 0.0, 1.0), (2.0, 0.0, math.inf), (2.0, 4.0, 0.5)]
+    ("numerator", "denominator", "expected"),
+    [(0.0, 0.0, 1.0), (2.0, 0.0, math.inf), (2.0, 4.0, 0.5)],
 )
-def test_two_zeros_are_as_much_as_each_other(more: float, less: float, expected: float) -> None:
-    groups = {"a": [{"m": more}], "b": [{"m": less}], "none": []}
+def test_the_ratio_of_two_zeros_is_one(
+    numerator: float, denominator: float, expected: float
+) -> None:
+    groups = {"a": [{"m": numerator}], "b": [{"m": denominator}], "none": []}
     assert ratio(groups, ("a", "b"), "m", 100.0) == [expected]
     assert ratio(groups, ("a", "none"), "m") == []
 
 
 def test_cells_without_a_number_are_left_out() -> None:
     cells = [{"m": 1.0}, {"m": math.nan}, {"m": None}, {}]
-    assert known(cells, "m") == [{"m": 1.0}]
+    assert with_metric(cells, "m") == [{"m": 1.0}]
 
 
-def test_numbers_are_shown_as_they_are_printed() -> None:
-    assert printed("jockey", "fig10", "delta_t", "cp") == "3.0"
-    assert printed("jockey", "fig7", "deadlines_missed") == "0"
-    assert printed("wing", "fig10", "value_attained", 0.2, "wing_agg") == "55"
-    assert printed("jockey", "no") == printed("jockey") == printed() == ""
-    assert near(2.0, 0.25) == {"at_least": 1.5, "at_most": 2.5}
+def test_numbers_of_the_paper_keep_their_digits() -> None:
+    assert published("jockey", "fig10", "delta_t", "cp") == "3.0"
+    assert published("jockey", "fig7", "deadlines_missed") == "0"
+    assert published("wing", "fig10", "value_attained", 0.2, "wing_agg") == "55"
+    assert published("jockey", "no") == published("jockey") == published() == ""
+    assert within(2.0, 0.25) == {"at_least": 1.5, "at_most": 2.5}
 
 
-def test_findings_of_a_figure_are_kept_together() -> None:
-    @together
+def test_findings_of_a_figure_are_adjacent() -> None:
+    @sort_by_figure
     def study(finished: FinishedSweep) -> Iterator[Finding]:
         for row in finished.cells:
             yield Finding(row["policy"], "w", row["m"])
 
-    found = list(study(FinishedSweep(CELLS, {}, None)))  # type: ignore[arg-type]
-    assert [f.figure for f in found] == list("aaaabbbb")
-    assert [f.ours for f in found[:4]] == [1.0, 2.0, 0.5, 1.5]
+    findings = list(study(FinishedSweep(CELLS, {}, None)))  # type: ignore[arg-type]
+    assert [f.figure for f in findings] == list("aaaabbbb")
+    assert [f.ours for f in findings[:4]] == [1.0, 2.0, 0.5, 1.5]

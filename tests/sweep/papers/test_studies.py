@@ -1,4 +1,4 @@
-"""Evaluators that need no policy, studies, and the pages that are kept."""
+"""Evaluators without a policy, studies, and pages of reproductions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dags(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def user(tmp_path: Path) -> Path:
-    """A user's experiment with a study of the project's."""
+    """Write a user's experiment with a built-in study."""
     folder = tmp_path / "user"
     (folder / "experiment").mkdir(parents=True)
     (folder / "experiment" / "mine.yaml").write_text(
@@ -42,22 +42,22 @@ def user(tmp_path: Path) -> Path:
 
 
 def test_a_finding_is_a_mean_with_students_interval() -> None:
-    one = Finding.from_seeds("Fig. 1", "x", [1.0, 2.0, 3.0], at_most=2.5)
-    assert one.ours == 2.0
-    assert one.high - one.ours == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
-    assert (one.wanted, one.is_met) == ("≤ 2.5", True)
+    finding = Finding.from_seeds("Fig. 1", "x", [1.0, 2.0, 3.0], at_most=2.5)
+    assert finding.ours == 2.0
+    assert finding.high - finding.ours == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
+    assert (finding.expected, finding.is_met) == ("≤ 2.5", True)
     assert not Finding("f", "x", 2.6, at_most=2.5).is_met
     assert not Finding("f", "x", math.nan, at_least=0).is_met
     assert Finding("f", "x", 1.0, at_least=0.5, at_most=2).expected == "≥ 0.5, ≤ 2"
 
 
 def test_findings_as_text() -> None:
-    some = [
+    sample = [
         Finding("Fig. 1", "a", 1234.5, 1200, 1300, paper="1|2"),
         Finding("Fig. 1", "b", 0.01, at_most=0.05),
         Finding("Fig. 2", "c", 2.0, at_least=3),
     ]
-    table = findings.to_table(some)
+    table = findings.to_table(sample)
     header, rows = findings.to_text(table)
     assert header == ("figure", "what", "ours", "95 % interval", "paper", "wanted", "met")
     assert rows == [
@@ -92,7 +92,7 @@ def test_an_evaluator_without_policy_has_cells_without_one(dags: Path) -> None:
         ("+evaluator.generator=paper", "option of evaluator=simulation"),
     ],
 )
-def test_wrong_measures_are_errors(command: Command, word: str, message: str) -> None:
+def test_wrong_evaluators_are_errors(command: Command, word: str, message: str) -> None:
     ran = command("policy=fifo", word)
     assert ran.code == 2
     assert message in ran.err
@@ -113,11 +113,11 @@ def test_an_experiment_and_its_study(command: Command, dags: Path, user: Path) -
     assert "generator=ideal" in ran.out
     assert " none" not in ran.out
     table = pq.read_table(ran.folder / "findings.parquet").to_pylist()
-    found = {(row["figure"], row["what"]): row for row in table}
+    values = {(row["figure"], row["what"]): row for row in table}
     for row in ran.rows:
         assert row["policy"] == "none"
     ours = [row["ks_in_degree"] for row in ran.rows if row["evaluator.generator"] == "ideal"]
-    assert found["KS distance, ideal", "in degree"]["ours"] == pytest.approx(sum(ours) / 3)
+    assert values["KS distance, ideal", "in degree"]["ours"] == pytest.approx(sum(ours) / 3)
     report = (ran.folder / "report.md").read_text()
     assert "Beside A paper, Fig. 1." in report
     assert "As it should be." in report
@@ -131,7 +131,7 @@ def test_an_experiment_and_its_study(command: Command, dags: Path, user: Path) -
     assert (ran.folder / "findings.parquet").read_bytes() == before
 
 
-def test_reproduce_keeps_a_page(command: Command, dags: Path, user: Path) -> None:
+def test_reproduce_writes_a_page(command: Command, dags: Path, user: Path) -> None:
     words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
     ran = command.bare("reproduce", "mine", *words)
     assert ran.code == 0, ran.err
@@ -149,7 +149,9 @@ def test_reproduce_keeps_a_page(command: Command, dags: Path, user: Path) -> Non
     assert command.bare("reproduce", "demo", *command.words()).code == 2
 
 
-def test_reproduce_at_a_smaller_scale_says_so(command: Command, dags: Path, user: Path) -> None:
+def test_reproduce_at_a_smaller_scale_records_the_words(
+    command: Command, dags: Path, user: Path
+) -> None:
     words = command.words("trace=parquet", f"trace.path={dags}", f"--config-dir={user}")
     ran = command.bare("reproduce", "mine", "scale=gallery", *words)
     assert ": 4 cells," in ran.err
@@ -162,7 +164,7 @@ def test_reproduce_at_a_smaller_scale_says_so(command: Command, dags: Path, user
     assert "did you mean 'gallery'" in wrong.err
 
 
-def test_a_study_that_fails_takes_nothing_with_it(
+def test_a_failing_study_does_not_fail_the_sweep(
     command: Command, dags: Path, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(study: object, finished: FinishedSweep) -> list[Finding]:
@@ -198,7 +200,7 @@ def test_a_study_that_fails_takes_nothing_with_it(
 def test_wrong_studies_are_errors(
     command: Command, tmp_path: Path, study: str, message: str
 ) -> None:
-    write_own(tmp_path / "user", study)
+    write_user_study(tmp_path / "user", study)
     (tmp_path / "user" / "own_broken.py").write_text("def halves(finished)\n")
     ran = command("experiment=mine", f"--config-dir={tmp_path / 'user'}")
     assert ran.code == 2
@@ -206,7 +208,7 @@ def test_wrong_studies_are_errors(
     assert message in ran.err
 
 
-def write_own(folder: Path, study: str) -> None:
+def write_user_study(folder: Path, study: str) -> None:
     """Write an experiment with a study, and a module that has one."""
     (folder / "experiment").mkdir(parents=True)
     (folder / "experiment" / "mine.yaml").write_text(f"# Mine.\n{study}\n")
@@ -218,19 +220,19 @@ def write_own(folder: Path, study: str) -> None:
     )
 
 
-def test_a_study_of_ones_own(command: Command, tmp_path: Path) -> None:
-    write_own(tmp_path / "user", "study: {module: own_figures, name: halves, source: Mine}")
+def test_a_user_study(command: Command, tmp_path: Path) -> None:
+    write_user_study(tmp_path / "user", "study: {module: own_figures, name: halves, source: Mine}")
     ran = command("experiment=mine", "policy=fifo,sjf", f"--config-dir={tmp_path / 'user'}")
     assert ran.code == 0, ran.err
-    found = pq.read_table(ran.folder / "findings.parquet").to_pylist()
-    assert [(row["figure"], row["what"], row["ours"]) for row in found] == [
+    findings_rows = pq.read_table(ran.folder / "findings.parquet").to_pylist()
+    assert [(row["figure"], row["what"], row["ours"]) for row in findings_rows] == [
         ("JCT, s", f"half of {row['policy']}", row["jct_mean_s"] / 2) for row in ran.rows
     ]
 
 
-def test_transforms_of_a_trace_are_turned(command: Command) -> None:
+def test_transforms_of_a_trace_are_applied(command: Command) -> None:
     Workload.from_jobs(
-        [{"submit_s": 100.0 * at, "stages": [{"durations_s": [5.0]}]} for at in range(20)]
+        [{"submit_s": 100.0 * i, "stages": [{"durations_s": [5.0]}]} for i in range(20)]
     ).write(command.trace)
     ran = command("policy=fifo", "+trace.transforms.hour_of.jobs=7")
     assert ran.code == 0, ran.err

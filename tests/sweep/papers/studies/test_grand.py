@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sweep.report.findings import Finding
-from tests.sweep.papers import looked as study
+from tests.sweep.papers.study_runs import study_results
 
 CELLS = [
     ("a", "fifo", 0, 10.0, None),
@@ -21,29 +21,29 @@ CELLS = [
 ]
 
 
-def looked() -> dict[tuple[str, str], Finding]:
+def grand_results() -> dict[tuple[str, str], Finding]:
     rows: list[dict[str, Any]] = [
         {"trace": trace, "policy": policy, "capacity": 1.0, "seed": seed, "jct_mean_s": mean,
          "value_attained": value}
         for trace, policy, seed, mean, value in CELLS
     ]  # fmt: skip
-    return study.looked("grand", rows, baseline="fifo")
+    return study_results("grand", rows, baseline="fifo")
 
 
 def test_speed_ups_are_averaged_geometrically_over_workloads() -> None:
-    found = looked()
+    results = grand_results()
     title = "capacity 1, speed-up of mean JCT over fifo"
-    assert found[title, "sjf"].ours == pytest.approx(math.sqrt(20 / 5 * 1))
-    assert found[title, "sjf"].low < 1 < found[title, "sjf"].high
-    assert found[title, "las"].ours == pytest.approx(4.0)  # on b alone: no interval
-    assert math.isnan(found[title, "las"].low)
-    assert found[title, "fifo"].ours == pytest.approx(1.0)
+    assert results[title, "sjf"].ours == pytest.approx(math.sqrt(20 / 5 * 1))
+    assert results[title, "sjf"].low < 1 < results[title, "sjf"].high
+    assert results[title, "las"].ours == pytest.approx(4.0)  # on b alone: no interval
+    assert math.isnan(results[title, "las"].low)
+    assert results[title, "fifo"].ours == pytest.approx(1.0)
 
 
 def test_the_best_of_each_workload_is_named_with_its_equals() -> None:
-    found = looked()
-    assert found["best mean JCT, s", "a, 1: sjf"].ours == pytest.approx(5.0)
-    assert found["best mean JCT, s", "b, 1: las"].ours == pytest.approx(2.0)
-    assert found["best value attained, %", "b, 1: sjf, las"].ours == pytest.approx(75.0)
+    results = grand_results()
+    assert results["best mean JCT, s", "a, 1: sjf"].ours == pytest.approx(5.0)
+    assert results["best mean JCT, s", "b, 1: las"].ours == pytest.approx(2.0)
+    assert results["best value attained, %", "b, 1: sjf, las"].ours == pytest.approx(75.0)
     # a has no value, and nothing has a bound or deadlines
-    assert sum(figure.startswith("best") for figure, _ in found) == 3
+    assert sum(figure.startswith("best") for figure, _ in results) == 3

@@ -1,4 +1,4 @@
-"""The arbiter against its bound, runs over time, and predictions beside what was run."""
+"""The arbiter against its bound, runs over time, and predictions against runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sweep.report import findings as of_report
+from sweep.report import findings as report_findings
 from sweep.report import plots as report_plots
-from tests.sweep.papers.looked import findings, looked
+from tests.sweep.papers.study_runs import study_findings, study_results
 
 
 def jobs(finish: list[float], deadline: float = 600.0) -> pa.Table:
@@ -27,7 +27,7 @@ def jobs(finish: list[float], deadline: float = 600.0) -> pa.Table:
     )
 
 
-def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None:
+def test_utility_is_that_of_the_paper_and_the_gain_is_relative_to_the_bound() -> None:
     # 315 tokens do a job of 94,500 token seconds in 300 s, so that both can meet 600 s
     tables = {
         "drf": jobs([900.0, 900.0]),  # five minutes late: worth 0
@@ -35,50 +35,50 @@ def test_utility_is_that_of_the_paper_and_the_way_is_towards_the_bound() -> None
         "jockey_arbiter": jobs([500.0, 600.0]),
         "jockey_with/ready_first": jobs([600.0, 750.0]),
     }
-    rows = [{"policy": policy, "seed": 0, "table": of.to_pydict()} for policy, of in tables.items()]
-    found = looked("jockey/arbiter", rows)
-    assert found["total utility", "drf, 200 %"].ours == pytest.approx(0.0)
-    assert found["total utility", "jockey, 200 %"].ours == pytest.approx(1.0)
-    assert found["total utility", "bound, 200 %"].ours == pytest.approx(2.0)
-    assert found["total utility", "bound, 200 %"].curve == "bound"
-    assert found["total utility", "bound of whole jobs, 200 %"].ours == pytest.approx(2.0)
-    assert found["deadlines met", "jockey_arbiter, 200 %"].ours == 2.0
-    more = found["arbiter more than the better other", "200 %"]
-    assert (more.ours, more.is_met) == (pytest.approx(1.0), True)
-    ready = found["arbiter more than with stages as they are ready", "160 % on, summed"]
+    rows = [{"policy": p, "seed": 0, "table": table.to_pydict()} for p, table in tables.items()]
+    results = study_results("jockey/arbiter", rows)
+    assert results["total utility", "drf, 200 %"].ours == pytest.approx(0.0)
+    assert results["total utility", "jockey, 200 %"].ours == pytest.approx(1.0)
+    assert results["total utility", "bound, 200 %"].ours == pytest.approx(2.0)
+    assert results["total utility", "bound, 200 %"].curve == "bound"
+    assert results["total utility", "bound of whole jobs, 200 %"].ours == pytest.approx(2.0)
+    assert results["deadlines met", "jockey_arbiter, 200 %"].ours == 2.0
+    gain = results["arbiter's gain on the better alternative", "200 %"]
+    assert (gain.ours, gain.is_met) == (pytest.approx(1.0), True)
+    ready = results["arbiter's gain on turns by ready stage", "160 % and more, summed"]
     assert ready.ours == pytest.approx(0.5)
-    way = found["way from the better other to the bound, %", "200 %"]
+    way = results["way from the better alternative to the bound, %", "200 %"]
     assert (way.ours, way.is_met) == (pytest.approx(100.0), True)
     rows[2]["table"] = jobs([500.0, 960.0]).to_pydict()
-    found = looked("jockey/arbiter", rows)
-    assert not found["arbiter more than the better other", "200 %"].is_met
-    assert not found["way from the better other to the bound, %", "200 %"].is_met
+    results = study_results("jockey/arbiter", rows)
+    assert not results["arbiter's gain on the better alternative", "200 %"].is_met
+    assert not results["way from the better alternative to the bound, %", "200 %"].is_met
     never = [{"policy": "drf", "seed": 0, "table": jobs([math.nan]).to_pydict()}]
-    found = looked("jockey/arbiter", never)
-    assert found["total utility", "drf, 200 %"].ours == pytest.approx(-1000.0)
+    results = study_results("jockey/arbiter", never)
+    assert results["total utility", "drf, 200 %"].ours == pytest.approx(-1000.0)
 
 
-def test_deadlines_of_accepted_jobs_are_told_from_those_of_all() -> None:
+def test_deadlines_of_accepted_jobs_are_separate() -> None:
     cell = {"policy": "jockey", "policy.admission": "fitting", "trace.every_s": 240}
     table = {**jobs([500.0, 700.0, 900.0]).to_pydict(), "guaranteed": [True, True, False]}
-    found = looked("jockey/online", [{**cell, "seed": 0, "table": table}])
-    of = {figure: finding.ours for (figure, _), finding in found.items()}
-    assert of["accepted, %"] == pytest.approx(200 / 3)
-    assert of["deadlines met, % of those accepted"] == pytest.approx(50.0)
-    assert of["deadlines met, % of all"] == pytest.approx(100 / 3)
-    assert of["utility of a job"] == pytest.approx((1.0 + 2 / 3 + 0.0) / 3)
+    results = study_results("jockey/online", [{**cell, "seed": 0, "table": table}])
+    ours = {figure: finding.ours for (figure, _), finding in results.items()}
+    assert ours["accepted, %"] == pytest.approx(200 / 3)
+    assert ours["deadlines met, % of those accepted"] == pytest.approx(50.0)
+    assert ours["deadlines met, % of all"] == pytest.approx(100 / 3)
+    assert ours["utility of a job"] == pytest.approx((1.0 + 2 / 3 + 0.0) / 3)
 
 
 def test_curves_are_tabulated_every_five_minutes_and_plotted_whole() -> None:
     curve = {"elapsed_s": [0.0, 60.0, 300.0, 600.0], "raw": [math.nan, 1.0, 2.0, 3.0]}
     table = {**curve, "tokens": [4.0] * 4, "running": [5.0] * 4, "oracle": [6.0] * 4}
     rows = [{"trace": "jockey_fig6a", "relative_finish": 1.02, "table": table}]
-    found = findings("jockey/fig6", rows)
-    raw = [(f.quantity, f.ours) for f in found if f.figure.endswith(", raw")]
+    results = study_findings("jockey/fig6", rows)
+    raw = [(f.quantity, f.ours) for f in results if f.figure.endswith(", raw")]
     assert raw == [("after 5 min", 2.0), ("after 10 min", 3.0)]
-    _, texts = of_report.to_text(of_report.to_table(found))
+    _, texts = report_findings.to_text(report_findings.to_table(results))
     assert all(row[1] for row in texts)
-    plots = report_plots.curves(of_report.to_table(found), 1)
+    plots = report_plots.curves(report_findings.to_table(results), 1)
     assert list(plots) == ["F, 45 min, 1.85 times the work"]
     data = plots["F, 45 min, 1.85 times the work"]["data"]
     assert [trace["name"] for trace in data] == ["raw", "tokens", "running", "oracle"]
@@ -94,27 +94,27 @@ def test_two_indicators_are_followed_through_a_run() -> None:
         "progress": [0.0, 0.1, 0.25, 0.0],
         "predicted_s": [1800.0, 1860.0, 1920.0, 60.0],
     }
-    found = findings("jockey/fig9", [{"trace.job": "G", "table": table}])
-    told = {(f.figure, f.quantity): f.ours for f in found if f.quantity}
-    assert told == {
+    results = study_findings("jockey/fig9", [{"trace.job": "G", "table": table}])
+    values = {(f.figure, f.quantity): f.ours for f in results if f.quantity}
+    assert values == {
         ("job G, totalworkWithQ, progress, %", "after 0 min"): 0.0,
-        ("job G, totalworkWithQ, foretold end, min", "after 0 min"): 30.0,
+        ("job G, totalworkWithQ, predicted end, min", "after 0 min"): 30.0,
         ("job G, cp, progress, %", "after 5 min"): 25.0,
-        ("job G, cp, foretold end, min", "after 5 min"): 32.0,
+        ("job G, cp, predicted end, min", "after 5 min"): 32.0,
     }
-    drawn = [(f.curve, f.x) for f in found if not f.quantity]
-    assert drawn.count(("totalworkWithQ, progress, %", 1)) == 1
-    assert len(drawn) == 6
+    points = [(f.curve, f.x) for f in results if not f.quantity]
+    assert points.count(("totalworkWithQ, progress, %", 1)) == 1
+    assert len(points) == 6
 
 
-def test_the_largest_prediction_is_held_against_the_slowest_run() -> None:
-    """Of three runs at each allocation: seeds 0 to 2 at 10 tokens, and 3 to 5 at 20."""
+def test_the_largest_prediction_is_compared_with_the_slowest_run() -> None:
+    """Three runs at each allocation: seeds 0 to 2 at 10 tokens, and 3 to 5 at 20."""
 
-    def cell(seed: int, job: str, took: list[float], predicted: list[float]) -> dict[str, Any]:
-        columns = {"job": [0, 0], "tokens": [10, 20], "took_s": took, "predicted_s": predicted}
+    def cell(seed: int, job: str, measured: list[float], predicted: list[float]) -> dict[str, Any]:
+        columns = {"job": [0, 0], "tokens": [10, 20], "took_s": measured, "predicted_s": predicted}
         return {"policy": "jockey", "seed": seed, "trace.job": job, "table": columns}
 
-    found = looked(
+    results = study_results(
         "jockey/fig8",
         [
             cell(0, "A", [80.0, 50.0], [110.0, 40.0]),
@@ -125,35 +125,37 @@ def test_the_largest_prediction_is_held_against_the_slowest_run() -> None:
         ],
     )
     title = "prediction error, simulator, %"
-    assert found[title, "10 tokens"].ours == pytest.approx((10 + 30) / 2)
-    assert found[title, "20 tokens"].ours == pytest.approx((25 + 20) / 2)
-    all_ours = found[title, "all jobs and allocations"]
+    assert results[title, "10 tokens"].ours == pytest.approx((10 + 30) / 2)
+    assert results[title, "20 tokens"].ours == pytest.approx((25 + 20) / 2)
+    all_ours = results[title, "all jobs and allocations"]
     assert (all_ours.ours, all_ours.paper) == (pytest.approx((10 + 30 + 25 + 20) / 4), "9.8")
-    assert found[title, "largest"].ours == pytest.approx(30)
-    same = "the same runs at all, simulator, %"
-    assert found[same, "20 tokens"].ours == pytest.approx((20 + 10) / 2)
-    assert found[same, "all jobs and allocations"].ours == pytest.approx((10 + 20 + 30 + 10) / 4)
-    assert not any("Amdahl" in figure for figure, _ in found)
+    assert results[title, "largest"].ours == pytest.approx(30)
+    same = "prediction error, same runs at all allocations, simulator, %"
+    assert results[same, "20 tokens"].ours == pytest.approx((20 + 10) / 2)
+    assert results[same, "all jobs and allocations"].ours == pytest.approx((10 + 20 + 30 + 10) / 4)
+    assert not any("Amdahl" in figure for figure, _ in results)
 
 
-def test_a_profile_of_some_executors_is_held_against_runs_with_others() -> None:
-    def cell(policy: str, took: list[float], predicted: list[float]) -> dict[str, Any]:
-        table = {"took_s": took, "predicted_s": predicted}
+def test_a_profile_of_some_executors_is_compared_with_runs_on_others() -> None:
+    def cell(policy: str, measured: list[float], predicted: list[float]) -> dict[str, Any]:
+        table = {"took_s": measured, "predicted_s": predicted}
         trace = {"trace.trained_at": 20, "trace.executors": 50}
         return {"policy": policy, **trace, "table": table}
 
-    at = "trained with 20, run with 50"
-    found = looked(
+    executors = "trained with 20, run with 50"
+    results = study_results(
         "jockey/spark",
         [
             cell("jockey", [10.0, 10.0, 20.0], [9.0, 12.0, 26.0]),
             cell("jockey_amdahl", [10.0], [5.0]),
         ],
     )
-    assert found["prediction error, simulator, %", at].ours == pytest.approx((10 + 20 + 30) / 3)
-    assert found["prediction error, Amdahl's law, %", at].ours == pytest.approx(50)
+    assert results["prediction error, simulator, %", executors].ours == pytest.approx(
+        (10 + 20 + 30) / 3
+    )
+    assert results["prediction error, Amdahl's law, %", executors].ours == pytest.approx(50)
     middle = "predicted over measured, simulator, median over queries"
-    assert found[middle, at].ours == pytest.approx(1.2)
+    assert results[middle, executors].ours == pytest.approx(1.2)
 
 
 def test_variation_is_over_runs_of_a_job_and_percentiles_are_of_jobs() -> None:
@@ -170,12 +172,12 @@ def test_variation_is_over_runs_of_a_job_and_percentiles_are_of_jobs() -> None:
                 }
                 for seed in range(3)
             ]  # fmt: skip
-    found = looked("jockey/variance", rows)
-    assert found["variation over runs, like inputs", "P99 of jobs"].ours == pytest.approx(
+    results = study_results("jockey/variance", rows)
+    assert results["variation over runs, like inputs", "P99 of jobs"].ours == pytest.approx(
         0.01 + 0.94 * 0.49
     )
-    assert found["variation over runs, all", "P50 of jobs"].ours == pytest.approx(0.01)
-    ratio = found["variation with spare tokens over that without", "the most of seven jobs"]
+    assert results["variation over runs, all", "P50 of jobs"].ours == pytest.approx(0.01)
+    ratio = results["variation with spare tokens over that without", "largest of seven jobs"]
     assert (ratio.ours, ratio.paper) == (pytest.approx(5.0), "up to 5")
-    share = found["of a job's vertices on spare tokens, %", "P95 of runs"]
+    share = results["vertices of a job on spare tokens, %", "P95 of runs"]
     assert (share.ours, share.paper) == (pytest.approx(20.0), "80")
