@@ -14,7 +14,7 @@ from sweep.cli.verbs import VERBS
 from sweep.grid import remote_results
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment, parse
-from sweep.grid.request import Request, is_about_running
+from sweep.grid.request import Request, is_run_setting
 from sweep.store import sync
 from sweep.store.folder import SweepFolder
 
@@ -98,7 +98,7 @@ def repeat_request(command: Command) -> tuple[SweepFolder, Request]:
     sweep = command.sweep()
     overrides = parse(command.overrides, Options().names_swept)
     for assignment in overrides:
-        if not is_about_running(assignment.key):
+        if not is_run_setting(assignment.key):
             raise InputError(f"{assignment.text}: {REQUEST_IS_FIXED}")
     paths = [word.text for word in overrides if word.key == "paths.results"]
     results = Command(tuple(paths), (), command.flags).results()

@@ -91,7 +91,7 @@ def plan(command: Command) -> int:
     n_cells, n_todo, n_cached = len(is_cached), len(prepared.missing_rows()), sum(is_cached)
     print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
     if request.precision is not None and not prepared.grid.is_fixed:
-        n, limit = len(request.axes["seed"]), request.precision.most
+        n, limit = len(request.axes["seed"]), request.precision.max_seeds
         print(f"seeds=auto starts with these {n} seeds and adds more, up to {limit}, as needed")
     if prepared.grid.is_fixed and request.precision is not None:
         print(f"{driver.ONE_SEED}: seeds=auto takes one")

@@ -1,7 +1,6 @@
-"""The driver: from words to a sweep's folder; the one writer of cells, tables and reports.
+"""Driver: from the command line to a sweep's folder; sole writer of cells, tables and reports.
 
-What happens meanwhile is said on standard error (`sweep.execution.notes`); whoever calls shows the
-rest.
+Progress goes to standard error (`sweep.execution.notes`); the caller shows the outcome.
 """
 
 from sweep.driver.one_cell import plan_cell

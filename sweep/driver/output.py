@@ -1,4 +1,4 @@
-"""The folder of a sweep that is over: its tables, its report, where its numbers come from."""
+"""Folder of a finished sweep: tables, report, provenance."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
 
 @dataclass(frozen=True)
 class Outcome:
-    """A sweep that is over."""
+    """Result of a finished sweep."""
 
     folder: SweepFolder
     cells: pa.Table  # ``cells.parquet``, narrow; see `sweep.execution.cells_table`
     config: Mapping[str, Any]  # ``config.yaml``
     n_failed: int
-    is_tracked: bool = True  # whether MLflow has it, if it was to be logged there
+    is_tracked: bool = True  # False: it should be in MLflow and is not
 
 
 def write_folder(
@@ -40,17 +40,17 @@ def write_folder(
     errors: Mapping[str, CellError],
     confirm: Callable[[], None],
 ) -> Outcome:
-    """Write the sweep's folder, ``cells.parquet`` last as it says that all is there.
+    """Write the sweep's folder, ``cells.parquet`` last, as it marks the folder as complete.
 
-    `confirm` raises where another process has taken over: nothing is written from then on.
+    `confirm` raises if another process has taken over; nothing is written from then on.
     """
     return_memory()
     cells = cells_table.narrow(prepared, errors, cached)
     return_memory()
     config = origin.config_record(prepared)
     confirm()
-    about = folder.replace_origin(config, *origin.provenance_record(prepared))
-    write_cells(prepared, folder, cells, config, about, confirm)
+    provenance = folder.replace_origin(config, *origin.provenance_record(prepared))
+    write_cells(prepared, folder, cells, config, provenance, confirm)
     return Outcome(folder, cells, config, len(errors))
 
 
@@ -77,19 +77,19 @@ def write_report(
     provenance: Mapping[str, Any],
     **options: Any,
 ) -> None:
-    """Write the report, what was looked for before the tables; see `sweep.report.write_all`."""
+    """Write the report; answers of a search come before the tables (`sweep.report.write_all`)."""
     folder.replace(EQUAL, equal_capacity.table(cells, config))
-    shown = sections.shown_cells(cells, config, folder)
+    table = sections.shown_cells(cells, config, folder)
     answers = sections.build_sections(folder, config)
-    report.write_all(folder, shown, config, provenance, sections=answers, **options)
+    report.write_all(folder, table, config, provenance, sections=answers, **options)
     sections.add_answers(folder, answers)
 
 
 def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
-    """Let the experiment's study look at the cells; None if there is none, or it can't.
+    """Run the experiment's study on the cells; None if there is none, or it fails.
 
-    A study that fails, as it may on other cells than its experiment has, takes nothing else with
-    it: what went wrong is said.
+    A study may fail on other cells than those of its experiment. That is reported and affects
+    nothing else.
     """
     study = config["study"]
     if study is None:
@@ -100,5 +100,5 @@ def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> 
         return findings.to_table(studies.find(study, FinishedSweep(done, config, cache)))
     except Exception as error:
         name = study.get("name") or f"of {config['experiment']}"
-        notes.note(f"study {name} found nothing: {type(error).__name__}: {error}")
+        notes.note(f"study {name} failed: {type(error).__name__}: {error}")
         return None

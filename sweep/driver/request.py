@@ -1,4 +1,4 @@
-"""From words to a request, with the user's modules found and the study checked."""
+"""Requests of the driver: the command line parsed, user modules found, the study checked."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from sweep.store.folder import SweepFolder
 def make_request(
     overrides: Sequence[str], config_dirs: Sequence[str] = (), *, fail_fast: bool = False
 ) -> Request:
-    """Make a request, with the user's modules found and the experiment's study checked."""
+    """Parse a command line into a request; find user modules and check the experiment's study."""
     options = Options.from_folders(config_dirs)
     find_modules(options)
-    asked = request.read(overrides, options, fail_fast=fail_fast)
-    if asked.study is not None and asked.experiment is not None:
-        studies.check(asked.study, options.files["experiment"][asked.experiment])
-    sync.fetch(asked.settings.results)
-    return asked
+    parsed = request.read(overrides, options, fail_fast=fail_fast)
+    if parsed.study is not None and parsed.experiment is not None:
+        studies.check(parsed.study, options.files["experiment"][parsed.experiment])
+    sync.fetch(parsed.settings.results)
+    return parsed
 
 
 def repeat_request(
     folder: SweepFolder, words: Sequence[str] = (), *, fail_fast: bool = False
 ) -> Request:
-    """Ask for the grid of a sweep that is over again; `words` say where and how it runs."""
+    """Build the request of a finished sweep again; `words` set where and how it runs."""
     config = folder.config()
     dirs = config["config_dirs"]
     return request_for_results(folder.results, config["words"], dirs, words, fail_fast=fail_fast)
@@ -38,27 +38,27 @@ def repeat_request(
 
 def request_for_results(
     results: Path,
-    asked: Sequence[str],
+    grid_words: Sequence[str],
     config_dirs: Sequence[str],
     words: Sequence[str] = (),
     *,
     fail_fast: bool = False,
 ) -> Request:
-    """Ask for a grid in a folder of results, unless `words`, of where and how, name another."""
-    where = []
+    """Build a request for a results folder, unless `words`, of run settings, name another."""
+    location = []
     if not any(word.startswith("paths.results=") for word in words):
         address = remote_results.address_for(results) or str(results)
-        where.append(overrides.quote("paths.results", address))
-    return make_request([*asked, *words, *where], config_dirs, fail_fast=fail_fast)
+        location.append(overrides.quote("paths.results", address))
+    return make_request([*grid_words, *words, *location], config_dirs, fail_fast=fail_fast)
 
 
 def find_modules(options: Options) -> None:
-    """Let the user's modules be found."""
+    """Add the folders of user modules to the module search path."""
     sys.path.extend(folder for folder in python_path(options) if folder not in sys.path)
 
 
 def python_path(options: Options) -> list[str]:
-    """Folders in which a user's modules may lie: here, the config folders and their parents."""
+    """Return the folders of user modules: here, the option folders and their parents."""
     folders = [Path.cwd()]
     for folder in options.user_dirs:
         folders += [folder, folder.parent]

@@ -1,4 +1,4 @@
-"""Run a sweep to its end: what is asked, its cells, the sweep's folder, tracking."""
+"""Run of a sweep from start to end: strategy, cells, folder, tracking."""
 
 from __future__ import annotations
 
@@ -38,81 +38,83 @@ _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
-def strategy_for(asked: Request) -> Strategy:
-    """Return what a request asks; its options and grid are checked."""
-    if isinstance(asked.goal, Target):
-        return TargetSearches(asked)
-    if asked.goal is not None:
-        return ParameterSearches(asked)
-    if asked.precision is None:
-        return WholeGrid(grid.build(asked))
-    question = AutoSeeds(asked)
-    return WholeGrid(grid.build(with_seeds(asked, 1))) if question.is_fixed else question
+def strategy_for(request: Request) -> Strategy:
+    """Return the strategy of a request; its options and grid are checked."""
+    if isinstance(request.goal, Target):
+        return TargetSearches(request)
+    if request.goal is not None:
+        return ParameterSearches(request)
+    if request.precision is None:
+        return WholeGrid(grid.build(request))
+    strategy = AutoSeeds(request)
+    return WholeGrid(grid.build(with_seeds(request, 1))) if strategy.is_fixed else strategy
 
 
-def run(asked: Request, simulate: Simulate | None = None) -> Outcome:
+def run(request: Request, simulate: Simulate | None = None) -> Outcome:
     """Run a sweep to its end."""
-    question = strategy_for(asked)
-    where = asked.settings
-    _check_writable(where.results)
+    strategy = strategy_for(request)
+    settings = request.settings
+    _check_writable(settings.results)
     for part in ("cache", "sweeps", "journal"):
-        files.delete_stale_temporaries(where.results / part)
+        files.delete_stale_temporaries(settings.results / part)
     interrupt.set_line(notes.INTERRUPTED)
-    _note_remote_results(where)
-    if silence := track.unreachable_warning(where):
-        notes.note(silence)
-    runner = make_runner(where.launcher, python_path(asked.options), simulate, where.cell_timeout_s)
+    _note_remote_results(settings)
+    if warning := track.unreachable_warning(settings):
+        notes.note(warning)
+    runner = make_runner(
+        settings.launcher, python_path(request.options), simulate, settings.cell_timeout_s
+    )
     with contextlib.closing(runner), waiting(notes.note):
-        rounds = SweepLoop(question, runner, lambda: _before_cells(rounds.first.grid))
-        folder, journal = rounds.folder, rounds.journal
+        loop = SweepLoop(strategy, runner, lambda: _before_cells(loop.first.grid))
+        folder, journal = loop.folder, loop.journal
         _check_folder(folder.path)
-        with rounds.held():
-            settled = rounds.settle()
-            if not rounds.n_run and _is_over(folder, journal):
-                return _again(settled.prepared, folder, journal)
-            if not rounds.n_run:
-                notes.grid(settled.prepared, 0)
-                rounds.begin(settled.prepared, settled.cached)
-            with ThreadPoolExecutor(1) as aside:  # stopping Ray takes a second or two
-                closed = aside.submit(runner.close)
+        with loop.locked():
+            completed = loop.run()
+            if not loop.n_run and _is_finished(folder, journal):
+                return _answer_from_cache(completed.prepared, folder, journal)
+            if not loop.n_run:
+                notes.grid(completed.prepared, 0)
+                loop.note_round(completed.prepared, completed.cached)
+            with ThreadPoolExecutor(1) as executor:  # stopping Ray takes a second or two
+                closing = executor.submit(runner.close)
                 journal.confirm()
-                for name, table in question.tables().items():
+                for name, table in strategy.tables().items():
                     folder.replace(name, table)
-                outcome = _finish(settled, folder, journal)
-                closed.result()
+                outcome = _finish(completed, folder, journal)
+                closing.result()
             return outcome
 
 
 def _before_cells(cells: Grid) -> None:
-    """Say that one seed is enough, where it is; let MLflow be imported meanwhile."""
-    asked = cells.request
-    if cells.is_fixed and asked.precision is not None:
+    """Note that one seed is enough, if so; import MLflow in the background."""
+    request = cells.request
+    if cells.is_fixed and request.precision is not None:
         notes.note(f"{ONE_SEED}: seeds=auto takes one")
-    elif cells.is_fixed and len(asked.axes["seed"]) > 1:
+    elif cells.is_fixed and len(request.axes["seed"]) > 1:
         notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
-    if asked.settings.tracking["kind"] == "mlflow":
+    if request.settings.tracking["kind"] == "mlflow":
         track.warm_up()
 
 
-def _is_over(folder: SweepFolder, journal: Journal) -> bool:
-    """Tell whether a sweep is over and whole; name its files that are damaged."""
+def _is_finished(folder: SweepFolder, journal: Journal) -> bool:
+    """Tell whether a sweep has ended with an intact folder; name its damaged files."""
     if not folder.path.is_dir() or not journal.is_complete():
         return False
     damaged = folder.damaged()
     if damaged:
-        notes.note(f"{folder.sweep}: {', '.join(damaged)}: damaged, and written anew")
+        notes.note(f"{folder.sweep}: {', '.join(damaged)}: damaged, rewritten")
     return not damaged
 
 
-def prepare_first(asked: Request) -> PreparedGrid:
-    """Prepare the cells that a request begins with: all of them, unless it is a search."""
-    return SweepLoop(strategy_for(asked)).first
+def prepare_first(request: Request) -> PreparedGrid:
+    """Prepare the first batch of a request: all cells, unless it is a search."""
+    return SweepLoop(strategy_for(request)).first
 
 
-def _finish(settled: CompletedSweep, folder: SweepFolder, journal: Journal) -> Outcome:
+def _finish(completed: CompletedSweep, folder: SweepFolder, journal: Journal) -> Outcome:
     """Write the sweep's folder and track it."""
-    prepared, errors = settled.prepared, settled.errors
-    outcome = write_folder(prepared, folder, settled.cached, errors, journal.confirm)
+    prepared, errors = completed.prepared, completed.errors
+    outcome = write_folder(prepared, folder, completed.cached, errors, journal.confirm)
     target = _track(folder, prepared.grid.request.settings)
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()
@@ -122,8 +124,8 @@ def _finish(settled: CompletedSweep, folder: SweepFolder, journal: Journal) -> O
     return dataclasses.replace(outcome, is_tracked=is_tracked)
 
 
-def _again(prepared: PreparedGrid, folder: SweepFolder, journal: Journal) -> Outcome:
-    """Answer a sweep that is over and of which every cell is cached: only statuses change."""
+def _answer_from_cache(prepared: PreparedGrid, folder: SweepFolder, journal: Journal) -> Outcome:
+    """Answer a finished sweep whose cells are all cached: only statuses change."""
     settings = prepared.grid.request.settings
     journal.append("asked")
     cells = cells_table.read(folder)
@@ -145,7 +147,7 @@ def _again(prepared: PreparedGrid, folder: SweepFolder, journal: Journal) -> Out
 
 
 def _track(folder: SweepFolder, settings: Settings) -> str | None:
-    """Log a sweep to where its settings say; return where that is, None if nowhere."""
+    """Log a sweep to its tracking target; return the target, None if there is none."""
     target = track.target_id(settings)
     if target is None:
         return None
@@ -184,7 +186,7 @@ def _check_writable(results: Path) -> None:
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder that is there and that files can't be made in, before any cell runs."""
+    """Refuse an existing folder that is not writable, before any cell runs."""
     if not folder.is_dir():
         return
     try:
@@ -192,7 +194,7 @@ def _check_folder(folder: Path) -> None:
             pass
     except OSError as error:
         raise InputError(
-            f"results can't be written to {folder}: {error.strerror}; have its owner allow it, or "
+            f"results can't be written to {folder}: {error.strerror}; make it writable, or "
             "give paths.results=DIR",
             rule="results folder",
         ) from error

@@ -1,7 +1,7 @@
-"""The one loop: a question's batches of cells run one after the other, each into the cache.
+"""Sweep loop: runs a strategy's batches of cells one after the other, each into the cache.
 
-What is known before the first cell runs names the sweep: its first batch, and what is asked. One
-journal holds all rounds; a run that was killed goes on with the round in which it was.
+The sweep's id follows from its first batch and the request, before the first cell runs. One journal
+holds all rounds; a run that was killed resumes in its last round.
 """
 
 from __future__ import annotations
@@ -36,51 +36,51 @@ from sweep.store.journal import Journal
 
 @dataclass(frozen=True)
 class CompletedSweep:
-    """All cells that a question took, run or failed."""
+    """All cells of a strategy, run or failed."""
 
     prepared: PreparedGrid
-    cached: Flags  # of each row, whether it was computed before
+    cached: Flags  # flag of each row: computed before this sweep
     errors: dict[str, CellError]  # by key
 
 
 class SweepLoop:
-    """The batches of a question, of which the first is prepared.
+    """Loop over the batches of a strategy, of which the first is prepared at once.
 
-    Without a runner cells are looked up alone, for who only wants to know which they were.
+    Without a runner, cells are looked up in the cache and never run.
     """
 
     def __init__(
         self,
-        question: Strategy,
+        strategy: Strategy,
         runner: Runner | None = None,
         before_cells: Callable[[], object] = lambda: None,
     ) -> None:
-        self._results = question.request.settings.results
+        self._results = strategy.request.settings.results
         self._runner, self._before_cells = runner, before_cells
         self._inputs = Inputs(self._results, convert=None if runner is None else runner.convert)
         self._cache = Cache(self._results)
-        self._batches = question.batches(self._inputs)
+        self._batches = strategy.batches(self._inputs)
         self._batch = next(self._batches)
         self.sweep = ""
         self.first = self._prepare(self._batch.grid)
-        self.sweep = _id(question, self.first)
+        self.sweep = _sweep_id(strategy, self.first)
         self.first.sweep = self.sweep
         self.folder = SweepFolder.for_sweep(self._results, self.sweep)
         self.journal = Journal(self._results, self.sweep)
         self.n_run = 0  # cells run by this process
-        self._limit = question.request.settings.max_failures
-        self._seen: list[tuple[Keys, Flags]] = []  # a round each: keys, and whether computed before
-        self._must_close = False  # cells of a round that failed may be left on their way
+        self._limit = strategy.request.settings.max_failures
+        self._seen: list[tuple[Keys, Flags]] = []  # by round: keys, flags of cells known before
+        self._must_close = False  # after failures, tasks of the round may still run
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the sweep for this process; what another one did meanwhile is looked for."""
+    def locked(self) -> Iterator[None]:
+        """Hold the sweep's lease; refresh the first batch if another process held it."""
         waited = False
 
         def on_wait() -> None:
             nonlocal waited
             waited = True
-            notes.note(f"another process runs {self.sweep} in {self._results}; waiting for it")
+            notes.note(f"another process runs {self.sweep} in {self._results}; waiting")
 
         with self.journal.locked(on_wait):
             if waited:
@@ -88,33 +88,33 @@ class SweepLoop:
                 self.first = self._prepare(self._batch.grid)
             yield
 
-    def settle(self) -> CompletedSweep:
-        """Run batch after batch until the question is answered; the sweep is held."""
+    def run(self) -> CompletedSweep:
+        """Run batch after batch until the strategy ends; the caller holds the lease."""
         answers = CellResults()
-        begun = self._begun()
+        open_rounds = self._open_rounds()
         batch, prepared = self._batch, self.first
         while True:
             number = len(self._seen) + 1
             cached = prepared.is_cached()
-            if number in begun:  # what a killed run has computed since counts as done
-                cached &= np.isin(np.arange(len(cached)), begun[number])
+            if number in open_rounds:  # cells that a killed run has computed count as run
+                cached &= np.isin(np.arange(len(cached)), open_rounds[number])
             self._seen.append((prepared.keys, cached))
-            self._run(batch, prepared, cached, answers)
+            self._run_batch(batch, prepared, cached, answers)
             answers.add(prepared)
             try:
                 batch = self._batches.send(answers)
-            except StopIteration as over:
-                whole: Grid = over.value
+            except StopIteration as end:
+                whole: Grid = end.value
                 break
             prepared = self._prepare(batch.grid)
         if whole.cells is batch.grid.cells:
             prepared.grid = whole
         else:
             prepared = self._prepare(whole)
-        return CompletedSweep(prepared, self._cached(prepared), answers.errors)
+        return CompletedSweep(prepared, self._computed_before(prepared), answers.errors)
 
-    def begin(self, prepared: PreparedGrid, cached: Flags, n_todo: int = 0) -> None:
-        """Note in the journal that a round begins."""
+    def note_round(self, prepared: PreparedGrid, cached: Flags, n_todo: int = 0) -> None:
+        """Write the start of a round to the journal."""
         self.journal.append(
             "begin",
             round=len(self._seen),
@@ -128,7 +128,7 @@ class SweepLoop:
     def _prepare(self, grid: Grid) -> PreparedGrid:
         return plan.prepare(grid, self._inputs, self._cache, self.sweep)
 
-    def _run(
+    def _run_batch(
         self, batch: Batch, prepared: PreparedGrid, cached: Flags, answers: CellResults
     ) -> None:
         rows = prepared.missing_rows(answers.errors)
@@ -136,7 +136,7 @@ class SweepLoop:
             return
         if self._runner is None:
             n = notes.count(len(rows), "cells")
-            raise InputError(f"not there: {n}")
+            raise InputError(f"not cached: {n}")
         if self._limit is not None and len(answers.errors) >= self._limit:
             keys = (cell.key for cell in prepared.by_workload(rows))
             answers.errors |= compute.skipped(keys, self._limit)
@@ -151,19 +151,19 @@ class SweepLoop:
             notes.grid(prepared, len(rows))
         if batch.purpose and not self.n_run:
             notes.traces(prepared)
-        self.begin(prepared, cached, len(rows))
+        self.note_round(prepared, cached, len(rows))
         self._before_cells()
-        if self.journal.has_company():  # who goes another way through like cells meets few of them
-            chance = np.random.default_rng(list(self.sweep.encode()))
-            rows = chance.permutation(rows)
+        if self.journal.has_company():  # in another order two sweeps rarely run the same cell
+            rng = np.random.default_rng(list(self.sweep.encode()))
+            rows = rng.permutation(rows)
         cells = prepared.by_workload(rows)
         errors = compute.run(prepared, cells, len(rows), self.journal, self._runner)
         self.n_run += len(rows)
         self._must_close = bool(errors)
         answers.errors |= errors
 
-    def _cached(self, prepared: PreparedGrid) -> Flags:
-        """Tell of each row whether it was computed before the round in which it came first."""
+    def _computed_before(self, prepared: PreparedGrid) -> Flags:
+        """Flag the rows whose cells were computed before the round in which they first came."""
         if len(self._seen) == 1 and self._seen[0][0] is prepared.keys:
             return self._seen[0][1]
         before: dict[bytes, bool] = {}
@@ -172,24 +172,24 @@ class SweepLoop:
                 before.setdefault(key, was_cached)
         return np.array([before[key] for key in prepared.keys.tolist()], bool)
 
-    def _begun(self) -> dict[int, list[int]]:
-        """Return the rows cached as each round of the attempt began that a kill left open.
+    def _open_rounds(self) -> dict[int, list[int]]:
+        """Return, by round, the rows that were cached when the killed attempt began.
 
-        Of several attempts in a row, killed again and again, those of the first.
+        Of several attempts in a row, killed again and again, that of the first one.
         """
-        begun: dict[int, list[int]] = {}
+        rounds: dict[int, list[int]] = {}
         for event in self.journal.milestones():
             if event["event"] == "begin":
-                begun.setdefault(event.get("round", 1), event["cached"])
+                rounds.setdefault(event.get("round", 1), event["cached"])
             elif event["event"] == "end":
-                begun = {}
-        return begun
+                rounds = {}
+        return rounds
 
 
-def _id(question: Strategy, first: PreparedGrid) -> str:
-    """Name a sweep by its first cells, and by what else is asked than these."""
-    if question.id_part is None:
+def _sweep_id(strategy: Strategy, first: PreparedGrid) -> str:
+    """Return the id of a sweep, from its first cells and the rest of its request."""
+    if strategy.id_part is None:
         return first.sweep
-    seeds = list(question.request.axes["seed"])
-    content = canonical([first.sweep, repr(question.id_part), seeds])
-    return f"{sweep_name(question.request)}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+    seeds = list(strategy.request.axes["seed"])
+    content = canonical([first.sweep, repr(strategy.id_part), seeds])
+    return f"{sweep_name(strategy.request)}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.result import Result
     from sim.workload.workload import Workload
-    from sweep.grid.clusters import Built
+    from sweep.grid.clusters import SizedCluster
 
 Simulate = Callable[..., "Result"]
 """Stands in for `sim.simulate`."""
 
 
 def run_cell(
-    workload: Workload, spec: CellSpec, built: Built, simulate: Simulate | None = None
+    workload: Workload, spec: CellSpec, built: SizedCluster, simulate: Simulate | None = None
 ) -> CellResult:
     """Run one cell on its cluster; an exception becomes part of the result."""
     begin = time.perf_counter()

@@ -65,10 +65,7 @@ class Inputs:
 
     def workload_id(self, cell: Cell) -> str:
         """Name of the cell's workload: the same for cells that share it."""
-        pair = (
-            id(cell.trace),
-            id(cell.cluster),
-        )  # shared by cells; the stored one keeps both alive
+        pair = (id(cell.trace), id(cell.cluster))  # the stored cell keeps both alive
         if pair not in self._ids:
             trace = self._with_local_path(cell.trace)
             stamps: dict[str, Stamp] = {}
@@ -124,9 +121,8 @@ class Inputs:
         )
         if not self.is_from_files(name):
             return Recipe(recipe_parts.trace, recipe_parts.cluster, digest=digest)
-        is_parquet = (
-            recipe_parts.trace["format"] == "parquet"
-        )  # reading it is as fast as reading a converted copy
+        # such a trace is read as fast as a converted copy
+        is_parquet = recipe_parts.trace["format"] == "parquet"
         converted = None if is_parquet else converted_workloads.folder_for(self._results, name)
         if digest and converted is not None and not converted.is_dir():
             sync.fetch_part(self._results, f"{converted.relative_to(self._results).as_posix()}/")

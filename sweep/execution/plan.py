@@ -80,9 +80,8 @@ class PreparedGrid:
     workload_numbers: Positions  # number of each row's workload
     representative_rows: Sequence[int]  # rows of `first`
     metrics: CellMetrics  # of cached cells, by key
-    mask_part: IdentityCache = field(
-        default_factory=lambda: IdentityCache(mask_tree)
-    )  # masks secrets
+    # masks the secrets of a part of a cell's configuration
+    mask_part: IdentityCache = field(default_factory=lambda: IdentityCache(mask_tree))
 
     @property
     def planned(self) -> LazySequence[PlannedCell]:

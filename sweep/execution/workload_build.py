@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.grid import clusters, remote, traces
-from sweep.grid.clusters import Built
+from sweep.grid.clusters import SizedCluster
 from sweep.grid.config_tree import canonical
 from sweep.store import converted_workloads
 from sweep.store.file_digests import Stamp, stamp
@@ -34,9 +34,11 @@ class Clusters:
     """The clusters of one workload, each built once."""
 
     def __init__(self) -> None:
-        self._built: dict[tuple[str, float], Built] = {}
+        self._built: dict[tuple[str, float], SizedCluster] = {}
 
-    def get_or_build(self, workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
+    def get_or_build(
+        self, workload: Workload, config: Mapping[str, Any], capacity: float
+    ) -> SizedCluster:
         """Return the cluster of a capacity; build it for the workload on the first call.
 
         Raises InputError where a job does not fit it.
@@ -46,7 +48,7 @@ class Clusters:
             self._built[key] = clusters.build_for(workload, config, capacity)
         return self._built[key]
 
-    def find(self, config: Mapping[str, Any], capacity: float) -> Built | None:
+    def find(self, config: Mapping[str, Any], capacity: float) -> SizedCluster | None:
         """Return the cluster of a capacity; None if it was not built."""
         return self._built.get((canonical(config), capacity))
 
@@ -120,7 +122,7 @@ def load(recipe: Recipe) -> Workload:
         workload = traces.prepare(recipe.trace, recipe.cluster)
     except InputError as error:
         for uri, copy in recipe.fetched.items():
-            error = remote.blame(error, uri, copy)
+            error = remote.with_address(error, uri, copy)
         raise error from None
     path = recipe.trace.get("path")
     if recipe.is_from_files and any(

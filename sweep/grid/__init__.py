@@ -1,1 +1,1 @@
-"""From words to cells: options, Hydra's grammar, axes."""
+"""From the command line to cells: options, Hydra's grammar, axes."""

@@ -1,4 +1,4 @@
-"""Checks of a cluster's configuration, before any workload is there."""
+"""Checks of a cluster's configuration that need no workload."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
-OF_TRACE = "trace"
-"""In place of the shares of queues: the trace states them."""
+TRACE_SHARES = "trace"
+"""Value of the queues' shares that takes them from the trace."""
 _LABEL = "label"  # an optional key of slow periods: other labels draw other periods
 _KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", *FAULTS)
 _MODES = ("global", "hard", "weighted")
 
 
 def check(config: Mapping[str, Any]) -> None:
-    """Refuse a cluster that can't be built, whatever the workload."""
+    """Refuse a cluster that can't be built for any workload."""
     _check_keys("cluster", config, _KEYS)
     shape, count = config.get("shape"), config.get("count")
     if isinstance(shape, list):
@@ -53,20 +53,20 @@ def check(config: Mapping[str, Any]) -> None:
 
 
 def check_count(config: Mapping[str, Any], capacity: float) -> None:
-    """Refuse a fraction of a fixed count that nobody means, before anything is loaded."""
+    """Refuse a capacity that gives an absurd number of machines, before anything is loaded."""
     count = config.get("count")
     if count is not None:
         check_size(capacity * count, "slots" if config["shape"] == "slots" else "machines")
 
 
-def _check_keys(what: str, asked: Any, keys: Sequence[str]) -> None:
-    """Refuse what is no mapping, and a key that is none of these."""
-    if not isinstance(asked, Mapping):
-        message = f"{what} has the keys {', '.join(keys)}, or is null, not {asked!r}"
+def _check_keys(option: str, config: Any, keys: Sequence[str]) -> None:
+    """Refuse a value that is not a mapping, and unknown keys."""
+    if not isinstance(config, Mapping):
+        message = f"{option} has the keys {', '.join(keys)}, or is null, not {config!r}"
         raise InputError(message, rule="wrong type")
-    for key in asked:
+    for key in config:
         if key not in keys:
-            raise InputError(unknown("key", f"{what}.{key}", keys), rule="unknown key")
+            raise InputError(unknown("key", f"{option}.{key}", keys), rule="unknown key")
 
 
 def _check_fungible(fungible: Any, shape: Any) -> None:
@@ -84,25 +84,25 @@ def _check_queues(queues: Any) -> None:
     if mode not in _MODES:
         raise InputError(unknown("cluster.queues.mode", str(mode), _MODES), rule="unknown mode")
     check_value("cluster.queues.shares", shares, Mapping[str, Positive] | Literal["trace"] | None)
-    if shares != OF_TRACE:
+    if shares != TRACE_SHARES:
         Cluster.slots(1).with_queues(mode, shares)
 
 
 def _check_faults(config: Mapping[str, Any]) -> None:
-    """Refuse faults that can't be drawn."""
+    """Refuse invalid outages and slow periods."""
     for kind, keys in FAULTS.items():
-        asked = config.get(kind)
-        if asked is None:
+        values = config.get(kind)
+        if values is None:
             continue
-        _check_keys(f"cluster.{kind}", asked, (*keys, _LABEL) if kind == "slowdowns" else keys)
-        if _LABEL in asked:
-            check_value(f"cluster.{kind}.{_LABEL}", asked[_LABEL], str | None)
+        _check_keys(f"cluster.{kind}", values, (*keys, _LABEL) if kind == "slowdowns" else keys)
+        if _LABEL in values:
+            check_value(f"cluster.{kind}.{_LABEL}", values[_LABEL], str | None)
         for key in keys:
-            _check_fault(f"cluster.{kind}.{key}", asked.get(key), may_be_pair=key == "speed")
+            _check_fault(f"cluster.{kind}.{key}", values.get(key), allow_range=key == "speed")
 
 
-def _check_fault(key: str, value: Any, *, may_be_pair: bool) -> None:
-    if not may_be_pair or not isinstance(value, list):
+def _check_fault(key: str, value: Any, *, allow_range: bool) -> None:
+    if not allow_range or not isinstance(value, list):
         check_value(key, value, Positive)
         return
     if len(value) != 2:

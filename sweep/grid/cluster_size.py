@@ -1,4 +1,4 @@
-"""Size of the simulated cluster: slots or machines of a capacity; arrivals stretched to a load."""
+"""Size of the simulated cluster at a capacity; stretching of arrivals to a load."""
 
 from __future__ import annotations
 
@@ -13,53 +13,56 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 STEADY_LOAD = 0.8
-"""Offered load of a cluster at capacity 1.0 whose option says nothing else."""
+"""Default offered load of a cluster at capacity 1.0."""
 SCALE = "arrival_scale"
-"""Key of a workload's ``meta``: by what its arrivals were stretched."""
+"""Key of a workload's ``meta``: the factor by which its arrivals were stretched."""
 
 
 def stretches(config: Mapping[str, Any]) -> bool:
-    """Tell whether arrivals are stretched: where a number of machines is to have a load."""
+    """Tell whether arrivals are stretched: a count and a load are both given."""
     return config.get("count") is not None and config.get("load") is not None
 
 
 def stretched(workload: Workload, config: Mapping[str, Any]) -> Workload:
-    """Return the workload with its arrivals stretched, where the cluster asks for it."""
+    """Return the workload with its arrivals stretched to the cluster's load, if one is given."""
     if not stretches(config):
         return workload
-    fixed = build_shape(config["shape"], config["count"])
+    cluster = build_shape(config["shape"], config["count"])
     if config.get("tails", False):
-        factor = max(workload.mean_load(fixed).values()) / config["load"]
-        found = workload.scale_load(config["load"], fixed)
+        factor = max(workload.mean_load(cluster).values()) / config["load"]
+        scaled = workload.scale_load(config["load"], cluster)
     else:
-        found, factor = load.stretch_to_load(workload, config["load"], fixed)
-    return found.with_meta({SCALE: factor})
+        scaled, factor = load.stretch_to_load(workload, config["load"], cluster)
+    return scaled.with_meta({SCALE: factor})
 
 
 def full_count(workload: Workload, config: Mapping[str, Any]) -> float:
-    """Return how many slots or machines capacity 1 is, before slots are made whole."""
+    """Return the number of slots or machines at capacity 1, before rounding to whole slots."""
     if config.get("count") is not None:
         return float(config["count"])
-    wanted = config.get("load") or config.get("usual_load", STEADY_LOAD)
+    target_load = config.get("load") or config.get("usual_load", STEADY_LOAD)
     tails = bool(config.get("tails", False))
-    return sizing.full_count(workload, config["shape"], wanted, tails=tails)
+    return sizing.full_count(workload, config["shape"], target_load, tails=tails)
 
 
 def at_capacity(config: Mapping[str, Any], full: float, capacity: float) -> Cluster:
-    """Return the cluster of a capacity, of so many machines at 1, whether or not jobs fit it."""
+    """Build the cluster of a capacity, with `full` machines at 1; jobs need not fit it."""
     return build_shape(config["shape"], capacity * full)
 
 
 def machine_count(cluster: Cluster, shape: Any) -> float:
-    """Return how many slots or machines a cluster of that shape has; like ones may be parts."""
+    """Return the number of slots or machines of a cluster; identical machines may be fractions."""
     if isinstance(shape, list):
         return float(cluster.n_machines)
-    each = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
-    return float(cluster.total[0]) / each
+    per_machine = 1.0 if cluster.unit else float(shape[cluster.resources[0]])
+    return float(cluster.total[0]) / per_machine
 
 
 def comes_whole(config: Mapping[str, Any]) -> bool:
-    """Tell whether slots or machines come whole; a part of a like machine is a smaller one."""
+    """Tell whether slots or machines are whole.
+
+    A fraction of identical machines is a smaller machine.
+    """
     return config["shape"] == "slots" or isinstance(config["shape"], list)
 
 

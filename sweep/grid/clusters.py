@@ -1,4 +1,4 @@
-"""The simulated cluster of a cell: built for a workload and a capacity, faults drawn by seed."""
+"""Simulated cluster of a cell: built for a workload and a capacity, with faults drawn by seed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits, check_room
 from sim.cluster.load import CLUSTER_COLUMNS
 from sweep.grid import cluster_size
-from sweep.grid.cluster_checks import OF_TRACE
+from sweep.grid.cluster_checks import TRACE_SHARES
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Built:
-    """A cluster that all cells of a workload, a configuration and a capacity share."""
+class SizedCluster:
+    """Cluster and its metrics, shared by cells of one workload, configuration and capacity."""
 
     cluster: Cluster  # without faults
     facts: dict[str, float]  # see `sim.cluster.load.CLUSTER_COLUMNS`
 
 
-def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) -> Built:
+def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) -> SizedCluster:
     """Build the cluster for a workload and a capacity, and check that every job fits it."""
     shape = config["shape"]
     bare = cluster_size.at_capacity(config, cluster_size.full_count(workload, config), capacity)
@@ -45,29 +45,31 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
         ) from error
     offered = max(load.offered_load(workload.inflow, bare).values())
     facts = (n_machines, offered, float(workload.meta.get(cluster_size.SCALE, 1.0)))
-    return Built(cluster, dict(zip(CLUSTER_COLUMNS, facts, strict=True)))
+    return SizedCluster(cluster, dict(zip(CLUSTER_COLUMNS, facts, strict=True)))
 
 
 def with_faults(cluster: Cluster, config: Mapping[str, Any], seed: int) -> Cluster:
-    """Return the cluster with the faults that are asked for, the same for every policy."""
-    lost, slow = config.get("outages"), config.get("slowdowns")
-    if lost:
-        cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **lost))
-    if slow:
-        both = slow["speed"] if isinstance(slow["speed"], list) else [slow["speed"]] * 2
-        asked = {**slow, "speed": (both[0], both[1])}
-        cluster = cluster.with_slowdowns(faults.draw_slowdowns(seed, **asked))
+    """Return the cluster with its outages and slow periods, the same for every policy."""
+    outages, slowdowns = config.get("outages"), config.get("slowdowns")
+    if outages:
+        cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **outages))
+    if slowdowns:
+        speeds = (
+            slowdowns["speed"] if isinstance(slowdowns["speed"], list) else [slowdowns["speed"]] * 2
+        )
+        options = {**slowdowns, "speed": (speeds[0], speeds[1])}
+        cluster = cluster.with_slowdowns(faults.draw_slowdowns(seed, **options))
     return cluster
 
 
 def _queues(workload: Workload, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return mode and shares of the queues, those of the trace where it is to say them."""
+    """Return mode and shares of the queues; shares from the trace if it is to provide them."""
     queues = dict(config.get("queues") or {})
-    if queues.get("shares") == OF_TRACE:
+    if queues.get("shares") == TRACE_SHARES:
         if "queue_share" not in workload.meta:
             raise InputError(
-                "cluster.queues.shares is 'trace', but the trace states no shares; give a number "
-                "for each queue such as {a:0.6,b:0.4}, or null for equal ones"
+                "cluster.queues.shares is 'trace', but the trace has no shares; give a number for "
+                "each queue such as {a:0.6,b:0.4}, or null for equal ones"
             )
         queues["shares"] = dict(workload.meta["queue_share"])
     return queues

@@ -1,4 +1,4 @@
-"""Configurations as nested dicts: by dotted key, resolved, and as YAML or JSON text."""
+"""Configurations as nested dicts: access by dotted key, resolution, YAML and JSON text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sim.base.errors import InputError, unknown
 Tree = dict[str, Any]
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\}")
-_MEANS_MORE = re.compile(r"\$\{|\?\?\?")
+_RESOLVES_FURTHER = re.compile(r"\$\{|\?\?\?")
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times faster, where it was built
 
 
 def get(tree: Mapping[str, Any], key: str) -> Any:
-    """Value at a dotted key; KeyError if there is none."""
+    """Return the value at a dotted key; raise KeyError if there is none."""
     node: Any = tree
     for part in key.split("."):
         if not isinstance(node, Mapping) or part not in node:
@@ -31,7 +31,7 @@ def get(tree: Mapping[str, Any], key: str) -> Any:
 
 
 def with_value(tree: Tree, key: str, value: Any, *, add: bool = False) -> Tree:
-    """Copy of `tree` with the value at a dotted key replaced."""
+    """Return a copy of `tree` with the value at a dotted key replaced."""
     root = copy.deepcopy(tree)
     node = root
     *path, last = key.split(".")
@@ -54,7 +54,7 @@ def with_value(tree: Tree, key: str, value: Any, *, add: bool = False) -> Tree:
 
 
 def without(tree: Tree, key: str) -> Tree:
-    """Copy of `tree` without a dotted key (Hydra's ``~key``)."""
+    """Return a copy of `tree` without a dotted key (Hydra's ``~key``)."""
     root = copy.deepcopy(tree)
     node: Any = root
     *path, last = key.split(".")
@@ -67,7 +67,7 @@ def without(tree: Tree, key: str) -> Tree:
 
 
 def keys(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Every dotted key of a tree, inner nodes too."""
+    """Yield every dotted key of a tree, including inner nodes."""
     for name, value in tree.items():
         yield f"{prefix}{name}"
         if isinstance(value, Mapping):
@@ -75,7 +75,7 @@ def keys(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 
 def leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value that is no mapping, with its dotted key."""
+    """Yield every value that is not a mapping, with its dotted key."""
     for name, value in tree.items():
         if isinstance(value, Mapping):
             yield from leaves(value, f"{prefix}{name}.")
@@ -93,14 +93,13 @@ def interpolates(value: Any) -> bool:
 
 
 def resolved(tree: Tree) -> Tree:
-    """Copy of `tree` with every interpolation replaced by what it refers to."""
+    """Return a copy of `tree` with every interpolation replaced by its value."""
     if not interpolates(tree):
         return tree
-    with contextlib.suppress(
-        _IntricateError
-    ):  # a tenth of what OmegaConf takes, which matters by cell
+    # a tenth of the time of OmegaConf, which matters for each cell
+    with contextlib.suppress(_IntricateError):
         return {key: _replaced(value, tree) for key, value in tree.items()}
-    from omegaconf import OmegaConf  # not in a worker, which gets what is resolved
+    from omegaconf import OmegaConf  # not in a worker, which gets resolved configurations
     from omegaconf.errors import OmegaConfBaseException
 
     try:
@@ -116,7 +115,7 @@ class _IntricateError(Exception):
 
 
 def _replaced(value: Any, tree: Tree) -> Any:
-    """Copy of a value, each text that is nothing but ``${key}`` replaced by what stands there."""
+    """Return a copy of a value with each text that is a plain ``${key}`` replaced by its value."""
     if isinstance(value, dict):
         return {key: _replaced(inner, tree) for key, inner in value.items()}
     if isinstance(value, list):
@@ -127,12 +126,14 @@ def _replaced(value: Any, tree: Tree) -> Any:
     if reference is None:
         raise _IntricateError
     try:
-        found = get(tree, reference[1])
+        referenced = get(tree, reference[1])
     except KeyError:
         raise _IntricateError from None
-    if isinstance(found, Mapping | list) or (isinstance(found, str) and _MEANS_MORE.search(found)):
+    if isinstance(referenced, Mapping | list) or (
+        isinstance(referenced, str) and _RESOLVES_FURTHER.search(referenced)
+    ):
         raise _IntricateError
-    return found
+    return referenced
 
 
 def to_yaml(tree: Any) -> str:
@@ -141,29 +142,29 @@ def to_yaml(tree: Any) -> str:
     return yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=100)
 
 
-MANY = 1_000
-"""Numbers that are written one by one, at most, if they follow each other."""
+MAX_LISTED = 1_000
+"""Maximum length of a list of consecutive numbers that is written in full."""
 
 
 def abbreviated(values: Sequence[Any]) -> Any:
-    """Give a list as it is written down: of very many seeds, the range that they are."""
+    """Shorten a long list of consecutive seeds to its range, as text."""
     n = len(values)
-    if n <= MANY or any(type(value) is not int for value in values):
+    if n <= MAX_LISTED or any(type(value) is not int for value in values):
         return list(values)
-    is_range = all(value == at for at, value in enumerate(values, start=values[0]))
+    is_range = all(value == expected for expected, value in enumerate(values, start=values[0]))
     return f"range({values[0]},{values[0] + n})" if is_range else list(values)
 
 
 def canonical(content: Any) -> str:
-    """JSON with sorted keys and no spaces: the same text for the same content.
+    """Write JSON with sorted keys and no spaces: equal content gives equal text.
 
-    Halves of surrogate pairs, which Python's texts can hold and UTF-8 cannot, are escapes in it.
+    Unpaired surrogates, which a Python string can hold and UTF-8 cannot, are escaped.
     """
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text if text.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    return text if text.isascii() else _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
-_HALF = re.compile(r"[\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def _check_type(key: str, old: Any, new: Any) -> None:

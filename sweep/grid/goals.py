@@ -1,4 +1,4 @@
-"""What is looked for: the capacity that meets a target, the parameters that do best."""
+"""Goals of a search: the capacity that meets a target, the best parameters of a policy."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ KEYS = {
     "target": ("metric", "at_most", "at_least", "tolerance"),
     "search": ("metric", "cells", "seeds", "test_seeds"),
 }
-LEAST_CELLS = 40
-"""Of a search: with fewer no setting meets enough seeds to be told from another."""
+MIN_CELLS = 40
+"""Cells of a search: with fewer no setting meets enough seeds to be told from another."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The least capacity is looked for at which a metric, its mean over seeds, is good enough."""
+    """Goal of a search for the least capacity at which a metric's mean over seeds meets a bound."""
 
     metric: str
     bound: float
-    is_most: bool  # whether the metric may be `bound` at most, or has to be at least that
+    is_most: bool  # `bound` is the maximum of the metric, otherwise its minimum
     tolerance: float | None  # of the answer, relative; None: one machine, or 1 % if that is more
-    low: float  # capacities between which it is looked for
+    low: float  # range of capacities to search
     high: float
 
     @property
@@ -40,30 +40,30 @@ class Target:
 
 @dataclass(frozen=True)
 class Search:
-    """The values of a policy's parameters are looked for with which metrics are best."""
+    """Goal of a search for the values of a policy's parameters at which metrics are best."""
 
-    metrics: tuple[str, ...]  # one, or two of which the front is wanted
+    metrics: tuple[str, ...]  # one, or two for a Pareto front
     cells: int  # at most, over all policies, traces and capacities
     seeds: int  # that the best settings meet in the race
-    test_seeds: int  # others, on which the best are compared with the default
+    test_seeds: int  # further ones, on which the best are compared with the default
     space: Mapping[str, Interval | tuple[Any, ...]]  # by key ``policy.X``
 
 
 Goal = Target | Search
-Lines = dict[str, Assignment]
+Assignments = dict[str, Assignment]
 
 
-def take(lines: Lines, defaults: Mapping[str, Any]) -> Goal | None:
-    """Take what is looked for out of a command line's assignments; None if nothing is.
+def take_goal(lines: Assignments, defaults: Mapping[str, Any]) -> Goal | None:
+    """Remove the goal's assignments from a command line's; return the goal, None if there is none.
 
-    What is left sweeps over the two ends of what were intervals, and over seeds.
+    The remaining assignments sweep over the two ends of the intervals, and over seeds.
     """
-    asked = {group: _asked(group, lines, defaults) for group in KEYS}
-    target, search = asked["target"], asked["search"]
+    groups = {group: _take_group(group, lines, defaults) for group in KEYS}
+    target, search = groups["target"], groups["search"]
     if target is not None and search is not None:
         raise InputError(
-            "target.metric finds a capacity, search.metric finds parameters: ask for one, then "
-            "for the other with what was found",
+            "target.metric finds a capacity, search.metric finds parameters: use one, then the "
+            "other with the result of the first",
             rule="two goals",
         )
     if target is not None:
@@ -73,35 +73,37 @@ def take(lines: Lines, defaults: Mapping[str, Any]) -> Goal | None:
     for line in lines.values():
         if _interval(line) is not None:
             raise InputError(
-                f"{line.text}: an interval has no steps. For the least capacity that is good "
-                "enough add target.metric=jct_p99_s target.at_most=600; for the parameters that "
-                "do best search.metric=jct_mean_s; for steps write range(start,stop,step)",
+                f"{line.text}: an interval has no steps. To find the least capacity that meets a "
+                "target add target.metric=jct_p99_s target.at_most=600; to find the best "
+                "parameters add search.metric=jct_mean_s; for steps write range(start,stop,step)",
                 rule="interval",
             )
     return None
 
 
-def _asked(group: str, lines: Lines, defaults: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Take a group's keys out; None where no metric is given."""
-    given = {key: lines.pop(f"{group}.{key}", None) for key in KEYS[group]}
-    said = {key: line for key, line in given.items() if line is not None}
-    metric = said.get("metric")
+def _take_group(
+    group: str, lines: Assignments, defaults: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Remove a group's keys and return their values; None where no metric is given."""
+    found_lines = {key: lines.pop(f"{group}.{key}", None) for key in KEYS[group]}
+    group_lines = {key: line for key, line in found_lines.items() if line is not None}
+    metric = group_lines.get("metric")
     if metric is None or metric.values == (None,):
-        if said.keys() - {"metric"}:
+        if group_lines.keys() - {"metric"}:
             raise InputError(
-                f"{group}.{min(said.keys() - {'metric'})} goes with {group}.metric=NAME",
+                f"{group}.{min(group_lines.keys() - {'metric'})} needs {group}.metric=NAME",
                 rule="wrong type",
             )
         return None
-    values = {key: line.value for key, line in said.items() if key != "metric"}
+    values = {key: line.value for key, line in group_lines.items() if key != "metric"}
     names = metric.values if metric.swept else metric.value
     names = (names,) if isinstance(names, str) else tuple(names)
     return {**defaults[group], **values, "metric": names}
 
 
-def _target(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any]) -> Target:
-    names = _metrics("target.metric", asked["metric"], 1, lines)
-    bounds = {key: asked[key] for key in ("at_most", "at_least") if asked[key] is not None}
+def _target(values: Mapping[str, Any], lines: Assignments, defaults: Mapping[str, Any]) -> Target:
+    names = _metrics("target.metric", values["metric"], 1, lines)
+    bounds = {key: values[key] for key in ("at_most", "at_least") if values[key] is not None}
     if len(bounds) != 1:
         raise InputError(
             f"give target.at_most=X or target.at_least=X for target.metric={names[0]}, "
@@ -110,7 +112,9 @@ def _target(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
         )
     ((direction, bound),) = bounds.items()
     check(f"target.{direction}", bound, float)
-    check("target.tolerance", asked["tolerance"], Annotated[float, Between(above=0, high=1)] | None)
+    check(
+        "target.tolerance", values["tolerance"], Annotated[float, Between(above=0, high=1)] | None
+    )
     better = None if "evaluator" in lines else metric(names[0]).better
     if better == ("lower" if direction == "at_least" else "higher"):
         other = "at_most" if direction == "at_least" else "at_least"
@@ -120,43 +124,43 @@ def _target(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
             rule="direction",
         )
     _refuse_others("target", lines, ("capacity",))
-    given = lines.get("capacity")
-    span = None if given is None else _interval(given)
-    if span is None or given is None:
+    capacity_line = lines.get("capacity")
+    span = None if capacity_line is None else _interval(capacity_line)
+    if span is None or capacity_line is None:
         raise InputError(
-            "a target needs the capacities between which to look: capacity='interval(0.3,1.5)'",
+            "a target needs a range of capacities to search: capacity='interval(0.3,1.5)'",
             rule="interval",
         )
     check("capacity", span.low, Positive)
-    lines["capacity"] = replace(given, values=(span.low, span.high))
-    most = lines.pop("seeds_max", None)
-    if most is not None and "seed" in lines:
-        raise InputError("seed= names the seeds there may be: leave seeds_max= out", rule="seeds")
-    n_seeds = defaults["seeds_max"] if most is None else most.value
+    lines["capacity"] = replace(capacity_line, values=(span.low, span.high))
+    max_seeds_line = lines.pop("seeds_max", None)
+    if max_seeds_line is not None and "seed" in lines:
+        raise InputError("seed= lists the seeds to use: leave seeds_max= out", rule="seeds")
+    n_seeds = defaults["seeds_max"] if max_seeds_line is None else max_seeds_line.value
     check("seeds_max", n_seeds, Annotated[int, Between(FIRST_SEEDS)])
     _seeds(lines, n_seeds)
-    tolerance = None if asked["tolerance"] is None else float(asked["tolerance"])
+    tolerance = None if values["tolerance"] is None else float(values["tolerance"])
     is_most = direction == "at_most"
     return Target(names[0], float(bound), is_most, tolerance, span.low, span.high)
 
 
-def _search(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any]) -> Search:
-    names = _metrics("search.metric", asked["metric"], 2, lines)
+def _search(values: Mapping[str, Any], lines: Assignments, defaults: Mapping[str, Any]) -> Search:
+    names = _metrics("search.metric", values["metric"], 2, lines)
     for name in names:
         if style(name).better is None:
             raise InputError(
-                f"search.metric={name}: nothing says whether it is better lower or higher; valid: "
-                "the simulator's own metrics",
+                f"search.metric={name}: it is not known if lower or higher is better; valid: the "
+                "simulator's own metrics",
                 rule="metric",
             )
-    check("search.cells", asked["cells"], Annotated[int, Between(LEAST_CELLS)])
-    check("search.seeds", asked["seeds"], Annotated[int, Between(2)])
-    check("search.test_seeds", asked["test_seeds"], Annotated[int, Between(FIRST_SEEDS)])
+    check("search.cells", values["cells"], Annotated[int, Between(MIN_CELLS)])
+    check("search.seeds", values["seeds"], Annotated[int, Between(2)])
+    check("search.test_seeds", values["test_seeds"], Annotated[int, Between(FIRST_SEEDS)])
     for key in ("seed", "seeds"):
         if key in lines:
             raise InputError(
                 f"a search chooses its seeds, some to search on and others to test on: leave "
-                f"{key}= out; search.seeds= and search.test_seeds= say how many",
+                f"{key}= out; search.seeds= and search.test_seeds= are their numbers",
                 rule="seeds",
             )
     _refuse_others("search", lines, ())
@@ -169,50 +173,49 @@ def _search(asked: Mapping[str, Any], lines: Lines, defaults: Mapping[str, Any])
                 lines[key] = replace(line, values=(span.low, span.high))
     if not space:
         raise InputError(
-            "a search needs parameters to look through: policy.m='interval(0,2)' or "
-            "policy.rp=0.5,0.8,1",
+            "a search needs parameters to vary: policy.m='interval(0,2)' or policy.rp=0.5,0.8,1",
             rule="interval",
         )
-    _seeds(lines, asked["seeds"])
-    return Search(names, asked["cells"], asked["seeds"], asked["test_seeds"], space)
+    _seeds(lines, values["seeds"])
+    return Search(names, values["cells"], values["seeds"], values["test_seeds"], space)
 
 
-def _seeds(lines: Lines, n: int) -> None:
+def _seeds(lines: Assignments, n: int) -> None:
     if "seed" not in lines:
         lines["seed"] = Assignment("seed", tuple(range(n)), True, "set", f"seed=range(0,{n})")
 
 
-def _metrics(key: str, names: Sequence[Any], most: int, lines: Lines) -> tuple[str, ...]:
-    """Check the names, as far as they are the simulation's and no evaluator's own."""
-    if len(names) > most or len(set(names)) < len(names):
-        count = {1: "one metric", 2: "one metric, or two"}[most]
+def _metrics(key: str, names: Sequence[Any], n_max: int, lines: Assignments) -> tuple[str, ...]:
+    """Check the metric names, as far as they are the simulation's and not an evaluator's."""
+    if len(names) > n_max or len(set(names)) < len(names):
+        count = {1: "one metric", 2: "one metric, or two"}[n_max]
         raise InputError(f"{key} takes {count}, not {', '.join(map(str, names))}", rule="range")
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"{key} must be a metric's name, not {name!r}", rule="wrong type")
         if "evaluator" not in lines and metric(name).against_baseline:
             raise InputError(
-                f"{key}={name} compares with a baseline's cells, which a search has none of; "
-                "take what it compares, such as jct_mean_s",
+                f"{key}={name} compares with a baseline's cells, which a search does not run; give "
+                "the metric that it compares, such as jct_mean_s",
                 rule="metric",
             )
     return tuple(names)
 
 
-def _refuse_others(group: str, lines: Lines, allowed: Sequence[str]) -> None:
-    """Refuse intervals where they are not what is looked for, and ``seeds=auto``."""
+def _refuse_others(group: str, lines: Assignments, allowed: Sequence[str]) -> None:
+    """Refuse intervals of keys that are not searched, and ``seeds=auto``."""
     for key, line in lines.items():
         is_parameter = group == "search" and key.startswith("policy.")
         if _interval(line) is not None and key not in allowed and not is_parameter:
-            looks = "a capacity" if group == "target" else "parameters of policies, policy.X"
+            subject = "a capacity" if group == "target" else "parameters of policies, policy.X"
             raise InputError(
-                f"{line.text}: {group}.metric looks for {looks}; give {key} one value, or several "
+                f"{line.text}: {group}.metric searches {subject}; give {key} one value, or several "
                 "as a,b",
                 rule="interval",
             )
     if "seeds" in lines:
         message = f"{group}.metric adds seeds by itself: leave seeds=auto out"
-        raise InputError(f"{message}; seeds_max=N says how many there may be", rule="seeds")
+        raise InputError(f"{message}; seeds_max=N is their maximum number", rule="seeds")
 
 
 def _interval(line: Assignment) -> Interval | None:

@@ -1,4 +1,4 @@
-"""Errors of Hydra's override parser in plain words: it lists the tokens that it expected."""
+"""Errors of Hydra's override parser in plain words, without its token lists."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _WAY_OUT = (
 
 
 def grammar_error(text: str, source: str, error: Exception) -> InputError:
-    """Word why an override can't be parsed: an empty value by its place, else by where it is."""
+    """Explain why an override can't be parsed; an empty value is located."""
     key, _, value = text.partition("=")
     if not set(value) & set("'\"\\") and (empty := _EMPTY.search(value)):
         filled = _without_empty(value)
         way_out = f"write {key}={filled}" if filled else f"write {key}=VALUE"
         in_list = not set(value) & set("()[]{}")
-        which = f"value {value.count(',', 0, empty.start()) + 1}" if in_list else "a value"
+        position = f"value {value.count(',', 0, empty.start()) + 1}" if in_list else "a value"
         return InputError(
-            f"{text} ({source}): {which} of {key} is empty; {way_out}", rule="grammar"
+            f"{text} ({source}): {position} of {key} is empty; {way_out}", rule="grammar"
         )
     return InputError(
         f"{text!r} ({source}) is not in Hydra's grammar: {_reason(error)}; {_WAY_OUT}",
@@ -41,14 +41,14 @@ def _without_empty(value: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Reword the parser's first line without its tokens."""
+    """Reword the first line of the parser's message, without its tokens."""
     line = _EXPECTING.sub("", summary_line(error))
     if line == "missing EQUAL at '<EOF>'":
         return "it has no ="
     if line == "mismatched input '<EOF>'":
         return "it ends too early"
-    if found := _UP_TO.fullmatch(line):
-        return f"it can't be read from {found[1]!r} on"
-    if found := _UNEXPECTED.fullmatch(line) or _TOKEN.fullmatch(line):
-        return f"unexpected {found[1]!r}"
+    if match := _UP_TO.fullmatch(line):
+        return f"it can't be read from {match[1]!r} on"
+    if match := _UNEXPECTED.fullmatch(line) or _TOKEN.fullmatch(line):
+        return f"unexpected {match[1]!r}"
     return line

@@ -1,4 +1,4 @@
-"""From a request to its cells, each with its whole resolved configuration."""
+"""Grid of a request: its cells, each with its whole resolved configuration."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sweep.stats.arrange import build_columns, check_baseline
 from sweep.stats.cell_columns import AXES
 
 Config = dict[str, Any]
-_Parts = tuple[Config, Config, Config]
-_Identity = tuple[Any, ...]
+_World = tuple[Config, Config, Config]
+_VariantKey = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class PolicyVariant:
-    """A policy option with the swept parameters set; interpolations left in."""
+    """A policy option with its swept parameters set; interpolations unresolved."""
 
     option: str
     swept: dict[str, Any]
@@ -40,7 +40,7 @@ class PolicyVariant:
 
 @dataclass(frozen=True)
 class WorldVariant:
-    """A trace, its cluster and what is measured, swept keys set; interpolations left in."""
+    """A trace, its cluster and the evaluator, swept keys set; interpolations unresolved."""
 
     option: str
     swept: dict[str, Any]
@@ -50,27 +50,27 @@ class WorldVariant:
 
     @property
     def raw(self) -> Config:
-        """All of them."""
+        """The configurations of all three."""
         return {"trace": self.trace, "cluster": self.cluster, "evaluator": self.evaluator}
 
 
 def policy_variants(request: Request, option: str, swept: Sequence[str]) -> list[PolicyVariant]:
-    """Set the fixed and the swept parameters of a policy: a variant for each combination.
+    """Apply the fixed and the swept parameters of a policy: one variant per combination.
 
-    Only those apply that the policy has; where it has none of the swept ones there is one variant.
+    Only parameters that the policy has apply; if it has no swept one there is one variant.
     """
     raw = request.options.compose(policy=option)["policy"]
     file = request.options.files["policy"][option]
     if not isinstance(raw, dict) or not isinstance(raw.get("name"), str):
-        raise InputError("a policy's file names it: `name: fifo`", file=file)
+        raise InputError("a policy's file must name the policy: `name: fifo`", file=file)
     if raw.get("module") is not None:
-        _load(str(raw["module"]), raw["name"], file)
+        _load_module(str(raw["module"]), raw["name"], file)
     known = {field.name for field in dataclasses.fields(policies.spec(raw["name"]))}
     fixed = [line for line in request.fixed if line.key.startswith("policy.")]
     used = {key for key in [*swept, *(line.key for line in fixed)] if key.split(".")[1] in known}
     for line in fixed:
         if line.key in used and not (line.kind == "delete" and _inner(line.key) not in raw):
-            raw = _set(raw, line)
+            raw = _apply(raw, line)
     axes = [request.axes[key] if key in used else (None,) for key in swept]
     variants = []
     for values in itertools.product(*axes):
@@ -83,7 +83,7 @@ def policy_variants(request: Request, option: str, swept: Sequence[str]) -> list
     return variants
 
 
-def _load(module: str, name: str, file: Path) -> None:
+def _load_module(module: str, name: str, file: Path) -> None:
     try:
         policies.registry.load(module, name)
     except InputError:
@@ -96,7 +96,7 @@ def _load(module: str, name: str, file: Path) -> None:
 def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> None:
     """Refuse a ``policy.X`` that none of the policies has.
 
-    Those of an experiment may be for policies that the command line has left out.
+    A parameter of an experiment may be for policies that the command line has left out.
     """
     used = frozenset().union(*(policy.used for policy in chosen))
     for key in (*request.axes, *(line.key for line in request.fixed)):
@@ -110,7 +110,7 @@ def check_parameters_used(request: Request, chosen: Sequence[PolicyVariant]) -> 
 
 
 def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[WorldVariant]:
-    """Set the keys of a trace, its cluster and its evaluator: a variant for each combination."""
+    """Set the keys of a trace, its cluster and its evaluator: one variant per combination."""
     fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
     chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "evaluator")}
     plain = [line for line in fixed if line.key not in chosen]
@@ -124,7 +124,7 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
             composed[choice] = request.options.compose(trace=option, **choices)
         parts = {key: composed[choice][key] for key in ("trace", "cluster", "evaluator")}
         for line in plain:
-            parts = _set(parts, line, whole=True)
+            parts = _apply(parts, line, whole=True)
         for key, value in labels.items():
             if key != "cluster":
                 parts = config_tree.with_value(parts, key, value)
@@ -132,7 +132,7 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
     return worlds
 
 
-def _set(config: Config, line: Assignment, *, whole: bool = False) -> Config:
+def _apply(config: Config, line: Assignment, *, whole: bool = False) -> Config:
     key = line.key if whole else _inner(line.key)
     if line.kind == "delete":
         return config_tree.without(config, key)
@@ -144,15 +144,15 @@ def _inner(key: str) -> str:
 
 
 def variants_without_policy(request: Request) -> list[PolicyVariant]:
-    """Give what stands in for a policy where the evaluator needs none; empty where it needs one."""
+    """Return the placeholder for an evaluator that needs no policy; empty for others."""
     chosen = [line.value for line in request.fixed if line.key == "evaluator"]
     option = chosen[-1] if chosen else request.options.default("evaluator")
     config = request.options.plain("evaluator", option)
     if evaluators.uses_policy(config["name"], config.get("module")):
         return []
-    asked = [key for key in request.named if key.partition(".")[0] in ("policy", "baseline")]
-    if asked:
-        raise InputError(f"evaluator={option} looks at the trace alone; leave {asked[0]}= out")
+    policy_keys = [key for key in request.named if key.partition(".")[0] in ("policy", "baseline")]
+    if policy_keys:
+        raise InputError(f"evaluator={option} uses the trace alone; leave {policy_keys[0]}= out")
     none: Config = {"name": NO_POLICY, "module": None, "params": {}}
     return [PolicyVariant(NO_POLICY, {}, none, frozenset())]
 
@@ -161,23 +161,23 @@ class Resolver:
     """Resolves and checks each distinct part of a configuration once."""
 
     def __init__(self) -> None:
-        self._policies: dict[_Identity, Config] = {}
-        self._worlds: dict[_Identity, _Parts] = {}
-        # by variant: its text alone, and what of a cell that refers to; the variant stays alive
-        self._known: dict[int, tuple[object, tuple[str], tuple[str, ...]]] = {}
+        self._policies: dict[_VariantKey, Config] = {}
+        self._worlds: dict[_VariantKey, _World] = {}
+        # by variant: the variant (kept alive), its text, the keys of a cell that the text refers to
+        self._variant_keys: dict[int, tuple[object, tuple[str], tuple[str, ...]]] = {}
 
     def policy(self, policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
-        """Resolve a policy: ``name``, ``module`` and every one of its ``params``."""
+        """Resolve a policy: ``name``, ``module`` and all of its ``params``."""
         if policy.option == NO_POLICY:
             return policy.raw
-        key = self._identity(policy, context)
+        key = self._variant_key(policy, context)
         if key not in self._policies:
-            self._policies[key] = _built(policy, context)
+            self._policies[key] = _resolved_policy(policy, context)
         return self._policies[key]
 
-    def world(self, world: WorldVariant, context: Mapping[str, Any]) -> _Parts:
-        """Resolve a trace, its cluster, and what is measured."""
-        key = self._identity(world, context)
+    def world(self, world: WorldVariant, context: Mapping[str, Any]) -> _World:
+        """Resolve a trace, its cluster and the evaluator."""
+        key = self._variant_key(world, context)
         if key not in self._worlds:
             parts = config_tree.resolved({**world.raw, **context})
             traces.check(world.option, parts["trace"])
@@ -186,29 +186,29 @@ class Resolver:
             self._worlds[key] = (parts["trace"], parts["cluster"], parts["evaluator"])
         return self._worlds[key]
 
-    def name(
+    def part_key(
         self, policy: PolicyVariant, world: WorldVariant, context: Mapping[str, Any]
     ) -> tuple[object, ...]:
-        """Name what a cell is made of but for what its key holds by itself: its seed."""
-        which = self._identity(policy, context), self._identity(world, context)
-        return (*which, context["capacity"])
+        """Return the key of a cell's resolved parts, its seed apart."""
+        keys = self._variant_key(policy, context), self._variant_key(world, context)
+        return (*keys, context["capacity"])
 
-    def _identity(
+    def _variant_key(
         self, variant: PolicyVariant | WorldVariant, context: Mapping[str, Any]
-    ) -> _Identity:
-        """Name what a variant resolves to: the same for the same text and what it refers to."""
-        known = self._known.get(id(variant))
-        if known is None:
+    ) -> _VariantKey:
+        """Return the key of a resolved variant: its text and the values that it refers to."""
+        entry = self._variant_keys.get(id(variant))
+        if entry is None:
             text = json.dumps(variant.raw, default=str)
-            known = self._known[id(variant)] = (variant, (text,), _referred_to(text))
-        return (*known[1], *[context[key] for key in known[2]]) if known[2] else known[1]
+            entry = self._variant_keys[id(variant)] = (variant, (text,), _references(text))
+        return (*entry[1], *[context[key] for key in entry[2]]) if entry[2] else entry[1]
 
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}?")
 
 
-def _referred_to(text: str) -> tuple[str, ...]:
-    """Return which of a cell's capacity and seed a configuration refers to: all, if in doubt."""
+def _references(text: str) -> tuple[str, ...]:
+    """Return which of a cell's capacity and seed a configuration refers to; both, if in doubt."""
     names = set(_REFERENCE.findall(text))
     if any(not re.fullmatch(r"[\w.]+", name) for name in names):
         return ("capacity", "seed")
@@ -217,11 +217,11 @@ def _referred_to(text: str) -> tuple[str, ...]:
 
 def _check_evaluator(config: Mapping[str, Any]) -> None:
     known = evaluators.options(config["name"], config.get("module"))
-    given = config.keys() - {"name", "module"}
-    check_names(f"option of evaluator={config['name']}", sorted(given), known, "unknown key")
+    option_names = config.keys() - {"name", "module"}
+    check_names(f"option of evaluator={config['name']}", sorted(option_names), known, "unknown key")
 
 
-def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
+def _resolved_policy(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
     config = config_tree.resolved({**context, "policy": policy.raw})["policy"]
     params = {key: value for key, value in config.items() if key not in ("name", "module")}
     try:
@@ -239,10 +239,10 @@ def _built(policy: PolicyVariant, context: Mapping[str, Any]) -> Config:
 class Cell(NamedTuple):
     """One point of a grid."""
 
-    # its coordinates: ``policy``, ``trace``, ``capacity``, ``seed``, then the other swept keys;
-    # None where a key of a policy's does not apply to this policy
+    # coordinates: ``policy``, ``trace``, ``capacity``, ``seed``, then the other swept keys;
+    # None where a policy's key does not apply to this policy
     labels: dict[str, Any]
-    # ``name``, ``module`` (a user's own, else None), ``params`` (every one, defaults too)
+    # ``name``, ``module`` (a user's own, else None), ``params`` (all, including defaults)
     policy: Config
     trace: Config
     cluster: Config
@@ -264,16 +264,16 @@ class Grid:
     """All cells of a request, in the order of its rows."""
 
     request: Request
-    cells: Sequence[Cell]  # policies outermost, seeds innermost; made when they are asked for
+    cells: Sequence[Cell]  # policies outermost, seeds innermost; made on demand
     swept: tuple[str, ...]  # keys swept besides policy, trace, capacity and seed
-    is_fixed: bool = False  # whether it is known that no seed changes anything
+    is_fixed: bool = False  # True: no seed changes any result
 
 
 def build(request: Request, resolver: Resolver | None = None) -> Grid:
     """Compose each option once and combine them into cells.
 
-    A key ``policy.X`` applies to those of the policies that have a parameter X: the others get
-    one cell where it is swept, not one a value. Who builds many grids gives them one `resolver`.
+    A key ``policy.X`` applies to the policies that have a parameter X; the others get one cell for
+    all of its values. Many grids may share one `resolver`.
     """
     swept = tuple(key for key in request.axes if key not in AXES)
     policy_keys = [key for key in swept if key.startswith("policy.")]
@@ -287,9 +287,10 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         ]
         check_parameters_used(request, chosen)
         if request.baseline is not None:
-            of_variants = [{"policy": policy.option, **policy.swept} for policy in chosen]
+            labels_of_policies = [{"policy": policy.option, **policy.swept} for policy in chosen]
             check_baseline(
-                build_columns(of_variants, policy_keys, request.baseline)[0], request.baseline
+                build_columns(labels_of_policies, policy_keys, request.baseline)[0],
+                request.baseline,
             )
     worlds = [
         world
@@ -299,27 +300,27 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
     paths = {"traces": request.settings.traces}
     capacities, seeds = request.axes["capacity"], request.axes["seed"]
 
-    def context(at: int) -> dict[str, Any]:
-        of_capacity, of_seed = divmod(at, len(seeds))
-        return {"capacity": capacities[of_capacity], "seed": seeds[of_seed], "paths": paths}
+    def context(index: int) -> dict[str, Any]:
+        capacity_index, seed_index = divmod(index, len(seeds))
+        return {"capacity": capacities[capacity_index], "seed": seeds[seed_index], "paths": paths}
 
     contexts = LazySequence(len(capacities) * len(seeds), context)
     resolver = resolver or Resolver()
     pairs = list(itertools.product(chosen, worlds))
     _check(pairs, contexts, resolver)
-    others = [{key: {**p.swept, **w.swept}.get(key) for key in swept} for p, w in pairs]
+    extra_labels = [{key: {**p.swept, **w.swept}.get(key) for key in swept} for p, w in pairs]
 
     def cell(row: int) -> Cell:
-        at, inner = divmod(row, len(contexts))
-        (policy, world), about = pairs[at], contexts[inner]
+        index, inner = divmod(row, len(contexts))
+        (policy, world), values = pairs[index], contexts[inner]
         labels = {
             "policy": policy.option,
             "trace": world.option,
-            "capacity": about["capacity"],
-            "seed": about["seed"],
-            **others[at],
+            "capacity": values["capacity"],
+            "seed": values["seed"],
+            **extra_labels[index],
         }
-        return Cell(labels, resolver.policy(policy, about), *resolver.world(world, about))
+        return Cell(labels, resolver.policy(policy, values), *resolver.world(world, values))
 
     cells = LazySequence(len(pairs) * len(contexts), cell)
     return Grid(request, cells, swept, _is_fixed(chosen, worlds))
@@ -330,13 +331,13 @@ def _check(
     contexts: Sequence[Mapping[str, Any]],
     resolver: Resolver,
 ) -> None:
-    """Resolve every distinct part once, in the order of the rows, which checks it."""
+    """Resolve every distinct part once, in the order of the rows; that checks it."""
     for policy, world in pairs:
         seen: set[object] = set()
         for context in contexts:
-            which = resolver.name(policy, world, context)
-            if which not in seen:
-                seen.add(which)
+            part_key = resolver.part_key(policy, world, context)
+            if part_key not in seen:
+                seen.add(part_key)
                 cluster_checks.check_count(resolver.world(world, context)[1], context["capacity"])
                 resolver.policy(policy, context)
 

@@ -1,4 +1,4 @@
-"""The cells of a grid as an index: each is made when it is asked for."""
+"""Sequence whose elements are made when they are asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class LazySequence(Sequence[T], Generic[T]):
-    """A sequence of which nothing is kept: an element follows from its place."""
+    """A sequence that stores nothing: each element is computed from its index."""
 
     def __init__(self, n: int, make: Callable[[int], T]) -> None:
         self._n = n
@@ -19,16 +19,16 @@ class LazySequence(Sequence[T], Generic[T]):
         return self._n
 
     @overload
-    def __getitem__(self, at: int) -> T: ...
+    def __getitem__(self, index: int) -> T: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
 
-    def __getitem__(self, at: int | slice) -> T | Sequence[T]:
-        if isinstance(at, slice):
-            part = range(self._n)[at]
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        if isinstance(index, slice):
+            part = range(self._n)[index]
             return LazySequence(len(part), lambda k: self._make(part[k]))
-        return self._make(range(self._n)[at])
+        return self._make(range(self._n)[index])
 
     def __iter__(self) -> Iterator[T]:
         return map(self._make, range(self._n))

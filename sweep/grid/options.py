@@ -1,4 +1,4 @@
-"""Where the configuration lies, what can be chosen in it, and composing one choice."""
+"""Options: the configuration folders, their choices, and the composition of one choice."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ SWEPT_GROUPS = ("policy", "trace", "cluster")
 
 
 def bundled() -> Path:
-    """Folder of the bundled configuration: inside an installed package, else the checkout's."""
-    here = Path(__file__).resolve().parents[1]
-    inside = here / "_conf"
-    return inside if inside.is_dir() else here.parent / "conf"
+    """Return the bundled configuration's folder: in an installed package, else the checkout's."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "_conf"
+    return inside if inside.is_dir() else package.parent / "conf"
 
 
 @dataclass(frozen=True)
 class Options:
-    """Everything that can be chosen: the bundled configuration and the user's own folders."""
+    """All options: of the bundled configuration and of the user's own folders."""
 
-    # folders laid out as the bundled one (``policy/mine.yaml``), absolute
+    # folders with the layout of the bundled one (``policy/mine.yaml``), absolute
     user_dirs: tuple[Path, ...] = ()
 
     @classmethod
     def from_folders(cls, user_dirs: Sequence[str]) -> Options:
-        """Take the user's folders by name."""
+        """Build the options with the user's folders, given by name."""
         folders = []
         for name in user_dirs:
             folder = Path(name).expanduser().resolve()
             if not folder.is_dir():
-                raise InputError(f"--config-dir {name}: there is no such folder")
+                raise InputError(f"--config-dir {name}: no such folder")
             folders.append(folder)
         return cls(tuple(folders))
 
     @cached_property
     def files(self) -> dict[str, dict[str, Path]]:
-        """File of every option, by group and name."""
+        """Files of all options, by group and name."""
         table: dict[str, dict[str, Path]] = {group: {} for group in GROUPS}
         for root in (bundled(), *self.user_dirs):
             for group, known in table.items():
@@ -55,22 +55,22 @@ class Options:
                     name = file.relative_to(root / group).with_suffix("").as_posix()
                     if name in known:
                         raise InputError(
-                            f"{group}={name} is there already ({known[name]}); rename this one",
+                            f"{group}={name} exists already ({known[name]}); rename this one",
                             file=file,
                         )
                     known[name] = file
         return table
 
     def names(self, group: str) -> list[str]:
-        """Names of the options of a group, sorted."""
+        """Return the names of the options of a group, sorted."""
         return sorted(self.files[group])
 
     def names_swept(self, key: str) -> list[str]:
-        """Names that ``glob()`` picks from for a key: none unless it is a group to sweep."""
+        """Return the names that ``glob()`` picks from; none unless the key's group is swept."""
         return self.names(key) if key in SWEPT_GROUPS else []
 
     def default(self, group: str) -> str:
-        """Option of a group that holds where none is named."""
+        """Return the default option of a group."""
         if group not in _defaults():
             file = bundled() / "config.yaml"
             raise InputError(f"no default for {group}; give {group}=NAME", file=file)
@@ -83,7 +83,7 @@ class Options:
         return name
 
     def plain(self, group: str, name: str) -> dict[str, Any]:
-        """Return an option's file as it is, its defaults not composed."""
+        """Read an option's file as it is, without composing its defaults."""
         file = self.files[group][self.check(group, name)]
         try:
             return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
@@ -91,14 +91,14 @@ class Options:
             raise _broken(f"{group}={name}", error, file) from error
 
     def summary(self, group: str, name: str) -> str:
-        """First line of the option's leading comment, empty if there is none."""
+        """Return the first line of an option's leading comment, empty if there is none."""
         with self.files[group][name].open(encoding="utf-8") as lines:
             first = lines.readline()
         return first.removeprefix("#").strip() if first.startswith("#") else ""
 
     def compose(self, **choices: str) -> dict[str, Any]:
-        """Compose the whole configuration with these choices, one option a group."""
-        # half a second, which whoever completes a command line does without
+        """Compose the whole configuration with these choices, one option per group."""
+        # takes half a second, which the completion of a command line does not need
         from hydra.errors import HydraException
         from omegaconf.errors import OmegaConfBaseException
 
@@ -106,36 +106,36 @@ class Options:
         for folder in self.user_dirs:
             check_aliases(folder)
         try:
-            if self.user_dirs:  # the user may be at work on them
+            if self.user_dirs:  # the user may be editing them
                 paths = ",".join(f"'file://{folder}'" for folder in self.user_dirs)
                 return _composed((*overrides, f"hydra.searchpath=[{paths}]"))
             return copy.deepcopy(_composed_of_bundled(tuple(overrides)))
         except (
             *(HydraException, OmegaConfBaseException, yaml.YAMLError),
-            *(ValueError, RecursionError),  # no UTF-8, no such date, lists without end
-            OSError,  # a number in place of a mapping; what can't be read
+            *(ValueError, RecursionError),  # not UTF-8, an invalid date, endless lists
+            OSError,  # a number instead of a mapping; an unreadable file
         ) as error:
             chosen = " ".join(f"{group}={name}" for group, name in choices.items())
-            own = [self.files[group][name] for group, name in choices.items()]
-            own = [file for file in own if not file.is_relative_to(bundled())]
-            raise _broken(chosen, error, own[0] if len(own) == 1 else None) from error
+            user_files = [self.files[group][name] for group, name in choices.items()]
+            user_files = [file for file in user_files if not file.is_relative_to(bundled())]
+            raise _broken(chosen, error, user_files[0] if len(user_files) == 1 else None) from error
 
 
 def _broken(chosen: str, error: Exception, file: Path | None = None) -> InputError:
-    """Word in a line why a choice does not compose, with the place in the file if it is known."""
-    line, message = None, "; ".join(map(str.strip, str(error).strip().splitlines()))
+    """Build the error of a choice that does not compose, with file and line if known."""
+    line, reason = None, "; ".join(map(str.strip, str(error).strip().splitlines()))
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
-        message = ", ".join(filter(None, (error.context, error.problem)))
+        reason = ", ".join(filter(None, (error.context, error.problem)))
         if mark is not None:
             file = Path(mark.name) if Path(mark.name).is_absolute() else file
             line = mark.line + 1
-    return InputError(f"{chosen} does not compose: {message}", file=file, line=line)
+    return InputError(f"{chosen} does not compose: {reason}", file=file, line=line)
 
 
 @cache
 def _defaults() -> dict[str, Any]:
-    """Return the option of each group that the bundled configuration begins with."""
+    """Return the default option of each group in the bundled configuration."""
     text = (bundled() / "config.yaml").read_text(encoding="utf-8")
     entries = yaml.safe_load(text)["defaults"]
     return {group: name for e in entries if isinstance(e, dict) for group, name in e.items()}
@@ -151,9 +151,9 @@ def _composed(overrides: tuple[str, ...]) -> dict[str, Any]:
     raw = OmegaConf.to_container(config, resolve=False)
     assert isinstance(raw, dict)
     if not is_utf8(json.dumps(raw, ensure_ascii=False, default=str)):
-        raise ValueError("it holds half of a surrogate pair, which UTF-8 has no bytes for")
+        raise ValueError("it contains half of a surrogate pair, which UTF-8 cannot encode")
     return {str(key): value for key, value in raw.items()}
 
 
-# a fifth of a second each; a process asks for the same ones again and again
+# a fifth of a second each, and the same ones are needed repeatedly
 _composed_of_bundled = lru_cache(maxsize=256)(_composed)

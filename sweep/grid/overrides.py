@@ -1,4 +1,4 @@
-"""Hydra's override grammar, read into plain assignments; an experiment is such assignments too."""
+"""Parser of Hydra's override grammar into plain assignments; experiments are read the same way."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from sim.base.text import is_utf8
 from sweep.grid.grammar_errors import grammar_error
 from sweep.grid.options import Options
 
-MOST_VALUES = 1_000_000
-"""Of an axis; a range with more is a slip."""
+MAX_VALUES = 1_000_000
+"""Values of an axis; a range with more is a mistake."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A range without steps, ``interval(low,high)``: where a target or a search looks."""
+    """A range without steps, ``interval(low,high)``, in which a target or a search looks."""
 
     low: float
     high: float
@@ -39,7 +39,7 @@ class Assignment:
     """One ``key=value`` as given."""
 
     key: str  # dotted key or group
-    # one value, or all those that are swept, or one `Interval`; empty for a deletion
+    # one value, or all swept values, or one `Interval`; empty for a deletion
     values: tuple[Any, ...]
     # written as a sweep: a comma list, ``range()``, ``choice()``, ``glob()`` or ``interval()``
     swept: bool
@@ -49,7 +49,7 @@ class Assignment:
 
     @property
     def value(self) -> Any:
-        """The one value of a key that can't be swept."""
+        """The value of a key that can't be swept."""
         if len(self.values) != 1:
             raise InputError(f"{self.text}: {self.key} takes one value; it can't be swept")
         return self.values[0]
@@ -63,7 +63,7 @@ def parse(
     assignments = []
     for text in texts:
         if not is_utf8(text):
-            raise InputError(f"{text!r} ({source}) is no UTF-8; write it in UTF-8", rule="grammar")
+            raise InputError(f"{text!r} ({source}) is not valid UTF-8", rule="grammar")
         try:
             override = _parsed(parser, text)
         except (HydraException, RecursionError) as error:
@@ -76,31 +76,31 @@ def parse(
 
 
 def _check_braces(lines: Sequence[Assignment]) -> None:
-    """Refuse what a shell makes of ``shape={cpu:16,mem:64}``: ``shape=cpu:16 shape=mem:64``."""
+    """Refuse braces that a shell expanded: ``shape={cpu:16,mem:64}`` became two words."""
     parts: dict[str, list[str]] = {}
     for line in lines:
         parts.setdefault(line.key, []).append(line.text.partition("=")[2])
     for key, values in parts.items():
-        if len(values) > 1 and all(_OF_BRACES.fullmatch(value) for value in values):
+        if len(values) > 1 and all(_BRACE_PART.fullmatch(value) for value in values):
             whole = f"{key}={{{','.join(values)}}}"
             raise InputError(
-                f"{' '.join(f'{key}={value}' for value in values)}: the shell took braces apart; "
+                f"{' '.join(f'{key}={value}' for value in values)}: the shell expanded the braces; "
                 f"quote them: '{whole}'",
                 rule="braces",
             )
 
 
-_STRANGE = re.compile(r"[^\w\s/\-\\+.$%*@?|:,()\[\]{}='\"]|[^\x00-\x7f]")
-"""What Hydra's grammar takes only inside quotes and has no meaning for: ``ü``, ``~``, ``#``."""
+_NEEDS_QUOTES = re.compile(r"[^\w\s/\-\\+.$%*@?|:,()\[\]{}='\"]|[^\x00-\x7f]")
+"""Characters that Hydra's grammar accepts only in quotes: ``ü``, ``~``, ``#``."""
 
-_OF_BRACES = re.compile(r"[A-Za-z_]\w*:[^/\\].*")
+_BRACE_PART = re.compile(r"[A-Za-z_]\w*:[^/\\].*")
 
 _PART = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\"])+")
 _PART_OF_DICT = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\":])+")
 
 
 def _parsed(parser: Any, text: str) -> Any:
-    """Parse one override; a path with ``ü`` in it, and a baseline's setting, need no quotes."""
+    """Parse one override; quote a path with ``ü`` in it, and a baseline's setting, if needed."""
     try:
         return parser.parse_override(text)
     except HydraException:
@@ -113,13 +113,13 @@ def _parsed(parser: Any, text: str) -> Any:
 
 
 def _with_quotes(value: str) -> str:
-    """Quote each part of a value that the grammar takes only so; leave what is quoted already."""
+    """Quote each part of a value that needs it, unless the value has quotes already."""
     if any(sign in value for sign in "'\"\\"):
         return value
 
     def quoted(match: re.Match[str]) -> str:
         part = match[0]
-        if not _STRANGE.search(part):
+        if not _NEEDS_QUOTES.search(part):
             return part
         inner = part.strip()
         return part.replace(inner, f"'{inner}'")
@@ -144,7 +144,7 @@ def _assignment(
         return Assignment(key, (override.value(),), False, kind, text, source)
     values = _swept(override, text, list(names(key)))
     if not values:
-        raise InputError(f"{text} ({source}) sweeps over nothing", rule="empty axis")
+        raise InputError(f"{text} ({source}) has no values to sweep", rule="empty axis")
     return Assignment(key, values, True, kind, text, source)
 
 
@@ -169,7 +169,7 @@ def _swept(override: Any, text: str, names: list[str]) -> tuple[Any, ...]:
 
 
 def _range(sweep: Any, text: str) -> tuple[float, ...]:
-    """Give the values of a range, of which there must be an end."""
+    """Return the values of a range, which must be finite."""
     start, stop, step = sweep.start, sweep.stop, sweep.step
     if not step or not all(math.isfinite(number) for number in (start, stop, step)):
         raise InputError(
@@ -177,15 +177,15 @@ def _range(sweep: Any, text: str) -> tuple[float, ...]:
             rule="grammar",
         )
     n_values = (stop - start) / step
-    if n_values > MOST_VALUES:
+    if n_values > MAX_VALUES:
         raise InputError(
-            f"{text} has {n_values:.3g} values; an axis may have {MOST_VALUES:,}", rule="long axis"
+            f"{text} has {n_values:.3g} values; an axis may have {MAX_VALUES:,}", rule="long axis"
         )
-    return tuple(_tidy(value) for value in sweep.range())
+    return tuple(_without_drift(value) for value in sweep.range())
 
 
 def _interval(sweep: Any, text: str) -> Interval:
-    """Give a range without steps, which has two ends, in order."""
+    """Return a range without steps; its ends must be finite and in order."""
     low, high, tags = float(sweep.start), float(sweep.end), set(sweep.tags)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"{text}: interval(low,high) takes two finite numbers, in that order")
@@ -197,8 +197,8 @@ def _interval(sweep: Any, text: str) -> Interval:
     return Interval(low, high, bool(tags))
 
 
-def _tidy(value: float) -> float:
-    """Take the drift out of a range's sum (0.6000000000000001)."""
+def _without_drift(value: float) -> float:
+    """Remove floating-point drift from a range's value (0.6000000000000001)."""
     return float(f"{value:.12g}") if isinstance(value, float) else value
 
 
@@ -219,7 +219,7 @@ def _quoted(value: Any) -> str:
 @cache
 def _quoted_text(text: str) -> str:
     try:
-        # inside a list, where more needs quotes than outside
+        # inside a list, where more characters need quotes
         override = OverridesParser.create().parse_override(f"key=[{text}]")
         if override.value() == [text]:
             return text
@@ -232,13 +232,13 @@ _KEYS = ("axes", "overrides", "baseline", "study", "gallery")
 
 
 def assignments(
-    name: str, config: Mapping[str, Any], given: Sequence[Assignment], options: Options
+    name: str, config: Mapping[str, Any], command_line: Sequence[Assignment], options: Options
 ) -> list[Assignment]:
-    """Read an experiment as the assignments it stands for, less what the command line replaces.
+    """Read an experiment as assignments, without those that the command line replaces.
 
-    The command line replaces a key by naming it. Where it names a trace (or cluster) that is not
-    one of the experiment's, the experiment's keys inside ``trace.`` (``cluster.``) go too: they
-    were meant for another.
+    The command line replaces a key by naming it. If it names a trace (or cluster) that is not one
+    of the experiment's, the experiment's keys inside ``trace.`` (``cluster.``) are dropped, too:
+    they were meant for another one.
     """
     file = options.files["experiment"][name]
     source = f"experiment {name}"
@@ -249,16 +249,17 @@ def assignments(
         lines.append(Assignment("baseline", (value,), False, "set", f"baseline={value}", source))
     for key, values in (config.get("axes") or {}).items():
         lines.append(_axis(str(key), values, options, source))
-    replaced = {line.key for line in given}
-    foreign = {
+    replaced = {line.key for line in command_line}
+    dropped_groups = {
         group
         for group in ("trace", "cluster")
-        if not _values(given, group) <= (_values(lines, group) or _values(given, group))
+        if not _values(command_line, group)
+        <= (_values(lines, group) or _values(command_line, group))
     }
     return [
         line
         for line in lines
-        if line.key not in replaced and line.key.partition(".")[0] not in foreign
+        if line.key not in replaced and line.key.partition(".")[0] not in dropped_groups
     ]
 
 
@@ -283,7 +284,7 @@ def _axis(key: str, values: Any, options: Options, source: str) -> Assignment:
         (assignment,) = parse([text], options.names_swept, source)
         values = assignment.values
     if not values:
-        raise InputError(f"{text} ({source}) sweeps over nothing", rule="empty axis")
+        raise InputError(f"{text} ({source}) has no values to sweep", rule="empty axis")
     return Assignment(key, tuple(values), True, "set", text, source)
 
 

@@ -1,9 +1,9 @@
 """Traces in an object store: fetched once, then read like any file.
 
-What lies at ``s3://bucket/...`` (or ``gs://``, ``abfs://``, ``hdfs://``: all that `pyarrow.fs`
-knows) is copied by the driver to ``<results>/cache/traces/<digest>``. The digest is of the address
-and of each file's size, time of change and, where the store has one, tag of content: as long as
-these are the same, nothing is fetched.
+A trace at ``s3://bucket/...`` (or ``gs://``, ``abfs://``, ``hdfs://``: the schemes of `pyarrow.fs`)
+is copied by the driver to ``<results>/cache/traces/<digest>``. The digest is of the address and of
+each file's size, modification time and, where the store has one, entity tag: while these stay the
+same, nothing is fetched.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from sweep.grid.config_tree import canonical
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 MAX_FILES = 10_000
 _WAY_OUT = (
-    "see that the address, the credentials (in the environment, as for other tools of the store) "
-    "and the network are right, or copy it here and give trace.path=FILE"
+    "check the address, the credentials (in the environment, as for other tools of the store) "
+    "and the network, or copy the trace to this machine and give trace.path=FILE"
 )
 
 
 def is_remote(path: Any) -> bool:
-    """Tell whether a path names something in an object store."""
+    """Tell whether a path is an address in an object store."""
     return isinstance(path, str) and "://" in path and not path.startswith("file://")
 
 
-def here(path: str) -> Path:
-    """Turn a path or a ``file://`` address into a path of this machine."""
+def local_path(path: str) -> Path:
+    """Convert a path or a ``file://`` address into a path of this machine."""
     if path.startswith("file://"):
         path = unquote(urlsplit(path).path)
     return Path(path).expanduser()
 
 
-def blame(error: InputError, uri: str, copy: Path) -> InputError:
-    """Name the address in an error where it names the copy."""
+def with_address(error: InputError, uri: str, copy: Path) -> InputError:
+    """Replace the path of the copy in an error by the trace's address."""
     if error.file is None or not Path(error.file).is_relative_to(copy):
         return error
     below = Path(error.file).relative_to(copy).as_posix()
@@ -57,7 +57,7 @@ def check(
     local: str = "a file's name",
     below: str = "PATH",
 ) -> None:
-    """Refuse an address that can't be one, without asking its store."""
+    """Refuse an address that can't be valid, without contacting its store."""
     parts = urlsplit(uri)
     if parts.scheme not in SCHEMES:
         raise InputError(
@@ -73,19 +73,19 @@ def check(
 
 
 def download(uri: str, folder: Path) -> Path:
-    """Copy a file, or all files of a folder, unless they are here; return the copy."""
+    """Copy a file, or all files of a folder, unless they are here already; return the copy."""
     check(uri)
     try:
-        system, root, entries = _listing(uri)
-        content = [
-            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in entries.items()
+        system, root, infos = _listing(uri)
+        entries = [
+            [name, info.size, info.mtime_ns, _tag(system, info)] for name, info in infos.items()
         ]
-        about = canonical([mask(uri), content])
-        kept = folder / hashlib.sha256(about.encode()).hexdigest()
-        for name, info in entries.items():
-            copy = kept / name
-            if ".." in copy.parts or not copy.is_relative_to(kept):
-                raise InputError(f"trace.path={mask(uri)}: no file can be called {name!r} here")
+        identity = canonical([mask(uri), entries])
+        target = folder / hashlib.sha256(identity.encode()).hexdigest()
+        for name, info in infos.items():
+            copy = target / name
+            if ".." in copy.parts or not copy.is_relative_to(target):
+                raise InputError(f"trace.path={mask(uri)}: {name!r} is not a valid file name here")
             if not (copy.is_file() and copy.stat().st_size == info.size):
                 with system.open_input_stream(info.path) as stream, files.atomic_write(copy) as out:
                     shutil.copyfileobj(stream, out, 2**20)
@@ -96,19 +96,19 @@ def download(uri: str, folder: Path) -> Path:
         raise InputError(
             f"trace.path={mask(uri)} can't be fetched: {reason}; {_WAY_OUT}", rule="fetching"
         ) from None
-    return kept / next(iter(entries)) if root in {info.path for info in entries.values()} else kept
+    return target / next(iter(infos)) if root in {info.path for info in infos.values()} else target
 
 
 def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
-    """Find the files at an address: by name below it, sorted."""
-    from pyarrow import fs  # the clients of all stores: only for who names one
+    """List the files at an address by their names below it, sorted."""
+    from pyarrow import fs  # the clients of all stores: slow to load
 
     system, root = fs.FileSystem.from_uri(uri)
     root = root.rstrip("/")
     (info,) = system.get_file_info([root])
     if info.type == fs.FileType.NotFound:
         raise InputError(
-            f"trace.path={mask(uri)}: there is no such file or folder; {_WAY_OUT}",
+            f"trace.path={mask(uri)}: no such file or folder; {_WAY_OUT}",
             rule="missing file",
         )
     if info.type == fs.FileType.File:
@@ -119,14 +119,14 @@ def _listing(uri: str) -> tuple[Any, str, dict[str, Any]]:
     }
     if not 0 < len(entries) <= MAX_FILES:
         raise InputError(
-            f"trace.path={mask(uri)} holds {len(entries)} files; a trace has 1 to {MAX_FILES}",
+            f"trace.path={mask(uri)} has {len(entries)} files; a trace has 1 to {MAX_FILES}",
             rule="missing file",
         )
     return system, root, dict(sorted(entries.items()))
 
 
 def _tag(system: Any, info: Any) -> str:
-    """Tag of a file's content, empty if its store has none."""
+    """Return the entity tag of a file's content, empty if its store has none."""
     with system.open_input_file(info.path) as file:
-        about = file.metadata() or {}
-    return str({key.lower(): value for key, value in about.items()}.get("etag", ""))
+        metadata = file.metadata() or {}
+    return str({key.lower(): value for key, value in metadata.items()}.get("etag", ""))

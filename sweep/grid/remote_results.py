@@ -1,4 +1,4 @@
-"""Results in an object store: an address, and the folder here that they are worked on in."""
+"""Results in an object store: an address, and its working folder on this machine."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from sweep.grid import remote
 _ADDRESSES: dict[Path, str] = {}
 
 
-def working_folder(given: str) -> Path:
-    """Return the folder that ``paths.results`` names; for an address one in the user's cache."""
-    if not remote.is_remote(given):
-        return remote.here(given).resolve()
-    remote.check(given, "paths.results", "folder", "a folder", "PREFIX")
+def working_folder(path: str) -> Path:
+    """Return the folder of ``paths.results``; for an address, a folder in the user's cache."""
+    if not remote.is_remote(path):
+        return remote.local_path(path).resolve()
+    remote.check(path, "paths.results", "folder", "a folder", "PREFIX")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    name = hashlib.sha256(display_address(given).encode()).hexdigest()[:16]
+    name = hashlib.sha256(display_address(path).encode()).hexdigest()[:16]
     folder = (home / "cluster-sweep" / "results" / name).resolve()
-    _ADDRESSES[folder] = given
+    _ADDRESSES[folder] = path
     return folder
 
 
 def address_for(folder: Path) -> str | None:
-    """Return the address whose results are worked on in a folder; None if they lie there."""
+    """Return the address of which a folder is the working folder; None if there is none."""
     return _ADDRESSES.get(folder)
 
 
 def display_path(path: Path) -> str:
-    """Return where something of the results lies, for people: its address if elsewhere."""
+    """Return the location of a results file for people: its address if it is remote."""
     for folder, address in _ADDRESSES.items():
         if path.is_relative_to(folder):
             return "/".join((display_address(address), *path.relative_to(folder).parts))

@@ -1,4 +1,4 @@
-"""What a command line asks for: axes, fixed values, and where and how to run it."""
+"""Request of a command line: axes, fixed values, and where and how to run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from sweep.stats import FIRST_SEEDS
 from sweep.stats.cell_columns import ALL_METRICS, AXES
 
 _GRANULARITIES = ("cell", "policy", "sweep")
-_HEADS = ("launcher", "tracking", "paths", "max_failures", "cell_timeout_s")
+_RUN_KEYS = ("launcher", "tracking", "paths", "max_failures", "cell_timeout_s")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Where and how to run."""
+    """Settings of a run: where and how to run it."""
 
     results: Path  # folder under which everything is written, absolute
     launcher: Mapping[str, Any]  # the chosen options, resolved
@@ -35,17 +35,17 @@ class Settings:
     cell_timeout_s: float | None = None  # a cell that runs for longer is ended
 
 
-def is_about_running(key: str) -> bool:
-    """Tell whether a key says where or how a sweep runs."""
-    return key.split(".")[0] in _HEADS
+def is_run_setting(key: str) -> bool:
+    """Tell whether a key sets where or how a sweep runs."""
+    return key.split(".")[0] in _RUN_KEYS
 
 
 def _settings(
-    given: Sequence[Assignment], defaults: Mapping[str, Any], *, fail_fast: bool = False
+    lines: Sequence[Assignment], defaults: Mapping[str, Any], *, fail_fast: bool = False
 ) -> Settings:
     """Apply assignments to the composed launcher, tracking and paths."""
-    config = {head: defaults[head] for head in _HEADS}
-    for line in given:
+    config = {head: defaults[head] for head in _RUN_KEYS}
+    for line in lines:
         add = line.kind == "add" or line.key in ("max_failures", "cell_timeout_s")
         config = config_tree.with_value(config, line.key, line.value, add=add)
     config = config_tree.resolved(config)
@@ -84,98 +84,103 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 """Keys of ``seeds=auto``."""
 
-_SINGLE = ("experiment", "launcher", "tracking")
+_CHOSEN_ONCE = ("experiment", "launcher", "tracking")
 VERDICT_METRIC = "verdict.metric"
 _NOT_SWEPT = ("baseline", "evaluator", "name", VERDICT_METRIC, *SEEDS_AUTO)
-_PARTS = (*SWEPT_GROUPS, "evaluator")
+_CONFIG_GROUPS = (*SWEPT_GROUPS, "evaluator")
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How sure the numbers are to be, with ``seeds=auto``."""
+    """Target precision of the numbers, with ``seeds=auto``."""
 
-    metric: str  # whose intervals count
-    width: float  # half an interval's at most: relative, or a fraction where the metric is one
-    most: int  # seeds, at most
+    metric: str  # whose confidence intervals are measured
+    width: float  # maximum half-width: relative, or absolute if the metric is a fraction
+    max_seeds: int
 
 
 @dataclass(frozen=True)
 class Request:
-    """A grid as asked for."""
+    """A grid as requested."""
 
-    # policies, traces, capacities and seeds, then whatever else is swept, in the order given
+    # policies, traces, capacities and seeds, then the other swept keys, in the order given
     axes: dict[str, tuple[Any, ...]]
-    # what holds for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``evaluator.``,
+    # values for all cells: keys under ``policy.``, ``trace.``, ``cluster.``, ``evaluator.``,
     # and the choice of ``cluster`` and of ``evaluator``
     fixed: tuple[Assignment, ...]
     baseline: str | None  # one of the policies
-    metrics: tuple[str, ...]  # what the tables show; empty for what matters; `ALL_METRICS`
+    metrics: tuple[str, ...]  # in the tables; empty: chosen by the workload; `ALL_METRICS`
     experiment: str | None  # name of the experiment it comes from
     study: dict[str, Any] | None  # the experiment's; see `sweep.papers.studies`
     options: Options
     settings: Settings
-    named: frozenset[str]  # keys that the command line itself names
-    # the command line less what says where and how to run, except for where the real traces lie:
-    # with it the same sweep can be had again
+    named: frozenset[str]  # keys named on the command line itself
+    # the command line without run settings, except for the folder of real traces: they reproduce
+    # the sweep
     words: tuple[str, ...]
     precision: Precision | None = None  # with ``seeds=auto``; the axis has the first few seeds
-    verdict_metric: str | None = None  # what the verdict speaks of; None chooses by the workload
-    seeds: Mapping[str, Any] | None = None  # once there are enough (`sweep.execution.seeds.more`)
-    # what is looked for between two ends (`sweep.search`): the axes have the ends, and all seeds
+    verdict_metric: str | None = None  # None: chosen by the workload
+    seeds: Mapping[str, Any] | None = None  # result of ``seeds=auto`` (`sweep.search.auto_seeds`)
+    # goal of a search (`sweep.search`): the axes have the ends of its intervals, and all seeds
     goal: goals.Goal | None = None
-    name: str | None = None  # what the sweep is called; None: after its experiment
+    name: str | None = None  # of the sweep; None: after its experiment
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
-    """Turn the overrides of a command line into a request, experiment and defaults filled in."""
-    given = parse(texts, options.names_swept)
-    name = _experiment_of(given)
-    choices = {line.key: line.value for line in given if line.key in _SINGLE}
-    choices["experiment"] = name
+    """Parse the overrides of a command line into a request; add experiment and defaults."""
+    lines_given = parse(texts, options.names_swept)
+    experiment = _experiment_name(lines_given)
+    choices = {line.key: line.value for line in lines_given if line.key in _CHOSEN_ONCE}
+    choices["experiment"] = experiment
     defaults = options.compose(**{k: v for k, v in choices.items() if v is not None})
     words = tuple(
-        line.text for line in given if line.key == "paths.traces" or not is_about_running(line.key)
+        line.text
+        for line in lines_given
+        if line.key == "paths.traces" or not is_run_setting(line.key)
     )
-    given = [line for line in given if line.key not in _SINGLE]
-    named = frozenset(line.key for line in given)
-    if name is not None:
-        given = [*overrides.assignments(name, defaults["experiment"], given, options), *given]
-    running = [line for line in given if is_about_running(line.key)]
-    lines = {line.key: line for line in given if not is_about_running(line.key)}
+    lines_given = [line for line in lines_given if line.key not in _CHOSEN_ONCE]
+    named = frozenset(line.key for line in lines_given)
+    if experiment is not None:
+        lines_given = [
+            *overrides.assignments(experiment, defaults["experiment"], lines_given, options),
+            *lines_given,
+        ]
+    run_lines = [line for line in lines_given if is_run_setting(line.key)]
+    lines = {line.key: line for line in lines_given if not is_run_setting(line.key)}
     for line in lines.values():
         _check_key(line, defaults)
-        if line.key in _PARTS:
+        if line.key in _CONFIG_GROUPS:
             for value in line.values:
                 options.check(line.key, value)
-    goal = goals.take(lines, defaults)
-    called = _name(lines.pop("name", None))
-    wanted = _precision(lines, defaults)
-    if wanted is not None:
+    goal = goals.take_goal(lines, defaults)
+    sweep_name = _name(lines.pop("name", None))
+    precision = _precision(lines, defaults)
+    if precision is not None:
         if "seed" in named:
             raise InputError("seeds=auto chooses the seeds: leave seed= out", rule="wrong type")
         lines["seed"] = Assignment("seed", tuple(range(FIRST_SEEDS)), True, "set", "seeds=auto")
     baseline, metrics = lines.pop("baseline", None), lines.pop("metrics", None)
-    judged = lines.pop(VERDICT_METRIC, None)
+    verdict_line = lines.pop(VERDICT_METRIC, None)
     return Request(
         axes=_axes(lines, defaults, options),
         fixed=tuple(line for line in lines.values() if not line.swept and line.key not in AXES),
         baseline=_baseline(baseline),
         metrics=table_metrics(metrics, lines.get("evaluator")),
-        experiment=name,
-        study=None if name is None else defaults["experiment"].get("study"),
+        experiment=experiment,
+        study=None if experiment is None else defaults["experiment"].get("study"),
         options=options,
-        settings=_settings(running, defaults, fail_fast=fail_fast),
+        settings=_settings(run_lines, defaults, fail_fast=fail_fast),
         named=named,
         words=words,
-        precision=wanted,
-        verdict_metric=_verdict_metric(judged, _baseline(baseline)),
+        precision=precision,
+        verdict_metric=_verdict_metric(verdict_line, _baseline(baseline)),
         goal=goal,
-        name=called,
+        name=sweep_name,
     )
 
 
 def _name(line: Assignment | None) -> str | None:
-    """Return what a sweep shall be called: a folder is, and commands name it."""
+    """Return the name of the sweep, which is part of its folder's name."""
     if line is None or line.value is None:
         return None
     name = str(line.value)
@@ -188,49 +193,47 @@ def _name(line: Assignment | None) -> str | None:
 
 
 def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Precision | None:
-    """Take the keys of ``seeds=auto`` out of a command line's; None unless it is among them."""
-    given = {key: lines.pop(key).value for key in SEEDS_AUTO if key in lines}
-    asked = {key: given.get(key, defaults[key]) for key in SEEDS_AUTO}
-    if asked["seeds"] is None:
-        if given.keys() - {"seeds"}:
-            raise InputError(f"{min(given)} goes with seeds=auto", rule="wrong type")
+    """Remove the keys of ``seeds=auto``; return the precision, None without ``seeds=auto``."""
+    values = {key: lines.pop(key).value for key in SEEDS_AUTO if key in lines}
+    settings = {key: values.get(key, defaults[key]) for key in SEEDS_AUTO}
+    if settings["seeds"] is None:
+        if values.keys() - {"seeds"}:
+            raise InputError(f"{min(values)} needs seeds=auto", rule="wrong type")
         return None
-    if asked["seeds"] != "auto":
-        message = f"{unknown('seeds', str(asked['seeds']), ['auto'])}; seed=0,1,2 names them"
+    if settings["seeds"] != "auto":
+        message = f"{unknown('seeds', str(settings['seeds']), ['auto'])}; seed=0,1,2 names them"
         raise InputError(message, rule="wrong type")
-    metric, width, most = (asked[key] for key in SEEDS_AUTO[1:])
+    metric, width, max_seeds = (settings[key] for key in SEEDS_AUTO[1:])
     check("seeds_metric", metric, str)
     _check_seeds_metric(metric, lines)
     check("seeds_width", width, Positive)
-    check("seeds_max", most, Annotated[int, Between(FIRST_SEEDS)])
-    return Precision(metric, float(width), most)
+    check("seeds_max", max_seeds, Annotated[int, Between(FIRST_SEEDS)])
+    return Precision(metric, float(width), max_seeds)
 
 
 def _check_seeds_metric(name: str, lines: Mapping[str, Assignment]) -> None:
-    """Refuse what no cell will have, before any runs; an evaluator has metrics of its own."""
+    """Refuse a metric that no cell will have; an evaluator has metrics of its own."""
     if "evaluator" in lines:
         return
     try:
         known = metric(name)
     except InputError as error:
-        raise InputError(
-            f"seeds_metric={name} is no metric: {error.message}", rule=error.rule
-        ) from None
+        raise InputError(f"seeds_metric={name}: {error.message}", rule=error.rule) from None
     if known.against_baseline and "baseline" not in lines:
         raise InputError(
-            f"seeds_metric={name} is against a baseline: give baseline=POLICY", rule="wrong type"
+            f"seeds_metric={name} compares with a baseline: give baseline=POLICY", rule="wrong type"
         )
 
 
-def _experiment_of(given: Sequence[Assignment]) -> str | None:
-    named = [line for line in given if line.key == "experiment"]
+def _experiment_name(lines: Sequence[Assignment]) -> str | None:
+    named = [line for line in lines if line.key == "experiment"]
     if named:
         return None if named[-1].value is None else str(named[-1].value)
-    return None if any(line.key in AXES for line in given) else DEMO
+    return None if any(line.key in AXES for line in lines) else DEMO
 
 
 def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
-    """Refuse a key that nothing could have; those inside a group are checked for each option."""
+    """Refuse an unknown key; keys inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
     if line.kind != "delete" and inner in goals.KEYS.get(head, ()):
         return
@@ -239,9 +242,9 @@ def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
             raise InputError(
                 f"{line.text}: give {line.key}=VALUE ({line.source})", rule="wrong type"
             )
-    elif not (head in _PARTS and inner):
-        there_are = [k for k in config_tree.keys(dict(defaults)) if ("." in k) == bool(inner)]
-        message = f"{unknown('key', line.key, there_are)} ({line.source})"
+    elif not (head in _CONFIG_GROUPS and inner):
+        valid = [k for k in config_tree.keys(dict(defaults)) if ("." in k) == bool(inner)]
+        message = f"{unknown('key', line.key, valid)} ({line.source})"
         raise InputError(message, rule="unknown key")
 
 
@@ -287,7 +290,7 @@ def _baseline(line: Assignment | None) -> str | None:
 
 
 def table_metrics(line: Assignment | None, evaluator: object | None) -> tuple[str, ...]:
-    """Read ``metrics=``: those that the tables show, all if there are none."""
+    """Parse ``metrics=``: names for the tables; empty if not given."""
     if line is None or line.values == (None,):
         return ()
     values = line.values if line.swept else line.value
@@ -304,13 +307,13 @@ def _verdict_metric(line: Assignment | None, baseline: str | None) -> str | None
         return None
     name = str(line.value)
     if metric(name).against_baseline and baseline is None:
-        raise InputError(f"{line.text} is against a baseline: give baseline=POLICY")
+        raise InputError(f"{line.text} compares with a baseline: give baseline=POLICY")
     return name
 
 
 def _repeated(values: Sequence[Any]) -> list[Any]:
-    """Return the values that are there more than once."""
+    """Return the values that occur more than once."""
     try:
         return [value for value, n in Counter(values).items() if n > 1]
     except TypeError:  # lists and mappings have no hash, and are few
-        return [value for at, value in enumerate(values) if value in values[:at]]
+        return [value for k, value in enumerate(values) if value in values[:k]]

@@ -1,4 +1,4 @@
-"""From a cell's trace configuration to its workload."""
+"""Traces of cells: checks, identity and preparation of their workloads."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from sim.base.parameters import check as check_value
 from sim.base.parameters import type_hints
 from sim.base.plugins import check_names
 from sweep.grid import cluster_size, recipe, remote
-from sweep.grid.recipe import OWN, WINDOW
+from sweep.grid.recipe import GENERIC_KEYS, WINDOW_KEYS
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 
-_OF_NO_FILE = ("format", "synth")
+_SOURCES = ("format", "synth")
 
 
 def check(option: str, trace: Mapping[str, Any]) -> None:
-    """Refuse a trace that can't be loaded, as far as can be told without loading it."""
-    if sum(key in trace for key in _OF_NO_FILE) != 1:
+    """Refuse a trace that can't be loaded, as far as its configuration shows."""
+    if sum(key in trace for key in _SOURCES) != 1:
         raise InputError(
             f"trace={option} must name either a format to read or a synth to draw from, "
-            f"not {' and '.join(key for key in _OF_NO_FILE if key in trace) or 'neither'}"
+            f"not {' and '.join(key for key in _SOURCES if key in trace) or 'neither'}"
         )
-    for key in WINDOW:
+    for key in WINDOW_KEYS:
         value = trace.get(key)
         if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):
             raise InputError(f"trace.{key} must be a time in s, not {value!r}", rule="wrong type")
-    begin, end = (trace.get(key) for key in WINDOW)
+    begin, end = (trace.get(key) for key in WINDOW_KEYS)
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"trace.begin_s ({begin}) must be before trace.end_s ({end})")
     _check_options(option, trace)
@@ -46,45 +46,45 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
 def identity(
     trace: Mapping[str, Any], cluster: Mapping[str, Any], digest: Callable[[Path], str]
 ) -> dict[str, Any]:
-    """Everything that a workload follows from but the sources, without loading it.
+    """Return everything that determines a workload except its sources, without loading it.
 
-    Two equal identities are the same workload, as long as the sources are: the configuration, the
-    name and `digest` of every file that it names, wherever that lies, and the cluster where
-    arrivals are stretched to it.
+    Equal identities and equal sources give the same workload. The identity holds the configuration,
+    the name and `digest` of every file that it names, in any folder, and the cluster where arrivals
+    are stretched to it.
     """
     options = {
-        key: value if key in _OF_NO_FILE else _by_content(value, digest)
+        key: value if key in _SOURCES else _with_digests(value, digest)
         for key, value in trace.items()
         if key != "path"
     }
-    found: dict[str, Any] = {"trace": options, "files": [], "stretch": None}
+    parts: dict[str, Any] = {"trace": options, "files": [], "stretch": None}
     if "path" in trace:
-        root = remote.here(trace["path"]).resolve()
+        root = remote.local_path(trace["path"]).resolve()
         folder = root if root.is_dir() else root.parent
         files = sorted(root.rglob("*")) if root.is_dir() else [root]
-        found["files"] = [
+        parts["files"] = [
             [file.relative_to(folder).as_posix(), digest(file)] for file in files if file.is_file()
         ]
     if cluster_size.stretches(cluster):
-        found["stretch"] = {key: cluster.get(key) for key in ("shape", "count", "load", "tails")}
-    return found
+        parts["stretch"] = {key: cluster.get(key) for key in ("shape", "count", "load", "tails")}
+    return parts
 
 
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     """Load or draw the workload, cut it to its window, apply transforms, stretch its arrivals."""
     if "path" in trace:
-        trace = {**trace, "path": str(remote.here(trace["path"]))}
+        trace = {**trace, "path": str(remote.local_path(trace["path"]))}
     return recipe.make(trace, cluster)
 
 
-def _by_content(option: Any, digest: Callable[[Path], str]) -> Any:
+def _with_digests(option: Any, digest: Callable[[Path], str]) -> Any:
     """Replace each text in an option that is the path of a file by its name and digest."""
     if isinstance(option, Mapping):
-        return {key: _by_content(value, digest) for key, value in option.items()}
+        return {key: _with_digests(value, digest) for key, value in option.items()}
     if isinstance(option, list):
-        return [_by_content(value, digest) for value in option]
+        return [_with_digests(value, digest) for value in option]
     if isinstance(option, str):
-        with contextlib.suppress(OSError, ValueError):  # a text may be no name of a file
+        with contextlib.suppress(OSError, ValueError):  # a text need not be a file name
             file = Path(option)
             if file.is_file():
                 return [file.name, digest(file)]
@@ -92,16 +92,16 @@ def _by_content(option: Any, digest: Callable[[Path], str]) -> Any:
 
 
 def _check_options(option: str, trace: Mapping[str, Any]) -> None:
-    # readers and generators load Arrow, and a grid of known options is planned without
+    # readers and generators load Arrow, which a plan of known options does not need
     from sim import synth
     from sim import traces as formats
 
     module: Any = synth if "synth" in trace else formats
     plugins = synth.GENERATORS if "synth" in trace else formats.FORMATS
     name = trace["synth" if "synth" in trace else "format"]
-    given = {key: trace[key] for key in sorted(trace) if key not in OWN}
+    arguments = {key: trace[key] for key in sorted(trace) if key not in GENERIC_KEYS}
     known, hints = module.options(name), _hints(plugins.function(name))
-    _check_given(f"trace={option}", "trace", given, known, hints)
+    _check_arguments(f"trace={option}", "trace", arguments, known, hints)
 
 
 def _check_transforms(option: str, chosen: Any) -> None:
@@ -111,20 +111,26 @@ def _check_transforms(option: str, chosen: Any) -> None:
         raise InputError(f"trace.transforms of {option} must be {{name: {{option: value}}}}")
     for name, options in chosen.items():
         known, hints = transforms.options(name), _hints(getattr(transforms, name))
-        _check_given(f"transform {name}", f"trace.transforms.{name}", options or {}, known, hints)
+        _check_arguments(
+            f"transform {name}", f"trace.transforms.{name}", options or {}, known, hints
+        )
 
 
 _hints = cache(type_hints)
 
 
-def _check_given(
-    of: str, where: str, given: Mapping[str, Any], known: Collection[str], hints: Mapping[str, Any]
+def _check_arguments(
+    owner: str,
+    prefix: str,
+    arguments: Mapping[str, Any],
+    known: Collection[str],
+    hints: Mapping[str, Any],
 ) -> None:
-    """Hold options to the names and the annotations of the function that takes them."""
-    check_names(f"option of {of}", given, known, "unknown key")
-    for key, value in given.items():
+    """Check options against the parameters of the function that takes them."""
+    check_names(f"option of {owner}", arguments, known, "unknown key")
+    for key, value in arguments.items():
         if key in hints:
-            check_value(f"{where}.{key}", value, hints[key])
+            check_value(f"{prefix}.{key}", value, hints[key])
 
 
 def _check_path(option: str, path: Any) -> None:
@@ -133,5 +139,5 @@ def _check_path(option: str, path: Any) -> None:
     check_value("trace.path", path, str)
     if remote.is_remote(path):
         remote.check(path)
-    elif not remote.here(path).exists():
-        raise InputError(f"trace.path={path}: there is no such file", rule="missing file")
+    elif not remote.local_path(path).exists():
+        raise InputError(f"trace.path={path}: no such file", rule="missing file")

@@ -1,4 +1,4 @@
-"""Tracking URIs that MLflow can be given, told from others before anything runs."""
+"""Check of MLflow tracking URIs before anything runs."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(?:/.*)?")
 
 
 def check_tracking_uri(uri: object) -> None:
-    """Refuse what MLflow would refuse once all cells are done.
+    """Refuse a URI that MLflow would refuse after all cells are done.
 
     Raises
     ------
     InputError
-        Naming the schemes that there are, the nearest first, or what is missing.
+        It names the valid schemes, the closest first, or the missing part.
     """
     if uri is None or uri == "":
         return
     check("tracking.uri", uri, str | None)
     uri = str(uri)
     if _HOST_AND_PORT.fullmatch(uri):
-        raise _wrong(uri, f"it has no scheme; did you mean http://{uri}?")
+        raise _error(uri, f"it has no scheme; did you mean http://{uri}?")
     scheme, colon, rest = uri.partition(":")
-    if not colon or "/" in scheme:  # a folder, or one of Databricks' names
+    if not colon or "/" in scheme:  # a folder, or a name of Databricks
         return
     head, _, driver = scheme.lower().partition("+")
     known = SCHEMES if not driver else _DATABASES
-    if head not in known and scheme.lower() not in _added():
-        raise _wrong(uri, unknown("scheme", head, [f"{name}://" for name in known]))
+    if head not in known and scheme.lower() not in _plugin_schemes():
+        raise _error(uri, unknown("scheme", head, [f"{name}://" for name in known]))
     if head == "sqlite" and not rest.startswith("///"):
-        raise _wrong(uri, "it names no file; write sqlite:////folder/mlflow.db")
+        raise _error(uri, "it names no file; write sqlite:////folder/mlflow.db")
     if head in _SERVERS:
         _check_server(uri)
 
@@ -48,16 +48,16 @@ def _check_server(uri: str) -> None:
     try:
         parts = urlsplit(uri)
         has_host = bool(parts.hostname) and parts.port != 0
-    except ValueError as error:  # a port that is none, brackets that don't close
-        raise _wrong(uri, f"it is no address: {error}; write http://HOST:PORT") from None
+    except ValueError as error:  # an invalid port, or brackets that don't close
+        raise _error(uri, f"it is not an address: {error}; write http://HOST:PORT") from None
     if not has_host:
-        raise _wrong(uri, "it names no host; write http://HOST:PORT")
+        raise _error(uri, "it names no host; write http://HOST:PORT")
 
 
-def _added() -> list[str]:
-    """Schemes that installed packages add to MLflow's."""
+def _plugin_schemes() -> list[str]:
+    """Return the schemes that installed packages add to MLflow's."""
     return [point.name for point in entry_points(group="mlflow.tracking_store")]
 
 
-def _wrong(uri: str, what: str) -> InputError:
-    return InputError(f"tracking.uri={mask(uri)}: {what}", rule="tracking URI")
+def _error(uri: str, reason: str) -> InputError:
+    return InputError(f"tracking.uri={mask(uri)}: {reason}", rule="tracking URI")

@@ -1,4 +1,4 @@
-"""Size of YAML with its aliases written out: a few lines of them may stand for any number."""
+"""Size limits of YAML with its aliases expanded: a few lines may stand for any number of values."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ import yaml
 
 from sim.base.errors import InputError
 
-MOST_VALUES, DEEPEST = 100_000, 100
+MAX_VALUES, MAX_DEPTH = 100_000, 100
 
 
 def check_aliases(folder: Path) -> None:
-    """Refuse a folder with a file of YAML that comes to more than `MOST_VALUES` values.
+    """Refuse a folder with a YAML file of more than `MAX_VALUES` values.
 
     Raises
     ------
     InputError
-        With file and line; also where a value holds itself, or lies too deep in others.
+        With file and line; also where a value contains itself, or is nested too deeply.
     """
     for file in sorted(folder.rglob("*.yaml")):
-        with contextlib.suppress(OSError, UnicodeDecodeError, yaml.YAMLError):  # composing says so
-            about = file.stat()
-            _check_file(file, about.st_mtime_ns, about.st_size)
+        # composing reports these errors
+        with contextlib.suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+            stat = file.stat()
+            _check_file(file, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=4096)
 def _check_file(file: Path, *_: int) -> None:
-    """Count the values of a file, once as long as it is as it was."""
+    """Count the values of a file; repeat it only after the file has changed."""
     sizes: dict[str | None, int] = {}
     open_values: list[tuple[str | None, int]] = []  # lists and mappings: name, values before them
     n = 0
     for event in yaml.parse(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
             if any(event.anchor == name for name, _ in open_values):
-                raise _error(file, event, f"*{event.anchor} holds itself; write its values out")
+                raise _error(file, event, f"*{event.anchor} contains itself; write its values out")
             n += sizes.get(event.anchor, 0)
         elif isinstance(event, yaml.ScalarEvent):
             n += 1
@@ -45,13 +46,13 @@ def _check_file(file: Path, *_: int) -> None:
             open_values.append((event.anchor, n))
             n += 1
         elif isinstance(event, yaml.CollectionEndEvent):
-            name, before = open_values.pop()
-            sizes[name] = n - before
-        if n > MOST_VALUES:
-            text = f"it comes to more than {MOST_VALUES:,} values here; use fewer aliases"
+            name, n_before = open_values.pop()
+            sizes[name] = n - n_before
+        if n > MAX_VALUES:
+            text = f"more than {MAX_VALUES:,} values up to here; use fewer aliases"
             raise _error(file, event, text)
-        if len(open_values) > DEEPEST:
-            text = f"lists and mappings lie more than {DEEPEST} deep; at most {DEEPEST} may"
+        if len(open_values) > MAX_DEPTH:
+            text = f"lists and mappings are nested more than {MAX_DEPTH} deep"
             raise _error(file, event, text)
 
 

@@ -77,11 +77,11 @@ def next_seeds(request: Request, cells: pa.Table, n_failed: int) -> tuple[int, d
         return n, {**outcome, "because": FAILED}
     if worst.half <= target.width:
         return n, {**outcome, "because": NARROW}
-    if n >= target.most:
+    if n >= target.max_seeds:
         return n, {**outcome, "because": SPENT}
     # an interval narrows with the root of the number of seeds; never more than twice as many
     needed = n * (worst.half / target.width) ** 2
-    n_next = min(2 * n, target.most, math.ceil(needed) if math.isfinite(needed) else 2 * n)
+    n_next = min(2 * n, target.max_seeds, math.ceil(needed) if math.isfinite(needed) else 2 * n)
     return max(n + 1, n_next), outcome
 
 
@@ -158,7 +158,7 @@ def describe(request: Request, outcome: Mapping[str, Any]) -> str:
     where = f" ({outcome['where']})" if outcome["where"] else ""
     because = {
         NARROW: "which is narrow enough",
-        SPENT: f"and seeds_max={target.most} allows no more",
+        SPENT: f"and seeds_max={target.max_seeds} allows no more",
         FAILED: "and cells failed, so no more were added",
     }[outcome["because"]]
     return (

@@ -112,9 +112,8 @@ class Bucket:
             return signed_put.put(self._address, name, content, is_new=True)
 
         is_created = self._retry(write)
-        if (
-            is_created is False and n_requests > 1
-        ):  # the first may have succeeded, its answer was lost
+        # an earlier request may have succeeded, and its answer was lost
+        if is_created is False and n_requests > 1:
             return self.get(name) == content
         if is_created is not None:
             return is_created

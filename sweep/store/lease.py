@@ -56,9 +56,8 @@ class Lease:
             now_s = time.monotonic()
             token, content = self._latest()
             looked_s = time.monotonic()
-            was_suspended = (
-                looked_s - now_s > self.expires_s / 2
-            )  # this process could not see heartbeats meanwhile
+            # if so, this process could not see heartbeats meanwhile
+            was_suspended = looked_s - now_s > self.expires_s / 2
             if (token, content) != last_state or was_suspended:
                 last_state, changed_s = (token, content), looked_s
             has_expired = looked_s - changed_s >= self.expires_s

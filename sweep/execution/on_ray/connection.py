@@ -237,3 +237,11 @@ def classify_loss(error: Exception) -> Loss:
         ray_errors.RpcError,
     )
     return "lost" if isinstance(error, lost) else "broken"
+
+
+def is_object_lost(error: Exception) -> bool:
+    """Tell whether an object that a task needed is lost for good."""
+    import ray
+
+    lost = (ray.exceptions.ObjectLostError, ray.exceptions.GetTimeoutError)
+    return isinstance(error, lost) or isinstance(getattr(error, "cause", None), lost)

@@ -68,7 +68,7 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
 
 
 def _n_bytes(recipe: Recipe) -> int:
-    path = remote.here(str(recipe.trace["path"]))
+    path = remote.local_path(str(recipe.trace["path"]))
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 

@@ -22,11 +22,11 @@ class FailureTracker:
     node's. If it fails there too, it is the policy's, and so is the next failure of that kind.
     """
 
-    _first_failures: dict[str, tuple[str, str]] = field(
-        default_factory=dict
-    )  # by key: node, message
+    # by key: node and message of the first failure
+    _first_failures: dict[str, tuple[str, str]] = field(default_factory=dict)
     _policy_failures: set[_FailureKind] = field(default_factory=set)
-    _node_failures: dict[str, dict[str, str]] = field(default_factory=dict)  # keys and messages
+    # by node: keys and messages of its failures
+    _node_failures: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def must_retry(self, result: CellResult, policy: str, has_other_node: bool) -> bool:
         """Record the outcome of a cell; tell whether to try it on another node."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _NAMESPACE = b"sweep"
+MAX_NAMED = 3
 
 
 def post(name: str, entry: Mapping[str, Any] | None) -> None:
@@ -42,3 +43,16 @@ def clear(prefix: str) -> None:
     with contextlib.suppress(Exception):
         for name in read(prefix):
             post(name, None)
+
+
+def describe(entries: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> str:
+    """Describe the longest cells, given the names of cells in flight by key; empty if none is."""
+    # finished cells may still be posted
+    running = [(e["seconds"], names[e["key"]]) for e in entries if e["key"] in names]
+    texts = [f"{name} for {_duration(seconds)}" for seconds, name in sorted(running)[::-1]]
+    rest = f" and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else ""
+    return f"still running: {', '.join(texts[:MAX_NAMED])}{rest}" if texts else ""
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds // 60:.0f} min" if seconds >= 60 else f"{seconds // 10 * 10:.0f} s"

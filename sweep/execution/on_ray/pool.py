@@ -10,19 +10,17 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, summary_line
-from sweep.execution import task
+from sweep.execution import compute, task
 from sweep.execution.cell import describe_error
-from sweep.execution.compute import (
-    N_FIRST,
-    ExcludeCached,
-    InlineRunner,
-    MakeStoreSpec,
-    Runner,
-    Workloads,
-)
+from sweep.execution.compute import ExcludeCached, InlineRunner, MakeStoreSpec, Runner, Workloads
 from sweep.execution.memory import rare_full_collections
 from sweep.execution.on_ray import heartbeats
-from sweep.execution.on_ray.connection import Connection, DisconnectedError, classify_loss
+from sweep.execution.on_ray.connection import (
+    Connection,
+    DisconnectedError,
+    classify_loss,
+    is_object_lost,
+)
 from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared_workloads import SharedWorkloads
 from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, TaskQueue
@@ -45,7 +43,9 @@ GET_S = 60.0
 RETRY_S = 1.0
 MAX_RECONNECTS = 10
 HEARTBEAT_EVERY_S = 10.0
-MAX_NAMED = 3
+
+Outcomes = Iterator[ResultBatch | str]
+"""Result batches, and texts (`Line` or the current activity) in between."""
 
 
 class RayRunner:
@@ -91,7 +91,7 @@ class RayRunner:
         workloads: Workloads,
         make_store_spec: MakeStoreSpec | None = None,
         exclude_cached: ExcludeCached = list,
-    ) -> Iterator[ResultBatch | str]:
+    ) -> Outcomes:
         """Yield each cell's outcome once, in batches as they arrive; a text every second meanwhile.
 
         Ray stays up afterwards, for more work, until `close`.
@@ -101,7 +101,7 @@ class RayRunner:
             work, slots=1, on_draw=self._workloads.expect, exclude_cached=exclude_cached
         )
         if not self._is_ready:
-            yield from self._open(queue.draw(N_FIRST), workloads)
+            yield from self._open(queue.draw(compute.N_FIRST), workloads)
         n_reconnects = 0
         while True:
             try:
@@ -140,7 +140,7 @@ class RayRunner:
         self._connection.close()
         self._is_ready = False
 
-    def _run(self, queue: TaskQueue, workloads: Workloads) -> Iterator[ResultBatch | str]:
+    def _run(self, queue: TaskQueue, workloads: Workloads) -> Outcomes:
         import ray
 
         run_batch = ray.remote(task.run_batch)
@@ -171,7 +171,7 @@ class RayRunner:
                 self._fill(with_options, queue, workloads)
 
     def _fill(self, with_options: Any, queue: TaskQueue, workloads: Workloads) -> None:
-        max_tasks = _max_tasks(queue.slots)
+        max_tasks = queue.slots + min(queue.slots, N_QUEUED + queue.slots // 8)
         while len(self._tasks) < max_tasks and (batch := queue.next()) is not None:
             self._submit(with_options, batch, queue, workloads)
 
@@ -241,9 +241,7 @@ class RayRunner:
                 with self._connection.guarded():
                     ray.cancel(ref)
 
-    def _collect(
-        self, ref: Any, queue: TaskQueue, workloads: Workloads
-    ) -> Iterator[ResultBatch | Line]:
+    def _collect(self, ref: Any, queue: TaskQueue, workloads: Workloads) -> Outcomes:
         """Collect the next result batch of a task, or its end."""
         import ray
 
@@ -284,9 +282,7 @@ class RayRunner:
         self._last_result_s.pop(ref)
         return self._tasks.pop(ref)
 
-    def _handle_loss(
-        self, ref: Any, error: Exception, queue: TaskQueue
-    ) -> Iterator[ResultBatch | Line]:
+    def _handle_loss(self, ref: Any, error: Exception, queue: TaskQueue) -> Outcomes:
         loss = classify_loss(error)
         if loss in ("lost", "broken"):
             self._connection.update(at_once=True)  # a node may have joined just now
@@ -304,7 +300,7 @@ class RayRunner:
                 )
                 yield ResultBatch([CellResult(cell.key, error=details, seconds=entry["seconds"])])
             return
-        if loss in ("lost", "excluded") and _is_object_lost(error):
+        if loss in ("lost", "excluded") and is_object_lost(error):
             self._workloads.release(batch.workload)
         if not batch.cells:  # all of its cells had finished
             return
@@ -347,12 +343,7 @@ class RayRunner:
         keys = {entry["key"] for entry in posted.values()}
         in_flight = (cell for batch in self._tasks.values() for cell in batch.cells) if keys else ()
         names = {cell.key: cell.name for cell in in_flight if cell.key in keys}
-        # finished cells may still be posted
-        entries = [entry for entry in posted.values() if entry["key"] in names]
-        running = [(entry["seconds"], names[entry["key"]]) for entry in entries]
-        shown = [f"{name} for {_duration(seconds)}" for seconds, name in sorted(running)[::-1]]
-        rest = f" and {len(shown) - MAX_NAMED} more" if len(shown) > MAX_NAMED else ""
-        self._long_cells = f"still running: {', '.join(shown[:MAX_NAMED])}{rest}" if shown else ""
+        self._long_cells = heartbeats.describe(posted.values(), names)
         return self._long_cells
 
     def _clear_tasks(self) -> None:
@@ -364,11 +355,9 @@ class RayRunner:
         """Requeue the cells of all running tasks."""
         running = list(self._tasks.values())
         self._clear_tasks()
-        for batch in running:
-            for cell in queue.lost(batch, "lost"):
-                yield ResultBatch(
-                    [CellResult(cell.key, error=_worker_error(DisconnectedError(reason)))]
-                )
+        error = _worker_error(DisconnectedError(reason))
+        failed = (cell for batch in running for cell in queue.lost(batch, "lost"))
+        yield from (ResultBatch([CellResult(cell.key, error=error)]) for cell in failed)
 
     def _reconnect(self, reason: str) -> Iterator[str]:
         """Join the cluster again, or start Ray again, as soon as possible."""
@@ -392,23 +381,8 @@ class RayRunner:
             time.sleep(RETRY_S)
 
 
-def _max_tasks(slots: int) -> int:
-    return slots + min(slots, N_QUEUED + slots // 8)
-
-
-def _is_object_lost(error: Exception) -> bool:
-    import ray
-
-    lost = (ray.exceptions.ObjectLostError, ray.exceptions.GetTimeoutError)
-    return isinstance(error, lost) or isinstance(getattr(error, "cause", None), lost)
-
-
 def _worker_error(error: Exception) -> CellError:
     return {**describe_error("worker", error), "message": summary_line(error)}
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds // 60:.0f} min" if seconds >= 60 else f"{seconds // 10 * 10:.0f} s"
 
 
 def make_runner(
