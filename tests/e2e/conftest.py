@@ -116,18 +116,18 @@ def command(packages: Path, tmp_path: Path) -> Command:
 @pytest.fixture
 def watch(command: Command) -> Iterator[Watch]:
     """Run sweeps whose cells say where they run."""
-    there = Watch(command)
-    yield there
-    there.stop()
+    resource = Watch(command)
+    yield resource
+    resource.stop()
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Site]:
     """Three machines with a Ray node each; a test leaves them as it finds them."""
     try:
-        with site() as there:
-            there.start()
-            yield there
+        with site() as resource:
+            resource.start()
+            yield resource
     except NoMachinesError as error:
         pytest.skip(f"no cluster of several machines: it {error}")
 

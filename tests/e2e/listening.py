@@ -1,4 +1,4 @@
-"""Which addresses the processes below one listen on, from ``/proc``."""
+"""Addresses on which a process and its descendants listen, from ``/proc``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _LISTEN = "0A"
 
 def listening(pid: int) -> set[tuple[str, int]]:
     """Address and port of every TCP socket that a process or one below it listens on."""
-    inodes = {inode for one in below(pid) for inode in _sockets(one)}
-    found = set()
+    inodes = {inode for item in below(pid) for inode in _sockets(item)}
+    pids = set()
     for name in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
@@ -23,8 +23,8 @@ def listening(pid: int) -> set[tuple[str, int]]:
             fields = line.split()
             if fields[3] == _LISTEN and fields[9] in inodes:
                 address, _, port = fields[1].partition(":")
-                found.add((_address(address), int(port, 16)))
-    return found
+                pids.add((_address(address), int(port, 16)))
+    return pids
 
 
 def below(pid: int) -> set[int]:
@@ -34,20 +34,20 @@ def below(pid: int) -> set[int]:
         with contextlib.suppress(OSError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             parents[int(folder.name)], sessions[int(folder.name)] = int(fields[1]), int(fields[3])
-    found = {pid}
-    found |= {one for one, session in sessions.items() if session == sessions.get(pid) == pid}
+    pids = {pid}
+    pids |= {item for item, session in sessions.items() if session == sessions.get(pid) == pid}
     while True:
-        more = {one for one, parent in parents.items() if parent in found} - found
+        more = {item for item, parent in parents.items() if parent in pids} - pids
         if not more:
-            return found
-        found |= more
+            return pids
+        pids |= more
 
 
 def is_loopback(address: str) -> bool:
     """Tell whether only this machine reaches an address."""
-    one = ipaddress.ip_address(address)
-    mapped = getattr(one, "ipv4_mapped", None)
-    return (mapped or one).is_loopback
+    item = ipaddress.ip_address(address)
+    mapped = getattr(item, "ipv4_mapped", None)
+    return (mapped or item).is_loopback
 
 
 def _sockets(pid: int) -> Iterator[str]:
@@ -61,5 +61,5 @@ def _sockets(pid: int) -> Iterator[str]:
 
 def _address(text: str) -> str:
     """Read the kernel's way of writing an address: words of 32 bits, each least byte first."""
-    words = [bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8)]
+    words = [bytes.fromhex(text[offset : offset + 8])[::-1] for offset in range(0, len(text), 8)]
     return str(ipaddress.ip_address(b"".join(words)))

@@ -85,19 +85,26 @@ class Machine:
         """
         line = documented("ray start --head" if self.address == head else "ray start --address")
         line = line.replace("HEAD", head).replace("THIS", self.address)
-        given = shlex.split(line)
+        command = shlex.split(line)
         ray = str(Path(sys.executable).with_name("ray"))
-        words = [ray, *given[1:], *SMALL, *PORTS, f"--temp-dir={self.temporary / 'ray'}", *options]
+        words = [
+            ray,
+            *command[1:],
+            *SMALL,
+            *PORTS,
+            f"--temp-dir={self.temporary / 'ray'}",
+            *options,
+        ]
         if before:
             # `ip netns exec` gives each command mounts of its own
             words = ["sh", "-c", f'{before} && exec "$@"', "sh", *words]
-        said = ""
+        output = ""
         for _ in range(STARTS):
-            code, said = self._start(words)
+            code, output = self._start(words)
             if code == 0:
                 return
             self.end_ray()
-        raise RuntimeError(f"{shlex.join(given)} failed on {self.address}:\n{said}")
+        raise RuntimeError(f"{shlex.join(command)} failed on {self.address}:\n{output}")
 
     def _start(self, words: Sequence[str]) -> tuple[int, str]:
         # not to a pipe: daemons inherit it and hold it open
@@ -126,12 +133,12 @@ class Machine:
     def processes(self) -> dict[int, str]:
         """Give the command lines of all that runs on this machine, by process id."""
         pids = ip("netns", "pids", self.namespace).split()
-        found = {}
+        prefix_match = {}
         for pid in map(int, pids):
             with contextlib.suppress(OSError):
                 line = Path(f"/proc/{pid}/cmdline").read_bytes()
-                found[pid] = line.replace(b"\0", b" ").decode(errors="replace")
-        return found
+                prefix_match[pid] = line.replace(b"\0", b" ").decode(errors="replace")
+        return prefix_match
 
     def kill(self, only: str = "") -> int:
         """Kill what runs here, or what of it has `only` in its command line; give the count."""
@@ -205,7 +212,7 @@ def site(n: int = 3) -> Iterator[Site]:
     if os.geteuid() != 0 or shutil.which("ip") is None:
         raise NoMachinesError("needs root and iproute2 (apt-get install iproute2) for namespaces")
     _sweep_up()
-    names = [f"{PREFIX}-{os.getpid()}-{secrets.token_hex(2)}-{at}" for at in range(n)]
+    names = [f"{PREFIX}-{os.getpid()}-{secrets.token_hex(2)}-{index}" for index in range(n)]
     lan = f"{names[0][:-2]}-lan"
     # a short name: sockets lie in there, and the way to one has at most 107 characters
     folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
@@ -220,14 +227,14 @@ def site(n: int = 3) -> Iterator[Site]:
             ) from error
         (folder / "token").write_text(secrets.token_hex(32))
         (folder / "token").chmod(0o600)
-        for at, name in enumerate(names):
+        for index, name in enumerate(names):
             environment = {
                 "RAY_AUTH_MODE": "token",
                 "RAY_AUTH_TOKEN_PATH": str(folder / "token"),
-                "RAY_TMPDIR": str(folder / str(at)),
+                "RAY_TMPDIR": str(folder / str(index)),
             }
-            (folder / str(at)).mkdir()
-            machine = Machine(name, f"{NETWORK}.{at + 1}", folder / str(at), environment)
+            (folder / str(index)).mkdir()
+            machine = Machine(name, f"{NETWORK}.{index + 1}", folder / str(index), environment)
             machines.append(machine)
         yield Site(machines)
     finally:
@@ -250,11 +257,11 @@ def _wire(lan: str, names: Sequence[str]) -> None:
     ip("netns", "add", lan)
     ip("-n", lan, "link", "add", "bridge", "type", "bridge")
     ip("-n", lan, "link", "set", "bridge", "up")
-    for at, name in enumerate(names):
+    for index, name in enumerate(names):
         ip("netns", "add", name)
-        ip("-n", name, "link", "add", "eth0", "type", "veth", "peer", f"port{at}", "netns", lan)
-        ip("-n", lan, "link", "set", f"port{at}", "master", "bridge", "up")
-        ip("-n", name, "address", "add", f"{NETWORK}.{at + 1}/24", "dev", "eth0")
+        ip("-n", name, "link", "add", "eth0", "type", "veth", "peer", f"port{index}", "netns", lan)
+        ip("-n", lan, "link", "set", f"port{index}", "master", "bridge", "up")
+        ip("-n", name, "address", "add", f"{NETWORK}.{index + 1}/24", "dev", "eth0")
         ip("-n", name, "link", "set", "lo", "up")
         ip("-n", name, "link", "set", "eth0", "up")
         # leads nowhere, but tells Ray which address is the machine's own
@@ -265,8 +272,8 @@ def _sweep_up() -> None:
     """Take away what tests that were killed left behind."""
     for line in ip("netns", "list").splitlines():
         name = line.split()[0]
-        found = re.match(rf"{PREFIX}-(\d+)-", name)
-        if found and not Path("/proc", found[1]).exists():
+        prefix_match = re.match(rf"{PREFIX}-(\d+)-", name)
+        if prefix_match and not Path("/proc", prefix_match[1]).exists():
             for pid in ip("netns", "pids", name).split():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)

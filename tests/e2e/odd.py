@@ -38,10 +38,10 @@ def another_hour(folder: Path, fast_s: int = HOUR_S) -> str:
 
     Only that one: what waits for a time of day in compiled code would wait for an hour.
     """
-    there = folder / f"clock{fast_s}"
-    there.mkdir(exist_ok=True)
-    (there / "sitecustomize.py").write_text(_CLOCK.format(fast_s=fast_s))
-    return f"export PYTHONPATH={there}:$PYTHONPATH"
+    library = folder / f"clock{fast_s}"
+    library.mkdir(exist_ok=True)
+    (library / "sitecustomize.py").write_text(_CLOCK.format(fast_s=fast_s))
+    return f"export PYTHONPATH={library}:$PYTHONPATH"
 
 
 def small_disk(folder: Path, size: str = "40m") -> str:

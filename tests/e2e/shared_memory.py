@@ -63,21 +63,21 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
 
 def write(folder: str) -> None:
     """Write a workload of 200 MB whose tasks differ."""
-    n_jobs, each = 1000, 25_000
-    duration_s = np.ones(n_jobs * each)
+    n_jobs, n_tasks = 1000, 25_000
+    duration_s = np.ones(n_jobs * n_tasks)
     duration_s[::2] = 2.0
     Workload.from_tables(
         jobs={
-            "job_id": [str(at) for at in range(n_jobs)],
+            "job_id": [str(index) for index in range(n_jobs)],
             "submit_s": np.arange(n_jobs, dtype=float),
         },
         stages={
             "job": np.arange(n_jobs, dtype=np.int32),
             "name": ["s"] * n_jobs,
-            "n_tasks": np.full(n_jobs, each, dtype=np.int32),
+            "n_tasks": np.full(n_jobs, n_tasks, dtype=np.int32),
         },
         tasks={
-            "stage": np.repeat(np.arange(n_jobs, dtype=np.int32), each),
+            "stage": np.repeat(np.arange(n_jobs, dtype=np.int32), n_tasks),
             "duration_s": duration_s,
         },
         validate=False,
@@ -89,11 +89,11 @@ class One:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.made = 0
+        self.n_built = 0
 
     def recipe(self, name: str) -> Recipe:
         """Say what it is made from."""
-        self.made += 1
+        self.n_built += 1
         trace = {"format": "parquet", "path": self.folder}
         return Recipe(trace, {"shape": "slots", "count": 1, "load": None}, n_tasks=LARGE_TASKS + 1)
 
@@ -105,13 +105,15 @@ if __name__ == "__main__":
     policy = {"name": "fifo", "module": None, "params": {}}
     cluster = {"shape": "slots", "count": 1, "load": None}
     labels = {"policy": "fifo", "trace": "t", "capacity": 1.0}
-    cells = [Cell({**labels, "seed": at}, policy, {}, cluster, WHAT) for at in range(8)]
-    work = [PlannedCell(at, cell, str(at), "w") for at, cell in enumerate(cells)]
+    cells = [Cell({**labels, "seed": index}, policy, {}, cluster, WHAT) for index in range(8)]
+    work = [PlannedCell(index, cell, str(index), "w") for index, cell in enumerate(cells)]
     with tempfile.TemporaryDirectory() as folder:
         write(folder)
-        made = One(folder)
+        workloads = One(folder)
         runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
-        said = [*runner.run(work, made)]
+        events = [*runner.run(work, workloads)]
         runner.close()
-    results = [one for part in said if isinstance(part, ResultBatch) for one in part.results]
-    json.dump([made.made, [[r.error, r.metrics] for r in results]], sys.stdout)
+    results = [
+        result for part in events if isinstance(part, ResultBatch) for result in part.results
+    ]
+    json.dump([workloads.n_built, [[r.error, r.metrics] for r in results]], sys.stdout)

@@ -46,13 +46,13 @@ def test_no_token_no_entry(cluster: Site, watch: Watch) -> None:
 def test_machines_die_in_the_middle_of_a_cell_and_come_back(cluster: Site, watch: Watch) -> None:
     watch.gate.touch()
     process = watch.start(cluster.head, 8)
-    others = cluster.machines[1:]
+    workers = cluster.machines[1:]
     numbers = {machine.number for machine in cluster.machines}
     wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
-    for machine in others:
+    for machine in workers:
         assert machine.kill() > 3
     before = len(watch.seen())
-    cluster.join(others)
+    cluster.join(workers)
     wait_until(lambda: len(watch.seen()) >= before + 2, process, "cells began on them again")
     watch.gate.unlink()
     ran = watch.end(process)
@@ -88,7 +88,7 @@ def test_a_worker_is_killed_for_memory(cluster: Site, watch: Watch) -> None:
         machine.join(cluster.head.address, before=f"mount --bind {meminfo} /proc/meminfo")
         process = watch.start(cluster.head, 6)
         wait_until(lambda: machine.number in watch.machines(), process, "a cell runs there")
-        ((seed, _, pid),) = [one for one in watch.seen() if one[1] == machine.number]
+        ((seed, _, pid),) = [entry for entry in watch.seen() if entry[1] == machine.number]
         nothing = r"^(MemFree|MemAvailable|Buffers|Cached|SReclaimable):.*$"
         meminfo.write_text(re.sub(nothing, r"\1: 0 kB", plenty, flags=re.MULTILINE))
         wait_until(lambda: pid not in machine.processes(), process, "its worker is killed")
@@ -99,7 +99,7 @@ def test_a_worker_is_killed_for_memory(cluster: Site, watch: Watch) -> None:
     finally:
         machine.kill()
         machine.join(cluster.head.address)
-    assert [one[0] for one in watch.seen()].count(seed) == 2
+    assert [entry[0] for entry in watch.seen()].count(seed) == 2
     once_and_the_same(watch, ran, 6)
 
 

@@ -26,9 +26,9 @@ KEPT_HERE = ("results/big", "traces/day.csv", ".venv/bin/python", ".git/config",
 def head() -> Iterator[Machine]:
     """One machine, with the dashboard that takes jobs."""
     try:
-        with site(1) as there:
-            there.head.join(there.head.address, "--include-dashboard=true")
-            yield there.head
+        with site(1) as cluster_site:
+            cluster_site.head.join(cluster_site.head.address, "--include-dashboard=true")
+            yield cluster_site.head
     except NoMachinesError as error:
         pytest.skip(f"no machine of its own for a cluster: it {error}")
 
@@ -54,13 +54,13 @@ def test_a_submitted_sweep(head: Machine, checkout: Path, tmp_path: Path) -> Non
         *("policy=fifo,sjf", "seed=0,1", "trace=alibaba_synth", "trace.jobs=50", "tracking=none"),
         *("launcher=ray", "launcher.address=auto", f"paths.results={tmp_path / 'shared'}"),
     ]
-    given = [word for word in shlex.split(line) if word != "..."]
-    assert given[-4:] == ["--", "python", "-m", "sweep"]
+    job_words = [word for word in shlex.split(line) if word != "..."]
+    assert job_words[-4:] == ["--", "python", "-m", "sweep"]
     command = [
         str(Path(sys.executable).with_name("ray")),
-        *given[1:-3],
+        *job_words[1:-3],
         sys.executable,
-        *given[-2:],
+        *job_words[-2:],
     ]
     done = subprocess.run(
         head.words([*command, *words]),
@@ -76,7 +76,7 @@ def test_a_submitted_sweep(head: Machine, checkout: Path, tmp_path: Path) -> Non
     table = pq.read_table(folder / "cells.parquet")
     assert table.column("status").to_pylist() == ["done"] * 4
     assert re.search(rf"^{folder}$", done.stdout, re.MULTILINE)
-    sent = [at for at in head.temporary.rglob("working_dir_files/*") if at.is_dir()]
+    sent = [path for path in head.temporary.rglob("working_dir_files/*") if path.is_dir()]
     assert len(sent) == 1
     assert (sent[0] / "sim" / "__init__.py").is_file()
     assert [name for name in KEPT_HERE if (sent[0] / name).exists()] == []

@@ -41,10 +41,10 @@ def write_logs(folder: Path, n_days: int = 12, n_jobs: int = 40, n_files: int = 
         pa.table(dict(zip(names, zip(*jobs, strict=True), strict=True))), folder / "jobs"
     )
     (folder / "operations").mkdir()
-    for at, rows in enumerate(np.array_split(np.arange(len(operations)), n_files)):
+    for index, rows in enumerate(np.array_split(np.arange(len(operations)), n_files)):
         columns = zip(*(operations[row] for row in rows.tolist()), strict=True)
         named = zip(("time_s", "job", "operation", "file", "n"), columns, strict=True)
-        pq.write_table(pa.table(dict(named)), folder / "operations" / f"{at}.parquet")
+        pq.write_table(pa.table(dict(named)), folder / "operations" / f"{index}.parquet")
 
 
 @pytest.mark.long
@@ -67,5 +67,5 @@ def test_parts_on_ray_give_what_one_machine_does(command: Command) -> None:
     assert whole.tables.keys() == parts.tables.keys()
     assert len(whole.tables["dependencies"]) > 500
     for name, table in whole.tables.items():
-        there = parts.tables[name].to_pandas()
-        pd.testing.assert_frame_equal(table.to_pandas(), there, check_exact=True, obj=name)
+        expected_table = parts.tables[name].to_pandas()
+        pd.testing.assert_frame_equal(table.to_pandas(), expected_table, check_exact=True, obj=name)

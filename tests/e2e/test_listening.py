@@ -1,4 +1,4 @@
-"""What a local sweep starts: no more than it needs, and nothing that listens beyond this machine.
+"""A local sweep starts only the processes that it needs, and none listens beyond this machine.
 
 For the UI, see its tests.
 """
@@ -20,9 +20,9 @@ pytestmark = pytest.mark.e2e
 
 def test_the_addresses_are_read_right() -> None:
     with socket.create_server(("127.0.0.1", 0)) as near, socket.create_server(("", 0)) as far:
-        found = listening(os.getpid())
-        assert ("127.0.0.1", near.getsockname()[1]) in found
-        assert ("0.0.0.0", far.getsockname()[1]) in found
+        addresses = listening(os.getpid())
+        assert ("127.0.0.1", near.getsockname()[1]) in addresses
+        assert ("0.0.0.0", far.getsockname()[1]) in addresses
     assert [is_loopback(a) for a in ("127.0.0.1", "::1", "::ffff:127.0.0.1")] == [True] * 3
     assert [is_loopback(a) for a in ("0.0.0.0", "::", "10.0.0.1")] == [False] * 3
 
@@ -34,15 +34,15 @@ def test_a_local_sweep_starts_little_which_listens_on_loopback_alone(command: Co
     process = command.start(*grid(command, "tracking=none", f"policy.gate={gate}"))
     try:
         wait_for_cells(results, 1, process)
-        found = listening(process.pid)
+        addresses = listening(process.pid)
         words = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in below(process.pid)]
         gate.unlink()
         out, err = process.communicate(timeout=900)
     finally:
         process.kill()
     assert process.returncode == 0, out + err
-    programs = {Path(word).name for each in words for word in each}
+    programs = {Path(word).name for argv in words for word in argv}
     assert "gcs_server" in programs
     assert not {"dashboard.py", "log_monitor.py", "monitor.py"} & programs
-    assert found  # Ray's own
-    assert {one for one in found if not is_loopback(one[0])} == set()
+    assert addresses  # Ray's own
+    assert {address for address in addresses if not is_loopback(address[0])} == set()

@@ -1,4 +1,4 @@
-"""What somebody sees who opens a sweep in MLflow's own UI."""
+"""A sweep in MLflow's own UI, as a user sees it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve the results; give the address that is named."""
-    with served(results, tmp_path_factory.mktemp("work")) as there:
-        yield there.address
+    with served(results, tmp_path_factory.mktemp("work")) as ui_server:
+        yield ui_server.address
 
 
 @pytest.fixture(scope="module")

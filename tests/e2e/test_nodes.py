@@ -38,8 +38,8 @@ def test_other_sources_are_left_out(
     with back(cluster, odd.other_sources(packages, tmp_path)) as (machine,):
         ran = watch.end(watch.start(cluster.head, 6, "launcher.send_code=false"))
         assert machine.number not in watch.machines()
-    said = f"({machine.address}) is excluded: other versions of sweep.execution.cell:"
-    assert said in ran.err
+    message = f"({machine.address}) is excluded: other versions of sweep.execution.cell:"
+    assert message in ran.err
     assert "launcher.send_code=true" in ran.err
     once_and_the_same(watch, ran, 6)
 

@@ -1,4 +1,4 @@
-"""What only Ray itself can show: memory that workers share, a cluster that was there before."""
+"""Properties of a real Ray: memory shared by workers, a cluster that existed before."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def test_a_trace_is_parsed_once_over_two_sweeps(
 ) -> None:
     log = tmp_path / "log.swf"
     line = "{} {} 0 {} 1 -1 -1 1 100 -1 1 1 1 1 1 1 -1 -1\n"
-    log.write_text("; MaxProcs: 4\n" + "".join(line.format(at, at, 9 + at % 3) for at in range(30)))
+    log.write_text(
+        "; MaxProcs: 4\n" + "".join(line.format(job, job, 9 + job % 3) for job in range(30))
+    )
     stamp = log.stat()
     words = ("trace=swf", f"trace.path={log}", "cluster.count=4", "tracking=none")
     first = command(*words, "policy=fifo", "launcher=ray", "launcher.address=auto", **cluster)
@@ -120,8 +122,8 @@ def test_no_cluster_answers(command: Command, tmp_path: Path, address: str) -> N
     words = ("policy=fifo", "trace=alibaba_synth", "trace.jobs=20", "tracking=none")
     (tmp_path / "ray").mkdir()
     (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")
-    given = ("launcher=ray", f"launcher.address={address}")
-    ran = command(*words, *given, RAY_TMPDIR=str(tmp_path))
+    options = ("launcher=ray", f"launcher.address={address}")
+    ran = command(*words, *options, RAY_TMPDIR=str(tmp_path))
     assert ran.code == 2
     assert f"no Ray cluster answers at launcher.address={address}" in ran.err
     assert "Traceback" not in ran.err

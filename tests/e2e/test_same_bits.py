@@ -55,17 +55,17 @@ def digests(folder: Path, changed: dict[str, str], parts: tuple[str, ...]) -> di
         timeout=3600,  # from an empty cache, on a machine with other work
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    actual: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return actual
 
 
 @pytest.mark.parametrize(
     "name", [*ENVIRONMENTS, *(pytest.param(name, marks=pytest.mark.long) for name in LONG)]
 )
 def test_the_digests_are_those_written_down(tmp_path: Path, name: str) -> None:
-    found = digests(tmp_path, *(ENVIRONMENTS | LONG)[name])
-    assert found
-    other = {what for what, digest in found.items() if digest != EXPECTED.get(what)}
+    actual = digests(tmp_path, *(ENVIRONMENTS | LONG)[name])
+    assert actual
+    other = {key for key, digest in actual.items() if digest != EXPECTED.get(key)}
     assert not other, f"{name}: {sorted(other)} have other bits than were written down"
 
 

@@ -36,7 +36,7 @@ def test_no_secret_is_left_behind(command: Command, tmp_path: Path, address: str
     local = tmp_path / f"password={OF_PATH}"
     write_workload(local, 6)
     ray = Path(tempfile.mkdtemp(prefix="s", dir="/tmp"))  # a short name: sockets lie in there
-    said = ""
+    output = ""
     # there is no such trace, and nobody is at the server: what is said of them quotes them
     for third, code in (("", 1), (f',"{address.replace("/one/", "/two/")}"', 2)):
         ran = command(
@@ -48,16 +48,16 @@ def test_no_secret_is_left_behind(command: Command, tmp_path: Path, address: str
             RAY_TMPDIR=str(ray),
         )
         assert ran.code == code, ran.err
-        said += ran.out + ran.err
-    said += command("status").out + command("report").out
+        output += ran.out + ran.err
+    output += command("status").out + command("report").out
     shutil.rmtree(local)
-    found = [*tmp_path.rglob("*"), *ray.rglob("*")]
-    written = [(str(at), at.read_bytes()) for at in found if at.is_file()]
+    files = [*tmp_path.rglob("*"), *ray.rglob("*")]
+    written = [(str(file), file.read_bytes()) for file in files if file.is_file()]
     shutil.rmtree(ray)
     parts = ("results/journal", "results/sweeps", "results/cache", "ray/session")
     assert all(any(f"/{part}" in name for name, _ in written) for part in parts)
     for secret in (OF_BUCKET, OF_PATH, OF_TRACKING):
-        assert secret not in said
+        assert secret not in output
         assert [name for name, content in written if secret.encode() in content] == []
 
 
@@ -86,12 +86,12 @@ def test_nor_is_one_of_where_results_lie_which_workers_are_told(
             RAY_TMPDIR=str(ray),
         )
         assert ran.code == 1, ran.err
-        there = system.get_file_info(fs.FileSelector("kept", recursive=True))
-        objects = [info.path for info in there if info.type == fs.FileType.File]
+        listing = system.get_file_info(fs.FileSelector("kept", recursive=True))
+        objects = [info.path for info in listing if info.type == fs.FileType.File]
         assert any("/cache/shards/" in name for name in objects)
         written = [(name, system.open_input_stream(name).read()) for name in objects]
-    found = [*tmp_path.rglob("*"), *ray.rglob("*"), *worked_on_in.rglob("*")]
-    written += [(str(at), at.read_bytes()) for at in found if at.is_file()]
+    files = [*tmp_path.rglob("*"), *ray.rglob("*"), *worked_on_in.rglob("*")]
+    written += [(str(file), file.read_bytes()) for file in files if file.is_file()]
     shutil.rmtree(ray)
     shutil.rmtree(worked_on_in)
     assert OF_BUCKET not in ran.out + ran.err

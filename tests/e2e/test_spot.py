@@ -104,7 +104,7 @@ def autoscaled(folder: Path) -> Path:
 
 def test_a_cluster_grows_and_shrinks_with_the_cells(watch: Watch) -> None:
     """The fake provider's nodes are processes of the head's machine."""
-    told = {
+    request = {
         "RAY_FAKE_CLUSTER": "1",
         "AUTOSCALER_UPDATE_INTERVAL_S": "1",
         "RAY_enable_autoscaler_v2": "1",
@@ -112,10 +112,10 @@ def test_a_cluster_grows_and_shrinks_with_the_cells(watch: Watch) -> None:
         "RAY_OVERRIDE_NODE_ID_FOR_TESTING": HEAD_ID,
     }
     options = (f"--autoscaling-config={autoscaled(watch.command.folder)}", "--num-cpus=0")
-    exported = " ".join(f"{name}={value}" for name, value in told.items())
+    exported = " ".join(f"{name}={value}" for name, value in request.items())
     try:
-        with site(1) as there:
-            head = there.head
+        with site(1) as cluster_site:
+            head = cluster_site.head
             head.join(
                 head.address,
                 "--include-dashboard=false",

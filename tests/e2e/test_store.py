@@ -53,28 +53,28 @@ def test_nothing_is_lost_while_requests_fail(command: Command, tmp_path: Path) -
         assert "s3fs.cc" not in ran.err
         assert n_failed > 0.03 * n_asked
         assert all(statuses[status] for status in (500, 503, RESET))
-        there = Bucket(address)
+        store_bucket = Bucket(address)
         name = f"sweeps/{quiet.folder.name}"
         for file in ("cells.parquet", "verdict.json", "report.html"):
-            assert there.get(f"{name}/{file}") == (quiet.folder / file).read_bytes(), file
-        journal = there.get(f"journal/{quiet.folder.name}.jsonl") or b""
+            assert store_bucket.get(f"{name}/{file}") == (quiet.folder / file).read_bytes(), file
+        journal = store_bucket.get(f"journal/{quiet.folder.name}.jsonl") or b""
         events = [json.loads(line) for line in journal.splitlines()]
         rows = [(event["row"], event["status"]) for event in events if event["event"] == "cell"]
         assert sorted(rows) == [(row, "done") for row in range(N_CELLS)]
         assert events[-1]["event"] == "end"
-        assert len(_kept(there)) == N_CELLS
+        assert len(_cached_keys(store_bucket)) == N_CELLS
         again = command(*words, f'paths.results="{address}"', XDG_CACHE_HOME=str(tmp_path / "two"))
         assert "every cell is cached" in again.err
 
 
-def _kept(there: Bucket) -> set[bytes]:
+def _cached_keys(store_bucket: Bucket) -> set[bytes]:
     """Keys of the cells in manifests and shards that are whole."""
     keys = set()
-    for name in there.list(shards.MANIFESTS):
-        content = there.get(name) or b""
-        for each in shards.read_manifests(name.rpartition("/")[2], content):
-            shard = there.get(shards.shard_path(each.shard)) or b""
-            assert shards.digest_name(shard) == each.shard
-            begins = range(0, len(each.keys), shards.KEY_BYTES)
-            keys |= {each.keys[at : at + shards.KEY_BYTES] for at in begins}
+    for name in store_bucket.list(shards.MANIFESTS):
+        content = store_bucket.get(name) or b""
+        for manifest in shards.read_manifests(name.rpartition("/")[2], content):
+            shard = store_bucket.get(shards.shard_path(manifest.shard)) or b""
+            assert shards.digest_name(shard) == manifest.shard
+            begins = range(0, len(manifest.keys), shards.KEY_BYTES)
+            keys |= {manifest.keys[offset : offset + shards.KEY_BYTES] for offset in begins}
     return keys

@@ -101,17 +101,17 @@ class Watch:
 
     def seen(self) -> list[tuple[int, int, int]]:
         """Seed, machine and process of each time that a cell began."""
-        names = (note.name.split("-") for note in self._begun())
+        names = (note.name.split("-") for note in self._marks())
         return sorted((int(seed), int(machine), int(pid)) for seed, machine, pid in names)
 
-    def _begun(self) -> list[Path]:
+    def _marks(self) -> list[Path]:
         return [note for note in self.notes.iterdir() if note.name[0].isdigit()]
 
     def clocks(self) -> dict[int, float]:
         """Seconds by which the clock of each machine is fast, as a cell had it."""
         return {
             int(note.name.split("-")[1]): float(note.read_text()) - note.stat().st_mtime
-            for note in self._begun()
+            for note in self._marks()
         }
 
     def machines(self) -> set[int]:
@@ -119,12 +119,14 @@ class Watch:
         return {machine for _, machine, _ in self.seen()}
 
 
-def wait_until(true: Callable[[], object], process: subprocess.Popen[str], what: str) -> None:
+def wait_until(
+    true: Callable[[], object], process: subprocess.Popen[str], description: str
+) -> None:
     end = time.monotonic() + 600
     while not true():
         if process.poll() is not None or time.monotonic() > end:
             process.kill()
-            pytest.fail(f"waited in vain until {what}: {process.communicate()}")
+            pytest.fail(f"waited in vain until {description}: {process.communicate()}")
         time.sleep(0.02)
 
 

@@ -53,9 +53,9 @@ def edited(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Sources]:
     """Sources to edit, as long as a test runs."""
-    kept = tmp_path_factory.getbasetemp() / "meanings"  # edits are of no use to anybody else
-    monkeypatch.setattr(meaning, "cache_folder", lambda: kept)
-    found = Sources()
-    monkeypatch.setattr(modules, "read", found.read)
-    yield found
-    found.restore()
+    folder = tmp_path_factory.getbasetemp() / "meanings"  # edits are of no use to anybody else
+    monkeypatch.setattr(meaning, "cache_folder", lambda: folder)
+    edited_sources = Sources()
+    monkeypatch.setattr(modules, "read", edited_sources.read)
+    yield edited_sources
+    edited_sources.restore()

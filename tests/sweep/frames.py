@@ -81,6 +81,6 @@ def frame(
     table = pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
     strings = [n for n in names if n.startswith("error_")]
     for name in strings:  # a column of nothing but null has no type of its own
-        at = table.column_names.index(name)
-        table = table.set_column(at, name, table.column(name).cast(pa.string()))
+        column_index = table.column_names.index(name)
+        table = table.set_column(column_index, name, table.column(name).cast(pa.string()))
     return table

@@ -60,7 +60,7 @@ def evaluate(run, workload, cluster, policy, seed):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """End of a command: exit code and output."""
 
     code: int
     out: str
@@ -82,9 +82,9 @@ def own_evaluator(folder: Path) -> Path:
 
 def words(folder: Path, results: str, *more: str) -> list[str]:
     """Give the words of a sweep of six cells."""
-    given = ["policy=fifo,sjf", "seed=range(0,3)", "baseline=fifo", "evaluator=sums"]
+    command = ["policy=fifo,sjf", "seed=range(0,3)", "baseline=fifo", "evaluator=sums"]
     where = ["trace=parquet", f"trace.path={folder / 'trace'}", f"--config-dir={folder / 'mine'}"]
-    return [*given, *where, f"paths.results={folder / results}", *(more or ["launcher=inline"])]
+    return [*command, *where, f"paths.results={folder / results}", *(more or ["launcher=inline"])]
 
 
 def run(
@@ -122,10 +122,10 @@ def check(ended: Ended) -> None:
 
 def logged(results: Path) -> dict[str, list[str]]:
     """Statuses of the runs in a tracking database, by their kind; empty if there is none yet."""
-    found: dict[str, list[str]] = {}
+    moments: dict[str, list[str]] = {}
     path = results / "mlflow.db"
     if not path.is_file():
-        return found
+        return moments
     query = (
         "SELECT tags.value, runs.status FROM runs JOIN tags ON tags.run_uuid = runs.run_uuid "
         "WHERE tags.key = 'kind' AND runs.lifecycle_stage = 'active'"
@@ -134,5 +134,5 @@ def logged(results: Path) -> dict[str, list[str]]:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
         if connection.execute(tables).fetchone() == (2,):  # else it was being made
             for kind, status in connection.execute(query):
-                found.setdefault(kind, []).append(status)
-    return found
+                moments.setdefault(kind, []).append(status)
+    return moments

@@ -51,9 +51,9 @@ class Front:
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         user = re.search("Credential=([^/]*)/", environ.get("HTTP_AUTHORIZATION", ""))
         names = ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING")
-        asked = Asked(*(environ[name] for name in names), user[1] if user else "")
+        parsed = Asked(*(environ[name] for name in names), user[1] if user else "")
         with self._lock:
-            status, lost = self.refuse(asked), self.lose(asked)
+            status, lost = self.refuse(parsed), self.lose(parsed)
             self.n_asked += 1
             self.n_failed += status is not None or lost is not None
         if status is None and lost is None:
@@ -75,7 +75,7 @@ class Front:
         if status == 200:
             content = b"<html/>"
         start(f"{status} No", [("Content-Type", "application/xml")])
-        return [] if asked.method == "HEAD" else [content]
+        return [] if parsed.method == "HEAD" else [content]
 
 
 @contextmanager

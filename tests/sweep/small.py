@@ -29,14 +29,14 @@ from sweep.store.shards import KEY_BYTES, MANIFESTS, read_manifests
 def write_workload(folder: Path, n_jobs: int = 6) -> Path:
     jobs: list[dict[str, Any]] = [
         {
-            "submit_s": float(at),
-            "queue": "ab"[at % 2],
+            "submit_s": float(index),
+            "queue": "ab"[index % 2],
             "stages": [
-                {"name": "map", "durations_s": [3.0 + at % 3, 4.0]},
+                {"name": "map", "durations_s": [3.0 + index % 3, 4.0]},
                 {"name": "reduce", "durations_s": [5.0], "parents": ["map"]},
             ],
         }
-        for at in range(n_jobs)
+        for index in range(n_jobs)
     ]
     Workload.from_jobs(jobs).write(folder)
     return folder
@@ -44,7 +44,7 @@ def write_workload(folder: Path, n_jobs: int = 6) -> Path:
 
 @dataclass
 class FakeResult:
-    """What `fake_simulate` gives: finish times that follow from policy, cluster and seed."""
+    """Result of `fake_simulate`: finish times that follow from policy, cluster and seed."""
 
     workload: Workload
     cluster: Cluster
@@ -103,7 +103,7 @@ def set_json(folder: Path, name: str, content: Any) -> None:
 
 @dataclass
 class Ran:
-    """What a command did."""
+    """Outcome of a command."""
 
     code: int
     out: str
@@ -128,10 +128,10 @@ class Command:
         self._capfd = capfd
 
     def words(self, *words: str) -> list[str]:
-        given = [f"paths.results={self.results}", "launcher=inline", "tracking=none"]
+        command = [f"paths.results={self.results}", "launcher=inline", "tracking=none"]
         if not any(word.startswith("trace=") for word in words):
-            given += ["trace=parquet", f"trace.path={self.trace}"]
-        return [*words, *given]
+            command += ["trace=parquet", f"trace.path={self.trace}"]
+        return [*words, *command]
 
     def __call__(self, *words: str) -> Ran:
         """Run a grid."""
@@ -181,19 +181,21 @@ def keys_kept(results: Path) -> list[str]:
     """Keys of all cells whose manifests are whole, sorted; their shards are not looked at."""
     keys = set()
     for file in (results / MANIFESTS).iterdir():
-        for each in read_manifests(file.name, file.read_bytes()):
-            begins = range(0, len(each.keys), KEY_BYTES)
-            keys |= {each.keys[at : at + KEY_BYTES].hex() for at in begins}
+        for entry in read_manifests(file.name, file.read_bytes()):
+            begins = range(0, len(entry.keys), KEY_BYTES)
+            keys |= {entry.keys[index : index + KEY_BYTES].hex() for index in begins}
     return sorted(keys)
 
 
 def lose(results: Path, key: str) -> None:
     """Take one cell out of the cache."""
     cache = Cache(results)
-    kept = [(cache.get(each), cache.config(each)) for each in keys_kept(results) if each != key]
+    cells = [
+        (cache.get(entry), cache.config(entry)) for entry in keys_kept(results) if entry != key
+    ]
     for part in ("shards", "manifests"):
         shutil.rmtree(results / "cache" / part)
-    Cache(results).put_many([(found, config) for found, config in kept if found and config])
+    Cache(results).put_many([(result, config) for result, config in cells if result and config])
 
 
 def every_file(folder: Path) -> dict[str, bytes]:

@@ -296,15 +296,15 @@ def test_tables_show_the_metrics_asked_for(fake: Command) -> None:
 def test_the_verdict_is_written_and_is_the_first_thing_said(fake: Command) -> None:
     words = ("policy=fifo,sjf", "seed=0,1,2", "baseline=fifo")
     ran = fake(*words)
-    (one,) = json.loads((ran.folder / "verdict.json").read_text())
-    assert (one["best"], one["metric"], one["n_seeds"]) == (["sjf"], "jct_mean_s", 3)
-    assert one["against_interval"][0] < one["against_baseline"] < one["against_interval"][1]
-    for found in (ran, fake(*words)):  # computed, and cached
-        assert " ".join(found.out.split("\n\n")[0].split()) == one["sentence"]
-        assert json.loads((found.folder / "verdict.json").read_text()) == [one]
+    (entry,) = json.loads((ran.folder / "verdict.json").read_text())
+    assert (entry["best"], entry["metric"], entry["n_seeds"]) == (["sjf"], "jct_mean_s", 3)
+    assert entry["against_interval"][0] < entry["against_baseline"] < entry["against_interval"][1]
+    for run in (ran, fake(*words)):  # computed, and cached
+        assert " ".join(run.out.split("\n\n")[0].split()) == entry["sentence"]
+        assert json.loads((run.folder / "verdict.json").read_text()) == [entry]
     (ran.folder / "verdict.json").unlink()
     assert fake.verb("report", ran.folder.name).code == 0
-    assert json.loads((ran.folder / "verdict.json").read_text()) == [one]
+    assert json.loads((ran.folder / "verdict.json").read_text()) == [entry]
     other = fake(*words, "verdict.metric=jct_speedup_mean")
     assert other.folder != ran.folder
     assert json.loads((other.folder / "verdict.json").read_text())[0]["best"] == ["sjf"]

@@ -164,10 +164,10 @@ def test_what_a_policy_does_wrong_has_a_column_and_a_line(
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "said_wrong", raising=False)
     monkeypatch.delitem(policies.registry._REGISTRY, "said", raising=False)
-    said = spec(policy={"name": "said", "module": "said_wrong", "params": {}})
-    error = run(workload, said).error
+    text = spec(policy={"name": "said", "module": "said_wrong", "params": {}})
+    error = run(workload, text).error
     monkeypatch.chdir(tmp_path)
-    short = run(workload, said).error
+    short = run(workload, text).error
     assert error is not None
     assert short is not None
     assert error["stage"] == "policy"
@@ -245,8 +245,8 @@ def test_canonical_json_does_not_depend_on_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [(OSError("one\ntwo"), "one"), (MemoryError(), "MemoryError"), (OSError("\n"), "OSError")],
 )
-def test_an_error_in_a_line_says_something(error: Exception, said: str) -> None:
-    assert summary_line(error) == said
+def test_an_error_in_a_line_says_something(error: Exception, message: str) -> None:
+    assert summary_line(error) == message

@@ -128,11 +128,13 @@ def test_very_many_rows_are_written_and_read_in_groups(
     assert repr(parted.rows) == repr(whole.rows)
     assert parted.out == whole.out
     with pq.ParquetFile(parted.folder / "cells.parquet") as parquet:
-        groups = [parquet.metadata.row_group(at).num_rows for at in range(parquet.num_row_groups)]
+        groups = [
+            parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)
+        ]
     assert groups == [5, 5, 2]
     read = cells_table.read(SweepFolder(parted.folder))
     assert read["status"].to_pylist().count("failed") == 3
-    assert [each is None for each in read["reproduce"].to_pylist()] == [
+    assert [command is None for command in read["reproduce"].to_pylist()] == [
         row["status"] != "failed" for row in parted.rows
     ]
     assert [key.hex() for key in read["key"].to_pylist()] == [row["key"] for row in parted.rows]

@@ -20,7 +20,7 @@ from tests.sweep.store.edits import COMMENT, STATEMENT, Sources
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is loaded, as it is loaded."""
+    """Loads, in order."""
     loaded: list[Any] = []
     prepare = traces.prepare
 
@@ -120,17 +120,17 @@ def test_workers_read_a_trace_where_there_are_some(
     tmp_path: Path, trace: list[str], loads: list[Any]
 ) -> None:
     (cell,) = cells(*trace)
-    asked: list[Recipe] = []
+    requests: list[Recipe] = []
 
     def convert(recipe: Recipe) -> dict[str, Any]:
-        asked.append(recipe)
+        requests.append(recipe)
         return {"digest": "d" * 64, "n_jobs": 6, "n_tasks": 18, "meta": {}}
 
     for _ in range(2):  # the second time it is known
         known = Inputs(tmp_path, convert=convert)
         name = known.workload_id(cell)
         assert known.describe(name)["digest"] == "d" * 64
-    (recipe,) = asked
+    (recipe,) = requests
     assert (recipe.trace["path"], recipe.digest) == (trace[1].partition("=")[2], "")
     assert (known.recipe(name).digest, known.recipe(name).n_tasks) == ("d" * 64, 18)
     assert not loads
@@ -203,7 +203,7 @@ def test_memory_is_bounded(
 class TestAnEditOfWhatMakesAWorkload:
     WORDS = ("trace=alibaba_synth", "trace.jobs=20")
 
-    def of(self, folder: Path) -> tuple[Inputs, str]:
+    def open_inputs(self, folder: Path) -> tuple[Inputs, str]:
         known = Inputs(folder)
         (cell,) = cells(*self.WORDS)
         return known, known.workload_id(cell)
@@ -227,10 +227,10 @@ class TestAnEditOfWhatMakesAWorkload:
         added: bytes,
         is_made_again: bool,
     ) -> None:
-        known, first = self.of(tmp_path)
+        known, first = self.open_inputs(tmp_path)
         digest = known.describe(first)["digest"]
         edited.edit(name, added=added)
-        known, again = self.of(tmp_path)
+        known, again = self.open_inputs(tmp_path)
         assert known.describe(again)["digest"] == digest
         assert len(loads) == 1 + is_made_again
 
@@ -266,10 +266,10 @@ class TestARecipe:
 
     def test_gives_cells_their_keys_before_anything_runs(self, fake: Command) -> None:
         ran = fake(*self.WORDS)
-        found = plan.prepare(grid.build(fake.request(*self.WORDS)))
-        assert [row["key"] for row in ran.rows] == [each.key for each in found.planned]
+        replanned = plan.prepare(grid.build(fake.request(*self.WORDS)))
+        assert [row["key"] for row in ran.rows] == [cell.key for cell in replanned.planned]
         assert {row["status"] for row in ran.rows} == {"done"}
-        assert len(found.metrics) == 4
+        assert len(replanned.metrics) == 4
 
     def test_of_what_fits_no_cluster_is_refused(self, fake: Command) -> None:
         ran = fake(*self.WORDS, "capacity=1e-6")

@@ -1,4 +1,4 @@
-"""What is free goes back to the machine."""
+"""Freed memory goes back to the operating system."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tests.sweep.small import Command
 
 
 class Circle:
-    """What holds itself, so that only a collection finds that nobody else does."""
+    """A reference cycle, which only a garbage collection frees."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
 def test_what_nobody_holds_is_given_back() -> None:
-    held = weakref.ref(Circle())
+    reference = weakref.ref(Circle())
     memory.return_memory()
-    assert held() is None
+    assert reference() is None
 
 
 def test_all_that_is_held_is_looked_through_seldom_and_what_is_young_as_before() -> None:
@@ -33,7 +33,7 @@ def test_all_that_is_held_is_looked_through_seldom_and_what_is_young_as_before()
 
 
 def test_a_sweep_gives_it_back(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(memory.gc, "collect", lambda: asked.append(0))
+    calls: list[int] = []
+    monkeypatch.setattr(memory.gc, "collect", lambda: calls.append(0))
     fake("policy=fifo")
-    assert asked
+    assert calls

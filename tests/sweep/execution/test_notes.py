@@ -5,9 +5,9 @@ from tests.sweep.small import Command
 
 
 def test_a_policy_that_learns_from_what_is_not_there_is_named(fake: Command) -> None:
-    said = "  threesigma on parquet: the workload has no history and no features of jobs"
+    message = "  threesigma on parquet: the workload has no history and no features of jobs"
     err = fake("policy=threesigma,fifo").err
-    assert any(line.startswith(said) for line in err.splitlines())
+    assert any(line.startswith(message) for line in err.splitlines())
     assert "fifo on" not in err
     jobs = [{"submit_s": 0.0, "user": "ann", "stages": [{"durations_s": [1.0]}]}]
     w = Workload.from_jobs(jobs)
@@ -24,5 +24,5 @@ def test_columns_that_are_of_no_use_are_said(fake: Command) -> None:
         meta={"name": "ours"},
     )
     w.write(fake.trace)
-    said = "  ours: 1 jobs; columns unused: jobs.user_name: did you mean user? (1)"
-    assert said in fake("policy=fifo").err.splitlines()
+    message = "  ours: 1 jobs; columns unused: jobs.user_name: did you mean user? (1)"
+    assert message in fake("policy=fifo").err.splitlines()

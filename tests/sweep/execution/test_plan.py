@@ -1,4 +1,4 @@
-"""What is known before anything runs: keys, and what is cached."""
+"""Plan of a grid before anything runs: keys and cached cells."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def prepared(command: Command, *words: str) -> plan.PreparedGrid:
 
 
 def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
-    found = prepared(fake, *GRID, "cluster.load=0.7,0.9")
-    assert len(found.planned) == 36
-    for planned in found.planned:
+    plan_of_grid = prepared(fake, *GRID, "cluster.load=0.7,0.9")
+    assert len(plan_of_grid.planned) == 36
+    for planned in plan_of_grid.planned:
         cell = planned.cell
         content = {
             "policy": {"name": cell.policy["name"], "params": cell.policy["params"]},
@@ -31,20 +31,20 @@ def test_a_key_is_the_digest_of_the_whole_content(fake: Command) -> None:
             "evaluator": cell.evaluator,
             "capacity": cell.capacity,
             "seed": cell.seed,
-            "workload": found.inputs.workload_id(cell),
+            "workload": plan_of_grid.inputs.workload_id(cell),
             "sources": plan.sources_digest(cell),
         }
         assert planned.key == hashlib.sha256(canonical(content).encode()).hexdigest()
-    assert len({planned.key for planned in found.planned}) == 36
+    assert len({planned.key for planned in plan_of_grid.planned}) == 36
 
 
 def test_what_is_kept_beside_a_result_is_all_that_it_follows_from(fake: Command) -> None:
-    found = prepared(fake, *GRID)
-    (first, *_) = found.planned
-    kept = plan.stored_config(found, first)
-    assert kept.keys() == {*found.masked_config(first.cell), "workload", "sources"}
-    assert kept["policy"] == first.cell.policy
-    assert kept["workload"].keys() == {"files", "sources"}
+    plan_of_grid = prepared(fake, *GRID)
+    (first, *_) = plan_of_grid.planned
+    stored = plan.stored_config(plan_of_grid, first)
+    assert stored.keys() == {*plan_of_grid.masked_config(first.cell), "workload", "sources"}
+    assert stored["policy"] == first.cell.policy
+    assert stored["workload"].keys() == {"files", "sources"}
 
 
 def test_what_is_cached_is_found_unless_it_is_damaged(
@@ -52,14 +52,18 @@ def test_what_is_cached_is_found_unless_it_is_damaged(
 ) -> None:
     monkeypatch.setattr(shard_writer, "MAX_CELLS", 1)
     fake("policy=fifo", "seed=0,1")
-    found = prepared(fake, "policy=fifo", "seed=0,1,2")
-    assert [planned.key in found.metrics for planned in found.planned] == [True, True, False]
+    plan_of_grid = prepared(fake, "policy=fifo", "seed=0,1,2")
+    assert [planned.key in plan_of_grid.metrics for planned in plan_of_grid.planned] == [
+        True,
+        True,
+        False,
+    ]
     file = min((fake.results / "cache" / "shards").iterdir())
     file.write_bytes(b"damaged")
-    found = prepared(fake, "policy=fifo", "seed=0,1,2")
-    kept = [planned.key in found.metrics for planned in found.planned]
-    assert sorted(kept[:2]) == [False, True]
-    assert not kept[2]
+    plan_of_grid = prepared(fake, "policy=fifo", "seed=0,1,2")
+    stored = [planned.key in plan_of_grid.metrics for planned in plan_of_grid.planned]
+    assert sorted(stored[:2]) == [False, True]
+    assert not stored[2]
 
 
 def test_many_cells_are_planned_in_no_time(fake: Command) -> None:

@@ -19,8 +19,8 @@ A, B, C = (digit * 64 for digit in "abc")
 
 
 def done(key: str, **result: Any) -> tuple[CellResult, dict[str, Any]]:
-    given = {"metrics": {"jct_mean_s": 1.5}, "jobs": pa.table({"submit_s": [1.0, 2.0]})}
-    return CellResult(key, **(given | result)), {"seed": 3, "workload": "recipe"}
+    fields = {"metrics": {"jct_mean_s": 1.5}, "jobs": pa.table({"submit_s": [1.0, 2.0]})}
+    return CellResult(key, **(fields | result)), {"seed": 3, "workload": "recipe"}
 
 
 DONE = [
@@ -30,8 +30,8 @@ DONE = [
 ]
 
 
-def packed(root: Path, mark: str, what: Any = DONE) -> ResultBatch:
-    return pack(what, shard_writer.reachable(str(root), mark))
+def packed(root: Path, mark: str, cells: Any = DONE) -> ResultBatch:
+    return pack(cells, shard_writer.reachable(str(root), mark))
 
 
 @pytest.mark.parametrize("is_reached", [True, False])
@@ -40,18 +40,22 @@ def test_a_shard_is_put_from_here_or_handed_over_and_counts_with_its_manifest(
 ) -> None:
     mark = shard_writer.read_marker(FolderStorage(tmp_path))
     part = packed(tmp_path, mark if is_reached else "of another folder of this name")
-    assert [(one.key, one.error) for one in part.results] == [(A, None), (B, ERROR), (C, None)]
-    assert all(one.jobs is None and not one.metrics for one in part.results)
+    assert [(result.key, result.error) for result in part.results] == [
+        (A, None),
+        (B, ERROR),
+        (C, None),
+    ]
+    assert all(result.jobs is None and not result.metrics for result in part.results)
     (written,) = part.shards
     assert (written.content is None) == is_reached
     assert (tmp_path / "cache" / "shards" / f"{written.name}.parquet").exists() == is_reached
     assert Cache(tmp_path).cached_keys([A, B, C]) == []
     Cache(tmp_path).commit(part.shards)
-    found = Cache(tmp_path)
-    assert found.cached_keys([A, B, C]) == [A, C]
-    assert found.metrics(A) == {"jct_mean_s": 1.5}
-    assert found.get(C).jobs.num_columns == 0  # type: ignore[union-attr]
-    assert found.config(A) == {"seed": 3, "workload": "recipe"}
+    opened_cache = Cache(tmp_path)
+    assert opened_cache.cached_keys([A, B, C]) == [A, C]
+    assert opened_cache.metrics(A) == {"jct_mean_s": 1.5}
+    assert opened_cache.get(C).jobs.num_columns == 0  # type: ignore[union-attr]
+    assert opened_cache.config(A) == {"seed": 3, "workload": "recipe"}
 
 
 def test_what_can_not_be_put_is_handed_over(

@@ -35,7 +35,7 @@ def test_what_another_sweep_has_kept_meanwhile_is_not_run(
         simulated.append((args[2].name, options["seed"]))
         if len(simulated) == 1:
             fake_engine(monkeypatch)
-            other.cache.put_many([(rerun(other, each), {}) for each in other.planned])
+            other.cache.put_many([(rerun(other, cell), {}) for cell in other.planned])
             fake_engine(monkeypatch, simulate)
         return fake_simulate(*args, **options)
 
@@ -49,45 +49,45 @@ def test_what_another_sweep_has_kept_meanwhile_is_not_run(
 
 
 def test_a_batch_leaves_out_what_others_did() -> None:
-    kept = {f"cell{at}" for at in range(10, 30)}
+    cached = {f"cell{index}" for index in range(10, 30)}
 
-    def wanted(some: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
-        return [cell for cell in some if cell.key not in kept]
+    def not_cached(some: Sequence[PlannedCell]) -> Sequence[PlannedCell]:
+        return [cell for cell in some if cell.key not in cached]
 
-    work = [planned(f"cell{at}", "ab"[at // 20]) for at in range(40)]
-    batches, found = TaskQueue(work, slots=2, exclude_cached=wanted), list[str]()
+    work = [planned(f"cell{index}", "ab"[index // 20]) for index in range(40)]
+    batches, handed_out = TaskQueue(work, slots=2, exclude_cached=not_cached), list[str]()
     first = batches.next()
     assert first is not None
     batches.done(first, 1, 5.0)
     batches.requeue(first)
     assert batches.flush_policy(first).stop_s > SHARED_S
-    found.append("cell0")
+    handed_out.append("cell0")
     while (batch := batches.next()) is not None:
-        found += [cell.key for cell in batch.cells]
+        handed_out += [cell.key for cell in batch.cells]
         batches.done(batch, len(batch.cells), 5.0 * len(batch.cells))
-    assert found == [cell.key for cell in work if cell.key not in kept]
+    assert handed_out == [cell.key for cell in work if cell.key not in cached]
     assert sorted(batches.pop_completed()) == ["a", "b"]
     assert batches.flush_policy(first).stop_s <= SHARED_S
 
 
 def test_of_a_million_cells_that_others_did_none_is_handed_out() -> None:
-    work = [planned(f"cell{at}") for at in range(20_000)]
+    work = [planned(f"cell{index}") for index in range(20_000)]
     assert TaskQueue(work, slots=6_400, exclude_cached=lambda _: []).next() is None
 
 
 def test_a_sweep_knows_whether_another_runs_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = Journal(tmp_path, "one"), Journal(tmp_path, "other")
-    with one.locked(lambda: None):
-        assert not one.has_company()
+    first, other = Journal(tmp_path, "one"), Journal(tmp_path, "other")
+    with first.locked(lambda: None):
+        assert not first.has_company()
         with other.locked(lambda: None):
-            assert one.has_company()
+            assert first.has_company()
             assert other.has_company()
             with monkeypatch.context() as silent:
                 silent.setattr("sweep.store.journal.EXPIRES_S", -EXPIRES_S)
-                assert not one.has_company()
-        assert not one.has_company()
+                assert not first.has_company()
+        assert not first.has_company()
 
 
 def test_who_has_company_goes_another_way(fake: Command, monkeypatch: pytest.MonkeyPatch) -> None:

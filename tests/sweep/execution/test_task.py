@@ -1,4 +1,4 @@
-"""What a worker does: modules of the user's, sources that changed, kernels compiled ahead."""
+"""Inside of a worker: modules of the user, changed sources, kernels compiled ahead."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ def test_begins_no_cell_when_its_time_is_up(workload: Workload, spec: CellSpec) 
 def test_no_cell_is_watched_while_a_part_waits_to_be_taken(
     workload: Workload, spec: CellSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[str | None] = []
-    monkeypatch.setattr(task, "watching", lambda _: contextlib.nullcontext(begun.append))
+    keys: list[str | None] = []
+    monkeypatch.setattr(task, "watching", lambda _: contextlib.nullcontext(keys.append))
     parts = run_batch(
         workload, TaskPayload([spec, spec], FlushPolicy(0.0, 60.0), simulate=fake_simulate)
     )
     next(parts)
-    assert begun == ["k", None]
+    assert keys == ["k", None]
 
 
 def test_refuses_other_sources_than_the_drivers(workload: Workload, spec: CellSpec) -> None:
@@ -104,7 +104,7 @@ def test_finds_a_users_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 STAGE = {"durations_s": [1.0, 2.0], "demand": {"cpu": 1.0}}
-JOBS = [{"submit_s": float(at), "stages": [STAGE]} for at in range(9)]
+JOBS = [{"submit_s": float(index), "stages": [STAGE]} for index in range(9)]
 
 
 def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any) -> CellSpec:
@@ -114,9 +114,9 @@ def spec_of(policy: str, shape: Any = "slots", count: float = 4, **options: Any)
 
 
 def variants(*specs: CellSpec) -> tuple[Workload, list[Variant]]:
-    few, found = task.sample_variants(specs, lambda: jobs(specs))
+    few, cells = task.sample_variants(specs, lambda: jobs(specs))
     assert few is not None
-    return few, found
+    return few, cells
 
 
 def jobs(specs: Sequence[CellSpec]) -> tuple[Workload, Clusters]:
@@ -132,18 +132,18 @@ def lost() -> tuple[Workload, Clusters]:
 
 def test_looks_at_one_cell_of_a_kind_and_at_a_few_jobs() -> None:
     kinds = [spec_of("fifo"), spec_of("fifo", count=8), spec_of("las"), spec_of("fifo", {"cpu": 4})]
-    again = [one._replace(seed=1) for one in kinds]
-    few, found = variants(*kinds, *again)
+    again = [member._replace(seed=1) for member in kinds]
+    few, cells = variants(*kinds, *again)
     assert few.n_jobs == N_FIRST_JOBS
-    assert [spec for spec, _ in found] == [kinds[0], kinds[2], kinds[3]]
+    assert [spec for spec, _ in cells] == [kinds[0], kinds[2], kinds[3]]
 
 
 def test_leaves_what_goes_wrong_to_the_cells() -> None:
     assert task.sample_variants([spec_of("fifo")], lost) == (None, [])
     assert task.sample_variants([spec_of("none")], lambda: jobs([])) == (None, [])
-    few, found = variants(spec_of("no_such_policy"))
-    assert task.missing_variants([], few, found) == []
-    task.compile_variant([], few, found[0])
+    few, cells = variants(spec_of("no_such_policy"))
+    assert task.missing_variants([], few, cells) == []
+    task.compile_variant([], few, cells[0])
 
 
 @pytest.mark.exact
@@ -151,12 +151,12 @@ def test_a_variant_is_missing_once_and_only_if_it_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(kernel, "is_compiled", lambda features: "DYNAMIC_ORDER" in features)
-    few, found = variants(*map(spec_of, ("fifo", "sjf", "srpt")), spec_of("fifo", {"cpu": 4}))
-    assert task.missing_variants([], few, found) == [found[0], found[3]]
+    few, cells = variants(*map(spec_of, ("fifo", "sjf", "srpt")), spec_of("fifo", {"cpu": 4}))
+    assert task.missing_variants([], few, cells) == [cells[0], cells[3]]
 
 
 @pytest.mark.exact
 def test_what_was_compiled_ahead_is_kept() -> None:
-    few, found = variants(spec_of("fifo"))
-    task.compile_variant([], few, found[0])
-    assert task.missing_variants([], few, found) == []
+    few, cells = variants(spec_of("fifo"))
+    task.compile_variant([], few, cells[0])
+    assert task.missing_variants([], few, cells) == []

@@ -55,12 +55,12 @@ def test_two_slow_cells_of_a_policy_never_make_it_grow() -> None:
         left.done(rows, [1.0, 1.0])
     clock.now += 300.0
     left.done([4, 5], [300.0, 300.0])
-    told = []
+    estimates = []
     for _ in range(60):
-        told.append(left.seconds())
+        estimates.append(left.seconds())
         clock.now += 5.0
-    assert told[0] == pytest.approx(300.0)
-    assert told == [pytest.approx(300.0 - 5.0 * at) for at in range(60)]
+    assert estimates[0] == pytest.approx(300.0)
+    assert estimates == [pytest.approx(300.0 - 5.0 * index) for index in range(60)]
     assert left.seconds() is None  # for longer than any like them
     clock.now += 400.0
     assert left.seconds() is None
@@ -72,11 +72,11 @@ def test_of_cells_like_none_before_nothing_is_told_for_long() -> None:
     for row in range(150):
         clock.now += 0.2
         left.done([row], [0.4])
-    told = []
+    estimates = []
     for _ in range(12):
         clock.now += 60.0
-        told.append(left.seconds())
-    assert told == [None] * 12  # it said 60 s at first, and 147 s in the end
+        estimates.append(left.seconds())
+    assert estimates == [None] * 12  # it said 60 s at first, and 147 s in the end
 
 
 def test_the_longest_cell_counts_where_there_are_slots_for_all() -> None:

@@ -28,8 +28,8 @@ def until(true: Any) -> None:
 
 def test_an_alarm_ends_what_python_does() -> None:
     before = signal.getsignal(signal.SIGALRM)
-    said = r"longer than 0\.05 s .* cell_timeout_s=SECONDS"
-    with pytest.raises(CellTimeoutError, match=said), alarm(0.05):
+    message = r"longer than 0\.05 s .* cell_timeout_s=SECONDS"
+    with pytest.raises(CellTimeoutError, match=message), alarm(0.05):
         until(lambda: False)
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
@@ -83,7 +83,7 @@ def test_an_inline_cell_that_runs_on_is_a_failed_row(
 
 
 class Board:
-    """What was posted."""
+    """Posted entries."""
 
     def __init__(self) -> None:
         self.posts: list[Mapping[str, Any] | None] = []
@@ -94,14 +94,14 @@ class Board:
 
 
 class Clock:
-    """What the watching thread takes for the time, and how often it went to wait."""
+    """Clock of the watching thread, and the number of its waits."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.looks = 0.0, 0
+        self.now, self.n_waits = 0.0, 0
         until_next = watch._WatchThread._wait_s
 
         def counted(this: Any) -> float:
-            self.looks += 1
+            self.n_waits += 1
             return until_next(this)
 
         monkeypatch.setattr(watch, "time", self)
@@ -114,8 +114,8 @@ class Clock:
     def passes(self, seconds: float) -> None:
         """Let time pass, until it has been looked at."""
         self.now += seconds
-        before = self.looks
-        until(lambda: self.looks > before + 2)
+        before = self.n_waits
+        until(lambda: self.n_waits > before + 2)
 
 
 def test_what_runs_for_long_is_posted_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,5 +47,5 @@ def test_a_deleted_working_folder_is_left(tmp_path: Path, is_anew: str, by: str)
         text=True,
         check=True,
     )
-    found = "[] " if by == "look" else ""
-    assert done.stdout == f"{found}{is_anew == 'anew'} True\n"
+    expected = "[] " if by == "look" else ""
+    assert done.stdout == f"{expected}{is_anew == 'anew'} True\n"

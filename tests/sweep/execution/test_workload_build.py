@@ -1,4 +1,4 @@
-"""How workloads come about of recipes; most of it is seen in sweeps."""
+"""Build of workloads from recipes; most of it is tested by sweeps."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_a_trace_is_read_once(recipe: Recipe, trace: Path) -> None:
     recipe = known(recipe)
     trace.rename(trace.with_name("gone"))
     assert load(recipe).digest == recipe.digest
-    made, workload = make(recipe, [])
-    assert made.description["digest"] == workload.digest == recipe.digest
+    built, workload = make(recipe, [])
+    assert built.description["digest"] == workload.digest == recipe.digest
 
 
 def test_what_is_damaged_is_made_anew(recipe: Recipe) -> None:
@@ -51,9 +51,9 @@ def test_a_trace_that_changed_meanwhile_is_told(recipe: Recipe, trace: Path) -> 
     stamps = {str(file): stamp(file) for file in trace.iterdir()}
     recipe = replace(known(recipe), converted=None, stamps=stamps)
     write_workload(trace, n_jobs=7)
-    with pytest.raises(InputError, match="changed while the sweep ran") as told:
+    with pytest.raises(InputError, match="changed while the sweep ran") as caught:
         load(recipe)
-    assert told.value.file == str(trace)
+    assert caught.value.file == str(trace)
 
 
 def test_content_that_differs_from_what_it_was_is_told(recipe: Recipe, trace: Path) -> None:
@@ -67,6 +67,6 @@ def test_an_error_names_the_address_and_not_the_copy(tmp_path: Path) -> None:
     copy = tmp_path / "copy.swf"
     copy.write_text("no log\n")
     trace = {"format": "swf", "path": str(copy)}
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         load(Recipe(trace, CLUSTER, fetched={"s3://bucket/a.swf": copy}))
-    assert (told.value.file, told.value.line) == ("s3://bucket/a.swf", 1)
+    assert (caught.value.file, caught.value.line) == ("s3://bucket/a.swf", 1)

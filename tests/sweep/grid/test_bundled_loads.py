@@ -86,9 +86,9 @@ def test_of_real_traces_too(trace: str, tmp_path: Path, shared_traces: Path) -> 
 
 
 def _check(trace: str, words: tuple[str, ...], folder: Path) -> None:
-    asked = (f"trace={trace}", "policy=fifo", "capacity=1.0", "seed=0,1", *words)
+    command_words = (f"trace={trace}", "policy=fifo", "capacity=1.0", "seed=0,1", *words)
     inputs = Inputs(folder)
-    for cell in grid.build(request(asked)).cells:
+    for cell in grid.build(request(command_words)).cells:
         workload = inputs.workload(inputs.workload_id(cell))
         built = clusters.build_for(workload, cell.cluster, cell.capacity)
         offered = built.facts["offered_load"]

@@ -23,7 +23,10 @@ def config(**changes: Any) -> dict[str, Any]:
 @pytest.fixture
 def workload() -> Workload:
     stage = {"durations_s": [10.0] * 4, "demand": {"cpu": 2.0}}
-    jobs = [{"submit_s": 5.0 * at, "queue": "ab"[at % 2], "stages": [stage]} for at in range(11)]
+    jobs = [
+        {"submit_s": 5.0 * index, "queue": "ab"[index % 2], "stages": [stage]}
+        for index in range(11)
+    ]
     return Workload.from_jobs(jobs)
 
 
@@ -99,13 +102,13 @@ def test_queues_are_the_clusters(workload: Workload) -> None:
 
 
 def test_the_trace_may_say_the_shares(workload: Workload) -> None:
-    asked = config(queues={"mode": "hard", "shares": "trace"})
-    cluster_checks.check(asked)
+    options = config(queues={"mode": "hard", "shares": "trace"})
+    cluster_checks.check(options)
     with pytest.raises(InputError, match="the trace states no shares"):
-        clusters.build_for(workload, asked, 1.0)
+        clusters.build_for(workload, options, 1.0)
     stated = {"queue_share": {"a": 0.7, "b": 0.3}}
     tables = {name: getattr(workload, name) for name in ("jobs", "stages", "tasks")}
-    built = clusters.build_for(Workload.from_tables(**tables, meta=stated), asked, 1.0)
+    built = clusters.build_for(Workload.from_tables(**tables, meta=stated), options, 1.0)
     assert built.cluster.queue_share == {"a": 0.7, "b": 0.3}
     with pytest.raises(InputError, match="or 'trace' or null, not 'tracy'"):
         cluster_checks.check(config(queues={"mode": "hard", "shares": "tracy"}))
@@ -133,27 +136,27 @@ def test_a_job_that_does_not_fit_is_named(workload: Workload) -> None:
 
 
 def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
-    asked = config(
+    options = config(
         shape={"cpu": 4},
         outages={"mtbf_s": 50.0, "repair_s": 9.0, "until_s": 300},
         slowdowns={"every_s": 50, "last_s": 9.0, "speed": [0.5, 0.75], "until_s": 300},
     )
-    cluster_checks.check(asked)
-    bare = clusters.build_for(workload, asked, 1.0).cluster
-    one, same, other = (clusters.with_faults(bare, asked, seed) for seed in (1, 1, 2))
-    assert one.outages.down_s.tolist() == same.outages.down_s.tolist()
-    assert one.outages.down_s.tolist() != other.outages.down_s.tolist()
-    assert one.slowdowns.begin_s.tolist() == same.slowdowns.begin_s.tolist()
-    assert one.slowdowns.speed.tolist() != other.slowdowns.speed.tolist()
+    cluster_checks.check(options)
+    bare = clusters.build_for(workload, options, 1.0).cluster
+    first, same, other = (clusters.with_faults(bare, options, seed) for seed in (1, 1, 2))
+    assert first.outages.down_s.tolist() == same.outages.down_s.tolist()
+    assert first.outages.down_s.tolist() != other.outages.down_s.tolist()
+    assert first.slowdowns.begin_s.tolist() == same.slowdowns.begin_s.tolist()
+    assert first.slowdowns.speed.tolist() != other.slowdowns.speed.tolist()
     labelled = [
-        {"slowdowns": {**asked["slowdowns"], "label": label}} for label in ("A", "A", "B", None)
+        {"slowdowns": {**options["slowdowns"], "label": label}} for label in ("A", "A", "B", None)
     ]
     begins = [
         clusters.with_faults(bare, config, 1).slowdowns.begin_s.tolist() for config in labelled
     ]
     assert begins[0] == begins[1] != begins[2]
-    assert begins[3] == one.slowdowns.begin_s.tolist()
-    constant = {"slowdowns": {**asked["slowdowns"], "speed": 0.25}}
+    assert begins[3] == first.slowdowns.begin_s.tolist()
+    constant = {"slowdowns": {**options["slowdowns"], "speed": 0.25}}
     assert set(clusters.with_faults(bare, constant, 1).slowdowns.speed.tolist()) == {0.25}
     assert clusters.with_faults(bare, config(outages=None), 1) is bare
 
@@ -164,7 +167,10 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
         ({"outages": 3}, r"cluster\.outages has the keys mtbf_s, repair_s, until_s, or is null"),
         ({"outages": {"mtbf": 3}}, "mtbf_s"),
         ({"outages": {"mtbf_s": 3, "repair_s": 0, "until_s": 9}}, r"repair_s must be .* not 0"),
-        ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [2, 1], "until_s": 1}}, "reversed"),
+        (
+            {"slowdowns": {"every_s": 1, "last_s": 1, "speed": [2, 1], "until_s": 1}},
+            "the lower bound comes first",
+        ),
         ({"slowdowns": {"every_s": 1, "last_s": 1, "speed": [1], "until_s": 1}}, r"\[low, high\]"),
         (
             {"slowdowns": {"every_s": 1, "last_s": 1, "speed": 1, "until_s": 1, "label": 3}},

@@ -13,20 +13,20 @@ SEARCH = ("policy=dagps", "search.metric=jct_mean_s")
 
 
 def test_a_target(command: Command) -> None:
-    asked = command.request("policy=fifo", CAPACITY, *TARGET, "target.tolerance=0.05")
-    assert asked.goal == Target("jct_p99_s", 600.0, True, 0.05, 0.3, 1.5)
-    assert asked.goal.words == "jct_p99_s <= 600"
-    assert asked.axes["capacity"] == (0.3, 1.5)
-    assert asked.axes["seed"] == tuple(range(30))
+    parsed = command.request("policy=fifo", CAPACITY, *TARGET, "target.tolerance=0.05")
+    assert parsed.goal == Target("jct_p99_s", 600.0, True, 0.05, 0.3, 1.5)
+    assert parsed.goal.words == "jct_p99_s <= 600"
+    assert parsed.axes["capacity"] == (0.3, 1.5)
+    assert parsed.axes["seed"] == tuple(range(30))
     assert command.request("policy=fifo", CAPACITY, *TARGET, "seed=4,5").axes["seed"] == (4, 5)
     assert len(command.request("policy=fifo", CAPACITY, *TARGET, "seeds_max=7").axes["seed"]) == 7
 
 
 def test_a_search(command: Command) -> None:
     words = ("policy.m=interval(0,2)", "policy.rp=0.5,0.8,1", "search.cells=100")
-    asked = command.request(*SEARCH, *words)
+    parsed = command.request(*SEARCH, *words)
     space = {"policy.m": Interval(0, 2), "policy.rp": (0.5, 0.8, 1)}
-    assert asked.goal == Search(("jct_mean_s",), 100, 8, 10, space)
+    assert parsed.goal == Search(("jct_mean_s",), 100, 8, 10, space)
     log = command.request(*SEARCH, "policy.prior_tasks=tag(log,interval(1,100))")
     assert isinstance(log.goal, Search)
     assert log.goal.space == {"policy.prior_tasks": Interval(1, 100, True)}

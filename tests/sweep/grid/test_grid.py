@@ -83,7 +83,7 @@ def test_a_synthesized_trace_follows_the_seed_unless_told_otherwise() -> None:
 
 
 def test_each_option_is_composed_once(monkeypatch: pytest.MonkeyPatch, trace: list[str]) -> None:
-    asked = request(["policy=fifo,sjf,las", "capacity=range(1,11)", "seed=range(10)", *trace])
+    parsed = request(["policy=fifo,sjf,las", "capacity=range(1,11)", "seed=range(10)", *trace])
     composed: list[dict[str, str]] = []
     compose = Options.compose
 
@@ -92,7 +92,7 @@ def test_each_option_is_composed_once(monkeypatch: pytest.MonkeyPatch, trace: li
         return compose(self, **choices)
 
     monkeypatch.setattr(Options, "compose", counted)
-    assert len(grid.build(asked).cells) == 300
+    assert len(grid.build(parsed).cells) == 300
     assert len(composed) == 4
 
 
@@ -260,10 +260,10 @@ def test_settings_of_the_baseline_may_each_have_their_own(trace: list[str]) -> N
 def test_a_label_reads_the_same_in_the_grid_and_in_the_table(values: str) -> None:
     labels = [{"policy": "p", "policy.x": v} for v in parse([f"x={values}"], _none)[0].values]
     column = cells_table._swept_column("policy.x", [label["policy.x"] for label in labels])
-    of_table = [{"policy": "p", "policy.x": value} for value in column.to_pylist()]
+    from_table = [{"policy": "p", "policy.x": value} for value in column.to_pylist()]
     first, second = (
-        [column.label for column in build_columns(of, ["policy.x"], None)[0].values()]
-        for of in (labels, of_table)
+        [column.label for column in build_columns(rows, ["policy.x"], None)[0].values()]
+        for rows in (labels, from_table)
     )
     assert first == second
 

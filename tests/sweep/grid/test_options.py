@@ -35,7 +35,7 @@ def test_every_option_composes() -> None:
     options = Options()
     names = {group: options.names(group) for group in GROUPS}
     for i in range(max(map(len, names.values()))):
-        chosen = {group: of[i % len(of)] for group, of in names.items()}
+        chosen = {group: options_of[i % len(options_of)] for group, options_of in names.items()}
         composed = options.compose(**chosen)
         assert all(composed[group] for group in GROUPS), chosen
 

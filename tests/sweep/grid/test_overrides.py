@@ -10,7 +10,7 @@ from sim.base.errors import InputError
 from sweep.grid.overrides import Assignment, parse, quote
 
 
-def one(text: str, names: tuple[str, ...] = ()) -> Assignment:
+def parse_one(text: str, names: tuple[str, ...] = ()) -> Assignment:
     (assignment,) = parse([text], lambda _: names)
     return assignment
 
@@ -33,19 +33,19 @@ def one(text: str, names: tuple[str, ...] = ()) -> Assignment:
     ],
 )
 def test_reads_hydras_grammar(text: str, values: tuple[Any, ...]) -> None:
-    assignment = one(text)
+    assignment = parse_one(text)
     assert assignment.values == values
     assert [type(v) for v in assignment.values] == [type(v) for v in values]
 
 
 def test_a_shuffled_sweep_keeps_its_order() -> None:
-    assert one("seed=shuffle(1,2,3,4,5,6,7,8)").values == (1, 2, 3, 4, 5, 6, 7, 8)
+    assert parse_one("seed=shuffle(1,2,3,4,5,6,7,8)").values == (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 def test_glob_picks_from_the_groups_options() -> None:
     names = ("las", "las_5", "fifo", "ljf")
-    assert one("policy=glob(l*)", names).values == ("las", "las_5", "ljf")
-    assert one("policy=glob([l*,f*],exclude=las*)", names).values == ("fifo", "ljf")
+    assert parse_one("policy=glob(l*)", names).values == ("las", "las_5", "ljf")
+    assert parse_one("policy=glob([l*,f*],exclude=las*)", names).values == ("fifo", "ljf")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_glob_picks_from_the_groups_options() -> None:
 )
 def test_says_what_is_wrong(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        one(text, ("fifo",))
+        parse_one(text, ("fifo",))
     assert "expecting" not in str(caught.value)  # the parser's tokens
 
 
@@ -88,33 +88,33 @@ def test_says_what_is_wrong(text: str, message: str) -> None:
     ],
 )
 def test_a_path_of_any_letters_needs_no_quotes(text: str, values: tuple[Any, ...]) -> None:
-    read = one(text)
+    read = parse_one(text)
     assert read.values == values
     assert read.text == text
-    assert one(quote(read.key, read.values[0])).values == values[:1]
+    assert parse_one(quote(read.key, read.values[0])).values == values[:1]
 
 
 @pytest.mark.parametrize("text", ["key='ü'x", "key=ü(", "key=ü]", "ü"])
 def test_what_is_wrong_otherwise_stays_wrong(text: str) -> None:
     with pytest.raises(InputError, match="not in Hydra's grammar"):
-        one(text)
+        parse_one(text)
 
 
 def test_glob_of_a_key_that_is_no_group_is_refused() -> None:
     with pytest.raises(InputError, match="options of a group"):
-        one("trace.path=glob(*.csv)")
+        parse_one("trace.path=glob(*.csv)")
 
 
 def test_a_sweep_has_no_single_value() -> None:
     with pytest.raises(InputError, match="can't be swept"):
-        _ = one("launcher=inline,local").value
+        _ = parse_one("launcher=inline,local").value
 
 
 def test_kinds_of_assignment() -> None:
-    assert one("+policy.x=1").kind == "add"
-    assert one("++policy.x=1").kind == "add"
-    assert one("~policy.x").kind == "delete"
-    assert one("policy.x=1").kind == "set"
+    assert parse_one("+policy.x=1").kind == "add"
+    assert parse_one("++policy.x=1").kind == "add"
+    assert parse_one("~policy.x").kind == "delete"
+    assert parse_one("policy.x=1").kind == "set"
 
 
 scalars = st.one_of(
@@ -128,7 +128,7 @@ scalars = st.one_of(
 
 @given(st.one_of(scalars, st.lists(scalars, max_size=3)))
 def test_what_is_quoted_is_read_back(value: Any) -> None:
-    assert one(quote("key", value)).values == (value,)
+    assert parse_one(quote("key", value)).values == (value,)
 
 
 def test_braces_that_the_shell_took_apart_are_to_be_quoted() -> None:

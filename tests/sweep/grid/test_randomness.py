@@ -1,4 +1,4 @@
-"""Whether seeds can change anything: of policies by their code, held against what they do."""
+"""Static check of randomness, compared with the actual behaviour of policies."""
 
 from __future__ import annotations
 

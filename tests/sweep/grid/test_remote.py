@@ -45,9 +45,9 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(server: str) -> Iterator[Bucket]:
-    there = Bucket(server)
-    yield there
-    there._fs.delete_dir_contents("traces")
+    remote_bucket = Bucket(server)
+    yield remote_bucket
+    remote_bucket._fs.delete_dir_contents("traces")
 
 
 @pytest.fixture
@@ -160,14 +160,14 @@ def test_many_cells_ask_the_store_once(
     tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket.write_folder("workload", write_workload(tmp_path / "w"))
-    asked: list[str] = []
+    requests: list[str] = []
     listing = remote._listing
-    monkeypatch.setattr(remote, "_listing", lambda uri: asked.append(uri) or listing(uri))
+    monkeypatch.setattr(remote, "_listing", lambda uri: requests.append(uri) or listing(uri))
     known = Inputs(tmp_path / "results")
     cells = grid.build(
         request(["policy=fifo,sjf", "cluster.count=3,4", *words(bucket.uri("workload"))])
     ).cells
     for cell in cells:
         known.workload_id(cell)
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert known.describe(known.workload_id(cells[0]))["n_jobs"] == 6

@@ -31,11 +31,11 @@ def test_other_keys_leave_it_the_demonstration() -> None:
 
 @pytest.mark.parametrize("word", ["policy=sjf", "capacity=0.5", "seed=3", "trace=alibaba_synth"])
 def test_an_axis_means_defaults_for_the_others(word: str) -> None:
-    asked = read(word)
-    assert asked.experiment is None
-    assert all(len(values) == 1 for values in asked.axes.values())
+    parsed = read(word)
+    assert parsed.experiment is None
+    assert all(len(values) == 1 for values in parsed.axes.values())
     key, value = word.split("=")
-    assert str(asked.axes[key][0]) == value
+    assert str(parsed.axes[key][0]) == value
 
 
 def test_axes_are_typed() -> None:
@@ -62,15 +62,17 @@ def test_a_value_given_twice_is_refused_by_name(word: str, repeated: str) -> Non
 
 
 def test_any_dotted_key_is_an_axis_if_swept_else_fixed() -> None:
-    asked = read("policy=las", "policy.queues=5,10", "cluster.load=0.9", "cluster.queues.mode=hard")
-    assert asked.axes["policy.queues"] == (5, 10)
-    assert [one.key for one in asked.fixed] == ["cluster.load", "cluster.queues.mode"]
+    parsed = read(
+        "policy=las", "policy.queues=5,10", "cluster.load=0.9", "cluster.queues.mode=hard"
+    )
+    assert parsed.axes["policy.queues"] == (5, 10)
+    assert [line.key for line in parsed.fixed] == ["cluster.load", "cluster.queues.mode"]
 
 
 def test_a_name_is_no_axis() -> None:
-    asked = read("policy=fifo", "name=mine")
-    assert asked.name == "mine"
-    assert "name=mine" in asked.words
+    parsed = read("policy=fifo", "name=mine")
+    assert parsed.name == "mine"
+    assert "name=mine" in parsed.words
     assert read("policy=fifo").name is None
     for wrong in ("name=a,b", "name=1", "name=a/b", "name=a b", "~name"):
         with pytest.raises(InputError):
@@ -85,18 +87,18 @@ def test_a_long_axis_is_read_in_no_time() -> None:
 
 def test_the_last_of_two_wins() -> None:
     assert read("policy=fifo", "policy=sjf,las").axes["policy"] == ("sjf", "las")
-    asked = read("policy=las", "policy.queues=5,10", "policy.queues=3")
-    assert "policy.queues" not in asked.axes
+    parsed = read("policy=las", "policy.queues=5,10", "policy.queues=3")
+    assert "policy.queues" not in parsed.axes
 
 
 def test_where_and_how_to_run_is_apart() -> None:
-    asked = read("policy=fifo", "launcher=local", "launcher.workers=2", "tracking=none",
+    parsed = read("policy=fifo", "launcher=local", "launcher.workers=2", "tracking=none",
                  "paths.results=/tmp/x", "max_failures=3")  # fmt: skip
-    assert asked.words == ("policy=fifo",)
-    assert asked.settings.launcher["workers"] == 2
-    assert asked.settings.tracking["kind"] == "none"
-    assert asked.settings.results == Path("/tmp/x")
-    assert asked.settings.max_failures == 3
+    assert parsed.words == ("policy=fifo",)
+    assert parsed.settings.launcher["workers"] == 2
+    assert parsed.settings.tracking["kind"] == "none"
+    assert parsed.settings.results == Path("/tmp/x")
+    assert parsed.settings.max_failures == 3
 
 
 def test_fail_fast_is_a_limit_of_one() -> None:
@@ -189,29 +191,29 @@ baseline: fifo
 
 
 def test_an_experiment_lists_axes(tmp_path: Path) -> None:
-    asked = read("experiment=mine", options=experiment(tmp_path, MINE))
-    assert asked.axes["policy"] == ("fifo", "las")
-    assert asked.axes["policy.queues"] == (5, 10)
-    assert asked.axes["capacity"] == (0.5, 1.0)
-    assert asked.baseline == "fifo"
-    assert [one.text for one in asked.fixed] == ["trace.jobs=50", "cluster.load=0.5"]
+    parsed = read("experiment=mine", options=experiment(tmp_path, MINE))
+    assert parsed.axes["policy"] == ("fifo", "las")
+    assert parsed.axes["policy.queues"] == (5, 10)
+    assert parsed.axes["capacity"] == (0.5, 1.0)
+    assert parsed.baseline == "fifo"
+    assert [line.text for line in parsed.fixed] == ["trace.jobs=50", "cluster.load=0.5"]
 
 
 def test_the_command_line_wins_over_an_experiment(tmp_path: Path) -> None:
     options = experiment(tmp_path, MINE)
     words = ("experiment=mine", "capacity=2", "cluster.load=0.9", "baseline=null")
-    asked = read(*words, "policy.queues=7", options=options)
-    assert asked.axes["capacity"] == (2.0,)
-    assert "policy.queues" not in asked.axes
-    assert asked.baseline is None
-    fixed = {one.key: one.value for one in asked.fixed}
+    parsed = read(*words, "policy.queues=7", options=options)
+    assert parsed.axes["capacity"] == (2.0,)
+    assert "policy.queues" not in parsed.axes
+    assert parsed.baseline is None
+    fixed = {line.key: line.value for line in parsed.fixed}
     assert fixed == {"trace.jobs": 50, "cluster.load": 0.9, "policy.queues": 7}
 
 
 def test_another_trace_leaves_the_experiments_trace_keys_behind(tmp_path: Path) -> None:
     text = MINE.replace("axes:", "axes:\n  trace: [alibaba_synth]")
-    asked = read("experiment=mine", "trace=swf", options=experiment(tmp_path, text))
-    assert [one.key for one in asked.fixed] == ["cluster.load"]
+    parsed = read("experiment=mine", "trace=swf", options=experiment(tmp_path, text))
+    assert [line.key for line in parsed.fixed] == ["cluster.load"]
 
 
 @pytest.mark.parametrize(

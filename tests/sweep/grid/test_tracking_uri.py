@@ -58,7 +58,7 @@ def test_the_message_holds_no_secret() -> None:
 def test_a_scheme_that_a_package_adds_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError):
         check_tracking_uri("ours+x://host")
-    monkeypatch.setattr(tracking_uri, "_added", lambda: ["ours+x"])
+    monkeypatch.setattr(tracking_uri, "_plugin_schemes", lambda: ["ours+x"])
     check_tracking_uri("ours+x://host")
 
 

@@ -59,7 +59,7 @@ def test_seeds_are_added_until_intervals_are_narrow(
     assert "which is narrow enough" in ran.err
     assert len(list((command.results / "sweeps").iterdir())) == 1
     config = SweepFolder(ran.folder).config()
-    assert config["seeds"]["asked"] == {"metric": "jct_mean_s", "width": 0.05, "most": 30}
+    assert config["seeds"]["asked"] == {"metric": "jct_mean_s", "width": 0.05, "max_seeds": 30}
     assert config["seeds"]["found"]["n"] == n
     assert config["seeds"]["found"]["because"] == seeds.NARROW
     assert config["axes"]["seed"] == list(range(n))

@@ -35,6 +35,6 @@ class Sources:
 
 def file_of(name: str) -> Path:
     module, _, data = name.partition("/")
-    found = modules.find(module)
-    assert found is not None, f"there is no module {module}"
-    return found.file.parent / data if data else found.file
+    source = modules.find(module)
+    assert source is not None, f"there is no module {module}"
+    return source.file.parent / data if data else source.file

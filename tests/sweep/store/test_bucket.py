@@ -64,45 +64,45 @@ def far(command: Command, address: str, *words: str) -> Ran:
     )
 
 
-def sweeps(there: Bucket) -> dict[str, bytes | None]:
-    return {name: there.get(name) for name in there.list("sweeps/")}
+def sweeps(object_store: Bucket) -> dict[str, bytes | None]:
+    return {name: object_store.get(name) for name in object_store.list("sweeps/")}
 
 
 def test_contents(address: str) -> None:
-    there = Bucket(address)
-    assert there.get("a/b") is None
-    assert there.list("a/") == {}
-    there.put("a/b", b"one")
-    there.put("a/b", b"three")
-    there.put("a/c/d", b"")
-    assert there.get("a/b") == b"three"
-    assert there.list("a/") == {"a/b": 5, "a/c/d": 0}
-    there.delete("a/b")
-    there.delete("a/b")
-    assert there.list("a/") == {"a/c/d": 0}
+    object_store = Bucket(address)
+    assert object_store.get("a/b") is None
+    assert object_store.list("a/") == {}
+    object_store.put("a/b", b"one")
+    object_store.put("a/b", b"three")
+    object_store.put("a/c/d", b"")
+    assert object_store.get("a/b") == b"three"
+    assert object_store.list("a/") == {"a/b": 5, "a/c/d": 0}
+    object_store.delete("a/b")
+    object_store.delete("a/b")
+    assert object_store.list("a/") == {"a/c/d": 0}
 
 
 @pytest.mark.parametrize("is_signed", [True, False])
 def test_is_created_once(address: str, is_signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool | None] = []
+    answers: list[bool | None] = []
     real = signed_put.put
 
-    def put(*given: Any, **options: Any) -> bool | None:
-        asked.append(real(*given, **options) if is_signed else None)
-        return asked[-1]
+    def put(*value: Any, **options: Any) -> bool | None:
+        answers.append(real(*value, **options) if is_signed else None)
+        return answers[-1]
 
     monkeypatch.setattr(signed_put, "put", put)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
-    there = Bucket(address)
-    assert there.put_new("a b/c", b"one")
-    assert not there.put_new("a b/c", b"two")
-    assert there.get("a b/c") == b"one"
-    assert asked == ([True, False] if is_signed else [None, None])
-    mine = Lease(there, "journal/x", beat_s=60)
+    object_store = Bucket(address)
+    assert object_store.put_new("a b/c", b"one")
+    assert not object_store.put_new("a b/c", b"two")
+    assert object_store.get("a b/c") == b"one"
+    assert answers == ([True, False] if is_signed else [None, None])
+    mine = Lease(object_store, "journal/x", beat_s=60)
     mine.take()
     assert mine.is_held()
     mine.release()
-    assert [*there.list("journal/")] == ["journal/x.lease/00000001"]
+    assert [*object_store.list("journal/")] == ["journal/x.lease/00000001"]
 
 
 def test_two_who_look_at_the_same_time_step_back(
@@ -110,20 +110,20 @@ def test_two_who_look_at_the_same_time_step_back(
 ) -> None:
     monkeypatch.setattr(signed_put, "put", lambda *_, **__: None)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
-    there = Bucket(address)
-    real = there._listed
-    looks = itertools.count()
+    object_store = Bucket(address)
+    real = object_store._listed
+    n_lists = itertools.count()
 
     def listed(prefix: str) -> Any:
-        if next(looks) == 1:  # the other has written and not looked yet
-            there.put("a/b~other", b"")
+        if next(n_lists) == 1:  # the other has written and not looked yet
+            object_store.put("a/b~other", b"")
         return real(prefix)
 
-    monkeypatch.setattr(there, "_listed", listed)
-    assert not there.put_new("a/b", b"mine")
-    assert there.get("a/b") is None
-    there.delete("a/b~other")
-    assert there.put_new("a/b", b"mine")
+    monkeypatch.setattr(object_store, "_listed", listed)
+    assert not object_store.put_new("a/b", b"mine")
+    assert object_store.get("a/b") is None
+    object_store.delete("a/b~other")
+    assert object_store.put_new("a/b", b"mine")
 
 
 def test_credentials_are_found_where_other_tools_find_them(
@@ -145,11 +145,11 @@ def test_credentials_are_found_where_other_tools_find_them(
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [("s3://bucket", "names no folder"), ("ftp://host/x", "unknown scheme 'ftp'")],
 )
-def test_what_can_be_no_address_is_refused(command: Command, given: str, message: str) -> None:
-    ran = far(command, given, *GRID)
+def test_what_can_be_no_address_is_refused(command: Command, value: str, message: str) -> None:
+    ran = far(command, value, *GRID)
     assert ran.code == main.WRONG
     assert message in ran.err
 
@@ -159,7 +159,7 @@ def test_a_sweep_and_the_same_from_another_machine(
 ) -> None:
     near = command(*GRID)
     before = {path.name for path in tmp_path.iterdir()}
-    here = machine("one")
+    first = machine("one")
     ran = far(command, address, *GRID)
     assert ran.code == 0, ran.err
     assert (
@@ -167,15 +167,15 @@ def test_a_sweep_and_the_same_from_another_machine(
     )
     assert "results are kept in s3://results" in ran.err
     assert {path.name for path in tmp_path.iterdir()} == {*before, "one"}
-    found = sweeps(Bucket(address))
+    actual = sweeps(Bucket(address))
     expected = every_file(near.folder)
     for name in ("cells.parquet", "verdict.json", "report.html"):
-        assert found[f"sweeps/{near.folder.name}/{name}"] == expected[name]
+        assert actual[f"sweeps/{near.folder.name}/{name}"] == expected[name]
     machine("two")
     again = far(command, address, *GRID)
     assert "every cell is cached" in again.err
-    assert "over" in command.bare("status", f'paths.results="{address}"').out
-    written = every_file(here) | {name: content or b"" for name, content in found.items()}
+    assert "finished" in command.bare("status", f'paths.results="{address}"').out
+    written = every_file(first) | {name: content or b"" for name, content in actual.items()}
     assert [name for name, content in written.items() if SECRET.encode() in content] == []
     assert SECRET not in ran.out + ran.err + again.out + again.err
 
@@ -191,7 +191,7 @@ def test_a_trace_that_was_read_on_a_machine_is_not_read_on_another(
     log.write_text("".join(f"{n} {n} 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n" for n in (1, 2)))
     reads: list[object] = []
     read = traces.prepare
-    monkeypatch.setattr(traces, "prepare", lambda *what: reads.append(what) or read(*what))
+    monkeypatch.setattr(traces, "prepare", lambda *inputs: reads.append(inputs) or read(*inputs))
     for name, policy in (("one", "fifo"), ("two", "las")):
         machine(name)
         words = (f"policy={policy}", "trace=swf", f"trace.path={log}", "launcher=inline")
@@ -251,11 +251,11 @@ def test_a_store_that_refuses_now_and_then(
         def __getattr__(self, name: str) -> Any:
             return getattr(self._system, name)
 
-    def there(self: Bucket) -> Any:
+    def filesystem(self: Bucket) -> Any:
         system, root = real(self)
         return Refuses(system), root
 
-    monkeypatch.setattr(Bucket, "_filesystem", property(there))
+    monkeypatch.setattr(Bucket, "_filesystem", property(filesystem))
     ran = far(command, address, *GRID)
     assert ran.code == 0, ran.err
     assert next(n_asked) > 8
@@ -267,6 +267,6 @@ def test_a_store_that_is_not_there_is_said(
     machine("one")
     monkeypatch.setattr(bucket_module, "N_TRIES", 1)
     options = "endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1&retry_limit=1"
-    with pytest.raises(InputError, match="see that the address"):
+    with pytest.raises(InputError, match="check the address"):
         Bucket(f"s3://a:{SECRET}@results/x?endpoint_override=127.0.0.1:1&nonsense=1").list("a/")
     assert options

@@ -43,15 +43,15 @@ def cache(tmp_path: Path) -> Cache:
 
 
 def test_gives_back_every_bit(cache: Cache) -> None:
-    found = cache.get(KEY)
-    assert found is not None
-    assert repr(found.metrics) == repr(result().metrics)
-    assert found.jobs is not None
+    cached = cache.get(KEY)
+    assert cached is not None
+    assert repr(cached.metrics) == repr(result().metrics)
+    assert cached.jobs is not None
     expected = result().jobs
     assert expected is not None
-    assert found.jobs.column_names == expected.column_names
+    assert cached.jobs.column_names == expected.column_names
     for name in expected.column_names:
-        ours, theirs = found.jobs[name].to_numpy(), expected[name].to_numpy()
+        ours, theirs = cached.jobs[name].to_numpy(), expected[name].to_numpy()
         assert ours.dtype == theirs.dtype
         assert ours.tobytes() == theirs.tobytes()
     assert cache.config(KEY) == CONFIG
@@ -93,11 +93,11 @@ def shards_of(cache: Cache) -> list[Path]:
 def test_any_flipped_bit_is_noticed(cache: Cache, part: str) -> None:
     (file,) = (folder_of(cache) / "cache" / part).iterdir()
     content = file.read_bytes()
-    for at in np.linspace(0, len(content) - 1, 40).astype(int):
-        file.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
-        assert reopened(cache).get(KEY) is None, at
-        assert reopened(cache).metrics(KEY) is None, at
-        assert reopened(cache).cached_keys([KEY]) == [], at
+    for index in np.linspace(0, len(content) - 1, 40).astype(int):
+        file.write_bytes(content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :])
+        assert reopened(cache).get(KEY) is None, index
+        assert reopened(cache).metrics(KEY) is None, index
+        assert reopened(cache).cached_keys([KEY]) == [], index
     file.write_bytes(content)
     assert reopened(cache).get(KEY) is not None
 
@@ -111,19 +111,19 @@ def test_a_file_cut_short_is_noticed(cache: Cache, n: int) -> None:
 
 
 def keys(n: int) -> list[str]:
-    return [hashlib.sha256(str(at).encode()).hexdigest() for at in range(n)]
+    return [hashlib.sha256(str(index).encode()).hexdigest() for index in range(n)]
 
 
 def test_many_cells_make_a_shard_and_one_that_is_lost_costs_its_cells_alone(tmp_path: Path) -> None:
     cache, all_keys = Cache(tmp_path), keys(900)
-    for at in (0, 300, 600):
-        cache.put_many([(result(key), CONFIG) for key in all_keys[at : at + 300]])
+    for index in (0, 300, 600):
+        cache.put_many([(result(key), CONFIG) for key in all_keys[index : index + 300]])
     assert len(shards_of(cache)) == 3
-    for found in (cache, reopened(cache)):
-        assert found.cached_keys(all_keys) == all_keys
-        assert found.get(all_keys[777]) is not None
-        assert repr(found.metrics(all_keys[299])) == repr(result().metrics)
-    where = {key: at for at, key in enumerate(all_keys)}
+    for cached in (cache, reopened(cache)):
+        assert cached.cached_keys(all_keys) == all_keys
+        assert cached.get(all_keys[777]) is not None
+        assert repr(cached.metrics(all_keys[299])) == repr(result().metrics)
+    where = {key: index for index, key in enumerate(all_keys)}
     shards_of(cache)[0].unlink()
     left = reopened(cache).cached_keys(all_keys)
     assert len(left) == 600
@@ -136,10 +136,10 @@ def test_many_cells_make_a_shard_and_one_that_is_lost_costs_its_cells_alone(tmp_
 
 
 def test_a_table_that_no_file_can_hold_takes_no_other_with_it(tmp_path: Path) -> None:
-    cache, (one, other) = Cache(tmp_path), keys(2)
-    errors = cache.put_many([(result(one), {"what": object()}), (result(other), CONFIG)])
-    assert [*errors] == [one]
-    assert Cache(tmp_path).cached_keys([one, other]) == [other]
+    cache, (first, other) = Cache(tmp_path), keys(2)
+    errors = cache.put_many([(result(first), {"what": object()}), (result(other), CONFIG)])
+    assert [*errors] == [first]
+    assert Cache(tmp_path).cached_keys([first, other]) == [other]
 
 
 def test_of_small_shards_few_bytes_are_read_at_once(
@@ -165,17 +165,17 @@ def test_small_shards_are_put_together(tmp_path: Path) -> None:
     assert cache.compact() == 40
     assert len(shards_of(cache)) == 1
     assert cache.compact() == 0
-    for found in (cache, Cache(tmp_path), reader):  # a reader that knew the old ones looks again
-        assert found.get(all_keys[7]) is not None
-        assert found.config(all_keys[7]) == CONFIG
-        assert found.cached_keys(all_keys) == all_keys
-    wanted = np.array([bytes.fromhex(key) for key in all_keys], "S32")
-    assert planner.columns(wanted)["jct_mean_s"].tolist() == [1 / 3] * 40
+    for cached in (cache, Cache(tmp_path), reader):  # a reader that knew the old ones looks again
+        assert cached.get(all_keys[7]) is not None
+        assert cached.config(all_keys[7]) == CONFIG
+        assert cached.cached_keys(all_keys) == all_keys
+    expected = np.array([bytes.fromhex(key) for key in all_keys], "S32")
+    assert planner.columns(expected)["jct_mean_s"].tolist() == [1 / 3] * 40
 
 
 def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None:
-    cache, (one, other) = Cache(tmp_path), keys(2)
-    cache.put(result(one), CONFIG)
+    cache, (first, other) = Cache(tmp_path), keys(2)
+    cache.put(result(first), CONFIG)
     cache.storage = Dies(tmp_path, 1)  # between the shard and its manifest
     with pytest.raises(KilledError):
         cache.put(result(other), CONFIG)
@@ -191,7 +191,7 @@ def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None
     manifest.write_bytes(content)
     assert left.delete_orphans() == 1
     assert len(shards_of(left)) == 1
-    assert Cache(tmp_path).get(one) is not None
+    assert Cache(tmp_path).get(first) is not None
     assert left.delete_orphans() == 0
 
 
@@ -253,20 +253,20 @@ def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
 ) -> None:
     all_keys = keys(90)
     cache = Cache(tmp_path)
-    parts = [all_keys[at : at + 30] for at in (0, 30, 60)]
+    parts = [all_keys[index : index + 30] for index in (0, 30, 60)]
     written = [
-        one
+        first
         for part in parts
-        for one in shard_writer.write(
+        for first in shard_writer.write(
             shard_writer.to_rows((result(k), CONFIG) for k in part)[0], cache.storage
         )
     ]
     cache.commit(written)
     assert len([*(tmp_path / "cache" / "manifests").iterdir()]) == 1
-    for found in (cache, Cache(tmp_path)):
-        assert found.cached_keys(all_keys) == all_keys
-        assert repr(found.metrics(all_keys[45])) == repr(result().metrics)
-        assert found.get(all_keys[75]) is not None
+    for cached in (cache, Cache(tmp_path)):
+        assert cached.cached_keys(all_keys) == all_keys
+        assert repr(cached.metrics(all_keys[45])) == repr(result().metrics)
+        assert cached.get(all_keys[75]) is not None
     (tmp_path / "cache" / "shards" / f"{written[1].name}.parquet").write_bytes(b"")
     assert Cache(tmp_path).cached_keys(all_keys) == parts[0] + parts[2]
     again = Cache(tmp_path)

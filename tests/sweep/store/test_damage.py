@@ -85,7 +85,7 @@ class Kept:
             shutil.copy2(file, self.folder / file.name)
 
 
-def _kept(command: Command, words: tuple[str, ...], tmp_path: Path) -> Kept:
+def _copied(command: Command, words: tuple[str, ...], tmp_path: Path) -> Kept:
     ran = command(*words)
     assert ran.code == 0, ran.err
     ran = command(*words)
@@ -94,60 +94,62 @@ def _kept(command: Command, words: tuple[str, ...], tmp_path: Path) -> Kept:
     return Kept(ran.folder, copy, words)
 
 
-def _check_reads(kept: Kept, name: str, read: Reader) -> None:
+def _check_reads(copied: Kept, name: str, read: Reader) -> None:
     """Damage a file `N` times: each reading gives what was written, or an error that names it."""
-    file = kept.folder / name
-    whole, meant = file.read_bytes(), read(SweepFolder(kept.folder))
+    file = copied.folder / name
+    whole, expected = file.read_bytes(), read(SweepFolder(copied.folder))
     for content in damages(whole, N):
         file.write_bytes(content)
-        with pytest.raises(DamagedError, match="running the sweep again writes it anew") as raised:
-            read(SweepFolder(kept.folder))
+        with pytest.raises(
+            DamagedError, match="running the same sweep again rewrites it"
+        ) as raised:
+            read(SweepFolder(copied.folder))
         assert str(file) in str(raised.value)
     file.unlink()
     with pytest.raises(DamagedError, match="it is missing"):
-        read(SweepFolder(kept.folder))
+        read(SweepFolder(copied.folder))
     file.write_bytes(whole)
-    assert repr(read(SweepFolder(kept.folder))) == repr(meant)
+    assert repr(read(SweepFolder(copied.folder))) == repr(expected)
 
 
-def _check_commands(kept: Kept, command: Command, name: str) -> None:
+def _check_commands(copied: Kept, command: Command, name: str) -> None:
     """Damage a file a few times: commands say so in one line, and write the same bytes anew."""
-    before = every_file(kept.folder)
-    file = kept.folder / name
+    before = every_file(copied.folder)
+    file = copied.folder / name
     contents = damages(before[name], N_OF_COMMAND, seed=1)
     for number, content in enumerate(contents):
         file.write_bytes(content)
         verbs: list[Callable[[], Ran]] = [
-            lambda: command(*kept.words),
-            lambda: command.verb("report", kept.folder.name),
-            lambda: command.verb("show", kept.folder.name),
+            lambda: command(*copied.words),
+            lambda: command.verb("report", copied.folder.name),
+            lambda: command.verb("show", copied.folder.name),
         ]
         ran = verbs[number % 3]()
         assert ran.code == 0, ran.err
         lines = [line for line in ran.err.splitlines() if "damaged" in line]
         assert len(lines) == 1
-        assert f": {name}: damaged, and written anew" in lines[0]
+        assert f": {name}: damaged, rewritten" in lines[0]
         assert "Traceback" not in ran.err
-        assert every_file(kept.folder) == before
+        assert every_file(copied.folder) == before
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_of_a_grid(fake: Command, tmp_path: Path, name: str) -> None:
-    kept = _kept(fake, GRID, tmp_path)
-    _check_reads(kept, name, READERS[name])
-    _check_commands(kept, fake, name)
+    copied = _copied(fake, GRID, tmp_path)
+    _check_reads(copied, name, READERS[name])
+    _check_commands(copied, fake, name)
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
 def test_a_damaged_page_is_written_anew(fake: Command, tmp_path: Path, name: str) -> None:
-    _check_commands(_kept(fake, GRID, tmp_path), fake, name)
+    _check_commands(_copied(fake, GRID, tmp_path), fake, name)
 
 
 @pytest.mark.parametrize("name", [*OF_TARGETS, *OF_SETTINGS])
 def test_a_damaged_file_of_a_search(command: Command, tmp_path: Path, name: str) -> None:
-    kept = _kept(command, TARGET if name in OF_TARGETS else SEARCH, tmp_path)
-    _check_reads(kept, name, (OF_TARGETS | OF_SETTINGS)[name])
-    _check_commands(kept, command, name)
+    copied = _copied(command, TARGET if name in OF_TARGETS else SEARCH, tmp_path)
+    _check_reads(copied, name, (OF_TARGETS | OF_SETTINGS)[name])
+    _check_commands(copied, command, name)
 
 
 def test_damaged_findings_of_a_study(command: Command, tmp_path: Path) -> None:
@@ -155,48 +157,48 @@ def test_damaged_findings_of_a_study(command: Command, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(STUDY)
     (folder.parent / "figures_of_damage.py").write_text(OWN)
-    kept = _kept(command, ("experiment=mine", f"--config-dir={folder.parent}"), tmp_path)
-    _check_reads(kept, "findings.parquet", _table("findings.parquet"))
-    _check_commands(kept, command, "findings.parquet")
+    copied = _copied(command, ("experiment=mine", f"--config-dir={folder.parent}"), tmp_path)
+    _check_reads(copied, "findings.parquet", _table("findings.parquet"))
+    _check_commands(copied, command, "findings.parquet")
 
 
 def test_damaged_checksums(fake: Command, tmp_path: Path) -> None:
-    kept = _kept(fake, GRID, tmp_path)
-    file, before = kept.folder / checksums.NAME, every_file(kept.folder)
-    meant = {name: read(SweepFolder(kept.folder)) for name, read in READERS.items()}
+    copied = _copied(fake, GRID, tmp_path)
+    file, before = copied.folder / checksums.NAME, every_file(copied.folder)
+    expected = {name: read(SweepFolder(copied.folder)) for name, read in READERS.items()}
     for number, content in enumerate(damages(before[checksums.NAME], N)):
         file.write_bytes(content)
         for name, read in READERS.items():
             with contextlib.suppress(DamagedError):
-                assert repr(read(SweepFolder(kept.folder))) == repr(meant[name])
+                assert repr(read(SweepFolder(copied.folder))) == repr(expected[name])
         if number % 20 == 0:
-            ran = fake(*kept.words)
+            ran = fake(*copied.words)
             assert ran.code == 0
-            assert every_file(kept.folder) == before
-        kept.restore()
+            assert every_file(copied.folder) == before
+        copied.restore()
 
 
 def test_what_the_cache_has_lost_too_is_refused(fake: Command, tmp_path: Path) -> None:
-    kept = _kept(fake, GRID, tmp_path)
+    copied = _copied(fake, GRID, tmp_path)
     shutil.rmtree(fake.results / "cache")
-    whole = (kept.folder / "cells.parquet").read_bytes()
-    (kept.folder / "cells.parquet").write_bytes(whole[:-9])
-    damaged = every_file(kept.folder)
-    shown = fake.verb("show", kept.folder.name)
+    whole = (copied.folder / "cells.parquet").read_bytes()
+    (copied.folder / "cells.parquet").write_bytes(whole[:-9])
+    damaged = every_file(copied.folder)
+    shown = fake.verb("show", copied.folder.name)
     assert shown.code == main.WRONG
-    assert "cells.parquet: it is damaged, or was changed" in shown.err
-    assert "not there: 8 cells" in shown.err
+    assert "cells.parquet: it is damaged or was edited" in shown.err
+    assert "not cached: 8 cells" in shown.err
     assert "running the sweep again" in shown.err
     assert len(shown.err.splitlines()) == 1
-    assert every_file(kept.folder) == damaged
+    assert every_file(copied.folder) == damaged
     listed = fake.verb("list")
     assert listed.code == 0
-    assert f"damaged: `python -m sweep report {kept.folder.name}`" in listed.out
+    assert f"damaged: `python -m sweep report {copied.folder.name}`" in listed.out
     # what is made of the cells alone needs no cache
-    (kept.folder / "cells.parquet").write_bytes(whole)
-    (kept.folder / "verdict.json").write_bytes(b"[]")
-    assert fake.verb("show", kept.folder.name).code == 0
-    assert SweepFolder(kept.folder).is_whole()
+    (copied.folder / "cells.parquet").write_bytes(whole)
+    (copied.folder / "verdict.json").write_bytes(b"[]")
+    assert fake.verb("show", copied.folder.name).code == 0
+    assert SweepFolder(copied.folder).is_whole()
 
 
 def test_failed_cells_are_in_the_table_alone(
@@ -211,19 +213,19 @@ def test_failed_cells_are_in_the_table_alone(
     (ran.folder / "cells.parquet").write_bytes(b"")
     shown = fake.verb("show")
     assert shown.code == main.WRONG
-    assert "not there: 1 cell" in shown.err
+    assert "not cached: 1 cell" in shown.err
     again = fake("policy=fifo")
     assert again.code == main.FAILED
     assert again.rows[0]["error_message"] == "no"
 
 
 def test_a_copy_elsewhere_is_checked_too(fake: Command, tmp_path: Path) -> None:
-    kept = _kept(fake, GRID, tmp_path)
-    assert SweepFolder(kept.copy).is_whole()
-    assert driver.open_intact(fake.results, str(kept.copy)).cells().num_rows == 8
-    (kept.copy / "config.yaml").write_text("a: 1\n")
+    copied = _copied(fake, GRID, tmp_path)
+    assert SweepFolder(copied.copy).is_whole()
+    assert driver.open_intact(fake.results, str(copied.copy)).cells().num_rows == 8
+    (copied.copy / "config.yaml").write_text("a: 1\n")
     with pytest.raises(InputError, match=r"config\.yaml: it is damaged"):
-        driver.open_intact(fake.results, str(kept.copy))
+        driver.open_intact(fake.results, str(copied.copy))
 
 
 def test_checksums_are_those_of_sha256sum(fake: Command) -> None:

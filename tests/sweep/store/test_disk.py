@@ -49,9 +49,9 @@ GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,30)", "baseline=fifo"
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """What a sweep found: its tables, but for when and in which folder."""
-    kept = every_file(folder)
-    return {name: kept[name] for name in kept if name.startswith("sweeps/")}
+    """Tables of a sweep, without times and folders."""
+    contents = every_file(folder)
+    return {name: contents[name] for name in contents if name.startswith("sweeps/")}
 
 
 def numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -172,19 +172,19 @@ class TestTwoSweepsInOneFolder:
                 assert process.stdout is not None
                 assert process.stdout.readline() == "ready\n"
             gate.touch()
-            said = [process.communicate(timeout=300)[1] for process in started]
+            errors = [process.communicate(timeout=300)[1] for process in started]
         finally:
             for process in started:
                 process.kill()
                 process.wait()
-        assert [process.returncode for process in started] == [0, 0], said
-        return said
+        assert [process.returncode for process in started] == [0, 0], errors
+        return errors
 
     def test_of_the_same_grid_one_computes_and_the_other_waits(self, fake: Command) -> None:
         grid = ("policy=fifo,las", "seed=range(0,10)")
-        said = "".join(self.run_both(fake, grid, grid))
-        assert said.count("another process runs") == 1
-        assert said.count("20 to run") == 1
+        errors = "".join(self.run_both(fake, grid, grid))
+        assert errors.count("another process runs") == 1
+        assert errors.count("20 to run") == 1
         (journal,) = (fake.results / "journal").glob("*.jsonl")
         assert journal.read_text().count('"event": "cell"') == 20
         (folder,) = (fake.results / "sweeps").iterdir()
@@ -198,9 +198,9 @@ class TestTwoSweepsInOneFolder:
         for grid, expected in zip(grids, alone, strict=True):
             rows = fake(*grid).rows
             assert len(rows) == 20
-            for at, row in enumerate(rows):
+            for index, row in enumerate(rows):
                 for name in ("key", "seed", "policy", "jct_mean_s"):
-                    assert row[name] == expected[at][name]
+                    assert row[name] == expected[index][name]
         assert not list(fake.results.rglob(".tmp-*"))
 
 
@@ -246,7 +246,7 @@ class TestADamagedFile:
             file.write_bytes(content)
             shown = fake.verb(verb)
             assert shown.code == 0
-            assert f"{ran.folder.name}: {name}: damaged, and written anew" in shown.err
+            assert f"{ran.folder.name}: {name}: damaged, rewritten" in shown.err
             assert "Traceback" not in shown.err
             assert file.read_bytes() == whole
         file.write_bytes(content)
@@ -292,7 +292,7 @@ def test_a_clock_that_is_set_back_changes_no_result(
 ) -> None:
     grid = ("policy=fifo,las", "seed=range(0,4)", "baseline=fifo")
     expected = fake(*grid)
-    kept = results(fake.results)
+    contents = results(fake.results)
     fake.results = fake.results.with_name("jumping")
     now = [1e9]
 
@@ -304,10 +304,10 @@ def test_a_clock_that_is_set_back_changes_no_result(
     ran = fake(*grid)
     assert ran.code == 0
     assert ran.folder.name == expected.folder.name
-    assert results(fake.results) == kept
+    assert results(fake.results) == contents
     status = fake.verb("status")
     assert status.code == 0
-    assert "over, in 0 s: 8 of 8 cells done" in status.out
+    assert "finished in 0 s: 8 of 8 cells done" in status.out
     again = fake(*grid)
     assert again.code == 0
     assert "every cell is cached" in again.err

@@ -56,9 +56,9 @@ def test_an_attempt_is_open_until_its_end(journal: Journal) -> None:
     assert not journal.is_complete()
     journal.append("begin", cached=[1])
     journal.append("begin", cached=[1, 2])
-    begun = journal.open_attempt()
-    assert begun is not None
-    assert begun["cached"] == [1]
+    attempt = journal.open_attempt()
+    assert attempt is not None
+    assert attempt["cached"] == [1]
     assert not journal.is_complete()
     journal.append("end")
     assert journal.open_attempt() is None
@@ -66,9 +66,9 @@ def test_an_attempt_is_open_until_its_end(journal: Journal) -> None:
     journal.append("tracked")
     assert journal.is_complete()
     journal.append("begin", cached=[1, 2, 3])
-    begun = journal.open_attempt()
-    assert begun is not None
-    assert begun["cached"] == [1, 2, 3]
+    attempt = journal.open_attempt()
+    assert attempt is not None
+    assert attempt["cached"] == [1, 2, 3]
 
 
 def test_cells_need_not_be_read_for_how_far_it_is(journal: Journal) -> None:

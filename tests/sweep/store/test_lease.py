@@ -66,7 +66,7 @@ def test_a_holder_that_is_gone_is_followed_at_once(tmp_path: Path) -> None:
 
 def test_one_of_another_machine_is_followed_when_its_heart_stops(tmp_path: Path) -> None:
     elsewhere(tmp_path, 3)
-    said: list[str] = []
+    calls: list[str] = []
     begin, beats = time.monotonic(), 10
     mine = lease(tmp_path, expires_s=2.0)
 
@@ -77,9 +77,9 @@ def test_one_of_another_machine_is_followed_when_its_heart_stops(tmp_path: Path)
 
     other = threading.Thread(target=beat)
     other.start()
-    mine.take(lambda: said.append("waits"))
+    mine.take(lambda: calls.append("waits"))
     assert time.monotonic() - begin > 0.05 * beats
-    assert said == ["waits"]
+    assert calls == ["waits"]
     assert mine.token == 4
     other.join()
     mine.check()  # whatever the other still writes under its own token
@@ -93,9 +93,9 @@ def test_silence_counts_only_while_who_waits_can_look(tmp_path: Path) -> None:
         def list(self, prefix: str) -> dict[str, int]:
             if len(looks_s) == 1:
                 time.sleep(0.5)
-            found = super().list(prefix)
+            names = super().list(prefix)
             looks_s.append(time.monotonic())
-            return found
+            return names
 
     elsewhere(tmp_path, 3)
     mine = Lease(Away(tmp_path), NAME, beat_s=0.02, expires_s=0.4)
@@ -131,8 +131,8 @@ def test_a_folder_without_links_still_creates_once(
         raise PermissionError("no links here")
 
     monkeypatch.setattr("os.link", none)
-    there = FolderStorage(tmp_path)
-    assert there.put_new("a/b", b"one")
-    assert not there.put_new("a/b", b"two")
-    assert there.get("a/b") == b"one"
-    assert [*there.list("a/")] == ["a/b"]
+    folder_storage = FolderStorage(tmp_path)
+    assert folder_storage.put_new("a/b", b"one")
+    assert not folder_storage.put_new("a/b", b"two")
+    assert folder_storage.get("a/b") == b"one"
+    assert [*folder_storage.list("a/")] == ["a/b"]

@@ -24,7 +24,7 @@ from tests.sweep.small import Command, Ran, fake_engine, fake_simulate
 
 GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,3)", "baseline=fifo")
 PATIENT_S = 60.0
-"""What takes moments may take so long on a machine with other work."""
+"""Limit for steps that take moments, on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -49,20 +49,20 @@ def address(served: tuple[Front, str], tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def there(address: str) -> Bucket:
+def object_store(address: str) -> Bucket:
     return Bucket(address)
 
 
-def until(true: Callable[[], object], what: str) -> None:
+def until(true: Callable[[], object], description: str) -> None:
     end_s = time.monotonic() + PATIENT_S
     while not true():
-        assert time.monotonic() < end_s, f"waited in vain until {what}"
+        assert time.monotonic() < end_s, f"waited in vain until {description}"
         time.sleep(0.01)
 
 
-def changes(there: Bucket, name: str) -> Callable[[], bool]:
-    before = there.get(name)
-    return lambda: there.get(name) != before
+def changes(object_store: Bucket, name: str) -> Callable[[], bool]:
+    before = object_store.get(name)
+    return lambda: object_store.get(name) != before
 
 
 def fails_again(front: Front, n: int = 3) -> None:
@@ -72,29 +72,29 @@ def fails_again(front: Front, n: int = 3) -> None:
 
 
 @pytest.mark.parametrize("status", [403, 400])
-def test_a_heartbeat_outlives_an_outage(front: Front, there: Bucket, status: int) -> None:
-    mine = Lease(there, "journal/x", beat_s=0.02)
+def test_a_heartbeat_outlives_an_outage(front: Front, object_store: Bucket, status: int) -> None:
+    mine = Lease(object_store, "journal/x", beat_s=0.02)
     mine.take()
     front.refuse = lambda _: status
     fails_again(front)
     front.refuse = Front().refuse
-    until(changes(there, "journal/x.lease/00000001"), "the lease's heart beats")
+    until(changes(object_store, "journal/x.lease/00000001"), "the lease's heart beats")
     mine.confirm()
     assert mine.is_held()
     mine.release()
-    assert not Lease(there, "journal/x").is_held_by_any()
+    assert not Lease(object_store, "journal/x").is_held_by_any()
 
 
-def test_who_was_silent_for_long_asks_before_going_on(front: Front, there: Bucket) -> None:
-    mine = Lease(there, "journal/x", beat_s=60, expires_s=0.1)
+def test_who_was_silent_for_long_asks_before_going_on(front: Front, object_store: Bucket) -> None:
+    mine = Lease(object_store, "journal/x", beat_s=60, expires_s=0.1)
     mine.take()
     time.sleep(0.15)
     front.refuse = lambda _: 403
-    with pytest.raises(InputError, match="see that the address"):
+    with pytest.raises(InputError, match="check the address"):
         mine.confirm()
     front.refuse = Front().refuse
     mine.confirm()
-    other = Lease(there, "journal/x", beat_s=0.05, expires_s=0.2)
+    other = Lease(object_store, "journal/x", beat_s=0.05, expires_s=0.2)
     other.take()
     until(lambda: time.monotonic() - mine._last_beat_s > mine.expires_s, "its heart was silent")
     with pytest.raises(lease.LeaseLostError):
@@ -106,14 +106,14 @@ def test_who_was_silent_for_long_asks_before_going_on(front: Front, there: Bucke
 
 def test_a_store_that_never_answered_is_not_waited_for(front: Front, address: str) -> None:
     front.refuse = lambda _: 403
-    said: list[str] = []
-    with waiting(said.append), pytest.raises(InputError, match="see that the address"):
+    lines: list[str] = []
+    with waiting(lines.append), pytest.raises(InputError, match="check the address"):
         Bucket(address).get("a")
-    assert said == []
+    assert lines == []
 
 
 def test_one_that_has_is_waited_for_however_often_it_fails(
-    there: Bucket, monkeypatch: pytest.MonkeyPatch
+    object_store: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.0)
     numbers = itertools.count()
@@ -123,45 +123,49 @@ def test_one_that_has_is_waited_for_however_often_it_fails(
             raise OSError("no route to host")
         return "here"
 
-    said: list[str] = []
-    with waiting(said.append):
-        assert [there._retry(fails_often) for _ in range(2)] == ["here", "here"]
-    assert len(said) == 2
+    lines: list[str] = []
+    with waiting(lines.append):
+        assert [object_store._retry(fails_often) for _ in range(2)] == ["here", "here"]
+    assert len(lines) == 2
     monkeypatch.setattr(bucket_module, "OUTAGE_S", 0.0)
     numbers = itertools.count(1)
-    with waiting(said.append), pytest.raises(InputError, match="no route to host"):
-        there._retry(fails_often)
+    with waiting(lines.append), pytest.raises(InputError, match="no route to host"):
+        object_store._retry(fails_often)
     assert next(numbers) == 1 + bucket_module.N_TRIES
 
 
-def test_one_that_has_is_waited_for_until_it_is_interrupted(front: Front, there: Bucket) -> None:
-    assert there.get("a") is None
+def test_one_that_has_is_waited_for_until_it_is_interrupted(
+    front: Front, object_store: Bucket
+) -> None:
+    assert object_store.get("a") is None
     front.refuse = lambda _: 403
-    said: list[str] = []
+    lines: list[str] = []
 
-    def say(line: str) -> None:
-        said.append(line)
+    def report(line: str) -> None:
+        lines.append(line)
         raise KeyboardInterrupt
 
-    with waiting(say):
+    with waiting(report):
         with pytest.raises(KeyboardInterrupt):
-            there.put("a", b"1")
+            object_store.put("a", b"1")
         with pytest.raises(InputError):  # on the way out
-            there.put("a", b"1")
-    (line,) = said
+            object_store.put("a", b"1")
+    (line,) = lines
     assert "does not answer, waiting for it" in line
     assert SECRET not in line
 
 
 @pytest.mark.parametrize("status", [500, RESET])
 def test_what_came_through_and_was_not_answered_is_ours(
-    front: Front, there: Bucket, status: int
+    front: Front, object_store: Bucket, status: int
 ) -> None:
     numbers = itertools.count()
-    front.lose = lambda asked: status if asked.method == "PUT" and next(numbers) % 2 == 0 else None
-    assert there.put_new("a", b"mine")
-    assert not there.put_new("a", b"other")
-    mine = Lease(there, "journal/x", beat_s=60)
+    front.lose = lambda inquiry: (
+        status if inquiry.method == "PUT" and next(numbers) % 2 == 0 else None
+    )
+    assert object_store.put_new("a", b"mine")
+    assert not object_store.put_new("a", b"other")
+    mine = Lease(object_store, "journal/x", beat_s=60)
     mine.take(lambda: pytest.fail("waits for itself"))
     assert mine.token == 1
 
@@ -196,46 +200,46 @@ def test_credentials_are_renewed(
             monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
 
     renew("first")
-    there = Bucket(f"s3://results/{tmp_path.name}/here?{served[1]}")
-    mine = Lease(there, "journal/x", beat_s=0.02)
+    object_store = Bucket(f"s3://results/{tmp_path.name}/here?{served[1]}")
+    mine = Lease(object_store, "journal/x", beat_s=0.02)
     mine.take()
     seen: set[str] = set()
 
-    def refuse(asked: Asked) -> int | None:
-        seen.add(asked.user)
-        return 403 if asked.user == "first" else None
+    def refuse(inquiry: Asked) -> int | None:
+        seen.add(inquiry.user)
+        return 403 if inquiry.user == "first" else None
 
     front.refuse = refuse
     fails_again(front)
     assert seen == {"first"}
-    said: list[str] = []
+    lines: list[str] = []
     threading.Timer(0.5, renew, ["second"]).start()
-    with waiting(said.append):
-        there.put("a", b"1")
-        assert there.put_new("b", b"2")
+    with waiting(lines.append):
+        object_store.put("a", b"1")
+        assert object_store.put_new("b", b"2")
     assert seen == {"first", "second"}
-    assert [line.split(" answer")[1][:6] for line in said] == [", wait", "s agai"]
-    until(changes(there, "journal/x.lease/00000001"), "the lease's heart beats")
+    assert [line.split(" answer")[1][:6] for line in lines] == [", wait", "s agai"]
+    until(changes(object_store, "journal/x.lease/00000001"), "the lease's heart beats")
     mine.release()
 
 
 @pytest.mark.parametrize("n_bytes", [1, 11_000_000])
 def test_an_object_is_put_in_one_request(
-    front: Front, there: Bucket, capfd: Any, n_bytes: int
+    front: Front, object_store: Bucket, capfd: Any, n_bytes: int
 ) -> None:
     """Arrow logs answers that it does not understand to the last of several."""
-    content, asked = bytes(n_bytes), list[str]()
+    content, requests = bytes(n_bytes), list[str]()
     numbers = itertools.count()
 
-    def refuse(one: Asked) -> int | None:
-        asked.append(f"{one.method} {one.query}")
-        is_end = one.method == "POST" and "uploadId" in one.query
+    def refuse(inquiry: Asked) -> int | None:
+        requests.append(f"{inquiry.method} {inquiry.query}")
+        is_end = inquiry.method == "POST" and "uploadId" in inquiry.query
         return 200 if is_end and next(numbers) < 2 else None  # with another page in its place
 
     front.refuse = refuse
-    there.put("a", content)
-    assert asked == ["PUT "]
-    assert there.get("a") == content
+    object_store.put("a", content)
+    assert requests == ["PUT "]
+    assert object_store.get("a") == content
     assert capfd.readouterr() == ("", "")
 
 
@@ -274,12 +278,12 @@ def at_cell(number: int, happens: Callable[[], object]) -> Callable[..., Any]:
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have sweeps' hearts beat fast."""
-    made = journal.Journal.lease
+    build_lease = journal.Journal.lease
 
     def lease_of(self: journal.Journal) -> Lease:
-        found = made(self)
-        found.beat_s = 0.02
-        return found
+        leased = build_lease(self)
+        leased.beat_s = 0.02
+        return leased
 
     monkeypatch.setattr(journal.Journal, "lease", lease_of)
 
@@ -287,20 +291,20 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_sweep_outlasts_an_outage(
     far: Callable[..., Ran],
     front: Front,
-    there: Bucket,
+    object_store: Bucket,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     quick(monkeypatch)
     near = far(*GRID, results=str(tmp_path / "near"))
 
-    def away() -> None:
+    def lose_answer() -> None:
         front.refuse = lambda _: 403
         threading.Timer(1.0, setattr, [front, "refuse", Front().refuse]).start()
 
     numbers = itertools.count()
     fake_engine(monkeypatch, lambda *args, **options: (next(numbers), fake(*args, **options))[1])
-    fake = at_cell(5, away)
+    fake = at_cell(5, lose_answer)
     ran = far(*GRID)
     assert ran.code == 0, ran.err
     assert next(numbers) == 12  # each cell was computed once
@@ -308,22 +312,22 @@ def test_a_sweep_outlasts_an_outage(
     assert "answers again after" in ran.err
     assert "Traceback" not in ran.err
     name = f"sweeps/{near.folder.name}/cells.parquet"
-    assert there.get(name) == (near.folder / "cells.parquet").read_bytes()
+    assert object_store.get(name) == (near.folder / "cells.parquet").read_bytes()
 
 
 def test_a_sweep_that_was_taken_over_stops_writing(
-    far: Callable[..., Ran], there: Bucket, monkeypatch: pytest.MonkeyPatch
+    far: Callable[..., Ran], object_store: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
     written: list[dict[str, bytes | None]] = []
 
     def everything() -> dict[str, bytes | None]:
-        return {name: there.get(name) for name in there.list("")}
+        return {name: object_store.get(name) for name in object_store.list("")}
 
     def taken_over() -> None:
-        (held,) = journal._HELD.values()
-        there.put(f"{held.name}.lease/{held.token + 1:08d}", b'{"id": "other"}')
-        until(lambda: held._is_lost, "the heart finds it lost")
+        (active,) = journal._HELD.values()
+        object_store.put(f"{active.name}.lease/{active.token + 1:08d}", b'{"id": "other"}')
+        until(lambda: active._is_lost, "the heart finds it lost")
         written.append(everything())
 
     numbers = itertools.count()
@@ -361,14 +365,14 @@ def test_a_minute_without_the_store_and_another_who_waits(
         left_s = end_s - time.monotonic()
         return None if left_s < 0 else 503 if left_s < 30 else 403
 
-    def away() -> None:
+    def lose_answer() -> None:
         nonlocal end_s
         thread.start()
         assert has_waited.wait(PATIENT_S)
         end_s = time.monotonic() + 60
         front.refuse = refuse
 
-    fake_engine(monkeypatch, at_cell(5, away))
+    fake_engine(monkeypatch, at_cell(5, lose_answer))
     ran = far(*GRID)
     thread.join(PATIENT_S)
     front.refuse = Front().refuse

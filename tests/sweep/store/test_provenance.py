@@ -28,59 +28,63 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_it_holds(checkout: Path) -> None:
-    found, diff = provenance.collect(["policy=fifo"], [0, 1], [{"digest": "d"}])
-    assert found["command"] == "python -m sweep policy=fifo"
-    assert found["seeds"] == [0, 1]
-    assert found["packages"]["numpy"] == numpy.__version__
-    assert found["cpu"]
-    assert found["cpu_features"] == provenance.cpu_features() != []
-    assert len(found["lock"]) == 64
-    assert len(found["git"]["commit"]) == 40
-    assert found["git"]["dirty"] is False
+    collected, diff = provenance.collect(["policy=fifo"], [0, 1], [{"digest": "d"}])
+    assert collected["command"] == "python -m sweep policy=fifo"
+    assert collected["seeds"] == [0, 1]
+    assert collected["packages"]["numpy"] == numpy.__version__
+    assert collected["cpu"]
+    assert collected["cpu_features"] == provenance.cpu_features() != []
+    assert len(collected["lock"]) == 64
+    assert len(collected["git"]["commit"]) == 40
+    assert collected["git"]["dirty"] is False
     assert diff == ""
 
 
 def test_the_diff_of_a_dirty_checkout(checkout: Path) -> None:
     (checkout / "sim" / "a.py").write_text("A = 2\n")
     (checkout / "sim" / "b.py").write_text("B = 1\n")
-    found, diff = provenance.collect([], [0], [])
-    assert found["git"]["dirty"] is True
+    collected, diff = provenance.collect([], [0], [])
+    assert collected["git"]["dirty"] is True
     assert "+A = 2" in diff
     assert "new file sim/b.py sha256" in diff
     (checkout / "sim" / "b.py").write_text("B = 2\n")
     other, _ = provenance.collect([], [0], [])
-    assert other["git"]["diff_sha256"] != found["git"]["diff_sha256"]
+    assert other["git"]["diff_sha256"] != collected["git"]["diff_sha256"]
 
 
 def test_what_a_run_writes_is_no_change(checkout: Path) -> None:
     (checkout / "my results").mkdir()
     (checkout / "my results" / "cells.parquet").write_bytes(b"x")
-    found, _ = provenance.collect([], [0], [])
-    assert found["git"]["dirty"] is False
+    collected, _ = provenance.collect([], [0], [])
+    assert collected["git"]["dirty"] is False
 
 
 def test_outside_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "_ROOT", tmp_path)
-    found, diff = provenance.collect([], [0], [])
-    assert found["git"] is None
-    assert found["lock"] is None
+    collected, diff = provenance.collect([], [0], [])
+    assert collected["git"] is None
+    assert collected["lock"] is None
     assert diff == ""
 
 
 def test_secrets_are_masked(checkout: Path) -> None:
     words = ["trace.path=s3://me:hush@host/x?token=hush"]
     (checkout / "sim" / "a.py").write_text("password = 'hush'\nURI = 'http://a:hush@b'\n")
-    found, diff = provenance.collect(words, [0], [{"path": "ftp://a:hush@b"}])
-    assert "hush" not in str(found)
+    collected, diff = provenance.collect(words, [0], [{"path": "ftp://a:hush@b"}])
+    assert "hush" not in str(collected)
     assert "http://a:hush" not in diff
 
 
 def test_what_is_said_of_results_from_other_bits(checkout: Path) -> None:
-    found, _ = provenance.collect([], [0], [])
-    assert provenance.other_bits(found) == ""
-    moved = {**found, "cpu_features": ["NEON"], "packages": {**found["packages"], "numpy": "1.0"}}
-    said = provenance.other_bits(moved)
-    assert "made with CPU features NEON, here are CPU features " in said
-    assert f"made with numpy 1.0, here are numpy {numpy.__version__}" in said
-    del found["cpu_features"]
-    assert "before numbers were the same bits on every machine" in provenance.other_bits(found)
+    collected, _ = provenance.collect([], [0], [])
+    assert provenance.other_bits(collected) == ""
+    moved = {
+        **collected,
+        "cpu_features": ["NEON"],
+        "packages": {**collected["packages"], "numpy": "1.0"},
+    }
+    difference = provenance.other_bits(moved)
+    assert "computed with CPU features NEON, this machine has CPU features " in difference
+    assert f"made with numpy 1.0, here are numpy {numpy.__version__}" in difference
+    del collected["cpu_features"]
+    assert "before numbers were the same bits on every machine" in provenance.other_bits(collected)

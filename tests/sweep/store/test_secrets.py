@@ -68,8 +68,8 @@ def test_no_file_of_a_sweep_holds_a_secret(
     ran = command.bare(*words)
     assert ran.code == 1
     for verb in (["show"], ["report"], ["track", "tracking.granularity=policy"], ["status"]):
-        said = command.verb(*verb)
-        assert SECRET not in said.out + said.err, verb
+        output = command.verb(*verb)
+        assert SECRET not in output.out + output.err, verb
     assert SECRET not in ran.out + ran.err
     written = every_file(command.results)
     names = " ".join(written)
@@ -77,9 +77,9 @@ def test_no_file_of_a_sweep_holds_a_secret(
                  "provenance.json", "cells.parquet", "traceback.txt", "cache/shards"):  # fmt: skip
         assert part in names
     holders = {
-        name: content[at - 60 : at + 40]
+        name: content[position - 60 : position + 40]
         for name, content in written.items()
-        if (at := content.find(SECRET.encode())) >= 0
+        if (position := content.find(SECRET.encode())) >= 0
     }
     assert holders == {}
     configs = [*Cache(command.results).configs()]  # which are compressed
@@ -91,8 +91,10 @@ def test_no_file_of_a_sweep_holds_a_secret(
 
 def test_provenance_names_no_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*words: str) -> None:
-        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        subprocess.run(
+            ["git", "-C", str(tmp_path), *identity, *words], check=True, capture_output=True
+        )
 
     git("init", "--quiet")
     git("remote", "add", "origin", f"https://me:{SECRET}-in-remote@host/x.git")

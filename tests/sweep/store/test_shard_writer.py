@@ -1,4 +1,4 @@
-"""Whether a machine knows that it reaches the place of the results."""
+"""Probing of a storage by its marker."""
 
 import threading
 from pathlib import Path
@@ -31,13 +31,13 @@ def test_a_folder_of_that_name_on_another_disk_is_not_taken_for_it(tmp_path: Pat
 def test_a_place_that_does_not_answer_is_waited_for_once_and_used_when_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there, asked, answers = storage.FolderStorage(tmp_path), [], threading.Event()
-    mark = shard_writer.read_marker(there)
+    folder_storage, calls, answers = storage.FolderStorage(tmp_path), [], threading.Event()
+    mark = shard_writer.read_marker(folder_storage)
 
     def named(where: str) -> storage.Storage:
-        asked.append(where)
+        calls.append(where)
         assert answers.wait(60)
-        return there
+        return folder_storage
 
     monkeypatch.setattr(storage, "open_location", named)
     monkeypatch.setattr(shard_writer, "PROBE_S", 0.01)
@@ -47,5 +47,5 @@ def test_a_place_that_does_not_answer_is_waited_for_once_and_used_when_it_does(
     for thread in threading.enumerate():
         if thread.daemon and thread.name.endswith("(_look_for)"):
             thread.join(60)
-    assert shard_writer.reachable("s3://slow/one", mark) is there
-    assert asked == ["s3://slow/one"]
+    assert shard_writer.reachable("s3://slow/one", mark) is folder_storage
+    assert calls == ["s3://slow/one"]

@@ -1,4 +1,4 @@
-"""What an edit makes stale, and what it does not."""
+"""Edits that change the digests of sources, and edits that do not."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ def test_an_edit_makes_stale_what_it_touches_and_no_more(
 @pytest.mark.parametrize("cell", ["fifo", "jockey"])
 def test_every_module_of_a_cell_counts(edited: Sources, cell: str) -> None:
     policy, evaluator = CELLS[cell]
-    asked = ({"name": policy}, {"name": evaluator})
-    before, table = sources.cell_digest(*asked), sources.cell_table(*asked)
+    configured = ({"name": policy}, {"name": evaluator})
+    before, table = sources.cell_digest(*configured), sources.cell_table(*configured)
     unseen = []
     for name in table:
         edited.edit(name, added=STATEMENT)
-        if sources.cell_digest(*asked) == before:
+        if sources.cell_digest(*configured) == before:
             unseen.append(name)
     assert not unseen
 
@@ -156,15 +156,15 @@ class Mine(Policy):
     def changes(
         self, folder: Path, policy: dict[str, Any], evaluator: dict[str, Any]
     ) -> list[bool]:
-        """Whether its digest changes with a comment and with a number of what it imports."""
-        found = []
+        """Changes of its digest after edits of a comment and of a number in its imports."""
+        changed = []
         for text in ("X = 1  # one\n", "X = 2\n"):
             sources.forget()
             before = sources.cell_digest(policy, evaluator)
             (folder / "sources_helper.py").write_text(text)
             sources.forget()
-            found.append(sources.cell_digest(policy, evaluator) != before)
-        return found
+            changed.append(sources.cell_digest(policy, evaluator) != before)
+        return changed
 
     def test_policy(self, folder: Path) -> None:
         (folder / "sources_mine.py").write_text(self.POLICY)

@@ -103,25 +103,25 @@ def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[PreparedGrid, Pla
     if trace == "swf":
         (tmp_path / "trace.swf").write_text(SWF)
         words += (f"trace.path={tmp_path / 'trace.swf'}",)
-    found = plan.prepare(grid.build(request(words)))
-    (one,) = found.planned
-    return found, one
+    plan_of_grid = plan.prepare(grid.build(request(words)))
+    (planned_cell,) = plan_of_grid.planned
+    return plan_of_grid, planned_cell
 
 
 def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
     """Make what `A_CELL` is given of the one cell of a grid."""
-    found, one = prepared(tmp_path, trace, *words)
-    found.inputs.workload(one.workload).write(tmp_path / "workload")
-    name = one.cell.policy["name"]
+    plan_of_grid, planned_cell = prepared(tmp_path, trace, *words)
+    plan_of_grid.inputs.workload(planned_cell.workload).write(tmp_path / "workload")
+    name = planned_cell.cell.policy["name"]
     home = None if name == NO_POLICY else policies.spec(name).__module__
-    return {"spec": one.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
+    return {"spec": planned_cell.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
 
 
-def unknown(code: str, given: Mapping[str, Any], table: Table) -> set[str]:
+def unknown(code: str, inputs: Mapping[str, Any], table: Table) -> set[str]:
     """Run code in a process of its own; name what it imports and reads that a table has not."""
     done = subprocess.run(
         [sys.executable, "-c", HEAD + code + TAIL],
-        input=json.dumps(given),
+        input=json.dumps(inputs),
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -138,15 +138,15 @@ def unknown(code: str, given: Mapping[str, Any], table: Table) -> set[str]:
 @pytest.mark.parametrize(("policy", "evaluator", "trace"), CELLS)
 def test_a_cell(tmp_path: Path, policy: str, evaluator: str, trace: str) -> None:
     words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
-    given = a_cell(tmp_path, trace, *words)
-    table = sources.cell_table(given["spec"]["policy"], given["spec"]["evaluator"])
-    assert unknown(A_CELL, given, table) == set()
+    inputs = a_cell(tmp_path, trace, *words)
+    table = sources.cell_table(inputs["spec"]["policy"], inputs["spec"]["evaluator"])
+    assert unknown(A_CELL, inputs, table) == set()
 
 
 def test_this_test_notices(tmp_path: Path) -> None:
-    given = a_cell(tmp_path, "alibaba_synth", "policy=dagps", "evaluator=alone")
+    inputs = a_cell(tmp_path, "alibaba_synth", "policy=dagps", "evaluator=alone")
     table = sources.cell_table({"name": "fifo"}, {"name": "alone"})
-    assert "policies.dagps.online" in unknown(A_CELL, given, table)
+    assert "policies.dagps.online" in unknown(A_CELL, inputs, table)
     workload = {"trace": {"synth": "alibaba2018", "jobs": 5}, "cluster": {}}
     table = sources.workload_table({"synth": "recurring"})
     assert str(file_of("sim.synth.alibaba2018/tables.json")) in unknown(A_WORKLOAD, workload, table)
@@ -160,6 +160,6 @@ def test_this_test_notices(tmp_path: Path) -> None:
     ],
 )
 def test_a_workload(tmp_path: Path, trace: str) -> None:
-    _, one = prepared(tmp_path, trace, "policy=fifo")
-    given = {"trace": one.cell.trace, "cluster": one.cell.cluster}
-    assert unknown(A_WORKLOAD, given, sources.workload_table(one.cell.trace)) == set()
+    _, planned_cell = prepared(tmp_path, trace, "policy=fifo")
+    inputs = {"trace": planned_cell.cell.trace, "cluster": planned_cell.cell.cluster}
+    assert unknown(A_WORKLOAD, inputs, sources.workload_table(planned_cell.cell.trace)) == set()

@@ -19,10 +19,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRay:
 @pytest.fixture
 def posted(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """Stand in for what workers post."""
-    there: dict[str, dict[str, Any]] = {}
+    entries: dict[str, dict[str, Any]] = {}
 
     def read(prefix: str) -> dict[str, dict[str, Any]]:
-        return {name: entry for name, entry in there.items() if name.startswith(prefix)}
+        return {name: entry for name, entry in entries.items() if name.startswith(prefix)}
 
     monkeypatch.setattr(heartbeats, "read", read)
-    return there
+    return entries

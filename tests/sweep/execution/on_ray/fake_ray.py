@@ -62,7 +62,9 @@ class FakeRay:
     def nodes(self) -> list[dict[str, Any]]:
         up = {"Alive": True, "NodeManagerAddress": "own", "NodeManagerPort": 1}
         resources = {"CPU": 2.0, "memory": 8.0}
-        return [{**up, "NodeID": f"n{at}", "Resources": resources} for at in range(self.nodes_up)]
+        return [
+            {**up, "NodeID": f"n{index}", "Resources": resources} for index in range(self.nodes_up)
+        ]
 
     def make(self, *_: object) -> tuple[Stream, ...]:
         self.n_made += 1
@@ -111,7 +113,7 @@ def install(ray: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "RETRY_S", 0.0)
 
 
-WORK = [planned(f"cell{at}") for at in range(40)]
+WORK = [planned(f"cell{index}") for index in range(40)]
 WORKLOADS: Any = SimpleNamespace(
     recipe=lambda name: Recipe({"synth": "none"}, {}), add_description=lambda name, about: None
 )
@@ -122,9 +124,9 @@ def runner_of(patience_s: float = 0.0) -> RayRunner:
     return RayRunner(launcher, simulate=lambda *_, **__: pytest.fail("runs nothing"))
 
 
-def came(run: Iterable[ResultBatch | str]) -> list[CellResult]:
-    return [one for said in run if isinstance(said, ResultBatch) for one in said.results]
+def results_of(run: Iterable[ResultBatch | str]) -> list[CellResult]:
+    return [result for event in run if isinstance(event, ResultBatch) for result in event.results]
 
 
 def outcomes(patience_s: float = 0.0) -> list[CellResult]:
-    return came(runner_of(patience_s).run(WORK, WORKLOADS))
+    return results_of(runner_of(patience_s).run(WORK, WORKLOADS))

@@ -26,12 +26,12 @@ class Ray:
     exceptions = ray_errors
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.n_left = 0
         self.fails_with: Exception | None = None
 
-    def remote(self, **given: Any) -> Any:
-        self.asked.append(given)
+    def remote(self, **options: Any) -> Any:
+        self.requests.append(options)
         return lambda task: SimpleNamespace(remote=task)
 
     def get(self, ref: Any) -> Any:
@@ -61,11 +61,11 @@ def recipe(tmp_path: Path) -> Recipe:
 
 @pytest.mark.parametrize(("kind", "n_left"), [("local", 0), ("ray", 1)])
 def test_a_task_reads_it_here(ray: Ray, recipe: Recipe, kind: str, n_left: int) -> None:
-    there = Connection({"kind": kind}, [])
-    assert convert(there, recipe, [])["n_jobs"] == 6
-    assert ray.asked == [{"max_retries": 0, "where": "here"}]
+    ray_connection = Connection({"kind": kind}, [])
+    assert convert(ray_connection, recipe, [])["n_jobs"] == 6
+    assert ray.requests == [{"max_retries": 0, "where": "here"}]
     assert ray.n_left == n_left
-    assert there.is_open == (n_left == 0)
+    assert ray_connection.is_open == (n_left == 0)
 
 
 def test_a_large_one_has_a_process_of_its_own(
@@ -73,21 +73,21 @@ def test_a_large_one_has_a_process_of_its_own(
 ) -> None:
     monkeypatch.setattr(conversion, "LARGE_BYTES", 100)
     convert(Connection({"kind": "local"}, []), recipe, [])
-    assert ray.asked[0]["max_calls"] == 1
+    assert ray.requests[0]["max_calls"] == 1
 
 
 def test_a_cluster_that_cells_run_on_is_not_left(ray: Ray, recipe: Recipe) -> None:
-    there = Connection({"kind": "ray"}, [])
-    there.open()
-    convert(there, recipe, [])
-    assert there.is_open
+    ray_connection = Connection({"kind": "ray"}, [])
+    ray_connection.open()
+    convert(ray_connection, recipe, [])
+    assert ray_connection.is_open
     assert not ray.n_left
 
 
 def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray, recipe: Recipe) -> None:
     afar = Connection({"kind": "ray", "address": "ray://head:10001"}, [])
     assert convert(afar, recipe, [])["n_jobs"] == 6
-    assert not ray.asked
+    assert not ray.requests
 
 
 def test_what_the_reader_raised_is_raised(ray: Ray, recipe: Recipe) -> None:
@@ -123,9 +123,9 @@ def test_a_worker_without_the_code_is_told(ray: Ray, recipe: Recipe, cause: Exce
 
 def test_a_reader_that_ended_is_told(ray: Ray, recipe: Recipe) -> None:
     ray.fails_with = ray_errors.OutOfMemoryError("killed")
-    with pytest.raises(InputError, match="launcher=inline shows it") as told:
+    with pytest.raises(InputError, match="launcher=inline shows it") as caught:
         convert(Connection({"kind": "local"}, []), recipe, [])
-    assert told.value.file == recipe.trace["path"]
+    assert caught.value.file == recipe.trace["path"]
 
 
 def test_a_cluster_that_is_gone_is_told(ray: Ray, recipe: Recipe) -> None:

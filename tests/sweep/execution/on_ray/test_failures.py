@@ -1,4 +1,4 @@
-"""Whose fault failed cells are."""
+"""Attribution of failed cells to nodes and policies."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def failed(key: str, node: str, kind: str = "OSError") -> CellResult:
 
 def test_a_node_that_fails_what_others_do_is_over_after_three() -> None:
     strikes = FailureTracker()
-    for at in range(3):
+    for index in range(3):
         assert strikes.pop_bad_nodes() == {}
-        assert strikes.must_retry(failed(f"c{at}", "bad"), "fifo", True)
-        assert strikes.failed_node(f"c{at}") == "bad"
-        assert not strikes.must_retry(CellResult(f"c{at}", node="good"), "fifo", True)
+        assert strikes.must_retry(failed(f"c{index}", "bad"), "fifo", True)
+        assert strikes.failed_node(f"c{index}") == "bad"
+        assert not strikes.must_retry(CellResult(f"c{index}", node="good"), "fifo", True)
     assert strikes.pop_bad_nodes() == {"bad": "OSError: at c2"}
     assert strikes.pop_bad_nodes() == {}
 

@@ -20,8 +20,8 @@ from tests.sweep.execution.on_ray.fake_ray import (
     WORKLOADS,
     FakeRay,
     Stream,
-    came,
     install,
+    results_of,
     runner_of,
 )
 
@@ -38,8 +38,8 @@ ERRORS: dict[Loss, Exception] = {
 class State(NamedTuple):
     """Progress of a task when it is lost: cells that it began, and those whose results came."""
 
-    begun: int
-    came: int
+    n_begun: int
+    n_arrived: int
 
 
 STATES = {
@@ -89,7 +89,7 @@ class LosingRay(FakeRay):
             if self.n_losses:
                 self.n_losses -= 1
                 task.loss = self.error
-                self.runs.update(task.keys[: self.state.begun])
+                self.runs.update(task.keys[: self.state.n_begun])
             return task
 
         return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=submit))
@@ -97,7 +97,7 @@ class LosingRay(FakeRay):
     def get(self, ref: Stream, **options: object) -> Any:
         if not isinstance(ref, Parts):
             return super().get(ref, **options)
-        if ref.loss is not None and ref.n_came == min(self.state.came, len(ref.keys)):
+        if ref.loss is not None and ref.n_came == min(self.state.n_arrived, len(ref.keys)):
             raise ref.loss
         key = ref.keys[ref.n_came]
         ref.n_came += 1
@@ -122,17 +122,17 @@ def test_a_lost_task_costs_what_has_not_come_back_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, state: str, loss: Loss
 ) -> None:
     ray = losing(monkeypatch, state, loss)
-    said = [*runner_of().run(WORK, WORKLOADS)]
+    events = [*runner_of().run(WORK, WORKLOADS)]
     keys = [cell.key for cell in WORK]
-    first, n_came = keys[:N], STATES[state].came
+    first, n_came = keys[:N], STATES[state].n_arrived
     assert ray.back == first[:n_came]
-    found = {one.key: one.error for one in came(said)}
-    assert len(came(said)) == len(WORK)
-    assert found == dict.fromkeys(keys)
+    results = {item.key: item.error for item in results_of(events)}
+    assert len(results_of(events)) == len(WORK)
+    assert results == dict.fromkeys(keys)
     # once more: those that it began, and whose results did not come
-    again = dict.fromkeys(first[n_came : STATES[state].begun], 2)
+    again = dict.fromkeys(first[n_came : STATES[state].n_begun], 2)
     assert ray.runs == dict.fromkeys(keys, 1) | again
-    lines = [one for one in said if isinstance(one, Line)]
+    lines = [item for item in events if isinstance(item, Line)]
     is_told = loss == "lost" and n_came < N
     assert lines == [f"a worker died while running {N - n_came} cells; retrying up to 5 times"] * (
         is_told
@@ -147,12 +147,12 @@ def test_a_task_of_one_cell_is_lost(
     monkeypatch: pytest.MonkeyPatch, state: str, loss: Loss
 ) -> None:
     losing(monkeypatch, state, loss)
-    said = [*runner_of().run(WORK[:1], WORKLOADS)]
-    (result,) = came(said)
-    is_given_up = loss == "broken" and STATES[state].came == 0
+    events = [*runner_of().run(WORK[:1], WORKLOADS)]
+    (result,) = results_of(events)
+    is_given_up = loss == "broken" and STATES[state].n_arrived == 0
     assert (result.error is not None) == is_given_up
-    lines = [one for one in said if isinstance(one, Line)]
-    assert len(lines) == (loss == "lost" and STATES[state].came == 0)
+    lines = [item for item in events if isinstance(item, Line)]
+    assert len(lines) == (loss == "lost" and STATES[state].n_arrived == 0)
 
 
 @pytest.mark.parametrize("loss", ERRORS)
@@ -161,10 +161,10 @@ def test_tasks_that_are_lost_again_and_again_after_all_was_handed_over(
 ) -> None:
     ray = losing(monkeypatch, "all handed over, not ended", loss)
     ray.n_losses = 1_000
-    said = [*runner_of().run(WORK, WORKLOADS)]
-    assert sorted(one.key for one in came(said)) == sorted(cell.key for cell in WORK)
-    assert {one.error for one in came(said)} == {None}
-    assert not any(isinstance(one, Line) for one in said)
+    events = [*runner_of().run(WORK, WORKLOADS)]
+    assert sorted(item.key for item in results_of(events)) == sorted(cell.key for cell in WORK)
+    assert {item.error for item in results_of(events)} == {None}
+    assert not any(isinstance(item, Line) for item in events)
 
 
 @pytest.mark.parametrize("n_cells", [1, 40])
@@ -174,10 +174,12 @@ def test_a_cancelled_task_is_counted_against_no_cell(
 ) -> None:
     ray = losing(monkeypatch, state, "lost")
     ray.error, ray.n_losses = ray_errors.TaskCancelledError(), 3 * MAX_LOST
-    said = [*runner_of().run(WORK[:n_cells], WORKLOADS)]
-    assert sorted(one.key for one in came(said)) == sorted(cell.key for cell in WORK[:n_cells])
-    assert {one.error for one in came(said)} == {None}
-    assert not any(isinstance(one, Line) for one in said)
+    events = [*runner_of().run(WORK[:n_cells], WORKLOADS)]
+    assert sorted(item.key for item in results_of(events)) == sorted(
+        cell.key for cell in WORK[:n_cells]
+    )
+    assert {item.error for item in results_of(events)} == {None}
+    assert not any(isinstance(item, Line) for item in events)
 
 
 def test_a_part_that_does_not_arrive_in_time_is_computed_again(
@@ -185,9 +187,9 @@ def test_a_part_that_does_not_arrive_in_time_is_computed_again(
 ) -> None:
     ray = losing(monkeypatch, "ended, some of it not collected", "lost")
     ray.error = ray_errors.GetTimeoutError("not within 60 s")
-    found = came(runner_of().run(WORK, WORKLOADS))
-    assert sorted(one.key for one in found) == sorted(cell.key for cell in WORK)
-    assert {one.error for one in found} == {None}
+    results = results_of(runner_of().run(WORK, WORKLOADS))
+    assert sorted(item.key for item in results) == sorted(cell.key for cell in WORK)
+    assert {item.error for item in results} == {None}
     assert ray.n_made == 2  # its workload, too, may be what is missing
 
 
@@ -200,9 +202,9 @@ def test_a_worker_that_ended_itself_over_a_cell_that_has_come_back(
     runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=5.0)
     late = {"key": "cell0", "seconds": 5.0, "over": True, "stack": ""}
     posted[f"{runner._heartbeat_prefix}{0:09d}"] = late
-    found = came(runner.run(WORK[:n_cells], WORKLOADS))
-    assert sorted(one.key for one in found) == sorted(cell.key for cell in WORK[:n_cells])
-    assert {one.error for one in found} == {None}
+    results = results_of(runner.run(WORK[:n_cells], WORKLOADS))
+    assert sorted(item.key for item in results) == sorted(cell.key for cell in WORK[:n_cells])
+    assert {item.error for item in results} == {None}
     assert "cell0" in ray.back
 
 

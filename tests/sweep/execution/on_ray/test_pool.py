@@ -22,8 +22,8 @@ from tests.sweep.execution.on_ray.fake_ray import (
     WORKLOADS,
     FakeRay,
     Stream,
-    came,
     outcomes,
+    results_of,
     runner_of,
 )
 from tests.sweep.small import planned
@@ -41,18 +41,18 @@ def test_no_garbage_is_left_to_free_while_ray_shuts_down(monkeypatch: pytest.Mon
     try:
         left = weakref.ref(Ref())
         assert left() is not None
-        there: list[bool] = []
-        fake = SimpleNamespace(shutdown=lambda: there.append(left() is not None))
+        ray_connection: list[bool] = []
+        fake = SimpleNamespace(shutdown=lambda: ray_connection.append(left() is not None))
         monkeypatch.setitem(sys.modules, "ray", fake)
         monkeypatch.setattr(connection, "start_local", lambda *_: None)
         monkeypatch.setattr(connection.Connection, "update", lambda _: True)
         opened = connection.Connection({"kind": "local"}, [])
         opened.close()
-        assert there == []
+        assert ray_connection == []
         opened.open()
         opened.close()
         opened.close()
-        assert there == [False]
+        assert ray_connection == [False]
     finally:
         gc.enable()
 
@@ -61,7 +61,7 @@ def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
     runner = runner_of()
     assert [*runner.run(WORK[:3], WORKLOADS)].count("joining the cluster") == 1
     more = [*runner.run(WORK[3:5], WORKLOADS)]
-    assert [one.key for one in came(more)] == ["cell3", "cell4"]
+    assert [item.key for item in results_of(more)] == ["cell3", "cell4"]
     assert "joining the cluster" not in more
     assert fake.n_inits == 1
     runner.close()
@@ -69,8 +69,8 @@ def test_ray_stays_up_for_more_work_until_it_is_closed(fake: FakeRay) -> None:
     assert next(half) == "joining the cluster"
     assert isinstance(next(half), ResultBatch)
     runner.close()  # what was on its way is forgotten
-    again = came(runner.run(WORK[:2], WORKLOADS))
-    assert [one.key for one in again] == ["cell0", "cell1"]
+    again = results_of(runner.run(WORK[:2], WORKLOADS))
+    assert [item.key for item in again] == ["cell0", "cell1"]
     assert fake.n_inits == 3
 
 
@@ -86,25 +86,25 @@ def test_a_task_that_is_over_is_replaced_before_the_next_is_taken_in(
         return end(ref)
 
     monkeypatch.setattr(runner, "_pop", over)
-    assert len(came(runner.run(WORK, WORKLOADS))) == len(WORK)
+    assert len(results_of(runner.run(WORK, WORKLOADS))) == len(WORK)
     assert on_their_way[:4] == [4, 4, 4, 4]
 
 
-@pytest.mark.parametrize("at", range(1, 12))
-def test_a_broken_connection_loses_no_cell_and_doubles_none(fake: FakeRay, at: int) -> None:
-    fake.breaks_at = {at, at + 3}
-    found = outcomes()
-    assert sorted(one.key for one in found) == sorted(one.key for one in WORK)
-    assert [one.error for one in found] == [None] * len(WORK)
+@pytest.mark.parametrize("step", range(1, 12))
+def test_a_broken_connection_loses_no_cell_and_doubles_none(fake: FakeRay, step: int) -> None:
+    fake.breaks_at = {step, step + 3}
+    results = outcomes()
+    assert sorted(item.key for item in results) == sorted(item.key for item in WORK)
+    assert [item.error for item in results] == [None] * len(WORK)
     assert fake.n_inits == fake.n_made == 3
 
 
 def test_waits_for_the_cluster_to_come_back(fake: FakeRay) -> None:
-    def gone(*_: object) -> None:
+    def break_connection(*_: object) -> None:
         fake.refuses = 3
 
     fake.breaks_at = {2}
-    fake.shutdown = gone  # type: ignore[method-assign]
+    fake.shutdown = break_connection  # type: ignore[method-assign]
     with pytest.raises(InputError, match="did not come back within 0 s"):
         outcomes()
     fake.shutdown = lambda: None  # type: ignore[method-assign]
@@ -127,23 +127,23 @@ def test_a_cell_that_breaks_the_connection_fails_by_itself(
 
     def get(ref: Stream, **_: object) -> Any:
         part = plain(ref)
-        if any(one.key == "cell7" for one in part.results):
+        if any(item.key == "cell7" for item in part.results):
             raise OSError("Broken pipe")
         return part
 
     monkeypatch.setattr(fake, "get", get)
-    found = {one.key: one.error for one in outcomes()}
-    assert set(found) == {one.key for one in WORK}
-    error = found.pop("cell7")
+    results = {item.key: item.error for item in outcomes()}
+    assert set(results) == {item.key for item in WORK}
+    error = results.pop("cell7")
     assert error is not None
     assert error["type"] == "DisconnectedError"
 
 
 def test_out_of_memory_once_is_tried_again_twice_is_not(fake: FakeRay) -> None:
     fake.fails_with = [ray_errors.OutOfMemoryError("killed")]
-    assert [one.error for one in outcomes()] == [None] * len(WORK)
+    assert [item.error for item in outcomes()] == [None] * len(WORK)
     fake.fails_with = [ray_errors.OutOfMemoryError("killed") for _ in range(2 * len(WORK))]
-    errors = [one.error for one in outcomes()]
+    errors = [item.error for item in outcomes()]
     assert {error["type"] for error in errors if error is not None} == {"OutOfMemoryError"}
     assert len([error for error in errors if error is not None]) == len(WORK)
 
@@ -158,15 +158,15 @@ def test_a_workload_that_can_not_be_made_ends_the_sweep(fake: FakeRay) -> None:
 
 def test_machines_that_come_are_used(fake: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "UPDATE_EVERY_S", 0.0)
-    there = connection.Connection({"kind": "ray", "address": "auto"}, [])
-    there.open()
-    assert there.slots == 2
+    ray_connection = connection.Connection({"kind": "ray", "address": "auto"}, [])
+    ray_connection.open()
+    assert ray_connection.slots == 2
     fake.nodes_up = 3
-    there.update()
-    assert (there.slots, there.doubled_memory) == (6, 8)
+    ray_connection.update()
+    assert (ray_connection.slots, ray_connection.doubled_memory) == (6, 8)
     fake.nodes_up = 0
-    there.update()
-    assert (there.slots, there.n_cpus, there.doubled_memory) == (1, 0, 0)
+    ray_connection.update()
+    assert (ray_connection.slots, ray_connection.n_cpus, ray_connection.doubled_memory) == (1, 0, 0)
 
 
 def test_a_head_that_does_not_answer_is_gone_after_a_while(
@@ -177,13 +177,13 @@ def test_a_head_that_does_not_answer_is_gone_after_a_while(
             raise ConnectionRefusedError("refused")
 
     monkeypatch.setattr(connection, "UPDATE_EVERY_S", 0.0)
-    there = connection.Connection({"kind": "ray", "address": "auto"}, [])
-    there.open()
+    ray_connection = connection.Connection({"kind": "ray", "address": "auto"}, [])
+    ray_connection.open()
     monkeypatch.setattr(connection, "knock", refuse)
-    assert not there.update()
+    assert not ray_connection.update()
     monkeypatch.setattr(connection, "HEAD_TIMEOUT_S", 0.0)
     with pytest.raises(connection.DisconnectedError, match="the head of the cluster is gone"):
-        there.update()
+        ray_connection.update()
 
 
 def test_a_node_that_does_not_answer_is_gone_at_once(
@@ -194,11 +194,11 @@ def test_a_node_that_does_not_answer_is_gone_at_once(
             raise ConnectionRefusedError("refused")
 
     monkeypatch.setattr(connection, "UPDATE_EVERY_S", 0.0)
-    there = connection.Connection({"kind": "ray", "address": "auto"}, [])
-    there.open()
+    ray_connection = connection.Connection({"kind": "ray", "address": "auto"}, [])
+    ray_connection.open()
     monkeypatch.setattr(connection, "knock", refuse)
     with pytest.raises(connection.DisconnectedError, match="the node of this process is gone"):
-        there.update()
+        ray_connection.update()
 
 
 def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
@@ -208,8 +208,8 @@ def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
 
     def get(ref: Stream, **_: object) -> Any:
         part = plain(ref)
-        runs.extend(one.key for one in part.results)
-        if any(one.key == "cell7" for one in part.results):
+        runs.extend(item.key for item in part.results)
+        if any(item.key == "cell7" for item in part.results):
             watched = fake._tasks[ref.number][1][1].watched
             posted[watched.name] = {
                 "key": "cell7",
@@ -223,16 +223,16 @@ def test_a_cell_that_was_ended_at_the_limit_is_not_tried_again(
 
     monkeypatch.setattr(fake, "get", get)
     runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=5.0)
-    said = [*runner.run(WORK, WORKLOADS)]
-    found = {one.key: one for one in came(said)}
-    assert found.keys() == {one.key for one in WORK}
-    error = found.pop("cell7").error
+    events = [*runner.run(WORK, WORKLOADS)]
+    results = {item.key: item for item in results_of(events)}
+    assert results.keys() == {item.key for item in WORK}
+    error = results.pop("cell7").error
     assert error is not None
     assert (error["type"], error["traceback"]) == ("CellTimeoutError", "in loop")
     assert error["message"].startswith("ran for longer than 5 s and was ended")
-    assert {one.error for one in found.values()} == {None}
+    assert {item.error for item in results.values()} == {None}
     assert runs.count("cell7") == 1
-    assert not any(isinstance(one, Line) for one in said)
+    assert not any(isinstance(item, Line) for item in events)
 
 
 def test_one_that_can_say_nothing_is_told_by_its_time(
@@ -241,22 +241,22 @@ def test_one_that_can_say_nothing_is_told_by_its_time(
     monkeypatch.setattr(pool, "GRACE_S", 0.0)
     fake.fails_with = [ray_errors.WorkerCrashedError()]
     runner = RayRunner({"kind": "ray", "address": "auto"}, simulate=pytest.fail, timeout_s=1e-9)
-    (one,) = came(runner.run(WORK[:1], WORKLOADS))
-    assert one.error is not None
-    assert one.error["type"] == "CellTimeoutError"
+    (item,) = results_of(runner.run(WORK[:1], WORKLOADS))
+    assert item.error is not None
+    assert item.error["type"] == "CellTimeoutError"
 
 
 def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[str, Any]]) -> None:
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
     work = [planned("cell0", policy="las", capacity=0.7), *WORK[1:3]]
-    said = [*runner_of().run(work, WORKLOADS)]
-    lines = [one for one in said if isinstance(one, Line)]
+    events = [*runner_of().run(work, WORKLOADS)]
+    lines = [item for item in events if isinstance(item, Line)]
     assert (
         lines[0] == "a worker died while running las t capacity=0.7 seed=0; retrying up to 5 times"
     )
     assert len(lines) <= 3  # one for each cell that lost one
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
-    (result,) = came(runner_of().run(work[:1], WORKLOADS))
+    (result,) = results_of(runner_of().run(work[:1], WORKLOADS))
     assert result.error is not None
     assert result.error["message"].startswith("its worker died 6 times: killed for its memory, or")
 
@@ -267,16 +267,16 @@ CELL = "fifo t capacity=1.0 seed="
 def test_names_the_cells_that_run_for_long(
     fake: FakeRay, posted: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    work = [planned(one.key, seed=at) for at, one in enumerate(WORK[:5])]
+    work = [planned(item.key, seed=step) for step, item in enumerate(WORK[:5])]
     runner = runner_of()
     run = runner.run(work, WORKLOADS)
     assert next(run) == "joining the cluster"
     monkeypatch.setattr(fake, "wait", lambda refs, **_: ([], refs))
     assert next(run) == ""
     monkeypatch.setattr(pool, "HEARTBEAT_EVERY_S", 0.0)
-    for at, seconds in enumerate((47.0, 250.0, 31.0, 35.0)):
-        posted[f"{runner._heartbeat_prefix}{at:09d}"] = {
-            "key": f"cell{at}",
+    for step, seconds in enumerate((47.0, 250.0, 31.0, 35.0)):
+        posted[f"{runner._heartbeat_prefix}{step:09d}"] = {
+            "key": f"cell{step}",
             "seconds": seconds,
             "over": False,
         }

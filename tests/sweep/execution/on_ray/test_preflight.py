@@ -1,4 +1,4 @@
-"""What a node is asked before it is given cells."""
+"""Preflight of a node before it gets cells."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ SPEC = CellSpec("k", {"name": "fifo", "module": None}, {}, 1.0, {"name": "simula
 
 
 @pytest.fixture(scope="module")
-def wanted() -> preflight.Environment:
+def environment() -> preflight.Environment:
     return preflight.driver_environment([SPEC, SPEC], [])
 
 
-def test_here_all_is_well(wanted: preflight.Environment) -> None:
-    assert preflight.check_node(wanted) == []
-    assert {"sim.engine.simulate", "policies.registry", *preflight.RUN_TASKS} <= {*wanted["table"]}
-    assert "sweep.report" not in wanted["table"]
-    assert wanted["packages"]["numba"]
+def test_here_all_is_well(environment: preflight.Environment) -> None:
+    assert preflight.check_node(environment) == []
+    assert {"sim.engine.simulate", "policies.registry", *preflight.RUN_TASKS} <= {
+        *environment["table"]
+    }
+    assert "sweep.report" not in environment["table"]
+    assert environment["packages"]["numba"]
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"python": "3.99"}, "the sweep 3.99: start Ray there with that version"),
         ({"packages": {"numpy": "0.1"}}, "(0.1 here): install the packages of requirements.lock"),
@@ -40,32 +42,36 @@ def test_here_all_is_well(wanted: preflight.Environment) -> None:
     ],
 )
 def test_what_differs_is_named(
-    wanted: preflight.Environment, changed: dict[str, Any], said: str
+    environment: preflight.Environment, changed: dict[str, Any], message: str
 ) -> None:
-    (wrong,) = preflight.check_node({**wanted, **changed})
-    assert said in wrong
+    (wrong,) = preflight.check_node({**environment, **changed})
+    assert message in wrong
 
 
-def test_other_sources_are_named(wanted: preflight.Environment) -> None:
-    table = {**wanted["table"], "policies.registry": "another"}
-    (wrong,) = preflight.check_node({**wanted, "table": table})
+def test_other_sources_are_named(environment: preflight.Environment) -> None:
+    table = {**environment["table"], "policies.registry": "another"}
+    (wrong,) = preflight.check_node({**environment, "table": table})
     assert wrong.startswith("other versions of policies.registry: launcher.send_code=true")
 
 
 def test_kernels_that_can_not_be_kept(
-    wanted: preflight.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: preflight.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sim.base.kernel_cache.cache_dir", lambda: tmp_path / "gone")
-    (wrong,) = preflight.check_node({**wanted, "cells": [], "table": preflight._module_digests([])})
+    (wrong,) = preflight.check_node(
+        {**environment, "cells": [], "table": preflight._module_digests([])}
+    )
     assert wrong.startswith(
         f"kernels can't be cached in {tmp_path}/gone (No such file or directory)"
     )
 
 
-def test_it_runs_where_the_project_is_not(wanted: preflight.Environment, tmp_path: Path) -> None:
+def test_it_runs_where_the_project_is_not(
+    environment: preflight.Environment, tmp_path: Path
+) -> None:
     cloudpickle.register_pickle_by_value(preflight)
     try:
-        sent = cloudpickle.dumps((preflight.check_node, wanted))
+        sent = cloudpickle.dumps((preflight.check_node, environment))
     finally:
         cloudpickle.unregister_pickle_by_value(preflight)
     (tmp_path / "sent").write_bytes(sent)

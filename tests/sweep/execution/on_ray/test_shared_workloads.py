@@ -1,4 +1,4 @@
-"""Where workloads lie, as far as it can be told without Ray."""
+"""Workloads in the object store, as far as a fake Ray shows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.sweep.small import CLUSTER, planned
 
 RECIPE = Recipe({"synth": "alibaba2018", "jobs": 5, "seed": 0}, CLUSTER)
 WORK = [
-    planned(str(at), "made", capacity=capacity, seed=at)
-    for at, capacity in enumerate((0.5, 1.0, 1.0))
+    planned(str(index), "made", capacity=capacity, seed=index)
+    for index, capacity in enumerate((0.5, 1.0, 1.0))
 ]
 
 
@@ -29,11 +29,11 @@ class Ray:
     """Runs tasks at once; a reference is what it refers to."""
 
     def __init__(self) -> None:
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
         self.n_puts = 0
 
-    def remote(self, **given: Any) -> Any:
-        self.asked.append(given)
+    def remote(self, **options: Any) -> Any:
+        self.requests.append(options)
         return lambda function: SimpleNamespace(remote=function)
 
     def put(self, value: object) -> object:
@@ -72,21 +72,21 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
 
 @pytest.fixture
 def shared() -> SharedWorkloads:
-    found = SharedWorkloads(Connection({"kind": "local"}, []), [])
-    found.expect(WORK)
-    return found
+    variants = SharedWorkloads(Connection({"kind": "local"}, []), [])
+    variants.expect(WORK)
+    return variants
 
 
 def test_a_recipe_is_made_by_one_task_that_ray_repeats(ray: Ray, shared: SharedWorkloads) -> None:
     known = FakeWorkloads()
     workload, about = shared.get("made", known)
     assert shared.get("made", known) == (workload, about)
-    assert [given["max_retries"] for given in ray.asked] == [MAX_REBUILDS]
+    assert [options["max_retries"] for options in ray.requests] == [MAX_REBUILDS]
     assert not ray.n_puts
     assert workload.n_jobs == 5
     assert about.description["digest"] == workload.digest
     built = [about.clusters.find(RECIPE.cluster, capacity) for capacity in (0.5, 1.0)]
-    assert [one.facts["n_machines"] for one in built] == [1, 2]
+    assert [item.facts["n_machines"] for item in built] == [1, 2]
 
 
 def test_the_driver_learns_once_what_was_made(ray: Ray, shared: SharedWorkloads) -> None:
@@ -100,8 +100,8 @@ def test_the_driver_learns_once_what_was_made(ray: Ray, shared: SharedWorkloads)
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace is of one job; where this process is, is known."""
-    one = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
-    monkeypatch.setattr(workload_build, "load", lambda recipe: Workload.from_jobs(one))
+    item = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}]
+    monkeypatch.setattr(workload_build, "load", lambda recipe: Workload.from_jobs(item))
     monkeypatch.setattr(Connection, "own_node_options", lambda self: {"where": "here"})
 
 
@@ -113,8 +113,8 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(
     for _ in range(2):
         workload, about = shared.get("read", known)
     assert (workload.n_jobs, about.description["n_jobs"]) == (1, 1)
-    (asked,) = ray.asked
-    assert asked == {
+    (requests,) = ray.requests
+    assert requests == {
         "max_calls": 1,
         "max_retries": MAX_REBUILDS,
         "num_returns": 3,
@@ -128,7 +128,7 @@ def test_what_is_read_is_read_here_by_a_process_of_its_own(
 def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray) -> None:
     afar = SharedWorkloads(Connection({"kind": "ray", "address": "ray://head:10001"}, []), [])
     workload, about = afar.get("read", FakeWorkloads())
-    assert (ray.n_puts, ray.asked, workload.n_jobs) == (3, [], 1)
+    assert (ray.n_puts, ray.requests, workload.n_jobs) == (3, [], 1)
     assert about.description["digest"] == workload.digest
 
 
@@ -136,7 +136,7 @@ def test_what_can_not_be_had_is_made_anew(ray: Ray, shared: SharedWorkloads) -> 
     for _ in range(2):
         shared.get("made", FakeWorkloads())
         shared.release("made")
-    assert len(ray.asked) == 2
+    assert len(ray.requests) == 2
 
 
 def test_the_first_is_said_to_be_made(ray: Ray, shared: SharedWorkloads) -> None:
@@ -144,8 +144,8 @@ def test_the_first_is_said_to_be_made(ray: Ray, shared: SharedWorkloads) -> None
     assert next(waits) == "building the first workload"
     with pytest.raises(StopIteration) as over:
         next(waits)
-    made, few_jobs = over.value.value
-    assert (made.description["n_jobs"], few_jobs.n_jobs) == (5, 3)
+    built, few_jobs = over.value.value
+    assert (built.description["n_jobs"], few_jobs.n_jobs) == (5, 3)
 
 
 def test_clusters_are_built_where_their_workload_was_made(
@@ -154,5 +154,5 @@ def test_clusters_are_built_where_their_workload_was_made(
     _, about = shared.get("made", FakeWorkloads())
     cells = [work.spec for work in WORK]
     other = cells[0]._replace(cluster={**RECIPE.cluster, "count": 3})
-    _, found = task.sample_variants([other, *cells], lambda: (None, about.clusters))
-    assert [one.n_machines for _, one in found] == [1]  # none of one that was not built
+    _, variants = task.sample_variants([other, *cells], lambda: (None, about.clusters))
+    assert [item.n_machines for _, item in variants] == [1]  # none of one that was not built

@@ -59,9 +59,9 @@ def test_ray_that_is_late_is_started_again(
     assert late.n_shutdowns == n_late
     assert os.environ == before
     assert Node.start_api_server is not Node.start_monitor  # as they were
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == n_late
-    assert all(f"retry {at + 1} of 3" in line for at, line in enumerate(said))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == n_late
+    assert all(f"retry {index + 1} of 3" in line for index, line in enumerate(lines))
     assert late._private.worker.print_to_stdstream("a worker died") is None
     assert capsys.readouterr().out == ""  # of workers that die the runner says one line
 

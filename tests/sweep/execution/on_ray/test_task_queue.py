@@ -21,12 +21,12 @@ from tests.sweep.small import planned
 
 
 def work(n: int, name: str = "w") -> list[PlannedCell]:
-    return [planned(f"{name}{at}", name) for at in range(n)]
+    return [planned(f"{name}{index}", name) for index in range(n)]
 
 
 def keys(batch: Batch | None) -> list[str]:
     assert batch is not None
-    return [one.key for one in batch.cells]
+    return [cell.key for cell in batch.cells]
 
 
 def take(batches: TaskQueue) -> Batch:
@@ -49,7 +49,7 @@ def test_a_chunk_leaves_the_other_slots_their_part() -> None:
 def test_what_a_task_had_no_time_for_is_next() -> None:
     batches = TaskQueue(work(20), slots=1)
     first = take(batches)
-    assert keys(first) == [f"w{at}" for at in range(10)]
+    assert keys(first) == [f"w{index}" for index in range(10)]
     batches.done(first, 4, 1.0)
     batches.requeue(first)
     assert keys(batches.next())[:2] == ["w4", "w5"]
@@ -82,7 +82,7 @@ def test_parts_are_rarer_where_slots_are_many() -> None:
 
 
 def test_cells_of_one_workload_follow_each_other() -> None:
-    mixed = [one for pair in zip(work(3, "a"), work(3, "b"), strict=True) for one in pair]
+    mixed = [cell for pair in zip(work(3, "a"), work(3, "b"), strict=True) for cell in pair]
     batches = TaskQueue(mixed, slots=2)
     taken = []
     while (batch := batches.next()) is not None:
@@ -152,7 +152,7 @@ def test_a_lost_chunk_waits_again_with_care() -> None:
     assert batches.lost(Batch("w", work(3)), "lost") == []
     again = take(batches)
     assert (keys(again), again.one_by_one) == (["w0", "w1", "w2"], True)
-    assert [batches.n_losses(one) for one in again.cells] == [0, 0, 0]
+    assert [batches.n_losses(cell) for cell in again.cells] == [0, 0, 0]
 
 
 def test_with_care_the_first_is_to_blame() -> None:
@@ -161,23 +161,23 @@ def test_with_care_the_first_is_to_blame() -> None:
     chunk = Batch("w", work(3), one_by_one=True)
     batches.done(chunk, 1, 0.1)
     assert batches.lost(chunk, "lost") == []
-    one, others = take(batches), take(batches)
-    assert (keys(one), keys(others)) == (["w1"], ["w2"])
-    assert batches.n_losses(one.cells[0]) == 1
-    assert batches.n_losses(others.cells[0]) == 0
+    cell, second = take(batches), take(batches)
+    assert (keys(cell), keys(second)) == (["w1"], ["w2"])
+    assert batches.n_losses(cell.cells[0]) == 1
+    assert batches.n_losses(second.cells[0]) == 0
 
 
 @pytest.mark.parametrize("poison", [0, 13, 39])
 @pytest.mark.parametrize(("loss", "runs"), [("lost", 2 + MAX_LOST + 1), ("memory", 3)])
 def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> None:
-    """Whatever is on its way: none of the others is given up, and it is tried few times."""
+    """The poison cell fails after a few tries, and no other cell fails, in any order."""
     batches = TaskQueue(work(40), slots=2)
     done, given_up, n_runs = [], [], 0
     while (batch := batches.next()) is not None:
-        bad = [at for at, one in enumerate(batch.cells) if one.key == f"w{poison}"]
+        bad = [index for index, cell in enumerate(batch.cells) if cell.key == f"w{poison}"]
         n = bad[0] if bad else len(batch.cells)
         n_seen = n if batch.one_by_one else n // 2 if bad else n
-        done += [one.key for one in batch.cells[:n_seen]]
+        done += [cell.key for cell in batch.cells[:n_seen]]
         if n_seen:
             batches.done(batch, n_seen, 0.1)
         if bad:
@@ -185,8 +185,8 @@ def test_one_cell_takes_no_other_with_it(poison: int, loss: Loss, runs: int) -> 
             given_up += batches.lost(batch, loss)
         else:
             batches.requeue(batch)
-    assert [one.key for one in given_up] == [f"w{poison}"]
-    assert sorted([*done, f"w{poison}"]) == sorted(one.key for one in work(40))
+    assert [cell.key for cell in given_up] == [f"w{poison}"]
+    assert sorted([*done, f"w{poison}"]) == sorted(cell.key for cell in work(40))
     assert n_runs <= runs
     assert batches.pop_completed() == ["w"]
 
@@ -196,7 +196,7 @@ def test_a_lost_cell_has_five_more_trials() -> None:
     for _ in range(MAX_LOST):
         assert batches.lost(take(batches), "lost") == []
     assert MAX_LOST == 5
-    assert [one.key for one in batches.lost(take(batches), "lost")] == ["w0"]
+    assert [cell.key for cell in batches.lost(take(batches), "lost")] == ["w0"]
     assert batches.next() is None
 
 
@@ -222,7 +222,7 @@ def test_a_broken_task_is_tried_again_only_to_find_the_cell_to_blame(n: int) -> 
 
 def test_a_cell_that_was_ended_is_settled_and_the_others_wait_again() -> None:
     batches = TaskQueue(work(3), slots=1)
-    all_three = Batch("w", [one for _ in range(2) for one in take(batches).cells])
+    all_three = Batch("w", [cell for _ in range(2) for cell in take(batches).cells])
     assert batches.timed_out(all_three, "w1").key == "w1"
     assert keys(batches.next()) == ["w0", "w2"]
     assert batches.next() is None
