@@ -1,4 +1,4 @@
-"""A cluster of fake slots: what the driver does is done; cells only take their time.
+"""Driver with thousands of slots: a fake Ray ends tasks in virtual time.
 
 It stands in for Ray under `sweep.execution.on_ray.pool`. Its clock is the processor time of the
 driver's thread, and what a driver pays within Ray on top (`TASK_S`, `PART_S`, `WAIT_S`, measured on
@@ -38,7 +38,7 @@ DISPATCH_S = 0.01
 """From when a task is handed out to when an idle slot begins it."""
 MADE = ()
 """Stands for a reference to a workload."""
-METRICS = {f"metric_{at}": float(at) for at in range(20)}
+METRICS = {f"metric_{time_s}": float(time_s) for time_s in range(20)}
 
 
 class Task:
@@ -110,7 +110,7 @@ class Fleet:
         if function is None:
             return lambda _: SimpleNamespace(remote=lambda *_: (MADE, MADE, MADE))
 
-        def submit(workload: Any, chunk: TaskPayload, made: Any, ahead: int) -> Task:
+        def submit(workload: Any, chunk: TaskPayload, built_ref: Any, ahead: int) -> Task:
             with self.aside():
                 self.charged_s += TASK_S
                 task = Task(self, chunk, ahead)
@@ -120,8 +120,8 @@ class Fleet:
                 self._start(self._handed_out_s)
             return task
 
-        def options(**given: Any) -> Any:
-            ahead = given["_generator_backpressure_num_objects"]
+        def options(**settings: Any) -> Any:
+            ahead = settings["_generator_backpressure_num_objects"]
             return SimpleNamespace(remote=lambda *args: submit(*args, ahead=ahead))
 
         return SimpleNamespace(options=options)
@@ -135,29 +135,29 @@ class Fleet:
                 self._full_s = self._full_s or task.begun_s
             self.go_on(task, task.begun_s)
 
-    def go_on(self, task: Task, at: float) -> None:
+    def go_on(self, task: Task, time_s: float) -> None:
         """Let a task work on its next part."""
-        left_s = task.pace.stop_s - (at - task.begun_s)
-        most_s = max(self.cell_s, min(task.pace.flush_s, left_s))
+        left_s = task.flush_policy.stop_s - (time_s - task.begun_s)
+        most_s = max(self.cell_s, min(task.flush_policy.flush_s, left_s))
         n_cells = min(task.n_left, max(1, -int(-most_s // self.cell_s)))
-        end = at + n_cells * self.cell_s
-        self._worked.append((at, end))
+        end = time_s + n_cells * self.cell_s
+        self._worked.append((time_s, end))
         heapq.heappush(self._events, (end, next(self._order), task, n_cells))
 
     def _happen(self, until_s: float) -> None:
         while self._events and self._events[0][0] <= until_s:
-            at, _, task, n_cells = heapq.heappop(self._events)
-            self._last_s = at
+            time_s, _, task, n_cells = heapq.heappop(self._events)
+            self._last_s = time_s
             task.n_left -= n_cells
             task.ready.append(n_cells)
-            if not task.n_left or at - task.begun_s >= task.pace.stop_s:
+            if not task.n_left or time_s - task.begun_s >= task.flush_policy.stop_s:
                 task.is_over = True
                 self._free += 1
-                self._start(at)
+                self._start(time_s)
             elif len(task.ready) >= task.most_ahead:
                 task.is_stalled = True
             else:
-                self.go_on(task, at)
+                self.go_on(task, time_s)
 
     def wait(
         self, refs: Sequence[Task], num_returns: int = 1, timeout: float = 0.0, **_: Any
@@ -194,11 +194,13 @@ class Fleet:
         until the last task is handed out.
         """
         slots = self.n_nodes * self.slots_each
-        begin = min(at for at, _ in self._worked)
+        begin = min(time_s for time_s, _ in self._worked)
 
         def part(low: float, high: float) -> float:
-            there = sum(max(0.0, min(end, high) - max(at, low)) for at, end in self._worked)
-            return there / (slots * (high - low))
+            overlap_s = sum(
+                max(0.0, min(end, high) - max(time_s, low)) for time_s, end in self._worked
+            )
+            return overlap_s / (slots * (high - low))
 
         return part(begin, self._last_s), part(self._full_s, self._handed_out_s)
 
@@ -206,7 +208,7 @@ class Fleet:
         """Stand for ``ray.nodes``."""
         resources = {"CPU": float(self.slots_each), "memory": 1e9}
         up = {"Alive": True, "NodeManagerAddress": "", "NodeManagerPort": 1, "Resources": resources}
-        return [{**up, "NodeID": f"{at:056x}"} for at in range(self.n_nodes)]
+        return [{**up, "NodeID": f"{time_s:056x}"} for time_s in range(self.n_nodes)]
 
     def get_runtime_context(self) -> Any:
         """Stand for ``ray.get_runtime_context``."""
@@ -220,10 +222,12 @@ class Fleet:
         """Stand for ``ray.shutdown``."""
 
 
-def busy(n_nodes: int, slots_each: int, asked: Request, cell_s: float = 1.0) -> tuple[float, float]:
+def busy(
+    n_nodes: int, slots_each: int, grid_request: Request, cell_s: float = 1.0
+) -> tuple[float, float]:
     """Run the cells that are asked for, and keep them; return what `Fleet.busy` does."""
     fleet = Fleet(n_nodes, slots_each, cell_s)
-    prepared = plan.prepare(grid.build(asked))
+    prepared = plan.prepare(grid.build(grid_request))
     rows = prepared.missing_rows()
     journal = Journal(prepared.cache.results, prepared.sweep)
     with (

@@ -1,4 +1,4 @@
-"""What many cells cost their driver: on this machine, on slots that are faked, on a node more.
+"""Cost of many cells to their driver: on this machine, on fake slots, with one more node.
 
 Run as ``python -m benchmarks.scale [--cells 1000000]``. The cells take no time and their workload
 is tiny: what is measured is the platform. A node more needs root, and is left out without. Wall
@@ -93,9 +93,9 @@ class Driver:
         about = Path(f"/proc/{process.pid}")
         while process.poll() is None:
             with contextlib.suppress(OSError, IndexError):
-                held = float((about / "statm").read_text().split()[1]) * page
+                memory_mib = float((about / "statm").read_text().split()[1]) * page
                 used = (about / "stat").read_text().rpartition(")")[2].split()
-                self.peak_bytes = max(self.peak_bytes, held)
+                self.peak_bytes = max(self.peak_bytes, memory_mib)
                 self.cpu_s = (int(used[11]) + int(used[12])) / tick
             time.sleep(EVERY_S)
 
@@ -106,7 +106,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--cells", type=int, default=1_000_000)
     parser.add_argument("--only", choices=("cells", "begin", "fleet", "node"), default=None)
     args = parser.parse_args(argv)
-    parts = {"cells": lambda at: _cells(at, args.cells), "begin": _begin}
+    parts = {"cells": lambda index: _cells(index, args.cells), "begin": _begin}
     parts |= {"fleet": _fleet, "node": _node}
     rows: list[Row] = []
     for name, part in parts.items():
@@ -129,29 +129,29 @@ def _tiny(folder: Path, n_cells: int) -> list[str]:
     ]
 
 
-def _cells(folder: Path, most: int) -> list[Row]:
+def _cells(folder: Path, n_cells_max: int) -> list[Row]:
     """Many cells on this machine, beside few: plan, run, the same again."""
-    few_words, words = _tiny(folder, FEW), [*_tiny(folder, most), "paths.results=r"]
+    few_words, words = _tiny(folder, FEW), [*_tiny(folder, n_cells_max), "paths.results=r"]
     few = Driver(folder).run("run", *few_words, "paths.results=few")
     plan = Driver(folder).run("plan", *words)
     many = Driver(folder).run("run", *words)
-    ends = [at for at, line in many.lines if "cells done" in line]
+    ends = [index for index, line in many.lines if "cells done" in line]
     before = children_cpu_s()
     again = Driver(folder).run("run", *words)
     again_cpu = children_cpu_s() - before
-    each = 1e3 * (many.cpu_s - few.cpu_s) / (most - FEW)
+    per_cell_ms = 1e3 * (many.cpu_s - few.cpu_s) / (n_cells_max - FEW)
     return [
-        row(f"{most:,} cells: planned", plan.seconds, "s", at_most=60),
+        row(f"{n_cells_max:,} cells: planned", plan.seconds, "s", at_most=60),
         row("the plan's memory", plan.peak_bytes / 1e6, "MB"),
         row("from start to end", many.seconds, "s"),
-        row("the driver's CPU a cell, from start to end", each, "ms", at_most=1.5),
+        row("the driver's CPU a cell, from start to end", per_cell_ms, "ms", at_most=1.5),
         row("the driver's memory", many.peak_bytes / 1e6, "MB", at_most=600),
         row("after the last cell", many.seconds - ends[-1], "s"),
         row("longest time without a line of progress", _longest(ends), "s", at_most=10),
         row("the same again, all cached", again.seconds, "s"),
         row("of it CPU", again_cpu, "s"),
         row(f"the driver's memory, {FEW:,} cells", few.peak_bytes / 1e6, "MB"),
-        *_logged(folder, min(most, LOGGED)),
+        *_logged(folder, min(n_cells_max, LOGGED)),
     ]
 
 
@@ -163,14 +163,14 @@ def _logged(folder: Path, n_cells: int) -> list[Row]:
         uri = f"tracking.uri=sqlite:///{folder / granularity}.db"
         words = (f"tracking.granularity={granularity}", uri, "paths.results=logged")
         logged = Driver(folder).run("track", *words)
-        what = f"logging {n_cells:,} cells to MLflow, a run a {granularity}"
-        rows.append(row(what, logged.seconds, "s"))
+        label = f"logging {n_cells:,} cells to MLflow, a run a {granularity}"
+        rows.append(row(label, logged.seconds, "s"))
     return rows
 
 
 def _begin(folder: Path) -> list[Row]:
     """1,000 seeds of a workload of 100,000 jobs: when the first cell begins."""
-    begun = folder / "begun"
+    marker = folder / "begun"
     words = [
         *("policy=nap", "trace=alibaba_synth", "tracking=none", f"--config-dir={folder / 'own'}"),
         f"paths.results={folder / 'r'}",
@@ -178,55 +178,55 @@ def _begin(folder: Path) -> list[Row]:
     Driver(folder).run(*words, "trace.jobs=20", "policy.seconds=0")  # compiles the kernels
     begin = time.perf_counter()
     many = ("trace.jobs=100000", "seed=range(0,1000)")
-    process = Driver(folder).start(*words, *many, environment={"BEGUN": str(begun)})
+    process = Driver(folder).start(*words, *many, environment={"BEGUN": str(marker)})
     try:
-        while not begun.exists():
+        while not marker.exists():
             if process.poll() is not None:
                 raise RuntimeError(process.stderr.read() if process.stderr else "")
             time.sleep(0.05)
         seconds = time.perf_counter() - begin
     finally:
         _end(process)
-    what = "1,000 seeds of a workload of 100,000 jobs: until the first cell"
-    return [row(what, seconds, "s", at_most=10)]
+    label = "1,000 seeds of a workload of 100,000 jobs: until the first cell"
+    return [row(label, seconds, "s", at_most=10)]
 
 
 def _fleet(folder: Path) -> list[Row]:
     """200 nodes of fake slots, cells of 1 s that are kept: how busy they are."""
     rows = []
-    for each, n_cells in ((8, 100), (32, 80), (64, 80), (64, 160)):
-        *words, _ = _tiny(folder, 200 * each * n_cells)
-        words.append(f"paths.results={folder / f'fleet{each}_{n_cells}'}")
-        asked = driver.make_request(words, [str(folder / "own")])
-        whole, while_any = fake_fleet.busy(200, each, asked)
-        what = f"200 nodes of {each} slots, {n_cells} cells of 1 s a slot: busy"
-        rows.append(row(f"{what} while cells wait", 100 * while_any, "%", at_least=90))
-        rows.append(row(f"{what} from start to end", 100 * whole, "%"))
+    for per_cell_ms, n_cells in ((8, 100), (32, 80), (64, 80), (64, 160)):
+        *words, _ = _tiny(folder, 200 * per_cell_ms * n_cells)
+        words.append(f"paths.results={folder / f'fleet{per_cell_ms}_{n_cells}'}")
+        request = driver.make_request(words, [str(folder / "own")])
+        whole, while_any = fake_fleet.busy(200, per_cell_ms, request)
+        label = f"200 nodes of {per_cell_ms} slots, {n_cells} cells of 1 s a slot: busy"
+        rows.append(row(f"{label} while cells wait", 100 * while_any, "%", at_least=90))
+        rows.append(row(f"{label} from start to end", 100 * whole, "%"))
     return rows
 
 
 def _node(folder: Path) -> list[Row]:
     """Add a node: the rate of cells that wait for a second."""
     try:
-        with site(2) as there:
-            there.join([there.head], "--include-dashboard=false")
-            alone = _rate(there, folder, "one", 20)
-            there.join(there.machines[1:])
-            both = _rate(there, folder, "two", 40)
+        with site(2) as cluster_site:
+            cluster_site.join([cluster_site.head], "--include-dashboard=false")
+            alone = _rate(cluster_site, folder, "one", 20)
+            cluster_site.join(cluster_site.machines[1:])
+            both = _rate(cluster_site, folder, "two", 40)
     except NoMachinesError as error:
         print(f"a node more {error}", file=sys.stderr)
         return []
     return [row("two nodes / one, cells of 1 s", both / alone, "×", at_least=1.8)]
 
 
-def _rate(there: Site, folder: Path, results: str, n_cells: int) -> float:
+def _rate(cluster_site: Site, folder: Path, results: str, n_cells: int) -> float:
     """Return how many cells a second are done, from the first to the last."""
     driver = Driver(folder).start(
         *("policy=nap", f"seed=range(0,{n_cells})", "trace=parquet", "cluster.count=2"),
         *(f"trace.path={folder / 'tiny'}", f"--config-dir={folder / 'own'}", "tracking=none"),
         *("launcher=ray", "launcher.address=auto", f"paths.results={folder / results}"),
-        environment=there.head.environment,
-        before=there.head.words([]),
+        environment=cluster_site.head.environment,
+        before=cluster_site.head.words([]),
     )
     _, err = driver.communicate()
     if driver.returncode:
@@ -234,7 +234,7 @@ def _rate(there: Site, folder: Path, results: str, n_cells: int) -> float:
     (journal,) = (folder / results / "journal").glob("*.jsonl")
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     times = [event["time"] for event in events if event["event"] == "cell"]
-    first = sum(at == times[0] for at in times)
+    first = sum(index == times[0] for index in times)
     return (len(times) - first) / (times[-1] - times[0])
 
 

@@ -59,10 +59,10 @@ class Soak:
     killed: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     came_back: Counter[str] = field(default_factory=Counter)
-    said: str = ""  # by all drivers, on standard error
+    driver_output: str = ""  # by all drivers, on standard error
     n_homes: int = 0  # how many machines the driver has had
     _address: str = ""  # of the object store
-    _away: dict[str, threading.Thread] = field(default_factory=dict)
+    _absent: dict[str, threading.Thread] = field(default_factory=dict)
 
     def run(self) -> None:
         """Run the sweep to its end, and assert that each cell is done once, and right."""
@@ -73,7 +73,7 @@ class Soak:
         try:
             self._disturbed(begin + self.limit_s)
         finally:
-            for thread in self._away.values():
+            for thread in self._absent.values():
                 thread.join()
             if store is not None:
                 store.kill()
@@ -90,7 +90,7 @@ class Soak:
                 kind = chance.choices(kinds, list(KINDS.values()))[0]
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     _, err = driver.communicate(timeout=pause)
-                    self.said += err
+                    self.driver_output += err
                     if driver.returncode:
                         raise RuntimeError(f"the sweep failed ({driver.returncode}):\n{err}")
                     return
@@ -102,7 +102,7 @@ class Soak:
                 n_before = n_done
                 if kind == "driver":
                     driver.kill()
-                    self.said += driver.communicate()[1]
+                    self.driver_output += driver.communicate()[1]
                     if self.bucket:  # and the machine that it was on, with its disk
                         shutil.rmtree(self._home)
                         self.n_homes, n_before = self.n_homes + 1, 0
@@ -127,13 +127,13 @@ class Soak:
         return False
 
     def _kill_machine(self, machine: Machine, back: str) -> bool:
-        thread = self._away.get(machine.namespace)
+        thread = self._absent.get(machine.namespace)
         if machine is self.site.head or (thread is not None and thread.is_alive()):
             return False
         machine.kill()
         thread = threading.Thread(target=self._come_back, args=(machine, back))
         thread.start()
-        self._away[machine.namespace] = thread
+        self._absent[machine.namespace] = thread
         self.came_back[back] += 1
         return True
 
@@ -184,18 +184,18 @@ class Soak:
     @property
     def _environment(self) -> dict[str, str]:
         mine = {"XDG_CACHE_HOME": str(self._home), "NUMBA_CACHE_DIR": str(cache_dir())}
-        given = {**KEYS, **mine} if self.bucket else {}
-        return {**os.environ, **self.environment, **self.site.head.environment, **given}
+        variables = {**KEYS, **mine} if self.bucket else {}
+        return {**os.environ, **self.environment, **self.site.head.environment, **variables}
 
     @property
     def _results(self) -> Path:
-        """Where results are, or are worked on."""
-        there = self._home / "cluster-sweep" / "results"
-        folders = [*there.glob("*")] if self.bucket else [self.folder / "soaked"]
-        return folders[0] if folders else there
+        """Results folder, or working folder of results in a store."""
+        cache_folder = self._home / "cluster-sweep" / "results"
+        folders = [*cache_folder.glob("*")] if self.bucket else [self.folder / "soaked"]
+        return folders[0] if folders else cache_folder
 
     def _words(self, *words: str) -> list[str]:
-        given = (
+        variables = (
             "--config-dir",
             str(self.folder),
             "policy=nap",
@@ -204,7 +204,7 @@ class Soak:
             "trace=parquet",
         )
         where = (f"trace.path={self.folder / 'tiny'}", "cluster.count=2", "tracking=none")
-        return [sys.executable, "-m", "sweep", *given, *where, *words]
+        return [sys.executable, "-m", "sweep", *variables, *where, *words]
 
     def _driver(self) -> subprocess.Popen[str]:
         results = f'"{self._address}"' if self.bucket else self.folder / "soaked"
@@ -230,7 +230,7 @@ class Soak:
         return [event for event in events if event["event"] == kind]
 
     def _check(self) -> None:
-        assert "Traceback" not in self.said, self.said
+        assert "Traceback" not in self.driver_output, self.driver_output
         cells = self._cells()
         times = Counter(event["row"] for event in cells)
         assert {event["status"] for event in cells} == {"done"}
@@ -248,10 +248,12 @@ class Soak:
             check=True,
         )
         inline = Path(done.stdout.splitlines()[-1])
-        (found,) = (self._results / "sweeps").glob("*/cells.parquet")
+        (cells_file,) = (self._results / "sweeps").glob("*/cells.parquet")
         other = inline / "cells.parquet"
-        differ = found.read_bytes() != other.read_bytes()
-        assert not differ, f"the disturbed sweep has other bytes: {_columns_apart(found, other)}"
+        differ = cells_file.read_bytes() != other.read_bytes()
+        assert not differ, (
+            f"the disturbed sweep has other bytes: {_columns_apart(cells_file, other)}"
+        )
 
 
 def _columns_apart(ours: Path, theirs: Path) -> str:
@@ -274,11 +276,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--limit", type=float, default=3600.0, help="end in any case, s")
     args = parser.parse_args(argv)
     try:
-        with scratch() as name, site() as there:
-            for machine in there.machines[: -1 if args.bucket else 0]:
+        with scratch() as name, site() as cache_folder:
+            for machine in cache_folder.machines[: -1 if args.bucket else 0]:
                 machine.environment.update(KEYS)
-            there.start()
-            soak = Soak(there, Path(name), args.cells, args.seed, bucket=args.bucket)
+            cache_folder.start()
+            soak = Soak(cache_folder, Path(name), args.cells, args.seed, bucket=args.bucket)
             soak.every_s, soak.limit_s = args.every, args.limit
             soak.run()
     except NoMachinesError as error:
@@ -289,7 +291,7 @@ def main(argv: list[str]) -> int:
         row("from start to end", soak.seconds, "s"),
         *(row(f"kills of a {kind}", soak.killed[kind], "") for kind in KINDS),
         *(row(f"machines that came back {how}", soak.came_back[how], "") for how in COMES_BACK),
-        row("nodes that were left out", soak.said.count(" is excluded: "), ""),
+        row("nodes that were left out", soak.driver_output.count(" is excluded: "), ""),
     ]
     return show("soak", rows)
 

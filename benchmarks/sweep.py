@@ -1,4 +1,4 @@
-"""What a sweep costs beyond its simulations, beside Hydra's multirun and Ray Tune.
+"""Overhead of a sweep beyond its simulations, compared with Hydra's multirun and Ray Tune.
 
 Run as ``python -m benchmarks.sweep``. Costs a cell are slopes: the time of many cells less that of
 a few, over the difference, so that starting Python and Ray, which happens once, is left out (and
@@ -69,11 +69,11 @@ def _overhead(folder: Path) -> list[Row]:
         print(f"Ray Tune is left out: {', '.join(missing)} of ray[tune] not installed")
         return rows
     tune = 1e3 * (run_child(TUNE.format(folder=tiny, out=str(folder / "tune")))["seconds"] - alone)
-    each = [tune / cell for cell in cells]
+    value = [tune / cell for cell in cells]
     return [
         *rows,
         row("a trial of Ray Tune, of 10", tune, "ms"),
-        row("Ray Tune / ours", each, "×"),
+        row("Ray Tune / ours", value, "×"),
     ]
 
 
@@ -110,7 +110,7 @@ def _scaling(folder: Path) -> list[Row]:
 
 
 def _memory(folder: Path) -> list[Row]:
-    """How much more memory a sweep takes for a workload of 200 MB, with one worker and with more.
+    """Memory that a sweep adds for a workload of 200 MB, with one worker and with more.
 
     Summed over all processes of the sweep, each page counted once (its proportional set size), and
     all that the object store takes, whoever has mapped it; at moments when every worker has the
@@ -121,22 +121,19 @@ def _memory(folder: Path) -> list[Row]:
     rows = [row("a large workload", megabytes, "MB")]
     for workers in (1, 2, 4):
         tiny, large = (_weigh(folder, size, workers) / 1e6 for size in ("tiny", "large"))
-        what = f"memory that it adds to a sweep by {workers} worker{'s' if workers > 1 else ''}"
-        rows.append(row(what, large - tiny, "MB", at_most=1.25 * megabytes))
+        label = f"memory that it adds to a sweep by {workers} worker{'s' if workers > 1 else ''}"
+        rows.append(row(label, large - tiny, "MB", at_most=1.25 * megabytes))
     state = run_child(STATE.format(folder=str(folder / "large")))["bytes"]
-    return [
-        *rows,
-        row("what a run holds of its own, a task", state, "bytes", at_most=RUN_BYTES),
-    ]
+    return [*rows, row("what a run holds of its own, a task", state, "bytes", at_most=RUN_BYTES)]
 
 
 def _sweep(folder: Path, results: str, trace: str = "", *words: str) -> float:
     """Run a sweep over a small workload, or the demonstration; return its wall time, s."""
-    given = [
+    options = [
         *(["trace=parquet", f"trace.path={folder / trace}", "cluster.count=2"] if trace else []),
         *words,
     ]
-    command = [sys.executable, "-m", "sweep", *given, f"paths.results={folder / results}"]
+    command = [sys.executable, "-m", "sweep", *options, f"paths.results={folder / results}"]
     begin = time.perf_counter()
     done = subprocess.run(
         [*command, "tracking=none"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -176,8 +173,8 @@ def _a_cell(folder: Path, policy: str, workers: int) -> float:
 def _plain_burn(n: int) -> float:
     begin = time.perf_counter()
     all_of_them = [subprocess.Popen([sys.executable, "-c", PLAIN_BURN]) for _ in range(n)]
-    for one in all_of_them:
-        one.wait()
+    for workload in all_of_them:
+        workload.wait()
     return time.perf_counter() - begin
 
 
@@ -196,15 +193,15 @@ def _write_large(folder: Path) -> int:
     import numpy as np
 
     n_jobs = 1000
-    each = N_TASKS_LARGE // n_jobs
+    value = N_TASKS_LARGE // n_jobs
     rows = np.arange(n_jobs, dtype=np.int32)
     tasks = {
-        "stage": np.repeat(rows, each),
-        "duration_s": np.random.default_rng(0).uniform(0.5, 1.5, n_jobs * each),
+        "stage": np.repeat(rows, value),
+        "duration_s": np.random.default_rng(0).uniform(0.5, 1.5, n_jobs * value),
     }
     Workload.from_tables(
         jobs={"job_id": [str(j) for j in rows], "submit_s": np.arange(n_jobs, dtype=float)},
-        stages={"job": rows, "name": ["s"] * n_jobs, "n_tasks": np.full(n_jobs, each, "i4")},
+        stages={"job": rows, "name": ["s"] * n_jobs, "n_tasks": np.full(n_jobs, value, "i4")},
         tasks=tasks,
     ).write(folder)
     return sum(column.nbytes for column in tasks.values())
