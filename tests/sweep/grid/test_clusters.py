@@ -104,7 +104,7 @@ def test_queues_are_the_clusters(workload: Workload) -> None:
 def test_the_trace_may_say_the_shares(workload: Workload) -> None:
     options = config(queues={"mode": "hard", "shares": "trace"})
     cluster_checks.check(options)
-    with pytest.raises(InputError, match="the trace states no shares"):
+    with pytest.raises(InputError, match="the trace has no shares"):
         clusters.build_for(workload, options, 1.0)
     stated = {"queue_share": {"a": 0.7, "b": 0.3}}
     tables = {name: getattr(workload, name) for name in ("jobs", "stages", "tasks")}

@@ -61,7 +61,7 @@ def test_a_users_folder_adds_options(tmp_path: Path) -> None:
 
 def test_a_users_option_must_not_hide_another(tmp_path: Path) -> None:
     user_option(tmp_path, "policy", "fifo", "name: fifo\n")
-    with pytest.raises(InputError, match="policy=fifo is there already"):
+    with pytest.raises(InputError, match="policy=fifo exists already"):
         Options.from_folders([str(tmp_path)]).names("policy")
 
 
@@ -103,7 +103,7 @@ def test_whatever_is_wrong_in_a_file_is_said_in_a_line_with_its_name(
     [
         ("a0: &a [1, 2]\na1: &b [*a, *a]\n", None, ""),
         ("a: &a {b: 1}\nc: *a\nd: *a\n", None, ""),
-        ("a: &a [*a]\n", 1, "holds itself"),
+        ("a: &a [*a]\n", 1, "contains itself"),
         ("\nb: " + "[" * 101 + "]" * 101, 2, "more than 100 deep"),
         ("b: " + "[" * 90 + "]" * 90, None, ""),
         ("a: &a [" + "1," * 400 + "]\nb: [" + "*a," * 400 + "]", 2, "more than 100,000 values"),

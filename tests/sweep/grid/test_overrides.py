@@ -63,7 +63,7 @@ def test_glob_picks_from_the_groups_options() -> None:
         ("x={a:1", "grammar: it can't be read from '{a:1' on; write key=value"),
         ("=3", "write key=value"),
         ("policy@x=fifo", "write key=value"),
-        ("seed=range(5,1)", "sweeps over nothing"),
+        ("seed=range(5,1)", "has no values to sweep"),
         ("policy=glob(zz*)", "matches none of fifo"),
     ],
 )

@@ -222,7 +222,7 @@ def test_another_trace_leaves_the_experiments_trace_keys_behind(tmp_path: Path) 
         ("axis: {}\n", "did you mean 'axes'"),
         ("axes: [policy]\n", "give a list of values for each key"),
         ("overrides: trace.jobs=3\n", "give a list of texts"),
-        ("axes: {policy: []}\n", "sweeps over nothing"),
+        ("axes: {policy: []}\n", "has no values to sweep"),
         ("axes: {policy: [fiffo]}\n", "did you mean 'fifo'"),
         ("axes: {polcy: [fifo]}\n", r"did you mean 'policy'.*\(experiment mine\)"),
     ],

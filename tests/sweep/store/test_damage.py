@@ -188,7 +188,7 @@ def test_what_the_cache_has_lost_too_is_refused(fake: Command, tmp_path: Path) -
     assert shown.code == main.WRONG
     assert "cells.parquet: it is damaged or was edited" in shown.err
     assert "not cached: 8 cells" in shown.err
-    assert "running the sweep again" in shown.err
+    assert "running the same sweep again" in shown.err
     assert len(shown.err.splitlines()) == 1
     assert every_file(copied.folder) == damaged
     listed = fake.verb("list")

@@ -120,7 +120,7 @@ def test_a_place_that_creates_twice_is_refused(tmp_path: Path) -> None:
             self.put(name, content)
             return True
 
-    with pytest.raises(InputError, match="can be created twice"):
+    with pytest.raises(InputError, match="creates the same file twice"):
         Lease(Twice(tmp_path), NAME).take()
 
 

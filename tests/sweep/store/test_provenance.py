@@ -85,6 +85,6 @@ def test_what_is_said_of_results_from_other_bits(checkout: Path) -> None:
     }
     difference = provenance.other_bits(moved)
     assert "computed with CPU features NEON, this machine has CPU features " in difference
-    assert f"made with numpy 1.0, here are numpy {numpy.__version__}" in difference
+    assert f"computed with numpy 1.0, this machine has numpy {numpy.__version__}" in difference
     del collected["cpu_features"]
     assert "before numbers were the same bits on every machine" in provenance.other_bits(collected)
