@@ -1,4 +1,4 @@
-"""The real command, as installed: its packages copied to a folder, run from another."""
+"""The real command, as installed: packages copied to one folder, run from another."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Moody(Policy):
 
 
 class Command:
-    """Runs ``python -m sweep`` from a folder of its own, with a user's own policies beside."""
+    """Runs ``python -m sweep`` from a folder of its own that also holds a user's policies."""
 
     def __init__(self, packages: Path, folder: Path) -> None:
         self.folder = folder
@@ -92,7 +92,7 @@ class Command:
 
 
 def hear_interrupts() -> None:
-    """Take interrupts: what a shell runs in the background ignores them, and so do its children."""
+    """Accept interrupts: background processes of a shell ignore them, and so do their children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -115,19 +115,19 @@ def command(packages: Path, tmp_path: Path) -> Command:
 
 @pytest.fixture
 def watch(command: Command) -> Iterator[Watch]:
-    """Run sweeps whose cells say where they run."""
-    resource = Watch(command)
-    yield resource
-    resource.stop()
+    """Run sweeps whose cells report their machine."""
+    watch = Watch(command)
+    yield watch
+    watch.stop()
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Site]:
     """Three machines with a Ray node each; a test leaves them as it finds them."""
     try:
-        with site() as resource:
-            resource.start()
-            yield resource
+        with site() as cluster:
+            cluster.start()
+            yield cluster
     except NoMachinesError as error:
         pytest.skip(f"no cluster of several machines: it {error}")
 

@@ -11,9 +11,9 @@ _LISTEN = "0A"
 
 
 def listening(pid: int) -> set[tuple[str, int]]:
-    """Address and port of every TCP socket that a process or one below it listens on."""
-    inodes = {inode for item in below(pid) for inode in _sockets(item)}
-    pids = set()
+    """Address and port of every TCP socket that a process or a descendant listens on."""
+    inodes = {inode for process in descendants(pid) for inode in _sockets(process)}
+    addresses = set()
     for name in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
@@ -23,31 +23,33 @@ def listening(pid: int) -> set[tuple[str, int]]:
             fields = line.split()
             if fields[3] == _LISTEN and fields[9] in inodes:
                 address, _, port = fields[1].partition(":")
-                pids.add((_address(address), int(port, 16)))
-    return pids
+                addresses.add((_address(address), int(port, 16)))
+    return addresses
 
 
-def below(pid: int) -> set[int]:
-    """Give a process and all that descend from it or belong to its session."""
+def descendants(pid: int) -> set[int]:
+    """Return the ids of a process, of its descendants and of all processes of its session."""
     parents, sessions = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             parents[int(folder.name)], sessions[int(folder.name)] = int(fields[1]), int(fields[3])
     pids = {pid}
-    pids |= {item for item, session in sessions.items() if session == sessions.get(pid) == pid}
+    pids |= {
+        process for process, session in sessions.items() if session == sessions.get(pid) == pid
+    }
     while True:
-        more = {item for item, parent in parents.items() if parent in pids} - pids
-        if not more:
+        children = {process for process, parent in parents.items() if parent in pids} - pids
+        if not children:
             return pids
-        pids |= more
+        pids |= children
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether only this machine reaches an address."""
-    item = ipaddress.ip_address(address)
-    mapped = getattr(item, "ipv4_mapped", None)
-    return (mapped or item).is_loopback
+    """Return True if only this machine reaches an address."""
+    parsed = ipaddress.ip_address(address)
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return (mapped or parsed).is_loopback
 
 
 def _sockets(pid: int) -> Iterator[str]:
@@ -60,6 +62,6 @@ def _sockets(pid: int) -> Iterator[str]:
 
 
 def _address(text: str) -> str:
-    """Read the kernel's way of writing an address: words of 32 bits, each least byte first."""
+    """Parse an address as the kernel writes it: words of 32 bits, each least byte first."""
     words = [bytes.fromhex(text[offset : offset + 8])[::-1] for offset in range(0, len(text), 8)]
     return str(ipaddress.ip_address(b"".join(words)))

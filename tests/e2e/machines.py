@@ -1,8 +1,8 @@
-"""Several machines on one: each a network namespace with an address, and a Ray node of its own.
+"""Several virtual machines on one: each is a network namespace with an address and a Ray node.
 
-The namespaces hang on a bridge in a further one, so that nothing of the machine's own network is
-touched, and they have no way out. What runs in a namespace is its machine's: to kill those
-processes is to pull its plug.
+The namespaces are connected by a bridge in a further namespace, so that the machine's own network
+is not touched, and they have no route out. The processes in a namespace are its machine's: killing
+them is like a power failure.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ PREFIX = "sweep-test"
 
 
 class NoMachinesError(RuntimeError):
-    """Namespaces can't be made here; the text says what is missing."""
+    """No namespace can be made here; the text names the missing requirement."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A network namespace and what runs in it.
+    """A network namespace and the processes in it.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Machine:
     temporary : Path
         In place of ``/tmp`` for Ray; a short name, as sockets lie in there.
     environment : dict
-        For everything that runs there.
+        Environment variables of all commands there.
     """
 
     namespace: str
@@ -70,18 +70,18 @@ class Machine:
         return Path("/run/netns", self.namespace).stat().st_ino
 
     def words(self, words: Sequence[str]) -> list[str]:
-        """Give the command that runs `words` on this machine."""
+        """Return the command that runs `words` on this machine."""
         return ["ip", "netns", "exec", self.namespace, *words]
 
     def join(self, head: str, *options: str, before: str = "") -> None:
-        """Start a Ray node as the documentation says to: the head if this is `head`.
+        """Start a Ray node as documented: the head if this machine's address is `head`.
 
-        `before` is a line of shell that runs first: what it mounts or exports, this node alone has.
+        `before` is a line of shell that runs first; its mounts and exports are this node's alone.
 
         Raises
         ------
         RuntimeError
-            If it does not start; holds what it printed.
+            If the node does not start; the message holds its output.
         """
         line = documented("ray start --head" if self.address == head else "ray start --address")
         line = line.replace("HEAD", head).replace("THIS", self.address)
@@ -126,26 +126,26 @@ class Machine:
             return code, out.read()
 
     def end_ray(self) -> None:
-        """Kill all that is Ray's here, but not who uses it."""
+        """Kill all processes of Ray here, but not its clients."""
         for part in ("/ray/", "ray::", "ray.util.client"):
             self.kill(part)
 
     def processes(self) -> dict[int, str]:
-        """Give the command lines of all that runs on this machine, by process id."""
+        """Return the command lines of all processes on this machine, by process id."""
         pids = ip("netns", "pids", self.namespace).split()
-        prefix_match = {}
+        command_lines = {}
         for pid in map(int, pids):
             with contextlib.suppress(OSError):
                 line = Path(f"/proc/{pid}/cmdline").read_bytes()
-                prefix_match[pid] = line.replace(b"\0", b" ").decode(errors="replace")
-        return prefix_match
+                command_lines[pid] = line.replace(b"\0", b" ").decode(errors="replace")
+        return command_lines
 
-    def kill(self, only: str = "") -> int:
-        """Kill what runs here, or what of it has `only` in its command line; give the count."""
+    def kill(self, pattern: str = "") -> int:
+        """Kill processes with `pattern` in their command line, or all; return their number."""
         killed: set[int] = set()
-        end = time.monotonic() + 120
-        while pids := [pid for pid, line in self.processes().items() if only in line]:
-            if time.monotonic() > end:
+        deadline_s = time.monotonic() + 120
+        while pids := [pid for pid, line in self.processes().items() if pattern in line]:
+            if time.monotonic() > deadline_s:
                 raise RuntimeError(f"{self.namespace} does not end: {self.processes()}")
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
@@ -157,17 +157,17 @@ class Machine:
 
 @dataclass(frozen=True)
 class Site:
-    """Machines that see each other; the first is the cluster's head."""
+    """Machines in one network; the first is the cluster's head."""
 
     machines: list[Machine]
 
     @property
     def head(self) -> Machine:
-        """The machine that Ray's head runs on."""
+        """The machine of Ray's head node."""
         return self.machines[0]
 
     def join(self, machines: Sequence[Machine], *options: str, befores: Sequence[str] = ()) -> None:
-        """Start Ray on machines, all at once, each after its line of `befores`, if it has one."""
+        """Start Ray on machines at once, each after its line of shell in `befores`, if any."""
         errors: list[Exception] = []
 
         def start(machine: Machine, before: str) -> None:
@@ -191,18 +191,18 @@ class Site:
         self.join(self.machines[1:])
 
 
-def documented(beginning: str) -> str:
-    """Give the one command of the page on clusters that begins so."""
+def documented(prefix: str) -> str:
+    """Return the one command in docs/clusters.md that starts with `prefix`."""
     page = (ROOT / "docs" / "clusters.md").read_text()
-    lines = [line for line in page.splitlines() if line.startswith(beginning)]
+    lines = [line for line in page.splitlines() if line.startswith(prefix)]
     if len(set(lines)) != 1:
-        raise ValueError(f"docs/clusters.md must say once how to {beginning}, not {lines}")
+        raise ValueError(f"docs/clusters.md must say once how to {prefix}, not {lines}")
     return lines[0].partition("  #")[0]
 
 
 @contextlib.contextmanager
 def site(n: int = 3) -> Iterator[Site]:
-    """Make machines, and take them away with all that runs on them.
+    """Make `n` machines; delete them on exit, with all their processes.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def site(n: int = 3) -> Iterator[Site]:
     """
     if os.geteuid() != 0 or shutil.which("ip") is None:
         raise NoMachinesError("needs root and iproute2 (apt-get install iproute2) for namespaces")
-    _sweep_up()
+    _delete_leftovers()
     names = [f"{PREFIX}-{os.getpid()}-{secrets.token_hex(2)}-{index}" for index in range(n)]
     lan = f"{names[0][:-2]}-lan"
     # a short name: sockets lie in there, and the way to one has at most 107 characters
@@ -219,7 +219,7 @@ def site(n: int = 3) -> Iterator[Site]:
     machines: list[Machine] = []
     try:
         try:
-            _wire(lan, names)
+            _connect(lan, names)
         except subprocess.CalledProcessError as error:
             raise NoMachinesError(
                 f"no network namespace can be made ({error.stderr.strip()}); run where root may "
@@ -247,13 +247,13 @@ def site(n: int = 3) -> Iterator[Site]:
 
 
 def ip(*words: str) -> str:
-    """Run iproute2's command; give what it printed."""
+    """Run ``ip`` of iproute2; return its output."""
     done = subprocess.run(["ip", *words], capture_output=True, text=True, check=True)
     return done.stdout
 
 
-def _wire(lan: str, names: Sequence[str]) -> None:
-    """Make a namespace for the bridge and one a machine, and the wires between."""
+def _connect(lan: str, names: Sequence[str]) -> None:
+    """Make a namespace for the bridge and one for each machine, and connect them."""
     ip("netns", "add", lan)
     ip("-n", lan, "link", "add", "bridge", "type", "bridge")
     ip("-n", lan, "link", "set", "bridge", "up")
@@ -268,8 +268,8 @@ def _wire(lan: str, names: Sequence[str]) -> None:
         ip("-n", name, "route", "add", "default", "dev", "eth0")
 
 
-def _sweep_up() -> None:
-    """Take away what tests that were killed left behind."""
+def _delete_leftovers() -> None:
+    """Delete namespaces, and kill their processes, of tests that were killed."""
     for line in ip("netns", "list").splitlines():
         name = line.split()[0]
         prefix_match = re.match(rf"{PREFIX}-(\d+)-", name)

@@ -1,4 +1,4 @@
-"""Machines with something odd of their own, and an object store that refuses now and then."""
+"""Faults of single nodes (sources, clock, disk), and an object store that refuses some writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ time.time = lambda: _time() + {fast_s}
 
 
 def other_sources(packages: Path, folder: Path) -> str:
-    """Give the line of shell by which a node has another version of the project."""
+    """Return a line of shell that gives a node another version of the project."""
     other = folder / "other"
     if not other.exists():
         for name in ("sim", "policies", "sweep"):
@@ -34,9 +34,9 @@ def other_sources(packages: Path, folder: Path) -> str:
 
 
 def another_hour(folder: Path, fast_s: int = HOUR_S) -> str:
-    """Give the line of shell by which the clock that Python reads is an hour fast, or slow.
+    """Return a line of shell that sets Python's clock on a node an hour fast, or slow.
 
-    Only that one: what waits for a time of day in compiled code would wait for an hour.
+    Only Python's clock, because compiled code that waits for a time of day would wait for an hour.
     """
     library = folder / f"clock{fast_s}"
     library.mkdir(exist_ok=True)
@@ -45,20 +45,20 @@ def another_hour(folder: Path, fast_s: int = HOUR_S) -> str:
 
 
 def small_disk(folder: Path, size: str = "40m") -> str:
-    """Give the line of shell by which a folder is a small file system, of one node alone."""
+    """Return a line of shell that mounts a small file system on a folder, for one node alone."""
     folder.mkdir(exist_ok=True)
     return f"mount -t tmpfs -o size={size} tmpfs {folder}"
 
 
 def fill(folder: Path) -> None:
-    """Leave no room on the file system of a folder."""
+    """Fill the file system of a folder."""
     with contextlib.suppress(OSError), (folder / "fill").open("wb", buffering=0) as file:
         while True:
             file.write(bytes(1 << 16))
 
 
 def refusing(app: Callable[..., Iterable[bytes]], every: int) -> Callable[..., Iterable[bytes]]:
-    """Let a web application refuse every so manyth PUT or POST, as a busy store does."""
+    """Make a web application refuse one of `every` PUTs and POSTs, as a busy store does."""
     n_put = 0
 
     def answer(environ: dict[str, Any], start: Callable[..., object]) -> Iterable[bytes]:

@@ -1,4 +1,4 @@
-"""Run cells on a large workload; print how much memory of its own each worker took for it."""
+"""Run cells on a large workload; print the private memory that each worker used."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sweep.execution.result_batch import ResultBatch
 from sweep.execution.workload_build import Recipe
 from sweep.grid.grid import Cell
 
-WHAT = {"name": "simulation"}
+EVALUATOR = {"name": "simulation"}
 
 
-def own_bytes() -> int:
-    """Memory of this process that is no view of a file or of the object store."""
+def private_bytes() -> int:
+    """Private memory of this process: no views of files or of the object store."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
 
 
 def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
-    """Read every column, and say what memory that took."""
+    """Read every column; return the memory in use as metrics."""
     total = sum(
         float(np.nansum(column))
         for column in vars(workload.columns).values()
@@ -41,7 +41,7 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
     jobs = workload.columns.job_submit
     metrics = {
         "pid": float(os.getpid()),
-        "own": float(own_bytes()),
+        "private_bytes": float(private_bytes()),
         "total": total,
         "size": float(workload.columns.task_duration.nbytes),
     }
@@ -84,7 +84,7 @@ def write(folder: str) -> None:
     ).write(folder)
 
 
-class One:
+class SingleWorkload:
     """A single workload that is read from a folder."""
 
     def __init__(self, folder: str) -> None:
@@ -92,24 +92,24 @@ class One:
         self.n_built = 0
 
     def recipe(self, name: str) -> Recipe:
-        """Say what it is made from."""
+        """Return the recipe of the workload; count the calls."""
         self.n_built += 1
         trace = {"format": "parquet", "path": self.folder}
         return Recipe(trace, {"shape": "slots", "count": 1, "load": None}, n_tasks=LARGE_TASKS + 1)
 
     def add_description(self, name: str, about: object) -> None:
-        """Nothing is kept here."""
+        """Ignore descriptions."""
 
 
 if __name__ == "__main__":
     policy = {"name": "fifo", "module": None, "params": {}}
     cluster = {"shape": "slots", "count": 1, "load": None}
     labels = {"policy": "fifo", "trace": "t", "capacity": 1.0}
-    cells = [Cell({**labels, "seed": index}, policy, {}, cluster, WHAT) for index in range(8)]
+    cells = [Cell({**labels, "seed": index}, policy, {}, cluster, EVALUATOR) for index in range(8)]
     work = [PlannedCell(index, cell, str(index), "w") for index, cell in enumerate(cells)]
     with tempfile.TemporaryDirectory() as folder:
         write(folder)
-        workloads = One(folder)
+        workloads = SingleWorkload(folder)
         runner = make_runner({"kind": "local", "workers": 2}, simulate=simulate)
         events = [*runner.run(work, workloads)]
         runner.close()

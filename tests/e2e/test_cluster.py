@@ -1,4 +1,4 @@
-"""A sweep on a cluster of several machines: runs there unchanged, and outlives what they do."""
+"""A sweep on a Ray cluster of several nodes: same results, also when nodes or workers die."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.machines import Machine, Site
-from tests.e2e.watched import Watch, once_and_the_same, wait_until
+from tests.e2e.watched import Watch, assert_complete_and_identical, wait_until
 
 pytestmark = pytest.mark.e2e
 
 
 @pytest.mark.long
-def test_several_machines_give_the_same_bytes(cluster: Site, watch: Watch) -> None:
+def test_several_nodes_give_the_same_bytes(cluster: Site, watch: Watch) -> None:
     watch.gate.touch()
     process = watch.start(cluster.head, 6)
     numbers = {machine.number for machine in cluster.machines}
     wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
     watch.gate.unlink()
     ran = watch.end(process)
-    once_and_the_same(watch, ran, 6)
+    assert_complete_and_identical(watch, ran, 6)
 
 
 @pytest.mark.long
-def test_no_token_no_entry(cluster: Site, watch: Watch) -> None:
+def test_a_wrong_token_is_refused(cluster: Site, watch: Watch) -> None:
     outsider = Machine(
         cluster.head.namespace,
         cluster.head.address,
@@ -43,7 +43,7 @@ def test_no_token_no_entry(cluster: Site, watch: Watch) -> None:
 
 
 @pytest.mark.long
-def test_machines_die_in_the_middle_of_a_cell_and_come_back(cluster: Site, watch: Watch) -> None:
+def test_nodes_die_during_a_cell_and_rejoin(cluster: Site, watch: Watch) -> None:
     watch.gate.touch()
     process = watch.start(cluster.head, 8)
     workers = cluster.machines[1:]
@@ -56,7 +56,7 @@ def test_machines_die_in_the_middle_of_a_cell_and_come_back(cluster: Site, watch
     wait_until(lambda: len(watch.seen()) >= before + 2, process, "cells began on them again")
     watch.gate.unlink()
     ran = watch.end(process)
-    once_and_the_same(watch, ran, 8)
+    assert_complete_and_identical(watch, ran, 8)
 
 
 @pytest.mark.long
@@ -70,18 +70,18 @@ def test_workers_are_killed(cluster: Site, watch: Watch) -> None:
     wait_until(lambda: len(watch.seen()) >= 6, process, "cells began again")
     watch.gate.unlink()
     ran = watch.end(process)
-    again = Counter(seed for seed, _, _ in watch.seen())
-    assert all(again[seed] == 2 for seed, _, _ in killed)
-    once_and_the_same(watch, ran, 4)
+    n_starts = Counter(seed for seed, _, _ in watch.seen())
+    assert all(n_starts[seed] == 2 for seed, _, _ in killed)
+    assert_complete_and_identical(watch, ran, 4)
 
 
 @pytest.mark.long
 def test_a_worker_is_killed_for_memory(cluster: Site, watch: Watch) -> None:
-    """Ray's own monitor kills it: on its machine nearly all memory seems to be in use."""
+    """Ray's memory monitor kills the worker: nearly all memory of its node appears to be in use."""
     machine = cluster.machines[1]
     meminfo = watch.command.folder / "meminfo"
-    plenty = Path("/proc/meminfo").read_text()
-    meminfo.write_text(plenty)
+    original = Path("/proc/meminfo").read_text()
+    meminfo.write_text(original)
     watch.gate.touch()
     machine.kill()
     try:
@@ -89,10 +89,10 @@ def test_a_worker_is_killed_for_memory(cluster: Site, watch: Watch) -> None:
         process = watch.start(cluster.head, 6)
         wait_until(lambda: machine.number in watch.machines(), process, "a cell runs there")
         ((seed, _, pid),) = [entry for entry in watch.seen() if entry[1] == machine.number]
-        nothing = r"^(MemFree|MemAvailable|Buffers|Cached|SReclaimable):.*$"
-        meminfo.write_text(re.sub(nothing, r"\1: 0 kB", plenty, flags=re.MULTILINE))
+        free_memory = r"^(MemFree|MemAvailable|Buffers|Cached|SReclaimable):.*$"
+        meminfo.write_text(re.sub(free_memory, r"\1: 0 kB", original, flags=re.MULTILINE))
         wait_until(lambda: pid not in machine.processes(), process, "its worker is killed")
-        meminfo.write_text(plenty)
+        meminfo.write_text(original)
         wait_until(lambda: len(watch.seen()) >= 4, process, "another cell runs there")
         watch.gate.unlink()
         ran = watch.end(process)
@@ -100,15 +100,15 @@ def test_a_worker_is_killed_for_memory(cluster: Site, watch: Watch) -> None:
         machine.kill()
         machine.join(cluster.head.address)
     assert [entry[0] for entry in watch.seen()].count(seed) == 2
-    once_and_the_same(watch, ran, 6)
+    assert_complete_and_identical(watch, ran, 6)
 
 
 @pytest.mark.long
-def test_the_driver_is_killed_and_run_again(cluster: Site, watch: Watch) -> None:
+def test_a_killed_driver_resumes(cluster: Site, watch: Watch) -> None:
     process = watch.start(cluster.head, 6)
     wait_until(lambda: len(watch.seen()) >= 2, process, "some cells began")
     process.kill()
     process.communicate()
     ran = watch.end(watch.start(cluster.head, 6))
     assert {row["status"] for row in ran.rows} == {"done"}
-    once_and_the_same(watch, ran, 6)
+    assert_complete_and_identical(watch, ran, 6)

@@ -1,4 +1,4 @@
-"""``ray job submit`` as documented: the working directory goes along, less what is not wanted."""
+"""``ray job submit`` as documented: it uploads the working directory without excluded files."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from tests.e2e.machines import Machine, NoMachinesError, documented, site
 
 pytestmark = pytest.mark.e2e
 
-KEPT_HERE = ("results/big", "traces/day.csv", ".venv/bin/python", ".git/config", "outputs/log")
+EXCLUDED = ("results/big", "traces/day.csv", ".venv/bin/python", ".git/config", "outputs/log")
 
 
 @pytest.fixture
 def head() -> Iterator[Machine]:
-    """One machine, with the dashboard that takes jobs."""
+    """One machine, with the dashboard that accepts jobs."""
     try:
-        with site(1) as cluster_site:
-            cluster_site.head.join(cluster_site.head.address, "--include-dashboard=true")
-            yield cluster_site.head
+        with site(1) as cluster:
+            cluster.head.join(cluster.head.address, "--include-dashboard=true")
+            yield cluster.head
     except NoMachinesError as error:
         pytest.skip(f"no machine of its own for a cluster: it {error}")
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A working directory with all that piles up in one."""
+    """A working directory with sources, and with results, traces and other files to exclude."""
     folder = tmp_path / "checkout"
     for name in ("sim", "policies", "sweep", "conf"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "ray_env.yaml", folder / "docs")
-    for name in KEPT_HERE:
+    for name in EXCLUDED:
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_text("not for the cluster")
     return folder
@@ -79,4 +79,4 @@ def test_a_submitted_sweep(head: Machine, checkout: Path, tmp_path: Path) -> Non
     sent = [path for path in head.temporary.rglob("working_dir_files/*") if path.is_dir()]
     assert len(sent) == 1
     assert (sent[0] / "sim" / "__init__.py").is_file()
-    assert [name for name in KEPT_HERE if (sent[0] / name).exists()] == []
+    assert [name for name in EXCLUDED if (sent[0] / name).exists()] == []

@@ -1,4 +1,4 @@
-"""Sweeps that are stopped half-way, and go on."""
+"""Sweeps that are killed or interrupted, and resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def grid(command: Command, *words: str) -> tuple[str, ...]:
 
 
 def n_cells(results: Path) -> int:
-    """Cells that the journal of the one sweep there says are done."""
+    """Number of finished cells in the journal of the one sweep of a results folder."""
     return sum(
         json.loads(line)["event"] == "cell"
         for file in (results / "journal").glob("*.jsonl")
@@ -34,14 +34,14 @@ def n_cells(results: Path) -> int:
 
 
 def wait_for_cells(results: Path, n: int, process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + PATIENCE_S
     while n_cells(results) < n:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end, "no cell was done"
+        assert time.monotonic() < deadline_s, "no cell was done"
         time.sleep(0.02)
 
 
-def test_killed_and_run_again_ends_with_the_same_bytes(command: Command) -> None:
+def test_a_killed_sweep_resumes_to_the_same_bytes(command: Command) -> None:
     undisturbed = command(
         *grid(command, "paths.results=undisturbed", "tracking=none", "launcher=inline")
     )
@@ -61,14 +61,14 @@ def test_killed_and_run_again_ends_with_the_same_bytes(command: Command) -> None
 
 
 @pytest.mark.long
-def test_interrupted_keeps_what_is_done(command: Command) -> None:
+def test_an_interrupted_sweep_keeps_finished_cells(command: Command) -> None:
     results, gate = command.folder / "results", command.folder / "gate"
     gate.touch()
     words = grid(command, "tracking=none", f"policy.gate={gate}")
     process = command.start(*words)
     wait_for_cells(results, 2, process)
     assert "running" in command("status").out
-    process.send_signal(signal.SIGINT)  # the gate stays shut: cells that run are given up
+    process.send_signal(signal.SIGINT)  # the gate stays closed: running cells are abandoned
     out, err = process.communicate(timeout=900)
     gate.unlink()
     assert process.returncode == 130, err

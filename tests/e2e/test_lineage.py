@@ -21,7 +21,7 @@ HOUR = 3600.0
 
 
 def write_logs(folder: Path, n_days: int = 12, n_jobs: int = 40, n_files: int = 4) -> None:
-    """Write days of jobs that read what some of the day, or of the day before, wrote."""
+    """Write logs of daily jobs that read files which jobs of that day or the day before wrote."""
     rng = np.random.default_rng(7)
     jobs, operations = [], []
     for day in range(n_days):
@@ -48,24 +48,24 @@ def write_logs(folder: Path, n_days: int = 12, n_jobs: int = 40, n_files: int = 
 
 
 @pytest.mark.long
-def test_parts_on_ray_give_what_one_machine_does(command: Command) -> None:
+def test_partitions_on_ray_give_the_same_tables_as_one_process(command: Command) -> None:
     write_logs(command.folder)
-    for module, out, more in (
+    for module, out, options in (
         (("sim", "lineage"), "whole", ()),
         (("sweep.lineage",), "parts", ("--parts", "3", "--workers", "2")),
     ):
         ran = subprocess.run(
-            [sys.executable, "-m", *module, "operations", "--jobs", "jobs", "--out", out, *more],
+            [sys.executable, "-m", *module, "operations", "--jobs", "jobs", "--out", out, *options],
             cwd=command.folder, env=command.environment,
             capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
-    whole, parts = (Store.read(command.folder / out) for out in ("whole", "parts"))
-    assert whole.report == parts.report
-    assert whole.report["operations: job not in the job log"] == 1
-    assert str(whole.measures) == str(parts.measures)  # some are NaN
-    assert whole.tables.keys() == parts.tables.keys()
-    assert len(whole.tables["dependencies"]) > 500
-    for name, table in whole.tables.items():
-        expected_table = parts.tables[name].to_pandas()
-        pd.testing.assert_frame_equal(table.to_pandas(), expected_table, check_exact=True, obj=name)
+    single, parts = (Store.read(command.folder / out) for out in ("whole", "parts"))
+    assert single.report == parts.report
+    assert single.report["operations: job not in the job log"] == 1
+    assert str(single.measures) == str(parts.measures)  # some are NaN
+    assert single.tables.keys() == parts.tables.keys()
+    assert len(single.tables["dependencies"]) > 500
+    for name, table in single.tables.items():
+        partitioned = parts.tables[name].to_pandas()
+        pd.testing.assert_frame_equal(table.to_pandas(), partitioned, check_exact=True, obj=name)

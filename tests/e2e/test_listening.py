@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Command
-from tests.e2e.listening import below, is_loopback, listening
+from tests.e2e.listening import descendants, is_loopback, listening
 from tests.e2e.test_kill import grid, wait_for_cells
 
 pytestmark = pytest.mark.e2e
 
 
-def test_the_addresses_are_read_right() -> None:
+def test_addresses_are_read_from_proc() -> None:
     with socket.create_server(("127.0.0.1", 0)) as near, socket.create_server(("", 0)) as far:
         addresses = listening(os.getpid())
         assert ("127.0.0.1", near.getsockname()[1]) in addresses
@@ -28,14 +28,16 @@ def test_the_addresses_are_read_right() -> None:
 
 
 @pytest.mark.long
-def test_a_local_sweep_starts_little_which_listens_on_loopback_alone(command: Command) -> None:
+def test_a_local_sweep_listens_only_on_loopback(command: Command) -> None:
     results, gate = command.folder / "results", command.folder / "gate"
     gate.touch()
     process = command.start(*grid(command, "tracking=none", f"policy.gate={gate}"))
     try:
         wait_for_cells(results, 1, process)
         addresses = listening(process.pid)
-        words = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in below(process.pid)]
+        words = [
+            Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in descendants(process.pid)
+        ]
         gate.unlink()
         out, err = process.communicate(timeout=900)
     finally:

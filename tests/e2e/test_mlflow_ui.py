@@ -22,10 +22,10 @@ SWEEP, SWEPT = "demo-0123", ["policy.las.levels", "trace.jobs"]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Track 2 policies × 2 traces × 2 capacities × 2 seeds, the number of jobs fixed."""
+    """Track 2 policies × 2 traces × 2 capacities × 2 seeds with a fixed number of jobs."""
     folder = tmp_path_factory.mktemp("results")
-    place = folder / "sweeps" / SWEEP
-    place.mkdir(parents=True)
+    sweep_folder = folder / "sweeps" / SWEEP
+    sweep_folder.mkdir(parents=True)
     cells = frames.frame(
         policies=["fifo", "las"],
         traces=["alibaba2018", "google2011"],
@@ -33,16 +33,18 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         seeds=[0, 1],
         extra=[{"policy.las.levels": 5, "trace.jobs": 100}],
     )
-    report.write(SweepFolder(place), cells, {"study": None}, {}, swept=SWEPT, baseline="fifo")
+    report.write(
+        SweepFolder(sweep_folder), cells, {"study": None}, {}, swept=SWEPT, baseline="fifo"
+    )
     uri = f"sqlite:///{folder / 'mlflow.db'}"
     about = {"swept": SWEPT, "baseline": "fifo"}
-    track.track(place, cells, {}, {}, lambda rows: [{}] * len(rows), uri, "sweeps", **about)
+    track.track(sweep_folder, cells, {}, {}, lambda rows: [{}] * len(rows), uri, "sweeps", **about)
     return folder
 
 
 @pytest.fixture(scope="module")
 def server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the results; give the address that is named."""
+    """Serve the results; return the address that is printed."""
     with served(results, tmp_path_factory.mktemp("work")) as ui_server:
         yield ui_server.address
 
@@ -65,7 +67,7 @@ def test_runs_are_filtered_by_policy_trace_and_capacity(page: Any, server: str) 
     box.click()
     box.fill("tags.policy = 'las' and tags.trace = 'google2011' and tags.capacity = '0.5'")
     page.wait_for_timeout(300)
-    page.keyboard.press("Escape")  # what the search box would complete
+    page.keyboard.press("Escape")  # close the completions of the search box
     box.press("Enter")
     page.get_by_text("3 matching runs").wait_for()  # two seeds, and the sweep above them
     page.locator(".ag-row button, [data-component-id*=runnamecellrenderer]").first.click()
@@ -75,7 +77,7 @@ def test_runs_are_filtered_by_policy_trace_and_capacity(page: Any, server: str) 
     assert not [word for word in ("fifo 0.5", "fifo 1", "alibaba2018", "las 1 ") if word in text]
 
 
-def test_runs_are_compared_by_what_was_swept(page: Any, server: str, results: Path) -> None:
+def test_runs_are_compared_by_swept_parameters(page: Any, server: str, results: Path) -> None:
     ids = cells(results)
     base = server.partition("#")[0]
     page.goto(f'{base}#/compare-runs?runs={json.dumps(ids)}&experiments=["1"]')

@@ -1,4 +1,4 @@
-"""Nodes that are not as the driver is: named, left out, their cells run elsewhere."""
+"""Nodes that differ from the driver are reported and excluded; their cells run on other nodes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pytest
 
 from tests.e2e import odd
 from tests.e2e.machines import Machine, Site
-from tests.e2e.watched import Watch, events, once_and_the_same, wait_until
+from tests.e2e.watched import Watch, assert_complete_and_identical, events, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 
 @contextlib.contextmanager
-def back(cluster: Site, *befores: str) -> Iterator[list[Machine]]:
-    """Let machines but the head join anew, each with something of its own; leave them as before."""
-    machines = cluster.machines[1 : 1 + len(befores)]
+def rejoined(cluster: Site, *setups: str) -> Iterator[list[Machine]]:
+    """Restart nodes other than the head, each after a line of shell; restore them on exit."""
+    machines = cluster.machines[1 : 1 + len(setups)]
     for machine in machines:
         machine.kill()
     try:
-        cluster.join(machines, befores=befores)
+        cluster.join(machines, befores=setups)
         yield machines
     finally:
         for machine in machines:
@@ -32,61 +32,66 @@ def back(cluster: Site, *befores: str) -> Iterator[list[Machine]]:
         cluster.join(machines)
 
 
-def test_other_sources_are_left_out(
+def test_a_node_with_other_sources_is_excluded(
     cluster: Site, watch: Watch, packages: Path, tmp_path: Path
 ) -> None:
-    with back(cluster, odd.other_sources(packages, tmp_path)) as (machine,):
+    with rejoined(cluster, odd.other_sources(packages, tmp_path)) as (machine,):
         ran = watch.end(watch.start(cluster.head, 6, "launcher.send_code=false"))
         assert machine.number not in watch.machines()
     message = f"({machine.address}) is excluded: other versions of sweep.execution.cell:"
     assert message in ran.err
     assert "launcher.send_code=true" in ran.err
-    once_and_the_same(watch, ran, 6)
+    assert_complete_and_identical(watch, ran, 6)
 
 
-def test_the_code_travels(cluster: Site, watch: Watch, packages: Path, tmp_path: Path) -> None:
-    """To a node that has none, and to one that has other sources of its own."""
+def test_the_code_is_sent_to_nodes(
+    cluster: Site, watch: Watch, packages: Path, tmp_path: Path
+) -> None:
+    """To a node without the sources, and to one with other sources."""
     (tmp_path / "empty").mkdir()
-    has = (f"mount --bind {tmp_path / 'empty'} {packages}", odd.other_sources(packages, tmp_path))
-    with back(cluster, *has) as machines:
+    setups = (
+        f"mount --bind {tmp_path / 'empty'} {packages}",
+        odd.other_sources(packages, tmp_path),
+    )
+    with rejoined(cluster, *setups) as machines:
         watch.gate.touch()
         process = watch.start(cluster.head, 6)
         numbers = {machine.number for machine in machines}
         wait_until(lambda: numbers <= watch.machines(), process, "cells run on both")
         watch.gate.unlink()
         ran = watch.end(process)
-    assert "left out" not in ran.err
-    once_and_the_same(watch, ran, 6)
+    assert "is excluded" not in ran.err
+    assert_complete_and_identical(watch, ran, 6)
     nodes = " ".join({event["node"] for event in events(watch)})
     assert all(machine.address in nodes for machine in machines)
 
 
-def test_a_full_disk_is_left_out(cluster: Site, watch: Watch) -> None:
+def test_a_node_with_a_full_disk_is_excluded(cluster: Site, watch: Watch) -> None:
     folder = cluster.machines[1].temporary / "ray"
-    with back(cluster, odd.small_disk(folder)) as (machine,):
+    with rejoined(cluster, odd.small_disk(folder)) as (machine,):
         odd.fill(seen_by(machine, folder))
         ran = watch.end(watch.start(cluster.head, 6))
         assert machine.number not in watch.machines()
-    (line,) = (line for line in ran.err.splitlines() if "left out" in line)
+    (line,) = (line for line in ran.err.splitlines() if "is excluded" in line)
     assert f"({machine.address}) is excluded: " in line
     assert "make room" in line
-    once_and_the_same(watch, ran, 6)
+    assert_complete_and_identical(watch, ran, 6)
 
 
-def test_disks_that_fill_up_and_clocks_that_are_off_lose_no_cell(
+def test_full_disks_and_wrong_clocks_lose_no_cell(
     cluster: Site, watch: Watch, tmp_path: Path
 ) -> None:
-    """In one sweep, as nodes that join anew cost seconds.
+    """In one sweep, because restarting a node takes seconds.
 
-    The first node's disks of Ray's own files and of the results are full when its cells end; its
-    clock is an hour slow, the other's is an hour fast.
+    On the first node, the disks of Ray's own files and of the results are full when its cells end,
+    and the clock is an hour slow. The other node's clock is an hour fast.
     """
     temporary = cluster.machines[1].temporary / "ray"
     shards = watch.command.folder / "results" / "cache" / "shards"
     shards.mkdir(parents=True)
     disks = [odd.small_disk(temporary), odd.small_disk(shards, "1m")]
     slow_clock, fast_clock = (odd.another_hour(tmp_path, s) for s in (-odd.HOUR_S, odd.HOUR_S))
-    with back(cluster, " && ".join([*disks, slow_clock]), fast_clock) as (slow, fast):
+    with rejoined(cluster, " && ".join([*disks, slow_clock]), fast_clock) as (slow, fast):
         watch.gate.touch()
         process = watch.start(cluster.head, 9)
         numbers = {machine.number for machine in cluster.machines}
@@ -96,12 +101,12 @@ def test_disks_that_fill_up_and_clocks_that_are_off_lose_no_cell(
             odd.fill(seen_by(slow, folder))
         watch.gate.unlink()
         ran = watch.end(process)
-        # no shard was put there: its cells were handed over
+        # no shard was written there: the node sent its cells to the driver
         assert {file.name for file in seen_by(slow, shards).iterdir()} == {"fill"}
     assert clocks[slow.number] == pytest.approx(-odd.HOUR_S, abs=600)
     assert clocks[fast.number] == pytest.approx(odd.HOUR_S, abs=600)
-    assert "left out" not in ran.err
-    once_and_the_same(watch, ran, 9)
+    assert "is excluded" not in ran.err
+    assert_complete_and_identical(watch, ran, 9)
     assert all(0 <= event["seconds"] < 600 for event in events(watch))
     nodes = " ".join({event["node"] for event in events(watch)})
     assert all(machine.address in nodes for machine in cluster.machines)
@@ -113,24 +118,24 @@ def seen_by(machine: Machine, folder: Path) -> Path:
     return Path(f"/proc/{pid}/root{folder}")
 
 
-def test_a_node_that_fails_what_others_do_is_left_out(cluster: Site, watch: Watch) -> None:
-    ill = cluster.machines[1]
-    process = watch.start(cluster.head, 24, f"policy.ill=m{ill.number}")
+def test_a_node_is_excluded_if_its_cells_succeed_elsewhere(cluster: Site, watch: Watch) -> None:
+    failing = cluster.machines[1]
+    process = watch.start(cluster.head, 24, f"policy.ill=m{failing.number}")
     ran = watch.end(process)
     assert (
-        f"({ill.address}) is excluded: cells failed there and succeeded on other nodes: OSError"
+        f"({failing.address}) is excluded: cells failed there and succeeded on other nodes: OSError"
         in ran.err
     )
-    assert sum(machine == ill.number for _, machine, _ in watch.seen()) >= 3
+    assert sum(machine == failing.number for _, machine, _ in watch.seen()) >= 3
     assert ran.code == 0
     assert {event["status"] for event in events(watch)} == {"done"}
-    assert not any(ill.address in event["node"] for event in events(watch))
+    assert not any(failing.address in event["node"] for event in events(watch))
 
 
-def test_a_policy_that_fails_everywhere_is_the_policys(cluster: Site, watch: Watch) -> None:
+def test_a_failure_on_every_node_is_attributed_to_the_policy(cluster: Site, watch: Watch) -> None:
     ran = watch.end(watch.start(cluster.head, 12, "policy.ill=all"))
     assert ran.code == 1
-    assert "left out" not in ran.err
+    assert "is excluded" not in ran.err
     assert Counter(row["error_message"] for row in ran.rows).total() == 12
     times = Counter(seed for seed, _, _ in watch.seen())
     assert 1 <= sum(n > 1 for n in times.values()) <= 9, os.linesep.join(map(str, times.items()))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.mark.long
-def test_a_large_workload_is_in_memory_once(packages: Path) -> None:
+def test_a_large_workload_is_shared_in_memory(packages: Path) -> None:
     script = Path(__file__).with_name("shared_memory.py")
     done = subprocess.run(
         [sys.executable, str(script)],
@@ -39,12 +39,12 @@ def test_a_large_workload_is_in_memory_once(packages: Path) -> None:
     assert all(metric["size"] == 200e6 for metric in metrics)
     assert len({metric["total"] for metric in metrics}) == 1
     # a worker without a workload has about 100 MB of its own
-    assert max(metric["own"] for metric in metrics) < 200e6
+    assert max(metric["private_bytes"] for metric in metrics) < 200e6
 
 
 @pytest.fixture
 def cluster() -> Iterator[dict[str, str]]:
-    """Start a cluster of our own, and leave any other alone; give the way to it."""
+    """Start a cluster of our own, apart from any other; return its environment variables."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -85,8 +85,8 @@ def test_an_existing_cluster(command: Command, cluster: dict[str, str]) -> None:
     ran = command(*words, "launcher=ray", "launcher.address=auto", **cluster)
     assert ran.code == 0, ran.err
     inline = command(*words, "launcher=inline", "paths.results=other")
-    ours = (ran.folder / "cells.parquet").read_bytes()
-    assert ours == (inline.folder / "cells.parquet").read_bytes()
+    on_ray = (ran.folder / "cells.parquet").read_bytes()
+    assert on_ray == (inline.folder / "cells.parquet").read_bytes()
 
 
 @pytest.mark.long
@@ -103,9 +103,9 @@ def test_a_trace_is_parsed_once_over_two_sweeps(
     first = command(*words, "policy=fifo", "launcher=ray", "launcher.address=auto", **cluster)
     assert first.code == 0, first.err
     inline = command(*words, "policy=fifo", "launcher=inline", "paths.results=other")
-    ours = (first.folder / "cells.parquet").read_bytes()
-    assert ours == (inline.folder / "cells.parquet").read_bytes()
-    # the same name, size and time: who parsed it would find no job
+    on_ray = (first.folder / "cells.parquet").read_bytes()
+    assert on_ray == (inline.folder / "cells.parquet").read_bytes()
+    # the same name, size and time: parsing it again would find no job
     log.write_text("x" * (stamp.st_size - 1) + "\n")
     os.utime(log, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     second = command(*words, "policy=fifo,sjf")
@@ -118,7 +118,7 @@ def test_a_trace_is_parsed_once_over_two_sweeps(
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "auto"])
-def test_no_cluster_answers(command: Command, tmp_path: Path, address: str) -> None:
+def test_an_unreachable_cluster_is_reported(command: Command, tmp_path: Path, address: str) -> None:
     words = ("policy=fifo", "trace=alibaba_synth", "trace.jobs=20", "tracking=none")
     (tmp_path / "ray").mkdir()
     (tmp_path / "ray" / "ray_current_cluster").write_text("127.0.0.1:1")

@@ -1,9 +1,9 @@
-"""The same bits on other processors: `tests.same_bits` under what changes NumPy's, BLAS's and the
-C library's routines, and under other code of numba's, against digests that were written down.
+"""Same bits on other processors: run `tests.same_bits` with other routines of NumPy, BLAS and the
+C library, and with other code from numba, and compare the digests with `expected_bits.json`.
 
-A digest that is another here was computed on a machine that breaks the promise, or by code that
-was changed on purpose: then `python -m tests.same_bits FOLDER functions draws generators cells`
-prints the new ones for `expected_bits.json`.
+A digest differs if this machine breaks the promise, or if code was changed on purpose: then
+`python -m tests.same_bits FOLDER functions draws generators cells` prints the new digests for
+`expected_bits.json`.
 """
 
 from __future__ import annotations
@@ -24,23 +24,29 @@ ROOT = Path(__file__).resolve().parents[2]
 EXPECTED: dict[str, str] = json.loads((Path(__file__).parent / "expected_bits.json").read_text())
 ALL = ("functions", "draws", "generators", "cells")
 NUMPY = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
-OLD = {
+OLD_PROCESSOR = {
     "NumPy": {"NPY_DISABLE_CPU_FEATURES": NUMPY},
     "BLAS": {"OPENBLAS_CORETYPE": "Nehalem"},
     "libc": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F"},
     "one thread": dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"),
 }
-SOME = ("functions", "draws", "plain generators")
+QUICK = ("functions", "draws", "plain generators")
 ENVIRONMENTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
-    "as it is": ({}, SOME),
-    "an old processor": ({k: v for part in OLD.values() for k, v in part.items()}, ALL[:3]),
-    "without the JIT": ({"NUMBA_DISABLE_JIT": "1"}, SOME[:2]),
+    "as it is": ({}, QUICK),
+    "an old processor": (
+        {k: v for part in OLD_PROCESSOR.values() for k, v in part.items()},
+        ALL[:3],
+    ),
+    "without the JIT": ({"NUMBA_DISABLE_JIT": "1"}, QUICK[:2]),
 }
 LONG: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "all as it is": ({}, ALL),
-    "all for an old processor": ({k: v for part in OLD.values() for k, v in part.items()}, ALL),
-    **{f"{name} for an old processor": (part, ALL) for name, part in OLD.items()},
-    "generators without the JIT": ({"NUMBA_DISABLE_JIT": "1"}, SOME[2:]),
+    "all for an old processor": (
+        {k: v for part in OLD_PROCESSOR.values() for k, v in part.items()},
+        ALL,
+    ),
+    **{f"{name} for an old processor": (part, ALL) for name, part in OLD_PROCESSOR.items()},
+    "generators without the JIT": ({"NUMBA_DISABLE_JIT": "1"}, QUICK[2:]),
     "all of numba for any processor": ({"NUMBA_CPU_NAME": "generic"}, ALL),
 }
 
@@ -62,22 +68,22 @@ def digests(folder: Path, changed: dict[str, str], parts: tuple[str, ...]) -> di
 @pytest.mark.parametrize(
     "name", [*ENVIRONMENTS, *(pytest.param(name, marks=pytest.mark.long) for name in LONG)]
 )
-def test_the_digests_are_those_written_down(tmp_path: Path, name: str) -> None:
+def test_digests_match_the_expected_bits(tmp_path: Path, name: str) -> None:
     actual = digests(tmp_path, *(ENVIRONMENTS | LONG)[name])
     assert actual
-    other = {key for key, digest in actual.items() if digest != EXPECTED.get(key)}
-    assert not other, f"{name}: {sorted(other)} have other bits than were written down"
+    differing = {key for key, digest in actual.items() if digest != EXPECTED.get(key)}
+    assert not differing, f"{name}: {sorted(differing)} have other bits than were written down"
 
 
-def test_every_policy_evaluator_and_generator_is_there() -> None:
+def test_every_policy_evaluator_and_generator_has_a_digest() -> None:
     for kind, names in (("policy", policies.names()), ("evaluator", evaluators.names())):
         missing = {f"cells: {kind} {name}" for name in names} - EXPECTED.keys()
         assert not missing - {"cells: evaluator simulation"}, "and policies are simulated"
     assert {f"generators: {name}" for name in synth.names()} <= EXPECTED.keys()
 
 
-def test_numpys_own_differ() -> None:
-    """If they did not, the environments above would show nothing."""
+def test_numpys_exponentials_differ_between_processors() -> None:
+    """Otherwise the environments above would test nothing."""
     if not __cpu_features__.get("X86_V4"):
         pytest.skip("this processor has no AVX-512, of which NumPy makes other exponentials")
     code = "import numpy, hashlib; x = numpy.exp(numpy.linspace(0, 9, 100_001))"

@@ -1,4 +1,4 @@
-"""A small soak; ``python -m benchmarks.soak`` is the large one."""
+"""A short soak test; ``python -m benchmarks.soak`` is the long one."""
 
 from __future__ import annotations
 

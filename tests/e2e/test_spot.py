@@ -1,4 +1,4 @@
-"""Clusters whose machines come and go: announced, and as an autoscaler finds right."""
+"""Clusters whose nodes come and go: preempted with notice, or started by an autoscaler."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
-from tests.e2e.watched import Watch, events, notices, once_and_the_same, wait_until
+from tests.e2e.watched import Watch, assert_complete_and_identical, events, notices, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 HEAD_ID = "f" * 51 + "00000"
-"""The fake provider knows the head by this id."""
+"""Id of the head node in the fake provider."""
 
 DRAIN = """
 import sys, time, ray
@@ -32,7 +32,7 @@ print(ray._raylet.GcsClient(address=address).drain_node(node, reason, "spot", en
 
 
 def announce(machine: Machine, head: Machine, seconds: float) -> None:
-    """Let the cluster know that a machine will be taken away."""
+    """Announce to the cluster that a machine will be preempted in so many seconds."""
     words = [sys.executable, "-c", DRAIN, f"{head.address}:6379", machine.address, str(seconds)]
     done = subprocess.run(
         head.words(words),
@@ -44,28 +44,28 @@ def announce(machine: Machine, head: Machine, seconds: float) -> None:
     assert "True" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_machine_is_announced_to_go(cluster: Site, watch: Watch) -> None:
-    spot = cluster.machines[1]
+def test_a_node_is_drained_before_its_preemption(cluster: Site, watch: Watch) -> None:
+    doomed = cluster.machines[1]
     watch.gate.touch()
     process = watch.start(cluster.head, 9)
     numbers = {machine.number for machine in cluster.machines}
     wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
-    announce(spot, cluster.head, 600.0)
+    announce(doomed, cluster.head, 600.0)
     wait_until(lambda: "is draining" in notices(watch), process, "the sweep says so")
-    spot.kill()
+    doomed.kill()
     try:
         watch.gate.unlink()
         ran = watch.end(process)
     finally:
-        spot.join(cluster.head.address)
-    assert f"({spot.address}) is draining; its cells run on other nodes" in ran.err
-    assert sum(machine == spot.number for _, machine, _ in watch.seen()) == 1
-    assert not any(spot.address in event["node"] for event in events(watch))
-    once_and_the_same(watch, ran, 9)
+        doomed.join(cluster.head.address)
+    assert f"({doomed.address}) is draining; its cells run on other nodes" in ran.err
+    assert sum(machine == doomed.number for _, machine, _ in watch.seen()) == 1
+    assert not any(doomed.address in event["node"] for event in events(watch))
+    assert_complete_and_identical(watch, ran, 9)
 
 
-def autoscaled(folder: Path) -> Path:
-    """Write what Ray's autoscaler is told: nodes of one CPU, none to begin with, two at most."""
+def write_autoscaler_config(folder: Path) -> Path:
+    """Write the configuration of Ray's autoscaler: nodes of one CPU, none at first, at most two."""
     lists = ("initialization", "setup", "head_setup", "worker_setup")
     lists += ("head_start_ray", "worker_start_ray")
     config = {
@@ -104,15 +104,18 @@ def autoscaled(folder: Path) -> Path:
 
 def test_a_cluster_grows_and_shrinks_with_the_cells(watch: Watch) -> None:
     """The fake provider's nodes are processes of the head's machine."""
-    request = {
+    environment = {
         "RAY_FAKE_CLUSTER": "1",
         "AUTOSCALER_UPDATE_INTERVAL_S": "1",
         "RAY_enable_autoscaler_v2": "1",
         "RAY_CLOUD_INSTANCE_ID": HEAD_ID,
         "RAY_OVERRIDE_NODE_ID_FOR_TESTING": HEAD_ID,
     }
-    options = (f"--autoscaling-config={autoscaled(watch.command.folder)}", "--num-cpus=0")
-    exported = " ".join(f"{name}={value}" for name, value in request.items())
+    options = (
+        f"--autoscaling-config={write_autoscaler_config(watch.command.folder)}",
+        "--num-cpus=0",
+    )
+    exported = " ".join(f"{name}={value}" for name, value in environment.items())
     try:
         with site(1) as cluster_site:
             head = cluster_site.head
@@ -127,9 +130,9 @@ def test_a_cluster_grows_and_shrinks_with_the_cells(watch: Watch) -> None:
             wait_until(lambda: len(watch.seen()) == 2, process, "the cluster has grown to two")
             watch.gate.unlink()
             ran = watch.end(process)
-            once_and_the_same(watch, ran, 6)
-            end = time.monotonic() + 600
-            while (n := _raylets(head)) > 1 and time.monotonic() < end:
+            assert_complete_and_identical(watch, ran, 6)
+            deadline_s = time.monotonic() + 600
+            while (n := _raylets(head)) > 1 and time.monotonic() < deadline_s:
                 time.sleep(1)
             assert n == 1
             again = watch.end(watch.start(head, 8))

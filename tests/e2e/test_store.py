@@ -1,4 +1,4 @@
-"""Results in an object store that fails now and then, with cells run by workers."""
+"""Results in an object store that fails some requests, with cells run by workers."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from sweep.store import shards
 from sweep.store.bucket import Bucket
 from tests.e2e.conftest import Command
 from tests.sweep import s3
-from tests.sweep.s3 import RESET, Asked, Front
+from tests.sweep.s3 import RESET, Front, Request
 
 pytestmark = [pytest.mark.e2e, pytest.mark.long]
 
 GRID = ("policy=fifo,las,srpt", "capacity=0.5,1", "seed=range(0,100)", "baseline=fifo")
 N_CELLS = 600
-SHARE = 0.05
+FAILED_SHARE = 0.05
 
 
-def test_nothing_is_lost_while_requests_fail(command: Command, tmp_path: Path) -> None:
+def test_no_cell_is_lost_while_requests_fail(command: Command, tmp_path: Path) -> None:
     trace = ("trace=alibaba_synth", "trace.jobs=50", "tracking=none")
-    quiet = command(*GRID, *trace, "launcher=inline", "paths.results=quiet")
-    assert quiet.code == 0, quiet.err
+    undisturbed = command(*GRID, *trace, "launcher=inline", "paths.results=quiet")
+    assert undisturbed.code == 0, undisturbed.err
     draws = random.Random(34)
     statuses: collections.Counter[int] = collections.Counter()
 
-    def fail(_: Asked) -> int | None:
-        if draws.random() >= SHARE / 2:
+    def fail(_: Request) -> int | None:
+        if draws.random() >= FAILED_SHARE / 2:
             return None
         status = draws.choice((500, 503, RESET))
         statuses[status] += 1
         return status
 
-    front = Front(fail, fail)  # half of them are met, and the answer is lost
+    front = Front(fail, fail)  # half of these are carried out, and their answer is lost
     with s3.serving(front) as endpoint:
         front.refuse = front.lose = Front().refuse
         _, options = s3.bucket(endpoint, "kept")
@@ -44,37 +44,37 @@ def test_nothing_is_lost_while_requests_fail(command: Command, tmp_path: Path) -
         front.refuse = front.lose = fail
         words = (*GRID, *trace, "launcher=local", "launcher.workers=2")
         ran = command(*words, f'paths.results="{address}"', XDG_CACHE_HOME=str(tmp_path / "one"))
-        n_asked, n_failed = front.n_asked, front.n_failed
-        print(f"{n_asked} requests, {n_failed} failed: {dict(statuses)}")
+        n_requests, n_failed = front.n_requests, front.n_failed
+        print(f"{n_requests} requests, {n_failed} failed: {dict(statuses)}")
         print(ran.err)
         front.refuse = front.lose = Front().refuse
         assert ran.code == 0, ran.err
         assert "Traceback" not in ran.err
         assert "s3fs.cc" not in ran.err
-        assert n_failed > 0.03 * n_asked
+        assert n_failed > 0.03 * n_requests
         assert all(statuses[status] for status in (500, 503, RESET))
-        store_bucket = Bucket(address)
-        name = f"sweeps/{quiet.folder.name}"
+        bucket = Bucket(address)
+        name = f"sweeps/{undisturbed.folder.name}"
         for file in ("cells.parquet", "verdict.json", "report.html"):
-            assert store_bucket.get(f"{name}/{file}") == (quiet.folder / file).read_bytes(), file
-        journal = store_bucket.get(f"journal/{quiet.folder.name}.jsonl") or b""
+            assert bucket.get(f"{name}/{file}") == (undisturbed.folder / file).read_bytes(), file
+        journal = bucket.get(f"journal/{undisturbed.folder.name}.jsonl") or b""
         events = [json.loads(line) for line in journal.splitlines()]
         rows = [(event["row"], event["status"]) for event in events if event["event"] == "cell"]
         assert sorted(rows) == [(row, "done") for row in range(N_CELLS)]
         assert events[-1]["event"] == "end"
-        assert len(_cached_keys(store_bucket)) == N_CELLS
+        assert len(_cached_keys(bucket)) == N_CELLS
         again = command(*words, f'paths.results="{address}"', XDG_CACHE_HOME=str(tmp_path / "two"))
         assert "every cell is cached" in again.err
 
 
-def _cached_keys(store_bucket: Bucket) -> set[bytes]:
-    """Keys of the cells in manifests and shards that are whole."""
+def _cached_keys(bucket: Bucket) -> set[bytes]:
+    """Keys of the cells in intact manifests and shards."""
     keys = set()
-    for name in store_bucket.list(shards.MANIFESTS):
-        content = store_bucket.get(name) or b""
+    for name in bucket.list(shards.MANIFESTS):
+        content = bucket.get(name) or b""
         for manifest in shards.read_manifests(name.rpartition("/")[2], content):
-            shard = store_bucket.get(shards.shard_path(manifest.shard)) or b""
+            shard = bucket.get(shards.shard_path(manifest.shard)) or b""
             assert shards.digest_name(shard) == manifest.shard
-            begins = range(0, len(manifest.keys), shards.KEY_BYTES)
-            keys |= {manifest.keys[offset : offset + shards.KEY_BYTES] for offset in begins}
+            offsets = range(0, len(manifest.keys), shards.KEY_BYTES)
+            keys |= {manifest.keys[offset : offset + shards.KEY_BYTES] for offset in offsets}
     return keys

@@ -49,11 +49,11 @@ def test_on_ray_then_cached_then_inline(command: Command) -> None:
 
     inline = command(*GRID, "launcher=inline", "tracking=none", "paths.results=other")
     assert inline.code == 0, inline.err
-    ours, theirs = every_file(results), every_file(command.folder / "other")
+    on_ray_files, inline_files = every_file(results), every_file(command.folder / "other")
     for name in ("cells.parquet", "SHA256SUMS"):  # of statuses
         path = f"sweeps/{first.folder.name}/{name}"
-        del ours[path], theirs[path]
-    assert ours == theirs
+        del on_ray_files[path], inline_files[path]
+    assert on_ray_files == inline_files
 
 
 def test_a_real_trace(command: Command, shared_traces: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sweeps on a cluster whose cells say where they run and wait at a gate."""
+"""Sweeps on a cluster whose cells report their machine and wait at a gate."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Watched(Policy):
 
 
 class Watch:
-    """Runs sweeps of a policy that says where it runs, and waits at a gate."""
+    """Runs sweeps of a policy that reports its machine and waits at a gate."""
 
     def __init__(self, command: Command) -> None:
         self.command = command
@@ -69,9 +69,9 @@ class Watch:
 
     def start(self, machine: Machine, n: int, *words: str) -> subprocess.Popen[str]:
         """Start a sweep of `n` seeds from a machine of the cluster."""
-        where = ("launcher=ray", "launcher.address=auto", *words)
+        options = ("launcher=ray", "launcher.address=auto", *words)
         process = subprocess.Popen(
-            machine.words(self.command.words((*self._words, f"seed=range({n})", *where))),
+            machine.words(self.command.words((*self._words, f"seed=range({n})", *options))),
             cwd=self.command.folder,
             env={**self.command.environment, **machine.environment},
             stdout=subprocess.PIPE,
@@ -83,7 +83,7 @@ class Watch:
         return process
 
     def stop(self) -> None:
-        """End what still runs."""
+        """Kill the sweeps that still run."""
         self.gate.unlink(missing_ok=True)
         for process in self._processes:
             if process.poll() is None:
@@ -96,11 +96,11 @@ class Watch:
         return Ran(process.returncode, out, err)
 
     def inline(self, n: int) -> Ran:
-        where = ("launcher=inline", "paths.results=undisturbed")
-        return self.command(*self._words, f"seed=range({n})", *where)
+        options = ("launcher=inline", "paths.results=undisturbed")
+        return self.command(*self._words, f"seed=range({n})", *options)
 
     def seen(self) -> list[tuple[int, int, int]]:
-        """Seed, machine and process of each time that a cell began."""
+        """Seed, machine and process of each start of a cell."""
         names = (note.name.split("-") for note in self._marks())
         return sorted((int(seed), int(machine), int(pid)) for seed, machine, pid in names)
 
@@ -108,30 +108,28 @@ class Watch:
         return [note for note in self.notes.iterdir() if note.name[0].isdigit()]
 
     def clocks(self) -> dict[int, float]:
-        """Seconds by which the clock of each machine is fast, as a cell had it."""
+        """Seconds by which each machine's clock is fast, as measured in a cell."""
         return {
             int(note.name.split("-")[1]): float(note.read_text()) - note.stat().st_mtime
             for note in self._marks()
         }
 
     def machines(self) -> set[int]:
-        """Numbers of the machines that cells began on."""
+        """Numbers of the machines on which cells started."""
         return {machine for _, machine, _ in self.seen()}
 
 
-def wait_until(
-    true: Callable[[], object], process: subprocess.Popen[str], description: str
-) -> None:
-    end = time.monotonic() + 600
-    while not true():
-        if process.poll() is not None or time.monotonic() > end:
+def wait_until(condition: Callable[[], object], process: subprocess.Popen[str], event: str) -> None:
+    deadline_s = time.monotonic() + 600
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline_s:
             process.kill()
-            pytest.fail(f"waited in vain until {description}: {process.communicate()}")
+            pytest.fail(f"waited in vain until {event}: {process.communicate()}")
         time.sleep(0.02)
 
 
 def journal(watch: Watch) -> list[dict[str, Any]]:
-    """Lines of the journal of the one sweep there, but for one that is being written."""
+    """Lines of the journal of the one sweep, without a line that is being written."""
     files = (watch.command.folder / "results" / "journal").glob("*.jsonl")
     lines = [line for file in files for line in file.read_text().splitlines()]
     return [json.loads(line) for line in lines if line.endswith("}")]
@@ -147,13 +145,13 @@ def notices(watch: Watch) -> str:
     return "\n".join(line["text"] for line in journal(watch) if line["event"] == "said")
 
 
-def once_and_the_same(watch: Watch, ran: Ran, n: int) -> None:
-    """Assert that each cell was done exactly once, with the bytes of a run without any cluster."""
+def assert_complete_and_identical(watch: Watch, ran: Ran, n: int) -> None:
+    """Assert that each cell was done exactly once, with the same bytes as a run without Ray."""
     assert ran.code == 0, ran.err
     assert sorted((event["row"], event["status"]) for event in events(watch)) == [
         (row, "done") for row in range(n)
     ]
     inline = watch.inline(n)
     assert inline.code == 0, inline.err
-    ours = (ran.folder / "cells.parquet").read_bytes()
-    assert ours == (inline.folder / "cells.parquet").read_bytes()
+    on_ray = (ran.folder / "cells.parquet").read_bytes()
+    assert on_ray == (inline.folder / "cells.parquet").read_bytes()

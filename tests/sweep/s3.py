@@ -1,4 +1,4 @@
-"""A server that speaks S3, in this process, and what may go wrong in front of it."""
+"""S3 server in this process, and a front that makes requests fail."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CODES = {400: "ExpiredToken", 403: "AccessDenied", 500: "InternalError", 503: "S
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request."""
+class Request:
+    """An HTTP request to the server."""
 
     method: str
     path: str
@@ -33,7 +33,7 @@ class Asked:
     user: str  # whose key it is signed with
 
 
-def _passes(_: Asked) -> int | None:
+def _passes(_: Request) -> int | None:
     return None
 
 
@@ -41,9 +41,9 @@ def _passes(_: Asked) -> int | None:
 class Front:
     """Passes requests on to the server, or answers in its place with a status."""
 
-    refuse: Callable[[Asked], int | None] = _passes  # None passes a request on
-    lose: Callable[[Asked], int | None] = _passes  # the same, but the request is met before
-    n_asked: int = 0
+    refuse: Callable[[Request], int | None] = _passes  # None passes a request on
+    lose: Callable[[Request], int | None] = _passes  # the same, but the server carries it out first
+    n_requests: int = 0
     n_failed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _app: Any = field(default_factory=lambda: DomainDispatcherApplication(create_backend_app))
@@ -51,10 +51,10 @@ class Front:
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         user = re.search("Credential=([^/]*)/", environ.get("HTTP_AUTHORIZATION", ""))
         names = ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING")
-        parsed = Asked(*(environ[name] for name in names), user[1] if user else "")
+        request = Request(*(environ[name] for name in names), user[1] if user else "")
         with self._lock:
-            status, lost = self.refuse(parsed), self.lose(parsed)
-            self.n_asked += 1
+            status, lost = self.refuse(request), self.lose(request)
+            self.n_requests += 1
             self.n_failed += status is not None or lost is not None
         if status is None and lost is None:
             return self._app(environ, start)
@@ -75,7 +75,7 @@ class Front:
         if status == 200:
             content = b"<html/>"
         start(f"{status} No", [("Content-Type", "application/xml")])
-        return [] if parsed.method == "HEAD" else [content]
+        return [] if request.method == "HEAD" else [content]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Editing the sources as far as digests can see, and taking it back."""
+"""Edits of the sources that only digests see, and that are taken back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATEMENT = b"\nEDITED = 1\n"
 
 
 class Sources:
-    """Sources that read as if they had been edited."""
+    """Source reader that returns edited contents without changing any file."""
 
     def __init__(self) -> None:
         self._contents: dict[Path, bytes] = {}
@@ -21,8 +21,8 @@ class Sources:
         return self._contents.get(file) or file.read_bytes()
 
     def edit(self, name: str, added: bytes = b"", old: bytes = b"", new: bytes = b"") -> None:
-        """Edit a module, or a file of data beside one (``package/file``); nothing else is."""
-        file = file_of(name)
+        """Edit one module, or a data file in its package (``package/file``); undo earlier edits."""
+        file = source_file(name)
         content = file.read_bytes()
         assert old in content, f"{name} has no {old!r}"
         self._contents = {file: content.replace(old, new, 1) + added}
@@ -33,8 +33,8 @@ class Sources:
         sources.forget()
 
 
-def file_of(name: str) -> Path:
+def source_file(name: str) -> Path:
     module, _, data = name.partition("/")
-    source = modules.find(module)
-    assert source is not None, f"there is no module {module}"
-    return source.file.parent / data if data else source.file
+    result = modules.find(module)
+    assert result is not None, f"there is no module {module}"
+    return result.file.parent / data if data else result.file

@@ -1,4 +1,4 @@
-"""Results in an object store: a server that speaks S3 stands in this process."""
+"""Results in an object store: an S3 server runs in this process."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def address(server: str, tmp_path: Path) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Move to a machine: a working folder and a memory of its own."""
+    """Switch to another machine: its own working folder and empty in-process caches."""
 
     def move(name: str) -> Path:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name))
-        for known in (remote_results._ADDRESSES, sync._PUSHED):
-            known.clear()
+        for memo in (remote_results._ADDRESSES, sync._PUSHED):
+            memo.clear()
         storage._bucket.cache_clear()
         return tmp_path / name
 
@@ -57,76 +57,78 @@ def command(tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> Comm
     return Command(tmp_path, capfd)
 
 
-def far(command: Command, address: str, *words: str) -> Ran:
+def run_remote(command: Command, address: str, *words: str) -> Ran:
     trace = ("trace=parquet", f"trace.path={command.trace}")
     return command.bare(
         *words, *trace, "launcher=inline", "tracking=none", f'paths.results="{address}"'
     )
 
 
-def sweeps(object_store: Bucket) -> dict[str, bytes | None]:
-    return {name: object_store.get(name) for name in object_store.list("sweeps/")}
+def sweep_files(bucket: Bucket) -> dict[str, bytes | None]:
+    return {name: bucket.get(name) for name in bucket.list("sweeps/")}
 
 
-def test_contents(address: str) -> None:
-    object_store = Bucket(address)
-    assert object_store.get("a/b") is None
-    assert object_store.list("a/") == {}
-    object_store.put("a/b", b"one")
-    object_store.put("a/b", b"three")
-    object_store.put("a/c/d", b"")
-    assert object_store.get("a/b") == b"three"
-    assert object_store.list("a/") == {"a/b": 5, "a/c/d": 0}
-    object_store.delete("a/b")
-    object_store.delete("a/b")
-    assert object_store.list("a/") == {"a/c/d": 0}
+def test_put_get_list_and_delete(address: str) -> None:
+    bucket = Bucket(address)
+    assert bucket.get("a/b") is None
+    assert bucket.list("a/") == {}
+    bucket.put("a/b", b"one")
+    bucket.put("a/b", b"three")
+    bucket.put("a/c/d", b"")
+    assert bucket.get("a/b") == b"three"
+    assert bucket.list("a/") == {"a/b": 5, "a/c/d": 0}
+    bucket.delete("a/b")
+    bucket.delete("a/b")
+    assert bucket.list("a/") == {"a/c/d": 0}
 
 
-@pytest.mark.parametrize("is_signed", [True, False])
-def test_is_created_once(address: str, is_signed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("supports_conditions", [True, False])
+def test_put_new_creates_an_object_once(
+    address: str, supports_conditions: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers: list[bool | None] = []
-    real = signed_put.put
+    put_signed = signed_put.put
 
-    def put(*value: Any, **options: Any) -> bool | None:
-        answers.append(real(*value, **options) if is_signed else None)
+    def put(*args: Any, **options: Any) -> bool | None:
+        answers.append(put_signed(*args, **options) if supports_conditions else None)
         return answers[-1]
 
     monkeypatch.setattr(signed_put, "put", put)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
-    object_store = Bucket(address)
-    assert object_store.put_new("a b/c", b"one")
-    assert not object_store.put_new("a b/c", b"two")
-    assert object_store.get("a b/c") == b"one"
-    assert answers == ([True, False] if is_signed else [None, None])
-    mine = Lease(object_store, "journal/x", beat_s=60)
-    mine.take()
-    assert mine.is_held()
-    mine.release()
-    assert [*object_store.list("journal/")] == ["journal/x.lease/00000001"]
+    bucket = Bucket(address)
+    assert bucket.put_new("a b/c", b"one")
+    assert not bucket.put_new("a b/c", b"two")
+    assert bucket.get("a b/c") == b"one"
+    assert answers == ([True, False] if supports_conditions else [None, None])
+    lease = Lease(bucket, "journal/x", beat_s=60)
+    lease.take()
+    assert lease.is_held()
+    lease.release()
+    assert [*bucket.list("journal/")] == ["journal/x.lease/00000001"]
 
 
-def test_two_who_look_at_the_same_time_step_back(
+def test_put_new_gives_up_when_another_writes_at_the_same_time(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(signed_put, "put", lambda *_, **__: None)
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
-    object_store = Bucket(address)
-    real = object_store._listed
+    bucket = Bucket(address)
+    list_objects = bucket._listed
     n_lists = itertools.count()
 
     def listed(prefix: str) -> Any:
-        if next(n_lists) == 1:  # the other has written and not looked yet
-            object_store.put("a/b~other", b"")
-        return real(prefix)
+        if next(n_lists) == 1:  # the other has written and has not listed yet
+            bucket.put("a/b~other", b"")
+        return list_objects(prefix)
 
-    monkeypatch.setattr(object_store, "_listed", listed)
-    assert not object_store.put_new("a/b", b"mine")
-    assert object_store.get("a/b") is None
-    object_store.delete("a/b~other")
-    assert object_store.put_new("a/b", b"mine")
+    monkeypatch.setattr(bucket, "_listed", listed)
+    assert not bucket.put_new("a/b", b"mine")
+    assert bucket.get("a/b") is None
+    bucket.delete("a/b~other")
+    assert bucket.put_new("a/b", b"mine")
 
 
-def test_credentials_are_found_where_other_tools_find_them(
+def test_credentials_come_from_the_usual_aws_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
@@ -145,42 +147,42 @@ def test_credentials_are_found_where_other_tools_find_them(
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("address", "message"),
     [("s3://bucket", "names no folder"), ("ftp://host/x", "unknown scheme 'ftp'")],
 )
-def test_what_can_be_no_address_is_refused(command: Command, value: str, message: str) -> None:
-    ran = far(command, value, *GRID)
+def test_an_invalid_address_is_refused(command: Command, address: str, message: str) -> None:
+    ran = run_remote(command, address, *GRID)
     assert ran.code == main.WRONG
     assert message in ran.err
 
 
-def test_a_sweep_and_the_same_from_another_machine(
+def test_a_second_machine_finds_every_cell_cached(
     command: Command, address: str, tmp_path: Path, machine: Callable[[str], Path]
 ) -> None:
-    near = command(*GRID)
+    local = command(*GRID)
     before = {path.name for path in tmp_path.iterdir()}
-    first = machine("one")
-    ran = far(command, address, *GRID)
+    local_copy = machine("one")
+    ran = run_remote(command, address, *GRID)
     assert ran.code == 0, ran.err
     assert (
-        ran.out.splitlines()[-1] == f"s3://results/{tmp_path.name}/here/sweeps/{near.folder.name}"
+        ran.out.splitlines()[-1] == f"s3://results/{tmp_path.name}/here/sweeps/{local.folder.name}"
     )
     assert "results are kept in s3://results" in ran.err
     assert {path.name for path in tmp_path.iterdir()} == {*before, "one"}
-    actual = sweeps(Bucket(address))
-    expected = every_file(near.folder)
+    stored = sweep_files(Bucket(address))
+    expected = every_file(local.folder)
     for name in ("cells.parquet", "verdict.json", "report.html"):
-        assert actual[f"sweeps/{near.folder.name}/{name}"] == expected[name]
+        assert stored[f"sweeps/{local.folder.name}/{name}"] == expected[name]
     machine("two")
-    again = far(command, address, *GRID)
+    again = run_remote(command, address, *GRID)
     assert "every cell is cached" in again.err
     assert "finished" in command.bare("status", f'paths.results="{address}"').out
-    written = every_file(first) | {name: content or b"" for name, content in actual.items()}
+    written = every_file(local_copy) | {name: content or b"" for name, content in stored.items()}
     assert [name for name, content in written.items() if SECRET.encode() in content] == []
     assert SECRET not in ran.out + ran.err + again.out + again.err
 
 
-def test_a_trace_that_was_read_on_a_machine_is_not_read_on_another(
+def test_a_trace_is_parsed_once_for_all_machines(
     command: Command,
     address: str,
     tmp_path: Path,
@@ -190,8 +192,8 @@ def test_a_trace_that_was_read_on_a_machine_is_not_read_on_another(
     log = tmp_path / "log.swf"
     log.write_text("".join(f"{n} {n} 0 10 1 -1 -1 1 10 -1 1 1 1 1 1 -1 -1 -1\n" for n in (1, 2)))
     reads: list[object] = []
-    read = traces.prepare
-    monkeypatch.setattr(traces, "prepare", lambda *inputs: reads.append(inputs) or read(*inputs))
+    prepare = traces.prepare
+    monkeypatch.setattr(traces, "prepare", lambda *args: reads.append(args) or prepare(*args))
     for name, policy in (("one", "fifo"), ("two", "las")):
         machine(name)
         words = (f"policy={policy}", "trace=swf", f"trace.path={log}", "launcher=inline")
@@ -202,34 +204,34 @@ def test_a_trace_that_was_read_on_a_machine_is_not_read_on_another(
 
 
 @pytest.mark.long
-def test_a_machine_that_is_lost(
+def test_another_machine_resumes_an_interrupted_sweep(
     command: Command,
     address: str,
     machine: Callable[[str], Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    near = command(*GRID)
+    local = command(*GRID)
     machine("one")
     n_run = [0]
 
-    def dies(*args: Any, **options: Any) -> Any:
+    def interrupted_simulate(*args: Any, **options: Any) -> Any:
         n_run[0] += 1
         if n_run[0] > 5:
             raise KeyboardInterrupt
         return fake_simulate(*args, **options)
 
-    fake_engine(monkeypatch, dies)
-    assert far(command, address, *GRID).code == interrupt.INTERRUPTED
+    fake_engine(monkeypatch, interrupted_simulate)
+    assert run_remote(command, address, *GRID).code == interrupt.INTERRUPTED
     fake_engine(monkeypatch)
     machine("two")
-    ran = far(command, address, *GRID)
+    ran = run_remote(command, address, *GRID)
     assert "5 cached, 7 to run" in ran.err
-    name = f"sweeps/{near.folder.name}/cells.parquet"
-    assert Bucket(address).get(name) == (near.folder / "cells.parquet").read_bytes()
+    name = f"sweeps/{local.folder.name}/cells.parquet"
+    assert Bucket(address).get(name) == (local.folder / "cells.parquet").read_bytes()
 
 
 @pytest.mark.long
-def test_a_store_that_refuses_now_and_then(
+def test_a_store_that_refuses_some_writes(
     command: Command,
     address: str,
     machine: Callable[[str], Path],
@@ -237,14 +239,14 @@ def test_a_store_that_refuses_now_and_then(
 ) -> None:
     machine("one")
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.001)
-    real, n_asked = Bucket._filesystem.func, itertools.count(1)
+    real_filesystem, n_writes = Bucket._filesystem.func, itertools.count(1)
 
-    class Refuses:
+    class RefusingFilesystem:
         def __init__(self, system: Any) -> None:
             self._system = system
 
         def open_output_stream(self, path: str) -> Any:
-            if next(n_asked) % 4 == 0:
+            if next(n_writes) % 4 == 0:
                 raise OSError("When uploading: SlowDown")
             return self._system.open_output_stream(path)
 
@@ -252,21 +254,17 @@ def test_a_store_that_refuses_now_and_then(
             return getattr(self._system, name)
 
     def filesystem(self: Bucket) -> Any:
-        system, root = real(self)
-        return Refuses(system), root
+        system, root = real_filesystem(self)
+        return RefusingFilesystem(system), root
 
     monkeypatch.setattr(Bucket, "_filesystem", property(filesystem))
-    ran = far(command, address, *GRID)
+    ran = run_remote(command, address, *GRID)
     assert ran.code == 0, ran.err
-    assert next(n_asked) > 8
+    assert next(n_writes) > 8
 
 
-def test_a_store_that_is_not_there_is_said(
-    command: Command, machine: Any, monkeypatch: Any
-) -> None:
+def test_an_unreachable_store_is_reported(command: Command, machine: Any, monkeypatch: Any) -> None:
     machine("one")
     monkeypatch.setattr(bucket_module, "N_TRIES", 1)
-    options = "endpoint_override=127.0.0.1:1&scheme=http&region=us-east-1&retry_limit=1"
     with pytest.raises(InputError, match="check the address"):
         Bucket(f"s3://a:{SECRET}@results/x?endpoint_override=127.0.0.1:1&nonsense=1").list("a/")
-    assert options

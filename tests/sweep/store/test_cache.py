@@ -42,120 +42,122 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path)
 
 
-def test_gives_back_every_bit(cache: Cache) -> None:
-    cached = cache.get(KEY)
-    assert cached is not None
-    assert repr(cached.metrics) == repr(result().metrics)
-    assert cached.jobs is not None
+def test_results_round_trip_bit_for_bit(cache: Cache) -> None:
+    stored = cache.get(KEY)
+    assert stored is not None
+    assert repr(stored.metrics) == repr(result().metrics)
+    assert stored.jobs is not None
     expected = result().jobs
     assert expected is not None
-    assert cached.jobs.column_names == expected.column_names
+    assert stored.jobs.column_names == expected.column_names
     for name in expected.column_names:
-        ours, theirs = cached.jobs[name].to_numpy(), expected[name].to_numpy()
-        assert ours.dtype == theirs.dtype
-        assert ours.tobytes() == theirs.tobytes()
+        actual_column, expected_column = stored.jobs[name].to_numpy(), expected[name].to_numpy()
+        assert actual_column.dtype == expected_column.dtype
+        assert actual_column.tobytes() == expected_column.tobytes()
     assert cache.config(KEY) == CONFIG
-    assert keys_kept(folder_of(cache)) == [KEY]
+    assert keys_kept(root_folder(cache)) == [KEY]
 
 
-def test_the_same_results_are_the_same_files(cache: Cache, tmp_path: Path) -> None:
+def test_equal_results_give_equal_file_names(cache: Cache, tmp_path: Path) -> None:
     Cache(tmp_path / "other").put(result(), CONFIG)
     assert every_file(tmp_path / "other" / "cache").keys() == every_file(tmp_path / "cache").keys()
 
 
-def test_a_shard_is_plain_parquet_and_has_its_digest_for_a_name(cache: Cache) -> None:
-    (file,) = shards_of(cache)
+def test_a_shard_is_plain_parquet_named_by_its_digest(cache: Cache) -> None:
+    (file,) = shard_files(cache)
     table = pq.ParquetFile(file).read()
     assert table["key"].to_pylist() == [bytes.fromhex(KEY)]
     assert json.loads(table["config"][0].as_py()) == CONFIG
     assert hashlib.sha256(file.read_bytes()).hexdigest() == file.stem
 
 
-def test_nothing_there(cache: Cache) -> None:
+def test_an_unknown_key_gives_none(cache: Cache) -> None:
     assert cache.get("cd" + "0" * 62) is None
     assert cache.config("cd" + "0" * 62) is None
 
 
-def reopened(cache: Cache) -> Cache:
-    return Cache(folder_of(cache))
+def reopen(cache: Cache) -> Cache:
+    return Cache(root_folder(cache))
 
 
-def folder_of(cache: Cache) -> Path:
+def root_folder(cache: Cache) -> Path:
     assert isinstance(cache.storage, FolderStorage)
     return cache.storage.root
 
 
-def shards_of(cache: Cache) -> list[Path]:
-    return sorted((folder_of(cache) / "cache" / "shards").iterdir())
+def shard_files(cache: Cache) -> list[Path]:
+    return sorted((root_folder(cache) / "cache" / "shards").iterdir())
 
 
 @pytest.mark.parametrize("part", ["shards", "manifests"])
-def test_any_flipped_bit_is_noticed(cache: Cache, part: str) -> None:
-    (file,) = (folder_of(cache) / "cache" / part).iterdir()
+def test_any_flipped_bit_is_detected(cache: Cache, part: str) -> None:
+    (file,) = (root_folder(cache) / "cache" / part).iterdir()
     content = file.read_bytes()
-    for index in np.linspace(0, len(content) - 1, 40).astype(int):
-        file.write_bytes(content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :])
-        assert reopened(cache).get(KEY) is None, index
-        assert reopened(cache).metrics(KEY) is None, index
-        assert reopened(cache).cached_keys([KEY]) == [], index
+    for position in np.linspace(0, len(content) - 1, 40).astype(int):
+        file.write_bytes(
+            content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :]
+        )
+        assert reopen(cache).get(KEY) is None, position
+        assert reopen(cache).metrics(KEY) is None, position
+        assert reopen(cache).cached_keys([KEY]) == [], position
     file.write_bytes(content)
-    assert reopened(cache).get(KEY) is not None
+    assert reopen(cache).get(KEY) is not None
 
 
 @pytest.mark.parametrize("n", [0, 1, 100, -1])
-def test_a_file_cut_short_is_noticed(cache: Cache, n: int) -> None:
-    (file,) = shards_of(cache)
+def test_a_truncated_file_is_detected(cache: Cache, n: int) -> None:
+    (file,) = shard_files(cache)
     file.write_bytes(file.read_bytes()[:n])
-    assert reopened(cache).get(KEY) is None
-    assert reopened(cache).cached_keys([KEY]) == []
+    assert reopen(cache).get(KEY) is None
+    assert reopen(cache).cached_keys([KEY]) == []
 
 
 def keys(n: int) -> list[str]:
-    return [hashlib.sha256(str(index).encode()).hexdigest() for index in range(n)]
+    return [hashlib.sha256(str(i).encode()).hexdigest() for i in range(n)]
 
 
-def test_many_cells_make_a_shard_and_one_that_is_lost_costs_its_cells_alone(tmp_path: Path) -> None:
+def test_a_lost_shard_loses_only_its_own_cells(tmp_path: Path) -> None:
     cache, all_keys = Cache(tmp_path), keys(900)
-    for index in (0, 300, 600):
-        cache.put_many([(result(key), CONFIG) for key in all_keys[index : index + 300]])
-    assert len(shards_of(cache)) == 3
-    for cached in (cache, reopened(cache)):
-        assert cached.cached_keys(all_keys) == all_keys
-        assert cached.get(all_keys[777]) is not None
-        assert repr(cached.metrics(all_keys[299])) == repr(result().metrics)
-    where = {key: index for index, key in enumerate(all_keys)}
-    shards_of(cache)[0].unlink()
-    left = reopened(cache).cached_keys(all_keys)
-    assert len(left) == 600
-    lost = [key for key in all_keys if key not in left]
-    assert {where[key] // 300 for key in lost} == {where[lost[0]] // 300}
-    assert reopened(cache).get(lost[0]) is None
-    cache = reopened(cache)
+    for i in (0, 300, 600):
+        cache.put_many([(result(key), CONFIG) for key in all_keys[i : i + 300]])
+    assert len(shard_files(cache)) == 3
+    for opened in (cache, reopen(cache)):
+        assert opened.cached_keys(all_keys) == all_keys
+        assert opened.get(all_keys[777]) is not None
+        assert repr(opened.metrics(all_keys[299])) == repr(result().metrics)
+    index = {key: i for i, key in enumerate(all_keys)}
+    shard_files(cache)[0].unlink()
+    remaining = reopen(cache).cached_keys(all_keys)
+    assert len(remaining) == 600
+    lost = [key for key in all_keys if key not in remaining]
+    assert {index[key] // 300 for key in lost} == {index[lost[0]] // 300}
+    assert reopen(cache).get(lost[0]) is None
+    cache = reopen(cache)
     cache.put_many([(result(key), CONFIG) for key in lost])
-    assert reopened(cache).cached_keys(all_keys) == all_keys
+    assert reopen(cache).cached_keys(all_keys) == all_keys
 
 
-def test_a_table_that_no_file_can_hold_takes_no_other_with_it(tmp_path: Path) -> None:
-    cache, (first, other) = Cache(tmp_path), keys(2)
-    errors = cache.put_many([(result(first), {"what": object()}), (result(other), CONFIG)])
-    assert [*errors] == [first]
-    assert Cache(tmp_path).cached_keys([first, other]) == [other]
+def test_a_cell_that_can_not_be_stored_leaves_the_others(tmp_path: Path) -> None:
+    cache, (invalid, valid) = Cache(tmp_path), keys(2)
+    errors = cache.put_many([(result(invalid), {"what": object()}), (result(valid), CONFIG)])
+    assert [*errors] == [invalid]
+    assert Cache(tmp_path).cached_keys([invalid, valid]) == [valid]
 
 
-def test_of_small_shards_few_bytes_are_read_at_once(
+def test_compaction_reads_a_bounded_number_of_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, all_keys = Cache(tmp_path), keys(40)
     for key in all_keys:
         cache.put(result(key), CONFIG)
-    n_bytes = sum((tmp_path / name).stat().st_size for name in shards_of(cache)) // 40
+    n_bytes = sum((tmp_path / name).stat().st_size for name in shard_files(cache)) // 40
     monkeypatch.setattr(cache_module, "MAX_BYTES", 10 * n_bytes)
     assert cache.compact() == 40
-    assert 4 <= len(shards_of(cache)) <= 5
+    assert 4 <= len(shard_files(cache)) <= 5
     assert Cache(tmp_path).cached_keys(all_keys) == all_keys
 
 
-def test_small_shards_are_put_together(tmp_path: Path) -> None:
+def test_small_shards_are_compacted(tmp_path: Path) -> None:
     cache, all_keys = Cache(tmp_path), keys(40)
     for key in all_keys:
         cache.put(result(key), CONFIG)
@@ -163,43 +165,43 @@ def test_small_shards_are_put_together(tmp_path: Path) -> None:
     assert reader.get(all_keys[0]) is not None
     assert planner.cached_keys(all_keys) == all_keys
     assert cache.compact() == 40
-    assert len(shards_of(cache)) == 1
+    assert len(shard_files(cache)) == 1
     assert cache.compact() == 0
-    for cached in (cache, Cache(tmp_path), reader):  # a reader that knew the old ones looks again
-        assert cached.get(all_keys[7]) is not None
-        assert cached.config(all_keys[7]) == CONFIG
-        assert cached.cached_keys(all_keys) == all_keys
-    expected = np.array([bytes.fromhex(key) for key in all_keys], "S32")
-    assert planner.columns(expected)["jct_mean_s"].tolist() == [1 / 3] * 40
+    for opened in (cache, Cache(tmp_path), reader):  # a reader of the old shards lists anew
+        assert opened.get(all_keys[7]) is not None
+        assert opened.config(all_keys[7]) == CONFIG
+        assert opened.cached_keys(all_keys) == all_keys
+    requested = np.array([bytes.fromhex(key) for key in all_keys], "S32")
+    assert planner.columns(requested)["jct_mean_s"].tolist() == [1 / 3] * 40
 
 
-def test_shards_of_no_manifest_go_once_nobody_is_at_them(tmp_path: Path) -> None:
-    cache, (first, other) = Cache(tmp_path), keys(2)
-    cache.put(result(first), CONFIG)
-    cache.storage = Dies(tmp_path, 1)  # between the shard and its manifest
+def test_orphaned_shards_are_deleted_once_they_are_old(tmp_path: Path) -> None:
+    cache, (stored, interrupted) = Cache(tmp_path), keys(2)
+    cache.put(result(stored), CONFIG)
+    cache.storage = KilledWriterStorage(tmp_path, 1)  # between the shard and its manifest
     with pytest.raises(KilledError):
-        cache.put(result(other), CONFIG)
-    left = Cache(tmp_path)
-    assert len(shards_of(left)) == 2
-    assert left.delete_orphans() == 0  # its writer may still be at it
-    for shard in shards_of(left):
+        cache.put(result(interrupted), CONFIG)
+    reopened = Cache(tmp_path)
+    assert len(shard_files(reopened)) == 2
+    assert reopened.delete_orphans() == 0  # its writer may still be at work
+    for shard in shard_files(reopened):
         os.utime(shard, (shard.stat().st_mtime - ORPHAN_AGE_S - 9,) * 2)
     (manifest,) = (tmp_path / "cache" / "manifests").iterdir()
     content = manifest.read_bytes()
     manifest.write_bytes(b"")
-    assert Cache(tmp_path).delete_orphans() == 0  # one that can't be read may name it
+    assert Cache(tmp_path).delete_orphans() == 0  # the unreadable manifest may name the shard
     manifest.write_bytes(content)
-    assert left.delete_orphans() == 1
-    assert len(shards_of(left)) == 1
-    assert Cache(tmp_path).get(first) is not None
-    assert left.delete_orphans() == 0
+    assert reopened.delete_orphans() == 1
+    assert len(shard_files(reopened)) == 1
+    assert Cache(tmp_path).get(stored) is not None
+    assert reopened.delete_orphans() == 0
 
 
 class KilledError(BaseException):
     pass
 
 
-def test_a_kill_at_any_step_of_writing_leaves_a_store_that_is_whole(
+def test_a_kill_at_any_step_of_writing_leaves_the_store_intact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cache_module, "MIN_COMPACT_SHARDS", 4)
@@ -209,26 +211,26 @@ def test_a_kill_at_any_step_of_writing_leaves_a_store_that_is_whole(
         cache = Cache(folder)
         for key in all_keys[:5]:
             cache.put(result(key), CONFIG)
-        cache.storage = Dies(folder, step)
-        died = False
+        cache.storage = KilledWriterStorage(folder, step)
+        was_killed = False
         try:
             cache.put(result(all_keys[5]), CONFIG)
             cache.compact()
         except KilledError:
-            died = True
+            was_killed = True
         after = Cache(folder)
         assert after.cached_keys(all_keys[:5]) == all_keys[:5]
         assert all(after.get(key) is not None for key in after.cached_keys(all_keys))
-        if not died:
+        if not was_killed:
             break
         after.put(result(all_keys[5]), CONFIG)
         after.compact()
         assert Cache(folder).cached_keys(all_keys) == all_keys
-    assert step == 16  # two writes, two more, and a file a shard and a manifest deleted
+    assert step == 16  # two files put, two compacted; six shards and six manifests deleted
 
 
-class Dies(FolderStorage):
-    """A folder whose writer is killed before so many steps."""
+class KilledWriterStorage(FolderStorage):
+    """Folder storage whose writer is killed after `steps` writes and deletions."""
 
     def __init__(self, root: Path, steps: int) -> None:
         super().__init__(root)
@@ -248,34 +250,34 @@ class Dies(FolderStorage):
         super().delete(name)
 
 
-def test_shards_that_came_together_have_one_manifest_and_are_lost_one_by_one(
+def test_shards_of_one_commit_share_a_manifest_and_are_lost_one_by_one(
     tmp_path: Path,
 ) -> None:
     all_keys = keys(90)
     cache = Cache(tmp_path)
-    parts = [all_keys[index : index + 30] for index in (0, 30, 60)]
+    batches = [all_keys[start : start + 30] for start in (0, 30, 60)]
     written = [
-        first
-        for part in parts
-        for first in shard_writer.write(
-            shard_writer.to_rows((result(k), CONFIG) for k in part)[0], cache.storage
+        shard
+        for batch in batches
+        for shard in shard_writer.write(
+            shard_writer.to_rows((result(k), CONFIG) for k in batch)[0], cache.storage
         )
     ]
     cache.commit(written)
     assert len([*(tmp_path / "cache" / "manifests").iterdir()]) == 1
-    for cached in (cache, Cache(tmp_path)):
-        assert cached.cached_keys(all_keys) == all_keys
-        assert repr(cached.metrics(all_keys[45])) == repr(result().metrics)
-        assert cached.get(all_keys[75]) is not None
+    for opened in (cache, Cache(tmp_path)):
+        assert opened.cached_keys(all_keys) == all_keys
+        assert repr(opened.metrics(all_keys[45])) == repr(result().metrics)
+        assert opened.get(all_keys[75]) is not None
     (tmp_path / "cache" / "shards" / f"{written[1].name}.parquet").write_bytes(b"")
-    assert Cache(tmp_path).cached_keys(all_keys) == parts[0] + parts[2]
-    again = Cache(tmp_path)
-    assert again.get(all_keys[45]) is None
-    again.put_many([(result(key), CONFIG) for key in parts[1]])
-    assert Cache(tmp_path).cached_keys(all_keys) == again.cached_keys(all_keys) == all_keys
+    assert Cache(tmp_path).cached_keys(all_keys) == batches[0] + batches[2]
+    reopened = Cache(tmp_path)
+    assert reopened.get(all_keys[45]) is None
+    reopened.put_many([(result(key), CONFIG) for key in batches[1]])
+    assert Cache(tmp_path).cached_keys(all_keys) == reopened.cached_keys(all_keys) == all_keys
 
 
-def test_many_small_ones_are_put_together_until_its_time_is_up(
+def test_compaction_stops_at_its_time_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     all_keys = keys(40)
@@ -286,5 +288,5 @@ def test_many_small_ones_are_put_together_until_its_time_is_up(
     monkeypatch.setattr(cache_module, "MAX_COMPACT_S", 60.0)
     monkeypatch.setattr(cache_module, "MAX_CELLS", 10)
     assert Cache(tmp_path).compact() == 40
-    assert len(shards_of(Cache(tmp_path))) == 4
+    assert len(shard_files(Cache(tmp_path))) == 4
     assert Cache(tmp_path).cached_keys(all_keys) == all_keys

@@ -1,4 +1,4 @@
-"""Damaged files are never shown as results: they are refused, or written anew to the same bytes."""
+"""Damaged files are never shown as results: they are refused, or rewritten with the same bytes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.damages import damages
 from tests.sweep.small import Command, Ran, every_file, fake_engine
 
 GRID = ("policy=fifo,sjf", "seed=0,1", "baseline=fifo", "capacity=1.0,2.0")
-N = 200
-N_OF_COMMAND = 9
+N_DAMAGES = 200
+N_COMMAND_DAMAGES = 9
 
 Reader = Callable[[SweepFolder], object]
 
@@ -39,8 +39,8 @@ READERS: dict[str, Reader] = {
     "against_baseline.parquet": _table("against_baseline.parquet"),
     "equal_capacity.parquet": _table("equal_capacity.parquet"),
 }
-OF_TARGETS = {"targets.parquet": _table("targets.parquet")}
-OF_SETTINGS = {
+TARGET_READERS = {"targets.parquet": _table("targets.parquet")}
+SETTINGS_READERS = {
     "settings.parquet": _table("settings.parquet"),
     "importance.parquet": _table("importance.parquet"),
 }
@@ -61,7 +61,7 @@ study:
   module: figures_of_damage
   name: fig1
 """
-OWN = """
+FIGURES = """
 from sweep.papers.figures import grouped, means
 
 
@@ -71,8 +71,8 @@ def fig1(finished):
 
 
 @dataclass
-class Kept:
-    """A finished sweep of which every cell is cached, and a copy of its folder."""
+class FinishedSweep:
+    """A finished sweep with every cell cached, and a copy of its folder."""
 
     folder: Path
     copy: Path
@@ -85,44 +85,44 @@ class Kept:
             shutil.copy2(file, self.folder / file.name)
 
 
-def _copied(command: Command, words: tuple[str, ...], tmp_path: Path) -> Kept:
+def _run_twice(command: Command, words: tuple[str, ...], tmp_path: Path) -> FinishedSweep:
     ran = command(*words)
     assert ran.code == 0, ran.err
     ran = command(*words)
     copy = tmp_path / "copy"
     shutil.copytree(ran.folder, copy)
-    return Kept(ran.folder, copy, words)
+    return FinishedSweep(ran.folder, copy, words)
 
 
-def _check_reads(copied: Kept, name: str, read: Reader) -> None:
-    """Damage a file `N` times: each reading gives what was written, or an error that names it."""
-    file = copied.folder / name
-    whole, expected = file.read_bytes(), read(SweepFolder(copied.folder))
-    for content in damages(whole, N):
+def _check_reads(finished: FinishedSweep, name: str, read: Reader) -> None:
+    """Damage a file `N_DAMAGES` times; assert that each read fails with an error that names it."""
+    file = finished.folder / name
+    original, expected = file.read_bytes(), read(SweepFolder(finished.folder))
+    for content in damages(original, N_DAMAGES):
         file.write_bytes(content)
         with pytest.raises(
             DamagedError, match="running the same sweep again rewrites it"
         ) as raised:
-            read(SweepFolder(copied.folder))
+            read(SweepFolder(finished.folder))
         assert str(file) in str(raised.value)
     file.unlink()
     with pytest.raises(DamagedError, match="it is missing"):
-        read(SweepFolder(copied.folder))
-    file.write_bytes(whole)
-    assert repr(read(SweepFolder(copied.folder))) == repr(expected)
+        read(SweepFolder(finished.folder))
+    file.write_bytes(original)
+    assert repr(read(SweepFolder(finished.folder))) == repr(expected)
 
 
-def _check_commands(copied: Kept, command: Command, name: str) -> None:
-    """Damage a file a few times: commands say so in one line, and write the same bytes anew."""
-    before = every_file(copied.folder)
-    file = copied.folder / name
-    contents = damages(before[name], N_OF_COMMAND, seed=1)
+def _check_commands(finished: FinishedSweep, command: Command, name: str) -> None:
+    """Damage a file; assert that commands report it in one line and rewrite the same bytes."""
+    before = every_file(finished.folder)
+    file = finished.folder / name
+    contents = damages(before[name], N_COMMAND_DAMAGES, seed=1)
     for number, content in enumerate(contents):
         file.write_bytes(content)
         verbs: list[Callable[[], Ran]] = [
-            lambda: command(*copied.words),
-            lambda: command.verb("report", copied.folder.name),
-            lambda: command.verb("show", copied.folder.name),
+            lambda: command(*finished.words),
+            lambda: command.verb("report", finished.folder.name),
+            lambda: command.verb("show", finished.folder.name),
         ]
         ran = verbs[number % 3]()
         assert ran.code == 0, ran.err
@@ -130,78 +130,80 @@ def _check_commands(copied: Kept, command: Command, name: str) -> None:
         assert len(lines) == 1
         assert f": {name}: damaged, rewritten" in lines[0]
         assert "Traceback" not in ran.err
-        assert every_file(copied.folder) == before
+        assert every_file(finished.folder) == before
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_of_a_grid(fake: Command, tmp_path: Path, name: str) -> None:
-    copied = _copied(fake, GRID, tmp_path)
-    _check_reads(copied, name, READERS[name])
-    _check_commands(copied, fake, name)
+    finished = _run_twice(fake, GRID, tmp_path)
+    _check_reads(finished, name, READERS[name])
+    _check_commands(finished, fake, name)
 
 
 @pytest.mark.parametrize("name", ["report.html", "report.md"])
 def test_a_damaged_page_is_written_anew(fake: Command, tmp_path: Path, name: str) -> None:
-    _check_commands(_copied(fake, GRID, tmp_path), fake, name)
+    _check_commands(_run_twice(fake, GRID, tmp_path), fake, name)
 
 
-@pytest.mark.parametrize("name", [*OF_TARGETS, *OF_SETTINGS])
+@pytest.mark.parametrize("name", [*TARGET_READERS, *SETTINGS_READERS])
 def test_a_damaged_file_of_a_search(command: Command, tmp_path: Path, name: str) -> None:
-    copied = _copied(command, TARGET if name in OF_TARGETS else SEARCH, tmp_path)
-    _check_reads(copied, name, (OF_TARGETS | OF_SETTINGS)[name])
-    _check_commands(copied, command, name)
+    finished = _run_twice(command, TARGET if name in TARGET_READERS else SEARCH, tmp_path)
+    _check_reads(finished, name, (TARGET_READERS | SETTINGS_READERS)[name])
+    _check_commands(finished, command, name)
 
 
 def test_damaged_findings_of_a_study(command: Command, tmp_path: Path) -> None:
     folder = tmp_path / "user" / "experiment"
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text(STUDY)
-    (folder.parent / "figures_of_damage.py").write_text(OWN)
-    copied = _copied(command, ("experiment=mine", f"--config-dir={folder.parent}"), tmp_path)
-    _check_reads(copied, "findings.parquet", _table("findings.parquet"))
-    _check_commands(copied, command, "findings.parquet")
+    (folder.parent / "figures_of_damage.py").write_text(FIGURES)
+    finished = _run_twice(command, ("experiment=mine", f"--config-dir={folder.parent}"), tmp_path)
+    _check_reads(finished, "findings.parquet", _table("findings.parquet"))
+    _check_commands(finished, command, "findings.parquet")
 
 
 def test_damaged_checksums(fake: Command, tmp_path: Path) -> None:
-    copied = _copied(fake, GRID, tmp_path)
-    file, before = copied.folder / checksums.NAME, every_file(copied.folder)
-    expected = {name: read(SweepFolder(copied.folder)) for name, read in READERS.items()}
-    for number, content in enumerate(damages(before[checksums.NAME], N)):
+    finished = _run_twice(fake, GRID, tmp_path)
+    file, before = finished.folder / checksums.NAME, every_file(finished.folder)
+    expected = {name: read(SweepFolder(finished.folder)) for name, read in READERS.items()}
+    for number, content in enumerate(damages(before[checksums.NAME], N_DAMAGES)):
         file.write_bytes(content)
         for name, read in READERS.items():
             with contextlib.suppress(DamagedError):
-                assert repr(read(SweepFolder(copied.folder))) == repr(expected[name])
+                assert repr(read(SweepFolder(finished.folder))) == repr(expected[name])
         if number % 20 == 0:
-            ran = fake(*copied.words)
+            ran = fake(*finished.words)
             assert ran.code == 0
-            assert every_file(copied.folder) == before
-        copied.restore()
+            assert every_file(finished.folder) == before
+        finished.restore()
 
 
-def test_what_the_cache_has_lost_too_is_refused(fake: Command, tmp_path: Path) -> None:
-    copied = _copied(fake, GRID, tmp_path)
+def test_a_damaged_table_is_refused_when_its_cells_are_not_cached(
+    fake: Command, tmp_path: Path
+) -> None:
+    finished = _run_twice(fake, GRID, tmp_path)
     shutil.rmtree(fake.results / "cache")
-    whole = (copied.folder / "cells.parquet").read_bytes()
-    (copied.folder / "cells.parquet").write_bytes(whole[:-9])
-    damaged = every_file(copied.folder)
-    shown = fake.verb("show", copied.folder.name)
+    original = (finished.folder / "cells.parquet").read_bytes()
+    (finished.folder / "cells.parquet").write_bytes(original[:-9])
+    damaged = every_file(finished.folder)
+    shown = fake.verb("show", finished.folder.name)
     assert shown.code == main.WRONG
     assert "cells.parquet: it is damaged or was edited" in shown.err
     assert "not cached: 8 cells" in shown.err
     assert "running the same sweep again" in shown.err
     assert len(shown.err.splitlines()) == 1
-    assert every_file(copied.folder) == damaged
+    assert every_file(finished.folder) == damaged
     listed = fake.verb("list")
     assert listed.code == 0
-    assert f"damaged: `python -m sweep report {copied.folder.name}`" in listed.out
-    # what is made of the cells alone needs no cache
-    (copied.folder / "cells.parquet").write_bytes(whole)
-    (copied.folder / "verdict.json").write_bytes(b"[]")
-    assert fake.verb("show", copied.folder.name).code == 0
-    assert SweepFolder(copied.folder).is_whole()
+    assert f"damaged: `python -m sweep report {finished.folder.name}`" in listed.out
+    # files that are derived from the cells alone need no cache
+    (finished.folder / "cells.parquet").write_bytes(original)
+    (finished.folder / "verdict.json").write_bytes(b"[]")
+    assert fake.verb("show", finished.folder.name).code == 0
+    assert SweepFolder(finished.folder).is_whole()
 
 
-def test_failed_cells_are_in_the_table_alone(
+def test_failed_cells_are_stored_only_in_the_table(
     fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any, **__: Any) -> Any:
@@ -219,16 +221,16 @@ def test_failed_cells_are_in_the_table_alone(
     assert again.rows[0]["error_message"] == "no"
 
 
-def test_a_copy_elsewhere_is_checked_too(fake: Command, tmp_path: Path) -> None:
-    copied = _copied(fake, GRID, tmp_path)
-    assert SweepFolder(copied.copy).is_whole()
-    assert driver.open_intact(fake.results, str(copied.copy)).cells().num_rows == 8
-    (copied.copy / "config.yaml").write_text("a: 1\n")
+def test_a_copy_in_another_folder_is_checked_too(fake: Command, tmp_path: Path) -> None:
+    finished = _run_twice(fake, GRID, tmp_path)
+    assert SweepFolder(finished.copy).is_whole()
+    assert driver.open_intact(fake.results, str(finished.copy)).cells().num_rows == 8
+    (finished.copy / "config.yaml").write_text("a: 1\n")
     with pytest.raises(InputError, match=r"config\.yaml: it is damaged"):
-        driver.open_intact(fake.results, str(copied.copy))
+        driver.open_intact(fake.results, str(finished.copy))
 
 
-def test_checksums_are_those_of_sha256sum(fake: Command) -> None:
+def test_checksums_are_in_the_format_of_sha256sum(fake: Command) -> None:
     folder = fake(*GRID).folder
     recorded = checksums.read(folder)
     names = {path.name for path in folder.iterdir()} - {checksums.NAME}

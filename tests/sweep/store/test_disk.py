@@ -1,4 +1,4 @@
-"""A disk that is full, that can't be written to, that two sweeps share, or that went bad."""
+"""A disk that is full, read-only, shared by two sweeps, or damaged."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ sys.exit(main.main(sys.argv[2:]))
 GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,30)", "baseline=fifo")
 
 
-def results(folder: Path) -> dict[str, bytes]:
-    """Tables of a sweep, without times and folders."""
+def sweep_files(folder: Path) -> dict[str, bytes]:
+    """Contents of all files of sweeps, by path: independent of the time and of the folder."""
     contents = every_file(folder)
     return {name: contents[name] for name in contents if name.startswith("sweeps/")}
 
 
-def numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows less what may differ: whether a cell had been computed before."""
+def without_status(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without the status, which depends on the cells that were cached before."""
     return [{name: row[name] for name in row if name != "status"} for row in rows]
 
 
@@ -65,32 +65,32 @@ def fill(journal: Journal) -> None:
 
 
 class TestAFullDisk:
-    def test_says_so_and_goes_on_from_there_with_room(
+    def test_is_reported_and_the_sweep_resumes_when_there_is_room(
         self, fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(shard_writer, "MAX_CELLS", 1)
         monkeypatch.setattr(compute, "FLUSH_EVERY_S", 0.0)
         undisturbed = fake(*GRID)
         assert undisturbed.code == 0
-        expected = results(fake.results)
+        expected = sweep_files(fake.results)
         with tmpfs(tmp_path / "small", "300k") as small:
             fake.results = small
             full = fake(*GRID)
             assert full.code == main.WRONG
             assert f"No space left on device: '{small}" in full.err
-            assert "the same command goes on from here" in full.err
+            assert "the same command continues from there" in full.err
             assert "Traceback" not in full.err
             n_kept = len(keys_kept(small))
             assert 0 < n_kept < 120
             assert not list(small.rglob(".tmp-*"))
-            assert "interrupted; the same command goes on" in fake.verb("status").out
+            assert "interrupted; the same command resumes it" in fake.verb("status").out
             remount(small, "size=64m")
             resumed = fake(*GRID)
             assert resumed.code == 0
             assert f"{n_kept} cached" in resumed.err
-            assert results(small) == expected
+            assert sweep_files(small) == expected
 
-    def test_a_line_of_the_journal_that_fits_in_part_is_no_event(self, tmp_path: Path) -> None:
+    def test_a_partly_written_journal_line_is_no_event(self, tmp_path: Path) -> None:
         with tmpfs(tmp_path / "small", "16k") as small:
             journal = Journal(small, "sweep-1")
             with pytest.raises(OSError, match="No space left on device"):
@@ -101,25 +101,25 @@ class TestAFullDisk:
             journal.append("end")
             assert [event["event"] for event in journal.events()] == ["cell"] * n_whole + ["end"]
 
-    def test_a_report_that_has_no_room_can_be_written_later(
+    def test_a_report_can_be_written_later(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole: Callable[..., AbstractContextManager[BinaryIO]] = files.atomic_write
+        atomic_write: Callable[..., AbstractContextManager[BinaryIO]] = files.atomic_write
 
-        def full(path: Path) -> AbstractContextManager[BinaryIO]:
+        def fail_on_cells(path: Path) -> AbstractContextManager[BinaryIO]:
             if path.name == "cells.parquet":
                 raise OSError(28, "No space left on device", str(path))
-            return whole(path)
+            return atomic_write(path)
 
-        monkeypatch.setattr(files, "atomic_write", full)
+        monkeypatch.setattr(files, "atomic_write", fail_on_cells)
         assert fake("policy=fifo").code == main.WRONG
-        monkeypatch.setattr(files, "atomic_write", whole)
+        monkeypatch.setattr(files, "atomic_write", atomic_write)
         ran = fake("policy=fifo")
         assert ran.code == 0
         assert "1 cached, 0 to run" in ran.err
         assert [row["status"] for row in ran.rows] == ["done"]
 
-    def test_a_limit_on_the_size_of_files_is_like_a_full_disk(self, fake: Command) -> None:
+    def test_a_file_size_limit_is_reported_like_a_full_disk(self, fake: Command) -> None:
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (2**18, limit[1]))
         try:
@@ -127,14 +127,14 @@ class TestAFullDisk:
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         assert ran.code == main.WRONG
-        assert re.search(r"File too large: '.*/report.html'; make room", ran.err)
+        assert re.search(r"File too large: '.*/report.html'; free disk space", ran.err)
         again = fake("policy=fifo")
         assert again.code == 0
         assert "1 cached, 0 to run" in again.err
 
 
 class TestAReadOnlyFolder:
-    def test_a_sweep_is_refused_and_what_is_there_can_be_read(
+    def test_a_sweep_is_refused_and_stored_results_can_be_read(
         self, fake: Command, tmp_path: Path
     ) -> None:
         with tmpfs(tmp_path / "read-only", "64m") as folder:
@@ -155,7 +155,7 @@ class TestAReadOnlyFolder:
 
 class TestTwoSweepsInOneFolder:
     def run_both(self, fake: Command, *grids: tuple[str, ...]) -> list[str]:
-        """Run sweeps side by side, each in a process; give what they said on standard error."""
+        """Run sweeps side by side, each in its own process; return their standard error."""
         gate = fake.results.with_name("gate")
         started = [
             subprocess.Popen(
@@ -180,7 +180,7 @@ class TestTwoSweepsInOneFolder:
         assert [process.returncode for process in started] == [0, 0], errors
         return errors
 
-    def test_of_the_same_grid_one_computes_and_the_other_waits(self, fake: Command) -> None:
+    def test_of_one_grid_the_second_waits_for_the_first(self, fake: Command) -> None:
         grid = ("policy=fifo,las", "seed=range(0,10)")
         errors = "".join(self.run_both(fake, grid, grid))
         assert errors.count("another process runs") == 1
@@ -190,7 +190,7 @@ class TestTwoSweepsInOneFolder:
         (folder,) = (fake.results / "sweeps").iterdir()
         assert pq.read_table(folder / "cells.parquet").num_rows == 20
 
-    def test_of_different_grids_both_have_all_their_cells(self, fake: Command) -> None:
+    def test_of_overlapping_grids_both_have_all_their_cells(self, fake: Command) -> None:
         grids = (("policy=fifo,las", "seed=range(0,10)"), ("policy=fifo,las", "seed=range(5,15)"))
         alone = [dict(enumerate(fake(*grid).rows)) for grid in grids]
         fake.results = fake.results.with_name("together")
@@ -207,19 +207,19 @@ class TestTwoSweepsInOneFolder:
 class TestADamagedFile:
     GRID = ("policy=fifo,las", "seed=range(0,3)", "baseline=fifo")
 
-    def test_of_the_cache_is_computed_anew(
+    def test_of_the_cache_is_recomputed(
         self, fake: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(shard_writer, "MAX_CELLS", 1)
         before = fake(*self.GRID)
-        expected = results(fake.results)
+        expected = sweep_files(fake.results)
         shards = sorted((fake.results / "cache" / "shards").iterdir())
-        whole = [file.read_bytes() for file in shards]
+        originals = [file.read_bytes() for file in shards]
         damaged = [
-            whole[0][: len(whole[0]) // 2],
-            whole[1][:300] + bytes([whole[1][300] ^ 1]) + whole[1][301:],
+            originals[0][: len(originals[0]) // 2],
+            originals[1][:300] + bytes([originals[1][300] ^ 1]) + originals[1][301:],
             b"",
-            whole[5],  # another cell's
+            originals[5],  # another cell's
             b"PAR1" + b"\0" * 100 + b"PAR1",
         ]
         for file, content in zip(shards, damaged, strict=False):
@@ -227,34 +227,34 @@ class TestADamagedFile:
         again = fake(*self.GRID)
         assert again.code == 0
         assert "1 cached, 5 to run" in again.err
-        assert repr(numbers(again.rows)) == repr(numbers(before.rows))
-        assert [file.read_bytes() for file in shards] == whole
-        assert results(fake.results).keys() == expected.keys()
+        assert repr(without_status(again.rows)) == repr(without_status(before.rows))
+        assert [file.read_bytes() for file in shards] == originals
+        assert sweep_files(fake.results).keys() == expected.keys()
 
     @pytest.mark.parametrize(
         ("name", "content"),
         [("config.yaml", b"\xff\xfe: ["), ("config.yaml", b"a: 1\n"), ("cells.parquet", b"")],
     )
-    def test_of_a_sweep_is_said_so_and_written_anew(
+    def test_of_a_sweep_is_reported_and_rewritten(
         self, fake: Command, name: str, content: bytes
     ) -> None:
         fake(*self.GRID)
-        ran = fake(*self.GRID)  # every cell is cached: what is made of it anew has the same bytes
+        ran = fake(*self.GRID)  # every cell is cached: files derived from them have the same bytes
         file = ran.folder / name
-        whole = file.read_bytes()
+        original = file.read_bytes()
         for verb in ("report", "show"):
             file.write_bytes(content)
             shown = fake.verb(verb)
             assert shown.code == 0
             assert f"{ran.folder.name}: {name}: damaged, rewritten" in shown.err
             assert "Traceback" not in shown.err
-            assert file.read_bytes() == whole
+            assert file.read_bytes() == original
         file.write_bytes(content)
         again = fake(*self.GRID)
         assert again.code == 0
-        assert file.read_bytes() == whole
+        assert file.read_bytes() == original
 
-    def test_of_the_journal_is_passed_over(self, fake: Command) -> None:
+    def test_of_the_journal_is_skipped(self, fake: Command) -> None:
         fake("policy=fifo")
         (journal,) = (fake.results / "journal").glob("*.jsonl")
         with journal.open("a") as file:
@@ -264,7 +264,7 @@ class TestADamagedFile:
 
 
 class TestACacheOfAnOlderVersion:
-    def test_other_sources_are_computed_anew(self, fake: Command, edited: Sources) -> None:
+    def test_cells_of_other_sources_are_recomputed(self, fake: Command, edited: Sources) -> None:
         fake("policy=fifo", "seed=0,1")
         edited.edit("sim.engine.simulate", added=STATEMENT)
         again = fake("policy=fifo", "seed=0,1")
@@ -272,13 +272,15 @@ class TestACacheOfAnOlderVersion:
         assert "0 cached, 2 to run" in again.err
         assert len(keys_kept(fake.results)) == 4
 
-    @pytest.mark.parametrize("about", [{"version": 2}, {"cells": 0, "metrics": []}])
-    def test_another_layout_is_computed_anew(self, fake: Command, about: dict[str, Any]) -> None:
-        """Write a whole manifest, digest and all, as another version might have."""
+    @pytest.mark.parametrize("changed", [{"version": 2}, {"cells": 0, "metrics": []}])
+    def test_cells_of_another_layout_are_recomputed(
+        self, fake: Command, changed: dict[str, Any]
+    ) -> None:
+        """Write an intact manifest, with its digest, as another version might have written it."""
         before = fake("policy=fifo")
         (file,) = (fake.results / "cache" / "manifests").iterdir()
         head, _, rest = file.read_bytes().partition(b"\n")
-        content = json.dumps({**json.loads(head), **about}).encode() + b"\n" + rest
+        content = json.dumps({**json.loads(head), **changed}).encode() + b"\n" + rest
         file.unlink()
         (file.parent / shards.digest_name(content)).write_bytes(content)
         assert fake("plan", "policy=fifo", "seed=1").code == 0
@@ -292,19 +294,19 @@ def test_a_clock_that_is_set_back_changes_no_result(
 ) -> None:
     grid = ("policy=fifo,las", "seed=range(0,4)", "baseline=fifo")
     expected = fake(*grid)
-    contents = results(fake.results)
+    before = sweep_files(fake.results)
     fake.results = fake.results.with_name("jumping")
     now = [1e9]
 
-    def earlier_each_time() -> float:
+    def decreasing_time() -> float:
         now[0] -= 3600.0
         return now[0]
 
-    monkeypatch.setattr(time, "time", earlier_each_time)
+    monkeypatch.setattr(time, "time", decreasing_time)
     ran = fake(*grid)
     assert ran.code == 0
     assert ran.folder.name == expected.folder.name
-    assert results(fake.results) == contents
+    assert sweep_files(fake.results) == before
     status = fake.verb("status")
     assert status.code == 0
     assert "finished in 0 s: 8 of 8 cells done" in status.out

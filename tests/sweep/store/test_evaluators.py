@@ -1,4 +1,4 @@
-"""Sweeps of several evaluators in one results folder, whose small shards were put together."""
+"""Sweeps of several evaluators in one results folder with compacted shards."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_sweep_has_its_own_columns_and_bytes_among_others(
     alone = {name: (run(name, name, FIRST), run(name, name, MORE)) for name in SWEEPS}
     first = {name: run("all", name, FIRST) for name in SWEEPS}
     shards = every_file(tmp_path / "all" / "cache" / "shards")
-    assert len(shards) == 1  # cells of every evaluator in one
+    assert len(shards) == 1  # it holds cells of every evaluator
     more = {name: run("all", name, MORE) for name in SWEEPS}
     names = {name: {*columns} for name, (columns, _) in more.items()}
     assert names == {name: {*columns} for name, (_, (columns, _)) in alone.items()}

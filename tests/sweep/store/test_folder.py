@@ -1,4 +1,4 @@
-"""The folder of a sweep: how its files are read."""
+"""Sweep folder: reading of its files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Recorder:
         return self._file.read(*size)
 
 
-def test_a_table_is_read_by_the_thread_that_asks(
+def test_a_table_is_read_in_the_calling_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thread of Arrow's that still holds Python's bytes while Python ends aborts the process."""
@@ -41,15 +41,15 @@ def test_a_table_is_read_by_the_thread_that_asks(
     folder.replace(FINDINGS, pa.table({name: [1.0, 2.0] for name in "abcd"}))
     folder.commit()
     recorders: list[Recorder] = []
-    plain = Path.open
+    open_file = Path.open
 
-    def recorded(path: Path, *args: Any, **named: Any) -> Any:
+    def open_recorded(path: Path, *args: Any, **options: Any) -> Any:
         if path.name != FINDINGS:
-            return plain(path, *args, **named)
-        recorders.append(Recorder(plain(path, *args, **named)))
+            return open_file(path, *args, **options)
+        recorders.append(Recorder(open_file(path, *args, **options)))
         return recorders[-1]
 
-    monkeypatch.setattr(Path, "open", recorded)
+    monkeypatch.setattr(Path, "open", open_recorded)
     table = SweepFolder(tmp_path).findings()
     assert table is not None
     assert table.num_rows == 2

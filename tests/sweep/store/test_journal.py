@@ -15,39 +15,39 @@ def journal(tmp_path: Path) -> Journal:
     return Journal(tmp_path, "sweep-1")
 
 
-def names(journal: Journal) -> list[str]:
+def event_names(journal: Journal) -> list[str]:
     return [event["event"] for event in journal.events()]
 
 
-def test_keeps_events_in_order(journal: Journal, tmp_path: Path) -> None:
+def test_events_are_stored_in_order(journal: Journal, tmp_path: Path) -> None:
     assert [*journal.events()] == []
     journal.append("begin", cached=[])
     journal.append("cell", row=3)
-    assert names(Journal(tmp_path, "sweep-1")) == ["begin", "cell"]
+    assert event_names(Journal(tmp_path, "sweep-1")) == ["begin", "cell"]
     assert [*journal.events()][1]["row"] == 3
 
 
 @pytest.mark.parametrize("half", ['{"event": "ce', "\x00\x00", '["event"]\n', "null\n"])
-def test_a_line_cut_off_by_a_kill_is_skipped(journal: Journal, half: str) -> None:
+def test_a_line_truncated_by_a_kill_is_skipped(journal: Journal, half: str) -> None:
     journal.append("begin", cached=[])
     with journal.file.open("a") as file:
         file.write(half)
     again = Journal(journal.file.parent.parent, "sweep-1")
     again.append("end")
-    assert names(again) == ["begin", "end"]
+    assert event_names(again) == ["begin", "end"]
 
 
 def test_a_damaged_line_is_skipped(journal: Journal) -> None:
     journal.append("begin", cached=[1, 2], cells=7)
     journal.append_cells({"row": row, "seconds": 0.125 * row} for row in range(3))
     journal.append("end", failed=2, text="ä\u2028")
-    whole, events = journal.file.read_bytes(), [*journal.events()]
+    original, events = journal.file.read_bytes(), [*journal.events()]
     assert len(events) == 5
-    for content in damages(whole, 200):
+    for content in damages(original, 200):
         journal.file.write_bytes(content)
-        left = [*journal.events()]
-        assert len(left) < 5
-        assert all(event in events for event in left)
+        remaining = [*journal.events()]
+        assert len(remaining) < 5
+        assert all(event in events for event in remaining)
         assert journal.start_times_s() in (None, (events[0]["time"],) * 2)
 
 
@@ -71,7 +71,7 @@ def test_an_attempt_is_open_until_its_end(journal: Journal) -> None:
     assert attempt["cached"] == [1, 2, 3]
 
 
-def test_cells_need_not_be_read_for_how_far_it_is(journal: Journal) -> None:
+def test_milestones_leave_out_cells(journal: Journal) -> None:
     journal.append("begin", cached=[])
     for row in range(3):
         journal.append("cell", row=row)
@@ -81,7 +81,7 @@ def test_cells_need_not_be_read_for_how_far_it_is(journal: Journal) -> None:
     assert len([*journal.events()]) == 6
 
 
-def test_the_last_attempt_is_from_its_beginning_on(journal: Journal) -> None:
+def test_the_last_attempt_starts_at_its_begin_event(journal: Journal) -> None:
     assert [*journal.last_attempt()] == []
     for attempt in range(2):
         journal.append("begin", cached=[], cells=attempt)
@@ -90,15 +90,15 @@ def test_the_last_attempt_is_from_its_beginning_on(journal: Journal) -> None:
     assert [event.get("row") for event in journal.last_attempt()] == [None, 1, None]
 
 
-def test_one_process_at_a_time(journal: Journal, tmp_path: Path) -> None:
+def test_one_process_holds_the_lock_at_a_time(journal: Journal, tmp_path: Path) -> None:
     order: list[str] = []
     other = Journal(tmp_path, "sweep-1")
 
-    def second() -> None:
+    def hold_second() -> None:
         with other.locked(lambda: order.append("waits")):
             order.append("second")
 
-    thread = threading.Thread(target=second)
+    thread = threading.Thread(target=hold_second)
     with journal.locked(lambda: order.append("never")):
         assert other.is_running()
         thread.start()

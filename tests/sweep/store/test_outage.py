@@ -1,4 +1,4 @@
-"""A store that is away for a while: heartbeats, the sweep itself, and its credentials."""
+"""Outage of an object store: heartbeats, the running sweep, and expired credentials."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sweep.store import journal, lease, signed_put, storage, sync
 from sweep.store.bucket import Bucket, waiting
 from sweep.store.lease import Lease
 from tests.sweep import s3
-from tests.sweep.s3 import RESET, SECRET, Asked, Front
+from tests.sweep.s3 import RESET, SECRET, Front, Request
 from tests.sweep.small import Command, Ran, fake_engine, fake_simulate
 
 GRID = ("policy=fifo,las", "capacity=0.5,1", "seed=range(0,3)", "baseline=fifo")
 PATIENT_S = 60.0
-"""Limit for steps that take moments, on a busy machine."""
+"""Limit of waits: a step of milliseconds can take this long on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -49,71 +49,76 @@ def address(served: tuple[Front, str], tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def object_store(address: str) -> Bucket:
+def bucket(address: str) -> Bucket:
     return Bucket(address)
 
 
-def until(true: Callable[[], object], description: str) -> None:
+def wait_until(condition: Callable[[], object], event: str) -> None:
     end_s = time.monotonic() + PATIENT_S
-    while not true():
-        assert time.monotonic() < end_s, f"waited in vain until {description}"
+    while not condition():
+        assert time.monotonic() < end_s, f"waited in vain until {event}"
         time.sleep(0.01)
 
 
-def changes(object_store: Bucket, name: str) -> Callable[[], bool]:
-    before = object_store.get(name)
-    return lambda: object_store.get(name) != before
+def has_changed(bucket: Bucket, name: str) -> Callable[[], bool]:
+    content = bucket.get(name)
+    return lambda: bucket.get(name) != content
 
 
-def fails_again(front: Front, n: int = 3) -> None:
-    """Wait until requests have failed many times from now on."""
-    begin = front.n_failed
-    until(lambda: front.n_failed > begin + n * bucket_module.N_TRIES, "requests have failed")
+def wait_for_failures(front: Front, n: int = 3) -> None:
+    """Wait until `n` more rounds of tries have failed."""
+    n_before = front.n_failed
+    wait_until(
+        lambda: front.n_failed > n_before + n * bucket_module.N_TRIES, "requests have failed"
+    )
 
 
 @pytest.mark.parametrize("status", [403, 400])
-def test_a_heartbeat_outlives_an_outage(front: Front, object_store: Bucket, status: int) -> None:
-    mine = Lease(object_store, "journal/x", beat_s=0.02)
-    mine.take()
+def test_a_heartbeat_survives_an_outage(front: Front, bucket: Bucket, status: int) -> None:
+    first_lease = Lease(bucket, "journal/x", beat_s=0.02)
+    first_lease.take()
     front.refuse = lambda _: status
-    fails_again(front)
+    wait_for_failures(front)
     front.refuse = Front().refuse
-    until(changes(object_store, "journal/x.lease/00000001"), "the lease's heart beats")
-    mine.confirm()
-    assert mine.is_held()
-    mine.release()
-    assert not Lease(object_store, "journal/x").is_held_by_any()
+    wait_until(has_changed(bucket, "journal/x.lease/00000001"), "the lease's heart beats")
+    first_lease.confirm()
+    assert first_lease.is_held()
+    first_lease.release()
+    assert not Lease(bucket, "journal/x").is_held_by_any()
 
 
-def test_who_was_silent_for_long_asks_before_going_on(front: Front, object_store: Bucket) -> None:
-    mine = Lease(object_store, "journal/x", beat_s=60, expires_s=0.1)
-    mine.take()
+def test_a_late_holder_confirms_its_lease_before_continuing(front: Front, bucket: Bucket) -> None:
+    first_lease = Lease(bucket, "journal/x", beat_s=60, expires_s=0.1)
+    first_lease.take()
     time.sleep(0.15)
     front.refuse = lambda _: 403
     with pytest.raises(InputError, match="check the address"):
-        mine.confirm()
+        first_lease.confirm()
     front.refuse = Front().refuse
-    mine.confirm()
-    other = Lease(object_store, "journal/x", beat_s=0.05, expires_s=0.2)
+    first_lease.confirm()
+    other = Lease(bucket, "journal/x", beat_s=0.05, expires_s=0.2)
     other.take()
-    until(lambda: time.monotonic() - mine._last_beat_s > mine.expires_s, "its heart was silent")
+    wait_until(
+        lambda: time.monotonic() - first_lease._last_beat_s > first_lease.expires_s,
+        "its heart was silent",
+    )
     with pytest.raises(lease.LeaseLostError):
-        mine.confirm()
-    mine.release()
+        first_lease.confirm()
+    first_lease.release()
     assert other.is_held()
     other.release()
 
 
-def test_a_store_that_never_answered_is_not_waited_for(front: Front, address: str) -> None:
+def test_a_store_that_never_answered_is_an_error(front: Front, address: str) -> None:
     front.refuse = lambda _: 403
-    lines: list[str] = []
-    with waiting(lines.append), pytest.raises(InputError, match="check the address"):
+    messages: list[str] = []
+    with waiting(messages.append), pytest.raises(InputError, match="check the address"):
         Bucket(address).get("a")
-    assert lines == []
+    assert messages == []
 
 
-def test_one_that_has_is_waited_for_however_often_it_fails(
-    object_store: Bucket, monkeypatch: pytest.MonkeyPatch
+def test_a_store_that_answered_before_is_retried_until_the_outage_limit(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket_module, "PAUSE_S", 0.0)
     numbers = itertools.count()
@@ -123,66 +128,66 @@ def test_one_that_has_is_waited_for_however_often_it_fails(
             raise OSError("no route to host")
         return "here"
 
-    lines: list[str] = []
-    with waiting(lines.append):
-        assert [object_store._retry(fails_often) for _ in range(2)] == ["here", "here"]
-    assert len(lines) == 2
+    messages: list[str] = []
+    with waiting(messages.append):
+        assert [bucket._retry(fails_often) for _ in range(2)] == ["here", "here"]
+    assert len(messages) == 2
     monkeypatch.setattr(bucket_module, "OUTAGE_S", 0.0)
     numbers = itertools.count(1)
-    with waiting(lines.append), pytest.raises(InputError, match="no route to host"):
-        object_store._retry(fails_often)
+    with waiting(messages.append), pytest.raises(InputError, match="no route to host"):
+        bucket._retry(fails_often)
     assert next(numbers) == 1 + bucket_module.N_TRIES
 
 
-def test_one_that_has_is_waited_for_until_it_is_interrupted(
-    front: Front, object_store: Bucket
-) -> None:
-    assert object_store.get("a") is None
+def test_waiting_for_a_store_can_be_interrupted(front: Front, bucket: Bucket) -> None:
+    assert bucket.get("a") is None
     front.refuse = lambda _: 403
-    lines: list[str] = []
+    messages: list[str] = []
 
     def report(line: str) -> None:
-        lines.append(line)
+        messages.append(line)
         raise KeyboardInterrupt
 
     with waiting(report):
         with pytest.raises(KeyboardInterrupt):
-            object_store.put("a", b"1")
-        with pytest.raises(InputError):  # on the way out
-            object_store.put("a", b"1")
-    (line,) = lines
+            bucket.put("a", b"1")
+        with pytest.raises(InputError):  # after an interrupt nothing is waited for
+            bucket.put("a", b"1")
+    (line,) = messages
     assert "does not answer, waiting for it" in line
     assert SECRET not in line
 
 
 @pytest.mark.parametrize("status", [500, RESET])
-def test_what_came_through_and_was_not_answered_is_ours(
-    front: Front, object_store: Bucket, status: int
+def test_a_write_whose_answer_was_lost_counts_as_written(
+    front: Front, bucket: Bucket, status: int
 ) -> None:
     numbers = itertools.count()
-    front.lose = lambda inquiry: (
-        status if inquiry.method == "PUT" and next(numbers) % 2 == 0 else None
+    front.lose = lambda request: (
+        status if request.method == "PUT" and next(numbers) % 2 == 0 else None
     )
-    assert object_store.put_new("a", b"mine")
-    assert not object_store.put_new("a", b"other")
-    mine = Lease(object_store, "journal/x", beat_s=60)
-    mine.take(lambda: pytest.fail("waits for itself"))
-    assert mine.token == 1
+    assert bucket.put_new("a", b"mine")
+    assert not bucket.put_new("a", b"other")
+    first_lease = Lease(bucket, "journal/x", beat_s=60)
+    first_lease.take(lambda: pytest.fail("waits for itself"))
+    assert first_lease.token == 1
 
 
-def test_expired_credentials_are_no_store_without_conditions(front: Front, address: str) -> None:
+def test_expired_credentials_are_not_taken_for_missing_conditional_writes(
+    front: Front, address: str
+) -> None:
     front.refuse = lambda _: 400
     with pytest.raises(OSError, match="answers 400"):
         signed_put.put(address, "a", b"", is_new=True)
 
 
-@pytest.mark.parametrize("kept_in", ["environment", "file"])
+@pytest.mark.parametrize("source", ["environment", "file"])
 def test_credentials_are_renewed(
     front: Front,
     served: tuple[Front, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    kept_in: str,
+    source: str,
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
@@ -191,7 +196,7 @@ def test_credentials_are_renewed(
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
 
     def renew(user: str) -> None:
-        if kept_in == "file":
+        if source == "file":
             text = f"[default]\naws_access_key_id = {user}\naws_secret_access_key = s\n"
             (tmp_path / "new").write_text(text)
             (tmp_path / "new").replace(file)
@@ -200,54 +205,54 @@ def test_credentials_are_renewed(
             monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
 
     renew("first")
-    object_store = Bucket(f"s3://results/{tmp_path.name}/here?{served[1]}")
-    mine = Lease(object_store, "journal/x", beat_s=0.02)
-    mine.take()
+    bucket = Bucket(f"s3://results/{tmp_path.name}/here?{served[1]}")
+    first_lease = Lease(bucket, "journal/x", beat_s=0.02)
+    first_lease.take()
     seen: set[str] = set()
 
-    def refuse(inquiry: Asked) -> int | None:
-        seen.add(inquiry.user)
-        return 403 if inquiry.user == "first" else None
+    def refuse(request: Request) -> int | None:
+        seen.add(request.user)
+        return 403 if request.user == "first" else None
 
     front.refuse = refuse
-    fails_again(front)
+    wait_for_failures(front)
     assert seen == {"first"}
-    lines: list[str] = []
+    messages: list[str] = []
     threading.Timer(0.5, renew, ["second"]).start()
-    with waiting(lines.append):
-        object_store.put("a", b"1")
-        assert object_store.put_new("b", b"2")
+    with waiting(messages.append):
+        bucket.put("a", b"1")
+        assert bucket.put_new("b", b"2")
     assert seen == {"first", "second"}
-    assert [line.split(" answer")[1][:6] for line in lines] == [", wait", "s agai"]
-    until(changes(object_store, "journal/x.lease/00000001"), "the lease's heart beats")
-    mine.release()
+    assert [line.split(" answer")[1][:6] for line in messages] == [", wait", "s agai"]
+    wait_until(has_changed(bucket, "journal/x.lease/00000001"), "the lease's heart beats")
+    first_lease.release()
 
 
 @pytest.mark.parametrize("n_bytes", [1, 11_000_000])
 def test_an_object_is_put_in_one_request(
-    front: Front, object_store: Bucket, capfd: Any, n_bytes: int
+    front: Front, bucket: Bucket, capfd: Any, n_bytes: int
 ) -> None:
-    """Arrow logs answers that it does not understand to the last of several."""
+    """Not in several, because Arrow logs an answer to the last that it does not understand."""
     content, requests = bytes(n_bytes), list[str]()
     numbers = itertools.count()
 
-    def refuse(inquiry: Asked) -> int | None:
-        requests.append(f"{inquiry.method} {inquiry.query}")
-        is_end = inquiry.method == "POST" and "uploadId" in inquiry.query
-        return 200 if is_end and next(numbers) < 2 else None  # with another page in its place
+    def refuse(request: Request) -> int | None:
+        requests.append(f"{request.method} {request.query}")
+        is_end = request.method == "POST" and "uploadId" in request.query
+        return 200 if is_end and next(numbers) < 2 else None  # an HTML page in place of the answer
 
     front.refuse = refuse
-    object_store.put("a", content)
+    bucket.put("a", content)
     assert requests == ["PUT "]
-    assert object_store.get("a") == content
+    assert bucket.get("a") == content
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.fixture
-def far(
+def run_remote(
     tmp_path: Path, capfd: Any, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Ran]]:
-    """Run a sweep whose results lie in the store."""
+    """Run a sweep whose results are in the object store."""
     fake_engine(monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
@@ -255,132 +260,132 @@ def far(
 
     def run(*words: str, results: str = address) -> Ran:
         trace = ("trace=parquet", f"trace.path={command.trace}")
-        where = ("launcher=inline", "tracking=none", f'paths.results="{results}"')
-        return command.bare(*words, *trace, *where)
+        options = ("launcher=inline", "tracking=none", f'paths.results="{results}"')
+        return command.bare(*words, *trace, *options)
 
     yield run
-    for known in (remote_results._ADDRESSES, sync._PUSHED):
-        known.clear()
+    for memo in (remote_results._ADDRESSES, sync._PUSHED):
+        memo.clear()
     storage._bucket.cache_clear()
 
 
-def at_cell(number: int, happens: Callable[[], object]) -> Callable[..., Any]:
-    """Make a simulation in which something happens while a cell runs."""
+def simulate_with_event(number: int, action: Callable[[], object]) -> Callable[..., Any]:
+    """Return a fake simulation that calls `action` while cell `number` runs."""
     numbers = itertools.count()
 
     def simulate(*args: Any, **options: Any) -> Any:
         if next(numbers) == number:
-            happens()
+            action()
         return fake_simulate(*args, **options)
 
     return simulate
 
 
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have sweeps' hearts beat fast."""
-    build_lease = journal.Journal.lease
+def speed_up_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the interval between heartbeats of sweeps."""
+    make_lease = journal.Journal.lease
 
-    def lease_of(self: journal.Journal) -> Lease:
-        leased = build_lease(self)
-        leased.beat_s = 0.02
-        return leased
+    def fast_lease(self: journal.Journal) -> Lease:
+        lease = make_lease(self)
+        lease.beat_s = 0.02
+        return lease
 
-    monkeypatch.setattr(journal.Journal, "lease", lease_of)
+    monkeypatch.setattr(journal.Journal, "lease", fast_lease)
 
 
-def test_a_sweep_outlasts_an_outage(
-    far: Callable[..., Ran],
+def test_a_sweep_survives_an_outage(
+    run_remote: Callable[..., Ran],
     front: Front,
-    object_store: Bucket,
+    bucket: Bucket,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    quick(monkeypatch)
-    near = far(*GRID, results=str(tmp_path / "near"))
+    speed_up_heartbeats(monkeypatch)
+    local = run_remote(*GRID, results=str(tmp_path / "near"))
 
-    def lose_answer() -> None:
+    def start_outage() -> None:
         front.refuse = lambda _: 403
         threading.Timer(1.0, setattr, [front, "refuse", Front().refuse]).start()
 
     numbers = itertools.count()
     fake_engine(monkeypatch, lambda *args, **options: (next(numbers), fake(*args, **options))[1])
-    fake = at_cell(5, lose_answer)
-    ran = far(*GRID)
+    fake = simulate_with_event(5, start_outage)
+    ran = run_remote(*GRID)
     assert ran.code == 0, ran.err
     assert next(numbers) == 12  # each cell was computed once
     assert "does not answer, waiting for it" in ran.err
     assert "answers again after" in ran.err
     assert "Traceback" not in ran.err
-    name = f"sweeps/{near.folder.name}/cells.parquet"
-    assert object_store.get(name) == (near.folder / "cells.parquet").read_bytes()
+    name = f"sweeps/{local.folder.name}/cells.parquet"
+    assert bucket.get(name) == (local.folder / "cells.parquet").read_bytes()
 
 
-def test_a_sweep_that_was_taken_over_stops_writing(
-    far: Callable[..., Ran], object_store: Bucket, monkeypatch: pytest.MonkeyPatch
+def test_a_sweep_that_lost_its_lease_stops_writing(
+    run_remote: Callable[..., Ran], bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick(monkeypatch)
+    speed_up_heartbeats(monkeypatch)
     written: list[dict[str, bytes | None]] = []
 
-    def everything() -> dict[str, bytes | None]:
-        return {name: object_store.get(name) for name in object_store.list("")}
+    def objects() -> dict[str, bytes | None]:
+        return {name: bucket.get(name) for name in bucket.list("")}
 
-    def taken_over() -> None:
-        (active,) = journal._HELD.values()
-        object_store.put(f"{active.name}.lease/{active.token + 1:08d}", b'{"id": "other"}')
-        until(lambda: active._is_lost, "the heart finds it lost")
-        written.append(everything())
+    def take_over() -> None:
+        (lease,) = journal._HELD.values()
+        bucket.put(f"{lease.name}.lease/{lease.token + 1:08d}", b'{"id": "other"}')
+        wait_until(lambda: lease._is_lost, "the heartbeat notices the loss")
+        written.append(objects())
 
     numbers = itertools.count()
     fake_engine(monkeypatch, lambda *args, **options: (next(numbers), fake(*args, **options))[1])
-    fake = at_cell(5, taken_over)
-    ran = far(*GRID)
+    fake = simulate_with_event(5, take_over)
+    ran = run_remote(*GRID)
     assert ran.code == main.WRONG
-    assert next(numbers) == 6  # no cell was begun after it was known
+    assert next(numbers) == 6  # no cell was started after the loss was known
     (line,) = [line for line in ran.err.splitlines() if "error" in line]
     assert "was taken over by another process" in line
     assert "Traceback" not in ran.err
-    assert [everything()] == written
+    assert [objects()] == written
 
 
 @pytest.mark.long
-def test_a_minute_without_the_store_and_another_who_waits(
-    far: Callable[..., Ran],
+def test_a_waiting_sweep_takes_over_only_after_the_outage(
+    run_remote: Callable[..., Ran],
     served: tuple[Front, str],
     address: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     front, _ = served
-    near = far(*GRID, results=str(tmp_path / "near"))
-    other, has_waited = Lease(Bucket(address), f"journal/{near.folder.name}"), threading.Event()
+    local = run_remote(*GRID, results=str(tmp_path / "near"))
+    other, has_waited = Lease(Bucket(address), f"journal/{local.folder.name}"), threading.Event()
 
-    def wait() -> None:
+    def take_lease() -> None:
         with waiting(lambda _: None):
             other.take(has_waited.set)
 
-    thread = threading.Thread(target=wait)
+    thread = threading.Thread(target=take_lease)
     end_s = 0.0
 
-    def refuse(_: Asked) -> int | None:
-        left_s = end_s - time.monotonic()
-        return None if left_s < 0 else 503 if left_s < 30 else 403
+    def refuse(_: Request) -> int | None:
+        remaining_s = end_s - time.monotonic()
+        return None if remaining_s < 0 else 503 if remaining_s < 30 else 403
 
-    def lose_answer() -> None:
+    def start_outage() -> None:
         nonlocal end_s
         thread.start()
         assert has_waited.wait(PATIENT_S)
         end_s = time.monotonic() + 60
         front.refuse = refuse
 
-    fake_engine(monkeypatch, at_cell(5, lose_answer))
-    ran = far(*GRID)
+    fake_engine(monkeypatch, simulate_with_event(5, start_outage))
+    ran = run_remote(*GRID)
     thread.join(PATIENT_S)
     front.refuse = Front().refuse
     assert ran.code == 0, ran.err
     assert time.monotonic() > end_s > 0
-    assert other.token == 2  # the other got it once it was given up
+    assert other.token == 2  # the other took it once it was released
     other.release()
     assert "Traceback" not in ran.err
     assert "s3fs.cc" not in ran.err
-    name = f"sweeps/{near.folder.name}/cells.parquet"
-    assert Bucket(address).get(name) == (near.folder / "cells.parquet").read_bytes()
+    name = f"sweeps/{local.folder.name}/cells.parquet"
+    assert Bucket(address).get(name) == (local.folder / "cells.parquet").read_bytes()

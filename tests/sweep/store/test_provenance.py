@@ -27,64 +27,60 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_what_it_holds(checkout: Path) -> None:
-    collected, diff = provenance.collect(["policy=fifo"], [0, 1], [{"digest": "d"}])
-    assert collected["command"] == "python -m sweep policy=fifo"
-    assert collected["seeds"] == [0, 1]
-    assert collected["packages"]["numpy"] == numpy.__version__
-    assert collected["cpu"]
-    assert collected["cpu_features"] == provenance.cpu_features() != []
-    assert len(collected["lock"]) == 64
-    assert len(collected["git"]["commit"]) == 40
-    assert collected["git"]["dirty"] is False
+def test_the_record_of_a_clean_checkout(checkout: Path) -> None:
+    record, diff = provenance.collect(["policy=fifo"], [0, 1], [{"digest": "d"}])
+    assert record["command"] == "python -m sweep policy=fifo"
+    assert record["seeds"] == [0, 1]
+    assert record["packages"]["numpy"] == numpy.__version__
+    assert record["cpu"]
+    assert record["cpu_features"] == provenance.cpu_features() != []
+    assert len(record["lock"]) == 64
+    assert len(record["git"]["commit"]) == 40
+    assert record["git"]["dirty"] is False
     assert diff == ""
 
 
 def test_the_diff_of_a_dirty_checkout(checkout: Path) -> None:
     (checkout / "sim" / "a.py").write_text("A = 2\n")
     (checkout / "sim" / "b.py").write_text("B = 1\n")
-    collected, diff = provenance.collect([], [0], [])
-    assert collected["git"]["dirty"] is True
+    record, diff = provenance.collect([], [0], [])
+    assert record["git"]["dirty"] is True
     assert "+A = 2" in diff
     assert "new file sim/b.py sha256" in diff
     (checkout / "sim" / "b.py").write_text("B = 2\n")
     other, _ = provenance.collect([], [0], [])
-    assert other["git"]["diff_sha256"] != collected["git"]["diff_sha256"]
+    assert other["git"]["diff_sha256"] != record["git"]["diff_sha256"]
 
 
-def test_what_a_run_writes_is_no_change(checkout: Path) -> None:
+def test_files_that_a_run_writes_do_not_make_a_checkout_dirty(checkout: Path) -> None:
     (checkout / "my results").mkdir()
     (checkout / "my results" / "cells.parquet").write_bytes(b"x")
-    collected, _ = provenance.collect([], [0], [])
-    assert collected["git"]["dirty"] is False
+    record, _ = provenance.collect([], [0], [])
+    assert record["git"]["dirty"] is False
 
 
 def test_outside_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "_ROOT", tmp_path)
-    collected, diff = provenance.collect([], [0], [])
-    assert collected["git"] is None
-    assert collected["lock"] is None
+    record, diff = provenance.collect([], [0], [])
+    assert record["git"] is None
+    assert record["lock"] is None
     assert diff == ""
 
 
 def test_secrets_are_masked(checkout: Path) -> None:
     words = ["trace.path=s3://me:hush@host/x?token=hush"]
     (checkout / "sim" / "a.py").write_text("password = 'hush'\nURI = 'http://a:hush@b'\n")
-    collected, diff = provenance.collect(words, [0], [{"path": "ftp://a:hush@b"}])
-    assert "hush" not in str(collected)
+    record, diff = provenance.collect(words, [0], [{"path": "ftp://a:hush@b"}])
+    assert "hush" not in str(record)
     assert "http://a:hush" not in diff
 
 
-def test_what_is_said_of_results_from_other_bits(checkout: Path) -> None:
-    collected, _ = provenance.collect([], [0], [])
-    assert provenance.other_bits(collected) == ""
-    moved = {
-        **collected,
-        "cpu_features": ["NEON"],
-        "packages": {**collected["packages"], "numpy": "1.0"},
-    }
-    difference = provenance.other_bits(moved)
-    assert "computed with CPU features NEON, this machine has CPU features " in difference
-    assert f"computed with numpy 1.0, this machine has numpy {numpy.__version__}" in difference
-    del collected["cpu_features"]
-    assert "before numbers were the same bits on every machine" in provenance.other_bits(collected)
+def test_results_of_other_versions_are_reported(checkout: Path) -> None:
+    record, _ = provenance.collect([], [0], [])
+    assert provenance.other_bits(record) == ""
+    moved = {**record, "cpu_features": ["NEON"], "packages": {**record["packages"], "numpy": "1.0"}}
+    message = provenance.other_bits(moved)
+    assert "computed with CPU features NEON, this machine has CPU features " in message
+    assert f"computed with numpy 1.0, this machine has numpy {numpy.__version__}" in message
+    del record["cpu_features"]
+    assert "before numbers were the same bits on every machine" in provenance.other_bits(record)

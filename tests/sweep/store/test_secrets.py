@@ -1,4 +1,4 @@
-"""A secret in every place that a sweep looks at, and then in no file that it wrote."""
+"""Secrets in all inputs of a sweep appear in none of its files."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ DIFF = f"""--- a/conf/tracking/mlflow.yaml
 """
 
 
-def engine(workload: Any, cluster: Any, policy: Any, *, seed: int, **more: Any) -> Any:
+def engine(workload: Any, cluster: Any, policy: Any, *, seed: int, **options: Any) -> Any:
     if seed == 1:
         raise RuntimeError(MESSAGE)
-    return fake_simulate(workload, cluster, policy, seed=seed, **more)
+    return fake_simulate(workload, cluster, policy, seed=seed, **options)
 
 
 def test_no_file_of_a_sweep_holds_a_secret(
@@ -68,8 +68,8 @@ def test_no_file_of_a_sweep_holds_a_secret(
     ran = command.bare(*words)
     assert ran.code == 1
     for verb in (["show"], ["report"], ["track", "tracking.granularity=policy"], ["status"]):
-        output = command.verb(*verb)
-        assert SECRET not in output.out + output.err, verb
+        shown = command.verb(*verb)
+        assert SECRET not in shown.out + shown.err, verb
     assert SECRET not in ran.out + ran.err
     written = every_file(command.results)
     names = " ".join(written)
@@ -82,7 +82,7 @@ def test_no_file_of_a_sweep_holds_a_secret(
         if (position := content.find(SECRET.encode())) >= 0
     }
     assert holders == {}
-    configs = [*Cache(command.results).configs()]  # which are compressed
+    configs = [*Cache(command.results).configs()]  # compressed, so not searched above
     assert configs
     assert SECRET not in str(configs)
     assert SECRET not in "".join(str(row) for row in ran.rows)
@@ -105,7 +105,7 @@ def test_provenance_names_no_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "conf" / "a.yaml").write_text(f"uri: postgresql://me:{SECRET}-new@host/db\n")
     monkeypatch.setattr(provenance, "_ROOT", tmp_path.resolve())
     words = [f"tracking.uri=https://{SECRET}-word@host", f"+trace.password={SECRET}-value"]
-    about, diff = provenance.collect(words, [0], [{"path": f"s3://a:{SECRET}-input@b/c"}])
-    assert about["git"]["dirty"]
+    record, diff = provenance.collect(words, [0], [{"path": f"s3://a:{SECRET}-input@b/c"}])
+    assert record["git"]["dirty"]
     assert "+uri: postgresql://me:***@host/db" in diff
-    assert SECRET not in json.dumps(about) + diff
+    assert SECRET not in json.dumps(record) + diff

@@ -1,4 +1,4 @@
-"""Edits that change the digests of sources, and edits that do not."""
+"""Digests of sources: edits that make cached cells stale, and edits that do not."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     "swf": {"format": "swf"},
     "amplified": {"format": "parquet", "transforms": {"amplify": {"ratio": 2}}},
 }
-EVERY_CELL, EVERY_WORKLOAD = {*CELLS}, {*WORKLOADS}
-RUNS = {*EVERY_CELL, "scope_jobs"}  # whose history of runs is simulated
+ALL_CELLS, ALL_WORKLOADS = {*CELLS}, {*WORKLOADS}
+RUNS = {*ALL_CELLS, "scope_jobs"}  # whose history of runs is simulated
 AMPLIFIERS = {"amplified", "alibaba_synth", "dag_distances"}
-EVERYTHING = EVERY_CELL | EVERY_WORKLOAD
+ALL = ALL_CELLS | ALL_WORKLOADS
 
 DOCSTRING = {"old": b'"""', "new": b'"""Said better: '}
 EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
@@ -42,14 +42,14 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
     ("a comment in the engine", "sim.engine.simulate", {"added": COMMENT}, set()),
     ("a docstring of the engine", "sim.engine.simulate", DOCSTRING, set()),
     ("a docstring of a policy", "policies.orders", DOCSTRING, set()),
-    ("the look of pages", "sim.base.html/page.css", {"added": COMMENT}, set()),
-    ("what only talks to people", "sim.cli.main", {"added": STATEMENT}, set()),
+    ("the style sheet of pages", "sim.base.html/page.css", {"added": COMMENT}, set()),
+    ("the command line", "sim.cli.main", {"added": STATEMENT}, set()),
     ("another evaluator", "sim.evaluators.kinds", {"added": STATEMENT}, set()),
     ("another policy", "policies.sharing", {"added": STATEMENT}, set()),
     ("a generator", "sim.synth.cosmos.month", {"added": STATEMENT}, {"cosmos"}),
     ("a loader", "sim.traces.swf", {"added": STATEMENT}, {"swf"}),
     ("a transform", "sim.transforms.tasks", {"added": STATEMENT}, set()),
-    ("a transform that is turned", "sim.transforms.demands", {"added": STATEMENT}, AMPLIFIERS),
+    ("a transform that is applied", "sim.transforms.demands", {"added": STATEMENT}, AMPLIFIERS),
     ("a policy", "policies.orders", {"added": STATEMENT}, {"fifo"}),
     (
         "a policy's helper",
@@ -57,7 +57,7 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
         {"added": STATEMENT},
         {"slearn"},
     ),
-    ("a policy's base", "policies.base", {"added": STATEMENT}, EVERY_CELL),
+    ("a policy's base", "policies.base", {"added": STATEMENT}, ALL_CELLS),
     (
         "a generator's table of numbers",
         "sim.synth.alibaba2018/tables.json",
@@ -68,15 +68,15 @@ EDITS: list[tuple[str, str, dict[str, bytes], set[str]]] = [
         "a number in a metric",
         "sim.metrics.jobs",
         {"old": b"jct, 50, 90, 99", "new": b"jct, 50, 90, 98"},
-        EVERY_CELL,
+        ALL_CELLS,
     ),
     ("the main loop", "sim.engine.kernels.run", {"added": STATEMENT}, RUNS),
     ("the engine", "sim.engine.simulate", {"added": STATEMENT}, RUNS),
-    ("what a cell runs on", "sweep.grid.clusters", {"added": STATEMENT}, EVERY_CELL),
-    ("how large a cluster is", "sweep.grid.cluster_size", {"added": STATEMENT}, EVERYTHING),
-    ("what workloads are", "sim.workload.workload", {"added": STATEMENT}, EVERYTHING),
-    ("how a cell is run", "sweep.execution.cell", {"added": STATEMENT}, EVERY_CELL),
-    ("how a workload is made", "sweep.grid.recipe", {"added": STATEMENT}, EVERY_WORKLOAD),
+    ("the clusters", "sweep.grid.clusters", {"added": STATEMENT}, ALL_CELLS),
+    ("the size of clusters", "sweep.grid.cluster_size", {"added": STATEMENT}, ALL),
+    ("the workload", "sim.workload.workload", {"added": STATEMENT}, ALL),
+    ("the run of a cell", "sweep.execution.cell", {"added": STATEMENT}, ALL_CELLS),
+    ("the recipe of workloads", "sweep.grid.recipe", {"added": STATEMENT}, ALL_WORKLOADS),
 ]
 
 
@@ -91,7 +91,7 @@ def digests() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "edit", "stale"), [edit[1:] for edit in EDITS], ids=[edit[0] for edit in EDITS]
 )
-def test_an_edit_makes_stale_what_it_touches_and_no_more(
+def test_an_edit_changes_only_the_digests_that_depend_on_it(
     edited: Sources, name: str, edit: dict[str, bytes], stale: set[str]
 ) -> None:
     before = digests()
@@ -101,37 +101,37 @@ def test_an_edit_makes_stale_what_it_touches_and_no_more(
 
 
 @pytest.mark.parametrize("cell", ["fifo", "jockey"])
-def test_every_module_of_a_cell_counts(edited: Sources, cell: str) -> None:
+def test_every_module_of_a_cell_is_in_its_digest(edited: Sources, cell: str) -> None:
     policy, evaluator = CELLS[cell]
-    configured = ({"name": policy}, {"name": evaluator})
-    before, table = sources.cell_digest(*configured), sources.cell_table(*configured)
-    unseen = []
+    cell_sources = ({"name": policy}, {"name": evaluator})
+    before, table = sources.cell_digest(*cell_sources), sources.cell_table(*cell_sources)
+    ignored = []
     for name in table:
         edited.edit(name, added=STATEMENT)
-        if sources.cell_digest(*configured) == before:
-            unseen.append(name)
-    assert not unseen
+        if sources.cell_digest(*cell_sources) == before:
+            ignored.append(name)
+    assert not ignored
 
 
-def test_the_same_sources_are_the_same_digest(edited: Sources) -> None:
+def test_equal_sources_give_equal_digests(edited: Sources) -> None:
     before = digests()
     edited.restore()
     assert digests() == before
 
 
 @pytest.mark.parametrize("name", evaluators.names())
-def test_an_evaluator_counts_for_its_own_cells(name: str) -> None:
+def test_an_evaluator_is_in_the_digest_of_its_cells(name: str) -> None:
     assert f"sim.evaluators.{name}" in sources.cell_table({"name": "none"}, {"name": name})
 
 
-def test_a_policy_counts_with_all_that_it_is_made_from() -> None:
+def test_a_policy_is_in_the_digest_with_its_base_classes() -> None:
     for name in policies.names():
         table = sources.cell_table({"name": name}, {"name": "simulation"})
-        made_of = {cls.__module__ for cls in policies.spec(name).__mro__}
-        assert made_of - {"abc", "builtins"} <= {*table}
+        modules = {cls.__module__ for cls in policies.spec(name).__mro__}
+        assert modules - {"abc", "builtins"} <= {*table}
 
 
-class TestOfTheUsersOwn:
+class TestUserModules:
     POLICY = """
 from dataclasses import dataclass
 
@@ -153,27 +153,27 @@ class Mine(Policy):
         yield tmp_path
         sources.forget()
 
-    def changes(
+    def changed_digests(
         self, folder: Path, policy: dict[str, Any], evaluator: dict[str, Any]
     ) -> list[bool]:
-        """Changes of its digest after edits of a comment and of a number in its imports."""
-        changed = []
+        """Return for a comment and for a number in an imported module: did the digest change?"""
+        results = []
         for text in ("X = 1  # one\n", "X = 2\n"):
             sources.forget()
             before = sources.cell_digest(policy, evaluator)
             (folder / "sources_helper.py").write_text(text)
             sources.forget()
-            changed.append(sources.cell_digest(policy, evaluator) != before)
-        return changed
+            results.append(sources.cell_digest(policy, evaluator) != before)
+        return results
 
     def test_policy(self, folder: Path) -> None:
         (folder / "sources_mine.py").write_text(self.POLICY)
         policies.registry.load("sources_mine")
-        mine = {"name": "sources_mine", "module": "sources_mine"}
-        assert self.changes(folder, mine, {"name": "simulation"}) == [False, True]
-        assert self.changes(folder, {"name": "fifo"}, {"name": "simulation"}) == [False, False]
+        user, fifo = {"name": "sources_mine", "module": "sources_mine"}, {"name": "fifo"}
+        assert self.changed_digests(folder, user, {"name": "simulation"}) == [False, True]
+        assert self.changed_digests(folder, fifo, {"name": "simulation"}) == [False, False]
 
     def test_evaluator(self, folder: Path) -> None:
         (folder / "sources_evaluator.py").write_text("from sources_helper import X\n")
-        mine = {"name": "mine", "module": "sources_evaluator"}
-        assert self.changes(folder, {"name": "fifo"}, mine) == [False, True]
+        user = {"name": "mine", "module": "sources_evaluator"}
+        assert self.changed_digests(folder, {"name": "fifo"}, user) == [False, True]

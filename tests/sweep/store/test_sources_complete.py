@@ -1,4 +1,4 @@
-"""Nothing of the project that numbers come from is unknown to their digest: seen by running it."""
+"""Digests cover all sources and data files of the project that a run imports and opens."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.grid import grid
 from sweep.store import sources
 from tests.sweep.small import request, write_workload
-from tests.sweep.store.edits import file_of
+from tests.sweep.store.edits import source_file
 
 ROOT = Path(__file__).resolve().parents[3]
-NO_NUMBERS = (".py", ".pyc", ".j2", ".css", ".js")
+CODE_SUFFIXES = (".py", ".pyc", ".j2", ".css", ".js")
 
-# imports as little as it can before what is looked at: what was there already is not seen to come
+# imports as little as it can first: the audit hook does not see files that were opened before it
 HEAD = """
 import json, sys
-given = json.loads(sys.stdin.read())
+arguments = json.loads(sys.stdin.read())
 opened = []
 sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
 """
 TAIL = """
 print(json.dumps([sorted(sys.modules), sorted(set(opened))]))
 """
-A_CELL = """
+CELL_CODE = """
 import importlib
 from pathlib import Path
 from sweep.execution.cell import CellSpec, clusters, run_cell
 import policies
 from sim.workload.workload import Workload
 
-# it would import every policy that there is; what a cell needs of them is its own
-policies.registry._discover = lambda: given["home"] and importlib.import_module(given["home"])
-workload, spec = Workload.read(Path(given["folder"])), CellSpec(**given["spec"])
+# it would import every policy; a cell needs only its own
+home = arguments["home"]
+policies.registry._discover = lambda: home and importlib.import_module(home)
+workload, spec = Workload.read(Path(arguments["folder"])), CellSpec(**arguments["spec"])
 result = run_cell(workload, spec, clusters.build_for(workload, spec.cluster, spec.capacity))
 assert result.error is None, result.error["traceback"]
 """
-A_WORKLOAD = """
+WORKLOAD_CODE = """
 from sweep.grid import recipe
-recipe.make(given["trace"], given["cluster"])
+recipe.make(arguments["trace"], arguments["cluster"])
 """
 
 TRACES = {
@@ -95,7 +96,7 @@ CELLS = [
 ]
 
 
-def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[PreparedGrid, PlannedCell]:
+def prepare_cell(tmp_path: Path, trace: str, *words: str) -> tuple[PreparedGrid, PlannedCell]:
     """Plan one small cell of a trace."""
     words = (*words, f"trace={trace}", *TRACES[trace], f"paths.results={tmp_path}")
     if trace == "parquet":
@@ -103,53 +104,57 @@ def prepared(tmp_path: Path, trace: str, *words: str) -> tuple[PreparedGrid, Pla
     if trace == "swf":
         (tmp_path / "trace.swf").write_text(SWF)
         words += (f"trace.path={tmp_path / 'trace.swf'}",)
-    plan_of_grid = plan.prepare(grid.build(request(words)))
-    (planned_cell,) = plan_of_grid.planned
-    return plan_of_grid, planned_cell
+    prepared_grid = plan.prepare(grid.build(request(words)))
+    (planned,) = prepared_grid.planned
+    return prepared_grid, planned
 
 
-def a_cell(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
-    """Make what `A_CELL` is given of the one cell of a grid."""
-    plan_of_grid, planned_cell = prepared(tmp_path, trace, *words)
-    plan_of_grid.inputs.workload(planned_cell.workload).write(tmp_path / "workload")
-    name = planned_cell.cell.policy["name"]
+def cell_arguments(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
+    """Return the arguments of `CELL_CODE` for the one cell of a grid."""
+    prepared_grid, planned = prepare_cell(tmp_path, trace, *words)
+    prepared_grid.inputs.workload(planned.workload).write(tmp_path / "workload")
+    name = planned.cell.policy["name"]
     home = None if name == NO_POLICY else policies.spec(name).__module__
-    return {"spec": planned_cell.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
+    return {"spec": planned.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
 
 
-def unknown(code: str, inputs: Mapping[str, Any], table: Table) -> set[str]:
-    """Run code in a process of its own; name what it imports and reads that a table has not."""
+def missing_sources(code: str, arguments: Mapping[str, Any], table: Table) -> set[str]:
+    """Run code in a process of its own; return modules and files it reads that a table lacks."""
     done = subprocess.run(
         [sys.executable, "-c", HEAD + code + TAIL],
-        input=json.dumps(inputs),
+        input=json.dumps(arguments),
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
     imported, opened = json.loads(done.stdout.splitlines()[-1])
-    ours = {name for name in imported if name.partition(".")[0] in modules.PROJECT}
-    places = [str(file_of(package).parent) + "/" for package in modules.PROJECT]
-    read = {file for file in opened if file.startswith((*places,)) and "__pycache__" not in file}
-    data = {file for file in read if not file.endswith(NO_NUMBERS)}
-    return (ours - {*table}) | (data - {str(file_of(name)) for name in table})
+    project_modules = {name for name in imported if name.partition(".")[0] in modules.PROJECT}
+    folders = [str(source_file(package).parent) + "/" for package in modules.PROJECT]
+    read = {file for file in opened if file.startswith((*folders,)) and "__pycache__" not in file}
+    data = {file for file in read if not file.endswith(CODE_SUFFIXES)}
+    return (project_modules - {*table}) | (data - {str(source_file(name)) for name in table})
 
 
 @pytest.mark.parametrize(("policy", "evaluator", "trace"), CELLS)
-def test_a_cell(tmp_path: Path, policy: str, evaluator: str, trace: str) -> None:
+def test_a_cell_reads_only_sources_of_its_digest(
+    tmp_path: Path, policy: str, evaluator: str, trace: str
+) -> None:
     words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
-    inputs = a_cell(tmp_path, trace, *words)
-    table = sources.cell_table(inputs["spec"]["policy"], inputs["spec"]["evaluator"])
-    assert unknown(A_CELL, inputs, table) == set()
+    arguments = cell_arguments(tmp_path, trace, *words)
+    table = sources.cell_table(arguments["spec"]["policy"], arguments["spec"]["evaluator"])
+    assert missing_sources(CELL_CODE, arguments, table) == set()
 
 
-def test_this_test_notices(tmp_path: Path) -> None:
-    inputs = a_cell(tmp_path, "alibaba_synth", "policy=dagps", "evaluator=alone")
+def test_missing_sources_are_detected(tmp_path: Path) -> None:
+    arguments = cell_arguments(tmp_path, "alibaba_synth", "policy=dagps", "evaluator=alone")
     table = sources.cell_table({"name": "fifo"}, {"name": "alone"})
-    assert "policies.dagps.online" in unknown(A_CELL, inputs, table)
+    assert "policies.dagps.online" in missing_sources(CELL_CODE, arguments, table)
     workload = {"trace": {"synth": "alibaba2018", "jobs": 5}, "cluster": {}}
     table = sources.workload_table({"synth": "recurring"})
-    assert str(file_of("sim.synth.alibaba2018/tables.json")) in unknown(A_WORKLOAD, workload, table)
+    assert str(source_file("sim.synth.alibaba2018/tables.json")) in missing_sources(
+        WORKLOAD_CODE, workload, table
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,7 +164,10 @@ def test_this_test_notices(tmp_path: Path) -> None:
         for trace in TRACES
     ],
 )
-def test_a_workload(tmp_path: Path, trace: str) -> None:
-    _, planned_cell = prepared(tmp_path, trace, "policy=fifo")
-    inputs = {"trace": planned_cell.cell.trace, "cluster": planned_cell.cell.cluster}
-    assert unknown(A_WORKLOAD, inputs, sources.workload_table(planned_cell.cell.trace)) == set()
+def test_a_workload_reads_only_sources_of_its_digest(tmp_path: Path, trace: str) -> None:
+    _, planned = prepare_cell(tmp_path, trace, "policy=fifo")
+    arguments = {"trace": planned.cell.trace, "cluster": planned.cell.cluster}
+    assert (
+        missing_sources(WORKLOAD_CODE, arguments, sources.workload_table(planned.cell.trace))
+        == set()
+    )
