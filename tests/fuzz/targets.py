@@ -282,7 +282,7 @@ def _lines(*rows: object) -> bytes:
 _SPARK_EVENTS = text(
     profile(0, 1.0, 4, memory=4096),
     *two_stages()[:-1],
-    job(1, stage(2, 1, rdds=[0]), stage(3, 1, [2]), at=6500, spark_sql_execution_id="7"),
+    job(1, stage(2, 1, rdds=[0]), stage(3, 1, [2]), at_ms=6500, spark_sql_execution_id="7"),
     task(3, 0, 7000, 8000, "ExceptionFailure"),
     task(3, 0, 8000, 9000, speculative=True),
     task(3, 0, 7000, 9001, "TaskKilled"),

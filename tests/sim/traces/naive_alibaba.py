@@ -27,10 +27,10 @@ def number(text: str) -> float | None:
 
 
 def dag(name: str) -> tuple[int | None, list[int]]:
-    found = re.fullmatch(r"[A-Za-z]+(\d+)((?:_(?:Stg)?\d+)*)_?", name)
-    if not found:
+    match = re.fullmatch(r"[A-Za-z]+(\d+)((?:_(?:Stg)?\d+)*)_?", name)
+    if not match:
         return None, []
-    return int(found[1]), [int(n) for n in re.findall(r"\d+", found[2])]
+    return int(match[1]), [int(n) for n in re.findall(r"\d+", match[2])]
 
 
 def load(path: Path, only_terminated: bool = False) -> dict[str, Any]:
@@ -51,9 +51,9 @@ def load(path: Path, only_terminated: bool = False) -> dict[str, Any]:
                 counts["dropped"] += 1
                 continue
             counts["not terminated"] += 1
-        own, parents = dag(row["task_name"])
-        mine = stages.setdefault(row["job_name"], [])
-        if own is not None and own in [s["number"] for s in mine]:
+        task_number, parents = dag(row["task_name"])
+        job_stages = stages.setdefault(row["job_name"], [])
+        if task_number is not None and task_number in [s["number"] for s in job_stages]:
             counts["dropped"] += 1
             continue
         mean = number(row.get("mean_inst_dur", ""))
@@ -61,10 +61,10 @@ def load(path: Path, only_terminated: bool = False) -> dict[str, Any]:
         cores = number(row["plan_cpu"])
         counts["cores missing"] += cores is None
         memory = number(row["plan_mem"])
-        mine.append(
+        job_stages.append(
             {
                 "name": row["task_name"],
-                "number": own,
+                "number": task_number,
                 "parents": parents,
                 "n_tasks": 1 if count is None else int(count),
                 "duration_s": duration or 0.5,
@@ -77,17 +77,17 @@ def load(path: Path, only_terminated: bool = False) -> dict[str, Any]:
     first = min(s["start"] for job in stages.values() for s in job)
     jobs = []
     for name in order:
-        mine = stages[name]
-        mine.sort(key=lambda s: float("inf") if s["number"] is None else s["number"])
-        numbers = {s["number"]: i for i, s in enumerate(mine) if s["number"] is not None}
+        job_stages = stages[name]
+        job_stages.sort(key=lambda s: float("inf") if s["number"] is None else s["number"])
+        numbers = {s["number"]: i for i, s in enumerate(job_stages) if s["number"] is not None}
         edges = set()
-        for i, stage in enumerate(mine):
+        for i, stage in enumerate(job_stages):
             for parent in stage["parents"]:
                 if parent in numbers and numbers[parent] != i:
                     edges.add((numbers[parent], i))
                 else:
                     counts["lost"] += 1
-        jobs.append((name, min(s["start"] for s in mine) - first, mine, sorted(edges)))
+        jobs.append((name, min(s["start"] for s in job_stages) - first, job_stages, sorted(edges)))
     return {"jobs": jobs, "counts": counts, "offset_s": first}
 
 

@@ -1,25 +1,25 @@
-"""Spark's events as its logs have them, of made-up applications, without what no reader needs."""
+"""Events of invented applications as in Spark's logs, without the fields that no reader uses."""
 
 from __future__ import annotations
 
 import json
 
 T0 = 1_772_000_000_000
-"""When the first application starts, ms."""
+"""Start of the first application, ms since 1970."""
 
 
-def start(name="etl", app="app-1", at=0, user="ann", **more):
+def start(name="etl", app="app-1", at_ms=0, user="ann", **more):
     return {"Event": "SparkListenerApplicationStart", "App Name": name, "App ID": app,
-            "Timestamp": T0 + at, "User": user, **more}  # fmt: skip
+            "Timestamp": T0 + at_ms, "User": user, **more}  # fmt: skip
 
 
-def end(at=10_000):
-    return {"Event": "SparkListenerApplicationEnd", "Timestamp": T0 + at}
+def end(at_ms=10_000):
+    return {"Event": "SparkListenerApplicationEnd", "Timestamp": T0 + at_ms}
 
 
 def environment(**properties):
-    of = {key.replace("_", "."): value for key, value in properties.items()}
-    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": of}
+    properties = {key.replace("_", "."): value for key, value in properties.items()}
+    return {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": properties}
 
 
 def executor(cores=4, profile=0):
@@ -29,9 +29,9 @@ def executor(cores=4, profile=0):
 
 
 def profile(number, cpus, cores, **memory):
-    asked = {"cores": {"Amount": cores}, **{k: {"Amount": v} for k, v in memory.items()}}
+    executor_requests = {"cores": {"Amount": cores}, **{k: {"Amount": v} for k, v in memory.items()}}
     return {"Event": "SparkListenerResourceProfileAdded", "Resource Profile Id": number,
-            "Executor Resource Requests": asked,
+            "Executor Resource Requests": executor_requests,
             "Task Resource Requests": {"cpus": {"Amount": cpus}}}  # fmt: skip
 
 
@@ -41,22 +41,22 @@ def stage(number, n_tasks, parents=(), rdds=None, name="count", **more):
             "RDD Info": [{"RDD ID": r} for r in (rdds or [number])], **more}  # fmt: skip
 
 
-def job(number, *stages, at=0, **properties):
-    of = {key.replace("_", "."): value for key, value in properties.items()}
-    return {"Event": "SparkListenerJobStart", "Job ID": number, "Submission Time": T0 + at,
-            "Stage Infos": list(stages), "Properties": of}  # fmt: skip
+def job(number, *stages, at_ms=0, **properties):
+    properties = {key.replace("_", "."): value for key, value in properties.items()}
+    return {"Event": "SparkListenerJobStart", "Job ID": number, "Submission Time": T0 + at_ms,
+            "Stage Infos": list(stages), "Properties": properties}  # fmt: skip
 
 
-def job_end(number, at, result="JobSucceeded"):
-    return {"Event": "SparkListenerJobEnd", "Job ID": number, "Completion Time": T0 + at,
+def job_end(number, at_ms, result="JobSucceeded"):
+    return {"Event": "SparkListenerJobEnd", "Job ID": number, "Completion Time": T0 + at_ms,
             "Job Result": {"Result": result}}  # fmt: skip
 
 
-def task(of, index, begin, finish, reason="Success", speculative=False, attempt=0, **metrics):
+def task(stage_number, index, begin, finish, reason="Success", speculative=False, attempt=0, **metrics):
     info = {"Task ID": 0, "Index": index, "Attempt": attempt, "Partition ID": index,
             "Launch Time": T0 + begin, "Finish Time": T0 + finish,
             "Speculative": speculative}  # fmt: skip
-    return {"Event": "SparkListenerTaskEnd", "Stage ID": of, "Stage Attempt ID": attempt,
+    return {"Event": "SparkListenerTaskEnd", "Stage ID": stage_number, "Stage Attempt ID": attempt,
             "Task End Reason": {"Reason": reason}, "Task Info": info,
             "Task Metrics": metrics}  # fmt: skip
 
@@ -76,17 +76,17 @@ READS = {
 SHUFFLED = {"Shuffle Read Metrics": {"Remote Bytes Read": 4, "Local Bytes Read": 3}}
 
 
-def two_stages(app="app-1", at=0, name="etl"):
-    """Two maps of 1 and 2 s, then a reduce of 3 s."""
+def two_stages(app="app-1", at_ms=0, name="etl"):
+    """Return the events of two map tasks of 1 and 2 s, then a reduce task of 3 s."""
     return [
-        start(name, app, at),
+        start(name, app, at_ms),
         environment(spark_executor_memory="4g", spark_task_cpus="1"),
         executor(4),
-        job(0, stage(0, 2, name="map"), stage(1, 1, [0]), at=at + 500),
+        job(0, stage(0, 2, name="map"), stage(1, 1, [0]), at_ms=at_ms + 500),
         started(), started(), started(),
-        task(0, 0, at + 1000, at + 2000, **READS),
-        task(0, 1, at + 1000, at + 3000, **READS),
-        task(1, 0, at + 3000, at + 6000, **SHUFFLED),
-        job_end(0, at + 6000),
-        end(at + 7000),
+        task(0, 0, at_ms + 1000, at_ms + 2000, **READS),
+        task(0, 1, at_ms + 1000, at_ms + 3000, **READS),
+        task(1, 0, at_ms + 3000, at_ms + 6000, **SHUFFLED),
+        job_end(0, at_ms + 6000),
+        end(at_ms + 7000),
     ]  # fmt: skip

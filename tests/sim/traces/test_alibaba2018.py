@@ -465,31 +465,31 @@ def test_the_real_sample_counts_what_is_known_of_it(shared_traces):
     never_began = (frame.end_time == 0) & (frame.start_time == 0)
     assert (len(frame), int(never_ended.sum()), int(never_began.sum())) == (25_196, 23, 14)
     assert (frame.end_time < frame.start_time).sum() == 23
-    kept = frame[frame.end_time > 0]
+    ended = frame[frame.end_time > 0]
     assert w.meta["report"] == {
         "rows": 25_196,
         "jobs": 6_599,
-        "stages": len(kept),
+        "stages": len(ended),
         "edges": 19_808,
         "dropped": {"end is 0": 37, "job of which no row is left": 1},
         "filled": {"plan_cpu missing: 100": 23, "plan_mem missing: 0.3": 23},
         "edges_dropped": {"parent is not in the job": 13},
         "noticed": {
-            "not Terminated": int((kept.status != "Terminated").sum()),
+            "not Terminated": int((ended.status != "Terminated").sum()),
             "job naming a parent it does not have": 5,
         },
         "bad_rows": {},
     }
     assert int((frame.status != "Terminated").sum()) == 257
-    assert int(kept.plan_cpu.isna().sum()) == 23
-    assert w.n_tasks == int(kept.instance_num.sum())
-    work = (kept.instance_num * kept.mean_inst_dur).sum()
+    assert int(ended.plan_cpu.isna().sum()) == 23
+    assert w.n_tasks == int(ended.instance_num.sum())
+    work = (ended.instance_num * ended.mean_inst_dur).sum()
     assert float(w.columns.job_work.sum()) == pytest.approx(float(work), rel=1e-12)
     assert (
         w.columns.job_submit[-1]
         == frame[frame.start_time > 0].groupby("job_name").start_time.min().max() - 85_660
     )
     done = load(path, status="terminated")
-    assert done.n_stages == int((kept.status == "Terminated").sum()) == 24_939
+    assert done.n_stages == int((ended.status == "Terminated").sum()) == 24_939
     assert done.meta["report"]["dropped"]["not Terminated"] == 220
     assert load(path, on_bad_row="skip").digest == w.digest

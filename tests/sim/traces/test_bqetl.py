@@ -44,7 +44,7 @@ def test_jobs_run_by_their_schedules_and_wait_inside_them(tmp_path):
     loads, cleans, sums = (rows(w, name) for name in ("load", "clean", "sum"))
     assert submit[loads].tolist() == [day * DAY + 2 * HOUR for day in range(7)]
     assert submit[sums].tolist() == [day * DAY + 12 * HOUR for day in range(7)]
-    assert submit[cleans] == pytest.approx(submit[loads] + took[loads])
+    assert submit[cleans] == pytest.approx(submit[loads] + duration_s[loads])
     assert [w.jobs["input_mode"][int(r[0])].as_py() for r in (loads, cleans, sums)] == [
         "none", "poll", "blind",
     ]  # fmt: skip
@@ -61,15 +61,15 @@ def test_jobs_run_by_their_schedules_and_wait_inside_them(tmp_path):
 def test_who_reads_blind_reads_what_is_there(tmp_path):
     jobs = HEAD + ROWS.replace("0 12 * * *", "0 2 * * *")  # nobody is done at the same time
     blind = load(written(tmp_path, jobs))
-    of = [rows(blind, name) for name in ("clean", "sum")]
+    by_name = [rows(blind, name) for name in ("clean", "sum")]
     up, down = (blind.job_edges[c].to_numpy() for c in ("upstream", "downstream"))
-    assert set(zip(up, down, strict=True)) >= set(zip(of[0][:-1], of[1][1:], strict=True))
+    assert set(zip(up, down, strict=True)) >= set(zip(by_name[0][:-1], by_name[1][1:], strict=True))
     polls = load(tmp_path, across="poll")
-    of = [rows(polls, name) for name in ("clean", "sum")]
+    by_name = [rows(polls, name) for name in ("clean", "sum")]
     up, down = (polls.job_edges[c].to_numpy() for c in ("upstream", "downstream"))
-    assert set(zip(up, down, strict=True)) >= set(zip(*of, strict=True))
+    assert set(zip(up, down, strict=True)) >= set(zip(*by_name, strict=True))
     submit, took = polls.jobs["submit_s"].to_numpy(), polls.tasks["duration_s"].to_numpy()
-    assert submit[of[1]] == pytest.approx(submit[of[0]] + took[of[0]])
+    assert submit[by_name[1]] == pytest.approx(submit[by_name[0]] + duration_s[by_name[0]])
 
 
 def test_downloads_are_of_what_nothing_reads_and_fall_as_zipf_has_it(tmp_path):
@@ -92,11 +92,11 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path):
 
 def test_what_the_logs_show_is_what_the_files_say(tmp_path):
     written(tmp_path)
-    found, true = load(tmp_path, history="logs"), load(tmp_path)
-    assert found.jobs["template"].equals(true.jobs["template"])
-    assert found.job_edges.equals(true.job_edges)
-    assert found.jobs["input_mode"].equals(true.jobs["input_mode"])
-    assert (found.meta["history"], true.meta["history"]) == ("logs", "truth")
+    inferred, true = load(tmp_path, history="logs"), load(tmp_path)
+    assert inferred.jobs["template"].equals(true.jobs["template"])
+    assert inferred.job_edges.equals(true.job_edges)
+    assert inferred.jobs["input_mode"].equals(true.jobs["input_mode"])
+    assert (inferred.meta["history"], true.meta["history"]) == ("logs", "truth")
 
 
 @pytest.mark.parametrize("history", ["logs", "truth"])
@@ -133,9 +133,9 @@ def test_the_real_graph(shared_traces, history):
 )
 def test_a_bad_line_is_named_or_left_out(tmp_path, jobs, reads, line, rule):
     written(tmp_path, jobs, reads)
-    with pytest.raises(InputError, match=rf":{line}: .*") as found:
+    with pytest.raises(InputError, match=rf":{line}: .*") as caught:
         load(tmp_path)
-    assert found.value.rule == rule
+    assert caught.value.rule == rule
     w = load(tmp_path, on_bad_row="skip")
     assert w.meta["report"]["bad_rows"][rule] == 1
 
@@ -150,9 +150,9 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, jobs, reads, line, rule):
     ids=["cycle", "header", "never"],
 )
 def test_files_that_make_no_trace(tmp_path, jobs, reads, rule):
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as caught:
         load(written(tmp_path, jobs, reads))
-    assert found.value.rule == rule
+    assert caught.value.rule == rule
 
 
 def test_a_folder_is_wanted(tmp_path):

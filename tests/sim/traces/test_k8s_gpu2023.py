@@ -129,8 +129,8 @@ def test_the_machines_are_those_of_the_published_list(shared_traces):
     )
     cluster = published()
     names = [cluster.classes[k] for k in cluster.machine_class]
-    at = [cluster.resources.index(name) for name in ("cpu", "mem", "gpu")]
-    ours = zip(names, *cluster.capacity[:, at].T.tolist(), strict=True)
+    columns = [cluster.resources.index(name) for name in ("cpu", "mem", "gpu")]
+    ours = zip(names, *cluster.capacity[:, columns].T.tolist(), strict=True)
     assert sorted(ours) == listed
     assert len(listed) == 1523
-    assert cluster.total[at[2]] == 6212
+    assert cluster.total[columns[2]] == 6212

@@ -53,7 +53,7 @@ def test_a_job_is_a_gang_and_its_steps_are_in_it(tmp_path):
 
 
 def test_an_array_is_a_job_of_as_many_tasks(tmp_path):
-    rows = [record(f"18_{at}", End=f"{DAY}09:3{at}:10") for at in (1, 2)]
+    rows = [record(f"18_{i}", End=f"{DAY}09:3{i}:10") for i in (1, 2)]
     rows += [record("18_[3-9%2]", Start="Unknown", End="Unknown", State="PENDING")]
     w = load(tmp_path, *rows)
     assert w.jobs["job_id"].to_pylist() == ["18"]
@@ -63,7 +63,7 @@ def test_an_array_is_a_job_of_as_many_tasks(tmp_path):
     assert w.meta["report"]["dropped"] == {"not ended yet": 1}
     apart = load(tmp_path, *rows, arrays="jobs")
     assert apart.jobs["job_id"].to_pylist() == ["18_1", "18_2"]
-    rigid = load(tmp_path, *[record(f"18_{at}", AllocCPUS=4) for at in (1, 2)], record("19+0"))
+    rigid = load(tmp_path, *[record(f"18_{i}", AllocCPUS=4) for i in (1, 2)], record("19+0"))
     assert rigid.jobs["job_id"].to_pylist() == ["18_1", "18_2", "19+0"]
     assert rigid.jobs["min_tasks"].to_pylist() == [4, 4, 1]
     assert rigid.meta["report"]["noticed"] == {

@@ -106,16 +106,16 @@ def planned():
     return [
         start(),
         plan,
-        job(0, stage(0, 1), at=1000, **sql),
-        job(1, stage(1, 1), at=1000, **sql),
+        job(0, stage(0, 1), at_ms=1000, **sql),
+        job(1, stage(1, 1), at_ms=1000, **sql),
         task(0, 0, 1000, 2000),
         task(1, 0, 1000, 2500),
         job_end(0, 2000),
         job_end(1, 2500),
-        job(2, stage(2, 1, rdds=[0]), stage(3, 1, rdds=[1]), stage(4, 1, [2, 3]), at=3000, **sql),
+        job(2, stage(2, 1, rdds=[0]), stage(3, 1, rdds=[1]), stage(4, 1, [2, 3]), at_ms=3000, **sql),
         task(4, 0, 3000, 4000),
         job_end(2, 4000),
-        job(3, stage(5, 1), at=5000, spark_scheduler_pool="gold"),
+        job(3, stage(5, 1), at_ms=5000, spark_scheduler_pool="gold"),
         task(5, 0, 5000, 5000),
         job_end(3, 6000),
         end(),
@@ -138,10 +138,10 @@ def test_a_query_or_a_spark_job_can_be_a_job(tmp_path):
     assert w.jobs["submit_s"].to_pylist() == [1.0, 5.0]
     assert w.jobs["recorded_finish_s"].to_pylist() == [4.0, 6.0]
     assert edges(w) == [(0, 2), (1, 2)]
-    each = load(tmp_path, *planned(), read_as="jobs")
-    assert each.n_jobs == 4
-    assert edges(each) == []
-    assert each.meta["report"]["noticed"]["a stage that reads what another job has written"] == 2
+    w = load(tmp_path, *planned(), read_as="jobs")
+    assert w.n_jobs == 4
+    assert edges(w) == []
+    assert w.meta["report"]["noticed"]["a stage that reads what another job has written"] == 2
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_an_unfinished_log_is_read_with_what_it_has(tmp_path):
 PACKED = {
     "gz": gzip.compress,
     "zstd": lambda b: b"".join(pa.compress(p, "zstd", asbytes=True) for p in (b[:900], b[900:])),
-    "lz4": lambda b: b"".join(block(b[at : at + 900]) for at in range(0, len(b) + 900, 900)),
+    "lz4": lambda b: b"".join(block(b[i : i + 900]) for i in range(0, len(b) + 900, 900)),
     "frame": lambda b: frame(b),
 }
 
@@ -216,7 +216,7 @@ def test_packed_logs(tmp_path, codec):
 
 @pytest.mark.parametrize("codec", ["gz", "zstd", "lz4"])
 def test_a_packed_log_that_breaks_off(tmp_path, codec):
-    plain = text(*two_stages(), *[executor(at) for at in range(3000)]).encode()
+    plain = text(*two_stages(), *[executor(cores) for cores in range(3000)]).encode()
     packed = PACKED[codec](plain)[: -5 if codec == "gz" else -40]
     for name in ("app-1", "app-1.inprogress"):
         (tmp_path / name).write_bytes(packed)
@@ -249,7 +249,7 @@ def test_a_rolled_log_and_a_folder_of_many(tmp_path):
     (rolled / "events_2_app-1.compact").write_text(text(*events[:8]))
     fewer = sim.read_trace("spark_eventlog", rolled)
     assert durations(fewer) == [1.0, 3.0]
-    (tmp_path / "app-2").write_text(text(*two_stages("app-2", at=-4000, name="report")))
+    (tmp_path / "app-2").write_text(text(*two_stages("app-2", at_ms=-4000, name="report")))
     (tmp_path / "app-3").write_text(text(start(app="app-3"), end()))
     (tmp_path / "app-4").write_text(text(*two_stages("app-2")))
     (tmp_path / "app-5").touch()

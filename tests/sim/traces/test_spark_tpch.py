@@ -75,10 +75,10 @@ def test_it_may_be_gzipped_and_without_earlier_runs(tmp_path):
 def test_queries_that_were_not_measured_so_are_counted(tmp_path):
     content = json.loads(json.dumps(FILE))
     del content["5g"]["1"]["dur"]["1"]["first_wave"]["4"]
-    other = load(write(tmp_path / "all.json"))
+    y = load(write(tmp_path / "all.json"))
     w = load(write(tmp_path / "q.json", content))
     assert w.jobs["job_id"].to_pylist() == ["1-2g", "2-2g"]
-    assert w.training.num_rows == other.training.num_rows - 4
+    assert w.training.num_rows == y.training.num_rows - 4
     assert w.meta["report"]["dropped"] == {"not measured with 4 executors": 1}
     with pytest.raises(sim.InputError, match="3 × not measured with 7 executors"):
         load(write(tmp_path / "q.json"), executors=7)
@@ -154,8 +154,8 @@ def test_the_distance_between_samples_is_scipys():
 
     rng = np.random.default_rng(0)
     for _ in range(20):
-        one, other = rng.integers(0, 9, 12).astype(float), rng.integers(0, 9, 7).astype(float)
-        assert distance(one, other) == pytest.approx(ks_2samp(one, other).statistic)
+        x, other = rng.integers(0, 9, 12).astype(float), rng.integers(0, 9, 7).astype(float)
+        assert distance(x, y) == pytest.approx(ks_2samp(x, y).statistic)
 
 
 def test_real_runs(shared_traces):

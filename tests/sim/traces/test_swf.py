@@ -81,9 +81,9 @@ def test_options(tmp_path):
     w = load(path)
     assert w.columns.job_min_tasks.tolist() == [4, 4]
     assert load(path, gang=False).columns.job_min_tasks.tolist() == [0, 0]
-    asked = load(path, processors="requested")
-    assert asked.stages["n_tasks"].to_pylist() == [8, 4]
-    assert asked.meta["report"]["filled"] == {"requested processors unknown: allocated": 1}
+    requested = load(path, processors="requested")
+    assert requested.stages["n_tasks"].to_pylist() == [8, 4]
+    assert requested.meta["report"]["filled"] == {"requested processors unknown: allocated": 1}
     assert load(path, status="completed").jobs["job_id"].to_pylist() == ["1"]
     assert load(path, memory="requested").stages["demand_mem"].to_pylist() == [1.0, 0.0]
     used = load(path, memory="used")
@@ -152,13 +152,13 @@ def test_comments_take_no_memory_and_shift_no_line(tmp_path):
     tracemalloc.start()
     try:
         w = load(path, on_bad_row="skip")
-        most = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert w.jobs["job_id"].to_pylist() == ["1", "2"]
     assert w.meta["header"] == {"MaxProcs": "7"}
     assert w.meta["report"]["bad_rows"] == {"wrong number of fields": 1}
-    assert most < 60e6 < 3 * len(comments)
+    assert peak < 60e6 < 3 * len(comments)
     with pytest.raises(sim.InputError, match="the row has 3 fields") as caught:
         load(path)
     assert caught.value.line == 3_000_000 + 5

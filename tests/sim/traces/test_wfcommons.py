@@ -27,8 +27,8 @@ def task(name, parents=(), reads=(), writes=()):
     }  # fmt: skip
 
 
-def ran(name, took, **more):
-    return {"id": name, "runtimeInSeconds": took, **more}
+def ran(name, seconds, **more):
+    return {"id": name, "runtimeInSeconds": seconds, **more}
 
 
 SMALL = {
@@ -102,16 +102,16 @@ def test_the_profiler_finds_each_declared_edge_and_no_other(shared_traces, gap_s
     folder = shared_traces / "wfcommons"
     instances = read_instances(folder)
     logs = wfcommons.logs(folder, gap_s=gap_s)
-    found = single_hop(logs).dependencies
+    edges = single_hop(logs).dependencies
     names = logs.jobs["job_id"].to_pylist()
     declared = {
         (f"{i.name}/0/{i.task_id[u]}", f"{i.name}/0/{i.task_id[d]}")
         for i in instances
         for u, d in zip(i.up, i.down, strict=True)
     }
-    got = {(names[u], names[d]) for u, d in zip(found.upstream, found.downstream, strict=True)}
+    inferred = {(names[u], names[d]) for u, d in zip(edges.upstream, edges.downstream, strict=True)}
     assert len(declared) == 1169
-    assert got == declared
+    assert inferred == declared
 
 
 def test_copies_recur_and_are_known_by_their_past(file):
@@ -126,11 +126,11 @@ def test_copies_recur_and_are_known_by_their_past(file):
     value = dict(zip(w.jobs["template"].to_pylist(), w.jobs["value"].to_pylist(), strict=True))
     assert sorted(v for t, v in value.items() if t.endswith("/merge")) == [1, 1, 1, 2, 5]
     assert not any(v for t, v in value.items() if not t.endswith("/merge"))
-    one = sim.simulate(w, sim.Cluster.machines(9, tokens=100_000), policies.build("wing_agg"))
-    assert one.metrics["jobs_failed"] == 0
-    assert one.metrics["value_attained"] == 1.0
-    held = (w.stages["demand_tokens"].to_numpy() * w.tasks["duration_s"].to_numpy()).sum()
-    assert held <= 0.34 * 100_000 * 7 * DAY
+    result = sim.simulate(w, sim.Cluster.machines(9, tokens=100_000), policies.build("wing_agg"))
+    assert result.metrics["jobs_failed"] == 0
+    assert result.metrics["value_attained"] == 1.0
+    work_token_s = (w.stages["demand_tokens"].to_numpy() * w.tasks["duration_s"].to_numpy()).sum()
+    assert work_token_s <= 0.34 * 100_000 * 7 * DAY
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(file):
@@ -169,10 +169,10 @@ def changed(*path_and_value):
 )
 def test_files_that_are_wrong_are_named(tmp_path, content, rule, words):
     (tmp_path / "a.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=words) as found:
+    with pytest.raises(InputError, match=words) as caught:
         load(tmp_path)
-    assert found.value.rule == rule
-    assert str(found.value.file).endswith("a.json")
+    assert caught.value.rule == rule
+    assert str(caught.value.file).endswith("a.json")
 
 
 def test_what_is_no_json_and_an_empty_folder(tmp_path):

@@ -1,4 +1,4 @@
-"""Streams, bursts and hours of jobs; queues dealt and tasks scaled."""
+"""Transforms of arrivals, queues and numbers of tasks."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sim.transforms import arrive, deal_queues, hour_of, scale_tasks, squeeze
 def day_of_jobs(n: int = 40) -> sim.Workload:
     return sim.Workload.from_jobs(
         [
-            {"submit_s": 1000.0 * at, "stages": [{"name": "M1", "durations_s": [10.0 + at]}]}
-            for at in range(n)
+            {"submit_s": 1000.0 * i, "stages": [{"name": "M1", "durations_s": [10.0 + i]}]}
+            for i in range(n)
         ]
     )
 
 
-def test_every_job_comes_at_its_time_within_its_hour():
+def test_hour_of_keeps_each_jobs_time_within_its_hour():
     plain = day_of_jobs()
     hour = hour_of(plain, jobs=40)
-    wanted = {f"{at}": 1000.0 * at % 3600 for at in range(40)}
+    expected = {f"{i}": 1000.0 * i % 3600 for i in range(40)}
     by_length = {s - 10.0: t for s, t in zip(lengths(hour), submits(hour), strict=True)}
-    assert by_length == {float(name): time for name, time in wanted.items()}
+    assert by_length == {float(name): time for name, time in expected.items()}
     assert (np.diff(submits(hour)) >= 0).all()
 
 
-def test_jobs_are_repeated_as_often_as_each_other():
+def test_hour_of_repeats_all_jobs_equally_often():
     hour = hour_of(day_of_jobs(), jobs=100, seed=3)
     _, counts = np.unique(lengths(hour), return_counts=True)
     assert hour.n_jobs == 100
@@ -40,11 +40,11 @@ def test_jobs_are_repeated_as_often_as_each_other():
     assert hour.digest != hour_of(day_of_jobs(), jobs=100, seed=4).digest
 
 
-def test_a_sample_of_the_jobs_is_taken_where_fewer_are_wanted():
+def test_hour_of_samples_fewer_jobs():
     assert hour_of(day_of_jobs(), jobs=7).n_jobs == 7
 
 
-def test_long_jobs_are_left_out():
+def test_hour_of_drops_long_jobs():
     hour = hour_of(day_of_jobs(), jobs=20, longest_s=19.5)
     assert lengths(hour).max() == 19.0
     with pytest.raises(InputError, match="no job is left"):
@@ -52,12 +52,12 @@ def test_long_jobs_are_left_out():
 
 
 @pytest.mark.parametrize("jobs", [0, -1, 1.5])
-def test_a_number_of_jobs_that_makes_no_sense_is_an_error(jobs):
+def test_hour_of_refuses_an_invalid_number_of_jobs(jobs):
     with pytest.raises(InputError, match="a whole number of at least 1"):
         hour_of(day_of_jobs(), jobs=jobs)
 
 
-def test_jobs_that_depend_on_each_other_are_an_error():
+def test_hour_of_refuses_jobs_that_depend_on_each_other():
     jobs = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]} for _ in range(2)]
     plain = sim.Workload.from_jobs(jobs)
     edges = {"upstream": [0], "downstream": [1], "kind": ["soft"]}
@@ -68,7 +68,7 @@ def test_jobs_that_depend_on_each_other_are_an_error():
         hour_of(linked)
 
 
-def test_transforms_are_turned_by_name():
+def test_transforms_are_applied_by_name():
     plain = day_of_jobs()
     assert transforms.apply(plain, "hour_of", jobs=9).digest == hour_of(plain, jobs=9).digest
     assert {"amplify", "change_load", "fit_machines", "hour_of", "rewire"} <= {*transforms.names()}
@@ -101,99 +101,99 @@ def few() -> sim.Workload:
     return sim.Workload.from_jobs(
         [
             {
-                "submit_s": 10.0 * at,
-                "template": f"t{at}",
+                "submit_s": 10.0 * i,
+                "template": f"t{i}",
                 "stages": [
-                    stage("a", [3.0, 4.0 + at], 0.5),
+                    stage("a", [3.0, 4.0 + i], 0.5),
                     stage("b", [5.0, 6.0, 7.0], 0.25, parents=["a"]),
                     stage("c", [1.0], 0.5, parents=["a"]),
                 ],
             }
-            for at in range(5)
+            for i in range(5)
         ]
     )
 
 
-def test_a_stream_is_drawn_evenly_and_comes_as_a_poisson_process():
-    made = arrive(few(), jobs=4000, interval_s=2.0, seed=1)
-    templates = np.array(made.jobs["template"].to_pylist())
-    counts = [(templates == f"t{at}").sum() for at in range(5)]
+def test_arrive_draws_jobs_uniformly_as_a_poisson_process():
+    result = arrive(few(), jobs=4000, interval_s=2.0, seed=1)
+    templates = np.array(result.jobs["template"].to_pylist())
+    counts = [(templates == f"t{i}").sum() for i in range(5)]
     assert np.abs(np.array(counts) - 800).max() < 4 * np.sqrt(800)
-    between = np.diff(made.columns.job_submit)
+    between = np.diff(result.columns.job_submit)
     assert between.mean() == pytest.approx(2.0, rel=0.06)
     assert between.std() == pytest.approx(2.0, rel=0.06)
-    assert made.columns.job_submit[0] == 0
-    assert len(set(made.jobs["job_id"].to_pylist())) == 4000
-    assert made.digest == arrive(few(), jobs=4000, interval_s=2.0, seed=1).digest
-    assert made.digest != arrive(few(), jobs=4000, interval_s=2.0, seed=2).digest
+    assert result.columns.job_submit[0] == 0
+    assert len(set(result.jobs["job_id"].to_pylist())) == 4000
+    assert result.digest == arrive(few(), jobs=4000, interval_s=2.0, seed=1).digest
+    assert result.digest != arrive(few(), jobs=4000, interval_s=2.0, seed=2).digest
 
 
-def test_jobs_keep_what_they_are():
+def test_arrive_preserves_stages_and_edges():
     plain = few()
-    made = arrive(plain, jobs=30, seed=5)
+    result = arrive(plain, jobs=30, seed=5)
     for row in range(30):
-        at = int(made.jobs["template"][row].as_py()[1:])
-        one, other = made.take(np.array([row])), plain.take(np.array([at]))
-        assert one.columns.task_duration.tolist() == other.columns.task_duration.tolist()
-        assert one.stage_edges.equals(other.stage_edges)
+        i = int(result.jobs["template"][row].as_py()[1:])
+        job, source = result.take(np.array([row])), plain.take(np.array([i]))
+        assert job.columns.task_duration.tolist() == source.columns.task_duration.tolist()
+        assert job.stage_edges.equals(source.stage_edges)
 
 
-def test_all_at_once():
+def test_arrive_with_interval_0_submits_all_jobs_at_once():
     assert (arrive(few(), jobs=7, interval_s=0.0).columns.job_submit == 0).all()
 
 
 @pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": 1.5}, {"interval_s": -1.0}])
-def test_streams_that_make_no_sense_are_errors(options):
+def test_arrive_refuses_invalid_options(options):
     with pytest.raises(InputError):
         arrive(few(), **options)
 
 
 @pytest.mark.parametrize("load", [0.2, 0.9, 7.0])
-def test_the_load_is_as_wished(load):
-    made = scale_tasks(arrive(few(), jobs=300, interval_s=5.0), load, 4, SHAPE)
-    offered = made.mean_load(sim.Cluster.machines(4, **SHAPE))
-    least = arrive(few(), jobs=300, interval_s=5.0).mean_load(sim.Cluster.machines(4, **SHAPE))
-    if load == 0.2:  # a task a stage is the least
-        assert (np.diff(made.stage_task0) == 1).any()
-        assert max(offered.values()) < max(least.values())
+def test_scale_tasks_reaches_the_load(load):
+    result = scale_tasks(arrive(few(), jobs=300, interval_s=5.0), load, 4, SHAPE)
+    offered = result.mean_load(sim.Cluster.machines(4, **SHAPE))
+    smallest = arrive(few(), jobs=300, interval_s=5.0).mean_load(sim.Cluster.machines(4, **SHAPE))
+    if load == 0.2:  # limited by one task per stage
+        assert (np.diff(result.stage_task0) == 1).any()
+        assert max(offered.values()) < max(smallest.values())
     else:
         assert max(offered.values()) == pytest.approx(load, rel=0.1)
 
 
-def test_durations_keep_their_distribution():
-    made = scale_tasks(few(), 4.0, 1, SHAPE)
-    old, new = few(), made
+def test_scale_tasks_keeps_the_distribution_of_durations():
+    result = scale_tasks(few(), 4.0, 1, SHAPE)
+    old, new = few(), result
     for stage in range(old.n_stages):
-        one = old.columns.task_duration[slice(*old.stage_task0[stage : stage + 2])]
-        two = new.columns.task_duration[slice(*new.stage_task0[stage : stage + 2])]
-        assert set(two) == set(one)
-        times = [int((two == value).sum()) for value in one]
+        before = old.columns.task_duration[slice(*old.stage_task0[stage : stage + 2])]
+        after = new.columns.task_duration[slice(*new.stage_task0[stage : stage + 2])]
+        assert set(after) == set(before)
+        times = [int((after == value).sum()) for value in before]
         assert max(times) - min(times) <= 1
 
 
-def test_loads_that_make_no_sense_are_errors():
+def test_scale_tasks_refuses_an_invalid_load_or_unknown_resource():
     with pytest.raises(InputError, match="load must be a number above 0"):
         scale_tasks(few(), 0.0, 1, SHAPE)
     with pytest.raises(InputError, match="mem"):
         scale_tasks(few(), 1.0, 1, {"cpu": 1.0})
 
 
-def test_jobs_are_dealt_out_evenly():
+def test_deal_queues_assigns_equally_many_jobs():
     plain = arrive(few(), jobs=101, seed=5)
-    made = deal_queues(plain, 2, seed=3)
-    queues = made.jobs["queue"].to_pylist()
+    result = deal_queues(plain, 2, seed=3)
+    queues = result.jobs["queue"].to_pylist()
     assert sorted([queues.count("q0"), queues.count("q1")]) == [50, 51]
     assert queues != sorted(queues)
-    assert made.stages.equals(plain.stages)
-    assert made.digest == deal_queues(plain, 2, seed=3).digest
-    assert made.digest != deal_queues(plain, 2, seed=4).digest
+    assert result.stages.equals(plain.stages)
+    assert result.digest == deal_queues(plain, 2, seed=3).digest
+    assert result.digest != deal_queues(plain, 2, seed=4).digest
     with pytest.raises(InputError, match="from 1 to 127, not 0"):
         deal_queues(plain, 0)
 
 
-def test_jobs_are_squeezed_together():
-    made = squeeze(few(), 10.0)
-    assert made.columns.job_submit.tolist() == [0.0, 2.5, 5.0, 7.5, 10.0]
-    assert made.stages.equals(few().stages)
+def test_squeeze_scales_the_times_between_submissions():
+    result = squeeze(few(), 10.0)
+    assert result.columns.job_submit.tolist() == [0.0, 2.5, 5.0, 7.5, 10.0]
+    assert result.stages.equals(few().stages)
     with pytest.raises(InputError, match="must be a number above 0"):
         squeeze(few(), 0.0)

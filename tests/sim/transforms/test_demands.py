@@ -17,32 +17,32 @@ def workload(*stages):
     return sim.Workload.from_jobs(jobs)
 
 
-def test_above_the_average_grows_and_below_shrinks():
-    made = amplify(workload(([1.0], 2.0), ([3.0], 4.0), ([8.0], 9.0)), 2.0)
-    assert made.tasks["duration_s"].to_pylist() == [0.5, 1.5, 16.0]
-    assert made.stages["demand_cpu"].to_pylist() == [1.0, 2.0, 18.0]
+def test_amplify_increases_values_above_the_mean_and_decreases_those_below():
+    result = amplify(workload(([1.0], 2.0), ([3.0], 4.0), ([8.0], 9.0)), 2.0)
+    assert result.tasks["duration_s"].to_pylist() == [0.5, 1.5, 16.0]
+    assert result.stages["demand_cpu"].to_pylist() == [1.0, 2.0, 18.0]
 
 
-def test_extremes_are_the_ratio_further_from_the_average():
+def test_amplify_moves_extremes_by_the_ratio():
     plain = sim.synthesize("alibaba2018", jobs=500, seed=2)
-    made = amplify(plain, 1.5, metrics=["duration_s"])
-    before, after = plain.stage_duration_s, made.stage_duration_s
+    result = amplify(plain, 1.5, metrics=["duration_s"])
+    before, after = plain.stage_duration_s, result.stage_duration_s
     assert after.max() == 1.5 * before.max()
     assert after.min() == before.min() / 1.5
     assert (np.argsort(before, kind="stable") == np.argsort(after, kind="stable")).all()
-    assert made.stages["demand_mem"].equals(plain.stages["demand_mem"])
-    assert made.meta["transforms"] == [{"heterogeneity": 1.5, "metrics": ["duration_s"]}]
+    assert result.stages["demand_mem"].equals(plain.stages["demand_mem"])
+    assert result.meta["transforms"] == [{"heterogeneity": 1.5, "metrics": ["duration_s"]}]
 
 
-def test_tasks_of_one_stage_are_told_apart():
-    made = amplify(workload(([1.0, 2.0, 9.0], 1.0)), 3.0, metrics=["duration_s"])
-    assert made.tasks["duration_s"].to_pylist() == pytest.approx([1 / 3, 2 / 3, 27])
+def test_amplify_changes_tasks_of_one_stage_separately():
+    result = amplify(workload(([1.0, 2.0, 9.0], 1.0)), 3.0, metrics=["duration_s"])
+    assert result.tasks["duration_s"].to_pylist() == pytest.approx([1 / 3, 2 / 3, 27])
 
 
-def test_it_is_an_option_of_synthesize():
-    made = sim.synthesize("alibaba2018", jobs=200, heterogeneity=2.0)
-    wanted = amplify(sim.synthesize("alibaba2018", jobs=200), 2.0)
-    assert made.digest == wanted.digest
+def test_heterogeneity_of_synthesize_is_amplify():
+    result = sim.synthesize("alibaba2018", jobs=200, heterogeneity=2.0)
+    expected = amplify(sim.synthesize("alibaba2018", jobs=200), 2.0)
+    assert result.digest == expected.digest
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_it_is_an_option_of_synthesize():
         (2, ["demand_mem"], "unknown metric 'demand_mem'"),
     ],
 )
-def test_wrong_values_are_errors(ratio, metrics, message):
+def test_amplify_refuses_invalid_values(ratio, metrics, message):
     with pytest.raises(InputError, match=message):
         amplify(workload(([1.0], 1.0)), ratio, metrics)
 
@@ -64,27 +64,28 @@ def one_job(*demands, tasks=2):
     return sim.Workload.from_jobs([{"submit_s": 0.0, "stages": stage}])
 
 
-def demands(of):
-    columns = (of.stages[name].to_pylist() for name in ("demand_cpu", "demand_mem"))
+def demands(workload):
+    columns = (workload.stages[name].to_pylist() for name in ("demand_cpu", "demand_mem"))
     return [round(amount, 9) for pair in zip(*columns, strict=True) for amount in pair]
 
 
-def test_a_demand_keeps_its_share_of_the_machine():
-    made = fit_machines(one_job((24, 50), (1, 3)), {"cpu": 48, "mem": 10}, {"cpu": 96, "mem": 100})
-    assert demands(made) == [12, 5, 0.5, 0.3]
+def test_fit_machines_keeps_the_share_of_the_machine():
+    workload = one_job((24, 50), (1, 3))
+    result = fit_machines(workload, {"cpu": 48, "mem": 10}, {"cpu": 96, "mem": 100})
+    assert demands(result) == [12, 5, 0.5, 0.3]
 
 
-def test_what_still_does_not_fit_is_cut_to_the_machine():
-    made = fit_machines(one_job((200, 50), (96, 1)), {"cpu": 8}, {"cpu": 96})
-    assert demands(made) == [8, 50, 8, 1]
+def test_fit_machines_cuts_demands_that_still_do_not_fit():
+    result = fit_machines(one_job((200, 50), (96, 1)), {"cpu": 8}, {"cpu": 96})
+    assert demands(result) == [8, 50, 8, 1]
 
 
-def test_without_a_source_the_largest_demand_is_made_to_fit_and_small_ones_stay():
-    made = fit_machines(one_job((20, 6), (5, 2)), {"cpu": 10, "mem": 64})
-    assert demands(made) == [10, 6, 2.5, 2]
+def test_fit_machines_fits_the_largest_demand_without_a_source():
+    result = fit_machines(one_job((20, 6), (5, 2)), {"cpu": 10, "mem": 64})
+    assert demands(result) == [10, 6, 2.5, 2]
 
 
-def test_all_else_stays_and_the_transform_is_noted():
+def test_fit_machines_changes_only_demands_and_is_noted():
     before = sim.synthesize("alibaba2018", jobs=40)
     after = fit_machines(before, {"mem": 50}, {"mem": 100})
     assert after.jobs.equals(before.jobs)
@@ -95,16 +96,16 @@ def test_all_else_stays_and_the_transform_is_noted():
     assert after.meta["synth"] == before.meta["synth"]
 
 
-def test_synthesized_demands_fit_the_machine_asked_for():
-    made = sim.synthesize("alibaba2018", jobs=300, machine={"cpu": 4, "mem": 1})
+def test_machine_of_synthesize_is_fit_machines():
+    result = sim.synthesize("alibaba2018", jobs=300, machine={"cpu": 4, "mem": 1})
     plain = sim.synthesize("alibaba2018", jobs=300)
-    assert made.stages["demand_cpu"].to_numpy().max() <= 4
-    assert made.stages["demand_mem"].to_numpy().max() <= 1
+    assert result.stages["demand_cpu"].to_numpy().max() <= 4
+    assert result.stages["demand_mem"].to_numpy().max() <= 1
     np.testing.assert_allclose(
-        made.stages["demand_mem"].to_numpy(), plain.stages["demand_mem"].to_numpy() / 100
+        result.stages["demand_mem"].to_numpy(), plain.stages["demand_mem"].to_numpy() / 100
     )
     np.testing.assert_allclose(
-        made.stages["demand_cpu"].to_numpy(), plain.stages["demand_cpu"].to_numpy() / 24
+        result.stages["demand_cpu"].to_numpy(), plain.stages["demand_cpu"].to_numpy() / 24
     )
 
 
@@ -117,6 +118,6 @@ def test_synthesized_demands_fit_the_machine_asked_for():
         ({"cpu": "many"}, "a number above 0, not {'cpu': 'many'}"),
     ],
 )
-def test_wrong_machines_are_errors(machine, message):
+def test_fit_machines_refuses_invalid_machines(machine, message):
     with pytest.raises(InputError, match=message):
         fit_machines(one_job((1, 1)), machine)

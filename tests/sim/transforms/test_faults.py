@@ -1,4 +1,4 @@
-"""Failures, lost inputs and stragglers are drawn at the rates that are asked for."""
+"""Failures, lost inputs and stragglers are drawn at the requested rates."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def workload(n: int = 20_000, deadline_s: float | None = 60.0) -> sim.Workload:
 
 
 def within(n: int, p: float, k: int) -> bool:
-    """Whether k of n is what chance p gives, within four standard deviations."""
+    """Return whether k of n agrees with probability p, within four standard deviations."""
     return bool(abs(k - n * p) <= 4 * np.sqrt(n * p * (1 - p)))
 
 
-def test_failures_come_at_the_rates_asked_for():
+def test_failures_are_drawn_at_the_requested_rates():
     n = 20_000
     w = faults.fail_tasks(workload(n), single=0.02, multiple=0.3, lost=0.0)
     attempts = np.diff(w.columns.attempt0)
@@ -46,7 +46,7 @@ def test_failures_come_at_the_rates_asked_for():
     assert part.max() <= 1
 
 
-def test_inputs_are_lost_at_the_rate_asked_for_and_are_what_the_task_waits_for():
+def test_lost_inputs_are_drawn_at_the_requested_rate_from_parents():
     n = 20_000
     w = faults.fail_tasks(workload(n), single=0.05, lost=0.03)  # valid: from_tables checks each
     columns = w.columns
@@ -63,7 +63,7 @@ def test_inputs_are_lost_at_the_rate_asked_for_and_are_what_the_task_waits_for()
     assert first[lost >= 0].all()  # before the other failures of the task
 
 
-def test_failures_do_not_depend_on_jobs_that_can_not_fail():
+def test_failures_do_not_depend_on_jobs_out_of_scope():
     both = faults.fail_tasks(workload(500), scope="deadline", seed=7)
     alone = faults.fail_tasks(workload(500).take([0]), scope="deadline", seed=7)
     assert both.failures.equals(alone.failures)
@@ -79,7 +79,7 @@ def test_certain_failures_and_none():
     assert faults.fail_tasks(workload(10), single=0.0, lost=0.0).failures.num_rows == 0
 
 
-def test_stragglers_come_at_the_rate_and_in_the_range_asked_for():
+def test_stragglers_are_drawn_at_the_requested_rate_and_range():
     w = workload()
     slow = apply(w, "straggle", rate=0.05, slower=(2.0, 4.0), seed=3)
     factor = slow.columns.task_duration / w.columns.task_duration
@@ -93,19 +93,19 @@ def test_stragglers_come_at_the_rate_and_in_the_range_asked_for():
     assert slow.columns.job_deadline[0] == 60.0
 
 
-def test_transforms_take_workloads_of_either_kind_and_keep_what_lies_beside():
+def test_faults_work_with_uniform_stages_and_preserve_training():
     runs = {"template": ["t"], "run": [0], "stage": [0], "task": [0]}
     times = {"ready_s": [0.0], "start_s": [0.0], "finish_s": [1.0]}
-    alike = sim.Workload.from_tables(
+    uniform = sim.Workload.from_tables(
         jobs={"job_id": ["a"], "submit_s": [0.0]},
         stages={"job": [0], "n_tasks": [100], "duration_s": [2.0]},
         training=runs | times,
     )
-    assert alike.stage_duration_s is not None
-    failing = apply(alike, "fail_tasks", single=0.5)
+    assert uniform.stage_duration_s is not None
+    failing = apply(uniform, "fail_tasks", single=0.5)
     assert failing.stage_duration_s is not None
     assert failing.training.num_rows == 1
-    slow = apply(alike, "straggle", rate=0.5)
+    slow = apply(uniform, "straggle", rate=0.5)
     assert slow.stage_duration_s is None
     assert slow.training.num_rows == 1
 
@@ -122,7 +122,7 @@ def test_transforms_take_workloads_of_either_kind_and_keep_what_lies_beside():
         ("straggle", {"slower": (3.0, 2.0)}, "slower must be two numbers of at least 1"),
     ],
 )
-def test_numbers_out_of_range_are_named(transform, options, text):
+def test_invalid_options_are_named_in_the_error(transform, options, text):
     with pytest.raises(sim.InputError, match=text):
         apply(workload(2), transform, **options)
 

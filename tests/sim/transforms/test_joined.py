@@ -1,4 +1,4 @@
-"""DAGs whose stages are whole jobs of one name and user."""
+"""Transform named_dags: DAGs of jobs with the same name and user."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def named(n: int = 200) -> sim.Workload:
     return sim.Workload.from_jobs(
         [
             {
-                "job_id": f"j{at}",
-                "submit_s": 1.0 * at,
-                "user": f"u{at % 2}",
-                "job_name": f"n{at % 7}",
-                "application": f"a{at}",
-                "stages": [{"durations_s": [1.0 * at] * (1 + at % 3)}],
+                "job_id": f"j{i}",
+                "submit_s": 1.0 * i,
+                "user": f"u{i % 2}",
+                "job_name": f"n{i % 7}",
+                "application": f"a{i}",
+                "stages": [{"durations_s": [1.0 * i] * (1 + i % 3)}],
             }
-            for at in range(n)
+            for i in range(n)
         ]
     )
 
@@ -34,13 +34,13 @@ def test_stages_are_jobs_of_one_name_and_user_in_order():
     assert set(sizes) == {2, 3, 4, 5}
     origin = [int(name[1:]) for name in w.stages["application"].to_pylist()]
     assert w.columns.stage_max_s.tolist() == origin
-    assert w.stages["n_tasks"].to_pylist() == [1 + at % 3 for at in origin]
+    assert w.stages["n_tasks"].to_pylist() == [1 + i % 3 for i in origin]
     for job, (first, end) in enumerate(pairwise(w.columns.job_stage0)):
-        of = origin[first:end]
-        assert of == sorted(of)
-        assert len({(at % 2, at % 7) for at in of}) == 1
-        assert w.jobs["submit_s"][job].as_py() == of[0]
-        assert w.jobs["job_name"][job].as_py() == f"n{of[0] % 7}"
+        rows = origin[first:end]
+        assert rows == sorted(rows)
+        assert len({(i % 2, i % 7) for i in rows}) == 1
+        assert w.jobs["submit_s"][job].as_py() == rows[0]
+        assert w.jobs["job_name"][job].as_py() == f"n{rows[0] % 7}"
     assert len(set(origin)) == len(origin)
 
 
@@ -60,7 +60,7 @@ def test_every_stage_but_the_first_has_one_parent_before_it():
 @pytest.mark.parametrize(
     ("jobs", "words"), [(0, "whole number"), (200, "or a larger workload")], ids=["none", "many"]
 )
-def test_a_number_of_dags_that_can_not_be_is_an_error(jobs, words):
+def test_an_impossible_number_of_dags_is_an_error(jobs, words):
     with pytest.raises(sim.InputError, match=words):
         named_dags(named(), jobs=jobs)
 

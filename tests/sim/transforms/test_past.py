@@ -1,4 +1,4 @@
-"""A trace cut into a history and a workload."""
+"""Transform history_and_trace: a trace split into a history and a workload."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from sim.describe.slearn import load_statistics, window_loads
 from sim.transforms import history_and_trace
 
 
-def trace(n: int = 40, **others) -> sim.Workload:
-    """Jobs of three users, one every 10 s; job 7 is wider than the others."""
+def trace(n: int = 40, **columns) -> sim.Workload:
+    """Return jobs of three users, one every 10 s; jobs 7 and 27 are wider than the others."""
     return sim.Workload.from_jobs(
         [
             {
-                "job_id": f"j{at}",
-                "submit_s": 10.0 * at,
-                "user": f"u{at % 3}" if at % 3 else "",
-                "application": f"a{at // 10}",
-                "stages": [{"durations_s": [1.0 + at] * (9 if at % 20 == 7 else 2)}],
-                **others,
+                "job_id": f"j{i}",
+                "submit_s": 10.0 * i,
+                "user": f"u{i % 3}" if i % 3 else "",
+                "application": f"a{i // 10}",
+                "stages": [{"durations_s": [1.0 + i] * (9 if i % 20 == 7 else 2)}],
+                **columns,
             }
-            for at in range(n)
+            for i in range(n)
         ]
     )
 
 
-def test_jobs_come_from_the_second_half_and_their_past_from_the_first():
+def test_jobs_are_of_the_second_half_and_history_of_the_first():
     w = history_and_trace(trace(), jobs=5, seed=1, slots=2, widest=8)
     assert w.n_jobs == 5
     assert w.jobs["submit_s"].to_pylist()[0] == 0.0
@@ -36,16 +36,16 @@ def test_jobs_come_from_the_second_half_and_their_past_from_the_first():
     assert min(drawn) >= 20
     assert 27 not in drawn
     users = set(w.jobs["user"].to_pylist()) - {""}
-    wanted = [at for at in range(20) if at % 3 and f"u{at % 3}" in users and at != 7]
+    expected = [i for i in range(20) if i % 3 and f"u{i % 3}" in users and i != 7]
     first_s = 10.0 * drawn[0]
-    assert w.history["submit_s"].to_pylist() == [10.0 * at - first_s for at in wanted]
-    assert w.history["finish_s"].to_pylist() == [11.0 * at + 1 - first_s for at in wanted]
-    assert w.history["mean_task_s"].to_pylist() == [1.0 + at for at in wanted]
+    assert w.history["submit_s"].to_pylist() == [10.0 * i - first_s for i in expected]
+    assert w.history["finish_s"].to_pylist() == [11.0 * i + 1 - first_s for i in expected]
+    assert w.history["mean_task_s"].to_pylist() == [1.0 + i for i in expected]
     assert set(w.history["n_tasks"].to_pylist()) == {2}
-    assert w.history["user"].to_pylist() == [f"u{at % 3}" for at in wanted]
+    assert w.history["user"].to_pylist() == [f"u{i % 3}" for i in expected]
 
 
-def test_load_is_as_wanted_and_order_is_kept():
+def test_load_is_reached_and_order_preserved():
     w = history_and_trace(trace(200), jobs=50, seed=2, slots=3, load=0.7)
     assert max(w.mean_load(sim.Cluster.slots(3)).values()) == pytest.approx(0.7)
     drawn = [int(name[1:]) for name in w.jobs["job_id"].to_pylist()]
@@ -57,7 +57,7 @@ def test_load_is_as_wanted_and_order_is_kept():
     assert noted["too wide"] == 0
 
 
-def test_every_job_is_as_likely_as_any_other():
+def test_all_jobs_of_the_second_half_are_equally_likely():
     counts = np.zeros(40)
     for seed in range(200):
         w = history_and_trace(trace(), jobs=5, seed=seed, widest=20)
@@ -67,25 +67,25 @@ def test_every_job_is_as_likely_as_any_other():
     assert counts[20:].min() >= 25  # 50 on average, standard deviation 6
 
 
-def test_all_jobs_are_compressed_alike():
+def test_all_jobs_are_compressed_by_the_same_ratio():
     jobs = [
-        {"submit_s": 1.0 * at, "stages": [{"durations_s": [float(i) for i in range(at + 1)]}]}
-        for at in range(60)
+        {"submit_s": 1.0 * i, "stages": [{"durations_s": [float(i) for i in range(i + 1)]}]}
+        for i in range(60)
     ]
     plain = sim.Workload.from_jobs(jobs)
     w = history_and_trace(plain, jobs=30, slots=10, wide="compress", source_slots=30, widest=18)
     n = np.array([int(name[4:]) + 1 for name in w.jobs["job_id"].to_pylist()])
     assert w.stages["n_tasks"].to_pylist() == np.minimum(np.ceil(n / 3), 18).tolist()
-    for row, most in enumerate(n):
+    for row, n_before in enumerate(n):
         first = w.stage_task0[row]
-        mine = w.columns.task_duration[first : w.stage_task0[row + 1]]
-        assert set(mine) <= set(range(most))
-        assert len(set(mine)) == len(mine)
+        kept_s = w.columns.task_duration[first : w.stage_task0[row + 1]]
+        assert set(kept_s) <= set(range(n_before))
+        assert len(set(kept_s)) == len(kept_s)
 
 
-def test_when_jobs_ended_in_the_trace_is_told_of_the_past_alone():
+def test_recorded_ends_are_used_for_the_history_only():
     plain = trace()
-    ended = plain.jobs.append_column("recorded_finish_s", [[20.0 * at for at in range(40)]])
+    ended = plain.jobs.append_column("recorded_finish_s", [[20.0 * i for i in range(40)]])
     w = sim.Workload.from_tables(jobs=ended, stages=plain.stages, tasks=plain.tasks)
     cut = history_and_trace(w, jobs=20, slots=2)
     assert "recorded_finish_s" not in cut.jobs.column_names
@@ -106,12 +106,12 @@ def test_when_jobs_ended_in_the_trace_is_told_of_the_past_alone():
     ],
     ids=["none", "many", "load", "wide", "compress"],
 )
-def test_what_makes_no_sense_is_an_error(options, words):
+def test_invalid_options_are_errors(options, words):
     with pytest.raises(sim.InputError, match=words):
         history_and_trace(trace(), **{"jobs": 5, **options})
 
 
-def test_a_trace_that_was_cut_is_not_cut_again():
+def test_a_trace_with_a_history_is_refused():
     once = history_and_trace(trace(), jobs=10)
     with pytest.raises(sim.InputError, match="has a history already"):
         history_and_trace(once, jobs=2)

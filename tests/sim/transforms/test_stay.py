@@ -1,4 +1,4 @@
-"""Tasks that stay."""
+"""Transform stay: one long duration for every task."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sim
 from sim.transforms import stay
 
 
-def test_every_task_lasts_as_long():
+def test_every_task_gets_the_same_duration():
     stages = [{"durations_s": [1.0, 2.0]}, {"durations_s": [3.0]}]
-    made = stay(sim.Workload.from_jobs([{"submit_s": 0, "stages": stages}]), 50)
-    assert made.columns.task_duration.tolist() == [50.0] * 3
-    assert made.columns.stage_demand.tolist() == [[1000000], [1000000]]
-    assert stay(made, 7).columns.task_duration.tolist() == [7.0] * 3
+    result = stay(sim.Workload.from_jobs([{"submit_s": 0, "stages": stages}]), 50)
+    assert result.columns.task_duration.tolist() == [50.0] * 3
+    assert result.columns.stage_demand.tolist() == [[1000000], [1000000]]
+    assert stay(result, 7).columns.task_duration.tolist() == [7.0] * 3
     with pytest.raises(sim.InputError, match="seconds"):
-        stay(made, 0)
+        stay(result, 0)
