@@ -26,23 +26,24 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
 
 def _field(content: bytes, rng: random.Random) -> bytes:
     """Put something odd in place of a word or number."""
-    found = list(_FIELD.finditer(content))
-    if not found:
+    matches = list(_FIELD.finditer(content))
+    if not matches:
         return content + rng.choice(_TOKENS)
-    one = rng.choice(found)
-    return content[: one.start()] + rng.choice(_TOKENS) + content[one.end() :]
+    match = rng.choice(matches)
+    return content[: match.start()] + rng.choice(_TOKENS) + content[match.end() :]
 
 
 def _insert(content: bytes, rng: random.Random) -> bytes:
-    at = rng.randint(0, len(content))
-    return content[:at] + rng.choice(_TOKENS) + content[at:]
+    position = rng.randint(0, len(content))
+    return content[:position] + rng.choice(_TOKENS) + content[position:]
 
 
 def _flip(content: bytes, rng: random.Random) -> bytes:
     if not content:
         return b"\0"
-    at = rng.randrange(len(content))
-    return content[:at] + bytes([content[at] ^ (1 << rng.randrange(8))]) + content[at + 1 :]
+    position = rng.randrange(len(content))
+    flipped = bytes([content[position] ^ (1 << rng.randrange(8))])
+    return content[:position] + flipped + content[position + 1 :]
 
 
 def _cut(content: bytes, rng: random.Random) -> bytes:
@@ -57,14 +58,14 @@ def _without(content: bytes, rng: random.Random) -> bytes:
 def _lines(content: bytes, rng: random.Random) -> bytes:
     """Repeat, drop or swap lines."""
     lines = content.split(b"\n")
-    at, other = rng.randrange(len(lines)), rng.randrange(len(lines))
-    what = rng.randrange(3)
-    if what == 0:
-        lines.insert(other, lines[at])
-    elif what == 1:
-        del lines[at]
+    position, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    action = rng.randrange(3)
+    if action == 0:
+        lines.insert(other, lines[position])
+    elif action == 1:
+        del lines[position]
     else:
-        lines[at], lines[other] = lines[other], lines[at]
+        lines[position], lines[other] = lines[other], lines[position]
     return b"\n".join(lines)
 
 

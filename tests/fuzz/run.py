@@ -23,18 +23,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="all by default")
     parser.add_argument("--seconds", type=int, default=60, help="for each (default: %(default)s)")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args(arguments)
-    if given.here:
-        _fuzz(given.targets[0], given.seconds)
+    arguments = parser.parse_args(arguments)
+    if arguments.here:
+        _fuzz(arguments.targets[0], arguments.seconds)
     from tests.fuzz.targets import TARGETS
 
-    unknown = [name for name in given.targets if name not in TARGETS]
+    unknown = [name for name in arguments.targets if name not in TARGETS]
     if unknown:
         parser.error(f"no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
     wrong = []
-    for name in given.targets or TARGETS:
+    for name in arguments.targets or TARGETS:
         print(f"== {name}", flush=True)
-        words = [sys.executable, "-m", "tests.fuzz.run", "--here", "--seconds", str(given.seconds)]
+        seconds = str(arguments.seconds)
+        words = [sys.executable, "-m", "tests.fuzz.run", "--here", "--seconds", seconds]
         if subprocess.run([*words, name], cwd=ROOT, check=False).returncode:
             wrong.append(name)
     print(f"faults in {', '.join(wrong)}: see {KEPT}" if wrong else "no faults")
@@ -51,11 +52,11 @@ def _fuzz(name: str, seconds: int) -> None:
     target, folder = TARGETS[name], KEPT / name
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
-    for at, sample in enumerate(target.samples):
-        (corpus / f"sample-{at}").write_bytes(sample)
+    for position, sample in enumerate(target.samples):
+        (corpus / f"sample-{position}").write_bytes(sample)
     scratch = Path(tempfile.mkdtemp(prefix=f"fuzz-{name}-"))
 
-    def one(content: bytes) -> None:
+    def run_target(content: bytes) -> None:
         check(target, content, scratch)
 
     options = [
@@ -67,7 +68,7 @@ def _fuzz(name: str, seconds: int) -> None:
         "-print_final_stats=1",
         "-verbosity=1",
     ]
-    atheris.Setup([sys.argv[0], *options, str(corpus)], one)
+    atheris.Setup([sys.argv[0], *options, str(corpus)], run_target)
     atheris.Fuzz()
 
 

@@ -160,7 +160,7 @@ def workload_files() -> dict[str, bytes]:
             "demand": {"cpu": 2, "mem": 0},
         },
     ]
-    jobs = [{"submit_s": float(at), "deadline_s": 60.0, "stages": stages} for at in range(3)]
+    jobs = [{"submit_s": float(i), "deadline_s": 60.0, "stages": stages} for i in range(3)]
     with tempfile.TemporaryDirectory() as name:
         sim.Workload.from_jobs(jobs).write(name)
         return {file.name: file.read_bytes() for file in Path(name).iterdir() if file.is_file()}
@@ -168,12 +168,13 @@ def workload_files() -> dict[str, bytes]:
 
 def _overrides(content: bytes, _: Path) -> object:
     words = content.decode(errors="replace").split("\n")
-    found = parse(words, OPTIONS.names_swept)
-    for one in found:
-        if not one.swept and one.kind != "delete" and one.value == one.value:
-            (again,) = parse([quote(one.key, one.value)], OPTIONS.names_swept)
-            assert again.value == one.value, one.text
-    return found
+    assignments = parse(words, OPTIONS.names_swept)
+    for assignment in assignments:
+        is_plain = not assignment.swept and assignment.kind != "delete"
+        if is_plain and assignment.value == assignment.value:
+            (again,) = parse([quote(assignment.key, assignment.value)], OPTIONS.names_swept)
+            assert again.value == assignment.value, assignment.text
+    return assignments
 
 
 def _request(content: bytes, folder: Path) -> object:
@@ -198,16 +199,16 @@ def _journal(content: bytes, folder: Path) -> object:
 def _shard(content: bytes, folder: Path) -> object:
     """Read a cell whose shard has this content under its name."""
     shard, manifest = _sample_shard()
-    return _kept(folder, shard, content, manifest)
+    return _stored(folder, shard, content, manifest)
 
 
 def _manifest(content: bytes, folder: Path) -> object:
     """Read a cell whose manifest has this content under its name."""
     shard, manifest = _sample_shard()
-    return _kept(folder, shard, shard, manifest, content)
+    return _stored(folder, shard, shard, manifest, content)
 
 
-def _kept(
+def _stored(
     folder: Path, shard: bytes, lies: bytes, manifest: bytes, lies_too: bytes | None = None
 ) -> object:
     for name, content in (
@@ -220,8 +221,8 @@ def _kept(
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
-    kept = Cache(folder)
-    return kept.get(KEY), kept.metrics(KEY), kept.config(KEY), keys_kept(folder)
+    stored = Cache(folder)
+    return stored.get(KEY), stored.metrics(KEY), stored.config(KEY), keys_kept(folder)
 
 
 KEY = "ab" + "0" * 62
@@ -389,8 +390,8 @@ TARGETS: dict[str, Target] = {
     "parquet": Target(
         _workload,
         tuple(
-            bytes([at]) + content
-            for at, (_, content) in enumerate(sorted(workload_files().items()))
+            bytes([position]) + content
+            for position, (_, content) in enumerate(sorted(workload_files().items()))
         ),
     ),
     "lineage": Target(

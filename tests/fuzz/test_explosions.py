@@ -76,26 +76,26 @@ def gzipped(begin: bytes, again: bytes) -> bytes:
     return b"".join([pack.compress(begin), *blocks, pack.flush()])
 
 
-def alike(table: pa.Table, rows: int, **texts: str) -> pa.Table:
+def repeat_rows(table: pa.Table, rows: int, **texts: str) -> pa.Table:
     """Repeat the first row; the columns of `texts` are each one text, there once."""
-    at = pa.array(np.zeros(rows, np.int32))
-    coded = {name: pa.DictionaryArray.from_arrays(at, [text]) for name, text in texts.items()}
+    position = pa.array(np.zeros(rows, np.int32))
+    coded = {name: pa.DictionaryArray.from_arrays(position, [text]) for name, text in texts.items()}
     first = {name: table[name].combine_chunks() for name in table.column_names}
-    return pa.table({name: coded.get(name, first[name].take(at)) for name in first})
+    return pa.table({name: coded.get(name, first[name].take(position)) for name in first})
 
 
 def large_rows(table: pa.Table, path: Path) -> None:
     with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
-        part = alike(table, 1 << 20)
+        part = repeat_rows(table, 1 << 20)
         for _ in range(30):
             writer.write_table(part.cast(table.schema))
 
 
 def large_texts(name: str) -> Callable[[pa.Table, Path], None]:
     def write(table: pa.Table, path: Path) -> None:
-        made = alike(table, 500, **{name: "x" * (5 << 20)})
+        built = repeat_rows(table, 500, **{name: "x" * (5 << 20)})
         pq.write_table(
-            made, path, compression="zstd", store_schema=False, dictionary_pagesize_limit=1 << 30
+            built, path, compression="zstd", store_schema=False, dictionary_pagesize_limit=1 << 30
         )
 
     return write
@@ -127,19 +127,19 @@ PARQUET = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, object]]:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, object]]:
     """Read all files in one process, a child of its own each; give what each came to."""
     folder = tmp_path_factory.mktemp("explosions")
-    asked = []
+    requested = []
     for number, (name, (reader, begin, again)) in enumerate(GZIP.items()):
         file = folder / f"{number}.gz"
         file.write_bytes(gzipped(begin, again))
         assert file.stat().st_size < UNPACKED / 50
-        asked.append((name, reader, str(file)))
+        requested.append((name, reader, str(file)))
     for reader, text in DEEP.items():
         file = folder / f"{reader}.json"
         file.write_bytes(text % (b"[" * DEPTH + b"]" * DEPTH))
-        asked.append((f"deep {reader}", reader, str(file)))
+        requested.append((f"deep {reader}", reader, str(file)))
     jobs = [{"submit_s": 0.0, "user": "u", "stages": [{"durations_s": [1.0]}]}] * 3
     for name, (table, write) in PARQUET.items():
         place = folder / name
@@ -147,12 +147,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, objec
         for file in place.iterdir():  # as somebody else's, without the digest of the content
             pq.write_table(pq.read_table(file).replace_schema_metadata({}), file)
         write(pq.read_table(place / f"{table}.parquet"), place / f"{table}.parquet")
-        asked.append((f"parquet, {name}", "parquet", str(place)))
+        requested.append((f"parquet, {name}", "parquet", str(place)))
     words = [sys.executable, "-m", "tests.fuzz.test_explosions"]
     done = subprocess.run(
-        words, input=json.dumps(asked), capture_output=True, text=True, check=True, timeout=500
+        words, input=json.dumps(requested), capture_output=True, text=True, check=True, timeout=500
     )
-    return {each["name"]: each for each in map(json.loads, done.stdout.splitlines())}
+    return {report["name"]: report for report in map(json.loads, done.stdout.splitlines())}
 
 
 NAMES = [*GZIP, *(f"deep {name}" for name in DEEP), *(f"parquet, {name}" for name in PARQUET)]
@@ -160,19 +160,19 @@ NAMES = [*GZIP, *(f"deep {name}" for name in DEEP), *(f"parquet, {name}" for nam
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_refused_before_memory_is_full(
-    name: str, found: dict[str, dict[str, object]]
+    name: str, reports: dict[str, dict[str, object]]
 ) -> None:
-    one = found[name]
-    assert one["error"] == "InputError", one
-    assert one["file"]
-    assert "alloc" not in str(one["text"])
+    report = reports[name]
+    assert report["error"] == "InputError", report
+    assert report["file"]
+    assert "alloc" not in str(report["text"])
     if name in GZIP:
-        assert one["line"]
-    assert int(str(one["growth"])) < MOST_GROWTH
+        assert report["line"]
+    assert int(str(report["growth"])) < MOST_GROWTH
 
 
-def test_the_way_out_is_named(found: dict[str, dict[str, object]]) -> None:
-    texts = [str(found[name]["text"]) for name in ("alibaba2018", "google2011", "parquet, texts")]
+def test_the_way_out_is_named(reports: dict[str, dict[str, object]]) -> None:
+    texts = [str(reports[name]["text"]) for name in ("alibaba2018", "google2011", "parquet, texts")]
     for text in texts:
         assert "GB" in text
         assert "take a part of it, or a larger machine" in text
@@ -193,16 +193,16 @@ def _reader(name: str) -> Callable[[str], object]:
     return own.get(name, lambda path: sim.read_trace(name, path, **options))
 
 
-def _bytes(what: str) -> int:
+def _bytes(label: str) -> int:
     """Return a number of this process's, such as ``VmHWM``: the most memory that it has had."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(what))
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(label))
 
 
 def _report(name: str, reader: str, path: str) -> dict[str, object]:
     read = _reader(reader)
     Path("/proc/self/clear_refs").write_text("5")  # the most memory counts from here on
-    begun, limit = _bytes("VmRSS"), _bytes("VmSize") + ROOM
+    started, limit = _bytes("VmRSS"), _bytes("VmSize") + ROOM
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     about: dict[str, object] = {"name": name, "error": "", "text": "", "file": "", "line": None}
     try:
@@ -210,18 +210,18 @@ def _report(name: str, reader: str, path: str) -> dict[str, object]:
     except BaseException as error:  # what is looked at is which
         about |= {"error": type(error).__name__, "text": str(error)}
         about |= {key: getattr(error, key, None) for key in ("file", "line")}
-    return about | {"growth": _bytes("VmHWM") - begun}
+    return about | {"growth": _bytes("VmHWM") - started}
 
 
 def _main() -> None:
 
     for name in sim.traces.names():
         sim.traces.options(name)
-    for each in json.load(sys.stdin):
+    for report in json.load(sys.stdin):
         sys.stdout.flush()
         child = os.fork()
         if not child:
-            print(json.dumps(_report(*each)), flush=True)
+            print(json.dumps(_report(*report)), flush=True)
             os._exit(0)
         os.waitpid(child, 0)
 

@@ -28,8 +28,8 @@ def test_every_reader_is_fed_damaged_files(name: str) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_samples_are_read(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]
-    for at, sample in enumerate(target.samples):
-        folder = tmp_path / str(at)
+    for position, sample in enumerate(target.samples):
+        folder = tmp_path / str(position)
         folder.mkdir()
         assert check(target, sample, folder) == "read"
 
@@ -61,7 +61,7 @@ FOUND = {
         b"5\n",
     ),
 }
-"""What fuzzing found once: other exceptions, warnings, an axis without end."""
+"""Inputs that fuzzing found: other exceptions, warnings, an axis without end."""
 
 
 @pytest.mark.parametrize("name", FOUND)

@@ -80,9 +80,8 @@ def synthesize(
             "a job are hard",
             rule="wrong option",
         )
-    from sim.synth.cosmos.month import (
-        draw_month,  # loads scipy, which listing options does not need
-    )
+    # scipy takes long to load, and a list of options does not need it
+    from sim.synth.cosmos.month import draw_month
     from sim.synth.cosmos.tables import workload
 
     month = draw_month(scale, seed, organisations, hard_inputs)

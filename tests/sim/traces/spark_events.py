@@ -29,7 +29,8 @@ def executor(cores=4, profile=0):
 
 
 def profile(number, cpus, cores, **memory):
-    executor_requests = {"cores": {"Amount": cores}, **{k: {"Amount": v} for k, v in memory.items()}}
+    amounts = {"cores": cores, **memory}
+    executor_requests = {name: {"Amount": amount} for name, amount in amounts.items()}
     return {"Event": "SparkListenerResourceProfileAdded", "Resource Profile Id": number,
             "Executor Resource Requests": executor_requests,
             "Task Resource Requests": {"cpus": {"Amount": cpus}}}  # fmt: skip
@@ -52,7 +53,9 @@ def job_end(number, at_ms, result="JobSucceeded"):
             "Job Result": {"Result": result}}  # fmt: skip
 
 
-def task(stage_number, index, begin, finish, reason="Success", speculative=False, attempt=0, **metrics):
+def task(
+    stage_number, index, begin, finish, reason="Success", speculative=False, attempt=0, **metrics
+):
     info = {"Task ID": 0, "Index": index, "Attempt": attempt, "Partition ID": index,
             "Launch Time": T0 + begin, "Finish Time": T0 + finish,
             "Speculative": speculative}  # fmt: skip

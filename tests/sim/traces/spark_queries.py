@@ -42,7 +42,7 @@ def session(name: str, master: str, folder: Path, **conf: str):
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
-    given = {
+    arguments = {
         "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false",
         "spark.eventLog.dir": folder.as_uri(), "spark.eventLog.rolling.enabled": "false",
         "spark.ui.port": "0", "spark.ui.showConsoleProgress": "false",
@@ -52,24 +52,24 @@ def session(name: str, master: str, folder: Path, **conf: str):
         "spark.sql.warehouse.dir": (folder.parent / "warehouse").as_uri(),
         **{key.replace("_", "."): value for key, value in conf.items()},
     }  # fmt: skip
-    for key, value in given.items():
+    for key, value in arguments.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
 
-def told(spark) -> dict[str, list[int]]:
+def expected_lines(spark) -> dict[str, list[int]]:
     """Ask Spark how long the tasks of each stage took, and end it."""
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     base = f"{spark.sparkContext.uiWebUrl}/api/v1/applications/{spark.sparkContext.applicationId}"
-    found: dict[str, list[int]] = {}
+    actual: dict[str, list[int]] = {}
     for stage in _get(f"{base}/stages"):
         tasks = _get(f"{base}/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length=1000")
         done = [task["duration"] for task in tasks if task["status"] == "SUCCESS"]
         if done:
-            found.setdefault(str(stage["stageId"]), []).extend(sorted(done))
-    return found
+            actual.setdefault(str(stage["stageId"]), []).extend(sorted(done))
+    return actual
 
 
 def _get(url: str):
@@ -130,7 +130,7 @@ def speculation(folder: Path, master: str):
     return spark
 
 
-def workers(begun: list[subprocess.Popen]) -> str:
+def workers(started: list[subprocess.Popen]) -> str:
     """Start a master and two workers that have different addresses; return where it is."""
     import pyspark
 
@@ -139,11 +139,11 @@ def workers(begun: list[subprocess.Popen]) -> str:
         port = free.getsockname()[1]
     home = os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     master, first = f"spark://{HERE}:{port}", [f"{home}/bin/spark-class"]
-    of = "org.apache.spark.deploy"
-    words = [[f"{of}.master.Master", "--host", HERE, "--port", str(port), "--webui-port", "0"]]
+    source = "org.apache.spark.deploy"
+    words = [[f"{source}.master.Master", "--host", HERE, "--port", str(port), "--webui-port", "0"]]
     words += [
         [
-            f"{of}.worker.Worker",
+            f"{source}.worker.Worker",
             "--host",
             host,
             "-c",
@@ -158,16 +158,16 @@ def workers(begun: list[subprocess.Popen]) -> str:
     ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "SPARK_NO_DAEMONIZE": "1"}
-    for one in words:
-        begun.append(subprocess.Popen([*first, *one], env=environment, **quiet))
+    for item in words:
+        started.append(subprocess.Popen([*first, *item], env=environment, **quiet))
         _wait_for(port)  # of the master, as an application gives up after a minute
     return master
 
 
 def _wait_for(port: int) -> None:
     for _ in range(600):
-        with socket.socket() as one:
-            if one.connect_ex((HERE, port)) == 0:
+        with socket.socket() as item:
+            if item.connect_ex((HERE, port)) == 0:
                 return
         time.sleep(0.2)
     raise TimeoutError(f"nothing answers at {HERE}:{port}")
@@ -178,69 +178,69 @@ def stripped(line: str) -> str | None:
     event = json.loads(line)
     name = event["Event"]
     if name.endswith("SQLExecutionStart"):
-        kept = {"executionId": event["executionId"], "description": event["description"]}
+        stored = {"executionId": event["executionId"], "description": event["description"]}
     elif name == "SparkListenerEnvironmentUpdate":
-        of = ("spark.master", "spark.driver.memory")
-        kept = {"Spark Properties": {key: event["Spark Properties"][key] for key in of}}
+        source = ("spark.master", "spark.driver.memory")
+        stored = {"Spark Properties": {key: event["Spark Properties"][key] for key in source}}
     elif name == "SparkListenerExecutorAdded":
         info = event["Executor Info"]
-        kept = {"Timestamp": event["Timestamp"], "Executor Info": {
+        stored = {"Timestamp": event["Timestamp"], "Executor Info": {
             key: info[key] for key in ("Total Cores", "Resource Profile Id")
         }}  # fmt: skip
     elif name in KEPT:
-        kept = {key: event[key] for key in KEPT[name]}
+        stored = {key: event[key] for key in KEPT[name]}
     else:
         return None
     if name == "SparkListenerJobStart":
-        of = ("spark.sql.execution.id", "spark.sql.execution.root.id")
-        given = event["Properties"]
-        kept["Properties"] = {key: given[key] for key in of if key in given}
+        source = ("spark.sql.execution.id", "spark.sql.execution.root.id")
+        arguments = event["Properties"]
+        stored["Properties"] = {key: arguments[key] for key in source if key in arguments}
     if name == "SparkListenerTaskEnd":
-        kept["Task End Reason"] = {"Reason": event["Task End Reason"]["Reason"]}
-    return json.dumps({"Event": name, **_without(kept)})
+        stored["Task End Reason"] = {"Reason": event["Task End Reason"]["Reason"]}
+    return json.dumps({"Event": name, **_without(stored)})
 
 
 def _without(value):
     if isinstance(value, dict):
-        return {key: _without(of) for key, of in value.items() if key not in DROPPED}
+        return {key: _without(source) for key, source in value.items() if key not in DROPPED}
     if isinstance(value, list):
-        return [_without(of) for of in value]
+        return [_without(source) for source in value]
     return re.sub(r"at \S*/", "at ", value) if isinstance(value, str) else value
 
 
-def main(what: str, folder: Path) -> None:
+def main(label: str, folder: Path) -> None:
     os.environ["SPARK_LOCAL_IP"] = HERE
     os.environ["PYSPARK_PYTHON"] = sys.executable
     logs = folder / "logs"
     logs.mkdir(parents=True)
-    found = {}
-    begun: list[subprocess.Popen] = []
+    actual = {}
+    started: list[subprocess.Popen] = []
     rolled = {"spark_eventLog_rolling_enabled": "true", "spark_eventLog_rolling_maxFileSize": "10m"}
     runs = [
         lambda: queries(logs),
         lambda: sort(logs, "packed"),
         lambda: sort(logs, "rolled", spark_eventLog_compression_codec="lz4", **rolled),
     ]
-    if what == "speculation":
-        runs = [lambda: speculation(logs, workers(begun))]
+    if label == "speculation":
+        runs = [lambda: speculation(logs, workers(started))]
     try:
         for run in runs:
             spark = run()
             app, name = spark.sparkContext.applicationId, spark.sparkContext.appName
-            found[name] = {"app": app, "stages": told(spark)}
+            actual[name] = {"app": app, "stages": expected_lines(spark)}
             spark.stop()
     finally:
-        for process in begun:
+        for process in started:
             process.terminate()
             process.wait(60)
-    (folder / "told.json").write_text(json.dumps(found, indent=1))
-    if what == "queries":
-        keep(logs / found["queries"]["app"], folder / "kept.jsonl")
+    (folder / "told.json").write_text(json.dumps(actual, indent=1))
+    if label == "queries":
+        keep(logs / actual["queries"]["app"], folder / "kept.jsonl")
 
 
 def keep(log: Path, file: Path) -> None:
-    kept = [text for text in map(stripped, log.read_text().splitlines()) if text]
-    file.write_text("\n".join(kept) + "\n")
+    stored = [text for text in map(stripped, log.read_text().splitlines()) if text]
+    file.write_text("\n".join(stored) + "\n")
 
 
 if __name__ == "__main__":

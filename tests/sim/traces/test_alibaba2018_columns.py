@@ -1,4 +1,4 @@
-"""What the Alibaba reader keeps beside the schema, and rows that had not ended."""
+"""Columns that the Alibaba reader adds to the schema, and rows that had not ended."""
 
 from __future__ import annotations
 

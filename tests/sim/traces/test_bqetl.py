@@ -40,7 +40,7 @@ def rows(w, template):
 
 def test_jobs_run_by_their_schedules_and_wait_inside_them(tmp_path):
     w = load(written(tmp_path))
-    submit, took = w.jobs["submit_s"].to_numpy(), w.tasks["duration_s"].to_numpy()
+    submit, duration_s = w.jobs["submit_s"].to_numpy(), w.tasks["duration_s"].to_numpy()
     loads, cleans, sums = (rows(w, name) for name in ("load", "clean", "sum"))
     assert submit[loads].tolist() == [day * DAY + 2 * HOUR for day in range(7)]
     assert submit[sums].tolist() == [day * DAY + 12 * HOUR for day in range(7)]
@@ -68,7 +68,7 @@ def test_who_reads_blind_reads_what_is_there(tmp_path):
     by_name = [rows(polls, name) for name in ("clean", "sum")]
     up, down = (polls.job_edges[c].to_numpy() for c in ("upstream", "downstream"))
     assert set(zip(up, down, strict=True)) >= set(zip(*by_name, strict=True))
-    submit, took = polls.jobs["submit_s"].to_numpy(), polls.tasks["duration_s"].to_numpy()
+    submit, duration_s = polls.jobs["submit_s"].to_numpy(), polls.tasks["duration_s"].to_numpy()
     assert submit[by_name[1]] == pytest.approx(submit[by_name[0]] + duration_s[by_name[0]])
 
 

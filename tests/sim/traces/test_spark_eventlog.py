@@ -99,7 +99,7 @@ def test_failed_attempts_and_copies_that_lose_are_no_tasks(tmp_path):
 
 
 def planned():
-    """What the adaptive planner makes of a join: Spark jobs that find skipped stages written."""
+    """Adaptive plan of a join: Spark jobs that find skipped stages written."""
     sql = {"spark_sql_execution_id": "7"}
     plan = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
             "executionId": 7, "description": "the join"}  # fmt: skip
@@ -112,7 +112,9 @@ def planned():
         task(1, 0, 1000, 2500),
         job_end(0, 2000),
         job_end(1, 2500),
-        job(2, stage(2, 1, rdds=[0]), stage(3, 1, rdds=[1]), stage(4, 1, [2, 3]), at_ms=3000, **sql),
+        job(
+            2, stage(2, 1, rdds=[0]), stage(3, 1, rdds=[1]), stage(4, 1, [2, 3]), at_ms=3000, **sql
+        ),
         task(4, 0, 3000, 4000),
         job_end(2, 4000),
         job(3, stage(5, 1), at_ms=5000, spark_scheduler_pool="gold"),

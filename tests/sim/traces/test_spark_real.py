@@ -45,17 +45,17 @@ def test_a_log_that_spark_wrote():
 @pytest.fixture(scope="module")
 def python() -> str:
     """Give a Python that has pyspark, beside Java."""
-    given = os.environ.get("SPARK_PYTHON", "")
-    if not given and importlib.util.find_spec("pyspark") is None:
+    arguments = os.environ.get("SPARK_PYTHON", "")
+    if not arguments and importlib.util.find_spec("pyspark") is None:
         pytest.skip("there is no pyspark: say make spark-logs, or name a Python with SPARK_PYTHON")
     if shutil.which("java") is None:
         pytest.skip("there is no Java, which Spark needs: apt-get install openjdk-17-jre-headless")
-    return given or sys.executable
+    return arguments or sys.executable
 
 
-def _written(python: str, what: str, folder: Path) -> dict:
+def _written(python: str, label: str, folder: Path) -> dict:
     done = subprocess.run(
-        [python, HERE / "spark_queries.py", what, folder],
+        [python, HERE / "spark_queries.py", label, folder],
         capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
@@ -65,40 +65,40 @@ def _written(python: str, what: str, folder: Path) -> dict:
 def _durations_ms(workload) -> dict[str, list[int]]:
     """Return the durations of each stage's tasks by Spark's number of the stage, sorted."""
     number = workload.stages["spark_stage"].to_pylist()
-    found: dict[str, list[int]] = {}
+    actual: dict[str, list[int]] = {}
     for task in workload.tasks.to_pylist():
-        of = found.setdefault(str(number[task["stage"]]), [])
-        of.append(round(1000 * task["duration_s"]))
-    return {stage: sorted(of) for stage, of in found.items()}
+        stages = actual.setdefault(str(number[task["stage"]]), [])
+        stages.append(round(1000 * task["duration_s"]))
+    return {stage: sorted(stages) for stage, stages in actual.items()}
 
 
 @pytest.mark.long
 def test_tasks_last_as_long_as_spark_itself_says(python, tmp_path):
-    told = _written(python, "queries", tmp_path)
-    assert set(told) == {"queries", "packed", "rolled"}
+    expected = _written(python, "queries", tmp_path)
+    assert set(expected) == {"queries", "packed", "rolled"}
     logs = tmp_path / "logs"
     names = {file.name for file in logs.iterdir() if not file.name.startswith(".")}
     assert names == {
-        told["queries"]["app"],
-        f"{told['packed']['app']}.zstd",
-        f"eventlog_v2_{told['rolled']['app']}",
+        expected["queries"]["app"],
+        f"{expected['packed']['app']}.zstd",
+        f"eventlog_v2_{expected['rolled']['app']}",
     }
     for name in names:
         w = sim.read_trace("spark_eventlog", logs / name)
-        (of,) = [of for of in told.values() if of["app"] in name]
-        assert _durations_ms(w) == of["stages"], name
+        (stages,) = [stages for stages in expected.values() if stages["app"] in name]
+        assert _durations_ms(w) == stages["stages"], name
     every = sim.read_trace("spark_eventlog", logs)
     assert every.n_jobs == 3
     assert every.meta["report"]["dropped"] == {"a failed attempt: ExceptionFailure": 1}
-    kept = sim.read_trace("spark_eventlog", tmp_path / "kept.jsonl")
-    assert _durations_ms(kept) == told["queries"]["stages"]
+    stored = sim.read_trace("spark_eventlog", tmp_path / "kept.jsonl")
+    assert _durations_ms(stored) == expected["queries"]["stages"]
 
 
 @pytest.mark.long
 def test_a_copy_of_a_task_that_wins_is_the_task(python, tmp_path):
-    told = _written(python, "speculation", tmp_path)["speculation"]
+    expected = _written(python, "speculation", tmp_path)["speculation"]
     w = sim.read_trace("spark_eventlog", tmp_path / "logs")
-    assert _durations_ms(w) == told["stages"]
+    assert _durations_ms(w) == expected["stages"]
     assert w.n_tasks == 6
     assert w.meta["report"]["dropped"]["an attempt that a speculative copy overtook"] == 1
     assert w.meta["report"]["noticed"]["a speculative copy that won"] >= 1

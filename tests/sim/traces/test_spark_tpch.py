@@ -154,7 +154,7 @@ def test_the_distance_between_samples_is_scipys():
 
     rng = np.random.default_rng(0)
     for _ in range(20):
-        x, other = rng.integers(0, 9, 12).astype(float), rng.integers(0, 9, 7).astype(float)
+        x, y = rng.integers(0, 9, 12).astype(float), rng.integers(0, 9, 7).astype(float)
         assert distance(x, y) == pytest.approx(ks_2samp(x, y).statistic)
 
 
