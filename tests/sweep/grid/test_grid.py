@@ -243,7 +243,7 @@ def test_a_baseline_of_several_settings_is_named_by_one(trace: list[str]) -> Non
         build(*several, "baseline=las")
     assert "baseline=las has 2 settings, and fifo could be compared with any" in str(caught.value)
     assert "baseline='las queues=5'; valid: las queues=5, las queues=10" in str(caught.value)
-    with pytest.raises(InputError, match="has 2 settings: name one"):
+    with pytest.raises(InputError, match="has 2 settings: choose one"):
         build("policy=las", "policy.queues=5,10", "baseline=las", *trace)
     for words in (several, ("policy=las", "policy.queues=5,10", *trace)):
         for baseline in ("baseline=las queues=10", "baseline='las queues=10'"):
