@@ -194,12 +194,12 @@ def _begin(folder: Path) -> list[Row]:
 def _fleet(folder: Path) -> list[Row]:
     """200 nodes of fake slots, cells of 1 s that are kept: how busy they are."""
     rows = []
-    for per_cell_ms, n_cells in ((8, 100), (32, 80), (64, 80), (64, 160)):
-        *words, _ = _tiny(folder, 200 * per_cell_ms * n_cells)
-        words.append(f"paths.results={folder / f'fleet{per_cell_ms}_{n_cells}'}")
+    for n_slots, n_cells in ((8, 100), (32, 80), (64, 80), (64, 160)):
+        *words, _ = _tiny(folder, 200 * n_slots * n_cells)
+        words.append(f"paths.results={folder / f'fleet{n_slots}_{n_cells}'}")
         request = driver.make_request(words, [str(folder / "own")])
-        whole, while_any = fake_fleet.busy(200, per_cell_ms, request)
-        label = f"200 nodes of {per_cell_ms} slots, {n_cells} cells of 1 s a slot: busy"
+        whole, while_any = fake_fleet.busy(200, n_slots, request)
+        label = f"200 nodes of {n_slots} slots, {n_cells} cells of 1 s a slot: busy"
         rows.append(row(f"{label} while cells wait", 100 * while_any, "%", at_least=90))
         rows.append(row(f"{label} from start to end", 100 * whole, "%"))
     return rows
