@@ -164,7 +164,7 @@ def _lz4_blocks(stream: Any, buffer: bytes) -> Iterator[bytes]:
         while len(buffer) < n:
             more = stream.read(max(_PIECE_BYTES, n - len(buffer)))
             if not more:
-                raise OSError("the last block is truncated")
+                raise OSError("the last LZ4 block is incomplete")
             buffer += more
         content, buffer = buffer[:n], buffer[n:]
         return content

@@ -1,4 +1,4 @@
-"""The Alibaba reader once more, as plainly as possible: one Python loop over the csv module."""
+"""Naive reference of the Alibaba reader: one Python loop over the csv module."""
 
 from __future__ import annotations
 

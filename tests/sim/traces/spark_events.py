@@ -29,10 +29,9 @@ def executor(cores=4, profile=0):
 
 
 def profile(number, cpus, cores, **memory):
-    amounts = {"cores": cores, **memory}
-    executor_requests = {name: {"Amount": amount} for name, amount in amounts.items()}
+    requests = {key: {"Amount": amount} for key, amount in {"cores": cores, **memory}.items()}
     return {"Event": "SparkListenerResourceProfileAdded", "Resource Profile Id": number,
-            "Executor Resource Requests": executor_requests,
+            "Executor Resource Requests": requests,
             "Task Resource Requests": {"cpus": {"Amount": cpus}}}  # fmt: skip
 
 

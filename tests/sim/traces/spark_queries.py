@@ -1,10 +1,10 @@
-"""Run queries on Spark, keep its event logs, and what Spark itself says of them.
+"""Run queries on Spark; save its event logs, and the task durations of its REST API.
 
 ``python spark_queries.py queries FOLDER`` (or ``speculation FOLDER``) with a Python that has
-``pyspark``, and Java. Writes into FOLDER ``logs``, a history server's folder, ``told.json``, of
-each application the durations of tasks that succeeded by stage, ms, as Spark's REST API tells them,
-and ``kept.jsonl``, the log of `queries` without hosts, users, paths and whatever else says where it
-was written: ``spark_queries.jsonl.gz`` beside this file is one.
+``pyspark``, and Java. Writes into FOLDER ``logs``, a history server's folder; ``durations.json``,
+the durations of successful tasks by application and stage, ms, from Spark's REST API; and
+``stripped.jsonl``, the log of `queries` without hosts, users, paths and other traces of the machine
+that wrote it: ``spark_queries.jsonl.gz`` beside this file is one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import time
 import urllib.request
 from pathlib import Path
 
-HERE = "127.0.0.1"
-ELSEWHERE = "127.0.0.2"  # of this machine too; a copy of a task never runs where the task runs
-KEPT = {
+HOST = "127.0.0.1"
+SECOND_HOST = "127.0.0.2"  # this machine too; a copy of a task never runs on the task's host
+KEPT_FIELDS = {
     "SparkListenerLogStart": ("Spark Version",),
     "SparkListenerApplicationStart": ("App Name", "App ID", "Timestamp"),
     "SparkListenerApplicationEnd": ("Timestamp",),
@@ -42,34 +42,34 @@ def session(name: str, master: str, folder: Path, **conf: str):
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
-    arguments = {
+    settings = {
         "spark.eventLog.enabled": "true", "spark.eventLog.compress": "false",
         "spark.eventLog.dir": folder.as_uri(), "spark.eventLog.rolling.enabled": "false",
         "spark.ui.port": "0", "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": HERE, "spark.driver.memory": "600m",
+        "spark.driver.host": HOST, "spark.driver.memory": "600m",
         "spark.sql.shuffle.partitions": "3", "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.speculation": "false",
         "spark.sql.warehouse.dir": (folder.parent / "warehouse").as_uri(),
         **{key.replace("_", "."): value for key, value in conf.items()},
     }  # fmt: skip
-    for key, value in arguments.items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
 
-def expected_lines(spark) -> dict[str, list[int]]:
-    """Ask Spark how long the tasks of each stage took, and end it."""
+def durations_ms(spark) -> dict[str, list[int]]:
+    """Return the durations of successful tasks by stage, from Spark's REST API."""
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     base = f"{spark.sparkContext.uiWebUrl}/api/v1/applications/{spark.sparkContext.applicationId}"
-    actual: dict[str, list[int]] = {}
+    durations: dict[str, list[int]] = {}
     for stage in _get(f"{base}/stages"):
         tasks = _get(f"{base}/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length=1000")
         done = [task["duration"] for task in tasks if task["status"] == "SUCCESS"]
         if done:
-            actual.setdefault(str(stage["stageId"]), []).extend(sorted(done))
-    return actual
+            durations.setdefault(str(stage["stageId"]), []).extend(sorted(done))
+    return durations
 
 
 def _get(url: str):
@@ -78,7 +78,7 @@ def _get(url: str):
 
 
 def queries(folder: Path):
-    """Join and aggregate; sort; fail at first; compute something and use it twice."""
+    """Run a join with an aggregation; a sort; a task that fails at first; a shuffle read twice."""
     from pyspark import TaskContext
     from pyspark.sql import functions as f
 
@@ -112,7 +112,7 @@ def sort(folder: Path, name: str, **conf: str):
 
 
 def speculation(folder: Path, master: str):
-    """One of six tasks hangs, until its copy on the other worker is done."""
+    """Run six tasks of which one hangs, until its copy on the other worker is done."""
     from pyspark import TaskContext
 
     spark = session(
@@ -130,20 +130,22 @@ def speculation(folder: Path, master: str):
     return spark
 
 
-def workers(started: list[subprocess.Popen]) -> str:
-    """Start a master and two workers that have different addresses; return where it is."""
+def start_workers(processes: list[subprocess.Popen]) -> str:
+    """Start a master and two workers with different addresses; return the master's URL."""
     import pyspark
 
     with socket.socket() as free:
-        free.bind((HERE, 0))
+        free.bind((HOST, 0))
         port = free.getsockname()[1]
     home = os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    master, first = f"spark://{HERE}:{port}", [f"{home}/bin/spark-class"]
-    source = "org.apache.spark.deploy"
-    words = [[f"{source}.master.Master", "--host", HERE, "--port", str(port), "--webui-port", "0"]]
-    words += [
+    master, first = f"spark://{HOST}:{port}", [f"{home}/bin/spark-class"]
+    package = "org.apache.spark.deploy"
+    commands = [
+        [f"{package}.master.Master", "--host", HOST, "--port", str(port), "--webui-port", "0"]
+    ]
+    commands += [
         [
-            f"{source}.worker.Worker",
+            f"{package}.worker.Worker",
             "--host",
             host,
             "-c",
@@ -154,93 +156,93 @@ def workers(started: list[subprocess.Popen]) -> str:
             "0",
             master,
         ]
-        for host in (HERE, ELSEWHERE)
+        for host in (HOST, SECOND_HOST)
     ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     environment = {**os.environ, "SPARK_NO_DAEMONIZE": "1"}
-    for item in words:
-        started.append(subprocess.Popen([*first, *item], env=environment, **quiet))
+    for command in commands:
+        processes.append(subprocess.Popen([*first, *command], env=environment, **quiet))
         _wait_for(port)  # of the master, as an application gives up after a minute
     return master
 
 
 def _wait_for(port: int) -> None:
     for _ in range(600):
-        with socket.socket() as item:
-            if item.connect_ex((HERE, port)) == 0:
+        with socket.socket() as client:
+            if client.connect_ex((HOST, port)) == 0:
                 return
         time.sleep(0.2)
-    raise TimeoutError(f"nothing answers at {HERE}:{port}")
+    raise TimeoutError(f"no answer from {HOST}:{port} after two minutes")
 
 
 def stripped(line: str) -> str | None:
-    """Return an event with what tells of tasks, stages and jobs, or None."""
+    """Return an event with its fields on tasks, stages and jobs; None for other events."""
     event = json.loads(line)
     name = event["Event"]
     if name.endswith("SQLExecutionStart"):
-        stored = {"executionId": event["executionId"], "description": event["description"]}
+        fields = {"executionId": event["executionId"], "description": event["description"]}
     elif name == "SparkListenerEnvironmentUpdate":
-        source = ("spark.master", "spark.driver.memory")
-        stored = {"Spark Properties": {key: event["Spark Properties"][key] for key in source}}
+        keys = ("spark.master", "spark.driver.memory")
+        fields = {"Spark Properties": {key: event["Spark Properties"][key] for key in keys}}
     elif name == "SparkListenerExecutorAdded":
         info = event["Executor Info"]
-        stored = {"Timestamp": event["Timestamp"], "Executor Info": {
+        fields = {"Timestamp": event["Timestamp"], "Executor Info": {
             key: info[key] for key in ("Total Cores", "Resource Profile Id")
         }}  # fmt: skip
-    elif name in KEPT:
-        stored = {key: event[key] for key in KEPT[name]}
+    elif name in KEPT_FIELDS:
+        fields = {key: event[key] for key in KEPT_FIELDS[name]}
     else:
         return None
     if name == "SparkListenerJobStart":
-        source = ("spark.sql.execution.id", "spark.sql.execution.root.id")
-        arguments = event["Properties"]
-        stored["Properties"] = {key: arguments[key] for key in source if key in arguments}
+        keys = ("spark.sql.execution.id", "spark.sql.execution.root.id")
+        properties = event["Properties"]
+        fields["Properties"] = {key: properties[key] for key in keys if key in properties}
     if name == "SparkListenerTaskEnd":
-        stored["Task End Reason"] = {"Reason": event["Task End Reason"]["Reason"]}
-    return json.dumps({"Event": name, **_without(stored)})
+        fields["Task End Reason"] = {"Reason": event["Task End Reason"]["Reason"]}
+    return json.dumps({"Event": name, **_strip(fields)})
 
 
-def _without(value):
+def _strip(value):
     if isinstance(value, dict):
-        return {key: _without(source) for key, source in value.items() if key not in DROPPED}
+        return {key: _strip(part) for key, part in value.items() if key not in DROPPED}
     if isinstance(value, list):
-        return [_without(source) for source in value]
+        return [_strip(part) for part in value]
     return re.sub(r"at \S*/", "at ", value) if isinstance(value, str) else value
 
 
-def main(label: str, folder: Path) -> None:
-    os.environ["SPARK_LOCAL_IP"] = HERE
+def main(kind: str, folder: Path) -> None:
+    os.environ["SPARK_LOCAL_IP"] = HOST
     os.environ["PYSPARK_PYTHON"] = sys.executable
     logs = folder / "logs"
     logs.mkdir(parents=True)
-    actual = {}
-    started: list[subprocess.Popen] = []
+    applications = {}
+    processes: list[subprocess.Popen] = []
     rolled = {"spark_eventLog_rolling_enabled": "true", "spark_eventLog_rolling_maxFileSize": "10m"}
     runs = [
         lambda: queries(logs),
         lambda: sort(logs, "packed"),
         lambda: sort(logs, "rolled", spark_eventLog_compression_codec="lz4", **rolled),
     ]
-    if label == "speculation":
-        runs = [lambda: speculation(logs, workers(started))]
+    if kind == "speculation":
+        runs = [lambda: speculation(logs, start_workers(processes))]
     try:
         for run in runs:
             spark = run()
             app, name = spark.sparkContext.applicationId, spark.sparkContext.appName
-            actual[name] = {"app": app, "stages": expected_lines(spark)}
+            applications[name] = {"app": app, "stages": durations_ms(spark)}
             spark.stop()
     finally:
-        for process in started:
+        for process in processes:
             process.terminate()
             process.wait(60)
-    (folder / "told.json").write_text(json.dumps(actual, indent=1))
-    if label == "queries":
-        keep(logs / actual["queries"]["app"], folder / "kept.jsonl")
+    (folder / "durations.json").write_text(json.dumps(applications, indent=1))
+    if kind == "queries":
+        strip_log(logs / applications["queries"]["app"], folder / "stripped.jsonl")
 
 
-def keep(log: Path, file: Path) -> None:
-    stored = [text for text in map(stripped, log.read_text().splitlines()) if text]
-    file.write_text("\n".join(stored) + "\n")
+def strip_log(log: Path, file: Path) -> None:
+    events = [text for text in map(stripped, log.read_text().splitlines()) if text]
+    file.write_text("\n".join(events) + "\n")
 
 
 if __name__ == "__main__":

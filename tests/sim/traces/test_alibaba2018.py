@@ -142,7 +142,7 @@ def test_a_job_without_rows_is_dropped(tmp_path):
     assert w.meta["report"]["dropped"] == {"end is 0": 1, "job of which no row is left": 1}
 
 
-def test_what_is_missing_is_filled_by_rule(tmp_path):
+def test_missing_values_are_filled_by_rule(tmp_path):
     lines = [row("M1", count="", plan_cpu="nan", plan_mem="", mean="-3"), row("R2_1", mean="inf")]
     path = write(tmp_path / "t.csv", lines)
     w = load(path)
@@ -161,7 +161,7 @@ def test_what_is_missing_is_filled_by_rule(tmp_path):
     assert other.stages["demand_mem"].to_pylist() == [2.0, 0.5]
 
 
-def test_rows_that_are_not_terminated_are_kept_unless_asked(tmp_path):
+def test_status_terminated_drops_other_rows(tmp_path):
     path = write(
         tmp_path / "t.csv", [row("M1"), row("R2_1", status="Failed"), row("M3", status="")]
     )
@@ -203,7 +203,7 @@ def test_dependencies_are_read_from_names(tmp_path, names, edges, dropped):
     assert w.n_stages == len(names)
 
 
-def test_rows_of_a_job_need_not_stand_together(tmp_path):
+def test_rows_of_a_job_may_be_apart(tmp_path):
     lines = [
         row(n, job=j, start=s)
         for n, j, s in [
@@ -220,7 +220,7 @@ def test_rows_of_a_job_need_not_stand_together(tmp_path):
     assert columns(w)["edges"] == [(0, 1), (3, 4)]
 
 
-def test_a_cycle_is_an_error_or_a_job_left_out(tmp_path):
+def test_a_cycle_is_an_error_or_a_dropped_job(tmp_path):
     lines = [row("M1", job="fine"), row("M1_3"), row("R2_1"), row("R3_2"), row("R4_3")]
     path = write(tmp_path / "t.csv", [*lines, row("R2_1", job="fine")])
     with pytest.raises(sim.InputError, match="M1_3, R2_1, R3_2 of job 'j_1'") as caught:
@@ -419,7 +419,7 @@ ROWS = st.lists(
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_any_file_reads_as_the_naive_reader_reads_it(
+def test_random_files_agree_with_the_naive_reader(
     tmp_path, monkeypatch, rows, header, only_terminated, block
 ):
     monkeypatch.setattr(blocks, "_BLOCK_BYTES", block)
@@ -448,7 +448,7 @@ def test_any_file_reads_as_the_naive_reader_reads_it(
     ("file", "rows", "jobs"),
     [("batch_task_50_jobs.csv.gz", 197, 50), ("batch_task_6600_jobs.csv.gz", 25_196, 6_600)],
 )
-def test_the_real_sample_reads_as_the_naive_reader_reads_it(shared_traces, file, rows, jobs):
+def test_the_real_sample_agrees_with_the_naive_reader(shared_traces, file, rows, jobs):
     path = shared_traces / "alibaba2018" / file
     w = load(path)
     expected = naive.load(path)
@@ -457,7 +457,7 @@ def test_the_real_sample_reads_as_the_naive_reader_reads_it(shared_traces, file,
     assert w.n_jobs + w.meta["report"]["dropped"].get("job of which no row is left", 0) == jobs
 
 
-def test_the_real_sample_counts_what_is_known_of_it(shared_traces):
+def test_the_report_of_the_real_sample(shared_traces):
     path = shared_traces / "alibaba2018" / "batch_task_6600_jobs.csv.gz"
     w = load(path)
     frame = pd.read_csv(path)

@@ -1,4 +1,4 @@
-"""Columns that the Alibaba reader adds to the schema, and rows that had not ended."""
+"""Additional columns of the Alibaba reader, and unfinished rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from tests.sim.traces.test_alibaba2018 import HEADER, columns, load, row, write
 
 
-def test_spans_tell_what_lasted_less_than_a_second(tmp_path):
+def test_span_s_shows_stages_shorter_than_a_second(tmp_path):
     lines = [row("M1", start=100, end=100, mean="1"), row("R2_1", start=100, end=112, mean="7.5")]
     w = load(write(tmp_path / "t.csv", lines))
     assert w.stage_duration_s.tolist() == [1.0, 7.5]
@@ -17,7 +17,7 @@ def test_spans_tell_what_lasted_less_than_a_second(tmp_path):
     assert w.stages.column_names == [*known, "guessed", "span_s"]
 
 
-def test_what_was_filled_in_is_marked(tmp_path):
+def test_guessed_marks_filled_values(tmp_path):
     lines = [
         row("M1"),
         row("M2", count=""),
@@ -28,7 +28,7 @@ def test_what_was_filled_in_is_marked(tmp_path):
     assert w.stages["guessed"].to_pylist() == [0, 1, 2, 5]
 
 
-def test_what_was_used_is_kept_where_the_file_tells(tmp_path):
+def test_used_resources_are_read_if_present(tmp_path):
     header = HEADER + ",cpu_usage,mem_usage"
     lines = [row("M1") + ",150,0.25", row("R2_1") + ",,", row("R3_2") + ",-1,inf"]
     w = load(write(tmp_path / "t.csv", lines, header=header))
@@ -39,7 +39,7 @@ def test_what_was_used_is_kept_where_the_file_tells(tmp_path):
     assert "used_mem" in empty.stages.column_names
 
 
-def test_jobs_count_what_they_lost(tmp_path):
+def test_n_lost_counts_dropped_rows_and_dependencies(tmp_path):
     lines = [
         row("M1", job="whole"),
         row("R2_1", job="whole"),
@@ -57,7 +57,7 @@ def test_jobs_count_what_they_lost(tmp_path):
     assert lost == {"whole": 0, "edge": 2, "row": 2, "twice": 1}
 
 
-def test_rows_that_never_ended_are_kept_if_asked(tmp_path):
+def test_unfinished_rows_are_kept_on_request(tmp_path):
     lines = [
         row("M1", start=100, end=110),
         row("R2_1", start=95, end=0, status="Running", mean="95"),
@@ -98,6 +98,6 @@ def test_the_real_sample_is_whole_when_all_rows_are_kept(shared_traces):
 
 
 @pytest.mark.parametrize("unfinished", ["yes", True])
-def test_unfinished_is_a_word(tmp_path, unfinished):
+def test_unfinished_refuses_other_values(tmp_path, unfinished):
     with pytest.raises(ValueError, match="unfinished must be 'drop' or 'keep'"):
         load(write(tmp_path / "t.csv", [row()]), unfinished=unfinished)

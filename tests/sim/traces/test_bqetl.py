@@ -1,4 +1,4 @@
-"""A graph of scheduled tables: what runs when, what reads what, and files that are wrong."""
+"""Reader of scheduled tables: run times, reads, downloads, and invalid files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_jobs_run_by_their_schedules_and_wait_inside_them(tmp_path):
     }
 
 
-def test_who_reads_blind_reads_what_is_there(tmp_path):
+def test_blind_jobs_read_the_latest_complete_run(tmp_path):
     jobs = HEAD + ROWS.replace("0 12 * * *", "0 2 * * *")  # nobody is done at the same time
     blind = load(written(tmp_path, jobs))
     by_name = [rows(blind, name) for name in ("clean", "sum")]
@@ -72,7 +72,7 @@ def test_who_reads_blind_reads_what_is_there(tmp_path):
     assert submit[by_name[1]] == pytest.approx(submit[by_name[0]] + duration_s[by_name[0]])
 
 
-def test_downloads_are_of_what_nothing_reads_and_fall_as_zipf_has_it(tmp_path):
+def test_downloads_are_of_unread_tables_with_zipf_frequencies(tmp_path):
     many = "".join(f"t{i},d{i},0 * * * *,2026-01-01,impact/tier_1,0\n" for i in range(40))
     w = load(written(tmp_path, HEAD + many, "producer_job,consumer_job\nt0,t1\n"))
     taken = w.downloads["job"].to_numpy()
@@ -90,7 +90,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path):
     assert load(tmp_path, seed=3).digest != load(tmp_path, seed=4).digest
 
 
-def test_what_the_logs_show_is_what_the_files_say(tmp_path):
+def test_the_profiler_infers_the_graph_of_the_files(tmp_path):
     written(tmp_path)
     inferred, true = load(tmp_path, history="logs"), load(tmp_path)
     assert inferred.jobs["template"].equals(true.jobs["template"])
@@ -131,7 +131,7 @@ def test_the_real_graph(shared_traces, history):
     ],
     ids=["twice", "schedule", "tier", "date", "missing", "unknown", "itself", "again"],
 )
-def test_a_bad_line_is_named_or_left_out(tmp_path, jobs, reads, line, rule):
+def test_a_bad_line_is_an_error_or_dropped(tmp_path, jobs, reads, line, rule):
     written(tmp_path, jobs, reads)
     with pytest.raises(InputError, match=rf":{line}: .*") as caught:
         load(tmp_path)
@@ -149,13 +149,13 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, jobs, reads, line, rule):
     ],
     ids=["cycle", "header", "never"],
 )
-def test_files_that_make_no_trace(tmp_path, jobs, reads, rule):
+def test_invalid_files_are_refused(tmp_path, jobs, reads, rule):
     with pytest.raises(InputError) as caught:
         load(written(tmp_path, jobs, reads))
     assert caught.value.rule == rule
 
 
-def test_a_folder_is_wanted(tmp_path):
+def test_the_path_must_be_a_folder(tmp_path):
     with pytest.raises(InputError, match=JOBS):
         load(tmp_path / JOBS)
 
@@ -172,12 +172,12 @@ def test_a_folder_is_wanted(tmp_path):
         ("monthly", []),
     ],
 )
-def test_when_a_schedule_runs(schedule, expected):
+def test_run_times_of_schedules(schedule, expected):
     monday = datetime(2026, 8, 17, tzinfo=UTC)
     assert is_schedule(schedule)
     assert (run_times(schedule, monday, 2 * DAY) / HOUR).tolist() == expected
 
 
-def test_what_is_no_schedule():
+def test_invalid_schedules():
     assert not is_schedule("noon")
     assert not is_schedule("0 25 * * *")

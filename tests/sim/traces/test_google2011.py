@@ -77,7 +77,7 @@ def test_the_first_line_of_a_job_counts(tmp_path):
     ],
     ids=["negative", "text", "lengths", "none", "missing", "infinite", "bool"],
 )
-def test_a_bad_line_is_named_or_left_out(tmp_path, change, rule):
+def test_a_bad_line_is_an_error_or_dropped(tmp_path, change, rule):
     path = written(tmp_path / "jobs.jsonl", JOBS[1], {**JOBS[0], **change})
     with pytest.raises(sim.InputError) as caught:
         load(path)
@@ -89,7 +89,7 @@ def test_a_bad_line_is_named_or_left_out(tmp_path, change, rule):
         load(written(path, {**JOBS[0], **change}), on_bad_row="skip")
 
 
-def test_a_line_that_is_no_json_or_a_gzip_that_breaks(tmp_path):
+def test_invalid_json_and_a_truncated_gzip(tmp_path):
     path = tmp_path / "jobs.jsonl"
     path.write_text(json.dumps(JOBS[0]) + "\n\n{broken\n")
     with pytest.raises(sim.InputError) as caught:
@@ -132,7 +132,7 @@ def test_a_bad_row_of_wall_times_is_named(tmp_path, old, new, line, rule):
     assert (caught.value.file, caught.value.line, caught.value.rule) == (str(path), line, rule)
 
 
-def test_the_file_of_the_other_part_is_told(tmp_path):
+def test_the_file_of_the_other_part_is_an_error(tmp_path):
     path = tmp_path / "walls.csv"
     path.write_text(WALLS)
     with pytest.raises(sim.InputError, match="read it with part=walls"):

@@ -59,7 +59,7 @@ def test_a_pod_is_a_job_of_one_task(tmp_path):
     assert w.meta["report"]["filled"] == {"qos unknown: 'default'": 1}
 
 
-def test_what_is_dropped_is_counted_by_rule(tmp_path):
+def test_dropped_pods_are_counted_by_rule(tmp_path):
     w = load(
         tmp_path,
         pod("a"),

@@ -52,7 +52,7 @@ def test_a_job_is_a_gang_and_its_steps_are_in_it(tmp_path):
     assert load(tmp_path, record(AllocCPUS=8), gang=False).jobs["min_tasks"].to_pylist() == [0]
 
 
-def test_an_array_is_a_job_of_as_many_tasks(tmp_path):
+def test_an_array_of_tasks_is_one_job(tmp_path):
     rows = [record(f"18_{i}", End=f"{DAY}09:3{i}:10") for i in (1, 2)]
     rows += [record("18_[3-9%2]", Start="Unknown", End="Unknown", State="PENDING")]
     w = load(tmp_path, *rows)
@@ -72,7 +72,7 @@ def test_an_array_is_a_job_of_as_many_tasks(tmp_path):
     }
 
 
-def test_what_has_not_run_is_counted(tmp_path):
+def test_jobs_that_did_not_run_are_counted(tmp_path):
     rows = [
         record("1", Start="Unknown", State="CANCELLED by 7"),
         record("2", State="RUNNING", End="Unknown"),
@@ -121,7 +121,7 @@ def test_limits(tmp_path, text, seconds):
     assert w.jobs["requested_s"].to_pylist() == [seconds]
 
 
-def test_few_columns_are_enough_and_elapsed_goes_before_start_and_end(tmp_path):
+def test_few_columns_suffice_and_elapsed_overrides_start_and_end(tmp_path):
     w = load(tmp_path, "1|100|130|00:00:20", head="JobID|Submit|Start|Elapsed")
     assert w.tasks["duration_s"].to_pylist() == [20.0]
     assert w.meta["report"]["filled"] == {"CPUs unknown: 1": 1}
@@ -146,7 +146,7 @@ def test_few_columns_are_enough_and_elapsed_goes_before_start_and_end(tmp_path):
         ("", "cpu=8,mem=2048M,node=2", 1.0, 0.0),
     ],
 )
-def test_a_task_for_each_node_demands_what_it_gave(tmp_path, memory, tres, gib, gpus):
+def test_a_task_per_node_demands_the_jobs_share_of_the_node(tmp_path, memory, tres, gib, gpus):
     row = record(AllocCPUS=8, NNodes=2) + f"|{memory}|{tres}"
     w = load(tmp_path, row, head=HEAD + "|ReqMem|AllocTRES", tasks="nodes")
     (stage,) = w.stages.to_pylist()

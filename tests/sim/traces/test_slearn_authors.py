@@ -1,4 +1,4 @@
-"""The workload of SLearn's authors: jobs, features, and a past that has an order and no times."""
+"""Reader of the SLearn authors' files: jobs, features, and a history without times."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_file_of_jobs_alone_is_enough(tmp_path):
     assert w.history.num_rows == 0
 
 
-def test_a_job_that_comes_twice_counts_once(tmp_path):
+def test_a_repeated_job_counts_once(tmp_path):
     w = load(written(tmp_path, TRACE + TRACE))
     assert w.meta["report"]["dropped"] == {"job of an earlier line": 2}
     assert w.n_jobs == 2
@@ -84,7 +84,7 @@ def test_a_job_that_comes_twice_counts_once(tmp_path):
     ],
     ids=["negative", "text", "no duration", "no tasks", "no start"],
 )
-def test_a_bad_job_is_named_or_left_out(tmp_path, was, now, rule):
+def test_a_bad_job_is_an_error_or_dropped(tmp_path, was, now, rule):
     folder = written(tmp_path, TRACE.replace(was, now))
     with pytest.raises(sim.InputError) as caught:
         load(folder)
@@ -94,13 +94,13 @@ def test_a_bad_job_is_named_or_left_out(tmp_path, was, now, rule):
     assert w.meta["report"]["bad_rows"] == {rule: 1}
 
 
-def test_what_is_no_json_is_refused_where_it_begins(tmp_path):
+def test_invalid_json_is_an_error_with_its_line(tmp_path):
     with pytest.raises(sim.InputError, match="invalid JSON") as caught:
         load(written(tmp_path, TRACE[:-4]), on_bad_row="skip")
     assert (caught.value.rule, caught.value.line) == ("wrong line", 7)
 
 
-def test_a_table_that_lacks_a_column_and_a_folder_of_two_are_refused(tmp_path):
+def test_a_missing_column_and_a_folder_of_two_traces_are_refused(tmp_path):
     folder = written(tmp_path, features=FEATURES.replace("user_name", "username"))
     with pytest.raises(sim.InputError, match="no column user_name"):
         load(folder)

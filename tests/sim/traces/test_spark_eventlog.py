@@ -62,7 +62,7 @@ def test_an_application_is_a_job_of_the_stages_that_ran(tmp_path):
     assert report["dropped"] == report["noticed"] == report["filled"] == report["bad_rows"] == {}
 
 
-def test_failed_attempts_and_copies_that_lose_are_no_tasks(tmp_path):
+def test_failed_attempts_and_losing_copies_are_not_tasks(tmp_path):
     events = [
         start(),
         job(0, stage(0, 5)),
@@ -99,7 +99,7 @@ def test_failed_attempts_and_copies_that_lose_are_no_tasks(tmp_path):
 
 
 def planned():
-    """Adaptive plan of a join: Spark jobs that find skipped stages written."""
+    """Return the events of an adaptively planned join, whose Spark jobs skip written stages."""
     sql = {"spark_sql_execution_id": "7"}
     plan = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
             "executionId": 7, "description": "the join"}  # fmt: skip
@@ -124,7 +124,7 @@ def planned():
     ]
 
 
-def test_skipped_stages_lead_to_those_that_wrote_and_jobs_take_turns(tmp_path):
+def test_edges_replace_skipped_stages_and_order_jobs(tmp_path):
     w = load(tmp_path, *planned())
     assert edges(w) == [(0, 2), (1, 2), (2, 3)]
     assert w.meta["report"]["noticed"] == {"a skipped stage: its output existed": 2}
@@ -164,7 +164,7 @@ def test_a_task_holds_its_share_of_an_executor(tmp_path, events, cpu, mem):
     assert w.stages["demand_mem"].to_pylist() == [pytest.approx(mem)]
 
 
-def test_a_stage_may_have_a_profile_of_its_own(tmp_path):
+def test_a_stage_may_have_its_own_profile(tmp_path):
     own = stage(0, 1, **{"Resource Profile Id": 3})
     w = load(tmp_path, start(), profile(3, 2, 4, memory=2048), job(0, own), task(0, 0, 0, 9))
     assert w.stages["demand_cpu"].to_pylist() == [2.0]
@@ -209,7 +209,7 @@ def frame(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("codec", PACKED)
-def test_packed_logs(tmp_path, codec):
+def test_compressed_logs(tmp_path, codec):
     plain = text(*two_stages()).encode()
     (tmp_path / "app-1").write_bytes(PACKED[codec](plain))
     w = sim.read_trace("spark_eventlog", tmp_path / "app-1")
@@ -217,12 +217,12 @@ def test_packed_logs(tmp_path, codec):
 
 
 @pytest.mark.parametrize("codec", ["gz", "zstd", "lz4"])
-def test_a_packed_log_that_breaks_off(tmp_path, codec):
+def test_a_truncated_compressed_log(tmp_path, codec):
     plain = text(*two_stages(), *[executor(cores) for cores in range(3000)]).encode()
     packed = PACKED[codec](plain)[: -5 if codec == "gz" else -40]
     for name in ("app-1", "app-1.inprogress"):
         (tmp_path / name).write_bytes(packed)
-    with pytest.raises(InputError, match=r"break|read on"):
+    with pytest.raises(InputError, match=r"truncated|read on"):
         sim.read_trace("spark_eventlog", tmp_path / "app-1")
     for name, on_bad_row in (("app-1.inprogress", "error"), ("app-1", "skip")):
         w = sim.read_trace("spark_eventlog", tmp_path / name, on_bad_row=on_bad_row)
@@ -230,7 +230,7 @@ def test_a_packed_log_that_breaks_off(tmp_path, codec):
 
 
 @pytest.mark.parametrize("head", [b"\x82SNAPPY\0\0\0\0\1", b"ZV\x01\0\1"])
-def test_codecs_that_are_not_read_say_so(tmp_path, head):
+def test_unsupported_codecs_are_errors(tmp_path, head):
     (tmp_path / "app-1").write_bytes(head)
     with pytest.raises(InputError, match="codec=zstd"):
         sim.read_trace("spark_eventlog", tmp_path / "app-1")
@@ -294,7 +294,7 @@ def test_errors_name_line_and_rule(tmp_path, event, rule):
     assert durations(w) == [2.0]
 
 
-def test_nothing_left_says_why(tmp_path):
+def test_an_empty_result_names_the_rules(tmp_path):
     with pytest.raises(InputError, match="1 × an application without a successful task") as caught:
         load(tmp_path, start(), started(), end())
     assert caught.value.rule == "no job left"

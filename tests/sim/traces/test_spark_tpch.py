@@ -1,4 +1,4 @@
-"""TPC-H queries with measured task times, and what a run at one parallelism says of another."""
+"""Reader of TPC-H queries with measured task durations, and predictions across parallelisms."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_it_may_be_gzipped_and_without_earlier_runs(tmp_path):
     assert load(packed, trained_at=None).training.num_rows == 0
 
 
-def test_queries_that_were_not_measured_so_are_counted(tmp_path):
+def test_unmeasured_queries_are_counted(tmp_path):
     content = json.loads(json.dumps(FILE))
     del content["5g"]["1"]["dur"]["1"]["first_wave"]["4"]
     y = load(write(tmp_path / "all.json"))
@@ -104,7 +104,7 @@ def test_a_broken_file_is_named(tmp_path, content, rule):
     assert caught.value.file == str(path)
 
 
-def test_what_is_no_json_is_named(tmp_path):
+def test_invalid_json_is_an_error(tmp_path):
     path = tmp_path / "q.json"
     path.write_text("{")
     with pytest.raises(sim.InputError, match="not JSON"):

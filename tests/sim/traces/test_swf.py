@@ -40,7 +40,7 @@ def load(path, **options):
     return sim.read_trace("swf", path, **options)
 
 
-def test_a_line_is_a_gang_of_like_tasks(tmp_path):
+def test_a_line_is_a_gang_of_equal_tasks(tmp_path):
     path = write(
         tmp_path / "t.swf",
         line(job_number=7, submit_time=30, queue=-1, user_id=-1, requested_time=-1),
@@ -112,7 +112,7 @@ def test_lines_are_dropped_by_rule(tmp_path, changes, rule):
     assert w.meta["report"]["rows"] == 2
 
 
-def test_no_time_at_all_becomes_half_a_second(tmp_path):
+def test_a_run_time_of_0_becomes_half_a_second(tmp_path):
     w = load(write(tmp_path / "t.swf", line(run_time=0)))
     assert w.tasks["duration_s"].to_pylist() == [0.5] * 4
     assert w.meta["report"]["filled"] == {"0 s becomes 0.5 s": 1}
@@ -142,7 +142,7 @@ def test_a_bad_line_is_an_error_with_its_number(tmp_path, bad, rule):
 
 
 def test_comments_take_no_memory_and_shift_no_line(tmp_path):
-    """12 MB of packed comments took 7 GB: a line each, and the text in four copies."""
+    """Read 12 MB of compressed comments; they took 7 GB as one object a line and four copies."""
     path = tmp_path / "t.swf.gz"
     comments = b"; and so on, and on, and on\n" * 1_000_000
     with gzip.open(path, "wb", compresslevel=1) as file:
@@ -165,7 +165,7 @@ def test_comments_take_no_memory_and_shift_no_line(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"; only: comments\n;\n", gzip.compress(b"\n", mtime=0)])
-def test_nothing_in_it(tmp_path, content):
+def test_an_empty_log_is_an_error(tmp_path, content):
     path = tmp_path / "t.swf"
     path.write_bytes(content)
     with pytest.raises(sim.InputError) as caught:

@@ -80,7 +80,7 @@ def test_it_may_be_gzipped(tmp_path):
         ("2\n0\n", "2\n", 12, "wrong line"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path, old, new, line, rule):
+def test_errors_name_their_line(tmp_path, old, new, line, rule):
     assert TWO.count(old) == 1
     path = write(tmp_path / "q.txt", TWO.replace(old, new))
     with pytest.raises(sim.InputError) as caught:
@@ -141,7 +141,7 @@ def test_a_bad_dag_is_dropped_to_its_end_and_the_rest_is_read(tmp_path, old, new
     assert w.meta["report"]["edges_dropped"] == {}
 
 
-def test_a_file_that_ends_within_a_dag_loses_that_one_alone(tmp_path):
+def test_a_truncated_file_loses_only_its_last_dag(tmp_path):
     path = write(tmp_path / "q.txt", FIRST + "# 1: TPC-H query1\n1 9 2\nMap1 4 0.5 0 0")
     w = load(path, on_bad_row="skip")
     assert w.jobs["job_id"].to_pylist() == ["0"]

@@ -27,7 +27,7 @@ def task(name, parents=(), reads=(), writes=()):
     }  # fmt: skip
 
 
-def ran(name, seconds, **more):
+def executed(name, seconds, **more):
     return {"id": name, "runtimeInSeconds": seconds, **more}
 
 
@@ -46,10 +46,10 @@ SMALL = {
         },
         "execution": {
             "tasks": [
-                ran("split", 4.0, coreCount=2, memoryInBytes=2**31),
-                ran("part_ID01", 10.0, avgCPU=130.0),
-                ran("part_ID02", 20.0),
-                ran("merge_ID03", 5.0),
+                executed("split", 4.0, coreCount=2, memoryInBytes=2**31),
+                executed("part_ID01", 10.0, avgCPU=130.0),
+                executed("part_ID02", 20.0),
+                executed("merge_ID03", 5.0),
             ],
         },
     },
@@ -114,7 +114,7 @@ def test_the_profiler_finds_each_declared_edge_and_no_other(shared_traces, gap_s
     assert inferred == declared
 
 
-def test_copies_recur_and_are_known_by_their_past(file):
+def test_copies_recur_and_have_a_history(file):
     w = load(file, read_as="logs", copies=5, seed=3)
     assert w.n_jobs >= 5 * 4 * 7
     assert w.meta["known"]["jobs of recurring programs"] == 1.0
@@ -162,12 +162,20 @@ def changed(*path_and_value):
             "each other",
         ),
         (changed("execution", "tasks", []), "no run time", "'merge_ID03'"),
-        (changed("execution", "tasks", 0, ran("split", -1)), "number out of range", "valid: 0 to"),
-        (changed("execution", "tasks", 0, ran("split", "4")), "wrong shape", "must be a number"),
+        (
+            changed("execution", "tasks", 0, executed("split", -1)),
+            "number out of range",
+            "valid: 0 to",
+        ),
+        (
+            changed("execution", "tasks", 0, executed("split", "4")),
+            "wrong shape",
+            "must be a number",
+        ),
         (changed("specification", "tasks", 3, "inputFiles", "in"), "wrong shape", "list of names"),
     ],
 )
-def test_files_that_are_wrong_are_named(tmp_path, content, rule, words):
+def test_invalid_files_are_errors(tmp_path, content, rule, words):
     (tmp_path / "a.json").write_text(json.dumps(content))
     with pytest.raises(InputError, match=words) as caught:
         load(tmp_path)
@@ -175,7 +183,7 @@ def test_files_that_are_wrong_are_named(tmp_path, content, rule, words):
     assert str(caught.value.file).endswith("a.json")
 
 
-def test_what_is_no_json_and_an_empty_folder(tmp_path):
+def test_invalid_json_and_an_empty_folder(tmp_path):
     with pytest.raises(InputError, match="has no files"):
         load(tmp_path)
     (tmp_path / "a.json").write_text("{")
@@ -186,7 +194,7 @@ def test_what_is_no_json_and_an_empty_folder(tmp_path):
         load(tmp_path)
 
 
-def test_options_that_can_not_be(file):
+def test_invalid_options(file):
     with pytest.raises(InputError, match="read_as must be"):
         load(file, read_as="job")
     assert np.isfinite(load(file, every_s=5.0).jobs["submit_s"].to_numpy()).all()
