@@ -2,6 +2,9 @@
 
 `policies.jockey.policy` applies it every period.
 
+`raw_allocation` chooses A^r, `next_allocation` smooths it; `tokens_needed` and `is_admissible`
+decide admission. The rest is state and set-up.
+
 The law maximises a utility that is piecewise linear in a job's lateness (§2.2, §5.1). It also
 decides admission (§1): one more job is accepted if all accepted jobs still meet their deadlines.
 Jobs without a deadline, and tasks beyond a job's tokens, run on spare tokens.

@@ -23,20 +23,21 @@ LINE = 120
 _HEAD = """\
 usage: python -m sweep [verb] key=value ... [flags]
 
-Simulate a grid of scheduling policies, cluster capacities, traces and seeds. The result is a
+Simulate a grid of scheduling policies, cluster capacities, traces and seeds; one combination is
+a cell. The result is a
 verdict, a table, a report and MLflow runs. Without arguments it runs experiment=demo. Results are
 cached: the same command again runs only the cells that are missing.
 """
 _EXAMPLES = """\
 examples
   python -m sweep
-  python -m sweep policy=fifo,sjf,las,srpt capacity=0.5,0.75,1.0 seed=range(0,10) baseline=fifo
+  python -m sweep policy=fifo,sjf,las,srpt capacity=0.5,0.75,1.0 'seed=range(0,10)' baseline=fifo
   python -m sweep policy=fifo,sjf trace=alibaba2018 trace.path=batch_task.csv.gz launcher=inline
 """
 _AXES = """\
-axes (Hydra's grammar: a,b  range(0,5)  choice(a,b)  glob(*) sweep an axis)
+axes (a,b  'range(0,5)'  'choice(a,b)'  'glob(*)' try several values; Hydra's grammar)
   policy=NAME         scheduling policy: order and placement of jobs
-  capacity=FRACTION   size of the cluster; at 1.0 its offered load is cluster.load (0.8)
+  capacity=FRACTION   size of the cluster; at 1.0 jobs load it to cluster.load (80 %)
   trace=NAME          workload: the jobs and their submission times
   seed=N              seed of synthesized traces, faults and random choices
   GROUP.KEY=VALUE     any parameter of the chosen options: policy.queues=5,10 cluster.load=0.5,0.9
@@ -48,7 +49,7 @@ other keys
   target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'
                       smallest capacity, in whole machines, that meets the target (docs/targets.md)
   search.metric=M (or M,N) search.cells=400 with policy.X='interval(LOW,HIGH)' policy.Y=A,B
-                      best parameters, tested on seeds of their own
+                      best parameters of 400 cells, tested on seeds that the search did not use
   name=NAME           name of the sweep, for later commands: report NAME
   experiment=NAME     a named grid; words on the command line override it
   max_failures=N      stop after N failed cells; --fail-fast after the first

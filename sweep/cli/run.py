@@ -59,7 +59,7 @@ def track_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def track(command: Command) -> int:
-    """Log a finished sweep to MLflow; runs that are there stay as they are."""
+    """Log a finished sweep to MLflow; existing runs are not changed."""
     folder, request = repeat_request(command)
     target = tracking.target_id(request.settings)
     if target is None:
@@ -89,7 +89,7 @@ def plan(command: Command) -> int:
     prepared = driver.prepare_first(request)
     is_cached = prepared.is_cached().tolist()
     n_cells, n_todo, n_cached = len(is_cached), len(prepared.missing_rows()), sum(is_cached)
-    print(f"{prepared.sweep}: {n_cells} cells, {n_cached} cached, {n_todo} to run")
+    print(f"{prepared.sweep}: {notes.count(n_cells, 'cells')}, {n_cached} cached, {n_todo} to run")
     if request.precision is not None and not prepared.grid.is_fixed:
         n, limit = len(request.axes["seed"]), request.precision.max_seeds
         print(f"seeds=auto starts with these {n} seeds and adds more, up to {limit}, as needed")
@@ -150,7 +150,7 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def verify(command: Command) -> int:
-    """Run random cells of a sweep again, in this process, and compare every bit."""
+    """Run random cells of a sweep again; check that every bit of their results is the same."""
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
     folder, request = repeat_request(command)

@@ -20,7 +20,8 @@ def cell_key(
     """SHA-256 of everything that determines a cell's numbers: configuration and two digests.
 
     The parts are canonical texts, in the order of their names. `workload` is the name of its
-    recipe (`sweep.execution.inputs`), `sources` the digest of the code that runs the cell.
+    recipe (`sweep.execution.inputs`), `sources` the digest of the code that runs the cell
+    (`sweep.store.sources.cell_digest`). `sweep.execution.plan.prepare` calls it.
     """
     content = (
         f'{{"capacity":{capacity},"cluster":{cluster},"evaluator":{evaluator},'

@@ -175,7 +175,7 @@ def test_the_way_out_is_named(reports: dict[str, dict[str, object]]) -> None:
     texts = [str(reports[name]["text"]) for name in ("alibaba2018", "google2011", "parquet, texts")]
     for text in texts:
         assert "GB" in text
-        assert "take a part of it, or a larger machine" in text
+        assert "take a part of the file, or a larger machine" in text
 
 
 def _reader(name: str) -> Callable[[str], object]:

@@ -7,7 +7,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from sim.base.errors import InputError
 from sim.base.reading.text import broken_text_error, no_job_left
 
 OnBadRow = Literal["error", "skip"]
+Kind = Literal["text", "number", "whole", "any"]
 
 _BLOCK_BYTES = 4 << 20
 _MISSING = ["", "nan", "NaN", "NA", "null", "NULL", "None", "\\N"]
@@ -28,13 +29,17 @@ class Field:
     """Type and constraints of a column."""
 
     # text; a finite number; a whole number; any number, infinite ones included
-    kind: Literal["text", "number", "whole", "any"] = "text"
+    kind: Kind = "text"
     # True: an empty field makes the row bad; else it is null, or NaN for numbers
     required: bool = False
     low: float = 0.0  # smallest valid number (except for ``any``)
     high: float = math.inf  # largest valid number (for ``number``)
     form: str = ""  # regular expression that a text must match
     example: str = ""  # a text that matches it
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}, not {self.kind!r}")
 
 
 @dataclass(frozen=True)
