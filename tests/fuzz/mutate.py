@@ -1,4 +1,4 @@
-"""Damaging a file: in its bytes, its fields, its lines and its end."""
+"""Mutations of a file: of its bytes, its fields, its lines and its end."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _TOKENS = (
     *("é".encode(), "\u2028".encode(), "١".encode(), "²".encode(), b"\xed\xa0\x80", b"PAR1"),
 )
 _FIELD = re.compile(rb"[\w.*/:+-]+")
-MOST = 4
+MAX_MUTATIONS = 4
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
-    """Damage a file in one to four ways."""
-    for _ in range(rng.randint(1, MOST)):
+    """Apply one to four random mutations to a file."""
+    for _ in range(rng.randint(1, MAX_MUTATIONS)):
         content = rng.choice(_WAYS)(content, rng)
     return content
 
 
 def _field(content: bytes, rng: random.Random) -> bytes:
-    """Put something odd in place of a word or number."""
+    """Replace a word or number by an unusual token."""
     matches = list(_FIELD.finditer(content))
     if not matches:
         return content + rng.choice(_TOKENS)
@@ -70,7 +70,7 @@ def _lines(content: bytes, rng: random.Random) -> bytes:
 
 
 def _gzip(content: bytes, rng: random.Random) -> bytes:
-    """Pack it, and perhaps lose the end."""
+    """Compress the file; truncate it in half of the cases."""
     pack = zlib.compressobj(wbits=31)
     packed = pack.compress(content) + pack.flush()
     return packed if rng.random() < 0.5 else packed[: rng.randint(0, len(packed))]

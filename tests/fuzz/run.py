@@ -1,7 +1,7 @@
-"""Look for faults in the readers with atheris: ``python -m tests.fuzz.run --seconds 60 swf tpc``.
+"""Fuzz the readers with atheris: ``python -m tests.fuzz.run --seconds 60 swf tpc``.
 
-Each target runs in a process of its own, guided by what of its code the bytes reach. What it finds
-is kept in ``results/fuzz/<target>``, beside the corpus, which the next run goes on from.
+Each target runs in its own process, guided by code coverage. Inputs that cause faults are written
+to ``results/fuzz/<target>``, beside the corpus, from which the next run continues.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / "results" / "fuzz"
-MEMORY_MB, ONE_INPUT_S, MOST_BYTES = 2048, 20, 4096
+RESULTS = ROOT / "results" / "fuzz"
+MEMORY_MB, INPUT_TIMEOUT_S, MAX_BYTES = 2048, 20, 4096
 
 
 def main(arguments: list[str]) -> int:
-    """Fuzz one target after the other; 1 if any has a fault."""
+    """Fuzz one target after the other; return 1 if any has a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="all by default")
     parser.add_argument("--seconds", type=int, default=60, help="for each (default: %(default)s)")
@@ -38,18 +38,18 @@ def main(arguments: list[str]) -> int:
         words = [sys.executable, "-m", "tests.fuzz.run", "--here", "--seconds", seconds]
         if subprocess.run([*words, name], cwd=ROOT, check=False).returncode:
             wrong.append(name)
-    print(f"faults in {', '.join(wrong)}: see {KEPT}" if wrong else "no faults")
+    print(f"faults in {', '.join(wrong)}: see {RESULTS}" if wrong else "no faults")
     return int(bool(wrong))
 
 
 def _fuzz(name: str, seconds: int) -> None:
-    """Fuzz one target in this process, which atheris ends."""
+    """Fuzz one target in this process; atheris ends the process."""
     import atheris
 
     with atheris.instrument_imports(include=["sim.traces", "sim.lineage", "sweep"]):
         from tests.fuzz.targets import TARGETS, check
 
-    target, folder = TARGETS[name], KEPT / name
+    target, folder = TARGETS[name], RESULTS / name
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     for position, sample in enumerate(target.samples):
@@ -62,8 +62,8 @@ def _fuzz(name: str, seconds: int) -> None:
     options = [
         f"-max_total_time={seconds}",
         f"-rss_limit_mb={MEMORY_MB}",
-        f"-timeout={ONE_INPUT_S}",
-        f"-max_len={MOST_BYTES}",
+        f"-timeout={INPUT_TIMEOUT_S}",
+        f"-max_len={MAX_BYTES}",
         f"-artifact_prefix={folder}/",
         "-print_final_stats=1",
         "-verbosity=1",

@@ -1,7 +1,7 @@
-"""Everything that reads what others wrote: what to feed it, and what it may do with it.
+"""Fuzz targets: all readers of external input, with small invented samples.
 
-Whatever the bytes, a reader gives its result or raises an `InputError`, which names the file where
-there is one; anything else is a fault. The samples are small and made up here.
+For any bytes, a reader returns its result or raises an `InputError`, which names the file if there
+is one; any other outcome is a fault.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from tests.sim.traces.spark_events import end, job, job_end, profile, stage, tas
 from tests.sweep.small import keys_kept
 
 BETWEEN = b"\x1e"
-"""Between the files of a reader that takes two."""
+"""Separator of the files of a reader that takes two."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A reader.
+    """A reader with samples.
 
     Attributes
     ----------
     read : callable
-        Takes bytes and a folder to lay them down in.
+        Function of bytes and a folder to write them to.
     samples : tuple of bytes
-        What it reads without an error.
+        Inputs that it reads without an error.
     names_file : bool
-        Whether its errors name the file.
+        True if its errors name the file.
     """
 
     read: Callable[[bytes, Path], object]
@@ -63,7 +63,7 @@ class Target:
 
 
 def check(target: Target, content: bytes, folder: Path) -> str:
-    """Feed a reader; say ``read`` or ``refused``; raise whatever else it raises."""
+    """Run a reader; return ``read`` or ``refused``; other exceptions pass."""
     try:
         target.read(content, folder)
     except InputError as error:
@@ -85,7 +85,7 @@ def _trace(name: str, **options: object) -> Callable[[bytes, Path], object]:
 def _fitted(
     read: Callable[[Path], object], write: Callable[[Any, Path], None], fit: Callable[..., Any]
 ) -> Target:
-    """Read a file that a generator's fit wrote; the sample is of a few recurring jobs."""
+    """Return the target of a generator's fit; the sample is fitted to a few recurring jobs."""
 
     def read_again(content: bytes, folder: Path) -> object:
         (folder / "fitted.json").write_bytes(content)
@@ -140,7 +140,7 @@ def _events(content: bytes, folder: Path) -> object:
 
 
 def _workload(content: bytes, folder: Path) -> object:
-    """Put the bytes in place of one file of a workload; the first byte chooses which."""
+    """Read a workload with one file replaced by the bytes; the first byte selects the file."""
     whole = workload_files()
     chosen = sorted(whole)[(content or b"\0")[0] % len(whole)]
     for name in whole:
@@ -150,7 +150,7 @@ def _workload(content: bytes, folder: Path) -> object:
 
 @cache
 def workload_files() -> dict[str, bytes]:
-    """Give the files of a small workload, by name."""
+    """Return the files of a small workload by name."""
     stages = [
         {"name": "map", "durations_s": [3.0, 4.0], "demand": {"cpu": 1, "mem": 2}},
         {
@@ -197,32 +197,36 @@ def _journal(content: bytes, folder: Path) -> object:
 
 
 def _shard(content: bytes, folder: Path) -> object:
-    """Read a cell whose shard has this content under its name."""
+    """Read a cell whose shard file has this content."""
     shard, manifest = _sample_shard()
-    return _stored(folder, shard, content, manifest)
+    return _read_cell(folder, shard, content, manifest)
 
 
 def _manifest(content: bytes, folder: Path) -> object:
-    """Read a cell whose manifest has this content under its name."""
+    """Read a cell whose manifest file has this content."""
     shard, manifest = _sample_shard()
-    return _stored(folder, shard, shard, manifest, content)
+    return _read_cell(folder, shard, shard, manifest, content)
 
 
-def _stored(
-    folder: Path, shard: bytes, lies: bytes, manifest: bytes, lies_too: bytes | None = None
+def _read_cell(
+    folder: Path,
+    shard: bytes,
+    shard_content: bytes,
+    manifest: bytes,
+    manifest_content: bytes | None = None,
 ) -> object:
     for name, content in (
-        (shards.shard_path(shards.digest_name(shard)), lies),
+        (shards.shard_path(shards.digest_name(shard)), shard_content),
         (
             shards.MANIFESTS + shards.digest_name(manifest),
-            manifest if lies_too is None else lies_too,
+            manifest if manifest_content is None else manifest_content,
         ),
     ):
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
-    stored = Cache(folder)
-    return stored.get(KEY), stored.metrics(KEY), stored.config(KEY), keys_kept(folder)
+    cache = Cache(folder)
+    return cache.get(KEY), cache.metrics(KEY), cache.config(KEY), keys_kept(folder)
 
 
 KEY = "ab" + "0" * 62
@@ -446,7 +450,7 @@ TARGETS: dict[str, Target] = {
     "shard": Target(_shard, _sample_shard()[:1]),
     "manifest": Target(_manifest, _sample_shard()[1:]),
 }
-"""By name."""
+"""All targets by name."""
 
 TARGETS |= {
     f"{name}, skipping": replace(TARGETS[name], read=_trace(name, on_bad_row="skip"))

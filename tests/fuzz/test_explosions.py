@@ -1,13 +1,14 @@
-"""Small files that stand for very much: refused in a line, before memory is full.
+"""Small files that expand to very large content: refused before memory is full.
 
-A process of its own reads them, with 400 MB of addresses to spare: there the limit is what it is on
-a machine with as much memory, and the test can't harm this one.
+A child process with an address-space limit of 400 MB above its start reads them: it behaves as on a
+machine with that much memory, and the test can't exhaust this one.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -25,9 +26,9 @@ from tests.fuzz.targets import _EVENT, _JOB
 
 pytestmark = pytest.mark.long
 
-ROOM = 400 << 20
+HEADROOM = 400 << 20
 UNPACKED = 180 << 20
-MOST_GROWTH = 250 << 20
+MAX_GROWTH = 250 << 20
 _SWF = b"1 10 5 60 4 30 100 8 100 200 1 3 1 5 2 -1 -1 -1\n"
 _TASK = b'{"id":"a","name":"b","parents":[]},'
 _POD = b"a,12000,16384,1,460,,LS,Running,0,12537,5\n"
@@ -69,7 +70,7 @@ DEEP = {
 
 
 def gzipped(begin: bytes, again: bytes) -> bytes:
-    """Pack a text of `UNPACKED` bytes into some hundred thousand."""
+    """Compress a text of `UNPACKED` bytes to a few hundred thousand."""
     pack = zlib.compressobj(1, wbits=31)
     block = again * ((1 << 20) // len(again))
     blocks = (pack.compress(block) for _ in range(UNPACKED // len(block)))
@@ -77,7 +78,7 @@ def gzipped(begin: bytes, again: bytes) -> bytes:
 
 
 def repeat_rows(table: pa.Table, rows: int, **texts: str) -> pa.Table:
-    """Repeat the first row; the columns of `texts` are each one text, there once."""
+    """Repeat the first row; a column of `texts` is one dictionary-encoded text."""
     position = pa.array(np.zeros(rows, np.int32))
     coded = {name: pa.DictionaryArray.from_arrays(position, [text]) for name, text in texts.items()}
     first = {name: table[name].combine_chunks() for name in table.column_names}
@@ -108,7 +109,7 @@ def large_lists(table: pa.Table, path: Path) -> None:
 
 
 def deep_lists(table: pa.Table, path: Path) -> None:
-    """Write a type of lists in lists that no reader of Parquet takes."""
+    """Write a type of nested lists that no reader of Parquet accepts."""
     column = pa.array(np.zeros(table.num_rows))
     for _ in range(2000):
         ends = pa.array(np.arange(table.num_rows + 1, dtype=np.int32))
@@ -128,7 +129,7 @@ PARQUET = {
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, object]]:
-    """Read all files in one process, a child of its own each; give what each came to."""
+    """Read all files, each in a child of one process; return the reports by name."""
     folder = tmp_path_factory.mktemp("explosions")
     requested = []
     for number, (name, (reader, begin, again)) in enumerate(GZIP.items()):
@@ -168,14 +169,14 @@ def test_it_is_refused_before_memory_is_full(
     assert "alloc" not in str(report["text"])
     if name in GZIP:
         assert report["line"]
-    assert int(str(report["growth"])) < MOST_GROWTH
+    assert int(str(report["growth"])) < MAX_GROWTH
 
 
 def test_the_way_out_is_named(reports: dict[str, dict[str, object]]) -> None:
     texts = [str(reports[name]["text"]) for name in ("alibaba2018", "google2011", "parquet, texts")]
     for text in texts:
         assert "GB" in text
-        assert "take a part of the file, or a larger machine" in text
+        assert re.search("take a part of (it|the file), or a larger machine", text)
 
 
 def _reader(name: str) -> Callable[[str], object]:
@@ -194,7 +195,7 @@ def _reader(name: str) -> Callable[[str], object]:
 
 
 def _bytes(label: str) -> int:
-    """Return a number of this process's, such as ``VmHWM``: the most memory that it has had."""
+    """Return a memory figure of this process in bytes, such as ``VmHWM``: its peak memory."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(label))
 
@@ -202,7 +203,7 @@ def _bytes(label: str) -> int:
 def _report(name: str, reader: str, path: str) -> dict[str, object]:
     read = _reader(reader)
     Path("/proc/self/clear_refs").write_text("5")  # the most memory counts from here on
-    started, limit = _bytes("VmRSS"), _bytes("VmSize") + ROOM
+    started, limit = _bytes("VmRSS"), _bytes("VmSize") + HEADROOM
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     about: dict[str, object] = {"name": name, "error": "", "text": "", "file": "", "line": None}
     try:

@@ -1,4 +1,4 @@
-"""The short lane: a few hundred damaged files for every reader, always the same."""
+"""Short fuzzing: the same damaged files for every reader on every run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = 120
 
 
 @pytest.mark.parametrize("name", sim.traces.names())
-def test_every_reader_is_fed_damaged_files(name: str) -> None:
+def test_every_trace_format_has_a_target(name: str) -> None:
     assert name in TARGETS, (
         f"sim.traces.{name} has no target: add one with a small sample to tests/fuzz/targets.py"
     )
@@ -65,7 +65,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found_is_refused(name: str, tmp_path: Path) -> None:
+def test_inputs_found_by_fuzzing_are_refused(name: str, tmp_path: Path) -> None:
     for content in FOUND[name]:
         assert check(TARGETS[name], content, tmp_path) == "refused", content
 
@@ -73,7 +73,7 @@ def test_what_was_found_is_refused(name: str, tmp_path: Path) -> None:
 # pyarrow can't hand a row that is no UTF-8 to its handler, says so, and refuses the file
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", TARGETS)
-def test_damaged_ones_are_read_or_refused(name: str, tmp_path: Path) -> None:
+def test_damaged_files_are_read_or_refused(name: str, tmp_path: Path) -> None:
     target = TARGETS[name]
 
     # shrinking takes minutes: the content that is shown is small
