@@ -26,7 +26,7 @@ TRACES ?= traces
 SECONDS ?= 60
 SCALE ?= gallery
 KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_level_kernels.py) \
-	tests/policies/dagps/test_board.py
+	tests/policies/dagps/test_placer.py
 
 # some environments set it; then each of the hundreds of processes that tests start would compile all
 # modules that it imports

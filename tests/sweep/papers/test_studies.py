@@ -79,7 +79,7 @@ def test_an_evaluator_without_policy_has_cells_without_one(dags: Path) -> None:
     assert [cell.labels["policy"] for cell in cells] == ["none"] * 4
     assert [cell.evaluator["generator"] for cell in cells] == ["paper", "paper", "ideal", "ideal"]
     assert cells[0].evaluator["name"] == "dag_distances"
-    with pytest.raises(InputError, match="looks at the trace alone; leave policy= out"):
+    with pytest.raises(InputError, match="uses the trace alone; leave policy= out"):
         grid.build(request([*words, "policy=fifo"]))
 
 

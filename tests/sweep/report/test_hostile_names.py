@@ -333,14 +333,14 @@ def evaluate(run, workload, cluster, policy, seed, label=""):
     assert [(row["policy"], row["capacity"], row["status"]) for row in ran.rows] == [
         ("fifo", 1.0, "failed"), ("las", 1.0, "failed")
     ]  # fmt: skip
-    assert f"returned a number called {name!r}" in ran.rows[0]["error_message"]
+    assert f"returned a metric named {name!r}" in ran.rows[0]["error_message"]
 
 
 @pytest.mark.parametrize("word", ["name=\udc80", "trace.path=a\udcff", "paths.results=r\udc80"])
 def test_words_that_are_not_utf8_are_errors(fake: Command, word: str) -> None:
     ran = fake("policy=fifo", word)
     assert ran.code == 2
-    assert "is no UTF-8" in ran.err
+    assert "is not valid UTF-8" in ran.err
 
 
 def test_an_option_that_is_not_utf8_is_an_error(fake: Command, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_budget_of_seeds_is_reported(command: Command, monkeypatch: pytest.M
     words = (*GRID, "seeds_width=0.001", "seeds_max=7")
     planned = command.bare("plan", *command.words(*words)).out
     assert "20 cells, 0 cached" in planned
-    assert "begins with these 5 seeds and adds more, up to 7, as results ask" in planned
+    assert "starts with these 5 seeds and adds more, up to 7, as needed ask" in planned
     ran = command(*words)
     assert ran.code == 0
     assert len({row["seed"] for row in ran.rows}) == 7
@@ -192,12 +192,12 @@ def test_its_cells_can_be_run_again_and_its_folder_written_anew(
     [
         (["seeds=auto", "seed=0,1"], "leave seed= out"),
         (["seeds=many"], "did you mean|valid"),
-        (["seeds_width=0.1"], "goes with seeds=auto"),
+        (["seeds_width=0.1"], "needs seeds=auto"),
         (["seeds=auto", "seeds_width=0"], "above 0"),
         (["seeds=auto", "seeds_max=4"], "at least 5"),
         (["seeds=auto", "seeds_max=5,6"], "seeds_max=VALUE"),
         (["seeds=auto", "seeds_metric=jct_men_s"], "did you mean 'jct_mean_s'"),
-        (["seeds=auto", "seeds_metric=nothing"], "seeds_metric=nothing is no metric"),
+        (["seeds=auto", "seeds_metric=nothing"], "seeds_metric=nothing: unknown metric 'nothing'"),
     ],
 )
 def test_invalid_requests_are_errors(fake: Command, words: list[str], message: str) -> None:

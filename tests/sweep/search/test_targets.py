@@ -210,7 +210,7 @@ def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.Monkey
     fake_engine(monkeypatch, simulate_needing(NEEDS))
     planned = command.bare("plan", *command.words(*GRID))
     assert "270 cells, 0 cached, 270 to run" in planned.out
-    assert "the search begins with" in planned.out
+    assert "the search starts with" in planned.out
     ran = command(*GRID)
     planned = command.bare("plan", *command.words(*GRID))
     assert "270 cells, 270 cached, 0 to run" in planned.out
