@@ -129,7 +129,7 @@ def _check_result(name: str, result: Any) -> Evaluation:
             )
         if not key.strip() or not is_utf8(key):
             raise EvaluatorError(
-                f"evaluator {name} returned a number called {key!r}; a name is UTF-8, and not blank"
+                f"evaluator {name} returned a metric named {key!r}; a name is UTF-8, and not blank"
             )
     return {key: _number(name, key, value) for key, value in metrics.items()}, table
 

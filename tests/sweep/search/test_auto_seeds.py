@@ -106,7 +106,7 @@ def test_the_budget_of_seeds_is_reported(command: Command, monkeypatch: pytest.M
     words = (*GRID, "seeds_width=0.001", "seeds_max=7")
     planned = command.bare("plan", *command.words(*words)).out
     assert "20 cells, 0 cached" in planned
-    assert "starts with these 5 seeds and adds more, up to 7, as needed ask" in planned
+    assert "starts with these 5 seeds and adds more, up to 7, as needed" in planned
     ran = command(*words)
     assert ran.code == 0
     assert len({row["seed"] for row in ran.rows}) == 7

@@ -221,7 +221,7 @@ def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.Monkey
     assert (ran.folder / "report.md").read_text() == before
     assert "srpt needs 31 slots, 0.62 times as many as fifo" in before
     assert 'id="targets"' in (ran.folder / "report.html").read_text()
-    assert "over, in" in command.verb("status").out
+    assert "finished in" in command.verb("status").out
     sentence = "srpt needs 31 slots, 0.62 times as many as fifo, which needs 50."
     assert sentence in command.verb("list").out
     loaded = api.load(ran.folder)
