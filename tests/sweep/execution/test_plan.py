@@ -71,4 +71,4 @@ def test_many_cells_are_planned_in_no_time(fake: Command) -> None:
     begin = time.process_time()
     planned = fake("plan", *words)
     assert time.process_time() - begin < 15  # three on a machine with nothing else to do
-    assert "60000 cells, 0 cached, 60000 to run" in planned.out
+    assert "60,000 cells, 0 cached, 60,000 to run" in planned.out

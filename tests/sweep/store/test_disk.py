@@ -147,7 +147,7 @@ class TestAReadOnlyFolder:
             for verb in ("status", "show"):
                 shown = fake.verb(verb)
                 assert (shown.code, shown.err) == (0, ""), verb
-            assert "1 cells, 1 cached, 0 to run" in fake("plan", "policy=fifo").out
+            assert "1 cell, 1 cached, 0 to run" in fake("plan", "policy=fifo").out
             written = fake.verb("report")
             assert written.code == main.WRONG
             assert "name a folder that can be written to" in written.err
