@@ -89,7 +89,8 @@ def plan(command: Command) -> int:
     prepared = driver.prepare_first(request)
     is_cached = prepared.is_cached().tolist()
     n_cells, n_todo, n_cached = len(is_cached), len(prepared.missing_rows()), sum(is_cached)
-    print(f"{prepared.sweep}: {notes.count(n_cells, 'cells')}, {n_cached:,} cached, {n_todo:,} to run")
+    counts = f"{notes.count(n_cells, 'cells')}, {n_cached:,} cached, {n_todo:,} to run"
+    print(f"{prepared.sweep}: {counts}")
     if request.precision is not None and not prepared.grid.is_fixed:
         n, limit = len(request.axes["seed"]), request.precision.max_seeds
         print(f"seeds=auto starts with these {n} seeds and adds more, up to {limit}, as needed")

@@ -30,7 +30,8 @@ def grid(prepared: PreparedGrid, n_todo: int) -> None:
     )
     n_cells = len(prepared.planned)
     n_cached = int(prepared.is_cached().sum())
-    note(f"{prepared.sweep}: {axes}: {count(n_cells, 'cells')}, {n_cached:,} cached, {n_todo:,} to run")
+    counts = f"{count(n_cells, 'cells')}, {n_cached:,} cached, {n_todo:,} to run"
+    note(f"{prepared.sweep}: {axes}: {counts}")
     traces(prepared)
 
 

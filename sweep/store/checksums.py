@@ -84,7 +84,7 @@ class HashingWriter(io.RawIOBase):
 
     def flush(self) -> None:
         """Flush the file."""
-        if not self.closed:
+        if not (self.closed or self._file.closed):  # Python 3.13 flushes as it deletes a stream
             self._file.flush()
 
     @property

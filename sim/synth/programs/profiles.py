@@ -80,7 +80,7 @@ def fit_profiles(workload: Workload) -> tuple[Profile, ...]:
     is_named = np.array([any(names) for names in zip(*labels[:3], strict=True)])
     program = _number_programs(labels[0], labels[1], labels[2])
     template = np.unique(
-        np.where(is_named & ~has_kinds, program, -1 - profile), return_inverse=True
+        np.where(is_named & (not has_kinds), program, -1 - profile), return_inverse=True
     )[1]
     score = maths.normal_quantile((ranks(work_s) + 0.5) / workload.n_jobs)
     cp_s = np.maximum(critical_path_s(workload.columns), 1e-9)
