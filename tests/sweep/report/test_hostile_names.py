@@ -9,7 +9,7 @@ import re
 import sqlite3
 import subprocess
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -200,7 +200,7 @@ def test_a_shell_parses_the_command_of_a_failed_cell(
 def test_mlflow_has_every_run_and_metric(both: tuple[Ran, Ran]) -> None:
     logged = []
     for ran in both:
-        with sqlite3.connect(ran.folder.parent.parent / "mlflow.db") as connection:
+        with closing(sqlite3.connect(ran.folder.parent.parent / "mlflow.db")) as connection:
             n_runs = connection.execute("SELECT count(*) FROM runs").fetchall()
             n_metrics = connection.execute(
                 "SELECT run_uuid, count(DISTINCT key) AS n FROM metrics GROUP BY 1 ORDER BY n"
