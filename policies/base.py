@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
+from policies.knows import Knows
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Fit, Plan, World
@@ -63,6 +64,11 @@ class Policy:
         reports those that a workload lacks.
         """
         return ()
+
+    @property
+    def knows(self) -> Knows:
+        """Knowledge of durations, demands, values and deadlines, by source."""
+        return Knows()
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Fill `plan` before the run; return the state that `react` needs, or None."""

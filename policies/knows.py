@@ -1,0 +1,39 @@
+"""Declarations of what a policy knows of durations, demands, values and deadlines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+Knowledge = Literal["true", "declared", "learnt", "nothing"]
+
+
+@dataclass(frozen=True)
+class Knows:
+    """What a policy knows of the jobs, by quantity.
+
+    Each field is "true" (the truth, before anybody could know it: an oracle), "declared" (by the
+    job's user: requests, limits, priorities), "learnt" (from history, pilots or the run) or
+    "nothing" (the policy does not use it).
+
+    Attributes
+    ----------
+    durations : str
+        Durations of tasks, or run times of jobs.
+    demands : str
+        Resources per task. Every policy sees the requests, because a task's container states them.
+    values : str
+        Priorities, or the worth of a job's completion.
+    deadlines : str
+        Deadlines of jobs.
+    """
+
+    durations: Knowledge = "nothing"
+    demands: Knowledge = "declared"
+    values: Knowledge = "nothing"
+    deadlines: Knowledge = "nothing"
+
+    @property
+    def is_oracle(self) -> bool:
+        """True if the policy knows any truth: nobody can run it on a real cluster."""
+        return any(getattr(self, field.name) == "true" for field in fields(self))
