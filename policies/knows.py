@@ -10,7 +10,7 @@ Knowledge = Literal["true", "declared", "learnt", "nothing"]
 
 @dataclass(frozen=True)
 class Knows:
-    """What a policy knows of the jobs, by quantity.
+    """Knowledge of a policy about the jobs, by quantity.
 
     Each field is "true" (the truth, before anybody could know it: an oracle), "declared" (by the
     job's user: requests, limits, priorities), "learnt" (from history, pilots or the run) or
