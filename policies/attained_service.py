@@ -76,9 +76,9 @@ class LeastAttainedService(MultilevelQueues):
 
     A job enters queue 0 and moves from queue q to q + 1 once its tasks have run for
     ``first_threshold_s · growth^q`` seconds in total; the last queue keeps its jobs. Inside a queue
-    jobs go first come, first served. No job size needs to be known. The discipline is that of Aalo
-    and Kairos, which SLearn (NSDI 2022, §5.1.3) uses as its baseline LAS. It is LAS-DAG (§6) too,
-    since the service of all stages of a job counts.
+    jobs go first come, first served. No duration is known or estimated: attained service is
+    observed. The discipline is that of Aalo and Kairos, which SLearn (NSDI 2022, §5.1.3) uses as
+    its baseline LAS. It is LAS-DAG (§6) too, since the service of all stages of a job counts.
     """
 
     def prepare(self, world: World, plan: Plan) -> None:

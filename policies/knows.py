@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-Knowledge = Literal["true", "declared", "learnt", "nothing"]
+Source = Literal["true", "declared", "learnt", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Knows:
     Attributes
     ----------
     durations : str
-        Durations of tasks, or run times of jobs.
+        Durations of tasks, or run times of jobs. The past of the run, such as attained service, is
+        observed and needs no knowledge.
     demands : str
         Resources per task. Every policy sees the requests, because a task's container states them.
     values : str
@@ -28,10 +29,10 @@ class Knows:
         Deadlines of jobs.
     """
 
-    durations: Knowledge = "nothing"
-    demands: Knowledge = "declared"
-    values: Knowledge = "nothing"
-    deadlines: Knowledge = "nothing"
+    durations: Source = "nothing"
+    demands: Source = "declared"
+    values: Source = "nothing"
+    deadlines: Source = "nothing"
 
     @property
     def is_oracle(self) -> bool:

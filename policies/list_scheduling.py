@@ -14,6 +14,7 @@ import numpy as np
 from policies.base import Policy
 from policies.dagps.build_schedule import heft_schedule
 from policies.dagps.dag import demand_quanta, one_job
+from policies.knows import Knows
 from policies.registry import register
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.cluster.cluster import Cluster
@@ -85,6 +86,11 @@ class CriticalPath(ListScheduling):
     tasks go by the longest path from themselves, the longest task first over barriers.
     """
 
+    @property
+    def knows(self) -> Knows:
+        """True durations."""
+        return Knows(durations="true")
+
     def stage_key(self, columns: Columns) -> F8:
         """Return each stage's negative path length."""
         return -stage_tail_s(columns)
@@ -154,6 +160,11 @@ class Strip(Policy):
 
     events: ClassVar[Event] = Event.TASKS_DONE
     conserves_work: ClassVar[bool] = False
+
+    @property
+    def knows(self) -> Knows:
+        """True durations."""
+        return Knows(durations="true")
 
     def prepare(self, world: World, plan: Plan) -> LevelGates:
         """Order stages by level and length, and let each job start its first level only."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from policies.base import Policy
+from policies.knows import Knows
 from policies.registry import register
 from sim.engine.plan import Order, Plan, Queues, World
 
@@ -31,6 +32,11 @@ class ShortestJobFirst(Policy):
     ordered based on their total estimated runtime, i.e., mean task runtime × number of tasks".
     """
 
+    @property
+    def knows(self) -> Knows:
+        """True durations."""
+        return Knows(durations="true")
+
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its size."""
         plan.set_jobs(key=world.columns.job_work)
@@ -45,6 +51,11 @@ class LongestJobFirst(Policy):
     by job: good for the makespan, bad for the mean completion time.
     """
 
+    @property
+    def knows(self) -> Knows:
+        """True durations."""
+        return Knows(durations="true")
+
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its negative size."""
         plan.set_jobs(key=-world.columns.job_work)
@@ -58,6 +69,11 @@ class ShortestRemainingFirst(Policy):
     Schrage's rule (A proof of the optimality of the shortest remaining processing time
     discipline, 1968) as cluster schedulers use it: preemption at the ends of tasks.
     """
+
+    @property
+    def knows(self) -> Knows:
+        """True durations."""
+        return Knows(durations="true")
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Let the kernel keep the order, which changes with every task."""
@@ -87,6 +103,11 @@ class Priority(Policy):
     PRIO of Wing (OSDI 2020, §6): where the cluster has queues, each queue (organisation) orders
     its own jobs this way, inside its own share.
     """
+
+    @property
+    def knows(self) -> Knows:
+        """Declared priorities."""
+        return Knows(values="declared")
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its negative priority; the kernel breaks ties by row."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.base import Policy
+from policies.knows import Knows
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.engine.plan import Order, Plan, Queues, Share, World
@@ -75,6 +76,11 @@ class TezCriticalPath(Tez):
 
     DAGPS (MSR-TR-2016-19, §8.1).
     """
+
+    @property
+    def knows(self) -> Knows:
+        """True durations."""
+        return Knows(durations="true")
 
     def _order_stages(self, world: World, plan: Plan) -> None:
         super()._order_stages(world, plan)

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from policies.base import Policy, check_ranges
+from policies.knows import Knows
 from policies.registry import register
 from sim.engine.plan import Choice, Device, Fit, Machine, Mix, Plan, World
 
@@ -100,6 +101,11 @@ class FragmentationGradientDescent(Placing):
     def __post_init__(self) -> None:
         """Check the range of `popular`."""
         check_ranges(self, popular=(0.0, 1.0))
+
+    @property
+    def knows(self) -> Knows:
+        """The true mix of the demands of all tasks, also of jobs that have not arrived."""
+        return Knows(demands="true")
 
     def choice(self, world: World) -> Choice:
         """Return the rule, and the mix."""

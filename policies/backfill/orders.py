@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from policies.backfill.estimates import UserHistory, requested_s, true_s
 from policies.base import Policy
+from policies.knows import Knows, Source
 from policies.registry import register
 from sim.base.parameters import Between
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, Queues, World
@@ -38,6 +39,14 @@ class Backfilling(Policy):
         if self.estimate != "predicted":
             return Event.NONE
         return Event.JOB_ARRIVED | Event.JOB_DONE | Event.SERVICE
+
+    @property
+    def knows(self) -> Knows:
+        """Run times as requested, true, or learnt from the user's last jobs."""
+        source: dict[str, Source] = {
+            "requested": "declared", "true": "true", "predicted": "learnt",
+        }  # fmt: skip
+        return Knows(durations=source[self.estimate])
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Set the expected run time of each job."""

@@ -17,6 +17,7 @@ from policies.base import Policy, check_ranges
 from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
 from policies.dagps.dag import stage_profile
 from policies.dagps.offline_order import OfflineOrder, best_list_order, offline_order
+from policies.knows import Knows
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.base import maths
@@ -185,6 +186,11 @@ class Dagps(Policy):
 
     def __post_init__(self) -> None:
         check_ranges(self, kappa=(0, np.inf), refresh_s=(1e-3, np.inf))
+
+    @property
+    def knows(self) -> Knows:
+        """True mean durations of stages: the offline order is made of them."""
+        return Knows(durations="true")
 
     def prepare(self, world: World, plan: Plan) -> _RunState:
         """Order the tasks offline, weigh the stages, and set up the groups."""

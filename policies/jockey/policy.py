@@ -14,6 +14,7 @@ from policies.jockey import control, indicators
 from policies.jockey.control import Job, Running, deadline_rows, training_profile
 from policies.jockey.model import Amdahl, Effort, Model, predict_progress, simulated_model
 from policies.jockey.profile import Profile
+from policies.knows import Knows
 from policies.registry import register
 from sim.base.arrays import F8, I8
 from sim.base.parameters import Between, Count
@@ -93,6 +94,11 @@ class Jockey(Policy):
     def __post_init__(self) -> None:
         check_ranges(self, period_s=(1e-3, np.inf))
         control.utility(self.utility)
+
+    @property
+    def knows(self) -> Knows:
+        """Durations learnt from recorded runs of the template, and declared deadlines."""
+        return Knows(durations="learnt", deadlines="declared")
 
     @cached_property
     def law(self) -> control.Law:
@@ -242,6 +248,11 @@ class MaxAllocation(Policy):
 
     max_tokens: Count = 100
     spare: bool = True
+
+    @property
+    def knows(self) -> Knows:
+        """Declared deadlines, of which only the existence counts."""
+        return Knows(deadlines="declared")
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Set the run limits."""

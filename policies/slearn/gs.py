@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from policies.attained_service import MultilevelQueues
+from policies.knows import Knows
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator
@@ -133,6 +134,13 @@ class GenericScheduler(MultilevelQueues):
     def learns_from(self) -> tuple[str, ...]:
         """The workload's history and features, if the estimator uses them."""
         return ("history", "features") if self._uses_history else ()
+
+    @property
+    def knows(self) -> Knows:
+        """Durations learnt from pilots and history; true for oracles, and where the truth leaks."""
+        is_oracle = self.estimator in ("oracle", "truth_after_pilots")
+        leaks = self.estimator == "history" and self.leak_every > 0
+        return Knows(durations="true" if is_oracle or leaks else "learnt")
 
     @property
     def _uses_history(self) -> bool:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from policies.base import Policy
+from policies.knows import Knows, Source
 from policies.registry import register
 from policies.wing.knowledge import Knowledge, Past, lengths, ratio, truth
 from sim.base.arrays import F8, I8
@@ -46,6 +47,12 @@ class Valued(Policy):
                 f"noise={self.noise:g} needs knowledge=oracle: predicted values have errors "
                 "of their own; set noise=1"
             )
+
+    @property
+    def knows(self) -> Knows:
+        """Values and resource-time of past jobs, or the truth."""
+        source: Source = "true" if self.knowledge == "oracle" else "learnt"
+        return Knows(durations=source, values=source)
 
     def factors(self, world: World) -> F8:
         """Return the error factor of each job's value, (J,)."""
