@@ -17,6 +17,7 @@ from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
+from sim.engine.layout.tasks import update_tasks
 from sim.engine.plan import Batch, Plan, Scheduler, World
 from sim.engine.record import LimitsSet, Run
 from sim.workload.workload import Workload
@@ -108,6 +109,8 @@ def _alternate(
         if plan.timer_s != timer_s:
             times[layout.TIMER] = _checked_timer(plan.timer_s, now)
         changed, limited = plan.take_changed(), plan.take_limited()
+        for tasks in plan.take_changed_tasks():
+            update_tasks(world.columns, plan, tasks, arrays)
         if limited:
             limits.append((now, *limited))
         code = run(state, changed, len(changed))

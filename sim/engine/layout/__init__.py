@@ -18,7 +18,6 @@ from sim.engine.layout.choice import (
     set_registers,
 )
 from sim.engine.layout.columns import (
-    by_turn,
     demand_quanta,
     gang_slots,
     has_remote_penalty,
@@ -30,11 +29,11 @@ from sim.engine.layout.columns import (
     organisations,
     required_free,
     resource_quanta,
-    turns,
     weighted_work,
 )
 from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.rigid import check_rigid
+from sim.engine.layout.tasks import by_turn, turns
 from sim.engine.plan import Event, Plan
 
 if TYPE_CHECKING:
@@ -146,8 +145,8 @@ def lay_out(
         **{f"p_stage_{name}": plan.stages[name] for name in Plan.STAGE_COLUMNS},
         "p_task_order": task_order,
         "p_task_turn": task_turn,
-        "p_turn_priority": by_turn(columns, plan, "task_priority", "f8"),
-        "p_turn_prefers": by_turn(columns, plan, "task_prefers", "i4"),
+        "p_turn_priority": by_turn(columns, plan, "priority"),
+        "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0]),

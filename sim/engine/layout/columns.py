@@ -123,43 +123,6 @@ def weighted_work(columns: Columns, plan: Plan) -> F8:
     return np.add.reduceat(weighted, columns.job_stage0[:-1])
 
 
-def turns(columns: Columns, plan: Plan) -> tuple[I4, I4]:
-    """Return the task of each turn and the turn of each task: (T,) each; (1,) if in order."""
-    order = plan.task_order
-    if order is None and plan.task_prefers is None:
-        return np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
-    sizes = np.diff(columns.stage_task0)
-    base = np.repeat(columns.stage_task0[:-1], sizes)
-    in_order = np.arange(len(base)) - base
-    order = np.array(in_order if order is None else order, dtype=np.int32, order="C")
-    if order.shape != base.shape:
-        raise PolicyError(f"task_order has shape {order.shape}; expected {base.shape}")
-    row = base + order
-    inside = (order >= 0) & (order < np.repeat(sizes, sizes))
-    if not inside.all() or (np.bincount(row, minlength=len(base)) != 1).any():
-        raise PolicyError("task_order must hold, for each stage, a permutation of its tasks")
-    turn = np.empty(len(base), dtype=np.int32)
-    turn[row] = in_order
-    return order, turn
-
-
-def by_turn(columns: Columns, plan: Plan, name: str, dtype: str) -> NDArray[Any]:
-    """Return the column `name` of the plan's tasks, in the order of their turns in each stage."""
-    column, sizes = getattr(plan, name), np.diff(columns.stage_task0)
-    if column is None:
-        return np.zeros(1, dtype=dtype)
-    array: NDArray[Any] = np.array(column, dtype=dtype, order="C")  # the kernel reorders it
-    low, n_tasks = -1 if name == "task_prefers" else 0, int(sizes.sum())
-    if array.shape != (n_tasks,) or not (np.isfinite(array) & (array >= low)).all():
-        raise PolicyError(
-            f"{name} must hold a finite number of at least {low} for each of the {n_tasks} tasks"
-        )
-    if plan.task_order is None:
-        return array
-    reordered: NDArray[Any] = array[np.repeat(columns.stage_task0[:-1], sizes) + plan.task_order]
-    return reordered
-
-
 def has_remote_penalty(columns: Columns, n_machines: int) -> bool:
     """Tell whether any task takes longer on a machine without its input."""
     slower = (columns.stage_home >= 0) & (columns.stage_remote_factor > 1)

@@ -48,8 +48,9 @@ _NO_ROWS = np.empty(0, dtype=np.int32)
 class Plan:
     """The columns that a policy fills; the defaults are first come, first served.
 
-    Change job columns with `set_jobs` and stage columns with `set_stages`; the kernel re-reads only
-    the rows named there. Everything except `timer_s` and `estimate_s` is read once, before the run.
+    Change job columns with `set_jobs`, stage columns with `set_stages` and task columns with
+    `set_tasks`; the kernel re-reads only the rows named there. Everything else except `timer_s` and
+    `estimate_s` is read once, before the run.
 
     Attributes
     ----------
@@ -69,6 +70,7 @@ class Plan:
         by default.
     task_order : (T,) int32 or None
         Start order of tasks: for each stage a permutation of its tasks (index within the stage).
+        `set_tasks` changes this and the next two for jobs that have not started.
     task_priority : (T,) float64 or None
         Factor of the worth of each task in Fit.PACK, 0 or more; 1 by default
         (`sim.engine.plan.queues.Packing.order` and ``rebased``).
@@ -118,6 +120,12 @@ class Plan:
         "expected_s": (np.float64, np.nan),
     }
 
+    TASK_COLUMNS: Mapping[str, type] = {
+        "order": np.int32,
+        "priority": np.float64,
+        "prefers": np.int32,
+    }
+
     def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
         self.queues = Queues.make(1)
         self.fit = Fit.STRICT
@@ -139,6 +147,8 @@ class Plan:
         self.jobs["key"][:] = np.arange(n_jobs)
         self._changed: list[NDArray[Any] | int] | None = None
         self._limited: list[NDArray[Any]] = []
+        self._own_tasks: dict[str, NDArray[Any]] = {}  # copies of what the policy had set
+        self._changed_tasks: list[NDArray[Any]] = []
 
     def set_jobs(self, rows: ArrayLike | slice | None = None, /, **columns: ArrayLike) -> None:
         """Set columns of the jobs `rows` (None: all of them).
@@ -223,6 +233,61 @@ class Plan:
                 raise _misfit("stage", name, self.stages[name], where, array) from error
         if self._changed is not None:
             self._changed.append(np.atleast_1d(np.asarray(jobs, dtype=np.int64)))
+
+    def set_tasks(self, rows: ArrayLike | slice, /, **columns: ArrayLike) -> None:
+        """Set columns of the tasks `rows`, whose jobs have not started any task yet.
+
+        So a policy orders a job's tasks when the job arrives, from what it knows then. The columns
+        are those of `task_order`, `task_priority` and `task_prefers`; one must have been set for
+        all tasks before the run, at any values.
+
+        Parameters
+        ----------
+        rows : array of int, or slice
+            Rows of tasks.
+        **columns
+            order : int32, index within the stage: for each stage a permutation of its tasks;
+            priority : float64, 0 or more;
+            prefers : int32, a machine, or -1 for none.
+
+        Raises
+        ------
+        PolicyError
+            On an unknown column or one without values before the run, a wrong number of values, or
+            a row that does not exist; after the callback, if a job has started or a value is out
+            of its range.
+        """
+        where: Any = rows
+        for name, value in columns.items():
+            if name not in self.TASK_COLUMNS:
+                raise PolicyError(unknown("task column", name, self.TASK_COLUMNS))
+            column = self._own_task_column(name)
+            array = np.asarray(value)
+            try:
+                column[where] = array
+            except (ValueError, IndexError) as error:
+                raise _misfit("task", name, column, where, array) from error
+        if self._changed is not None:
+            self._changed_tasks.append(_rows(where, self.n_tasks) % self.n_tasks)
+
+    def take_changed_tasks(self) -> list[NDArray[Any]]:
+        """Return the rows of the tasks changed since the last call, one array a change."""
+        changed, self._changed_tasks = self._changed_tasks, []
+        return changed
+
+    def _own_task_column(self, name: str) -> NDArray[Any]:
+        """Return a task column to write to: a copy of what the policy set before."""
+        column: NDArray[Any] | None = getattr(self, f"task_{name}")
+        if column is None:
+            raise PolicyError(
+                f"set_tasks changes {name!r}, and plan.task_{name} had no values before the run; "
+                "set it for all tasks in prepare"
+            )
+        if self._own_tasks.get(name) is not column:
+            column = np.array(column, dtype=self.TASK_COLUMNS[name])
+            self._own_tasks[name] = column
+            setattr(self, f"task_{name}", column)
+        return column
 
     def take_changed(self) -> I4:
         """Return the jobs changed since the last call, for the kernel; none at the first call."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sim
 from policies.base import Policy
+from sim.base.arrays import ranges
 from sim.cluster.faults import Outages, Slowdowns
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
 from sim.engine.plan.queues import Packing
@@ -235,5 +236,24 @@ class AnyPlan(Policy):
                 plan.set_stages(
                     stages, jobs=picked, expected_s=rng.choice([0.5, 2.0, 5.0], len(stages))
                 )
+        unstarted = picked[np.isnan(world.view["start"][picked])]
+        if len(unstarted):
+            self.change_tasks(rng, unstarted, world, plan)
         if (batch.kind == int(Event.TIMER)).any():
             plan.timer_s = batch.now + 1.25
+
+    def change_tasks(
+        self, rng: np.random.Generator, jobs: np.ndarray, world: World, plan: Plan
+    ) -> None:
+        c = world.columns
+        stages = np.flatnonzero(np.isin(c.stage_job, jobs))
+        rows = ranges(c.stage_task0[stages], c.stage_task0[stages + 1])
+        sizes = np.diff(c.stage_task0)[stages]
+        values = {
+            "order": np.concatenate([rng.permutation(k) for k in sizes]),
+            "priority": rng.choice([0.0, 0.3, 0.7, 1.0, 4.0], len(rows)),
+            "prefers": rng.integers(-1, 4, len(rows)),
+        }
+        for name, value in values.items():
+            if getattr(plan, f"task_{name}") is not None:
+                plan.set_tasks(rows, **{name: value})
