@@ -91,7 +91,8 @@ def _by_turn(columns: Columns, plan: Plan, name: str, s0: int, s1: int) -> NDArr
     t0 = int(columns.stage_task0[s0])
     tasks = slice(t0, t0 + len(base))
     column: NDArray[Any] = getattr(plan, f"task_{name}")
-    array: NDArray[Any] = np.array(column[tasks], dtype=plan.TASK_COLUMNS[name])  # the kernel reorders it
+    # a copy, because the kernel reorders it
+    array: NDArray[Any] = np.array(column[tasks], dtype=plan.TASK_COLUMNS[name])
     if not (np.isfinite(array) & (array >= _low(name))).all():
         raise _out_of_range(name, int(columns.stage_task0[-1]))
     if plan.task_order is None:
