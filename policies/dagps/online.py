@@ -192,7 +192,7 @@ class Dagps(Policy):
         """True mean durations of stages: the offline order is made of them."""
         return Knows(durations="true")
 
-    def prepare(self, world: World, plan: Plan) -> _RunState:
+    def prepare(self, world: World, plan: Plan) -> LearntDurations:
         """Order the tasks offline, weigh the stages, and set up the groups."""
         columns, cluster = world.columns, world.cluster
         follows_list = self._follows_list(columns)
@@ -208,7 +208,7 @@ class Dagps(Policy):
         plan.set_stages(key=1 - order.stage_pri)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
         queue_each(self.groups, world, plan)
-        share = stage_demands(columns, cluster) / _machine_capacity(cluster)
+        share = stage_shares(columns, cluster)
         dominant = np.maximum(share.max(axis=1), 1e-9)
         by_slots = self.fairness == "slots"
         plan.set_stages(weight=share.sum(axis=1), cost=1.0 if by_slots else dominant)
@@ -235,29 +235,13 @@ class Dagps(Policy):
             plan.set_stages(expected_s=stage_profile(columns)[columns.stage_task0[:-1]])
         else:
             plan.set_stages(expected_s=profiles.expect(stages))
-        return _RunState(profiles, np.zeros(len(columns.stage_job), dtype=bool))
+        return LearntDurations(profiles, np.zeros(len(columns.stage_job), dtype=bool))
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Learn from finished stages, and refine the expected durations of running jobs."""
-        assert isinstance(memory, _RunState)
-        if self.profiles == "stage":
-            return
-        columns = world.columns
-        memory.learn(world)
-        jobs = batch.row[batch.row >= 0]
-        if len(jobs):
-            stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
-            memory.unfinished[stages] = True
-        if len(jobs) < len(batch.row):  # a timer: refresh all jobs
-            stages = memory.unfinished.nonzero()[0]
-            stage_jobs = columns.stage_job[stages]
-            jobs = stage_jobs[:1]
-            if len(stages) > 1:  # unique jobs, in ascending order
-                jobs = np.append(jobs, stage_jobs[1:][stage_jobs[1:] > stage_jobs[:-1]])
-        if len(jobs):
-            expected = memory.profiles.expect(stages, world.view)
-            plan.set_stages(stages, jobs=jobs, expected_s=expected)
-            plan.timer_s = min(plan.timer_s, batch.now + self.refresh_s)
+        assert isinstance(memory, LearntDurations)
+        if self.profiles == "history":
+            memory.refresh(batch, world, plan, self.refresh_s)
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
         """Return the makespan of the one job's offline schedule, its tasks' durations known, s.
@@ -288,19 +272,47 @@ def tasks_after(columns: Columns, pri_score: F8) -> F8:
 
 
 @dataclass(frozen=True)
-class _RunState:
+class LearntDurations:
     """State of a run: learnt profiles, and the unfinished stages of the jobs that have arrived."""
 
     profiles: StageProfiles
     unfinished: Mask
 
-    def learn(self, world: World) -> None:
+    def refresh(self, batch: Batch, world: World, plan: Plan, refresh_s: float) -> None:
+        """Learn from finished stages, and refine the expected durations of running jobs.
+
+        Refines new jobs at once, and all jobs every `refresh_s` seconds.
+        """
+        columns = world.columns
+        self._learn(world)
+        jobs = batch.row[batch.row >= 0]
+        if len(jobs):
+            stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
+            self.unfinished[stages] = True
+        if len(jobs) < len(batch.row):  # a timer: refresh all jobs
+            stages = self.unfinished.nonzero()[0]
+            stage_jobs = columns.stage_job[stages]
+            jobs = stage_jobs[:1]
+            if len(stages) > 1:  # unique jobs, in ascending order
+                jobs = np.append(jobs, stage_jobs[1:][stage_jobs[1:] > stage_jobs[:-1]])
+        if len(jobs):
+            expected = self.profiles.expect(stages, world.view)
+            plan.set_stages(stages, jobs=jobs, expected_s=expected)
+            plan.timer_s = min(plan.timer_s, batch.now + refresh_s)
+
+    def _learn(self, world: World) -> None:
         """Learn from the stages that have finished since the last update."""
         stages = self.unfinished.nonzero()[0]
         done = stages[world.view["stage_left"][stages] == 0]
         if len(done):
             self.profiles.learn(done, world.view)
             self.unfinished[done] = False
+
+
+def stage_shares(columns: Columns, cluster: Cluster) -> F8:
+    """Return each stage's demands per task as fractions of a machine, (G, R)."""
+    shares: F8 = stage_demands(columns, cluster) / _machine_capacity(cluster)
+    return shares
 
 
 def _machine_capacity(cluster: Cluster) -> F8:

@@ -72,7 +72,7 @@ def makespan(policy, stages, capacity, seed=0):
         "online": lambda: policies.build("dagps", candidates="paper"),
         "followed": lambda: policies.build("dagps"),
         "orderless": lambda: policies.build("dagps", order_weight=0),
-        "tetris": lambda: policies.build("tetris"),
+        "tetris": lambda: policies.build("tetris", m=0, rp=1),
     }.get(policy, lambda: policies.build(policy, fit="skip"))()
     result = sim.simulate(w, cluster, built, seed=seed)
     return float(result.job_finish[0])

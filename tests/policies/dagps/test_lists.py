@@ -63,7 +63,7 @@ def test_a_list_run_equals_the_simulator(seed, checked):
 def test_packing_machines_equal_tetris(seed):
     workload, cluster = small_job(seed, max_tasks=40)
     dag, runner = lists(workload, cluster)
-    result = sim.simulate(workload, cluster, policies.build("tetris"), record="tasks")
+    result = sim.simulate(workload, cluster, policies.build("tetris", m=0, rp=1), record="tasks")
     placement = runner.run(np.arange(len(dag.order)), np.ones(len(AMOUNT), bool), packs=True)
     assert_same(placement, result)
 
@@ -163,7 +163,7 @@ def test_a_schedule_is_never_longer_than_the_papers_or_a_list(seed):
                 list_s = sim.simulate(workload, variant, policy).job_finish[0]
                 assert schedule.makespan_s <= list_s * (1 + 1e-12)
     rigid = build_schedule(workload, cluster)
-    tetris = sim.simulate(workload, cluster, policies.build("tetris")).job_finish[0]
+    tetris = sim.simulate(workload, cluster, policies.build("tetris", m=0, rp=1)).job_finish[0]
     assert rigid.makespan_s <= tetris * (1 + 1e-12)
     demand, capacity = demand_quanta(workload.columns, cluster)
     dag = one_job(workload.columns, demand, 0, workload.columns.task_duration)

@@ -90,7 +90,7 @@ def test_dagps_with_nothing_but_packing_is_tetris():
     workload = sim.Workload.from_jobs(jobs)
     ours = policies.build("dagps", m=0, bundle=1, overbook=False)
     dagps = sim.simulate(workload, CLUSTER, ours)
-    tetris = sim.simulate(workload, CLUSTER, policies.build("tetris"))
+    tetris = sim.simulate(workload, CLUSTER, policies.build("tetris", m=0, rp=1))
     np.testing.assert_array_equal(dagps.job_finish, tetris.job_finish)
     full = sim.simulate(workload, CLUSTER, policies.build("dagps", overbook=False))
     assert full.job_finish.tolist() != tetris.job_finish.tolist()
