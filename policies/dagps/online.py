@@ -28,6 +28,7 @@ from sim.cluster.sizing import stage_demands
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.engine.plan.queues import MAX_BUNDLE, Packing
 from sim.workload.columns import Columns, task_homes
+from sim.workload.paths import stage_depth
 from sim.workload.workload import Workload
 
 
@@ -119,8 +120,8 @@ class Dagps(Policy):
         paper recommends 0.2, within a range from 0.1 to 0.3 (§8.5).
     order_weight : float
         Weight of the offline order against tasks of other jobs: priority is
-        1 - order_weight · (1 - priScore). 1 is the paper's; with 0 the order holds only inside a
-        stage.
+        1 - order_weight · (1 - priScore). 1 is the paper's; with 0 no schedule is built, and jobs
+        go breadth first.
     priority : {"remaining", "printed"}
         Base of priScore. "remaining": the job's remaining tasks; the score is the number of its
         tasks after this one in the offline order, over the number of others that have not started,
@@ -189,23 +190,29 @@ class Dagps(Policy):
 
     @property
     def knows(self) -> Knows:
-        """True mean durations of stages: the offline order is made of them."""
-        return Knows(durations="true")
+        """True mean durations of stages, if the offline order is made of them."""
+        is_true = self.order_weight > 0 or self.profiles == "stage"
+        return Knows(durations="true" if is_true else "learnt")
 
     def prepare(self, world: World, plan: Plan) -> LearntDurations:
         """Order the tasks offline, weigh the stages, and set up the groups."""
         columns, cluster = world.columns, world.cluster
         follows_list = self._follows_list(columns)
+        order: OfflineOrder | None
         if follows_list:
             order, plan.fit_resources = best_list_order(
                 columns, cluster, max_candidates=self.max_candidates, overbook=self.overbook
             )
         else:
-            order = self._order(columns, cluster)
-        plan.task_order = order.task_order
+            order = self._order(columns, cluster) if self.order_weight > 0 else None
         rebased = self.priority == "remaining" and not follows_list
-        plan.task_priority = tasks_after(columns, order.pri_score) if rebased else order.pri_score
-        plan.set_stages(key=1 - order.stage_pri)
+        if order is None:
+            plan.set_stages(key=stage_depth(columns))
+        else:
+            score = order.pri_score
+            plan.task_order = order.task_order
+            plan.task_priority = tasks_after(columns, score) if rebased else score
+            plan.set_stages(key=1 - order.stage_pri)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
         queue_each(self.groups, world, plan)
         share = stage_shares(columns, cluster)

@@ -96,6 +96,20 @@ def test_dagps_with_nothing_but_packing_is_tetris():
     assert full.job_finish.tolist() != tetris.job_finish.tolist()
 
 
+def test_dagps_without_order_bundles_and_overbooking_is_tetris_breadth_first(monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("a schedule was built")
+
+    monkeypatch.setattr("policies.dagps.online.offline_order", forbidden)
+    workload = crowd(queues=("a",))
+    parts = {"order_weight": 0, "bundle": 1, "overbook": False, "kappa": np.inf}
+    ours = policies.build("dagps", m=1, rp=0.9, srpt="unfinished", **parts)
+    dagps = sim.simulate(workload, CLUSTER, ours)
+    tetris = sim.simulate(workload, CLUSTER, policies.build("tez_tetris"))
+    np.testing.assert_array_equal(dagps.job_finish, tetris.job_finish)
+    assert ours.knows.durations == "learnt"
+
+
 @pytest.mark.parametrize("fairness", ["slots", "drf"])
 def test_the_bound_on_unfairness_holds_back_the_favoured_group(fairness):
     """Jobs of queue a are the short ones: alone, remaining work would serve them first."""
