@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sim.base import files
@@ -16,11 +16,13 @@ from sweep.cli import outcome
 from sweep.cli.command import Command, add_grid_flags
 from sweep.execution.notes import note
 from sweep.grid.options import Options
-from sweep.papers import gallery
-from sweep.report import findings
+from sweep.papers import gallery, pages
+from sweep.papers.gallery import Gallery
+from sweep.papers.pages import PageTable, Study
 from sweep.store.folder import TABLE, SweepFolder
 
 FOLDER = "reproductions"
+Studies = dict[str, Study]
 SCALES = ("paper", "gallery")
 """Experiments in full, or reduced by their key ``gallery``."""
 
@@ -29,7 +31,11 @@ def reproduce_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     parser.usage = f"{parser.prog} [EXPERIMENT ...] [key=value ...] [flags]"
     add_grid_flags(parser)
-    parser.add_argument("--list", action="store_true", help="run nothing; write the list of pages")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="run nothing; write the pages from their tables, and their list",
+    )
 
 
 def reproduce(command: Command) -> int:
@@ -38,7 +44,10 @@ def reproduce(command: Command) -> int:
     overrides, scale = _scale(command.overrides)
     known = studies(options)
     if command.flags.list:
-        print(_write_list(command.results() / FOLDER, options))
+        folder = command.results() / FOLDER
+        for name in known:
+            _write_page(folder, name, known)
+        print(_write_list(folder, known))
         return 0
     for name in command.names:
         if name not in known:
@@ -48,7 +57,7 @@ def reproduce(command: Command) -> int:
     for name in command.names or known:
         words = [f"experiment={name}", *_reduction(known[name], overrides, scale), *overrides]
         try:
-            code = max(code, _reproduce(name, words, command, options))
+            code = max(code, _reproduce(name, words, command, known))
         except InputError as error:
             if command.names:
                 raise
@@ -57,14 +66,14 @@ def reproduce(command: Command) -> int:
     return code
 
 
-def _reproduce(name: str, words: list[str], command: Command, options: Options) -> int:
+def _reproduce(name: str, words: list[str], command: Command, known: Studies) -> int:
     """Run an experiment and write its page."""
     request = driver.make_request(
         words, command.flags.config_dir, fail_fast=command.flags.fail_fast
     )
     sweep = driver.run(request)
     failed = outcome.show(sweep, request.settings)
-    return max(failed, _write(name, sweep.folder, options))
+    return max(failed, _write(name, sweep.folder, known))
 
 
 def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
@@ -77,7 +86,7 @@ def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
     return rest, named[-1] if named else SCALES[0]
 
 
-def _reduction(study: gallery.Study, overrides: Sequence[str], scale: str) -> list[str]:
+def _reduction(study: Study, overrides: Sequence[str], scale: str) -> list[str]:
     """Return the words that reduce an experiment to the scale, but for keys in `overrides`."""
     if scale != "gallery":
         return []
@@ -85,61 +94,44 @@ def _reduction(study: gallery.Study, overrides: Sequence[str], scale: str) -> li
     return [word for word in study.gallery if word.partition("=")[0] not in keys]
 
 
-def _write(name: str, folder: SweepFolder, options: Options) -> int:
-    if folder.findings() is None:
+def _write(name: str, sweep: SweepFolder, known: Studies) -> int:
+    """Write the table of a sweep, and the page from it."""
+    if sweep.findings() is None:
         return 1
-    path = folder.results / FOLDER / f"{name.replace('/', '-')}.md"
-    about = options.plain("experiment", name)["study"]
-    files.write_text(path, page(name, folder, options.summary("experiment", name), about))
-    if "table" in about:
-        text = folder.text(TABLE)
-        files.write_text(path.parent / _table(name), f"# {name}\n\n{about['table']}.\n\n{text}")
-    _write_list(path.parent, options)
-    print(path)
+    folder = sweep.results / FOLDER
+    files.write_text(folder / pages.table_name(name, "json"), PageTable.from_sweep(sweep).to_json())
+    if title := known[name].table:
+        text = f"# {name}\n\n{title}.\n\n{sweep.text(TABLE)}"
+        files.write_text(folder / pages.table_name(name, "md"), text)
+    _write_page(folder, name, known)
+    _write_list(folder, known)
+    print(folder / pages.file_name(name))
     return 0
 
 
-def _table(name: str) -> str:
-    return f"tables/{name.replace('/', '-')}.md"
+def _write_page(folder: Path, name: str, known: Studies) -> None:
+    """Write the page of an experiment from its table, if there is one."""
+    if page := Gallery(folder, known).page(name):
+        files.write_text(folder / pages.file_name(name), page)
 
 
-def _write_list(folder: Path, options: Options) -> Path:
+def _write_list(folder: Path, known: Studies) -> Path:
     path = folder / gallery.NAME
-    files.write_text(path, gallery.index(folder, studies(options)))
+    files.write_text(path, Gallery(folder, known).index())
     return path
 
 
-def studies(options: Options) -> dict[str, gallery.Study]:
+def studies(options: Options) -> dict[str, Study]:
     """Return the experiments that have a study, by name."""
     experiments = {name: options.plain("experiment", name) for name in options.names("experiment")}
     return {
-        name: gallery.Study(
+        name: Study(
             options.summary("experiment", name),
             about["study"]["source"],
             tuple(about.get("gallery") or ()),
+            about["study"].get("notes", ""),
+            about["study"].get("table", ""),
         )
         for name, about in experiments.items()
         if about.get("study")
     }
-
-
-def page(name: str, folder: SweepFolder, summary: str, study: Mapping[str, str]) -> str:
-    """Return the page of an experiment in Markdown: our figures beside those of the source.
-
-    Nothing in it depends on the machine, so that the same numbers give the same page.
-    """
-    config, figures = folder.config(), folder.findings()
-    assert figures is not None
-    words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
-    command = " ".join(["python -m sweep reproduce", name, *words])
-    table = f"{study['table']}: [{_table(name)}]({_table(name)})." if "table" in study else ""
-    parts = [
-        f"# {name}",
-        summary,
-        f"{findings.source_sentence(study['source'])} Made by `{command}`,"
-        " which gives the same numbers on every machine.",
-        findings.to_markdown(figures).rstrip(),
-        study.get("notes", "").strip(),
-        table,
-    ]
-    return "\n\n".join(filter(None, parts)) + "\n"

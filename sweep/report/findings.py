@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import compress
 from typing import Any
 
 import pyarrow as pa
 
-from sweep.report import table_model
+from sweep.report import agreement, table_model
 from sweep.report.table_model import Group, TableModel
 from sweep.stats import interval
 from sweep.store.cache import Cache
 
-SAME, CLOSE, DIFFERS = "same", "close", "differs"
-
-WITHIN_SAME, WITHIN_CLOSE = 0.05, 0.25
-"""Largest relative distance from the source's figure that still is the same, or close."""
-
-_NUMBER = r"(-?\d+(?:\.\d+)?)"
-_EXACT = re.compile(rf"(?:about |slightly below )?{_NUMBER}")
-_WHOLE = re.compile(rf"{_NUMBER}, rounded")
-_RATIO = re.compile(rf"{_NUMBER} of {_NUMBER}")
-_AT_LEAST = re.compile(rf"(?:more than |≥ ){_NUMBER}|{_NUMBER} or more")
-_AT_MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")
+Excluded = Callable[[str, str], str]
+"""Reason why the row of a figure and a quantity is not counted; empty if it is."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +34,7 @@ class Finding:
     curve: str = ""  # name of the curve that this is a point of; empty for none
     along: str = ""  # label of that curve's x axis
     x: float = math.nan
+    exact: bool = False  # no seed changes it: it needs no interval
 
     @classmethod
     def from_seeds(
@@ -112,6 +103,7 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
             ("curve", pa.string()),
             ("along", pa.string()),
             ("at", pa.float64()),
+            ("exact", pa.bool_()),
             ("wanted", pa.string()),
             ("met", pa.bool_()),
         ]
@@ -119,11 +111,16 @@ def to_table(findings: Sequence[Finding]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
-_HEADER = ("figure", "what", "ours", "95 % interval", "paper", "verdict", "wanted", "met")
+_HEADER = (
+    *("figure", "what", "ours", "95 % interval", "paper", "verdict", "not counted"),
+    *("wanted", "met"),
+)
 _ALWAYS = ("figure", "what", "ours")
 
 
-def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def to_text(
+    table: pa.Table, excluded: Excluded | None = None
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Format findings as texts: a header, and a row for each; empty columns are left out.
 
     Only the first row of a figure has its name.
@@ -133,18 +130,16 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     for row in table.to_pylist():
         if not row["what"]:
             continue
-        between = f"{_number(row['low'])} to {_number(row['high'])}"
+        judged = verdict(row)
         rows.append(
             (
                 "" if row["figure"] == before else row["figure"],
                 row["what"],
                 _number(row["ours"]),
-                "" if math.isnan(row["low"]) else between,
+                _interval(row),
                 row["paper"],
-                verdict(
-                    *(row[key] for key in ("ours", "low", "high", "paper")),
-                    percent="%" in row["figure"],
-                ),
+                judged,
+                excluded(row["figure"], row["what"]) if excluded and judged else "",
                 row["wanted"],
                 {True: "yes", False: "no", None: ""}[row["met"]],
             )
@@ -155,9 +150,25 @@ def to_text(table: pa.Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return header, body
 
 
-def to_markdown(table: pa.Table) -> str:
+def verdict(row: Mapping[str, Any]) -> str:
+    """Judge a row of the table of findings against the source's number."""
+    return agreement.verdict(
+        *(row[key] for key in ("ours", "low", "high", "paper")),
+        percent="%" in row["figure"],
+        exact=row.get("exact", False),
+    )
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    if row.get("exact"):
+        return "exact"
+    return "" if math.isnan(row["low"]) else f"{_number(row['low'])} to {_number(row['high'])}"
+
+
+def to_markdown(table: pa.Table, excluded: Excluded | None = None) -> str:
     """Write findings as a Markdown table."""
-    return table_model.to_markdown(table_model.from_texts(*to_text(table), kind="texts"))
+    texts = to_text(table, excluded)
+    return table_model.to_markdown(table_model.from_texts(*texts, kind="texts"))
 
 
 def grouped(table: pa.Table) -> TableModel:
@@ -173,39 +184,6 @@ def grouped(table: pa.Table) -> TableModel:
         for figure, figure_rows in groups
     )
     return TableModel(tuple((name,) for name in header[2:]), tables, header[1], "Findings")
-
-
-def verdict(ours: float, low: float, high: float, paper: str, *, percent: bool = False) -> str:
-    """Judge a value against the source's: `SAME`, `CLOSE`, `DIFFERS`, or empty without one."""
-    if not math.isfinite(ours):
-        return ""
-    if match := _AT_LEAST.fullmatch(paper):
-        bound = float(match[1] or match[2])
-        return SAME if max(ours, high) >= bound else _by_distance(ours, bound)
-    if match := _AT_MOST.fullmatch(paper):
-        bound = float(match[1] or match[2])
-        return SAME if min(ours, low) <= bound else _by_distance(ours, bound)
-    tolerance = 0.0
-    if match := _WHOLE.fullmatch(paper):
-        source, tolerance = float(match[1]), 0.5
-    elif match := _RATIO.fullmatch(paper):
-        source = float(match[1]) / float(match[2]) * (100.0 if percent else 1.0)
-    elif match := _EXACT.fullmatch(paper):
-        source = float(match[1])
-    else:
-        return ""
-    if min(ours, low) <= source + tolerance and max(ours, high) >= source - tolerance:
-        return SAME
-    return _by_distance(ours, source)
-
-
-def _by_distance(ours: float, source: float) -> str:
-    distance = abs(ours - source)
-    # a sum of decimals may miss its bound by a rounding
-    for name, share in ((SAME, WITHIN_SAME), (CLOSE, WITHIN_CLOSE)):
-        if distance <= share * abs(source) * (1 + 1e-9):
-            return name
-    return DIFFERS
 
 
 def source_sentence(source: str) -> str:

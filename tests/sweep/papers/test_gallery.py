@@ -10,22 +10,31 @@ import pytest
 from sweep.cli import reproduce
 from sweep.driver import make_request
 from sweep.grid.options import Options
-from sweep.papers import gallery
-from sweep.report.findings import DIFFERS
+from sweep.papers import excluded, gallery, pages
+from sweep.papers.gallery import Gallery
+from sweep.papers.pages import PageTable, Study
+from sweep.report.agreement import DIFFERENT
+from sweep.report.findings import Finding
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "results" / "reproductions"
-PAGE = """# wing/a
-
-| figure | what | ours | 95 % interval | paper | verdict | wanted | met |
-| --- | --- | ---: | --- | --- | --- | --- | --- |
-| Fig. 1 | x | 1.0 | 0.5 to 1.5 | 1 | same | ≥ 1 | yes |
-|  | y\\|z | 1.0 |  | 2 | differs | ≥ 2 | no |
-|  | z | 1.0 |  |  |  |  |  |
-"""
+OUTDATED = "it is outdated; render it anew with `python -m sweep reproduce --list`"
+TABLE = PageTable(
+    ("seed=0",),
+    (
+        Finding("Fig. 1", "x", 1.0, 0.98, 1.02, paper="1.0", at_least=1.0),
+        Finding("Fig. 1", "y|z", 1.0, paper="2.0", at_least=2.0),
+        Finding("Fig. 1", "z", 1.0),
+        Finding("Fig. 1, %", "set", 5.0, paper="5.0", exact=True),
+        Finding("Fig. 1, %", "set, too", 5.0, 2.0, 8.0, paper="5.0"),
+        Finding("Fig. 1, %", "lost", math.nan, paper="5.0"),
+    ),
+)
+MARKS = [{"pages": ["wing/a"], "reason": "input", "figure": "Fig. 1, %", "what": "set.*"}]
 PAPER = {
     "title": "Wing",
     "source": "Chung",
+    "not counted": MARKS,
     "figures": [
         {"figure": "Fig. 1", "content": "a", "pages": ["wing/a", "wing/none"], "reason": "so"},
         {
@@ -35,31 +44,46 @@ PAPER = {
             "titles": ["Fig. 2"],
             "reason": "so",
         },
-        {"figure": "Fig. 3", "content": "c", "pages": ["wing/a"], "show": "Fig. 1, y|z"},
+        {
+            "figure": "Fig. 3",
+            "content": "c",
+            "pages": ["wing/a"],
+            "titles": ["Fig. 1"],
+            "show": "Fig. 1, y|z",
+        },
         {"figure": "Fig. 4", "content": "d", "omitted": "a sketch"},
         {"figure": "Fig. 5", "content": "e", "test": "tests/x.py"},
     ],
 }
 
 
-def test_each_figure_has_a_row_with_its_agreement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "wing-a.md").write_text(PAGE)
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "wing-a.json").write_text(TABLE.to_json())
+    (tmp_path / "wing-a.md").touch()
     monkeypatch.setattr(gallery, "papers", lambda: [PAPER])
+    return tmp_path
+
+
+def test_each_figure_has_a_row_with_its_agreement(folder: Path) -> None:
     studies = {
-        "wing/b": gallery.Study("B | b (Fig. 3).", "Two", ("seed=0", "capacity=1")),
-        "wing/a": gallery.Study("A.", "One"),
+        "wing/b": Study("B | b (Fig. 3).", "Two", ("seed=0", "capacity=1")),
+        "wing/a": Study("A.", "One"),
     }
-    text = gallery.index(tmp_path, studies)
+    text = Gallery(folder, studies).index()
     page, agreement = "[wing/a](wing-a.md)", "1 same, 1 different, 1 of 2 as expected"
-    kinds = ("| Fig", "| B", "## ", "- ")
+    whole = "1 same, 1 different, 2 not counted (input), 1 of 2 as expected"
+    kinds = ("**Of", "| Fig", "| B", "| wing", "## ", "- wing")
     assert [line for line in text.splitlines() if line.startswith(kinds)] == [
+        "**Of 2 predictions of the papers: 1 same, 0 close, 1 different, 0 unclear.** 2 more "
+        "numbers are shown and not counted: 2 input.",
+        "| wing | 1 | 0 | 1 | 0 | 2 |",
         "## Wing",
-        f"| Fig. 1 | a | Fig. 1, x: 1 | 1.0 (0.5 to 1.5) | {agreement} | so "
+        f"| Fig. 1 | a | Fig. 1, x: 1.0 | 1.000 (0.980 to 1.020) | {whole} | so "
         f"| {page}, wing/none (no page yet) |",
         f"| Fig. 2 | b |  |  |  |  | {page} |",
-        f"| Fig. 3 | c | Fig. 1, y\\|z: 2 | 1.0 | {agreement} |  | {page} |",
+        f"| Fig. 3 | c | Fig. 1, y\\|z: 2.0 | 1.000 | {agreement} |  | {page} |",
         "| Fig. 4 | d |  |  | not reproduced | a sketch |  |",
         "| Fig. 5 | e |  |  | checked by a test |  | `python -m pytest tests/x.py` |",
         "## Beyond the papers' figures",
@@ -69,9 +93,46 @@ def test_each_figure_has_a_row_with_its_agreement(
     ]
 
 
+def test_a_stored_table_is_read_as_it_was_written(folder: Path) -> None:
+    stored = PageTable.read(folder, "wing/a")
+    assert stored is not None
+    assert stored.to_json() == TABLE.to_json()
+    assert repr(stored) == repr(TABLE)  # NaN is not equal to itself
+    assert PageTable.read(folder, "wing/b") is None
+    lines = TABLE.to_json().splitlines()
+    assert len(lines) == 6 + len(TABLE.findings)  # a row a line
+    assert '["Fig. 1", "z", 1.0],' in lines
+
+
+def test_a_page_is_rendered_from_its_table(folder: Path) -> None:
+    studies = {
+        "wing/a": Study("A.", "One", notes="So it is. ", table="All"),
+        "wing/b": Study("", ""),
+    }
+    lines = Gallery(folder, studies).page("wing/a").splitlines()
+    assert lines[:5] == [
+        *("# wing/a", "", "A.", ""),
+        "Beside One. Made by `python -m sweep reproduce wing/a seed=0`, which gives the same "
+        "numbers on every machine.",
+    ]
+    assert lines[6:] == [
+        "| figure | what | ours | 95 % interval | paper | verdict | not counted | wanted | met |",
+        "| --- | --- | ---: | --- | ---: | --- | --- | --- | --- |",
+        "| Fig. 1 | x | 1.000 | 0.980 to 1.020 | 1.0 | same |  | ≥ 1 | yes |",
+        "|  | y\\|z | 1.000 |  | 2.0 | different |  | ≥ 2 | no |",
+        "|  | z | 1.000 |  |  |  |  |  |  |",
+        "| Fig. 1, % | set | 5.000 | exact | 5.0 | same | input |  |  |",
+        "|  | set, too | 5.000 | 2.000 to 8.000 | 5.0 | unclear | input |  |  |",
+        "|  | lost | nan |  | 5.0 |  |  |  |  |",
+        *("", "So it is.", ""),
+        "All: [tables/wing-a.md](tables/wing-a.md).",
+    ]
+    assert Gallery(folder, studies).page("wing/b") == ""
+
+
 def test_entries_name_existing_pages_tests_and_rows() -> None:
     studies = reproduce.studies(Options.from_folders([]))
-    papers = gallery.papers()
+    stored, papers = Gallery(PAGES, studies), gallery.papers()
     assert len(papers) == 5
     for paper in papers:
         for entry in paper["figures"]:
@@ -79,18 +140,17 @@ def test_entries_name_existing_pages_tests_and_rows() -> None:
             assert len(about) == 1, entry
             optional = {"titles", "show", "reason"} if "pages" in about else set()
             assert entry.keys() <= {"figure", "content", *about, *optional}, entry
-            assert set(gallery.pages(entry)) <= studies.keys()
+            assert set(entry.get("pages", ())) <= studies.keys()
             assert "test" not in entry or (ROOT / entry["test"]).exists(), entry
-            rows = gallery.figure_rows(PAGES, entry)
-            differs = any(row.verdict == DIFFERS for row in rows)
+            rows = stored.figure_rows(entry)
+            differs = any(row.verdict == DIFFERENT for row in rows)
             assert not differs or entry["reason"], f"{entry['figure']} differs: add the reason"
             assert {row.figure for row in rows} >= set(entry.get("titles", ())), entry
             assert "show" not in entry or entry["show"] in {row.name for row in rows}, entry
 
 
-REDUCED = {
-    n: s.gallery for n, s in reproduce.studies(Options.from_folders([])).items() if s.gallery
-}
+STUDIES = reproduce.studies(Options.from_folders([]))
+REDUCED = {name: study.gallery for name, study in STUDIES.items() if study.gallery}
 
 
 @pytest.mark.parametrize("name", REDUCED)
@@ -103,11 +163,37 @@ def test_a_reduced_experiment_sweeps_the_same_axes(name: str, shared_traces: Pat
     assert math.prod(map(len, reduced.axes.values())) < math.prod(map(len, full.axes.values()))
 
 
-def test_the_stored_list_matches_the_stored_pages() -> None:
+def test_each_mark_matches_a_judged_row_that_no_mark_before_it_does() -> None:
     studies = reproduce.studies(Options.from_folders([]))
-    assert (PAGES / gallery.NAME).read_text() == gallery.index(PAGES, studies), (
-        "the list of reproductions is outdated; regenerate it with "
-        "`python -m sweep reproduce --list`"
-    )
-    pages = {page.stem for page in PAGES.glob("*.md")} - {"README"}
-    assert pages <= {name.replace("/", "-") for name in studies}
+    stored = Gallery(PAGES, studies)
+    for page, marks in excluded.by_page(gallery.papers()).items():
+        rows = [row for row in stored.rows(page) if row.verdict]
+        used = [marks.find(row.figure, row.quantity) for row in rows]
+        for mark in marks.marks:
+            assert mark.reason in excluded.REASONS, mark
+            assert mark in used, f"{page}: no row with a verdict matches {mark}"
+
+
+def test_a_mark_needs_known_keys() -> None:
+    for paper in gallery.papers():
+        for entry in paper.get("not counted", ()):
+            assert {"pages", "reason"} <= entry.keys() <= {"pages", "reason", "figure", "what"}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_stored_page_is_what_reproduce_writes_from_its_table(name: str) -> None:
+    page = PAGES / pages.file_name(name)
+    table = PAGES / pages.table_name(name, "json")
+    assert page.exists() == table.exists(), f"{name}: a page without a table, or the reverse"
+    if page.exists():
+        assert page.read_text() == Gallery(PAGES, STUDIES).page(name), OUTDATED
+        stored = PageTable.read(PAGES, name)
+        assert stored is not None
+        assert table.read_text() == stored.to_json()
+
+
+def test_the_stored_list_matches_the_stored_pages() -> None:
+    assert (PAGES / gallery.NAME).read_text() == Gallery(PAGES, STUDIES).index(), OUTDATED
+    names = {page.stem for page in PAGES.glob("*.md")} - {"README"}
+    assert names <= {name.replace("/", "-") for name in STUDIES}
+    assert {table.stem for table in (PAGES / "tables").glob("*")} <= names

@@ -66,11 +66,12 @@ def test_findings_as_text() -> None:
         ("Fig. 2", "c", "2.000", "", "", "≥ 3", "no"),
     ]
     assert "| Fig. 1 | a | 1,234 | 1,200 to 1,300 | 1\\|2 |  |  |" in findings.to_markdown(table)
-    plain = findings.to_text(findings.to_table([Finding("Fig. 1", "a", 5.0, paper="4")]))
-    assert plain == (
-        ("figure", "what", "ours", "paper", "verdict"),
-        [("Fig. 1", "a", "5.000", "4", "close")],
-    )
+    plain = findings.to_table([Finding("Fig. 1", "a", 5.0, paper="4.0", exact=True)])
+    header = ("figure", "what", "ours", "95 % interval", "paper", "verdict")
+    row = ("Fig. 1", "a", "5.000", "exact", "4.0", "close")
+    assert findings.to_text(plain) == (header, [row])
+    excluded = findings.to_text(plain, lambda *row: " ".join(row))
+    assert excluded == ((*header, "not counted"), [(*row, "Fig. 1 a")])
 
 
 def test_an_evaluator_without_policy_has_cells_without_one(dags: Path) -> None:
@@ -146,6 +147,10 @@ def test_reproduce_writes_a_page(command: Command, dags: Path, user: Path) -> No
     assert "generator=improved, generator=ideal on parquet" in table
     assert table.count("| `") > 3
     assert str(command.results) not in text + table
+    page.unlink()
+    only = [word for word in words if word.startswith(("paths.results", "--config-dir"))]
+    assert command.bare("reproduce", "--list", *only).code == 0
+    assert page.read_text() == text
     assert command.bare("reproduce", "demo", *command.words()).code == 2
 
 
