@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sim.base.errors import InputError, did_you_mean
 from sweep import report
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.cell_metrics import Flags
@@ -17,6 +18,8 @@ from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import FinishedSweep
 from sweep.search import equal_capacity, sections
+from sweep.stats.cell_columns import chosen_metrics, table_options
+from sweep.stats.summary import summarise
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
@@ -48,10 +51,28 @@ def write_folder(
     cells = cells_table.narrow(prepared, errors, cached)
     return_memory()
     config = origin.config_record(prepared)
+    check_metrics(cells, config)
     confirm()
     provenance = folder.replace_origin(config, *origin.provenance_record(prepared))
     write_cells(prepared, folder, cells, config, provenance, confirm)
     return Outcome(folder, cells, config, len(errors))
+
+
+def check_metrics(cells: pa.Table, config: Mapping[str, Any]) -> None:
+    """Refuse a name in ``metrics=`` that no finished cell has.
+
+    What an evaluator of a user's own returns is known only now; its cells are cached already.
+    """
+    missing = [name for name in chosen_metrics(config) if name not in cells.column_names]
+    if not missing or set(cells["status"].unique().to_pylist()) <= {"failed"}:
+        return
+    computed = summarise(cells, **table_options(config)).metrics
+    raise InputError(
+        f"metrics={missing[0]}: no cell has this metric; {did_you_mean(missing[0], computed)}"
+        f"computed: {', '.join(computed)}. Return it from the evaluator, or leave it out of "
+        "metrics=; finished cells are cached",
+        rule="unknown metric",
+    )
 
 
 def write_cells(

@@ -69,6 +69,27 @@ def test_what_is_wrong_is_said(fake: Command, mine: Path, words: list[str], mess
     assert message in ran.err
 
 
+def test_a_metric_that_the_evaluator_never_returns_is_an_error(fake: Command, mine: Path) -> None:
+    words = ("policy=fifo", "evaluator=own", f"--config-dir={mine}")
+    ran = fake(*words, "metrics=[last_s,od]")
+    assert ran.code == 2
+    assert (
+        "metrics=od: no cell has this metric; did you mean 'odd'? computed: last_s, odd. Return it "
+        "from the evaluator, or leave it out of metrics=; finished cells are cached" in ran.err
+    )
+    ran = fake(*words, "metrics=[last_s,odd]")
+    assert ran.code == 0, ran.err
+    assert "1 cached, 0 to run" in ran.err
+
+
+def test_a_missing_metric_hides_no_failure(fake: Command, mine: Path) -> None:
+    module = mine / "own_evaluator.py"
+    module.write_text(EVALUATOR.replace("last_s = factor", "raise ValueError('odd world')"))
+    ran = fake("policy=fifo", "evaluator=own", "metrics=[last_s]", f"--config-dir={mine}")
+    assert ran.code == 1
+    assert "ValueError" in ran.out
+
+
 def test_metrics_of_a_plain_simulation_are_checked_still(fake: Command) -> None:
     assert "unknown metric" in fake("policy=fifo", "metrics=[jct_meen_s]").err
 
