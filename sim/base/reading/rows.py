@@ -6,7 +6,7 @@ import math
 import os
 from array import array
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I1
-from sim.base.errors import InputError
+from sim.base.errors import InputError, unknown
 from sim.base.reading.text import broken_text_error, no_job_left
 
 OnBadRow = Literal["error", "skip"]
 Kind = Literal["text", "number", "whole", "any"]
 
+_HEADER_HINT = "it looks like a header, which this format does not have: delete the line"
 _BLOCK_BYTES = 4 << 20
 _MISSING = ["", "nan", "NaN", "NA", "null", "NULL", "None", "\\N"]
 
@@ -69,7 +70,14 @@ def read_blocks(
     on_bad_row: OnBadRow,
     bad: dict[str, int],
 ) -> Iterator[dict[str, Any]]:
-    """Read the rows of `stream`, a block at a time."""
+    """Read the rows of `stream`, a block at a time.
+
+    Raises
+    ------
+    InputError
+        On the first bad row with ``on_bad_row="error"``, and if the layout lacks a field.
+    """
+    _check_fields(path, layout, fields)
     wrong_width = _WrongWidth(layout.lines, is_error=on_bad_row == "error")
     n_rows = 0
     for batch in _batches(path, stream, layout, list(fields), wrong_width):
@@ -85,7 +93,11 @@ def read_blocks(
                 last = lines.number(batch.num_rows - 1)
                 bad_rows += [w for w in (wrong_width.first,) if w.line <= last]
             if len(real):
-                bad_rows.append(_describe(batch, fields, int(real[0]), lines))
+                worst = _describe(batch, fields, int(real[0]), lines)
+                is_first_row = n_rows == batch.num_rows and not real[0] and not layout.skip_lines
+                if is_first_row and _is_header(batch, fields):
+                    worst = replace(worst, text=f"{worst.text}; {_HEADER_HINT}")
+                bad_rows.append(worst)
             _raise_first(path, bad_rows)
         for code in np.unique(rules[(rules > 0) & ~blank]):
             rule = _RULES[code]
@@ -102,6 +114,28 @@ def read_blocks(
         if on_bad_row == "error":
             _raise_first(path, [wrong_width.first])
         bad[_WRONG_WIDTH] = bad.get(_WRONG_WIDTH, 0) + wrong_width.n
+
+
+def _check_fields(
+    path: str | os.PathLike[str], layout: Layout, fields: Mapping[str, Field]
+) -> None:
+    """Refuse a field that is no column of the layout."""
+    for name in fields:
+        if name not in layout.names:
+            raise InputError(
+                f"{unknown('column', name, layout.names)}; a reader's fields must be columns of "
+                "its layout",
+                file=path,
+                rule="missing column",
+            )
+
+
+def _is_header(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> bool:
+    """Tell whether the first row looks like names of columns: no number where one is needed."""
+    names = [name for name, field in fields.items() if field.kind != "text"]
+    texts = [_decode(batch.column(name).cast(pa.binary())[0].as_py()) for name in names]
+    present = [text for text in texts if text is not None]
+    return bool(present) and all(_parse(text) is None for text in present)
 
 
 def read_columns(

@@ -38,8 +38,13 @@ def open_text(path: str | os.PathLike[str]) -> Any:
     if not head:
         raise empty_file_error(path)
     raw = pa.OSFile(os.fspath(file))
-    codec = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    codec = _codec(head)
     return _GuardedStream(path, pa.CompressedInputStream(raw, codec) if codec else raw)
+
+
+def _codec(head: bytes) -> str | None:
+    """Return the compression of a file by its first bytes; None if it is plain."""
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
 
 
 class _GuardedStream(io.RawIOBase):
@@ -186,8 +191,15 @@ def column_names(
 def broken_text_error(path: str | os.PathLike[str], line: int, error: Exception) -> InputError:
     """Return the error of a text that is truncated or damaged at `line`."""
     if "runcated" in str(error) or "inflate" in str(error):
-        text = f"the gzip stream is truncated or damaged here ({error}); fetch the file again"
-        return InputError(text, file=path, line=_readable_lines(path) + 1, rule="truncated gzip")
+        with Path(path).open("rb") as stream:
+            codec = _codec(stream.read(4))
+        return InputError(
+            f"the {codec or 'compressed'} stream is truncated or damaged here ({error}); fetch the "
+            "file again",
+            file=path,
+            line=_readable_lines(path) + 1 if codec == "gzip" else line,
+            rule=f"truncated {codec or 'file'}",
+        )
     return InputError(
         f"the file can't be read on: {error}", file=path, line=line, rule="unreadable"
     )

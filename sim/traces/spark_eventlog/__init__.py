@@ -74,8 +74,8 @@ def read(
     InputError
         With file, line and rule: "missing file", "empty file", "wrong line", "missing value",
         "wrong type", "number out of range", "wrong parent", "job that has started", "ends before
-        it starts", "not UTF-8", "line too long", "unknown codec", "truncated gzip", "unreadable",
-        "no job left".
+        it starts", "not UTF-8", "line too long", "unknown codec", "truncated gzip",
+        "truncated zstd", "unreadable", "no job left".
     """
     bad: dict[str, int] = {}
     report: dict[str, Any] = {"events": 0, "applications": 0}

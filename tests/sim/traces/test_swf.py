@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sim
@@ -171,6 +172,34 @@ def test_an_empty_log_is_an_error(tmp_path, content):
     with pytest.raises(sim.InputError) as caught:
         load(path)
     assert caught.value.rule == "empty file"
+
+
+@pytest.mark.parametrize("before", ["", "; Version: 2\n"])
+def test_a_header_line_is_named_as_such(tmp_path, before):
+    path = tmp_path / "t.swf"
+    path.write_text(before + " ".join(FIELDS) + "\n" + line(job_number=1) + "\n")
+    with pytest.raises(
+        sim.InputError, match=r"it looks like a header.*: delete the line"
+    ) as caught:
+        load(path)
+    assert caught.value.line == 1 + len(before.splitlines())
+    path.write_text(line(job_number="x") + "\n")  # its other fields are numbers
+    with pytest.raises(sim.InputError) as caught:
+        load(path)
+    assert "looks like a header" not in str(caught.value)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_truncated_file_of_another_codec(tmp_path, codec):
+    path = tmp_path / "t.swf"
+    rng = np.random.default_rng(0)
+    with pa.CompressedOutputStream(path, codec) as stream:
+        for i in range(2000):
+            stream.write((line(job_number=i, submit_time=rng.integers(10**6)) + "\n").encode())
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(sim.InputError, match=f"the {codec} stream is truncated") as caught:
+        load(path)
+    assert caught.value.rule == f"truncated {codec}"
 
 
 def test_a_truncated_gzip(tmp_path):
