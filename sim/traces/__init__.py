@@ -19,7 +19,7 @@ from sim.workload.workload import Workload
 __all__ = ["names", "options", "read_trace"]
 
 MODULES_FOUND = ("sim.traces",)  # for sim.base.sources
-FORMATS = Plugins("trace", __name__, "read")
+FORMATS = Plugins("trace format", __name__, "read")
 
 
 def names() -> list[str]:

@@ -65,6 +65,13 @@ def policy_variants(request: Request, option: str, swept: Sequence[str]) -> list
         raise InputError("a policy's file must name the policy: `name: fifo`", file=file)
     if raw.get("module") is not None:
         _load_module(str(raw["module"]), raw["name"], file)
+    elif raw["name"] not in policies.names():
+        raise InputError(
+            f"{unknown('policy', raw['name'], policies.names())}. For a policy of your own add "
+            "`module: MODULE`, the Python module that registers it (docs/your_own_policy.md)",
+            file=file,
+            rule="unknown policy",
+        )
     known = {field.name for field in dataclasses.fields(policies.spec(raw["name"]))}
     fixed = [line for line in request.fixed if line.key.startswith("policy.")]
     used = {key for key in [*swept, *(line.key for line in fixed)] if key.split(".")[1] in known}

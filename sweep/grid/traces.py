@@ -30,6 +30,12 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
             f"trace={option} must name either a format to read or a synth to draw from, "
             f"not {' and '.join(key for key in _SOURCES if key in trace) or 'neither'}"
         )
+    if "module" in trace:
+        raise InputError(
+            f"trace={option}: a trace can't name a module; convert your data with a script to a "
+            "folder of Parquet files, and read it with format: parquet (docs/your_own_trace.md)",
+            rule="unknown key",
+        )
     for key in WINDOW_KEYS:
         value = trace.get(key)
         if value is not None and (type(value) not in (int, float) or not math.isfinite(value)):

@@ -25,7 +25,7 @@ def test_every_format_reads_with_options_by_keyword(name, tmp_path):
 def test_an_unknown_format_or_option_names_the_nearest(tmp_path):
     with pytest.raises(sim.InputError, match="did you mean 'alibaba2018'") as caught:
         sim.read_trace("alibaba2081", tmp_path)
-    assert caught.value.rule == "unknown trace"
+    assert caught.value.rule == "unknown trace format"
     with pytest.raises(sim.InputError, match=r"valid: .*swf"):
         sim.read_trace("_rows", tmp_path)
     with pytest.raises(sim.InputError, match="did you mean 'on_bad_row'") as caught:

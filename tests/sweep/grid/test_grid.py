@@ -136,6 +136,36 @@ def test_a_users_policy_by_module(tmp_path: Path, trace: list[str]) -> None:
     }
 
 
+def test_an_unknown_policy_without_a_module_says_to_add_one(
+    tmp_path: Path, trace: list[str]
+) -> None:
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "lost.yaml").write_text("name: fiffo\n")
+    with pytest.raises(InputError) as caught:
+        build("policy=lost", *trace, config_dirs=(str(tmp_path),))
+    message = str(caught.value)
+    assert "lost.yaml: unknown policy 'fiffo'; did you mean 'fifo'? valid: " in message
+    assert (
+        "For a policy of your own add `module: MODULE`, the Python module that registers it "
+        "(docs/your_own_policy.md)" in message
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("format: swff", r"unknown trace format 'swff'; did you mean 'swf'\? valid: alibaba2018, "),
+        ("format: swf\nmodule: mine", r"a trace can't name a module; .*docs/your_own_trace\.md"),
+        ("synth: recuring", "unknown generator 'recuring'; did you mean 'recurring'"),
+    ],
+)
+def test_a_users_trace_of_no_known_format(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "trace").mkdir()
+    (tmp_path / "trace" / "mine.yaml").write_text(f"{text}\npath: x\n")
+    with pytest.raises(InputError, match=message):
+        build("trace=mine", config_dirs=(str(tmp_path),))
+
+
 def test_a_users_policy_that_can_not_be_built(tmp_path: Path, trace: list[str]) -> None:
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "grid_picky.yaml").write_text("name: grid_picky\nmodule: grid_picky\n")
