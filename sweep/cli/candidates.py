@@ -33,7 +33,11 @@ def candidates(words: Sequence[str]) -> list[str]:
         return []
     words_to_offer: Iterable[str]
     if before[-1:] == ["--help"] and position is None:
-        words_to_offer = (*TOPICS, *_values("policy", "", before, options))
+        words_to_offer = (
+            *TOPICS,
+            *_values("policy", "", before, options),
+            *_values("trace", "", before, options),
+        )
     elif last.startswith("-"):
         words_to_offer = FLAGS.get(verb, ("--help",))
     elif "=" in last:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import textwrap
 from collections.abc import Callable, Sequence
 
-import policies
-from policies.base import meanings
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import describe_type as type_words
-from sim.base.parameters import type_hints
 from sweep.cli.command import add_grid_flags
+from sweep.cli.option_help import (
+    metric_lines,
+    policy_help,
+    trace_help,
+    transform_lines,
+    wrapped,
+)
 from sweep.cli.verbs import TOPICS, VERBS, verb_function
 from sweep.driver import find_modules
 from sweep.grid.options import Options
-
-LINE = 120
-"""Longest line, in characters."""
 
 _HEAD = """\
 usage: python -m sweep [verb] key=value ... [flags]
@@ -63,9 +61,9 @@ other keys
 _END = """\
 more help
   python -m sweep VERB --help             flags of a verb
-  python -m sweep --help policy=NAME      parameters of a policy
+  python -m sweep --help policy=NAME      parameters of a policy; trace=NAME: of a trace
   python -m sweep --help policies         all policies, with ablations of published ones
-  python -m sweep --help TOPIC            TOPIC: {topics}
+  python -m sweep --help TOPIC            {topics}
   python -m sweep completion bash         script for Tab completion (zsh and fish too)
 
 exit codes: 0 all cells done; 1 some failed; 2 wrong configuration or input; 130 interrupted"""
@@ -87,29 +85,51 @@ _GROUPS = {
     "experiments": ("experiment",),
     "all": tuple(_TITLES),
 }
+_TEXTS = {"metrics": metric_lines, "transforms": transform_lines}
+_PARAMETERS = {"policy": policy_help, "trace": trace_help}
 
 
 def overview(words: Sequence[str] = ()) -> str:
     """Build the text: examples, verbs, axes, common policies and traces.
 
-    A topic among the words lists all its options; ``policy=NAME,...`` the parameters of policies.
+    A topic among the words lists all its options; ``policy=NAME,...`` or ``trace=NAME,...`` the
+    parameters of these.
     """
     flags = argparse.ArgumentParser(add_help=False)
     add_grid_flags(flags)
     known, rest = flags.parse_known_args(list(words))
     options = Options.from_folders(known.config_dir)
-    names = [word.removeprefix("policy=") for word in rest if word.startswith("policy=")]
-    if names:
+    chosen = [
+        (group, name)
+        for group, _, names in (word.partition("=") for word in rest)
+        for name in names.split(",")
+        if group in _PARAMETERS
+    ]
+    if chosen:
         find_modules(options)
-        return "\n".join(_policy_help(options, name) for name in ",".join(names).split(","))
+        return "\n".join(_PARAMETERS[group](options, name) for group, name in chosen)
+    for group, _, name in (word.partition("=") for word in rest):
+        if group in _TITLES and name:
+            raise InputError(
+                f"--help {group}={name}: parameters are listed for policy=NAME and trace=NAME; "
+                f"--help {_topic(group)} lists each {group}",
+                rule="unknown topic",
+            )
     topics = [word for word in rest if not word.startswith("-") and "=" not in word]
     for topic in topics:
         if topic not in TOPICS:
             raise InputError(unknown("topic of --help", topic, TOPICS), rule="unknown topic")
     if topics:
-        groups = dict.fromkeys(group for topic in topics for group in _GROUPS[topic])
-        return "\n".join(line for group in groups for line in _listed(options, group, _all))
+        lines = [line for topic in topics for line in _TEXTS.get(topic, list)()]
+        groups = dict.fromkeys(group for topic in topics for group in _GROUPS.get(topic, ()))
+        lines += [line for group in groups for line in _listed(options, group, _all)]
+        return "\n".join(lines)
     return "\n".join([*_first(), *_begin_with(options), _END.format(topics=", ".join(TOPICS))])
+
+
+def _topic(group: str) -> str:
+    """Return the topic that lists a group."""
+    return next(topic for topic, groups in _GROUPS.items() if group in groups)
 
 
 def _first() -> list[str]:
@@ -145,29 +165,7 @@ def _listed(options: Options, group: str, shown: Callable[[str], bool]) -> list[
     every = options.names(group)
     names = [name for name in every if shown(name)]
     width = max(map(len, names), default=0)
-    lines = [_wrapped(f"  {name:<{width}}  ", options.summary(group, name)) for name in names]
+    lines = [wrapped(f"  {name:<{width}}  ", options.summary(group, name)) for name in names]
     if len(names) < len(every):
-        topic = next(topic for topic, groups in _GROUPS.items() if group in groups)
-        lines.append(f"  and {len(every) - len(names)} more: --help {topic}")
+        lines.append(f"  and {len(every) - len(names)} more: --help {_topic(group)}")
     return [_TITLES[group], *lines, ""]
-
-
-def _policy_help(options: Options, name: str) -> str:
-    """Describe a policy, and the value and meaning of each parameter."""
-    option = options.plain("policy", name)
-    policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
-    means, hints = meanings(type(policy)), type_hints(type(policy))
-    lines = [f"policy={name}  {options.summary('policy', name)}"]
-    for field in dataclasses.fields(policy):
-        value = getattr(policy, field.name)
-        shown = list(value) if isinstance(value, tuple) else value
-        head = f"  policy.{field.name}={shown}  "
-        allowed = type_words(hints[field.name])
-        lines.append(_wrapped(head, f"{means.get(field.name, '')} ({allowed})".lstrip()))
-    return "\n".join([*lines, ""])
-
-
-def _wrapped(head: str, text: str) -> str:
-    return textwrap.fill(
-        text, LINE, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
-    )

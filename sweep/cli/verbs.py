@@ -44,7 +44,10 @@ WITH_VALUE = ("--config-dir", "--gantt", "--cells", "--seed")
 SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "track")
 """Verbs that take the name of a sweep."""
 
-TOPICS = ("policies", "traces", "clusters", "evaluators", "experiments", "all")
+TOPICS = (
+    *("policies", "traces", "clusters", "evaluators", "experiments", "metrics", "transforms"),
+    "all",
+)
 """Topics of ``--help``."""
 
 

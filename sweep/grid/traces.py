@@ -76,6 +76,18 @@ def identity(
     return parts
 
 
+def source(trace: Mapping[str, Any]) -> tuple[Callable[..., Workload], dict[str, Any]]:
+    """Return the generator or reader of a trace, and its options with their defaults."""
+    # readers and generators load Arrow, which a plan of known options does not need
+    from sim import synth
+    from sim import traces as formats
+
+    module: Any = synth if "synth" in trace else formats
+    plugins = synth.GENERATORS if "synth" in trace else formats.FORMATS
+    name = trace["synth" if "synth" in trace else "format"]
+    return plugins.function(name), module.options(name)
+
+
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     """Load or draw the workload, cut it to its window, apply transforms, stretch its arrivals."""
     if "path" in trace:
@@ -98,16 +110,9 @@ def _with_digests(option: Any, digest: Callable[[Path], str]) -> Any:
 
 
 def _check_options(option: str, trace: Mapping[str, Any]) -> None:
-    # readers and generators load Arrow, which a plan of known options does not need
-    from sim import synth
-    from sim import traces as formats
-
-    module: Any = synth if "synth" in trace else formats
-    plugins = synth.GENERATORS if "synth" in trace else formats.FORMATS
-    name = trace["synth" if "synth" in trace else "format"]
     arguments = {key: trace[key] for key in sorted(trace) if key not in GENERIC_KEYS}
-    known, hints = module.options(name), _hints(plugins.function(name))
-    _check_arguments(f"trace={option}", "trace", arguments, known, hints)
+    function, known = source(trace)
+    _check_arguments(f"trace={option}", "trace", arguments, known, _hints(function))
 
 
 def _check_transforms(option: str, chosen: Any) -> None:

@@ -43,7 +43,7 @@ def complete(line: str) -> list[str]:
         ("reproduce wing/", {"wing/fig2"}, {"policy="}),
         ("plan --", {"--all", "--config-dir"}, {"--gantt"}),
         ("report --", {"--gantt"}, {"--fail-fast"}),
-        ("--help ", {"policies", "experiments", "policy=fifo"}, {"plan"}),
+        ("--help ", {"policies", "metrics", "policy=fifo", "trace=swf"}, {"plan"}),
         ("completion ", {*SHELLS}, {"plan"}),
         ("report ", {"baseline=", "metrics="}, {"policy="}),
     ],

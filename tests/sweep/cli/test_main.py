@@ -95,6 +95,38 @@ def test_help_shows_the_parameters_of_a_policy(fake: Command) -> None:
     assert fake.bare("--help", "policy=fiffo").code == 2
 
 
+def test_help_shows_the_parameters_of_a_trace(fake: Command, tmp_path: Path) -> None:
+    shown = fake.bare("--help", "trace=swf,alibaba_synth").out
+    assert "\n  trace.format=swf\n  trace.path=FILE\n  trace.begin_s=null\n" in shown
+    assert "\n  trace.gang=True  False lets the tasks of a job start one by one. (true" in shown
+    assert "\n  trace.jobs=2000  Number of jobs, at least 1. (a whole number" in shown
+    assert all(len(line) <= 120 for line in shown.splitlines())
+    wrong = fake.bare("--help", "trace=swff")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "unknown trace 'swff'; did you mean 'swf'" in wrong.err
+
+
+def test_help_lists_metrics_and_transforms(fake: Command) -> None:
+    shown = fake.bare("--help", "metrics", "transforms").out
+    assert "\n  jct_mean_s " in shown
+    assert "\n  squeeze " in shown
+    assert "policy=" not in shown
+
+
+def test_help_on_another_option_says_what_to_type(fake: Command) -> None:
+    asked = fake.bare("--help", "cluster=slots")
+    assert (asked.code, asked.out) == (2, "")
+    assert (
+        "--help cluster=slots: parameters are listed for policy=NAME and trace=NAME; --help "
+        "clusters lists each cluster" in asked.err
+    )
+
+
+@pytest.mark.parametrize("name", Options().names("trace"))
+def test_help_shows_every_trace(fake: Command, name: str) -> None:
+    assert fake.bare("--help", f"trace={name}").out.startswith(f"trace={name}  ")
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_completed_flags_are_those_of_the_parser(verb: str) -> None:
     flags = {name for name in parser(verb)._option_string_actions if name.startswith("--")}

@@ -1,0 +1,106 @@
+"""Help on single options: parameters of a policy or a trace; metrics and transforms."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import policies
+from policies.base import meanings
+from sim.base.parameters import describe_type, type_hints
+from sweep.grid import traces
+from sweep.grid.options import Options
+
+LINE = 120
+"""Longest line, in characters."""
+
+
+def policy_help(options: Options, name: str) -> str:
+    """Describe a policy, and the value and meaning of each parameter."""
+    option = options.plain("policy", name)
+    policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
+    values = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
+    means, hints = meanings(type(policy)), type_hints(type(policy))
+    lines = [f"policy={name}  {options.summary('policy', name)}"]
+    lines += [_parameter("policy", key, value, means, hints) for key, value in values.items()]
+    return "\n".join([*lines, ""])
+
+
+def trace_help(options: Options, name: str) -> str:
+    """Describe a trace, and the value and meaning of each option of its generator or reader."""
+    trace = options.compose(trace=name)["trace"]
+    function, defaults = traces.source(trace)
+    means = _meanings(inspect.getdoc(function) or "")
+    source = "synth" if "synth" in trace else "format"
+    lines = [f"trace={name}  {options.summary('trace', name)}", f"  trace.{source}={trace[source]}"]
+    lines += [f"  trace.{key}={_shown(trace[key])}" for key in _COMMON if key in trace]
+    lines += [
+        _parameter("trace", key, trace.get(key, default), means, type_hints(function))
+        for key, default in defaults.items()
+    ]
+    return "\n".join([*lines, ""])
+
+
+def metric_lines() -> list[str]:
+    """List the metrics of every simulation with their meanings."""
+    from sim.metrics import METRICS  # a sixth of a second, for its kernels
+
+    lines = [f"  {name:<{_width(METRICS)}}  {m.meaning}" for name, m in METRICS.items()]
+    return ["metrics of every simulation (evaluators add others)", *lines, ""]
+
+
+def transform_lines() -> list[str]:
+    """List the transforms of traces with the first line of their documentation."""
+    from sim import transforms  # as above
+
+    names = transforms.names()
+    docs = {name: inspect.getdoc(getattr(transforms, name)) or "" for name in names}
+    return [
+        "transforms of a trace (+trace.transforms.NAME.KEY=VALUE)",
+        *(wrapped(f"  {n:<{_width(names)}}  ", doc.partition("\n")[0]) for n, doc in docs.items()),
+        "",
+    ]
+
+
+def wrapped(head: str, text: str) -> str:
+    """Wrap a text beside its head."""
+    return textwrap.fill(
+        text, LINE, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False
+    )
+
+
+_COMMON = ("path", "begin_s", "end_s", "transforms")
+
+
+def _parameter(
+    group: str, key: str, value: object, means: Mapping[str, str], hints: Mapping[str, Any]
+) -> str:
+    head = f"  {group}.{key}={_shown(value)}  "
+    return wrapped(head, f"{means.get(key, '')} ({describe_type(hints[key])})".lstrip())
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, tuple):
+        return list(value)
+    if value == "???":  # to be given
+        return "FILE"
+    return "null" if value is None else value
+
+
+def _meanings(text: str) -> dict[str, str]:
+    """Return the description of each parameter of a function, from its docstring."""
+    section = text.partition("\nParameters\n")[2]
+    entry = r"^([\w*][\w*, ]*)(?: : .*)?\n((?:    .+\n?)+)"
+    return {
+        name: " ".join(words.split())
+        for names, words in re.findall(entry, section, re.MULTILINE)
+        for name in names.split(", ")
+    }
+
+
+def _width(names: Any) -> int:
+    return max(map(len, names), default=0)
