@@ -11,6 +11,10 @@ from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
 from sweep.stats.metric_format import format_contrast, format_value, style
 
 MAX_NAMES = 4
+AS_PERCENT = 1.05
+"""Ratio below which a lead is written in per cent."""
+ROUNDING = 1e-9
+"""Relative difference of results that is only rounding."""
 AT_BOUND = 5e-6
 """Relative gap to the lower bound that is only the rounding of times."""
 
@@ -133,30 +137,54 @@ def _names(facts: Facts) -> str:
 
 def _lead(facts: Facts) -> str:
     """Write the lead of the best over the baseline, or only its mean if nothing is compared."""
-    metric_style, comparison = style(facts.metric), facts.against
+    comparison = facts.against
     if comparison is None or math.isnan(comparison.estimate):
         return _value(facts)
     ends = (comparison.estimate, comparison.low, comparison.high)
     baseline = f"{facts.baseline}'s"
+    same = 1.0 if facts.is_ratio else 0.0
+    if math.isclose(comparison.estimate, same, rel_tol=ROUNDING):
+        return f"{_value(facts)}, the same as {baseline}"
     if facts.is_ratio:
-        is_better = comparison.estimate >= 1
-        is_lower = is_better == (metric_style.better == "lower")
-        if not is_better:
-            ends = (1 / comparison.estimate, 1 / comparison.high, 1 / comparison.low)
-        amount, interval = format_contrast(facts.metric, "ratio", *ends)
-        amount = amount.replace("×", " times")
+        amount, interval = ratio_words(facts.metric, *ends)
     else:
         is_lower = comparison.estimate < 0
-        if comparison.estimate == 0:
-            return f"{_value(facts)}, the same as {baseline}"
         if is_lower:
             ends = (-comparison.estimate, -comparison.high, -comparison.low)
         amount, interval = format_contrast(facts.metric, "difference", *ends)
         amount, interval = amount.replace("+", ""), interval.replace("+", "")
         amount = f"{_value(facts)}, {amount.replace(' pp', ' percentage points')}"
-    words = ("shorter", "longer") if metric_style.kind == "seconds" else ("lower", "higher")
-    lead = f"{amount} {words[0] if is_lower else words[1]} than {baseline}"
+        amount = f"{amount} {_direction(facts.metric, is_lower=is_lower)}"
+    lead = f"{amount} than {baseline}"
     return lead if comparison.test == EXACT or not interval else f"{lead} {interval}"
+
+
+def ratio_words(
+    metric: str, ratio: float, low: float = math.nan, high: float = math.nan
+) -> tuple[str, str]:
+    """Write an improvement ratio as ``2.99 times shorter``, and its interval.
+
+    Ratios nearer to 1 than `AS_PERCENT` are percentages: ``0.4 % shorter``.
+    """
+    is_better = ratio >= 1
+    is_lower = is_better == (style(metric).better == "lower")
+    ends = (ratio, low, high) if is_better else (1 / ratio, 1 / high, 1 / low)
+    direction = _direction(metric, is_lower=is_lower)
+    if ends[0] >= AS_PERCENT:
+        amount, interval = format_contrast(metric, "ratio", *ends)
+        return f"{amount.replace('×', ' times')} {direction}", interval
+    percent = [100 * (1 - 1 / end if is_lower else end - 1) for end in ends]
+    if percent[0] < 100 * ROUNDING:
+        return "equal", ""
+    decimals = 1 if percent[0] >= 0.05 else 1 - math.floor(math.log10(percent[0]))
+    texts = [f"{value:.{decimals}f}" for value in percent]
+    interval = "" if math.isnan(low) else f"[{texts[1]}, {texts[2]}]"
+    return f"{texts[0]} % {direction}", interval
+
+
+def _direction(metric: str, *, is_lower: bool) -> str:
+    words = ("shorter", "longer") if style(metric).kind == "seconds" else ("lower", "higher")
+    return words[0] if is_lower else words[1]
 
 
 def _value(facts: Facts) -> str:

@@ -29,7 +29,7 @@ from sweep.stats.best import Best, best_of, compare_metric, next_distinguishable
 from sweep.stats.cell_columns import Rows, to_float64
 from sweep.stats.inference import Paired, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
-from sweep.stats.sentence import Facts, sentence
+from sweep.stats.sentence import Facts, ratio_words, sentence
 
 BOUND, WAIT, UTILIZATION = "gap_lb_p50", "wait_mean_s", "utilization"
 DEFAULT_METRICS = ("deadlines_missed", "value_attained", "jct_mean_s")
@@ -182,7 +182,12 @@ def _verdict(
         runners_up=tuple(
             (
                 columns[index].label,
-                _standing_text(metric, means[index], *paired.get(index, _NO_COMPARISON)),
+                _standing_text(
+                    metric,
+                    means[index],
+                    *paired.get(index, _NO_COMPARISON),
+                    in_words=columns[best.first].is_baseline,
+                ),
             )
             for index in best.order
             if index not in best.members and not columns[index].is_baseline
@@ -224,9 +229,16 @@ def _verdict(
 _NO_COMPARISON = (None, False)
 
 
-def _standing_text(metric: str, value: float, comparison: Paired | None, is_ratio: bool) -> str:
-    """Write a policy's result: its ratio or difference to the baseline, without one its mean."""
+def _standing_text(
+    metric: str, value: float, comparison: Paired | None, is_ratio: bool, *, in_words: bool
+) -> str:
+    """Write a policy's result: its ratio or difference to the baseline, without one its mean.
+
+    Behind a baseline that is best a ratio is ``1.08 times longer``, not ``0.93×``.
+    """
     if comparison is not None and math.isfinite(comparison.estimate):
+        if is_ratio and in_words:
+            return ratio_words(metric, comparison.estimate)[0]
         statistic = "ratio" if is_ratio else "difference"
         return format_contrast(metric, statistic, comparison.estimate, math.nan, math.nan)[0]
     unit = " s" if style(metric).kind == "seconds" else ""

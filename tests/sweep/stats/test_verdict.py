@@ -226,6 +226,30 @@ def test_it_gives_the_results_of_the_other_policies() -> None:
     assert "(next: p1 1.51×, p2 1.01×, p3 0.76×, p4 0.60×)" in sentence
 
 
+def test_a_small_lead_is_a_percentage() -> None:
+    ratios = np.array([1.003, 1.005, 1.004, 1.006, 1.002, 1.004])
+    table = cells({"fifo": list(np.array(SRPT) * ratios), "srpt": SRPT, "las": LAS})
+    verdict = judged(table)
+    ends = stats.ttest_1samp(np.log(ratios), 0.0).confidence_interval()
+    low, high = (100 * (1 - math.exp(-end)) for end in ends)
+    assert verdict.best == ("srpt",)
+    assert (
+        f"srpt has the lowest mean JCT, 0.4 % shorter than fifo's [{low:.1f}, {high:.1f}] "
+        "(next: las 0.54×)" in verdict.sentence
+    )
+    tiny = judged(cells({"fifo": [270.06], "srpt": [270.0]}))
+    assert "srpt has the lowest mean JCT, 0.022 % shorter than fifo's;" in tiny.sentence
+    higher = judged(cells({"fifo": [0.50], "srpt": [0.51]}, "tasks_local"))
+    assert "srpt has the highest tasks local" in higher.sentence
+
+
+def test_behind_a_baseline_that_is_best_the_others_are_described_in_words() -> None:
+    values = {"fifo": SRPT, "sjf": [1.1 * v for v in SRPT], "las": [1.03 * v for v in SRPT]}
+    sentence = judged(cells(values)).sentence
+    assert sentence.startswith("t at capacity 0.7: fifo (the baseline) has the lowest mean JCT, ")
+    assert "(next: las 3.0 % longer, sjf 1.10 times longer)" in sentence
+
+
 def test_a_configured_number_of_machines_replaces_the_capacity() -> None:
     counted = cells({"fifo": FIFO[:2], "srpt": SRPT[:2]}, n_machines=20, is_counted=True)
     assert judged(counted).sentence.startswith("t on 20 machines: srpt has ")
