@@ -11,7 +11,6 @@ from rich.console import Console
 from sim.base.text import table_lines
 from sweep import track, ui
 from sweep.driver import Outcome
-from sweep.execution.notes import count
 from sweep.grid import remote_results
 from sweep.grid.request import Settings
 from sweep.report import default_metrics, findings, headlines, terminal
@@ -90,10 +89,11 @@ def _findings(folder: SweepFolder) -> None:
 
 
 def _failures(folder: SweepFolder) -> None:
-    failed = np.flatnonzero(folder.failed()).tolist()
+    is_failed = folder.failed()
+    failed = np.flatnonzero(is_failed).tolist()
     if not failed:
         return
-    print(f"\n{count(len(failed), 'cells')} failed:")
+    print(f"\n{len(failed):,} of {len(is_failed):,} cells failed:")
     for number in failed[:MAX_FAILURES]:
         row = folder.row(number)
         cell = f"{row['policy']} {row['trace']} capacity {row['capacity']:g} seed {row['seed']}"

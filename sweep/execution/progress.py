@@ -45,6 +45,7 @@ class Progress:
         self._n_cells = n_cells
         self._seconds_left = seconds_left
         self._n_done = self._n_failed = 0
+        self._printed_counts = (0, 0)
         self._activity = self._printed_activity = self._left_text = ""
         self._begin = self._last_line = time.monotonic()
         self._bar: Any = None
@@ -73,10 +74,10 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop drawing; without a terminal print the last state."""
+        """Stop drawing; without a terminal print the last state, unless it is printed already."""
         if self._bar is not None:
             self._bar.stop()
-        elif self._n_done:
+        elif (self._n_done, self._n_failed) != self._printed_counts:
             self._print_status()
 
     def cells(self, n: int, n_failed: int) -> None:
@@ -123,6 +124,7 @@ class Progress:
         if not self._n_done:
             self.print_line(f"{self._activity or 'starting'}, {elapsed:.0f} s")
             return
+        self._printed_counts = (self._n_done, self._n_failed)
         text = f"{self._n_done} of {self._n_cells} cells done"
         if self._n_failed:
             text += f", {self._n_failed} failed"

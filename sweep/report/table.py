@@ -59,7 +59,7 @@ def _cell(summary: Summary, block: Block, capacity: int, column: int, metric: st
     return Cell(mean, f"±{half}" if half else "", mark, "best" * is_best)
 
 
-def headline(summary: Summary) -> list[str]:
+def headline(summary: Summary, *, with_failures: bool = True) -> list[str]:
     """Describe the sweep in two or three lines: the grid, the cells, the failures."""
     policies = ", ".join(column.label for column in summary.columns)
     traces = dict.fromkeys(block.trace for block in summary.blocks)
@@ -71,7 +71,7 @@ def headline(summary: Summary) -> list[str]:
         f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
         + (f" · baseline {summary.baseline}" if summary.baseline else ""),
     ]
-    if summary.failures:
+    if summary.failures and with_failures:
         lines.append(f"{summary.n_failed} of {summary.n_cells} cells failed")
     return lines
 

@@ -34,9 +34,12 @@ def print_verdict(sentences: Sequence[str], console: Console) -> None:
 def print_table(
     summary: Summary, console: Console | None = None, shown: Sequence[str] | None = None
 ) -> None:
-    """Print a table of metrics by policy and capacity: those in `shown`, or all."""
+    """Print a table of metrics by policy and capacity: those in `shown`, or all.
+
+    The number of failed cells is left to the list of failures, which follows it.
+    """
     console = console or Console()
-    for line in headline(summary):
+    for line in headline(summary, with_failures=False):
         print_line(console, line, "dim")
     for block in summary.blocks if summary.metrics else ():
         print_line(console, "")

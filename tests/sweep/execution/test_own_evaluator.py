@@ -88,6 +88,8 @@ def test_a_missing_metric_hides_no_failure(fake: Command, mine: Path) -> None:
     ran = fake("policy=fifo", "evaluator=own", "metrics=[last_s]", f"--config-dir={mine}")
     assert ran.code == 1
     assert "ValueError" in ran.out
+    assert ran.out.count("1 of 1 cells failed") == ran.out.count("failed") == 1
+    assert ran.err.count("1 of 1 cells done, 1 failed") == 1
 
 
 def test_metrics_of_a_plain_simulation_are_checked_still(fake: Command) -> None:

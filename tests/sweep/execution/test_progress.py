@@ -45,6 +45,16 @@ def test_a_plain_line_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None
     ]
 
 
+def test_the_last_line_is_printed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    where, file = console()
+    with Progress(where, 1) as shown:
+        clock[0] += 37.0
+        shown.cells(1, 1)
+    assert file.getvalue() == "1 of 1 cells done, 1 failed, 37 s\n"
+
+
 def test_what_happened_and_what_runs_for_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
