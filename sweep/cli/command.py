@@ -99,7 +99,10 @@ def repeat_request(command: Command) -> tuple[SweepFolder, Request]:
     overrides = parse(command.overrides, Options().names_swept)
     for assignment in overrides:
         if not is_run_setting(assignment.key):
-            raise InputError(f"{assignment.text}: {REQUEST_IS_FIXED}")
+            raise InputError(
+                f"{assignment.text}: the sweep is requested again from config.yaml in its folder; "
+                "give only keys that say where and how it runs, such as launcher="
+            )
     paths = [word.text for word in overrides if word.key == "paths.results"]
     results = Command(tuple(paths), (), command.flags).results()
     folder = driver.open_intact(results, sweep)

@@ -325,7 +325,7 @@ class TestRetry:
     def test_refuses_keys_that_change_numbers(self, fake: Command, ran: Ran) -> None:
         retried = fake.verb("retry", "policy=fifo")
         assert retried.code == 2
-        assert "only keys that say where and how it runs may be given" in retried.err
+        assert "give only keys that say where and how it runs" in retried.err
 
     def test_one_sweep(self, fake: Command, ran: Ran) -> None:
         assert fake.verb("retry", "a", "b").code == 2
