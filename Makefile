@@ -1,5 +1,5 @@
 # make sweep   set up, run the demonstration grid, show its table
-# make test    set up, run every test but those of `make test-long`
+# make test    set up, run every test but those of `make test-long` (TESTS=PATH: only those)
 # make ui      show all sweeps and what they found in a browser, and MLflow's UI beside
 # make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
@@ -37,15 +37,19 @@ unexport PYTHONDONTWRITEBYTECODE
 sweep: $(READY)
 	$(BIN)/python -m sweep
 
-# side by side: both wait at times; the main one prints as it goes
+# side by side: both wait at times; the main one prints as it goes. TESTS names tests of the main one
 test: $(READY)
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync test-main test-nojit
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync \
+		test-main $(if $(filter tests,$(TESTS)),test-nojit)
+
+# a recipe line that begins with + is printed as it goes, but would run under make -n, too
+STREAMED = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 
 # kernels are compiled with bounds checks, in few variants (tests/conftest.py), and optimised less;
 # what all workers import is compiled once, before they start
 test-main: $(READY)
 	@$(BIN)/python -m pytest $(TESTS) -q --collect-only >/dev/null || :
-	+NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+	$(STREAMED)NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
 
 # clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as
 # they are for users, each variant of the event loop by itself: minutes. Two workers, as most wait

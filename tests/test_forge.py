@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -23,6 +24,17 @@ def test_workflows_call_targets_of_the_makefile(workflow: Path) -> None:
     called = {target for command in commands for target in re.findall(r"\bmake ([a-z-]+)", command)}
     assert called
     assert called <= TARGETS
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is missing")
+@pytest.mark.parametrize(("words", "n_lanes"), [((), 2), (("TESTS=tests/test_forge.py",), 1)])
+def test_a_dry_run_of_make_test_starts_none(words: tuple[str, ...], n_lanes: int) -> None:
+    ran = subprocess.run(
+        ["make", "-n", "test", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    commands = ran.stdout.splitlines()
+    assert sum("-m pytest" in line and "--collect-only" not in line for line in commands) == n_lanes
+    assert not any("passed" in line or "skipped" in line for line in commands)
 
 
 def test_the_citation_names_the_version_and_the_five_papers() -> None:
