@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.common import NAP, ROOT, row, scratch, show, write_options, write_tiny
 from sim.base.kernel_cache import cache_dir
-from tests.e2e import odd
+from tests.e2e import node_faults
 from tests.e2e.machines import Machine, NoMachinesError, Site, site
 
 KINDS = {"worker": 6, "machine": 3, "driver": 1}
@@ -45,7 +45,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
 
 @dataclass
 class Soak:
-    """A sweep that is disturbed."""
+    """A sweep during which workers, machines and the driver are killed."""
 
     site: Site  # a cluster that is up
     folder: Path  # for the workload and the results
@@ -60,7 +60,7 @@ class Soak:
     seconds: float = 0.0
     came_back: Counter[str] = field(default_factory=Counter)
     driver_output: str = ""  # by all drivers, on standard error
-    n_homes: int = 0  # how many machines the driver has had
+    n_homes: int = 0  # machines that the driver has lost
     _address: str = ""  # of the object store
     _absent: dict[str, threading.Thread] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class Soak:
         store = self._store() if self.bucket else None
         begin = time.monotonic()
         try:
-            self._disturbed(begin + self.limit_s)
+            self._run_disturbed(begin + self.limit_s)
         finally:
             for thread in self._absent.values():
                 thread.join()
@@ -80,14 +80,14 @@ class Soak:
         self.seconds = time.monotonic() - begin
         self._check()
 
-    def _disturbed(self, end: float) -> None:
-        chance = random.Random(self.seed)
+    def _run_disturbed(self, end: float) -> None:
+        rng = random.Random(self.seed)
         kinds = list(KINDS)
         driver, n_before = self._driver(), 0
         try:
             while True:
-                pause = self.every_s * chance.uniform(0.5, 1.5)
-                kind = chance.choices(kinds, list(KINDS.values()))[0]
+                pause = self.every_s * rng.uniform(0.5, 1.5)
+                kind = rng.choices(kinds, list(KINDS.values()))[0]
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     _, err = driver.communicate(timeout=pause)
                     self.driver_output += err
@@ -98,7 +98,7 @@ class Soak:
                     raise RuntimeError(f"not over after {self.limit_s:g} s; killed {self.killed}")
                 n_done = len(self._cells())
                 if n_done == n_before or self._events("end"):
-                    continue  # a kill at a time, something done between, and none of what is over
+                    continue  # at least one cell between kills, and none after the end
                 n_before = n_done
                 if kind == "driver":
                     driver.kill()
@@ -109,10 +109,10 @@ class Soak:
                     driver = self._driver()
                     self.killed[kind] += 1
                 elif kind == "machine":
-                    back = chance.choices([*COMES_BACK], [*COMES_BACK.values()])[0]
-                    self.killed[kind] += self._kill_machine(chance.choice(self.site.machines), back)
+                    back = rng.choices([*COMES_BACK], [*COMES_BACK.values()])[0]
+                    self.killed[kind] += self._kill_machine(rng.choice(self.site.machines), back)
                 else:
-                    self.killed[kind] += self._kill_worker(chance.choice(self.site.machines))
+                    self.killed[kind] += self._kill_worker(rng.choice(self.site.machines))
         finally:
             if driver.poll() is None:
                 driver.kill()
@@ -139,18 +139,18 @@ class Soak:
 
     def _come_back(self, machine: Machine, back: str) -> None:
         disk = machine.temporary / "ray"
-        has = ["true"]
+        commands = ["true"]
         if back == "with other sources":
-            has.append(odd.other_sources(ROOT, self.folder))
+            commands.append(node_faults.change_sources(ROOT, self.folder))
         if back == "with a full disk":
-            has.append(odd.small_disk(disk))
+            commands.append(node_faults.mount_small_disk(disk))
         if machine is self.site.machines[-1]:
-            has.append(odd.another_hour(self.folder))
-        machine.join(self.site.head.address, before=" && ".join(has))
+            commands.append(node_faults.shift_clock(self.folder))
+        machine.join(self.site.head.address, before=" && ".join(commands))
         if back == "with a full disk":
             raylets = [pid for pid, line in machine.processes().items() if "/raylet " in line]
             for pid in raylets[:1]:
-                odd.fill(Path(f"/proc/{pid}/root{disk}"))
+                node_faults.fill_disk(Path(f"/proc/{pid}/root{disk}"))
 
     @property
     def _home(self) -> Path:
@@ -159,7 +159,7 @@ class Soak:
 
     def _store(self) -> subprocess.Popen[bytes]:
         """Start the object store, on the head's machine."""
-        words = ("-m", "tests.e2e.odd", self.site.head.address, str(PORT), str(REFUSES))
+        words = ("-m", "tests.e2e.node_faults", self.site.head.address, str(PORT), str(REFUSES))
         store = subprocess.Popen(
             self.site.head.words([sys.executable, *words]),
             cwd=ROOT,
@@ -190,9 +190,9 @@ class Soak:
     @property
     def _results(self) -> Path:
         """Results folder, or working folder of results in a store."""
-        cache_folder = self._home / "cluster-sweep" / "results"
-        folders = [*cache_folder.glob("*")] if self.bucket else [self.folder / "soaked"]
-        return folders[0] if folders else cache_folder
+        working_folders = self._home / "cluster-sweep" / "results"
+        folders = [*working_folders.glob("*")] if self.bucket else [self.folder / "soaked"]
+        return folders[0] if folders else working_folders
 
     def _words(self, *words: str) -> list[str]:
         variables = (
@@ -220,7 +220,7 @@ class Soak:
         )
 
     def _cells(self) -> list[dict[str, Any]]:
-        """Give what the journal says of cells."""
+        """Return the journal's events of cells."""
         return self._events("cell")
 
     def _events(self, kind: str) -> list[dict[str, Any]]:
@@ -235,7 +235,7 @@ class Soak:
         times = Counter(event["row"] for event in cells)
         assert {event["status"] for event in cells} == {"done"}
         assert set(times.values()) == {1}, [row for row, n in times.items() if n > 1]
-        # a driver that is killed between keeping cells and noting so finds them kept
+        # a driver that is killed after storing cells, before its journal entry, finds them cached
         assert len(times) == self.n_cells or self.killed["driver"]
         where = ("launcher=inline", f"paths.results={self.folder / 'undisturbed'}")
         done = subprocess.run(
@@ -252,11 +252,11 @@ class Soak:
         other = inline / "cells.parquet"
         differ = cells_file.read_bytes() != other.read_bytes()
         assert not differ, (
-            f"the disturbed sweep has other bytes: {_columns_apart(cells_file, other)}"
+            f"the disturbed sweep has other bytes: {_describe_differences(cells_file, other)}"
         )
 
 
-def _columns_apart(ours: Path, theirs: Path) -> str:
+def _describe_differences(ours: Path, theirs: Path) -> str:
     """Name the columns of two tables that differ, with a value of each."""
     a, b = pq.read_table(ours), pq.read_table(theirs)
     if not a.schema.equals(b.schema):
@@ -267,7 +267,7 @@ def _columns_apart(ours: Path, theirs: Path) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Soak, and print what was survived."""
+    """Run the soak test, and print the number of kills by kind."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--cells", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
@@ -276,11 +276,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--limit", type=float, default=3600.0, help="end in any case, s")
     args = parser.parse_args(argv)
     try:
-        with scratch() as name, site() as cache_folder:
-            for machine in cache_folder.machines[: -1 if args.bucket else 0]:
+        with scratch() as name, site() as cluster:
+            for machine in cluster.machines[: -1 if args.bucket else 0]:
                 machine.environment.update(KEYS)
-            cache_folder.start()
-            soak = Soak(cache_folder, Path(name), args.cells, args.seed, bucket=args.bucket)
+            cluster.start()
+            soak = Soak(cluster, Path(name), args.cells, args.seed, bucket=args.bucket)
             soak.every_s, soak.limit_s = args.every, args.limit
             soak.run()
     except NoMachinesError as error:

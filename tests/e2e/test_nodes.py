@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import odd
+from tests.e2e import node_faults
 from tests.e2e.machines import Machine, Site
 from tests.e2e.watched import Watch, assert_complete_and_identical, events, wait_until
 
@@ -35,7 +35,7 @@ def rejoined(cluster: Site, *setups: str) -> Iterator[list[Machine]]:
 def test_a_node_with_other_sources_is_excluded(
     cluster: Site, watch: Watch, packages: Path, tmp_path: Path
 ) -> None:
-    with rejoined(cluster, odd.other_sources(packages, tmp_path)) as (machine,):
+    with rejoined(cluster, node_faults.change_sources(packages, tmp_path)) as (machine,):
         ran = watch.end(watch.start(cluster.head, 6, "launcher.send_code=false"))
         assert machine.number not in watch.machines()
     message = f"({machine.address}) is excluded: other versions of sweep.execution.cell:"
@@ -51,7 +51,7 @@ def test_the_code_is_sent_to_nodes(
     (tmp_path / "empty").mkdir()
     setups = (
         f"mount --bind {tmp_path / 'empty'} {packages}",
-        odd.other_sources(packages, tmp_path),
+        node_faults.change_sources(packages, tmp_path),
     )
     with rejoined(cluster, *setups) as machines:
         watch.gate.touch()
@@ -68,8 +68,8 @@ def test_the_code_is_sent_to_nodes(
 
 def test_a_node_with_a_full_disk_is_excluded(cluster: Site, watch: Watch) -> None:
     folder = cluster.machines[1].temporary / "ray"
-    with rejoined(cluster, odd.small_disk(folder)) as (machine,):
-        odd.fill(seen_by(machine, folder))
+    with rejoined(cluster, node_faults.mount_small_disk(folder)) as (machine,):
+        node_faults.fill_disk(seen_by(machine, folder))
         ran = watch.end(watch.start(cluster.head, 6))
         assert machine.number not in watch.machines()
     (line,) = (line for line in ran.err.splitlines() if "is excluded" in line)
@@ -89,8 +89,10 @@ def test_full_disks_and_wrong_clocks_lose_no_cell(
     temporary = cluster.machines[1].temporary / "ray"
     shards = watch.command.folder / "results" / "cache" / "shards"
     shards.mkdir(parents=True)
-    disks = [odd.small_disk(temporary), odd.small_disk(shards, "1m")]
-    slow_clock, fast_clock = (odd.another_hour(tmp_path, s) for s in (-odd.HOUR_S, odd.HOUR_S))
+    disks = [node_faults.mount_small_disk(temporary), node_faults.mount_small_disk(shards, "1m")]
+    slow_clock, fast_clock = (
+        node_faults.shift_clock(tmp_path, s) for s in (-node_faults.HOUR_S, node_faults.HOUR_S)
+    )
     with rejoined(cluster, " && ".join([*disks, slow_clock]), fast_clock) as (slow, fast):
         watch.gate.touch()
         process = watch.start(cluster.head, 9)
@@ -98,13 +100,13 @@ def test_full_disks_and_wrong_clocks_lose_no_cell(
         wait_until(lambda: watch.machines() == numbers, process, "cells run on every machine")
         clocks = watch.clocks()
         for folder in (temporary, shards):
-            odd.fill(seen_by(slow, folder))
+            node_faults.fill_disk(seen_by(slow, folder))
         watch.gate.unlink()
         ran = watch.end(process)
         # no shard was written there: the node sent its cells to the driver
         assert {file.name for file in seen_by(slow, shards).iterdir()} == {"fill"}
-    assert clocks[slow.number] == pytest.approx(-odd.HOUR_S, abs=600)
-    assert clocks[fast.number] == pytest.approx(odd.HOUR_S, abs=600)
+    assert clocks[slow.number] == pytest.approx(-node_faults.HOUR_S, abs=600)
+    assert clocks[fast.number] == pytest.approx(node_faults.HOUR_S, abs=600)
     assert "is excluded" not in ran.err
     assert_complete_and_identical(watch, ran, 9)
     assert all(0 <= event["seconds"] < 600 for event in events(watch))

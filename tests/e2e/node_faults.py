@@ -20,7 +20,7 @@ time.time = lambda: _time() + {fast_s}
 """
 
 
-def other_sources(packages: Path, folder: Path) -> str:
+def change_sources(packages: Path, folder: Path) -> str:
     """Return a line of shell that gives a node another version of the project."""
     other = folder / "other"
     if not other.exists():
@@ -33,7 +33,7 @@ def other_sources(packages: Path, folder: Path) -> str:
     return " && ".join(f"mount --bind {other / name} {packages / name}" for name in names)
 
 
-def another_hour(folder: Path, fast_s: int = HOUR_S) -> str:
+def shift_clock(folder: Path, fast_s: int = HOUR_S) -> str:
     """Return a line of shell that sets Python's clock on a node an hour fast, or slow.
 
     Only Python's clock, because compiled code that waits for a time of day would wait for an hour.
@@ -44,20 +44,22 @@ def another_hour(folder: Path, fast_s: int = HOUR_S) -> str:
     return f"export PYTHONPATH={library}:$PYTHONPATH"
 
 
-def small_disk(folder: Path, size: str = "40m") -> str:
+def mount_small_disk(folder: Path, size: str = "40m") -> str:
     """Return a line of shell that mounts a small file system on a folder, for one node alone."""
     folder.mkdir(exist_ok=True)
     return f"mount -t tmpfs -o size={size} tmpfs {folder}"
 
 
-def fill(folder: Path) -> None:
+def fill_disk(folder: Path) -> None:
     """Fill the file system of a folder."""
     with contextlib.suppress(OSError), (folder / "fill").open("wb", buffering=0) as file:
         while True:
             file.write(bytes(1 << 16))
 
 
-def refusing(app: Callable[..., Iterable[bytes]], every: int) -> Callable[..., Iterable[bytes]]:
+def refuse_writes(
+    app: Callable[..., Iterable[bytes]], every: int
+) -> Callable[..., Iterable[bytes]]:
     """Make a web application refuse one of `every` PUTs and POSTs, as a busy store does."""
     n_put = 0
 
@@ -79,7 +81,7 @@ def main(address: str, port: str, every: str) -> None:
     from werkzeug.serving import run_simple
 
     app = DomainDispatcherApplication(create_backend_app)
-    run_simple(address, int(port), refusing(app, int(every)), threaded=True)
+    run_simple(address, int(port), refuse_writes(app, int(every)), threaded=True)
 
 
 if __name__ == "__main__":
