@@ -53,7 +53,7 @@ class GenericScheduler(MultilevelQueues):
         Estimator of job sizes (`policies.slearn.estimators`). "oracle": true sizes;
         "truth_after_pilots": true sizes once pilots have ended.
     thin_limit : int
-        A job with fewer tasks than this is thin.
+        A job with fewer tasks than this is thin: it goes first, without pilots.
     adaptive_thin : bool
         Lower the limit as the load rises (`thin_limit_at`), with ``thin_limit`` as the maximum.
     sampling_percent : float

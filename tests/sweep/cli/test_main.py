@@ -90,7 +90,9 @@ def test_help_shows_a_users_own_options(fake: Command, tmp_path: Path) -> None:
 def test_help_shows_the_parameters_of_a_policy(fake: Command) -> None:
     shown = fake.bare("--help", "policy=slearn,list_scheduling/bfs_cpu_mem")
     assert shown.code == 0
-    assert "policy.thin_limit=3  A job with fewer tasks than this is thin. (a whole" in shown.out
+    assert (
+        "policy.thin_limit=3  A job with fewer tasks than this is thin: it goes first," in shown.out
+    )
     assert "policy.fit_resources=['cpu', 'mem']  " in shown.out
     assert fake.bare("--help", "policy=fiffo").code == 2
 
