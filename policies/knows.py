@@ -22,7 +22,9 @@ class Knows:
         Durations of tasks, or run times of jobs. The past of the run, such as attained service, is
         observed and needs no knowledge.
     demands : str
-        Resources per task. Every policy sees the requests, because a task's container states them.
+        Resources per task. Every policy sees the requests of the jobs that have arrived, because a
+        task's container states them. Their mean over the workload counts as configuration: it is
+        the unit of DAGPS's bound on unfairness.
     values : str
         Priorities, or the worth of a job's completion.
     deadlines : str

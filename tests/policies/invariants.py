@@ -44,7 +44,7 @@ class Run:
         self.stage_demand = demand
         self.demand = demand[self.task_stage]
         self.gang = c.job_min_tasks > 0
-        plan = _plan(result)
+        plan = plan_of(result)
         self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
         self.holds_back = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
 
@@ -271,7 +271,8 @@ def check_work_is_conserved(run: Run, fit: str) -> None:
         assert (stuck | ~waits.any(axis=1)).all()
 
 
-def _plan(result: Result) -> Plan:
+def plan_of(result: Result) -> Plan:
+    """Return the plan before the run."""
     c = result.workload.columns
     plan = Plan(len(c.job_submit), len(c.stage_job), len(c.task_duration))
     result.policy.begin(World(c, result.cluster, result.seed, {}), plan)
