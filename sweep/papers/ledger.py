@@ -1,0 +1,225 @@
+"""Ledger of judgements, ``results/judged.yaml``: rule, seeds, workloads and outcome of each.
+
+The head of that file explains the keys. Entries are appended and not changed afterwards: a second
+judgement of a claim is a second entry, with its reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sim.base import files
+from sim.base.errors import InputError
+from sim.base.plugins import check_names
+
+NAME = "judged.yaml"
+BEGUN = "2026-11-25"
+"""First day of the ledger. Earlier judgements were entered from git, reused seeds included."""
+SHORT = 12
+"""Hexadecimal digits of a workload's digest on a page."""
+
+_REQUIRED = ("claim", "rule", "seeds", "workload", "judged", "outcome")
+_OPTIONAL = ("pages", "again", "reused")
+_TEXTS = ("claim", "seeds", "judged", "outcome", "again", "reused")
+_RULE_KEYS = ("file", "begins", "ends", "sha256", "committed", "amended")
+_RANGE = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rule of a judgement: a passage of a file, its digest, and when it was committed."""
+
+    file: str
+    sha256: str
+    committed: str  # date and commit
+    begins: str = ""  # first words of the passage; empty for the file's beginning
+    ends: str = ""  # first words after it; empty for the file's end
+    amended: tuple[Mapping[str, str], ...] = ()  # later changes: committed, sha256, why
+
+    @property
+    def date(self) -> str:
+        """Day on which it was committed."""
+        return self.committed.split()[0]
+
+    @property
+    def last_sha256(self) -> str:
+        """Digest after the last recorded amendment."""
+        return self.amended[-1]["sha256"] if self.amended else self.sha256
+
+    def digest(self, text: str) -> str:
+        """SHA-256 of the passage in a file's text, however its lines are broken."""
+        return digest(passage(text, self.begins, self.ends))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One judgement of one claim."""
+
+    claim: str
+    rule: Rule | None  # none was written, in some early judgements
+    seeds: str  # such as ``20-39, 60-99``
+    workload: Mapping[
+        str, str
+    ]  # digest of each trace's workloads: ``content ...``, ``sources ...``
+    judged: str  # date and commit
+    outcome: str
+    pages: Mapping[str, str]  # numbers that were judged, by page
+    again: str = ""  # reason of a later judgement of the same claim
+    reused: str = ""  # reason of seeds that an earlier entry has
+
+    @property
+    def date(self) -> str:
+        """Day of the judgement."""
+        return self.judged.split()[0]
+
+    @property
+    def seed_set(self) -> frozenset[int]:
+        """Seeds, each by itself."""
+        return frozenset(parse_seeds(self.seeds))
+
+
+def read(path: Path) -> list[Entry]:
+    """Read a ledger; empty if there is none.
+
+    Raises InputError if an entry lacks a key, or has one that means nothing.
+    """
+    import yaml
+
+    if not path.is_file():
+        return []
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+        return [entry(content) for content in entries]
+    except (yaml.YAMLError, InputError, TypeError, ValueError) as error:
+        raise InputError(f"not a ledger of judgements: {error}", file=path) from error
+
+
+def append(path: Path, content: Mapping[str, Any]) -> None:
+    """Append an entry to a ledger, whose text before it stays as it is."""
+    import yaml
+
+    entry(content)
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    text = yaml.safe_dump(
+        [{key: value for key, value in content.items() if value}],
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
+    )
+    files.write_text(path, f"{before}\n{text}" if before else text)
+
+
+def passage(text: str, begins: str = "", ends: str = "") -> str:
+    """Return the passage between two texts, each run of white space as one space.
+
+    Raises InputError if either is not there.
+    """
+    folded = " ".join(text.split())
+    begins, ends = " ".join(begins.split()), " ".join(ends.split())
+    start = folded.find(begins)
+    if start < 0:
+        raise InputError(f"the passage that begins with {begins!r} is not there")
+    end = folded.find(ends, start + len(begins)) if ends else len(folded)
+    if end < 0:
+        raise InputError(f"{ends!r}, which ends the passage, is not there")
+    return folded[start:end].strip()
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse_seeds(text: str) -> Iterator[int]:
+    """Yield the seeds of a text such as ``20-39, 60-99``; none for an empty text."""
+    for part in filter(None, map(str.strip, str(text).split(","))):
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            raise InputError(f"seeds: {part!r} is neither a number nor a range such as 20-39")
+        yield from range(int(match[1]), int(match[2] or match[1]) + 1)
+
+
+def format_seeds(seeds: Iterable[int]) -> str:
+    """Write seeds as ranges, such as ``20-39, 60-99``."""
+    ranges: list[list[int]] = []
+    for seed in sorted(set(seeds)):
+        if ranges and ranges[-1][1] == seed - 1:
+            ranges[-1][1] = seed
+        else:
+            ranges.append([seed, seed])
+    return ", ".join(f"{low}-{high}" if low < high else f"{low}" for low, high in ranges)
+
+
+def numbers(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Numbers of a page that are judged: of rows with an expected range, else with a paper's.
+
+    Where no row has either it is all rows.
+    """
+    listed = list(rows)
+    judged = next(
+        (chosen for key in ("met", "paper") if (chosen := [row for row in listed if row.get(key)])),
+        listed,
+    )
+    return " ".join(str(row["ours"]) for row in judged)
+
+
+def times(entries: Iterable[Entry], claim: str) -> int:
+    """Count how often a claim was judged; entries of other pages are parts of one judgement."""
+    judgements = [entry for entry in entries if entry.claim == claim]
+    return sum(bool(entry.again) for entry in judgements) + bool(judgements)
+
+
+def judgements_of(entries: Iterable[Entry], page: str) -> list[Entry]:
+    """Return the judgements of a page, in order."""
+    return [entry for entry in entries if page in entry.pages]
+
+
+def sentence(entries: Iterable[Entry], page: str, workloads: Mapping[str, str]) -> str:
+    """Write the passage of a page on its judgements; *not judged* if it has none.
+
+    `workloads` has the digest of the workloads that the page was made with, by trace.
+    """
+    claims: dict[str, list[Entry]] = {}
+    for judgement in judgements_of(entries, page):
+        claims.setdefault(judgement.claim, []).append(judgement)
+    if not claims:
+        return f"The numbers of this page are not judged by a rule (results/{NAME})."
+    parts = []
+    for claim, (*before, last) in claims.items():
+        rule = f"the rule in {last.rule.file}, committed on {last.rule.date}" if last.rule else ""
+        earlier = " and ".join(f"on {other.date} with the seeds {other.seeds}" for other in before)
+        parts += [
+            f"Judged on {last.date} as `{claim}` in results/{NAME}, with the seeds {last.seeds}, by"
+            f" {rule or 'no written rule'}.",
+            f"Judged before, {earlier}. Judged again because: {last.again}" if before else "",
+        ]
+    listed = ", ".join(f"`{trace}` {key[:SHORT]}" for trace, key in workloads.items())
+    made_with = f"\n\nWorkloads: {listed}." if listed else ""
+    return " ".join(filter(None, parts)) + made_with
+
+
+def entry(content: Any) -> Entry:
+    """Check the keys of an entry; build the record."""
+    if not isinstance(content, Mapping):
+        raise InputError(f"an entry has the keys {', '.join(_REQUIRED)}, not {content!r}")
+    check_names("key of an entry", map(str, content), (*_REQUIRED, *_OPTIONAL), rule=None)
+    if absent := [key for key in _REQUIRED if key not in content]:
+        raise InputError(f"entry {content.get('claim', '')!r} lacks {', '.join(absent)}")
+    texts = {key: str(content.get(key) or "").strip() for key in _TEXTS}
+    pages = {page: str(text) for page, text in (content.get("pages") or {}).items()}
+    rule = None if content["rule"] is None else _rule(content["rule"])
+    judgement = Entry(rule=rule, workload=dict(content["workload"] or {}), pages=pages, **texts)
+    list(parse_seeds(judgement.seeds))
+    if rule is None and judgement.date >= BEGUN:
+        raise InputError(f"entry {judgement.claim!r} has no rule; write one before its results")
+    return judgement
+
+
+def _rule(content: Mapping[str, Any]) -> Rule:
+    check_names("key of a rule", map(str, content), _RULE_KEYS, rule=None)
+    return Rule(**{**content, "amended": tuple(content.get("amended") or ())})

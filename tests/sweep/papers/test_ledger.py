@@ -1,0 +1,234 @@
+"""Ledger of judgements: what it refuses, and the one in the repository."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.base.errors import InputError
+from sweep.papers import ledger, ledger_checks
+from sweep.papers.ledger import Entry, Rule
+
+ROOT = Path(__file__).parents[3]
+LEDGER = ROOT / "results" / ledger.NAME
+RULE = "# 13\n\n**The rule.** The median\nis at least 2.\n\n**Judged.** It is.\n"
+PAGE = """# mine/judged
+
+| figure | what | ours | wanted | met |
+| --- | --- | ---: | --- | --- |
+| Fig. 1 | a | 2.500 | ≥ 2 | yes |
+| | b | 1,200 | | |
+
+Workloads: `mine` 0123456789ab.
+"""
+PATH = "results/reproductions/mine-judged.md"
+
+
+def pages() -> dict[str, str]:
+    """Texts of all pages that may speak of judgements."""
+    globs = ("results/reproductions/*.md", "docs/*.md", "docs/decisions/*.md")
+    paths = sorted(path for glob in globs for path in ROOT.glob(glob))
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
+
+
+def test_the_ledger_agrees_with_itself_its_rules_and_all_pages() -> None:
+    entries = ledger.read(LEDGER)
+    assert entries
+    assert list(ledger_checks.problems(entries, ROOT, pages())) == []
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "rule.md").write_text(RULE)
+    return tmp_path
+
+
+@pytest.fixture
+def entry() -> Entry:
+    """Build an entry that agrees with `RULE` and `PAGE`."""
+    begins, ends = "**The rule.**", "**Judged.**"
+    digest = ledger.digest(ledger.passage(RULE, begins, ends))
+    rule = Rule("rule.md", digest, "2026-11-26 0a0a0a0a", begins, ends)
+    return _with_rule(rule)
+
+
+def _with_rule(rule: Rule) -> Entry:
+    workload = {"mine": "content 0123456789abcdef"}
+    seeds, judged = "1-3", "2026-11-27 0b0b0b0b"
+    return Entry("mine/judged", rule, seeds, workload, judged, "1 of 1", {"mine/judged": "2.500"})
+
+
+def complaints(entries: list[Entry], root: Path, **texts: str) -> list[str]:
+    paths = {"page": PATH, "docs": "docs/mine.md", "decision": "rule.md"}
+    return list(
+        ledger_checks.problems(entries, root, {paths[key]: text for key, text in texts.items()})
+    )
+
+
+def test_a_ledger_that_agrees_is_accepted(root: Path, entry: Entry) -> None:
+    once = "The policy was judged once, on fresh seeds."
+    fresh = replace(entry, claim="mine/other", seeds="4-6", pages={})
+    assert complaints([entry, fresh], root, page=f"{PAGE}\n{once}\n", decision=RULE) == []
+
+
+SAID_ONCE = {
+    "page": f"{PAGE}\nThe policy was judged once, on fresh seeds.\n",
+    "docs": "# Mine\n\nMany words.\n\nIt was then frozen and judged\nonce ([page](x.md)).\n",
+    "decision": f"{RULE}\nRead once, the page `mine/judged` has 2.5.\n",
+}
+
+
+@pytest.mark.parametrize("kind", SAID_ONCE)
+def test_a_page_that_says_once_of_two_judgements_is_refused(
+    root: Path, entry: Entry, kind: str
+) -> None:
+    text = SAID_ONCE[kind]
+    assert complaints([entry], root, **{kind: text}) == []
+    second = replace(entry, seeds="4-6", again="The generator changed.")
+    (complaint,) = complaints([entry, second], root, **{kind: text})
+    assert complaint.endswith("mine/judged was judged 2 times")
+
+
+def test_a_page_that_says_once_of_no_entry_is_refused(root: Path, entry: Entry) -> None:
+    once = "It was judged once."
+    (complaint,) = ledger_checks.problems([entry], root, {"docs/other.md": once})
+    assert complaint == f"docs/other.md: {once!r}: the ledger has no entry of it"
+    for harmless in ("All are judged at once.", "It is read at once.", "A file is parsed once."):
+        assert not [*ledger_checks.problems([entry], root, {"docs/other.md": harmless})]
+
+
+def test_a_second_judgement_without_a_reason_is_refused(root: Path, entry: Entry) -> None:
+    (complaint,) = complaints([entry, replace(entry, seeds="4-6")], root)
+    assert "a later judgement gives its reason: again" in complaint
+    part = replace(entry, pages={"mine/second": "2.500"})
+    assert complaints([entry, part], root) == []
+    assert ledger.times([entry, part], "mine/judged") == 1
+
+
+@pytest.mark.parametrize("is_same_claim", [False, True])
+def test_seeds_that_were_used_before_are_refused(
+    root: Path, entry: Entry, is_same_claim: bool
+) -> None:
+    later = replace(entry, seeds="3-5", claim="mine/other", pages={})
+    if is_same_claim:
+        later = replace(entry, seeds="3-5", again="A reason.", workload={"renamed": ""})
+    (complaint,) = complaints([entry, later], root)
+    assert "seeds 3 were used before" in complaint
+    assert complaints([entry, replace(later, seeds="4-5")], root) == []
+    assert entry.rule is not None
+    excused = replace(later, reused="Nobody noticed.")
+    assert len(complaints([entry, excused], root)) == 1
+    early, old_rule = "2026-11-22 0c0c0c0c", replace(entry.rule, committed="2026-11-21 0a0a0a0a")
+    before = [replace(member, judged=early, rule=old_rule) for member in (entry, excused)]
+    assert complaints(before, root) == []
+
+
+def test_a_rule_that_changed_is_refused(root: Path, entry: Entry) -> None:
+    (root / "rule.md").write_text(RULE.replace("median\nis", "median is"))
+    assert complaints([entry], root) == []
+    (root / "rule.md").write_text(RULE.replace("at least 2", "at least 1"))
+    (complaint,) = complaints([entry], root)
+    assert "its rule in rule.md has changed since" in complaint
+    assert entry.rule is not None
+    digest = entry.rule.digest((root / "rule.md").read_text())
+    amended = ({"committed": "2026-11-28 0d0d0d0d", "sha256": digest, "why": "It failed."},)
+    assert complaints([replace(entry, rule=replace(entry.rule, amended=amended))], root) == []
+    late = replace(entry.rule, committed="2026-11-28 0a0a0a0a", amended=amended)
+    assert "its rule is of 2026-11-28, after" in complaints([replace(entry, rule=late)], root)[0]
+    (root / "rule.md").unlink()
+    assert "is gone" in complaints([entry], root)[0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("2.500", "2.600", "2.500 of mine/judged, 2026-11-27 0b0b0b0b, not there"),
+        ("0123456789ab", "ba9876543210", "mine is ba9876543210 here, and content 0123456789abcdef"),
+        ("`mine`", "`yours`", "yours is 0123456789ab here, and absent"),
+    ],
+)
+def test_a_page_of_another_workload_is_refused(
+    root: Path, entry: Entry, old: str, new: str, message: str
+) -> None:
+    assert complaints([entry], root, page=PAGE.replace("1,200", "1,300")) == []
+    (complaint,) = complaints([entry], root, page=PAGE.replace(old, new))
+    assert message in complaint
+
+
+def test_the_sentence_of_a_page(entry: Entry) -> None:
+    assert "not judged" in ledger.sentence([entry], "mine/free", {})
+    first = ledger.sentence([entry], "mine/judged", {"mine": "0123456789abcdef"})
+    assert first == (
+        "Judged on 2026-11-27 as `mine/judged` in results/judged.yaml, with the seeds 1-3, by the "
+        "rule in rule.md, committed on 2026-11-26.\n\nWorkloads: `mine` 0123456789ab."
+    )
+    second = replace(entry, judged="2026-11-29 0e0e0e0e", again="The generator changed.")
+    text = ledger.sentence([entry, second], "mine/judged", {})
+    assert "Judged before, on 2026-11-27 with the seeds 1-3. " in text
+    assert text.endswith("Judged again because: The generator changed.")
+
+
+def test_seeds_are_written_as_ranges() -> None:
+    assert ledger.format_seeds([3, 1, 2, 7, 7, 9, 10]) == "1-3, 7, 9-10"
+    assert list(ledger.parse_seeds("1-3, 7, 9-10")) == [1, 2, 3, 7, 9, 10]
+    with pytest.raises(InputError, match="neither a number nor a range"):
+        list(ledger.parse_seeds("1 to 3"))
+
+
+def test_numbers_are_those_of_expected_rows_else_of_the_paper() -> None:
+    rows = [{"ours": "1.0", "paper": "1"}, {"ours": "2.0", "met": "no"}, {"ours": "3.0"}]
+    assert ledger.numbers(rows) == "2.0"
+    assert ledger.numbers([rows[0], rows[2]]) == "1.0"
+    assert ledger.numbers([rows[2]]) == "3.0"
+
+
+def test_an_entry_is_appended_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / ledger.NAME
+    assert ledger.read(path) == []
+    path.write_text("# The keys of an entry.\n")
+    content = {
+        "claim": "mine/judged",
+        "pages": {"mine/judged": "2.500"},
+        "rule": {"file": "rule.md", "sha256": "00", "committed": "2026-11-26 0a0a0a0a"},
+        "seeds": "1-3",
+        "workload": {"mine": "content 01"},
+        "judged": "2026-11-27 0b0b0b0b",
+        "outcome": "1 of 1 as expected",
+        "again": "",
+    }
+    ledger.append(path, content)
+    ledger.append(path, {**content, "seeds": "4-6", "again": "The generator changed: it drew on."})
+    first, second = ledger.read(path)
+    assert (first.seeds, second.seeds, second.again[:3]) == ("1-3", "4-6", "The")
+    assert first.pages == {"mine/judged": "2.500"}
+    assert path.read_text().startswith("# The keys of an entry.\n\n- claim: mine/judged\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- {claim: a}", "entry 'a' lacks rule, seeds"),
+        ("- {claim: a, seed: 1}", "did you mean 'seeds'"),
+        (
+            "- {claim: a, rule: null, seeds: 1, workload: {}, judged: 2026-11-27 0a, outcome: b}",
+            "has no rule; write one before",
+        ),
+        ("- claim: [", "not a ledger of judgements"),
+        ("just text", "an entry has the keys claim"),
+    ],
+)
+def test_a_broken_ledger_is_an_error(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / ledger.NAME
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        ledger.read(path)
+
+
+def test_a_passage_that_is_not_there_is_an_error() -> None:
+    assert ledger.passage(RULE, "The median", "at least") == "The median is"
+    assert ledger.passage(RULE).startswith("# 13 **The rule.**")
+    for words in (("nowhere", ""), ("The median", "nowhere")):
+        with pytest.raises(InputError, match="nowhere"):
+            ledger.passage(RULE, *words)
