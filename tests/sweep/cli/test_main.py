@@ -116,11 +116,11 @@ def test_help_lists_metrics_and_transforms(fake: Command) -> None:
 
 
 def test_help_on_another_option_says_what_to_type(fake: Command) -> None:
-    asked = fake.bare("--help", "cluster=slots")
-    assert (asked.code, asked.out) == (2, "")
+    shown = fake.bare("--help", "cluster=slots")
+    assert (shown.code, shown.out) == (2, "")
     assert (
         "--help cluster=slots: parameters are listed for policy=NAME and trace=NAME; --help "
-        "clusters lists each cluster" in asked.err
+        "clusters lists each cluster" in shown.err
     )
 
 
