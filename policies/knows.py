@@ -36,6 +36,11 @@ class Knows:
     values: Source = "nothing"
     deadlines: Source = "nothing"
 
+    def __str__(self) -> str:
+        """Return all that is known: ``true durations, declared demands``."""
+        sources = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return ", ".join(f"{source} {name}" for name, source in sources if source != "nothing")
+
     @property
     def is_oracle(self) -> bool:
         """True if the policy knows any truth: nobody can run it on a real cluster."""

@@ -70,13 +70,17 @@ def _configuration() -> str:
 
 def _policies() -> str:
     parts = ["# Policies", "", "Every option with its class; below, each class with its source"]
-    parts += ["and its parameters.", ""]
-    parts += ["| `policy=` | description | class |", "| --- | --- | --- |"]
+    parts += ["and its parameters. [Knowledge](../glossary.md) is true, declared by the user, or"]
+    parts += ["learnt.", ""]
+    parts += ["| `policy=` | description | knows | class |", "| --- | --- | --- | --- |"]
     for name in OPTIONS.names("policy"):
-        cls = policies.spec(OPTIONS.plain("policy", name)["name"])
+        policy = policies.build(**OPTIONS.plain("policy", name))
+        cls = type(policy)
         path = f"{cls.__module__}.{cls.__qualname__}"
         link = f"[`{cls.__qualname__}`][{path}]"
-        parts.append(f"| `{name}` | {_cell(OPTIONS.summary('policy', name))} | {link} |")
+        parts.append(
+            f"| `{name}` | {_cell(OPTIONS.summary('policy', name))} | {policy.knows} | {link} |"
+        )
     named: dict[type[policies.Policy], list[str]] = {}
     for name in policies.names():
         named.setdefault(policies.spec(name), []).append(name)

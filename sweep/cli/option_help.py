@@ -11,6 +11,7 @@ from typing import Any
 
 import policies
 from policies.base import meanings
+from sim.base.errors import InputError
 from sim.base.parameters import describe_type, type_hints
 from sweep.grid import traces
 from sweep.grid.options import Options
@@ -21,13 +22,28 @@ LINE = 120
 
 def policy_help(options: Options, name: str) -> str:
     """Describe a policy, and the value and meaning of each parameter."""
-    option = options.plain("policy", name)
-    policy = policies.build(option.pop("name"), module=option.pop("module", None), **option)
+    policy = _policy(options, name)
     values = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
     means, hints = meanings(type(policy)), type_hints(type(policy))
-    lines = [f"policy={name}  {options.summary('policy', name)}"]
+    lines = [f"policy={name}  {options.summary('policy', name)}", f"  knows {policy.knows}"]
     lines += [_parameter("policy", key, value, means, hints) for key, value in values.items()]
     return "\n".join([*lines, ""])
+
+
+def policy_summary(options: Options, name: str) -> str:
+    """Return the summary of a policy's option, and how the policy knows durations, if it does."""
+    summary = options.summary("policy", name)
+    try:
+        source = _policy(options, name).knows.durations
+    except InputError:  # a user's module that can't be imported: the rest of the list is of use
+        return summary
+    return summary if source == "nothing" else f"{summary} [{source} durations]"
+
+
+def _policy(options: Options, name: str) -> policies.Policy:
+    """Build the policy of an option."""
+    option = options.plain("policy", name)
+    return policies.build(option.pop("name"), module=option.pop("module", None), **option)
 
 
 def trace_help(options: Options, name: str) -> str:

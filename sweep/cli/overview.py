@@ -10,6 +10,7 @@ from sweep.cli.command import add_grid_flags
 from sweep.cli.option_help import (
     metric_lines,
     policy_help,
+    policy_summary,
     trace_help,
     transform_lines,
     wrapped,
@@ -69,7 +70,7 @@ more help
 exit codes: 0 all cells done; 1 some failed; 2 wrong configuration or input; 130 interrupted"""
 
 _TITLES = {
-    "policy": "policy=",
+    "policy": "policy= (in brackets: knowledge of durations)",
     "trace": "trace=",
     "cluster": "cluster= (simulated cluster; each trace has a default)",
     "evaluator": "evaluator= (computation and metrics of a cell)",
@@ -165,7 +166,12 @@ def _listed(options: Options, group: str, shown: Callable[[str], bool]) -> list[
     every = options.names(group)
     names = [name for name in every if shown(name)]
     width = max(map(len, names), default=0)
-    lines = [wrapped(f"  {name:<{width}}  ", options.summary(group, name)) for name in names]
+    if group == "policy":
+        find_modules(options)
+        summaries = [policy_summary(options, name) for name in names]
+    else:
+        summaries = [options.summary(group, name) for name in names]
+    lines = [wrapped(f"  {n:<{width}}  ", text) for n, text in zip(names, summaries, strict=True)]
     if len(names) < len(every):
         lines.append(f"  and {len(every) - len(names)} more: --help {_topic(group)}")
     return [_TITLES[group], *lines, ""]

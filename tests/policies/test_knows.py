@@ -68,8 +68,8 @@ def n_differences(policy: policies.Policy, knows: Knows) -> int:
             worlds.append((sharing_devices(seed), sim.Cluster.mixed(DEVICES)))
         for workload, cluster in worlds:
             result = sim.simulate(workload, cluster, policy, seed=seed, record="tasks")
-            for at in instants(result):
-                n += differences(result, policy, knows, at)
+            for instant_s in instants(result):
+                n += differences(result, policy, knows, instant_s)
     return n
 
 

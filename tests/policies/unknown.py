@@ -100,22 +100,22 @@ def _training(rng: np.random.Generator, shapes: list[list[dict]], speed: np.ndar
     }  # fmt: skip
 
 
-def differences(result: Result, policy: sim.plan.Scheduler, knows: Knows, at: float) -> int:
-    """Count the tasks that start before `at` otherwise once the unknown has changed.
+def differences(result: Result, policy: sim.plan.Scheduler, knows: Knows, instant_s: float) -> int:
+    """Count the tasks that start before `instant_s` otherwise once the unknown has changed.
 
     Only the last start of a task is recorded. Under policies that evict tasks, therefore, only
     those count that have ended.
     """
     other = sim.simulate(
-        changed(result, knows, at), result.cluster, policy, seed=result.seed, record="tasks"
+        changed(result, knows, instant_s), result.cluster, policy, seed=result.seed, record="tasks"
     )
     column = "task_finish" if plan_of(result).evict else "task_start"
-    early = (getattr(result, column) < at) | (getattr(other, column) < at)
+    early = (getattr(result, column) < instant_s) | (getattr(other, column) < instant_s)
     same = (result.task_start == other.task_start) & (result.task_machine == other.task_machine)
     return int((early & ~same).sum())
 
 
-def changed(result: Result, knows: Knows, at: float) -> sim.Workload:
+def changed(result: Result, knows: Knows, instant_s: float) -> sim.Workload:
     """Return the workload of a run with other values of all that is not known at an instant."""
     rng = np.random.default_rng(99)
     workload = result.workload
@@ -130,7 +130,7 @@ def changed(result: Result, knows: Knows, at: float) -> sim.Workload:
                 replaced[table] = replaced[table].set_column(i, name, column.combine_chunks())
 
     # tasks only become longer: those that run now, or were evicted, had not ended before
-    unfinished = ~(result.task_finish < at)
+    unfinished = ~(result.task_finish < instant_s)
     factor = np.where(unfinished, rng.lognormal(2.0, 2.0, len(unfinished)).clip(1.0), 1.0)
     if knows.durations != "true":
         duration = workload.tasks["duration_s"].to_numpy() * factor
@@ -157,15 +157,15 @@ def changed(result: Result, knows: Knows, at: float) -> sim.Workload:
     if knows.deadlines == "nothing":
         shuffle("jobs", ["deadline_s"])
     if knows.demands != "true":
-        replaced["stages"] = _other_demands(result, at, rng)
+        replaced["stages"] = _other_demands(result, instant_s, rng)
     return _replaced(workload, **replaced)
 
 
-def _other_demands(result: Result, at: float, rng: np.random.Generator) -> pa.Table:
+def _other_demands(result: Result, instant_s: float, rng: np.random.Generator) -> pa.Table:
     """Give all stages of the jobs that have not arrived the demands of a random one of them."""
     columns, stages = result.workload.columns, result.workload.stages
     rows = np.arange(stages.num_rows)
-    late = np.flatnonzero(columns.job_submit[columns.stage_job] >= at)
+    late = np.flatnonzero(columns.job_submit[columns.stage_job] >= instant_s)
     rows[late] = rng.choice(late) if len(late) else late
     for name in [name for name in stages.column_names if name.startswith("demand_")]:
         i = stages.column_names.index(name)
@@ -177,9 +177,9 @@ def _replaced(workload: sim.Workload, **tables: object) -> sim.Workload:
     names = ("jobs", "stages", "tasks", "stage_edges", "job_edges", "downloads")
     more = ("history", "training")
     own = {name: getattr(workload, name) for name in (*names, *more)}
-    given = own | tables
+    every = own | tables
     return sim.Workload.from_tables(
-        **{k: v for k, v in given.items() if k in names or not isinstance(v, pa.Table) or len(v)}
+        **{k: v for k, v in every.items() if k in names or not isinstance(v, pa.Table) or len(v)}
     )
 
 

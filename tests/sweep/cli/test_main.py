@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import runpy
 import subprocess
 import sys
@@ -23,7 +24,7 @@ def test_help_begins_with_examples_verbs_and_axes(fake: Command) -> None:
         assert f"\n  {verb} " in shown.out
     for axis in ("policy=", "capacity=", "trace=", "seed="):
         assert axis in shown.out
-    parts = ("examples\n", "\nverbs", "\naxes", "\npolicy=\n", "\ntrace=\n", "\nmore help")
+    parts = ("examples\n", "\nverbs", "\naxes", "\npolicy= (", "\ntrace=\n", "\nmore help")
     positions = [shown.out.index(part) for part in parts]
     assert positions == sorted(positions)
     assert shown.out[positions[0] : positions[1]].count("python -m sweep") >= 3
@@ -44,6 +45,9 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
     policies = fake.bare("--help", "policies").out
     assert "\n  jockey_with/cp " in policies
     assert "trace=" not in policies
+    assert re.search(r"\n  srpt  .*\[true durations\]\n", policies)
+    assert re.search(r"\n  backfill/easy_predicted [^[]*\[learnt\s+durations\]\n", policies)
+    assert re.search(r"\n  fifo  [^[]*\n  gpu_packing ", policies)
     assert fake.bare("help", "policies").out == policies
     assert "unknown topic of --help 'polices'; did you mean 'policies'" in (
         fake.bare("--help", "polices").err
@@ -82,9 +86,11 @@ def test_a_verb_may_stand_anywhere(fake: Command) -> None:
 def test_help_shows_a_users_own_options(fake: Command, tmp_path: Path) -> None:
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "mine.yaml").write_text("# My very own.\nname: fifo\n")
+    (tmp_path / "policy" / "gone.yaml").write_text("# Broken.\nname: gone\nmodule: gone_gone\n")
     shown = fake.bare("--config-dir", str(tmp_path), "--help")
     assert shown.code == 0
     assert "My very own." in shown.out
+    assert "Broken." in shown.out
 
 
 def test_help_shows_the_parameters_of_a_policy(fake: Command) -> None:
@@ -94,6 +100,7 @@ def test_help_shows_the_parameters_of_a_policy(fake: Command) -> None:
         "policy.thin_limit=3  A job with fewer tasks than this is thin: it goes first," in shown.out
     )
     assert "policy.fit_resources=['cpu', 'mem']  " in shown.out
+    assert "\n  knows learnt durations, declared demands\n" in shown.out
     assert fake.bare("--help", "policy=fiffo").code == 2
 
 
