@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.published import numbers
+from sweep.report.agreement import wilson
 from sweep.report.findings import Finding, FinishedSweep
 from sweep.stats import interval
 
@@ -112,9 +113,42 @@ def mean(figure: str, quantity: str, values: Sequence[float], **fields: Any) -> 
 
 
 def means(
-    figure: str, groups: Groups, metric: str, scale: float = 1.0, paper: Sequence[Any] = ()
+    figure: str,
+    groups: Groups,
+    metric: str,
+    scale: float = 1.0,
+    paper: Sequence[Any] = (),
+    **fields: Any,
 ) -> Findings:
     """Yield each group's mean beside the paper's number under `paper` and the group's label."""
     for label, cells in groups.items():
         values = column(cells, metric, scale)
-        yield from mean(figure, label, values, paper=published(*paper, label))
+        yield from mean(figure, label, values, paper=published(*paper, label), **fields)
+
+
+def share(figure: str, quantity: str, outcomes: Sequence[float], **fields: Any) -> Findings:
+    """Yield the share of runs with an outcome (1, or else 0), %, with Wilson's interval.
+
+    Student's interval would have no width where all runs end alike.
+    """
+    values = [outcome for outcome in outcomes if outcome == outcome]
+    if values:
+        low, high = wilson(sum(values), len(values))
+        ours = 100.0 * sum(values) / len(values)
+        yield Finding(figure, quantity, ours, 100.0 * low, 100.0 * high, **fields)
+
+
+def mean_ratio(
+    figure: str, groups: Groups, pair: Sequence[str], metric: str, **fields: Any
+) -> Findings:
+    """Yield the ratio of two groups' means over the seeds of both; nothing without such seeds.
+
+    The interval is Student's of the seeds' deviations from that ratio (the delta method).
+    """
+    matched = match_seeds(groups, pair)
+    if matched:
+        over, under = (np.array(column(cells, metric)) for cells in zip(*matched, strict=True))
+        ours = float(over.mean() / under.mean())
+        error, low, high = interval((over - ours * under) / under.mean())
+        low, high = (ours + end - error for end in (low, high))
+        yield Finding(figure, " over ".join(pair), ours, low, high, **fields)

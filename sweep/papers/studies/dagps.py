@@ -122,7 +122,6 @@ def table5(finished: FinishedSweep) -> Findings:
             for q in PERCENTILES:
                 values = [float(np.percentile(gain, q)) for gain, _ in by_seed]
                 paper = published("dagps", "table5", name, f"p{q}") if trace == PRODUCTION else ""
-                paper += ", rounded" if paper else ""  # to whole percents
                 figure = f"{trace}, improvement %"
                 yield Finding.from_seeds(figure, f"{name}, p{q}", values, paper=paper)
         for name, by_seed in gains.items():

@@ -170,7 +170,7 @@ def variance(finished: FinishedSweep) -> Findings:
         over_jobs = [cov for keys, cov in over_runs.items() if keys[:2] == (True, like)]
         for percentile, paper in zip(rows["percentiles"], rows[row], strict=True):
             label, ours = f"P{percentile} of jobs", float(np.percentile(over_jobs, percentile))
-            yield Finding(f"variation over runs, {row}", label, ours, paper=f"{paper:g}")
+            yield Finding(f"variation over runs, {row}", label, ours, paper=f"{paper:.2f}")
     ratios = [over_runs[True, True, job] / over_runs[False, True, job] for job in TABLE_2_JOBS]
     title, paper = "variation with spare tokens over that without", ("jockey", "section 2.4")
     yield Finding(title, "largest of seven jobs", max(ratios), paper=published(*paper, "ratio"))

@@ -15,6 +15,7 @@ from sweep.papers.figures import (
     means,
     published,
     ratio,
+    share,
     sort_by_figure,
     with_metric,
 )
@@ -48,7 +49,7 @@ def fig4(finished: FinishedSweep) -> Findings:
     """Compute missed deadlines and impact by policy, and their order."""
     policies, runs = grouped(finished.cells, "policy"), published("jockey", "fig4", "runs")
     for policy, cells in policies.items():
-        yield Finding("runs", policy, float(len(cells)), paper=runs)
+        yield Finding("runs", policy, float(len(cells)), paper=runs, exact=True)
     yield from _means(policies, MISSED, IMPACT, paper="fig4")
     for figure in (INITIALISED, OVER_MINIMUM):
         groups = {policy: with_metric(cells, figure[1]) for policy, cells in policies.items()}
@@ -77,14 +78,12 @@ def fig5(finished: FinishedSweep) -> Findings:
 def fig7(finished: FinishedSweep) -> Findings:
     """Compute the change of tokens with the deadline, its sign, and missed new deadlines."""
     for change, cells in grouped(finished.cells, "trace.change").items():
-        tokens, missed = (
-            column(cells, key, 100.0) for key in ("tokens_changed", "deadlines_missed")
-        )
+        tokens, missed = column(cells, "tokens_changed", 100.0), column(cells, MISSED[1])
         expected = {"at_least": 0.0} if change == "halve" else {"at_most": 0.0}
         paper = published("jockey", "fig7", "tokens_changed", change)
         yield from mean("change of the allocation, %", change, tokens, paper=paper, **expected)
         paper = published("jockey", "fig7", "deadlines_missed")
-        yield from mean(MISSED[0], change, missed, paper=paper, at_most=0.0)
+        yield from share(MISSED[0], change, missed, paper=paper, at_most=0.0)
 
 
 def fig11(finished: FinishedSweep) -> Findings:
@@ -93,8 +92,10 @@ def fig11(finished: FinishedSweep) -> Findings:
     for key in finished.config["swept"]:
         if key.startswith("policy."):
             groups = grouped(finished.cells, key, label=key.removeprefix("policy.") + " {}")
+    for label, cells in groups.items():
+        met, paper = column(cells, MISSED[1], -1.0), published("jockey", "fig11", label, MISSED[1])
+        yield from share("deadlines met, %", label, [1.0 + value for value in met], paper=paper)
     for title, metric, scale, offset in (
-        ("deadlines met, %", "deadlines_missed", -100.0, 100.0),
         ("completion against the deadline, %", "relative_finish", 100.0, -100.0),
         (*IMPACT, 0.0),
         ("median allocation", "tokens_p50", 1.0, 0.0),
@@ -142,4 +143,9 @@ def trained(finished: FinishedSweep) -> Findings:
 
 def _means(groups: Groups, *figures: tuple[str, str, float], paper: str = "") -> Findings:
     for title, metric, scale in figures:
-        yield from means(title, groups, metric, scale, ("jockey", paper, metric))
+        if (title, metric, scale) == MISSED:
+            for label, cells in groups.items():
+                printed = published("jockey", paper, metric, label)
+                yield from share(title, label, column(cells, metric), paper=printed)
+        else:
+            yield from means(title, groups, metric, scale, ("jockey", paper, metric))

@@ -28,4 +28,5 @@ def described(finished: FinishedSweep) -> Findings:
             prefix = "random DAGs: " if row["dataset"] == "random" else ""
             quantity = ", ".join(filter(None, (row["group"], row["label"]))) + unit
             figure = prefix + SECTIONS[row["section"]]
-            yield Finding(figure, quantity, scale * row["value"], paper=f"{scale * paper:.4g}")
+            printed, is_exact = f"{scale * paper:.4g}", row["dataset"] != "random"
+            yield Finding(figure, quantity, scale * row["value"], paper=printed, exact=is_exact)

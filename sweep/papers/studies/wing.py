@@ -15,6 +15,7 @@ from sweep.papers.figures import (
     compare_seeds,
     grouped,
     mean,
+    mean_ratio,
     means,
     published,
 )
@@ -137,7 +138,8 @@ def _by_scheme(
         yield from _outcomes(title, schemes, figure, capacity)
         for kind in kinds:
             yield from means(f"{title}, {kind} %", schemes, kind, 100.0, ("wing", "kinds", kind))
-        yield from _gains(title, schemes, GAINS, 0.0 if capacity <= scarce else -math.inf)
+        yield from _gains(title, schemes, GAINS, 0.0 if capacity <= scarce else -math.inf, figure)
+        yield from _ratios(title, schemes, figure, capacity)
 
 
 def history(finished: FinishedSweep) -> Findings:
@@ -181,14 +183,28 @@ def _outcomes(title: str, groups: Groups, figure: str = "", *keys: object) -> Fi
         yield from means(f"{title}, {outcome}", groups, metric, 100.0, paper)
 
 
+def _ratios(title: str, schemes: Groups, source: str, capacity: float) -> Findings:
+    """Compute the value that schemes attain over that of others, where the paper claims a gain."""
+    for pair in GAINS:
+        label = " over ".join(pair)
+        if printed := published("wing", source, "value_ratio", capacity, label):
+            figure = f"{title}, value attained, ratio"
+            yield from mean_ratio(figure, schemes, pair, "value_attained", paper=printed)
+
+
 def _gains(
-    title: str, schemes: Groups, pairs: Sequence[tuple[str, str]], at_least: float = -math.inf
+    title: str,
+    schemes: Groups,
+    pairs: Sequence[tuple[str, str]],
+    at_least: float = -math.inf,
+    source: str = "",
 ) -> Findings:
     """Compute the points of value that schemes gain on others."""
     for pair in pairs:
         figure, label = f"{title}, points of value gained", " over ".join(pair)
         points = compare_seeds(schemes, pair, "value_attained", _points)
-        yield from mean(figure, label, points, at_least=at_least)
+        paper = published("wing", source, "points", title.removeprefix("capacity "), label)
+        yield from mean(figure, label, points, paper=paper, at_least=at_least)
 
 
 def _points(a: float, b: float) -> float:

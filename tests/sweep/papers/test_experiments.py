@@ -46,6 +46,9 @@ def test_policies_are_compared_seed_by_seed() -> None:
     assert gain.high - gain.ours == pytest.approx(12.706205 * 5.0, rel=1e-6)
     assert gain.is_met
     assert not results["capacity 0.2, points of value gained", "wing_agg over wing_mil"].is_met
+    ratio = results["capacity 0.2, value attained, ratio", "wing_agg over priority"]
+    assert (ratio.ours, ratio.paper) == (pytest.approx(1.125), "1.57")
+    assert ratio.low < 1.0 < ratio.high
     assert ("capacity 0.2, points of value gained", "wing_dep over wing_agg") not in results
 
 

@@ -13,10 +13,12 @@ from sweep.papers.figures import (
     compare_seeds,
     grouped,
     mean,
+    mean_ratio,
     means,
     percent_reduction,
     published,
     ratio,
+    share,
     sort_by_figure,
     with_metric,
     within,
@@ -96,3 +98,27 @@ def test_findings_of_a_figure_are_adjacent() -> None:
     findings = list(study(FinishedSweep(CELLS, {}, None)))  # type: ignore[arg-type]
     assert [f.figure for f in findings] == list("aaaabbbb")
     assert [f.ours for f in findings[:4]] == [1.0, 2.0, 0.5, 1.5]
+
+
+def test_a_share_of_like_runs_has_an_interval_too() -> None:
+    (finding,) = share("missed, %", "a", [0.0, 1.0, 0.0, 0.0, math.nan], paper="25")
+    assert (finding.ours, finding.paper) == (25.0, "25")
+    assert 0.0 < finding.low < 25.0 < finding.high < 100.0
+    (none,) = share("missed, %", "a", [0.0] * 21)
+    assert (none.ours, none.low) == (0.0, pytest.approx(0.0, abs=1e-12))
+    assert none.high == pytest.approx(15.46, abs=0.01)
+    assert list(share("missed, %", "a", [])) == []
+
+
+def test_a_ratio_of_means_has_the_interval_of_its_seeds() -> None:
+    groups = {
+        name: [{"seed": seed, "m": value} for seed, value in enumerate(values)]
+        for name, values in {"a": (4.0, 6.0), "b": (2.0, 3.0), "c": (2.0, 2.0)}.items()
+    }
+    (steady,) = mean_ratio("f", groups, ("a", "b"), "m", paper="2.1")
+    assert (steady.quantity, steady.ours, steady.paper) == ("a over b", 2.0, "2.1")
+    assert (steady.low, steady.high) == (2.0, 2.0)  # twice as much on each seed
+    (varied,) = mean_ratio("f", groups, ("a", "c"), "m")
+    assert varied.ours == 2.5
+    assert varied.high - varied.ours == pytest.approx(12.706205 * 0.5, rel=1e-6)
+    assert list(mean_ratio("f", groups, ("a", "d"), "m")) == []

@@ -31,7 +31,7 @@ def sized(policy: str, seed: int = 0, **more: Any) -> dict[str, Any]:
 def test_errors_and_queues_are_of_wide_jobs() -> None:
     results = study_results("slearn/fig3", [sized("slearn")])
     assert results["2Sigma, slearn", "error %, P50"].ours == pytest.approx(50.0)  # of 50, 75 and 0
-    assert results["2Sigma, slearn", "error %, P50"].paper == "18.3"
+    assert results["2Sigma, slearn", "error %, P50"].paper == "18.30"
     results = study_results("slearn/table7", [sized("threesigma", queue=[3, 1, 3, 0, 3])])
     assert results["2Sigma, threesigma", "right queue %"].ours == pytest.approx(100 / 3)
     assert results["2Sigma, threesigma", "right queue %"].paper == "73.84"
