@@ -13,7 +13,9 @@ import numpy as np
 
 from policies.base import Policy
 from policies.dagps.dag import stage_profile
-from policies.dagps.online import LearntDurations, StageProfiles, stage_shares
+from policies.dagps.online import stage_shares
+from policies.estimates.learnt import LearntDurations
+from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows
 from policies.registry import register
 from policies.sharing import queue_each

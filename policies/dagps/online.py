@@ -6,22 +6,22 @@ priScore is a task's position in the offline order, perfScore the score that mac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from policies.base import Policy, check_ranges
 from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
 from policies.dagps.dag import stage_profile
 from policies.dagps.offline_order import OfflineOrder, best_list_order, offline_order
+from policies.estimates.learnt import LearntDurations
+from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.base import maths
-from sim.base.arrays import F8, I8, Mask, ranges
+from sim.base.arrays import F8
 from sim.base.parameters import Between, Count, Share
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import stage_demands
@@ -30,66 +30,6 @@ from sim.engine.plan.queues import MAX_BUNDLE, Packing
 from sim.workload.columns import Columns, task_homes
 from sim.workload.paths import stage_depth
 from sim.workload.workload import Workload
-
-
-class StageProfiles:
-    """Mean task durations by stage, learnt while jobs run (DAGPS, MSR-TR-2016-19, §7.1).
-
-    Stages correspond by their index in the job across the runs of a template. The expected
-    duration of a stage's tasks is the mean over all runs that have finished the stage. Without any,
-    it is the mean over all stages that have finished so far, and before the first of these a
-    guess. Finished tasks of the stage itself refine the expectation, which weighs as much as
-    `prior_tasks` tasks.
-    """
-
-    def __init__(self, columns: Columns, first_guess_s: float, prior_tasks: float) -> None:
-        self._stage_class = _stage_classes(columns)
-        n = int(self._stage_class.max(initial=-1)) + 1
-        self._work, self._tasks = np.zeros(n), np.zeros(n, dtype=np.int64)
-        self._mean = np.full(n, np.nan)
-        self._all_work = self._all_tasks = 0.0
-        self._size = np.diff(columns.stage_task0)
-        self._guess, self._prior = first_guess_s, prior_tasks
-
-    def learn(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]]) -> None:
-        """Add the finished `stages` to the means of their stages' earlier runs."""
-        classes = self._stage_class[stages]
-        work, tasks = view["stage_done_work"][stages], self._size[stages]
-        for i, done_s, n in zip(classes.tolist(), work.tolist(), tasks.tolist(), strict=True):
-            self._work[i] += done_s  # one by one: several may be of one class
-            self._tasks[i] += n
-            self._all_work += done_s
-            self._all_tasks += n
-        self._mean[classes] = self._work[classes] / self._tasks[classes]
-
-    def expect(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]] | None = None) -> F8:
-        """Return the expected task duration of each of `stages`, (n,) s."""
-        classes = self._stage_class[stages]
-        mean = self._all_work / self._all_tasks if self._all_tasks else self._guess
-        prior: F8 = self._mean[classes]
-        prior[np.isnan(prior)] = mean
-        if view is None:
-            return prior
-        done = self._size[stages] - view["stage_left"][stages]
-        work = prior * self._prior + view["stage_done_work"][stages]
-        refined: F8 = work / (self._prior + done)
-        return refined
-
-
-def _stage_classes(columns: Columns) -> I8:
-    """Assign class numbers to stages by template and index in the job, (G,).
-
-    The stages of a job without a template have numbers of their own.
-    """
-    n_stages = len(columns.stage_job)
-    template = columns.job_template[columns.stage_job].astype(np.int64)
-    unnamed = np.array([name == "" for name in columns.template_names], dtype=bool)
-    alone = unnamed[template] if len(unnamed) else np.ones(n_stages, dtype=bool)
-    place = np.arange(n_stages) - columns.job_stage0[columns.stage_job]
-    group = np.where(alone, -1 - columns.stage_job.astype(np.int64), template)
-    pairs = np.stack([group, place], axis=1)
-    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
 
 NO_BOUND = 1e300
 """A finite bound that no deficit reaches, so that groups compete by score."""
@@ -276,44 +216,6 @@ def tasks_after(columns: Columns, pri_score: F8) -> F8:
     n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
     after: F8 = np.rint(pri_score * (np.repeat(n_tasks, n_tasks) - 1))
     return after
-
-
-@dataclass(frozen=True)
-class LearntDurations:
-    """State of a run: learnt profiles, and the unfinished stages of the jobs that have arrived."""
-
-    profiles: StageProfiles
-    unfinished: Mask
-
-    def refresh(self, batch: Batch, world: World, plan: Plan, refresh_s: float) -> None:
-        """Learn from finished stages, and refine the expected durations of running jobs.
-
-        Refines new jobs at once, and all jobs every `refresh_s` seconds.
-        """
-        columns = world.columns
-        self._learn(world)
-        jobs = batch.row[batch.row >= 0]
-        if len(jobs):
-            stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
-            self.unfinished[stages] = True
-        if len(jobs) < len(batch.row):  # a timer: refresh all jobs
-            stages = self.unfinished.nonzero()[0]
-            stage_jobs = columns.stage_job[stages]
-            jobs = stage_jobs[:1]
-            if len(stages) > 1:  # unique jobs, in ascending order
-                jobs = np.append(jobs, stage_jobs[1:][stage_jobs[1:] > stage_jobs[:-1]])
-        if len(jobs):
-            expected = self.profiles.expect(stages, world.view)
-            plan.set_stages(stages, jobs=jobs, expected_s=expected)
-            plan.timer_s = min(plan.timer_s, batch.now + refresh_s)
-
-    def _learn(self, world: World) -> None:
-        """Learn from the stages that have finished since the last update."""
-        stages = self.unfinished.nonzero()[0]
-        done = stages[world.view["stage_left"][stages] == 0]
-        if len(done):
-            self.profiles.learn(done, world.view)
-            self.unfinished[done] = False
 
 
 def stage_shares(columns: Columns, cluster: Cluster) -> F8:

@@ -7,7 +7,8 @@ import pytest
 
 import policies
 import sim
-from policies.dagps.online import StageProfiles, tasks_after
+from policies.dagps.online import tasks_after
+from policies.estimates.stage_profiles import StageProfiles
 from tests.policies.small import runs_of
 
 
