@@ -33,13 +33,14 @@ GENERATORS: dict[str, dict[str, Any]] = {
     "alibaba2018": {"jobs": 60},
     "alibaba2018 joint": {"jobs": 60, "joint": True},
     "cosmos": {"scale": 0.02},
+    "hard_dags": {"jobs": 20, "wide": 0.5},
     "other_domains": {"jobs": 20},
     "production_dags": {"jobs": 15},
     "programs": {"seed": 0},
     "recurring": {"jobs": 60},
     "scope_jobs": {"job": "A", "deadline": "short"},
 }
-PLAIN = ("alibaba2018", "production_dags", "recurring", "other_domains")
+PLAIN = ("alibaba2018", "production_dags", "recurring", "hard_dags", "other_domains")
 """Generators that take only seconds as plain Python."""
 TRACES = {
     "alibaba_synth": ("trace.jobs=40", "trace.max_tasks_per_stage=5", "capacity=0.05"),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sim.transforms.joined import named_dags
     from sim.transforms.past import history_and_trace
     from sim.transforms.placement import deal_queues, place_inputs
-    from sim.transforms.tasks import scale_tasks, stay
+    from sim.transforms.tasks import lengthen, scale_tasks, stay
     from sim.workload.workload import Workload
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "fit_machines",
     "history_and_trace",
     "hour_of",
+    "lengthen",
     "named_dags",
     "names",
     "options",
@@ -61,6 +62,7 @@ _MODULES = {
     "half": "sim.synth.programs.transforms",
     "history_and_trace": "sim.transforms.past",
     "hour_of": "sim.transforms.arrivals",
+    "lengthen": "sim.transforms.tasks",
     "named_dags": "sim.transforms.joined",
     "place_inputs": "sim.transforms.placement",
     "resynthesize": "sim.synth.programs.transforms",

@@ -1,4 +1,4 @@
-"""Transforms of tasks: scale their number to a load; give all one duration."""
+"""Transforms of tasks: scale their number to a load; lengthen all; give all one duration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sim.base.arrays import I8
-from sim.base.parameters import Positive, checked
+from sim.base.parameters import Factor, NotNegative, Positive, checked
 from sim.cluster.cluster import Cluster
 from sim.transforms.parts import rebuild
 from sim.workload.tables import take_rows, values, with_column
@@ -71,6 +71,36 @@ def scale_tasks(
     stages = with_column(workload.stages, "n_tasks", new.astype(np.int32))
     transform = {"scale_tasks": high, "load": load, "machines": machines}
     return rebuild(workload, transform, stages=stages, tasks=tasks)
+
+
+@checked
+def lengthen(workload: Workload, seconds: NotNegative = 0.0, factor: Factor = 1.0) -> Workload:
+    """Lengthen every task by a factor, then by a number of seconds.
+
+    So losses of a real cluster can be added to a simulated one: waiting for heartbeats and the
+    start of containers, during which a task holds its resources, and contention.
+
+    Parameters
+    ----------
+    workload : Workload
+        Workload without failures.
+    seconds : float
+        Seconds added to each task.
+    factor : float
+        Factor of each duration, at least 1.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+    """
+    transform = {"lengthen": float(seconds), "factor": float(factor)}
+    uniform = workload.stage_duration_s
+    if uniform is not None:
+        return rebuild(workload, transform, uniform * factor + seconds)
+    duration_s = values(workload.tasks, "duration_s") * factor + seconds
+    tasks = with_column(workload.tasks, "duration_s", duration_s)
+    return rebuild(workload, transform, tasks=tasks)
 
 
 @checked
