@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -125,7 +126,13 @@ def _simulated(profile: Profile, name: str, max_tokens: int, effort: Effort) -> 
 
 
 def predict_progress(
-    profile: Profile, done: F8, tokens: I8, quantile: float, max_tokens: int, effort: Effort
+    profile: Profile,
+    done: F8,
+    tokens: I8,
+    quantile: float,
+    max_tokens: int,
+    effort: Effort,
+    names: Sequence[str] = NAMES,
 ) -> dict[str, tuple[F8, F8]]:
     """Return, by indicator, the progress of a job and its predicted time left, s, at N instants.
 
@@ -134,7 +141,7 @@ def predict_progress(
     """
     column = np.clip(tokens, 1, max_tokens) - 1
     by_indicator = {}
-    for name in NAMES:
+    for name in names:
         model = simulated_model(profile, name, quantile, max_tokens, effort)
         progress = model.indicator.progress(done)
         level = np.array([progress_level(float(p)) for p in progress], dtype=np.int64)

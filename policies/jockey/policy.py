@@ -183,11 +183,17 @@ class Jockey(Policy):
         return self.model(profile).left_s(np.zeros(len(profile.shape.n_tasks)))
 
     def predict_progress(
-        self, columns: Columns, row: int, done: F8, tokens: I8
+        self,
+        columns: Columns,
+        row: int,
+        done: F8,
+        tokens: I8,
+        names: Sequence[str] | None = None,
     ) -> dict[str, tuple[F8, F8]]:
         """Return progress and time left of a job, s, by indicator (`model.predict_progress`)."""
         profile = training_profile(columns, row, self.waits)
-        return predict_progress(profile, done, tokens, self.quantile, self.max_tokens, self._effort)
+        args = (profile, done, tokens, self.quantile, self.max_tokens, self._effort)
+        return predict_progress(*args, names or indicators.NAMES)
 
     def _accepted(self, memory: Running, row: int, now: float, world: World) -> bool:
         if self.admission == "all":

@@ -10,6 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.cluster.cluster import Cluster
+from sim.cluster.faults import NO_SLOWDOWNS, Slowdowns
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 from sim.engine.record import Run
 from sim.engine.simulate import simulate
@@ -33,14 +34,20 @@ class FirstComeFirstServed:
         """Do nothing."""
 
 
-def run_alone(workload: Workload, tokens: int) -> Run:
+def run_alone(workload: Workload, tokens: int, slowdowns: Slowdowns = NO_SLOWDOWNS) -> Run:
     """Run a workload of one job on `tokens` slots, first come, first served, with task records."""
-    return simulate(workload, Cluster.slots(tokens), FirstComeFirstServed())
+    cluster = Cluster.slots(tokens).with_slowdowns(slowdowns)
+    return simulate(workload, cluster, FirstComeFirstServed())
 
 
-def record_alone(workload: Workload, tokens: int, init_s: F8 | None = None) -> dict[str, Any]:
+def record_alone(
+    workload: Workload,
+    tokens: int,
+    init_s: F8 | None = None,
+    slowdowns: Slowdowns = NO_SLOWDOWNS,
+) -> dict[str, Any]:
     """Run a workload of one job alone on `tokens` slots; return the records of its tasks."""
-    run = run_alone(workload, tokens)
+    run = run_alone(workload, tokens, slowdowns)
     assert run.task_start is not None
     assert run.task_finish is not None
     columns = workload.columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,13 @@ HAIR = 1e-12
 
 
 def evaluate(
-    run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int, step_s: float = 60.0
+    run: Simulate,
+    workload: Any,
+    cluster: Any,
+    policy: Any,
+    seed: int,
+    step_s: float = 60.0,
+    indicators: Sequence[str] | None = None,
 ) -> Evaluation:
     """Simulate once, and sample every progress indicator during the jobs with a deadline.
 
@@ -28,9 +35,12 @@ def evaluate(
     ----------
     run, workload, cluster, policy, seed
         As for every evaluator; the policy has a method
-        ``predict_progress(columns, row, done, tokens)``: by indicator, progress and time left.
+        ``predict_progress(columns, row, done, tokens, names)``: by indicator, progress and time
+        left.
     step_s : float
         Time between two samples of a job, s.
+    indicators : sequence of str, optional
+        Names of the indicators; all by default.
 
     Returns
     -------
@@ -59,7 +69,7 @@ def evaluate(
         tokens = _tokens(result, job, time_s)
         n = len(sample_s)
         for name, (progress, left_s) in policy.predict_progress(
-            columns, job, done_share, tokens
+            columns, job, done_share, tokens, indicators
         ).items():
             moves = np.flatnonzero(np.abs(np.diff(progress[n:], prepend=0.0)) > HAIR)
             constant_s = np.diff(np.concatenate([[0.0], time_s[n:][moves], [run_s]]))

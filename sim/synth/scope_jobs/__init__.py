@@ -9,7 +9,8 @@ which are assumed, and how near the workload comes to the published ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, NotNegative, Share, checked
@@ -40,6 +41,7 @@ def synthesize(
     every_s: NotNegative = 0.0,
     initialise: bool = True,
     largest_input: bool = False,
+    training_slowdowns: Mapping[str, Any] | None = None,
 ) -> Workload:
     """Synthesize a controlled run of jobs with deadlines among background jobs.
 
@@ -78,6 +80,9 @@ def synthesize(
         neither token nor time.
     largest_input : bool
         Record the run of the largest of ten inputs (§4.4), rather than of a usual one.
+    training_slowdowns : mapping, optional
+        Slow periods of the cluster while runs are recorded, as `cluster.slowdowns`; each job's are
+        drawn on their own, the same for every seed.
 
     Returns
     -------
@@ -103,4 +108,5 @@ def synthesize(
         seed=seed, change=change, like_inputs=like_inputs, work=work, slow_stage=float(slow_stage),
         faults=faults, slots=slots, utilization=float(utilization), waiting=float(waiting),
         every_s=float(every_s), initialise=initialise, largest_input=largest_input,
+        training_slowdowns=training_slowdowns,
     )  # fmt: skip

@@ -8,8 +8,9 @@ ordinary ones leave, so that several jobs compete for a spare token.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -180,6 +181,7 @@ def make(
     every_s: float,
     initialise: bool,
     largest_input: bool,
+    training_slowdowns: Mapping[str, Any] | None,
 ) -> Workload:
     """Build the workload; see `sim.synth.scope_jobs.synthesize`."""
     drawn = [_run(name, i, seed, like_inputs, work) for i, name in enumerate(names)]
@@ -207,7 +209,7 @@ def make(
         batches.append(_background_batch(queued, "waiting"))
     workload = Workload.from_tables(
         **concat_tables(batches),
-        training=recorded_training(sorted(set(names)), initialise, inputs),
+        training=recorded_training(sorted(set(names)), initialise, inputs, training_slowdowns),
         meta={"name": "scope_jobs", "synth": {"jobs": list(names), "seed": int(seed)}},
     )
     return fail_tasks(workload, scope="deadline", seed=seed) if faults else workload

@@ -6,7 +6,7 @@ Seven jobs have the statistics of Table 2; fourteen more are drawn like them.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8, inverse, offsets
 from sim.base.random import Stream, stream
+from sim.cluster.faults import NO_SLOWDOWNS, draw_slowdowns
 from sim.engine.recording import record_alone, run_alone, training_table
 from sim.published import numbers
 from sim.synth.scope_jobs.structure import (
@@ -316,18 +317,26 @@ N_INPUTS = 10
 
 
 def recorded_training(
-    names: Sequence[str], initialise: bool = True, inputs: str | None = None
+    names: Sequence[str],
+    initialise: bool = True,
+    inputs: str | None = None,
+    slowdowns: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the recorded tasks (`sim.workload.schema.TRAINING`) of the named jobs.
 
     With `inputs` the recorded run is of the largest of `N_INPUTS` inputs: of similar ones ("like"),
-    or of any ("all").
+    or of any ("all"). With `slowdowns` (options of `draw_slowdowns`) the cluster is slow at times.
     """
-    return training_table(names, [_training(name, initialise, inputs) for name in names])
+    options = {**(slowdowns or {}), "label": None}
+    given = tuple((k, tuple(v) if k == "speed" else v) for k, v in options.items())
+    recorded = [_training(name, initialise, inputs, given if slowdowns else ()) for name in names]
+    return training_table(names, recorded)
 
 
 @cache
-def _training(name: str, initialise: bool, inputs: str | None) -> dict[str, Any]:
+def _training(
+    name: str, initialise: bool, inputs: str | None, slowdowns: tuple[tuple[str, Any], ...]
+) -> dict[str, Any]:
     run = recorded_run(template(name), stream(0, "synth", "scope_jobs", "training", name))
     if inputs is not None:
         input_rng = stream(0, "synth", "scope_jobs", "inputs", name)
@@ -337,4 +346,8 @@ def _training(name: str, initialise: bool, inputs: str | None) -> dict[str, Any]
         run = JobRun(run.template, run.run_s * size, run.init_s)
     run = run if initialise else run.without_init()
     seed = int(stream(0, "synth", "scope_jobs", "training faults", name).integers(2**31))
-    return record_alone(fail_tasks(run_workload(run), seed=seed), TRAINING_TOKENS, run.init_s)
+    periods = NO_SLOWDOWNS
+    if slowdowns:
+        periods = draw_slowdowns(0, **{**dict(slowdowns), "label": f"training {name}"})
+    workload = fail_tasks(run_workload(run), seed=seed)
+    return record_alone(workload, TRAINING_TOKENS, run.init_s, periods)

@@ -30,6 +30,9 @@ STEP_MIN = 5
 PLOTTED = ("totalworkWithQ", "cp")
 """Indicators of Fig. 9."""
 
+STEADINESS = (("delta_t", "ΔT, %"), ("longest_constant", "longest constant interval, %"))
+"""Fig. 10's statistics: metric and title."""
+
 MODELS = {"jockey": "simulator", "jockey_amdahl": "Amdahl's law"}
 
 TABLE_2_JOBS = tuple("ABCDEFG")
@@ -93,12 +96,30 @@ def _plotted(case: str, curve: str, elapsed_s: float, value: float) -> Findings:
 def fig10(finished: FinishedSweep) -> Findings:
     """Compute the steadiness of each indicator's predictions, in percent of a job's duration."""
     groups = grouped(finished.cells, "policy.waits", label="waits={}")
-    for key, figure in (("delta_t", "ΔT, %"), ("longest_constant", "longest constant interval, %")):
+    for key, figure in STEADINESS:
         for name in numbers("jockey")["fig10"][key]:
             paper = published("jockey", "fig10", key, name)
             for waits, cells in groups.items():
                 values = column(cells, f"{key}.{name}", 100.0)
                 yield from mean(figure, f"{name}, {waits}", values, paper=paper)
+
+
+@sort_by_figure
+def change(finished: FinishedSweep) -> Findings:
+    """Compute the steadiness of progress by how the cluster changes, and its distance from Fig. 10.
+
+    The distance is the sum of squares of ln(ours / paper) over both statistics.
+    """
+    keys = tuple(f"cluster.slowdowns.{key}" for key in ("every_s", "last_s", "speed"))
+    label = "slow every {} s, for {} s, at {}"
+    for setting, cells in grouped(finished.cells, *keys, label=label).items():
+        distance = 0.0
+        for key, figure in STEADINESS:
+            paper = published("jockey", "fig10", key, PLOTTED[0])
+            values = column(cells, f"{key}.{PLOTTED[0]}", 100.0)
+            yield from mean(figure, setting, values, paper=paper)
+            distance += float(np.log(np.mean(values) / float(paper)) ** 2)
+        yield Finding("distance", setting, distance)
 
 
 def fig8(finished: FinishedSweep) -> Findings:

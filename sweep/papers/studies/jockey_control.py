@@ -9,6 +9,7 @@ import numpy as np
 from sweep.papers.figures import (
     Findings,
     Groups,
+    Row,
     column,
     grouped,
     mean,
@@ -29,6 +30,7 @@ INITIALISED = (
     100.0,
 )
 OVER_MINIMUM = ("tokens over the minimum, %", "tokens_over_minimum", 100.0)
+ABOVE = ("tokens above the oracle's, late runs included, %", "tokens_above_oracle", 100.0)
 COMPLETION = ("completion, % of the deadline", "relative_finish", 100.0)
 FIRST = ("first allocation", "tokens_first", 1.0)
 """Figures: title, metric and scale."""
@@ -43,6 +45,52 @@ ORDERS = (
     ("impact", IMPACT, ("max_allocation", "jockey"), 1.0),
 )
 """Expected order of policies: title, figure, pair, minimum ratio; 3 stands for "much more"."""
+
+
+JOCKEY = "jockey"
+PARTS = (
+    ("simulator, Amdahl's law in its place", "jockey_amdahl", JOCKEY),
+    ("simulator and control, all tokens in their place", "max_allocation", JOCKEY),
+    ("control, the first allocation in its place", "jockey_with/static_dead_zone", JOCKEY),
+    ("control and dead zone, as in Fig. 4", "jockey_static", JOCKEY),
+    ("smoothing", "jockey_with/no_hysteresis", JOCKEY),
+    ("smoothing and dead zone", "jockey_with/no_hysteresis_no_dead_zone", JOCKEY),
+    ("slack", "jockey_with/no_slack", JOCKEY),
+    ("dead zone", "jockey_with/no_dead_zone", JOCKEY),
+    ("gate", "jockey_with/no_gate", JOCKEY),
+    ("indicator, minstage in its place", "jockey_with/minstage", JOCKEY),
+    ("indicator, CP in its place", "jockey_with/cp", JOCKEY),
+    ("period of a minute, five in its place", "jockey_with/period_5_min", JOCKEY),
+    ("spare tokens", "jockey_with/no_spare", JOCKEY),
+    (
+        "control and dead zone, both without spare tokens",
+        "jockey_with/static_no_spare",
+        "jockey_with/no_spare",
+    ),
+)
+"""Parts of Jockey: name, the policy without it, and the policy with it."""
+
+
+@sort_by_figure
+def parts(finished: FinishedSweep) -> Findings:
+    """Compute the effect of taking each part away, run by run, and each variant's own figures."""
+    policies = grouped(finished.cells, "policy")
+    for part, without, whole in PARTS:
+        pairs = _match_runs(policies, without, whole)
+        for title, metric in (
+            ("missed deadlines without the part, less with it, points", MISSED[1]),
+            ("tokens above the oracle's without the part, less with it, points", ABOVE[1]),
+            ("completion without the part, less with it, % of the deadline", COMPLETION[1]),
+        ):
+            values = [100.0 * (a[metric] - b[metric]) for a, b in pairs]
+            yield from mean(title, part, values)
+    yield from _means(policies, MISSED, ABOVE)
+
+
+def _match_runs(groups: Groups, *pair: str) -> list[tuple[Row, Row]]:
+    """Match the cells of two groups by job and seed."""
+    a, b = ({(row["trace.job"], row["seed"]): row for row in groups.get(n, ())} for n in pair)
+    return [(a[run], b[run]) for run in sorted(a.keys() & b.keys())]
 
 
 def fig4(finished: FinishedSweep) -> Findings:

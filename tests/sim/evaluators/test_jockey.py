@@ -33,7 +33,7 @@ class Foretelling(Policy):
     def predicted_s(self, columns, row):
         return np.array([400.0, 300.0, 200.0])
 
-    def predict_progress(self, columns, row, done, tokens):
+    def predict_progress(self, columns, row, done, tokens, names):
         assert (tokens == 2).all()
         progress = done.mean(axis=1)
         return {

@@ -256,6 +256,24 @@ def test_the_recorded_run_can_be_of_the_largest_input():
     )
 
 
+def test_the_recorded_run_can_be_in_a_cluster_that_is_slow_at_times():
+    slow = {"every_s": 300, "last_s": 300, "speed": [0.5, 0.5], "until_s": 1e5, "label": "B"}
+    usual, slowed = (
+        sim.synthesize("scope_jobs", job="B", utilization=0.0, training_slowdowns=periods)
+        for periods in (None, slow)
+    )
+    took_s = [w.training["finish_s"].to_numpy().max() for w in (usual, slowed)]
+    assert 1.1 < took_s[1] / took_s[0] < 2.0  # half of the time at half of the speed
+    run_s = [w.columns.training.column("finish_s") - w.columns.training.column("start_s")
+             for w in (usual, slowed)]  # fmt: skip
+    factor = run_s[1] / run_s[0]
+    assert factor.min() == pytest.approx(1.0)
+    assert factor.max() == pytest.approx(2.0)
+    np.testing.assert_array_equal(slowed.columns.task_duration, usual.columns.task_duration)
+    again = recorded_training(["B"], slowdowns={**slow, "label": "other"})
+    np.testing.assert_array_equal(again["finish_s"], slowed.training["finish_s"].to_numpy())
+
+
 def test_one_stage_can_be_slow():
     usual, slow = (
         sim.synthesize("scope_jobs", job="E", work=1.0, slow_stage=factor, utilization=0.0)

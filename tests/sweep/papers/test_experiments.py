@@ -248,6 +248,49 @@ def test_variants_have_the_papers_numbers() -> None:
     assert results["largest allocation", "jockey"].paper == ""
 
 
+def test_a_part_is_compared_run_by_run() -> None:
+    def run(policy: str, job: str, seed: int, missed: float, above: float) -> dict[str, Any]:
+        return {
+            "policy": policy, "trace.job": job, "seed": seed, "deadlines_missed": missed,
+            "tokens_above_oracle": above, "relative_finish": 0.5,
+        }  # fmt: skip
+
+    cells = [
+        *(
+            run("jockey", "A", 0, 0, 0.3),
+            run("jockey", "B", 0, 1, 0.5),
+            run("jockey", "A", 1, 0, 0),
+        ),
+        # not in the same order, and one run less
+        *(run("jockey_with/no_slack", "B", 0, 1, 0.4), run("jockey_with/no_slack", "A", 0, 1, 0.1)),
+    ]
+    results = study_results("jockey/parts", cells)
+    missed = results["missed deadlines without the part, less with it, points", "slack"]
+    assert (missed.ours, missed.low < 0 < missed.high) == (50.0, True)
+    tokens = results["tokens above the oracle's without the part, less with it, points", "slack"]
+    assert tokens.ours == pytest.approx(-15.0)
+    assert results["missed deadlines, %", "jockey"].ours == pytest.approx(100 / 3)
+    assert not [quantity for _, quantity in results if quantity.startswith("simulator")]
+
+
+def test_the_distance_from_the_steadiness_of_progress_is_of_logarithms() -> None:
+    keys = [f"cluster.slowdowns.{key}" for key in ("every_s", "last_s", "speed")]
+    cells = [
+        {
+            **dict(zip(keys, (300, 60, speed), strict=True)),
+            "delta_t.totalworkWithQ": delta,
+            "longest_constant.totalworkWithQ": 0.085,
+        }
+        for speed, delta in ((0.5, 0.02), (0.2, 0.01), (0.2, 0.03))
+    ]
+    results = study_results("jockey/change", cells, *keys)
+    assert results["ΔT, %", "slow every 300 s, for 60 s, at 0.2"].ours == pytest.approx(2.0)
+    assert results["distance", "slow every 300 s, for 60 s, at 0.5"].ours == pytest.approx(0.0)
+    cells[0]["delta_t.totalworkWithQ"] = 0.02 * math.e
+    results = study_results("jockey/change", cells, *keys)
+    assert results["distance", "slow every 300 s, for 60 s, at 0.5"].ours == pytest.approx(1.0)
+
+
 def test_constants_are_grouped_by_value() -> None:
     cells = [
         metrics(policy="jockey", **{"policy.slack": slack, "tokens_first": 40 * slack})
