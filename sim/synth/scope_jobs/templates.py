@@ -15,6 +15,8 @@ import numpy as np
 
 from sim.base import maths
 from sim.base.arrays import F8, I8, inverse, offsets
+from sim.base.errors import InputError
+from sim.base.plugins import check_names
 from sim.base.random import Stream, stream
 from sim.cluster.faults import NO_SLOWDOWNS, draw_slowdowns
 from sim.engine.recording import record_alone, run_alone, training_table
@@ -316,6 +318,10 @@ N_INPUTS = 10
 """Number of inputs from which the largest is taken."""
 
 
+SLOW_OPTIONS = ("every_s", "last_s", "speed", "until_s", "label")
+"""Options of slow periods in training, as of `sim.cluster.faults.draw_slowdowns`."""
+
+
 def recorded_training(
     names: Sequence[str],
     initialise: bool = True,
@@ -327,15 +333,25 @@ def recorded_training(
     With `inputs` the recorded run is of the largest of `N_INPUTS` inputs: of similar ones ("like"),
     or of any ("all"). With `slowdowns` (options of `draw_slowdowns`) the cluster is slow at times.
     """
-    options = {**(slowdowns or {}), "label": None}
-    given = tuple((k, tuple(v) if k == "speed" else v) for k, v in options.items())
-    recorded = [_training(name, initialise, inputs, given if slowdowns else ()) for name in names]
-    return training_table(names, recorded)
+    slow = None if slowdowns is None else _slow_options(slowdowns)
+    return training_table(names, [_training(name, initialise, inputs, slow) for name in names])
+
+
+def _slow_options(slowdowns: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the options of slow periods as a key of a cache, their label left out."""
+    check_names("option of training_slowdowns", slowdowns, SLOW_OPTIONS)
+    speed = slowdowns.get("speed")
+    ends = tuple(speed) if isinstance(speed, list | tuple) else (speed, speed)
+    options = {**slowdowns, "speed": ends, "label": None}
+    missing = [key for key in SLOW_OPTIONS if key not in options]
+    if missing:
+        raise InputError(f"training_slowdowns lacks {missing[0]}; valid: {', '.join(SLOW_OPTIONS)}")
+    return tuple(options.items())
 
 
 @cache
 def _training(
-    name: str, initialise: bool, inputs: str | None, slowdowns: tuple[tuple[str, Any], ...]
+    name: str, initialise: bool, inputs: str | None, slowdowns: tuple[tuple[str, Any], ...] | None
 ) -> dict[str, Any]:
     run = recorded_run(template(name), stream(0, "synth", "scope_jobs", "training", name))
     if inputs is not None:
@@ -347,7 +363,7 @@ def _training(
     run = run if initialise else run.without_init()
     seed = int(stream(0, "synth", "scope_jobs", "training faults", name).integers(2**31))
     periods = NO_SLOWDOWNS
-    if slowdowns:
+    if slowdowns is not None:
         periods = draw_slowdowns(0, **{**dict(slowdowns), "label": f"training {name}"})
     workload = fail_tasks(run_workload(run), seed=seed)
     return record_alone(workload, TRAINING_TOKENS, run.init_s, periods)

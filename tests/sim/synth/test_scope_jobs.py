@@ -312,6 +312,8 @@ def test_training_of_several_jobs_is_concatenated():
         ({"slots": 1.5}, "slots must be a whole number"),
         ({"utilization": 1.2}, "utilization must be a number from 0 to 1"),
         ({"work": 0.0}, "work must be a number"),
+        ({"training_slowdowns": {"evry_s": 1}}, "unknown option of training_slowdowns 'evry_s'"),
+        ({"training_slowdowns": {"every_s": 1}}, "training_slowdowns lacks last_s"),
     ],
 )
 def test_options_out_of_range_are_named(options, text):
