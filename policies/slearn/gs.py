@@ -14,13 +14,13 @@ from typing import Annotated, Literal
 import numpy as np
 
 from policies.attained_service import MultilevelQueues
+from policies.estimates.priors import Priors
 from policies.knows import Knows
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
-from policies.slearn.priors import Priors
 from sim.base.arrays import I4, I8
 from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
@@ -348,8 +348,8 @@ class Bayes(GenericScheduler):
 
     The posterior is that of SLearn, NSDI 2022, §4.1.2. The number of pilots, possibly none, is
     chosen by expected gain (`policies.slearn.posterior`), which the paper leaves open (§7). The
-    prior and its variance come from `policies.slearn.priors`; `statistic` and the other options of
-    history are ignored.
+    prior and its variance come from `policies.estimates.priors`; `statistic` and the other options
+    of history are ignored.
     """
 
     estimator: EstimatorName = "posterior"

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from policies.estimates.timeline import timeline
 from policies.slearn.estimators import Estimator, Jobs
 from policies.slearn.histogram import Histogram, by_mean, by_median, by_quantile, by_utility
 from sim.engine.plan import World
@@ -303,20 +304,3 @@ def _days_of(features: Features) -> float:
     """Return the length of the history before time 0, days, rounded up; 14 if it is empty."""
     first_s = float(features.history_column("submit_s").min(initial=0.0))
     return float(math.ceil(-first_s / DAY_S)) or LONGEST_DAYS
-
-
-def timeline(features: Features) -> list[tuple[float, bool, int]]:
-    """List ends and arrivals of the history in time order; at one instant ends go first.
-
-    Jobs without times end one before the next arrives, and all before any other job.
-    """
-    submit, finish = features.history_column("submit_s"), features.history_column("finish_s")
-    rows = np.arange(len(submit))
-    time = np.concatenate([finish, submit])
-    is_arrival = np.concatenate([np.zeros(len(rows), bool), np.ones(len(rows), bool)])
-    row = np.concatenate([rows, rows])
-    rank = np.where(features.untimed[row], 2 * row + ~is_arrival - 2 * len(row), is_arrival)
-    order = np.lexsort((row, rank, time))
-    return list(
-        zip(time[order].tolist(), is_arrival[order].tolist(), row[order].tolist(), strict=True)
-    )

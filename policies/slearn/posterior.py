@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from policies.estimates.priors import SHORTEST_S, UNKNOWN, Priors
 from policies.slearn.pilots import Pilots, n_pilots
-from policies.slearn.priors import SHORTEST_S, UNKNOWN, Priors
 from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.random import Normal, posterior
@@ -39,7 +39,7 @@ class Posterior(Pilots):
     """The posterior of §4.1.2 of SLearn: history is the prior, the pilots are the evidence.
 
     Durations spread over orders of magnitude, so that their logarithms are modelled as normal. The
-    prior of a job's mean task duration is that of `policies.slearn.priors`. A task's variance
+    prior of a job's mean task duration is that of `policies.estimates.priors`. A task's variance
     around its job's mean follows from the mean squared coefficient of variation of the tasks of
     similar finished jobs (`Spread`), in logarithms.
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import sim
-from policies.slearn.priors import KIND_WEIGHT, OWN_RECENT, RECENT, Priors
+from policies.estimates.priors import KIND_WEIGHT, OWN_RECENT, RECENT, Priors
 
 
 def priors(history, jobs=({"application": "a"},)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from policies.slearn.history import timeline
+from policies.estimates.timeline import timeline
 from sim.base import maths
 from sim.base.random import Normal
 from sim.workload.history import NAMES, Features
