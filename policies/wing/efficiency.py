@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from policies.base import Policy
+from policies.estimates.past import Knowledge, Past, lengths, ratio, truth
 from policies.knows import Knows, Source
 from policies.registry import register
-from policies.wing.knowledge import Knowledge, Past, lengths, ratio, truth
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.maths import power
@@ -27,7 +27,7 @@ class Valued(Policy):
     ----------
     knowledge : {"predicted", "oracle"}
         Source of values. "predicted": similar jobs of the workload's history
-        (`policies.wing.knowledge.Past`); without a history jobs go first come, first served.
+        (`policies.estimates.past.Past`); without a history jobs go first come, first served.
         "oracle": the true values, from columns (`sim.lineage.worth`).
     noise : float
         Largest error factor s of the oracle's values: each job's value is multiplied by a factor

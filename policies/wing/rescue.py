@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policies.estimates.past import Past, lengths, ratio, truth
 from policies.registry import register
 from policies.wing.efficiency import ByDecay, Waiting
-from policies.wing.knowledge import Past, lengths, ratio, truth
 from sim.base.arrays import F8
 from sim.engine.plan import World
 from sim.lineage.worth import decay_columns
