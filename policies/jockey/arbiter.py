@@ -16,11 +16,11 @@ from typing import Final, Literal
 
 import numpy as np
 
+from policies.estimates.profile import Profile
 from policies.jockey.control import Job, Running, tokens_needed
 from policies.jockey.filling import greedy_fill
 from policies.jockey.model import Simulated, serial_s
 from policies.jockey.policy import Jockey
-from policies.jockey.profile import Profile
 from policies.registry import register
 from sim.base import maths
 from sim.base.arrays import F8, I8

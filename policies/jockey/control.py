@@ -23,8 +23,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from policies.estimates.profile import Profile, Records, build_profile, job_shape
 from policies.jockey.model import Model
-from policies.jockey.profile import Profile, Records, build_profile, job_shape
 from sim.base import maths
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError

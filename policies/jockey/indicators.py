@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol
 
 import numpy as np
 
-from policies.jockey.profile import Profile
+from policies.estimates.profile import Profile
 from sim.base import maths
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError, unknown

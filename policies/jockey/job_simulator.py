@@ -20,8 +20,8 @@ import numpy as np
 
 import sim
 from policies.base import Policy
+from policies.estimates.profile import Profile
 from policies.jockey.indicators import Indicator
-from policies.jockey.profile import Profile
 from sim.base import maths
 from sim.base.arrays import F8, I4
 from sim.base.random import stream

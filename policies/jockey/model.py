@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from policies.estimates.profile import Profile
 from policies.jockey.indicators import NAMES, Indicator, indicator
 from policies.jockey.job_simulator import (
     Copies,
@@ -19,7 +20,6 @@ from policies.jockey.job_simulator import (
     resample,
     simulate_remaining,
 )
-from policies.jockey.profile import Profile
 from sim.base import disk_cache
 from sim.base.arrays import F8, I8
 

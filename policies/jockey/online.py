@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from policies.base import check_ranges
+from policies.estimates.profile import Profile, Shape
 from policies.jockey.control import Job, Running, whole_tokens
 from policies.jockey.model import Effort, Model, simulated_model
 from policies.jockey.policy import Jockey
-from policies.jockey.profile import Profile, Shape
 from policies.registry import register
 from sim.base.arrays import F8, I4, offsets
 from sim.base.parameters import Count

@@ -10,10 +10,10 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from policies.base import Policy, check_ranges
+from policies.estimates.profile import Profile
 from policies.jockey import control, indicators
 from policies.jockey.control import Job, Running, deadline_rows, training_profile
 from policies.jockey.model import Amdahl, Effort, Model, predict_progress, simulated_model
-from policies.jockey.profile import Profile
 from policies.knows import Knows
 from policies.registry import register
 from sim.base.arrays import F8, I8

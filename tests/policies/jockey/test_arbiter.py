@@ -8,6 +8,7 @@ import pytest
 import policies
 import sim
 from policies.base import Policy
+from policies.estimates.profile import build_profile
 from policies.jockey.arbiter import (
     PRIOR,
     RemainingWork,
@@ -17,8 +18,7 @@ from policies.jockey.arbiter import (
 )
 from policies.jockey.bound import utility_bound
 from policies.jockey.control import POINTS, raw_allocation, training_profile, utility
-from policies.jockey.profile import build_profile
-from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
+from tests.policies.estimates.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.worlds import training_of
 
 PROFILE = build_profile(TWO_STAGES, records(ONE_RUN))  # 8 and 2 token seconds, in 2 tasks and 1

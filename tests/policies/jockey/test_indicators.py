@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from policies.estimates.profile import build_profile
 from policies.jockey.indicators import NAMES, MinStage, WeightedSum, indicator
-from policies.jockey.profile import build_profile
 from sim.base.errors import InputError
+from tests.policies.estimates.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.test_job_simulator import profile
-from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 
 UNLIMITED = (np.array([0.0, 0.6]), np.array([0.7, 1.0]))
 

@@ -5,6 +5,7 @@ import pytest
 
 import sim
 from policies.base import Policy
+from policies.estimates.profile import build_profile
 from policies.jockey.indicators import indicator
 from policies.jockey.job_simulator import (
     LEVELS,
@@ -14,8 +15,7 @@ from policies.jockey.job_simulator import (
     resample,
     simulate_remaining,
 )
-from policies.jockey.profile import build_profile
-from tests.policies.jockey.test_profile import records, shape
+from tests.policies.estimates.test_profile import records, shape
 
 
 class Limited(Policy):

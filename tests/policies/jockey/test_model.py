@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from policies.estimates.profile import build_profile
 from policies.jockey.model import amdahl_s, parallel_s, serial_s
-from policies.jockey.profile import build_profile
-from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
+from tests.policies.estimates.test_profile import ONE_RUN, TWO_STAGES, records
 
 # T = 6, 1.5; l = 4, 1.5; L = 1.5, 0: without what goes before tasks execute
 PROFILE = build_profile(TWO_STAGES, records(ONE_RUN))

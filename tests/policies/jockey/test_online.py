@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import policies
+from policies.estimates.profile import build_profile
 from policies.jockey.model import Amdahl, Effort, simulated_model
 from policies.jockey.online import JockeyOnline, RemainderModel, remainder_profile
-from policies.jockey.profile import build_profile
 from sim.base.errors import InputError
+from tests.policies.estimates.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.test_job_simulator import profile
 from tests.policies.jockey.test_policy import latency, run
-from tests.policies.jockey.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.worlds import world
 
 

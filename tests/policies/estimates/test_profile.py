@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from policies.jockey.profile import Records, Shape, build_profile, job_shape
+from policies.estimates.profile import Records, Shape, build_profile, job_shape
 from sim.base.errors import InputError
 from tests.policies.jockey.worlds import world
 
