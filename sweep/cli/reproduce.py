@@ -16,8 +16,10 @@ from sweep.cli import outcome
 from sweep.cli.command import Command, add_grid_flags
 from sweep.execution.notes import note
 from sweep.grid.options import Options
-from sweep.papers import gallery, pages
+from sweep.grid.request import is_run_setting
+from sweep.papers import gallery, ledger, pages
 from sweep.papers.gallery import Gallery
+from sweep.papers.judgement import JudgedExperiment
 from sweep.papers.pages import PageTable, Study
 from sweep.store.folder import TABLE, SweepFolder
 
@@ -35,6 +37,12 @@ def reproduce_arguments(parser: argparse.ArgumentParser) -> None:
         "--list",
         action="store_true",
         help="run nothing; write the pages from their tables, and their list",
+    )
+    parser.add_argument(
+        "--again",
+        default="",
+        metavar="REASON",
+        help="judge a page that was judged before once more, on fresh seeds: why",
     )
 
 
@@ -57,7 +65,7 @@ def reproduce(command: Command) -> int:
     for name in command.names or known:
         words = [f"experiment={name}", *_reduction(known[name], overrides, scale), *overrides]
         try:
-            code = max(code, _reproduce(name, words, command, known))
+            code = max(code, _reproduce(name, words, command, options))
         except InputError as error:
             if command.names:
                 raise
@@ -66,14 +74,34 @@ def reproduce(command: Command) -> int:
     return code
 
 
-def _reproduce(name: str, words: list[str], command: Command, known: Studies) -> int:
-    """Run an experiment and write its page."""
+def _reproduce(name: str, words: list[str], command: Command, options: Options) -> int:
+    """Run an experiment and write its page; enter its judgement into the ledger."""
     request = driver.make_request(
         words, command.flags.config_dir, fail_fast=command.flags.fail_fast
     )
+    judged = _judged(name, words, options)
+    if judged:
+        path = request.settings.results / ledger.NAME
+        judged.check(path, request.axes["seed"], request.axes["trace"])
     sweep = driver.run(request)
     failed = outcome.show(sweep, request.settings)
-    return max(failed, _write(name, sweep.folder, known))
+    if sweep.folder.findings() is None:
+        return max(failed, 1)
+    if judged and not failed:
+        stored = PageTable.from_sweep(sweep.folder)
+        judged.enter(path, stored, request.axes["seed"], command.flags.again)
+    _write(name, sweep.folder, studies(options))
+    return failed
+
+
+def _judged(name: str, words: Sequence[str], options: Options) -> JudgedExperiment | None:
+    """Return the experiment if it is judged, and run as its file states it."""
+    judged = JudgedExperiment.of(name, options)
+    changed = [word for word in words[1:] if not is_run_setting(word.partition("=")[0])]
+    if judged and changed:
+        note(f"{name}: not entered into the ledger of judgements, because of {' '.join(changed)}")
+        return None
+    return judged
 
 
 def _scale(overrides: Sequence[str]) -> tuple[list[str], str]:
@@ -94,10 +122,8 @@ def _reduction(study: Study, overrides: Sequence[str], scale: str) -> list[str]:
     return [word for word in study.gallery if word.partition("=")[0] not in keys]
 
 
-def _write(name: str, sweep: SweepFolder, known: Studies) -> int:
+def _write(name: str, sweep: SweepFolder, known: Studies) -> None:
     """Write the table of a sweep, and the page from it."""
-    if sweep.findings() is None:
-        return 1
     folder = sweep.results / FOLDER
     files.write_text(folder / pages.table_name(name, "json"), PageTable.from_sweep(sweep).to_json())
     if title := known[name].table:
@@ -106,7 +132,6 @@ def _write(name: str, sweep: SweepFolder, known: Studies) -> int:
     _write_page(folder, name, known)
     _write_list(folder, known)
     print(folder / pages.file_name(name))
-    return 0
 
 
 def _write_page(folder: Path, name: str, known: Studies) -> None:

@@ -228,7 +228,7 @@ def _quoted_text(text: str) -> str:
     return str(types.QuotedString(text, types.Quote.single).with_quotes())
 
 
-_KEYS = ("axes", "overrides", "baseline", "study", "gallery")
+_KEYS = ("axes", "overrides", "baseline", "study", "judged", "gallery")
 
 
 def assignments(

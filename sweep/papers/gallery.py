@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweep.papers import excluded, pages
+from sweep.papers import excluded, ledger, pages
 from sweep.papers.excluded import REASONS, Marks, papers
 from sweep.papers.pages import PageTable, Study
 from sweep.report import findings
@@ -81,6 +81,7 @@ class Gallery:
         self.studies = studies
         self.papers = papers()
         self._marks = excluded.by_page(self.papers)
+        self._judgements = ledger.read(folder.parent / ledger.NAME)
 
     def marks(self, name: str) -> Marks:
         """Return the marks of an experiment's page."""
@@ -89,7 +90,9 @@ class Gallery:
     def page(self, name: str) -> str:
         """Render the page of an experiment from its stored table; empty if there is none."""
         stored = PageTable.read(self.folder, name)
-        return pages.render(name, stored, self.studies[name], self.marks(name)) if stored else ""
+        if stored is None:
+            return ""
+        return pages.render(name, stored, self.studies[name], self.marks(name), self._judgements)
 
     def rows(self, name: str) -> list[Row]:
         """Read the rows of an experiment's stored table; empty if there is none."""

@@ -14,6 +14,7 @@ The rule must be committed before the experiment is run.
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,152 +23,161 @@ from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.plugins import check_names
+from sweep.grid.options import Options
 from sweep.papers import ledger
 from sweep.papers.ledger import Entry, Rule
 from sweep.papers.ledger_checks import repeated_claims, repeated_seeds
+from sweep.papers.pages import PageTable
+from sweep.report import findings
 
 KEYS = ("claim", "rule", "begins", "ends")
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Result of a judged experiment, as its page has it."""
+class JudgedExperiment:
+    """An experiment that is judged by a rule in its git repository."""
 
-    page: str
-    seeds: Sequence[int]
-    workloads: Mapping[str, str]  # digest of the workloads of each trace
-    rows: Sequence[Mapping[str, str]]  # of the page's table, by column
+    name: str
+    claim: str
+    rule_file: str
+    begins: str
+    ends: str
+    root: Path  # of the repository
 
-    @property
-    def numbers(self) -> str:
-        """Numbers that are judged."""
-        return ledger.numbers(self.rows)
+    @classmethod
+    def of(cls, name: str, options: Options) -> JudgedExperiment | None:
+        """Read the key ``judged`` of an experiment; None without one."""
+        judged = options.plain("experiment", name).get("judged")
+        if judged is None:
+            return None
+        file = options.files["experiment"][name]
+        is_texts = isinstance(judged, Mapping) and all(isinstance(v, str) for v in judged.values())
+        if not is_texts or not {"claim", "rule"} <= set(judged):
+            raise InputError(f"judged: give {', '.join(KEYS)}, each a text", file=file)
+        check_names("key of judged", map(str, judged), KEYS, rule=None)
+        top = _git(file.resolve().parent, "rev-parse", "--show-toplevel").strip()
+        if not top:
+            message = "judged: the experiment and its rule must be in a git repository"
+            raise InputError(message, file=file)
+        texts = judged["claim"], judged["rule"], judged.get("begins", ""), judged.get("ends", "")
+        return cls(name, *texts, Path(top))
 
-    @property
-    def sentence(self) -> str:
-        """Count of the expected ranges that are met, and the rows of those that are not."""
-        expected = [row for row in self.rows if row.get("met")]
-        if not expected:
-            return "Nothing was expected; the numbers are those of the page."
-        figure, missed = "", []
-        for row in self.rows:
-            figure = row["figure"] or figure
-            if row.get("met") == "no":
-                missed.append(f"{figure}, {row['what']}: {row['ours']} ({row['wanted']})")
-        n_met = len(expected) - len(missed)
-        return f"{n_met} of {len(expected)} as expected{'; not ' if missed else ''}" + "; ".join(
-            missed
-        )
+    def rule(self) -> Rule:
+        """Find the passage of the rule, and the commit since which it has been the same.
 
-
-def check(judged: Any, file: Path) -> dict[str, str]:
-    """Validate the key ``judged`` of an experiment; return it as a dict."""
-    is_texts = isinstance(judged, Mapping) and all(isinstance(v, str) for v in judged.values())
-    if not is_texts or not {"claim", "rule"} <= set(judged):
-        raise InputError(f"judged: give {', '.join(KEYS)}, each a text", file=file)
-    check_names("key of judged", map(str, judged), KEYS, rule=None)
-    return dict(judged)
-
-
-def rule(judged: Mapping[str, str], root: Path) -> Rule:
-    """Find the passage of an experiment's rule, and the commit that it has been the same since.
-
-    Raises InputError if the passage is not there, or not committed as it is.
-    """
-    begins, ends = judged.get("begins", ""), judged.get("ends", "")
-    path = root / judged["rule"]
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"the rule can't be read: {error}", file=path) from error
-    digest = ledger.digest(ledger.passage(text, begins, ends))
-    committed = ""
-    for line in _git(root, "log", "--format=%cs %h", "--", judged["rule"]).splitlines():
-        before = _git(root, "show", f"{line.split()[1]}:{judged['rule']}")
+        Raises InputError if the passage is not there, or not committed as it is.
+        """
+        path = self.root / self.rule_file
         try:
-            if ledger.digest(ledger.passage(before, begins, ends)) != digest:
+            digest = self._digest(path.read_text(encoding="utf-8"))
+        except (OSError, InputError) as error:
+            raise InputError(
+                f"the rule of {self.name} can't be read: {error}", file=path
+            ) from error
+        committed = ""
+        for line in _git(self.root, "log", "--format=%cs %h", "--", self.rule_file).splitlines():
+            before = _git(self.root, "show", f"{line.split()[1]}:{self.rule_file}")
+            try:
+                if self._digest(before) != digest:
+                    break
+            except InputError:
                 break
-        except InputError:
-            break
-        committed = line
-    if not committed:
-        raise InputError(
-            "the rule is not committed as it is here; commit it before its results are seen",
-            file=path,
-            rule="a rule before a figure",
-        )
-    return Rule(judged["rule"], digest, committed, begins, ends)
+            committed = line
+        if not committed:
+            message = f"the rule of {self.name} is not committed as it is; commit it before a run"
+            raise InputError(message, file=path, rule="a rule before a figure")
+        return Rule(self.rule_file, digest, committed, self.begins, self.ends)
+
+    def check(self, path: Path, seeds: Iterable[int], traces: Iterable[str]) -> None:
+        """Refuse to run the experiment without a committed rule, or on seeds used before.
+
+        A page that was judged on the same seeds may be made again: `enter` compares its numbers.
+        """
+        rule, entries, listed = self.rule(), ledger.read(path), ledger.format_seeds(seeds)
+        if any(other.seeds == listed for other in ledger.judgements_of(entries, self.name)):
+            return
+        workload = dict.fromkeys(map(str, traces), "")
+        pages = {self.name: ""}
+        now = Entry(self.claim, rule, listed, workload, _today(), "", pages, again="new")
+        _refuse(repeated_seeds(entries), repeated_seeds([*entries, now]), path)
+
+    def enter(self, path: Path, stored: PageTable, seeds: Iterable[int], again: str = "") -> None:
+        """Append the judgement of a page to the ledger at `path`.
+
+        Nothing is appended if it was judged before and has the numbers of then. Other numbers are
+        another judgement, with `again` as its reason.
+
+        Raises InputError without a reason, or if the seeds were used before.
+        """
+        rows = _rows(stored)
+        numbers = ledger.numbers(rows)
+        entries = ledger.read(path)
+        before = [e for e in ledger.judgements_of(entries, self.name) if e.claim == self.claim]
+        if before and not Counter(before[-1].pages[self.name].split()) - Counter(numbers.split()):
+            return
+        rule = self.rule()
+        passage = {"begins": rule.begins, "ends": rule.ends}
+        content: dict[str, Any] = {
+            "claim": self.claim,
+            "pages": {self.name: numbers},
+            "rule": {
+                "file": rule.file,
+                **{key: words for key, words in passage.items() if words},
+                "sha256": rule.sha256,
+                "committed": rule.committed,
+            },
+            "seeds": ledger.format_seeds(seeds),
+            "workload": {trace: f"content {key}" for trace, key in stored.workloads.items()},
+            "judged": f"{_today()} {_git(self.root, 'rev-parse', '--short=8', 'HEAD').strip()}",
+            "outcome": _outcome(rows),
+            "again": again,
+        }
+        now = [*entries, ledger.entry(content)]
+        if before and not again:
+            message = (
+                f"{self.name}: numbers differ from those judged on {before[-1].date}: another "
+                "judgement, on fresh seeds, with --again REASON"
+            )
+            raise InputError(message, file=path, rule="ledger of judgements")
+        _refuse(repeated_claims(entries), repeated_claims(now), path)
+        _refuse(repeated_seeds(entries), repeated_seeds(now), path)
+        ledger.append(path, content)
+
+    def _digest(self, text: str) -> str:
+        return ledger.digest(ledger.passage(text, self.begins, self.ends))
 
 
-def check_fresh(
-    path: Path, judged: Mapping[str, str], page: str, seeds: Iterable[int], traces: Iterable[str]
-) -> None:
-    """Refuse an experiment whose seeds were used before, before it is run.
-
-    A page that was judged with the same seeds may be made again: `enter` compares its numbers.
-    """
-    entries = ledger.read(path)
-    listed = ledger.format_seeds(seeds)
-    if any(entry.seeds == listed for entry in ledger.judgements_of(entries, page)):
-        return
-    workload = dict.fromkeys(map(str, traces), "")
-    now = Entry(judged["claim"], None, listed, workload, _today(), "", {page: ""}, "new")
-    _refuse([*repeated_seeds([*entries, now])], len([*repeated_seeds(entries)]), path)
+def _rows(stored: PageTable) -> list[dict[str, str]]:
+    """Rows of a page's table by column, each with its figure."""
+    header, body = findings.to_text(findings.to_table(stored.findings))
+    rows, figure = [], ""
+    for texts in body:
+        row = dict(zip(header, texts, strict=True))
+        figure = row["figure"] or figure
+        rows.append({**row, "figure": figure})
+    return rows
 
 
-def enter(
-    path: Path, judged: Mapping[str, str], outcome: Outcome, root: Path, again: str = ""
-) -> list[Entry]:
-    """Append a judgement to the ledger at `path`; return all entries.
-
-    Nothing is appended if the page was judged before with the same numbers. Other numbers are
-    another judgement, with `again` as its reason.
-
-    Raises InputError without a reason, or if the seeds were used before.
-    """
-    entries = ledger.read(path)
-    judgements = ledger.judgements_of(entries, outcome.page)
-    if judgements and judgements[-1].pages[outcome.page].split() == outcome.numbers.split():
-        return entries
-    used = rule(judged, root)
-    content: dict[str, Any] = {
-        "claim": judged["claim"],
-        "pages": {outcome.page: outcome.numbers},
-        "rule": {
-            "file": used.file,
-            **{key: value for key in ("begins", "ends") if (value := judged.get(key))},
-            "sha256": used.sha256,
-            "committed": used.committed,
-        },
-        "seeds": ledger.format_seeds(outcome.seeds),
-        "workload": {trace: f"content {key}" for trace, key in outcome.workloads.items()},
-        "judged": f"{_today()} {_git(root, 'rev-parse', '--short=8', 'HEAD').strip()}",
-        "outcome": outcome.sentence,
-        "again": again,
-    }
-    new = ledger.entry(content)
-    for check_all in (repeated_claims, repeated_seeds):
-        _refuse([*check_all([*entries, new])], len([*check_all(entries)]), path)
-    ledger.append(path, content)
-    return [*entries, new]
+def _outcome(rows: Sequence[Mapping[str, str]]) -> str:
+    """Count the expected ranges that are met, and list the rows of those that are not."""
+    expected = [row for row in rows if row.get("met")]
+    if not expected:
+        return "No range was expected."
+    missed = [
+        f"{row['figure']}, {row['what']}: {row['ours']} ({row['wanted']})"
+        for row in expected
+        if row["met"] == "no"
+    ]
+    count = f"{len(expected) - len(missed)} of {len(expected)} as expected"
+    return f"{count}; not {'; '.join(missed)}." if missed else f"{count}."
 
 
-def content_digest(digests: Iterable[str]) -> str:
-    """Digest of several workloads, by the digests of their contents, in any order."""
-    return ledger.digest(" ".join(sorted(set(digests))))
-
-
-def root_of(file: Path) -> Path:
-    """Root of the git repository that a file is in."""
-    top = _git(file.resolve().parent, "rev-parse", "--show-toplevel").strip()
-    if not top:
-        raise InputError("a judged experiment is in a git repository, as its rule is", file=file)
-    return Path(top)
-
-
-def _refuse(complaints: Sequence[str], n_before: int, path: Path) -> None:
-    if len(complaints) > n_before:
-        raise InputError(complaints[-1], file=path, rule="ledger of judgements")
+def _refuse(before: Iterable[str], now: Iterable[str], path: Path) -> None:
+    """Raise the first complaint that a ledger did not have before."""
+    known = set(before)
+    for complaint in now:
+        if complaint not in known:
+            raise InputError(complaint, file=path, rule="ledger of judgements")
 
 
 def _today() -> str:

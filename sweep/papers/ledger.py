@@ -155,6 +155,18 @@ def format_seeds(seeds: Iterable[int]) -> str:
     return ", ".join(f"{low}-{high}" if low < high else f"{low}" for low, high in ranges)
 
 
+def workload_digests(inputs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Digest the contents of a sweep's workloads of the first seed, by trace.
+
+    `inputs` are those of ``provenance.json``.
+    """
+    contents: dict[str, set[str]] = {}
+    for workload in inputs:
+        if "digest" in workload:
+            contents.setdefault(workload["trace"], set()).add(workload["digest"])
+    return {trace: digest(" ".join(sorted(digests))) for trace, digests in contents.items()}
+
+
 def numbers(rows: Iterable[Mapping[str, Any]]) -> str:
     """Numbers of a page that are judged: of rows with an expected range, else with a paper's.
 
@@ -184,20 +196,20 @@ def sentence(entries: Iterable[Entry], page: str, workloads: Mapping[str, str]) 
 
     `workloads` has the digest of the workloads that the page was made with, by trace.
     """
-    claims: dict[str, list[Entry]] = {}
-    for judgement in judgements_of(entries, page):
-        claims.setdefault(judgement.claim, []).append(judgement)
-    if not claims:
+    listed_entries = list(entries)
+    last_of_claims = {entry.claim: entry for entry in judgements_of(listed_entries, page)}
+    if not last_of_claims:
         return f"The numbers of this page are not judged by a rule (results/{NAME})."
     parts = []
-    for claim, (*before, last) in claims.items():
+    for claim, last in last_of_claims.items():
         rule = f"the rule in {last.rule.file}, committed on {last.rule.date}" if last.rule else ""
-        earlier = " and ".join(f"on {other.date} with the seeds {other.seeds}" for other in before)
-        parts += [
+        parts.append(
             f"Judged on {last.date} as `{claim}` in results/{NAME}, with the seeds {last.seeds}, by"
-            f" {rule or 'no written rule'}.",
-            f"Judged before, {earlier}. Judged again because: {last.again}" if before else "",
-        ]
+            f" {rule or 'no written rule'}."
+        )
+        same = [e for e in listed_entries if e.claim == claim and (page in e.pages or not e.pages)]
+        parts += [f"Also judged on {e.date}, seeds {e.seeds}." for e in same if e is not last]
+        parts += [f"Judged again because: {e.again}" for e in same if e.again]
     listed = ", ".join(f"`{trace}` {key[:SHORT]}" for trace, key in workloads.items())
     made_with = f"\n\nWorkloads: {listed}." if listed else ""
     return " ".join(filter(None, parts)) + made_with

@@ -1,19 +1,22 @@
 """Pages of reproductions, and the tables that they are rendered from.
 
 A page is a function of its stored table (``tables/NAME.json``: the findings and the words of the
-command), of the experiment's texts in ``conf``, and of the marks in ``sweep/papers/*.yaml``. So
-it can be rendered anew without a simulation.
+command), of the experiment's texts in ``conf``, of the marks in ``sweep/papers/*.yaml``, and of the
+ledger of judgements. So it can be rendered anew without a simulation.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sweep.papers import ledger
 from sweep.papers.excluded import Marks
+from sweep.papers.ledger import Entry
 from sweep.report import findings
 from sweep.report.findings import Finding
 from sweep.store.folder import SweepFolder
@@ -41,6 +44,7 @@ class PageTable:
     words: tuple[str, ...]
     findings: tuple[Finding, ...]
     same_bits: bool = True  # made since the same command gives the same bits on every machine
+    workloads: Mapping[str, str] = field(default_factory=dict)  # digest of contents, by trace
 
     @classmethod
     def from_sweep(cls, folder: SweepFolder) -> PageTable:
@@ -49,7 +53,8 @@ class PageTable:
         assert table is not None, "the caller checked that the study did not fail"
         words = [word for word in config["words"] if not word.startswith(("experiment=", "paths."))]
         rows = [_finding(row) for row in table.to_pylist() if row["what"]]
-        return cls(tuple(words), tuple(rows))
+        workloads = ledger.workload_digests(folder.provenance()["inputs"])
+        return cls(tuple(words), tuple(rows), workloads=workloads)
 
     @classmethod
     def read(cls, folder: Path, name: str) -> PageTable | None:
@@ -62,13 +67,18 @@ class PageTable:
             dict(zip(content["columns"][: len(row)], row, strict=True)) for row in content["rows"]
         ]
         return cls(
-            tuple(content["words"]), tuple(map(_finding, rows)), content.get("same_bits", True)
+            tuple(content["words"]),
+            tuple(map(_finding, rows)),
+            content.get("same_bits", True),
+            content.get("workloads", {}),
         )
 
     def to_json(self) -> str:
         """Write the table: a row a line, without the default values at its end."""
         rows = [_dump(_row(finding)) for finding in self.findings]
-        head = {"words": self.words, **({} if self.same_bits else {"same_bits": False})}
+        head: dict[str, Any] = {"words": self.words}
+        head |= {} if self.same_bits else {"same_bits": False}
+        head |= {"workloads": self.workloads} if self.workloads else {}
         lines = [f"{_dump(key)}: {_dump(value)},\n" for key, value in head.items()]
         body = ",\n".join(rows)
         return f'{{\n{"".join(lines)}"columns": {_dump(_COLUMNS)},\n"rows": [\n{body}\n]\n}}\n'
@@ -107,7 +117,9 @@ def _finding(row: dict[str, Any]) -> Finding:
     )
 
 
-def render(name: str, stored: PageTable, study: Study, marks: Marks) -> str:
+def render(
+    name: str, stored: PageTable, study: Study, marks: Marks, judgements: Sequence[Entry] = ()
+) -> str:
     """Render the page of an experiment in Markdown: our figures beside those of the source.
 
     Nothing in it depends on the machine, so that the same numbers give the same page.
@@ -121,6 +133,7 @@ def render(name: str, stored: PageTable, study: Study, marks: Marks) -> str:
         f"{_SAME_BITS if stored.same_bits else ''}.",
         findings.to_markdown(findings.to_table(stored.findings), marks.reason).rstrip(),
         study.notes.strip(),
+        ledger.sentence(judgements, name, stored.workloads),
         f"{title}: [{text}]({text})." if title else "",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"

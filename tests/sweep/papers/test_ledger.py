@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sim.base.errors import InputError
+from sweep.grid.options import Options
 from sweep.papers import ledger, ledger_checks
+from sweep.papers.judgement import JudgedExperiment
 from sweep.papers.ledger import Entry, Rule
+from tests.sweep.small import Command
 
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "results" / ledger.NAME
@@ -166,7 +170,7 @@ def test_the_sentence_of_a_page(entry: Entry) -> None:
     )
     second = replace(entry, judged="2026-11-29 0e0e0e0e", again="The generator changed.")
     text = ledger.sentence([entry, second], "mine/judged", {})
-    assert "Judged before, on 2026-11-27 with the seeds 1-3. " in text
+    assert "Also judged on 2026-11-27, seeds 1-3. " in text
     assert text.endswith("Judged again because: The generator changed.")
 
 
@@ -232,3 +236,119 @@ def test_a_passage_that_is_not_there_is_an_error() -> None:
     for words in (("nowhere", ""), ("The median", "nowhere")):
         with pytest.raises(InputError, match="nowhere"):
             ledger.passage(RULE, *words)
+
+
+def test_every_page_tells_its_judgement_or_that_it_has_none() -> None:
+    entries = ledger.read(LEDGER)
+    for path, text in pages().items():
+        if path.startswith("results/") and not path.endswith("README.md"):
+            name = text.partition("\n")[0].removeprefix("# ")
+            is_judged = bool(ledger.judgements_of(entries, name))
+            assert ("are not judged" in text, "\nJudged on " in text) == (not is_judged, is_judged)
+    stems = {path.partition(".")[0].rpartition("/")[2] for path in pages()}
+    assert {page.replace("/", "-") for entry in entries for page in entry.pages} <= stems
+
+
+def test_rules_of_judged_experiments_are_there() -> None:
+    options = Options.from_folders([])
+    judged = [JudgedExperiment.of(name, options) for name in options.names("experiment")]
+    found = [experiment for experiment in judged if experiment]
+    assert len(found) > 3
+    for experiment in found:
+        text = (ROOT / experiment.rule_file).read_text(encoding="utf-8")
+        assert ledger.passage(text, experiment.begins, experiment.ends)
+
+
+GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@b.example", "-C")
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run([*GIT, str(folder), *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(command: Command, tmp_path: Path) -> Path:
+    """Write a repository with an experiment that is judged, and its rule."""
+    root = tmp_path / "user"
+    (root / "experiment").mkdir(parents=True)
+    (root / "rule.md").write_text(RULE)
+    (root / "experiment" / "mine.yaml").write_text(
+        "# Mine.\naxes:\n  policy: [fifo, las]\n  seed: [5, 6]\n"
+        f"overrides: [trace=parquet, trace.path={command.trace}]\n"
+        "study: {module: own_ledger_study, name: means, source: Beyond all}\n"
+        "judged: {claim: mine, rule: rule.md, begins: '**The rule.**', ends: '**Judged.**'}\n"
+    )
+    (root / "own_ledger_study.py").write_text(
+        "from sweep.report.findings import Finding\n\n\n"
+        "def means(finished):\n"
+        "    for row in finished.cells:\n"
+        "        yield Finding('JCT', row['policy'], row['jct_mean_s'] + row['seed'],"
+        " at_least=16)\n"
+    )
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "a rule")
+    return root
+
+
+def change(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> None:
+    words = [word for word in command.words(f"--config-dir={repository}") if "trace" not in word]
+    path = command.results / ledger.NAME
+    rule, experiment = repository / "rule.md", repository / "experiment" / "mine.yaml"
+
+    rule.write_text(RULE.replace("at least 2", "at least 1"))
+    ran = command.bare("reproduce", "mine", *words)
+    assert (ran.code, path.exists()) == (2, False)
+    assert "the rule of mine is not committed as it is" in ran.err
+    rule.write_text(f"{RULE}\nMore results.\n")
+
+    ran = command.bare("reproduce", "mine", *words)
+    assert ran.code == 0, ran.err
+    (entry,) = ledger.read(path)
+    assert (entry.claim, entry.seeds, list(entry.workload)) == ("mine", "5-6", ["parquet"])
+    assert entry.outcome.startswith("2 of 4 as expected; not JCT, fifo: ")
+    page = (command.results / "reproductions" / "mine.md").read_text()
+    assert f"Workloads: `parquet` {entry.workload['parquet'].split()[1][:12]}." in page
+    assert not [*ledger_checks.problems([entry], repository, {"results/mine.md": page})]
+
+    ran = command.bare("reproduce", "mine", "seed=5", *words)
+    assert "not entered into the ledger of judgements, because of seed=5" in ran.err
+    assert command.bare("reproduce", "mine", *words).code == 0  # the same numbers
+    assert len(ledger.read(path)) == 1
+
+    change(experiment, "axes:", "axes:\n  capacity: [0.5]")
+    ran = command.bare("reproduce", "mine", *words)
+    assert ran.code == 2
+    assert "mine: numbers differ from those judged on" in ran.err
+    ran = command.bare("reproduce", "mine", "--again=fewer slots", *words)
+    assert "seeds 5-6 were used before, by mine" in ran.err
+    assert (command.results / "reproductions" / "mine.md").read_text() == page
+    change(experiment, "[5, 6]", "[7, 8]")
+    assert command.bare("reproduce", "mine", "--again=fewer slots", *words).code == 0
+    assert [entry.again for entry in ledger.read(path)] == ["", "fewer slots"]
+    change(experiment, "claim: mine", "claim: other")
+    change(experiment, "[7, 8]", "[8, 9]")
+    ran = command.bare("reproduce", "mine", *words)
+    assert ran.code == 2
+    assert "seeds 8 were used before, by mine" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("judged", "message"),
+    [
+        ("{claim: a}", "judged: give claim, rule, begins, ends, each a text"),
+        ("{claim: a, rule: b, begin: c}", "did you mean 'begins'"),
+        ("{claim: a, rule: nowhere.md}", "must be in a git repository"),
+    ],
+)
+def test_a_wrong_key_is_an_error(tmp_path: Path, judged: str, message: str) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text(f"# Mine.\njudged: {judged}\n")
+    with pytest.raises(InputError, match=message):
+        JudgedExperiment.of("mine", Options.from_folders([tmp_path]))
