@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass
 
 from policies import Policy, register
-from sweep.execution.workload_build import FEW_JOBS
+from sweep.execution.workload_build import N_FIRST_JOBS
 
 
 @register("watched")
@@ -34,7 +34,7 @@ class Watched(Policy):
     ill: str = ""  # the number of a machine on which nothing works; all: of any
 
     def prepare(self, world, plan):
-        if len(world.columns.job_submit) <= FEW_JOBS:
+        if len(world.columns.job_submit) <= N_FIRST_JOBS:
             return  # kernels are being compiled ahead, for a few jobs: no cell has begun
         machine = os.stat("/proc/self/ns/net").st_ino
         note = f"{world.seed}-{machine}-{os.getpid()}"
