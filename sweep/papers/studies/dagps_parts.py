@@ -65,23 +65,23 @@ def region(finished: FinishedSweep) -> Findings:
     """Compute where the offline order gains more than `MIN_GAIN` % of the mean completion time.
 
     First the number of settings in the region and the average gain for each value of each factor,
-    then the settings in the region.
+    then the settings in the region, with the gains of all policies over DAGPS without the order.
     """
     factors = [key for key in FACTORS if len({row.get(key) for row in finished.cells}) > 1]
     settings = finished.group_by(*factors)
-    gains: dict[tuple[object, ...], list[float]] = {}
-    versus: dict[tuple[object, ...], list[float]] = {}
+    policies = [name for name in grouped(finished.cells, "policy") if name != WITHOUT_ORDER]
+    of_policy: dict[str, dict[tuple[object, ...], list[float]]] = {name: {} for name in policies}
     for setting, cells in settings.items():
-        policies = grouped(cells, "policy")
-        pair = (WHOLE, WITHOUT_ORDER)
-        gains[setting] = compare_seeds(policies, pair, "jct_mean_s", percent_reduction)
-        versus[setting] = compare_seeds(
-            policies, ("tez_cp", WITHOUT_ORDER), "jct_mean_s", percent_reduction
-        )
+        groups = grouped(cells, "policy")
+        for name, of_setting in of_policy.items():
+            pair = (name, WITHOUT_ORDER)
+            of_setting[setting] = compare_seeds(groups, pair, "jct_mean_s", percent_reduction)
+    gains = of_policy[WHOLE]
     inside = [setting for setting in settings if _is_inside(gains[setting])]
     yield Finding("all settings", "settings", float(len(settings)), exact=True)
     yield Finding("all settings", "settings in the region", float(len(inside)), exact=True)
-    yield from _average("all settings", "average gain, %", list(gains.values()))
+    for name, of_setting in of_policy.items():
+        yield from _average("all settings", f"average gain, {name}, %", [*of_setting.values()])
     yield Finding("all settings", "greatest gain, %", max(interval(g)[0] for g in gains.values()))
     yield Finding("all settings", "least gain, %", min(interval(g)[0] for g in gains.values()))
     for i, factor in enumerate(factors):
@@ -94,10 +94,9 @@ def region(finished: FinishedSweep) -> Findings:
     for setting in inside:
         named = zip(factors, setting, strict=True)
         label = ", ".join(f"{FACTORS[factor]} {value}" for factor, value in named)
-        yield Finding.from_seeds("gain of the order in the region, %", label, gains[setting])
-        if versus[setting]:
-            figure = "gain of tez_cp over the same, %"
-            yield Finding.from_seeds(figure, label, versus[setting])
+        for name, of_setting in of_policy.items():
+            figure = "in the region: gain of the order, %"
+            yield Finding.from_seeds(figure, f"{label}, {name}", of_setting[setting])
 
 
 def _is_inside(gains: Sequence[float]) -> bool:
