@@ -16,7 +16,7 @@ from sim.base.text import printable
 from sim.evaluators import NO_POLICY, evaluate
 from sweep.grid import clusters
 from sweep.grid.options import SWEPT_GROUPS
-from sweep.stats.cell_columns import ABOUT, AXES, ERROR
+from sweep.stats.cell_columns import ABOUT, AXES, ERROR, KNOWS
 from sweep.store.cell import CellError, CellResult, CellSpec
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _check_names(evaluator: str, metrics: Iterable[str]) -> None:
             )
 
 
-_COLUMNS = frozenset((*AXES, *ERROR, *ABOUT, "status", "reproduce", "config", "key", "row"))
+_COLUMNS = frozenset((*AXES, *ERROR, *ABOUT, KNOWS, "status", "reproduce", "config", "key", "row"))
 _SWEPT = tuple(f"{group}." for group in (*SWEPT_GROUPS, "evaluator"))
 
 

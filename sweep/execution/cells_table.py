@@ -26,9 +26,9 @@ from sweep.execution.baseline_metrics import AGAINST_BASELINE, recompute
 from sweep.execution.cell_metrics import CellMetrics, Flags
 from sweep.execution.plan import IdentityCache, PlannedCell, PreparedGrid
 from sweep.grid.config_tree import canonical
-from sweep.grid.grid import Grid
+from sweep.grid.grid import Grid, build_policy
 from sweep.grid.overrides import quote
-from sweep.stats.cell_columns import ABOUT, AXES, ERROR
+from sweep.stats.cell_columns import ABOUT, AXES, ERROR, KNOWS
 from sweep.stats.cell_columns import text as shortest
 from sweep.store.cell import CellError
 from sweep.store.folder import ROWS_A_GROUP, SweepFolder
@@ -51,12 +51,15 @@ def narrow(
     labels = {key: _DictionaryColumn() for key in ("policy", "trace", *grid.swept)}
     capacity, seed = np.empty(n), np.empty(n, np.int64)
     flags = np.empty((len(ABOUT), n), bool)
-    flags_of = IdentityCache(_cluster_flags)
+    cluster_flags, knowledge = IdentityCache(_cluster_flags), IdentityCache(_knowledge)
+    knows = _DictionaryColumn()
     for row, cell in enumerate(grid.cells):
         for key, column in labels.items():
             column.add(cell.labels[key])
         capacity[row], seed[row] = cell.capacity, cell.seed
-        flags[:, row] = flags_of(cell.cluster)
+        durations, is_oracle = knowledge(cell.policy)
+        knows.add(durations)
+        flags[:, row] = *cluster_flags(cell.cluster), is_oracle
     failed_cells = _failed_cells(prepared, errors)
     failed = {row: dict[str, Any](errors[planned.key]) for row, planned in failed_cells}
     status = np.zeros(n, np.int32) if cached is None else np.array(cached, np.int32)
@@ -67,6 +70,7 @@ def narrow(
         "capacity": capacity,
         "seed": seed,
         "status": _dictionary(status, columns.strings(["done", "cached", "failed"])),
+        KNOWS: knows.column(columns.strings),
     }
     for key in grid.swept:
         table[key] = labels[key].column(partial(_swept_column, key))
@@ -99,8 +103,14 @@ def _failed_cells(
 
 
 def _cluster_flags(cluster: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return the columns of `ABOUT` for a cluster's configuration."""
+    """Return the flags of `ABOUT` about a cluster's configuration."""
     return cluster["shape"] == "slots", cluster.get("count") is not None
+
+
+def _knowledge(policy: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """Return a policy's knowledge of durations, and whether it is an oracle."""
+    built = build_policy(policy)
+    return (built.knows.durations, built.knows.is_oracle) if built else (None, False)
 
 
 def parts(prepared: PreparedGrid, table: pa.Table) -> Iterator[pa.Table]:

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import policies
 from sim.base.text import printable
-from sim.evaluators import NO_POLICY
 from sweep.execution.plan import PlannedCell, PreparedGrid
+from sweep.grid.grid import build_policy
 
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
 _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
@@ -62,11 +61,8 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
 
 def _missing_history(prepared: PreparedGrid, planned: PlannedCell) -> str:
     """Warn that a policy learns from columns that the workload lacks; '' if it does not."""
-    config = planned.cell.policy
-    if config["name"] == NO_POLICY:
-        return ""
-    policy = policies.build(config["name"], module=config.get("module"), **config["params"])
-    needed = policy.learns_from
+    policy = build_policy(planned.cell.policy)
+    needed = policy.learns_from if policy else ()
     available = prepared.inputs.describe(planned.workload).get("learnable", needed)
     missing = " and ".join(f"no {column}" for column in needed if column not in available)
     if not missing:

@@ -243,6 +243,13 @@ def _resolved_policy(policy: PolicyVariant, context: Mapping[str, Any]) -> Confi
     return {"name": config["name"], "module": config.get("module"), "params": plain}
 
 
+def build_policy(config: Mapping[str, Any]) -> policies.Policy | None:
+    """Build the policy of a cell (`Cell.policy`); None if its evaluator needs none."""
+    if config["name"] == NO_POLICY:
+        return None
+    return policies.build(config["name"], module=config["module"], **config["params"])
+
+
 class Cell(NamedTuple):
     """One point of a grid."""
 

@@ -40,6 +40,7 @@ def _picture(verdicts: Sequence[Verdict]) -> Picture:
     first = verdicts[0]
     metric, label = first.metric, style(first.metric).label
     policies = dict.fromkeys(s.policy for verdict in verdicts for s in verdict.standings)
+    oracles = {s.policy for verdict in verdicts for s in verdict.standings if s.is_oracle}
     by_policy = [{s.policy: s for s in verdict.standings} for verdict in verdicts]
     scores = [
         {name: _score(metric, s, standings) for name, s in standings.items()}
@@ -51,7 +52,7 @@ def _picture(verdicts: Sequence[Verdict]) -> Picture:
     )
     rows = tuple(
         (
-            policy,
+            f"{policy} (oracle)" if policy in oracles else policy,
             tuple(
                 _cell(metric, standings, policy, score[policy] / largest)
                 if policy in score
@@ -67,7 +68,8 @@ def _picture(verdicts: Sequence[Verdict]) -> Picture:
     cells = [cell for _, row_cells in rows for cell in row_cells]
     notes = []
     if any("best" in cell.style for cell in cells):
-        notes.append("bold: the best mean and all not significantly different from it")
+        aside = ", oracles aside" if oracles else ""
+        notes.append(f"bold: the best mean and all not significantly different from it{aside}")
     if any(cell.mark for cell in cells):
         notes.append(f"{TIED}: exactly equal to the best")
     title = ", ".join((first.trace, *(f"{key}={value}" for key, value in first.settings)))
@@ -113,7 +115,8 @@ def _cell(metric: str, standings: Mapping[str, Standing], policy: str, score: fl
             metric, statistic, comparison.estimate, comparison.low, comparison.high
         )
         shown = amount or mean
-    is_best = standing.is_best and not all(standing.is_best for standing in standings.values())
+    others = [s for s in standings.values() if not s.is_oracle] or list(standings.values())
+    is_best = standing.is_best and not all(other.is_best for other in others)
     classes = ["more"] * (score > 0) + ["less"] * (score < 0) + ["best"] * is_best
     return Cell(
         shown,
@@ -125,7 +128,10 @@ def _cell(metric: str, standings: Mapping[str, Standing], policy: str, score: fl
 
 
 def fronts(summary: Summary, block: Block) -> Iterator[tuple[int, list[int]]]:
-    """Yield the Pareto front of mean and tail by capacity: columns that no other beats in both."""
+    """Yield the Pareto front of mean and tail by capacity: columns that no other beats in both.
+
+    Oracles are left out.
+    """
     if not {MEAN, TAIL} <= set(summary.metrics):
         return
     mean, tail = (summary.metrics.index(name) for name in (MEAN, TAIL))
@@ -134,6 +140,7 @@ def fronts(summary: Summary, block: Block) -> Iterator[tuple[int, list[int]]]:
             c: (float(block.mean[k, c, mean]), float(block.mean[k, c, tail]))
             for c in columns_present(summary, block)
             if np.isfinite(block.mean[k, c, [mean, tail]]).all()
+            and not summary.columns[c].is_oracle
         }
         if len(points) > 1:
             front = [

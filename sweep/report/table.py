@@ -15,7 +15,7 @@ from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
 
 ABSENT, FAILED, FEWER = "–", "failed", "†"
-BASELINE = "baseline"
+BASELINE, ORACLE = "baseline", "oracle"
 
 
 def columns_present(summary: Summary, block: Block) -> list[int]:
@@ -99,6 +99,7 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
     if summary.failures and seeds > 1:
         words.append(f"{FEWER}: fewer seeds, as some cells failed")
     lines = ["; ".join(words)] if words else []
+    lines += _knowledge(summary.columns)
     ratios = [name for name in (shown or summary.metrics) if name.startswith("jct_speedup")]
     if ratios and summary.baseline and seeds > 1 and not summary.is_same:
         lines.append(
@@ -110,9 +111,26 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
     return lines
 
 
+def _knowledge(columns: Sequence[Column]) -> list[str]:
+    """Say what each policy knows of durations, and what an oracle is."""
+    by_source = {
+        source: [column.label for column in columns if column.knows == source]
+        for source in ("true", "declared", "learnt", "nothing")
+    }
+    words = [f"{source} ({', '.join(names)})" for source, names in by_source.items() if names]
+    lines = [f"knowledge of durations: {', '.join(words)}"] if words else []
+    if any(column.is_oracle for column in columns):
+        lines.append(
+            f"{ORACLE}: knows a truth that nobody knows beforehand; it can't be run, and is never "
+            "the best"
+        )
+    return lines
+
+
 def column_lines(column: Column) -> list[str]:
-    """Return the heading of a column: policy, distinguishing parameters, `BASELINE`."""
-    return [*column.name_parts, *([BASELINE] if column.is_baseline else [])]
+    """Return the heading of a column: policy, distinguishing parameters, `BASELINE`, `ORACLE`."""
+    marks = [BASELINE] * column.is_baseline + [ORACLE] * column.is_oracle
+    return [*column.name_parts, *marks]
 
 
 def capacity_text(block: Block, capacity: int) -> str:

@@ -41,6 +41,7 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("trace", "settings", "metric")),
         ("at", pa.float64()),  # capacity of the baseline
         ("policy", pa.string()),
+        ("is_oracle", pa.bool_()),
         # where the policy matches it: -inf below all swept capacities, inf above
         *((name, pa.float64()) for name in ("capacity", "low", "high")),
         ("least", pa.float64()),  # the smallest and the largest capacity swept
@@ -68,6 +69,8 @@ def table(cells: pa.Table, config: Mapping[str, Any]) -> pa.Table | None:
 def build(matches: pa.Table, config: Mapping[str, Any]) -> Section:
     """Build the report's section of ``equal_capacity.parquet``."""
     rows, baseline = matches.to_pylist(), config["baseline"]
+    for row in rows:
+        row["policy"] += " (oracle)" if row.get("is_oracle") else ""
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
 
     def build_part(members: list[Row], _: str) -> SectionPart:
@@ -171,6 +174,7 @@ def _rows(arranged: ArrangedCells, block_rows: Rows, metric: str) -> Iterator[di
             "metric": metric,
             "at": baseline_capacity,
             "policy": list(arranged.columns.values())[column].label,
+            "is_oracle": list(arranged.columns.values())[column].is_oracle,
             **dict(zip(("capacity", "low", "high"), ends, strict=True)),
             "least": capacities[0],
             "most": capacities[-1],

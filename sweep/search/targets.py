@@ -19,7 +19,7 @@ from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
-from sweep.grid.grid import Cell
+from sweep.grid.grid import Cell, build_policy
 from sweep.grid.request import Request
 from sweep.search.cell_factory import CellFactory, search_key, settings_text
 from sweep.search.cell_results import CellResults
@@ -185,6 +185,9 @@ class TargetSearches:
     def _notes(self, case: _Case, result: ThresholdResult) -> list[str]:
         """Write remarks: failed cells, too few seeds, a metric that is not monotone, large jobs."""
         notes, probes, too_few = [], case.search.probes, case.machines.too_few
+        policy = build_policy(case.cell.policy)
+        if policy and policy.knows.is_oracle:
+            notes.append("an oracle: it can't be run")
 
         def count_text(n: int) -> str:
             return text(round(case.machines.count(n), 4))

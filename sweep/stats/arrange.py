@@ -15,7 +15,16 @@ from sim.base.columns import to_numpy
 from sim.base.errors import InputError, unknown
 from sim.evaluators import NO_POLICY
 from sweep.stats import metric_format
-from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows, cell_key, factorize, text, to_float64
+from sweep.stats.cell_columns import (
+    AXES,
+    KNOWS,
+    NOT_METRICS,
+    Rows,
+    cell_key,
+    factorize,
+    text,
+    to_float64,
+)
 
 _POLICY_PREFIXES = ("policy.", "evaluator.")
 
@@ -30,6 +39,8 @@ class Column:
     policy: str
     parameters: tuple[str, ...]
     is_baseline: bool
+    knows: str = ""  # of durations (`policies.knows.Knows`); empty if not known
+    is_oracle: bool = False  # nobody can run it
 
     @property
     def name_parts(self) -> tuple[str, ...]:
@@ -63,6 +74,12 @@ class ArrangedCells:
         """Return a metric of these rows, NaN where a cell failed or the metric does not apply."""
         return np.where(self.failed[rows], math.nan, to_float64(self.cells, name)[rows])
 
+    def without_oracles(self, by_column: F8) -> F8:
+        """Return values by column (last axis), NaN for oracles unless only they have values."""
+        oracles = np.array([column.is_oracle for column in self.columns.values()], dtype=bool)
+        others: F8 = np.where(oracles, math.nan, by_column)
+        return by_column if np.isnan(others).all() else others
+
     def row(self, row: int) -> dict[str, Any]:
         """Return a row as a dictionary without its metrics."""
         label_columns = {*NOT_METRICS, *self.swept}
@@ -93,7 +110,8 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
     )
     policy_keys = [key for key in swept if key.startswith(_POLICY_PREFIXES)]
     block_keys = [key for key in swept if not key.startswith(_POLICY_PREFIXES)]
-    column_labels, column_ids = _heads(cells, ["policy", *policy_keys])
+    about = [name for name in (KNOWS, "is_oracle") if name in cells.column_names]
+    column_labels, column_ids = _heads(cells, ["policy", *policy_keys, *about])
     columns, column_of = build_columns(column_labels, policy_keys, baseline)
     block_labels, block_ids = _heads(cells, ["trace", *block_keys])
     blocks: dict[tuple[str, Settings], Rows] = {}
@@ -195,7 +213,9 @@ def build_columns(
                 if row[key] is not None
             )
             label = Column(policy, parameters, False).label
-            columns[identity] = Column(policy, parameters, baseline in (policy, label))
+            knows, is_oracle = str(row.get(KNOWS) or ""), bool(row.get("is_oracle"))
+            is_baseline = baseline in (policy, label)
+            columns[identity] = Column(policy, parameters, is_baseline, knows, is_oracle)
     position = {identity: index for index, identity in enumerate(columns)}
     return columns, [position[identity] for identity in identities]
 

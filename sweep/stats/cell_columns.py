@@ -15,9 +15,14 @@ from sim.cluster.load import CLUSTER_COLUMNS
 
 AXES = ("policy", "trace", "capacity", "seed")
 ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
-ABOUT = ("is_pool", "is_counted")
-"""Columns of flags: the cluster is a pool of slots; its configuration states a count."""
-NOT_METRICS = frozenset((*AXES, "status", *CLUSTER_COLUMNS, *ERROR, "reproduce", "key", *ABOUT))
+ABOUT = ("is_pool", "is_counted", "is_oracle")
+"""Columns of flags: the cluster is a pool of slots; its configuration states a count; the policy
+knows a truth that nobody knows beforehand, so it can't be run on a real cluster."""
+KNOWS = "knows"
+"""Column: source of the durations that the policy uses (`policies.knows.Knows`); null without."""
+NOT_METRICS = frozenset(
+    (*AXES, "status", KNOWS, *CLUSTER_COLUMNS, *ERROR, "reproduce", "key", *ABOUT)
+)
 ALL_METRICS = "all"
 """Value of ``metrics=`` that shows every metric."""
 

@@ -26,6 +26,18 @@ _SHARES = frozenset(("deadlines_missed", "jobs_failed", "value_attained"))
 
 
 @dataclass(frozen=True)
+class Oracle:
+    """Result of a policy that nobody can run, beside the best that can be run."""
+
+    policy: str
+    knows: str  # of durations, see `policies.knows.Knows`
+    value: float  # the mean over seeds
+    against_best: Paired
+    is_ratio: bool  # `against_best` is a ratio (times better), not a difference
+    is_distinct: bool  # differs significantly from the best, or exactly
+
+
+@dataclass(frozen=True)
 class Facts:
     """Data of a verdict's sentence; see `sweep.stats.verdict.Verdict`."""
 
@@ -34,7 +46,7 @@ class Facts:
     metric: str
     best: tuple[str, ...]
     n_tied: int  # of the best, besides the first: exactly equal to it
-    n_policies: int
+    n_policies: int  # that can be run, or all if none can
     runners_up: tuple[tuple[str, str], ...]  # without the baseline, best first: name, result
     is_tested: bool
     # the policy that the fewest seeds would distinguish from the first, and their number
@@ -48,6 +60,8 @@ class Facts:
     is_fixed: bool  # no seed can change anything
     waits: bool | None  # some job waited
     utilization: float | None
+    oracles: tuple[Oracle, ...] = ()  # best first
+    is_oracle: bool = False  # all policies are oracles
 
 
 def sentence(facts: Facts) -> str:
@@ -65,6 +79,7 @@ def sentence(facts: Facts) -> str:
     parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _runners_up(facts)]
     if facts.gap is not None:
         parts.append(f"the median job {_bound(facts.gap)} its lower bound")
+    parts += _oracle(facts)
     parts += _confidence(facts)
     if facts.waits is False and not _all_tie(facts):
         parts.append(f"no job waited: try capacity={_smaller_capacity(facts)}")
@@ -94,7 +109,8 @@ def _all_tie(facts: Facts) -> bool:
 
 
 def _tie(facts: Facts) -> str:
-    result = f"all policies have the same {_label(facts.metric)} ({_value(facts)})"
+    policies = "all policies that can be run" if facts.oracles else "all policies"
+    result = f"{policies} have the same {_label(facts.metric)} ({_value(facts)})"
     result = f"no job waited, so {result}" if facts.waits is False else result
     return f"{result}; try capacity={_smaller_capacity(facts)}"
 
@@ -110,7 +126,8 @@ def _best(facts: Facts) -> str:
     """Name the best policies and their lead."""
     n, first, label = len(facts.best), facts.best[0], _label(facts.metric)
     if facts.n_policies == 1:
-        return f"{_names(facts)} is the only policy, with a {label} of {_value(facts)}"
+        only = "the only policy that can be run" if facts.oracles else "the only policy"
+        return f"{_names(facts)} is {only}, with a {label} of {_value(facts)}"
     best = "lowest" if style(facts.metric).better == "lower" else "highest"
     if n == 1:
         return f"{_names(facts)} has the {best} {label}, {_lead(facts)}"
@@ -137,26 +154,54 @@ def _names(facts: Facts) -> str:
 
 def _lead(facts: Facts) -> str:
     """Write the lead of the best over the baseline, or only its mean if nothing is compared."""
-    comparison = facts.against
+    comparison, baseline = facts.against, f"{facts.baseline}'s"
     if comparison is None or math.isnan(comparison.estimate):
         return _value(facts)
-    ends = (comparison.estimate, comparison.low, comparison.high)
-    baseline = f"{facts.baseline}'s"
-    same = 1.0 if facts.is_ratio else 0.0
-    if math.isclose(comparison.estimate, same, rel_tol=ROUNDING):
+    if math.isclose(comparison.estimate, float(facts.is_ratio), rel_tol=ROUNDING):
         return f"{_value(facts)}, the same as {baseline}"
-    if facts.is_ratio:
-        amount, interval = ratio_words(facts.metric, *ends)
+    amount, interval = _gain(facts.metric, comparison, facts.is_ratio)
+    value = "" if facts.is_ratio else f"{_value(facts)}, "
+    return f"{value}{amount} than {baseline}{interval}"
+
+
+def _gain(metric: str, comparison: Paired, is_ratio: bool) -> tuple[str, str]:
+    """Write a comparison, such as ``2.99 times shorter``, and its interval (empty if exact)."""
+    ends = (comparison.estimate, comparison.low, comparison.high)
+    if is_ratio:
+        amount, interval = ratio_words(metric, *ends)
     else:
         is_lower = comparison.estimate < 0
         if is_lower:
             ends = (-comparison.estimate, -comparison.high, -comparison.low)
-        amount, interval = format_contrast(facts.metric, "difference", *ends)
+        amount, interval = format_contrast(metric, "difference", *ends)
         amount, interval = amount.replace("+", ""), interval.replace("+", "")
-        amount = f"{_value(facts)}, {amount.replace(' pp', ' percentage points')}"
-        amount = f"{amount} {_direction(facts.metric, is_lower=is_lower)}"
-    lead = f"{amount} than {baseline}"
-    return lead if comparison.test == EXACT or not interval else f"{lead} {interval}"
+        amount = amount.replace(" pp", " percentage points")
+        amount = f"{amount} {_direction(metric, is_lower=is_lower)}"
+    is_exact = comparison.test == EXACT or not interval
+    return amount, "" if is_exact else f" {interval}"
+
+
+def _oracle(facts: Facts) -> list[str]:
+    """Say what it would be worth to know what the best oracle knows."""
+    if facts.is_oracle:
+        return ["no policy here can be run: each knows a truth that nobody knows beforehand"]
+    if not facts.oracles:
+        return []
+    best = facts.oracles[0]
+    comparison, is_ratio = best.against_best, best.is_ratio
+    truth = "all durations" if best.knows == "true" else "a truth that nobody knows beforehand"
+    gain = comparison.estimate - is_ratio
+    if style(facts.metric).better == "lower" and not is_ratio:
+        gain = -gain
+    if math.isnan(gain):
+        return []
+    if gain > 0 and best.is_distinct:
+        result = "{} still{}".format(*_gain(facts.metric, comparison, is_ratio))
+    elif gain < 0 and best.is_distinct:
+        result = "{}{}".format(*_gain(facts.metric, comparison, is_ratio))
+    else:
+        result = "no better"
+    return [f"{best.policy}, which knows {truth}, would be {result}"]
 
 
 def ratio_words(

@@ -32,8 +32,8 @@ class Block:
     ``n_planned`` and ``n_failed`` (int64), shape (n_capacities, n_columns), count cells.
     ``paired``, of the shape of ``mean``, is half the interval of the difference from the baseline:
     NaN without a baseline, and for the baseline itself. ``best``, of that shape too, marks the best
-    columns (`sweep.stats.best`), none if all are. ``machines`` is the size of the cluster at each
-    capacity, such as ``41 machines``; empty if not known.
+    columns (`sweep.stats.best`) that are no oracles, none if all are. ``machines`` is the size of
+    the cluster at each capacity, such as ``41 machines``; empty if not known.
     """
 
     trace: str
@@ -164,7 +164,7 @@ def _block(
                 _values_matrix(arranged, rows, names)
             )
         for metric_index, name in enumerate(names):
-            best_policies = best_of(name, group.by_seed(arranged, name))
+            best_policies = best_of(name, arranged.without_oracles(group.by_seed(arranged, name)))
             if best_policies is not None and not best_policies.is_all:
                 best[level, list(best_policies.members), metric_index] = True
         for _, column, paired_rows in contrasts.pairs(arranged, group.rows):

@@ -1,12 +1,15 @@
 """Verdict of a sweep: the best policy on each trace at each capacity, and its lead.
 
+The best is the best that can be run. Oracles, which know a truth beforehand such as durations, are
+compared with it: what that knowledge would be worth.
+
 Computed once from the cells; the terminal, the reports, ``verdict.json`` and MLflow show it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,11 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base.arrays import F8
 from sim.cluster.load import CLUSTER_COLUMNS
 from sweep.stats import contrasts
 from sweep.stats.arrange import (
     ArrangedCells,
     CapacityGroup,
+    Column,
     Settings,
     arrange,
     by_capacity,
@@ -27,9 +32,9 @@ from sweep.stats.arrange import (
 )
 from sweep.stats.best import Best, best_of, compare_metric, next_distinguishable
 from sweep.stats.cell_columns import Rows, to_float64
-from sweep.stats.inference import Paired, interval
+from sweep.stats.inference import ALPHA, EXACT, Paired, holm, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
-from sweep.stats.sentence import Facts, ratio_words, sentence
+from sweep.stats.sentence import Facts, Oracle, ratio_words, sentence
 
 BOUND, WAIT, UTILIZATION = "gap_lb_p50", "wait_mean_s", "utilization"
 DEFAULT_METRICS = ("deadlines_missed", "value_attained", "jct_mean_s")
@@ -46,6 +51,7 @@ class Standing:
     is_ratio: bool  # `against` is of ratios (times better), not of differences
     is_best: bool
     is_tied: bool  # equal to the best with every seed
+    is_oracle: bool = False  # knows a truth that nobody knows beforehand
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,9 @@ class Verdict:
     settings: Settings
     capacity: float
     metric: str
-    best: tuple[str, ...]  # the best mean and all not significantly different from it, best first
+    # of the policies that can be run: the best mean and all not significantly different from it,
+    # best first; only if all are oracles, the best oracle
+    best: tuple[str, ...]
     value: float | None  # mean of the first; None if it is infinite
     interval: tuple[float, float] | None  # 95 %, of that mean; None with one seed
     baseline: str | None
@@ -70,6 +78,7 @@ class Verdict:
     machines: str  # such as ``41 machines``; empty where not known
     about: Mapping[str, float]  # means over the cells of those of `CLUSTER_COLUMNS` that are known
     standings: tuple[Standing, ...]  # in the order of the columns
+    oracles: tuple[Oracle, ...] = ()  # best first
 
     def as_json(self) -> dict[str, Any]:
         """Return the entry of ``verdict.json``."""
@@ -87,6 +96,7 @@ class Verdict:
             "against_interval": self.against_interval and list(self.against_interval),
             "gap_lb_p50": self.gap_lb_p50,
             "n_seeds": self.n_seeds,
+            "oracles": [_oracle_json(oracle) for oracle in self.oracles],
             "sentence": self.sentence,
         }
 
@@ -102,7 +112,7 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
             continue
         paired = _against_baseline(arranged, block_rows, metric)
         for group in by_capacity(arranged, block_rows):
-            best = best_of(metric, group.by_seed(arranged, metric))
+            best = best_of(metric, arranged.without_oracles(group.by_seed(arranged, metric)))
             if best is not None:
                 by_column = {
                     c: comparison for (k, c), comparison in paired.items() if k == group.capacity
@@ -154,7 +164,9 @@ def _verdict(
     against_baseline = None if comparison is None else _finite(comparison.estimate)
     if columns[best.first].is_baseline:
         against_baseline = 0.0 if is_fraction(metric) else 1.0
-    means = {index: float(np.nanmean(values[:, index])) for index in best.order}
+    present = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
+    means = {index: float(np.nanmean(values[:, index])) for index in present}
+    oracles = _oracles(metric, columns, values, means, best)
     standings = tuple(
         Standing(
             policy=column.label,
@@ -163,6 +175,7 @@ def _verdict(
             is_ratio=paired.get(index, _NO_COMPARISON)[1],
             is_best=index in best.members,
             is_tied=index in best.tied or (index == best.first and bool(best.tied)),
+            is_oracle=column.is_oracle,
         )
         for index, column in enumerate(columns)
         if index in means
@@ -178,7 +191,9 @@ def _verdict(
         metric=metric,
         best=tuple(columns[index].label for index in best.members),
         n_tied=len(best.tied),
-        n_policies=len(standings),
+        n_policies=len(best.order),
+        oracles=oracles,
+        is_oracle=columns[best.first].is_oracle,
         runners_up=tuple(
             (
                 columns[index].label,
@@ -223,7 +238,40 @@ def _verdict(
         machines=facts.location[-1],
         about=_cluster_facts(arranged, group.rows),
         standings=standings,
+        oracles=oracles,
     )
+
+
+def _oracles(
+    metric: str, columns: Sequence[Column], values: F8, means: Mapping[int, float], best: Best
+) -> tuple[Oracle, ...]:
+    """Compare the oracles with the best policy that can be run; empty if none can."""
+    others = [index for index in means if index not in best.order]
+    others.sort(key=lambda i: -means[i] if style(metric).better == "higher" else means[i])
+    compared = [compare_metric(metric, values[:, i], values[:, best.first]) for i in others]
+    adjusted_p = holm(np.array([paired.p for paired, _ in compared], dtype=np.float64))
+    return tuple(
+        Oracle(
+            policy=columns[i].label,
+            knows=columns[i].knows,
+            value=means[i],
+            against_best=paired,
+            is_ratio=is_ratio,
+            is_distinct=paired.test == EXACT or bool(p <= ALPHA),
+        )
+        for i, (paired, is_ratio), p in zip(others, compared, adjusted_p, strict=True)
+    )
+
+
+def _oracle_json(oracle: Oracle) -> dict[str, Any]:
+    low, high = oracle.against_best.low, oracle.against_best.high
+    return {
+        "policy": oracle.policy,
+        "knows": oracle.knows,
+        "value": _finite(oracle.value),
+        "against_best": _finite(oracle.against_best.estimate),
+        "against_interval": None if math.isnan(low) else [low, high],
+    }
 
 
 _NO_COMPARISON = (None, False)

@@ -23,7 +23,7 @@ from sim.base.masking import mask
 from sim.base.text import single_line
 from sweep.stats import intervals
 from sweep.stats.arrange import ArrangedCells, by_capacity
-from sweep.stats.cell_columns import AXES, ERROR, Rows
+from sweep.stats.cell_columns import AXES, ERROR, KNOWS, Rows
 from sweep.stats.cell_columns import text as shortest
 from sweep.store import checksums
 
@@ -51,6 +51,7 @@ class ChildRun:
     is_failed: bool
     kind: str
     rows: Rows
+    knows: str = ""  # the policy's knowledge of durations; empty if not known
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -173,6 +174,7 @@ def _row(arranged: ArrangedCells, kind: str, rows: Rows, metrics: Mapping[str, f
         is_failed=len(failed) > 0,
         kind=kind,
         rows=rows,
+        knows=str(cell.get(KNOWS) or ""),
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sim.base.masking import mask
 from sim.base.text import label
-from sweep.stats.cell_columns import AXES
+from sweep.stats.cell_columns import AXES, KNOWS
 from sweep.store.folder import SweepFolder
 from sweep.track.connection import RunStore, is_http
 from sweep.track.run_data import MAX_METRICS, MAX_TAG, ChildRun, digest_of_files, identity
@@ -115,12 +115,14 @@ def log_child(
     began_s, ended_s = times_s
     axes = {name: row.params[name] for name in AXES if name in row.params}
     swept = {name: value for name, value in row.params.items() if name not in AXES}
+    knows = {KNOWS: row.knows} if row.knows else {}
     tags = {
         PARENT: parent.info.run_id,
         KIND: row.kind,
         SWEEP: parent.data.tags[SWEEP],
         CELL: row.key,
         "status": "failed" if row.is_failed else "done",
+        **knows,
         **axes,
         **{name: value[:MAX_TAG] for name, value in swept.items()},
         **row.error,
@@ -136,7 +138,7 @@ def log_child(
     if row.traceback:
         store.put_text(run, TRACEBACK, row.traceback)
     compared = {name: row.params[name] for name in params if name in row.params}
-    _log_batch(store, run, row.metrics, compared, ended_s)
+    _log_batch(store, run, row.metrics, compared | knows, ended_s)
     client.set_terminated(run.info.run_id, row.run_status, end_time=round(ended_s * 1000))
 
 
