@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from sweep.stats.arrange import arrange
 from sweep.stats.verdict import Verdict, verdicts
 from tests.sweep import frames
 
@@ -286,3 +287,60 @@ def test_several_traces_and_settings_have_a_verdict_each() -> None:
     assert len(actual) == 8
     assert actual[0].sentence.startswith("a, cluster.load=0.7 at capacity 0.5: ")
     assert actual[0].as_json()["settings"] == {"cluster.load": "0.7"}
+
+
+KNOWS = {"fifo": "nothing", "las": "nothing", "srpt": "true", "sjf": "true"}
+
+
+def oracles(names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    return {"knows": KNOWS, "is_oracle": {name: name in names for name in ALL}}
+
+
+def test_an_oracle_is_never_the_best_but_shown_beside_it() -> None:
+    verdict = judged(cells(ALL, **oracles(("srpt", "sjf"))))
+    assert verdict.best == ("las",)
+    assert [oracle.policy for oracle in verdict.oracles] == ["srpt", "sjf"]
+    first = verdict.oracles[0]
+    assert first.against_best.estimate == pytest.approx(stats.gmean(np.array(LAS) / np.array(SRPT)))
+    assert first.is_distinct
+    assert [s.policy for s in verdict.standings if s.is_best] == ["las"]
+    assert [s.policy for s in verdict.standings if s.is_oracle] == ["srpt", "sjf"]
+    assert verdict.sentence == (
+        "t at capacity 0.7: las has the lowest mean JCT, 1.61 times shorter than fifo's "
+        "[1.54, 1.68]; srpt, which knows all durations, would be 1.88 times shorter still "
+        "[1.82, 1.93]."
+    )
+    entry = json.loads(json.dumps(verdict.as_json()))
+    assert entry["best"] == ["las"]
+    assert entry["oracles"][0]["policy"] == "srpt"
+    assert entry["oracles"][0]["knows"] == "true"
+    assert entry["oracles"][0]["against_best"] == pytest.approx(first.against_best.estimate)
+
+
+def test_an_oracle_that_gains_nothing_is_said_to_gain_nothing() -> None:
+    alike = {"fifo": FIFO, "las": SJF, "srpt": SRPT}
+    about = {"knows": KNOWS, "is_oracle": {"fifo": False, "las": False, "srpt": True}}
+    verdict = judged(cells(alike, **about))
+    assert not verdict.oracles[0].is_distinct
+    assert "srpt, which knows all durations, would be no better" in verdict.sentence
+
+
+def test_the_best_oracle_stands_only_where_no_policy_can_be_run() -> None:
+    verdict = judged(cells({"srpt": SRPT, "sjf": SJF}, **oracles(("srpt", "sjf"))), None)
+    assert verdict.best[0] == "srpt"
+    assert verdict.oracles == ()
+    assert "no policy here can be run" in verdict.sentence
+
+
+def test_a_single_policy_that_can_be_run_is_said_to_be_the_only_one() -> None:
+    verdict = judged(cells({"fifo": FIFO, "srpt": SRPT}, **oracles(("srpt",))))
+    assert verdict.best == ("fifo",)
+    assert "fifo (the baseline) is the only policy that can be run" in verdict.sentence
+    assert "would be 3.02 times shorter still" in verdict.sentence
+
+
+def test_a_column_about_knowledge_is_no_metric() -> None:
+    table = cells(ALL, **oracles(("srpt", "sjf")))
+    arranged = arrange(table, [], "fifo")
+    assert arranged.metrics == ["jct_mean_s"]
+    assert [column.knows for column in arranged.columns.values()] == list(KNOWS.values())
