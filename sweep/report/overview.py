@@ -115,8 +115,8 @@ def _cell(metric: str, standings: Mapping[str, Standing], policy: str, score: fl
             metric, statistic, comparison.estimate, comparison.low, comparison.high
         )
         shown = amount or mean
-    others = [s for s in standings.values() if not s.is_oracle] or list(standings.values())
-    is_best = standing.is_best and not all(other.is_best for other in others)
+    runnable = [s for s in standings.values() if not s.is_oracle] or list(standings.values())
+    is_best = standing.is_best and not all(other.is_best for other in runnable)
     classes = ["more"] * (score > 0) + ["less"] * (score < 0) + ["best"] * is_best
     return Cell(
         shown,

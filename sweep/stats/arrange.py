@@ -77,8 +77,8 @@ class ArrangedCells:
     def without_oracles(self, by_column: F8) -> F8:
         """Return values by column (last axis), NaN for oracles unless only they have values."""
         oracles = np.array([column.is_oracle for column in self.columns.values()], dtype=bool)
-        others: F8 = np.where(oracles, math.nan, by_column)
-        return by_column if np.isnan(others).all() else others
+        runnable: F8 = np.where(oracles, math.nan, by_column)
+        return by_column if np.isnan(runnable).all() else runnable
 
     def row(self, row: int) -> dict[str, Any]:
         """Return a row as a dictionary without its metrics."""

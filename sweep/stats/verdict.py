@@ -246,9 +246,9 @@ def _oracles(
     metric: str, columns: Sequence[Column], values: F8, means: Mapping[int, float], best: Best
 ) -> tuple[Oracle, ...]:
     """Compare the oracles with the best policy that can be run; empty if none can."""
-    others = [index for index in means if index not in best.order]
-    others.sort(key=lambda i: -means[i] if style(metric).better == "higher" else means[i])
-    compared = [compare_metric(metric, values[:, i], values[:, best.first]) for i in others]
+    oracles = [index for index in means if index not in best.order]
+    oracles.sort(key=lambda i: -means[i] if style(metric).better == "higher" else means[i])
+    compared = [compare_metric(metric, values[:, i], values[:, best.first]) for i in oracles]
     adjusted_p = holm(np.array([paired.p for paired, _ in compared], dtype=np.float64))
     return tuple(
         Oracle(
@@ -259,7 +259,7 @@ def _oracles(
             is_ratio=is_ratio,
             is_distinct=paired.test == EXACT or bool(p <= ALPHA),
         )
-        for i, (paired, is_ratio), p in zip(others, compared, adjusted_p, strict=True)
+        for i, (paired, is_ratio), p in zip(oracles, compared, adjusted_p, strict=True)
     )
 
 

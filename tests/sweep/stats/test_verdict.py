@@ -318,9 +318,9 @@ def test_an_oracle_is_never_the_best_but_shown_beside_it() -> None:
 
 
 def test_an_oracle_that_gains_nothing_is_said_to_gain_nothing() -> None:
-    alike = {"fifo": FIFO, "las": SJF, "srpt": SRPT}
+    close_means = {"fifo": FIFO, "las": SJF, "srpt": SRPT}
     about = {"knows": KNOWS, "is_oracle": {"fifo": False, "las": False, "srpt": True}}
-    verdict = judged(cells(alike, **about))
+    verdict = judged(cells(close_means, **about))
     assert not verdict.oracles[0].is_distinct
     assert "srpt, which knows all durations, would be no better" in verdict.sentence
 
