@@ -34,7 +34,7 @@ class Oracle:
     value: float  # the mean over seeds
     against_best: Paired
     is_ratio: bool  # `against_best` is a ratio (times better), not a difference
-    is_distinct: bool  # differs significantly from the best, or exactly
+    is_distinct: bool  # differs significantly from the best, or exactly, or is not tested
 
 
 @dataclass(frozen=True)

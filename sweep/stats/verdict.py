@@ -32,7 +32,7 @@ from sweep.stats.arrange import (
 )
 from sweep.stats.best import Best, best_of, compare_metric, next_distinguishable
 from sweep.stats.cell_columns import Rows, to_float64
-from sweep.stats.inference import ALPHA, EXACT, Paired, holm, interval
+from sweep.stats.inference import ALPHA, EXACT, FEW, Paired, holm, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 from sweep.stats.sentence import Facts, Oracle, ratio_words, sentence
 
@@ -257,7 +257,7 @@ def _oracles(
             value=means[i],
             against_best=paired,
             is_ratio=is_ratio,
-            is_distinct=paired.test == EXACT or bool(p <= ALPHA),
+            is_distinct=paired.test in (EXACT, FEW) or bool(p <= ALPHA),
         )
         for i, (paired, is_ratio), p in zip(oracles, compared, adjusted_p, strict=True)
     )
