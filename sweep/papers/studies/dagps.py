@@ -108,6 +108,10 @@ def table4(finished: FinishedSweep) -> Findings:
             label, metric = f"Jain's index, windows of {window} s", f"jain_{window}s"
             paper = published("dagps", "table4", policy, metric)
             yield from mean(policy, label, column(rows, metric), paper=paper)
+    policies = grouped((row for row in finished.cells if row["trace"] == two_queues), "policy")
+    gain = compare_seeds(policies, ("dagps", "tez"), "jct_p50_s", percent_reduction)
+    paper = published("dagps", "table4", "dagps", "over_tez")
+    yield from mean("two queues, improvement over tez %", "dagps", gain, paper=paper)
 
 
 def table5(finished: FinishedSweep) -> Findings:
