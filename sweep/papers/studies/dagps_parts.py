@@ -1,6 +1,6 @@
 """What each part of DAGPS brings, where its offline order pays, and losses of a real Tez.
 
-The rules are those of docs/decisions/0034-dagps-parts.md.
+The rules are those of docs/decisions/0036-dagps-parts.md.
 """
 
 from __future__ import annotations
