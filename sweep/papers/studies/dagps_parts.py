@@ -1,6 +1,6 @@
-"""What each part of DAGPS brings, where its offline order pays, and losses of a real Tez.
+"""Parts of DAGPS taken away alone, the region where its offline order pays, and losses of Tez.
 
-The rules are those of docs/decisions/0036-dagps-parts.md.
+The rules are those of docs/decisions/0037-dagps-parts.md.
 """
 
 from __future__ import annotations
@@ -70,18 +70,22 @@ def region(finished: FinishedSweep) -> Findings:
     factors = [key for key in FACTORS if len({row.get(key) for row in finished.cells}) > 1]
     settings = finished.group_by(*factors)
     policies = [name for name in grouped(finished.cells, "policy") if name != WITHOUT_ORDER]
-    of_policy: dict[str, dict[tuple[object, ...], list[float]]] = {name: {} for name in policies}
+    gains_by_policy: dict[str, dict[tuple[object, ...], list[float]]] = {
+        name: {} for name in policies
+    }
     for setting, cells in settings.items():
         groups = grouped(cells, "policy")
-        for name, of_setting in of_policy.items():
+        for name, gains_by_setting in gains_by_policy.items():
             pair = (name, WITHOUT_ORDER)
-            of_setting[setting] = compare_seeds(groups, pair, "jct_mean_s", percent_reduction)
-    gains = of_policy[WHOLE]
+            gains_by_setting[setting] = compare_seeds(groups, pair, "jct_mean_s", percent_reduction)
+    gains = gains_by_policy[WHOLE]
     inside = [setting for setting in settings if _is_inside(gains[setting])]
     yield Finding("all settings", "settings", float(len(settings)), exact=True)
     yield Finding("all settings", "settings in the region", float(len(inside)), exact=True)
-    for name, of_setting in of_policy.items():
-        yield from _average("all settings", f"average gain, {name}, %", [*of_setting.values()])
+    for name, gains_by_setting in gains_by_policy.items():
+        yield from _average(
+            "all settings", f"average gain, {name}, %", [*gains_by_setting.values()]
+        )
     yield Finding("all settings", "greatest gain, %", max(interval(g)[0] for g in gains.values()))
     yield Finding("all settings", "least gain, %", min(interval(g)[0] for g in gains.values()))
     for i, factor in enumerate(factors):
@@ -94,9 +98,9 @@ def region(finished: FinishedSweep) -> Findings:
     for setting in inside:
         named = zip(factors, setting, strict=True)
         label = ", ".join(f"{FACTORS[factor]} {value}" for factor, value in named)
-        for name, of_setting in of_policy.items():
+        for name, gains_by_setting in gains_by_policy.items():
             figure = "in the region: gain of the order, %"
-            yield Finding.from_seeds(figure, f"{label}, {name}", of_setting[setting])
+            yield Finding.from_seeds(figure, f"{label}, {name}", gains_by_setting[setting])
 
 
 def _is_inside(gains: Sequence[float]) -> bool:
