@@ -23,9 +23,9 @@ POLICIES = {
     "wing_mil": {},
     "wing_agg": {},
     "wing_dep": {},
-    "mil, oracle": {"knowledge": "oracle"},
-    "wing_agg, oracle": {"knowledge": "oracle"},
-    "wing_dep, oracle": {"knowledge": "oracle"},
+    "mil, oracle": {"knowledge": "true"},
+    "wing_agg, oracle": {"knowledge": "true"},
+    "wing_dep, oracle": {"knowledge": "true"},
 }
 """The policies of Fig. 10."""
 

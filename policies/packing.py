@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-
 from policies.base import Policy
-from policies.dagps.dag import stage_profile
 from policies.dagps.online import stage_shares
+from policies.estimates.durations import Truth
 from policies.estimates.learnt import LearntDurations
 from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows
@@ -100,14 +98,12 @@ class Tetris(Policy):
     def _weigh(self, world: World, plan: Plan) -> LearntDurations:
         columns = world.columns
         plan.packing = Packing(remaining=self.m, remote=self.rp)
-        profiles = StageProfiles(columns, self.first_guess_s, self.prior_tasks)
-        stages = np.arange(len(columns.stage_job))
+        estimator = StageProfiles(columns, self.first_guess_s) if self._learns else Truth(columns)
+        learnt = LearntDurations(estimator, columns, self.prior_tasks)
         if self.m > 0:
-            true_s = stage_profile(columns)[columns.stage_task0[:-1]]
-            expected_s = profiles.expect(stages) if self._learns else true_s
-            weight = stage_shares(columns, world.cluster).sum(axis=1)
-            plan.set_stages(expected_s=expected_s, weight=weight)
-        return LearntDurations(profiles, np.zeros(len(stages), dtype=bool))
+            learnt.begin(world, plan)
+            plan.set_stages(weight=stage_shares(columns, world.cluster).sum(axis=1))
+        return learnt
 
 
 @register("tez")

@@ -13,8 +13,8 @@ import numpy as np
 
 from policies.base import Policy, check_ranges
 from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
-from policies.dagps.dag import stage_profile
 from policies.dagps.offline_order import OfflineOrder, best_list_order, offline_order
+from policies.estimates.durations import Truth
 from policies.estimates.learnt import LearntDurations
 from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows
@@ -176,13 +176,11 @@ class Dagps(Policy):
         )
         if follows_list:
             plan.packing = Packing(aligned=False, remote=self.rp)
-        profiles = StageProfiles(columns, self.first_guess_s, self.prior_tasks)
-        stages = np.arange(len(columns.stage_job))
-        if self.profiles == "stage":
-            plan.set_stages(expected_s=stage_profile(columns)[columns.stage_task0[:-1]])
-        else:
-            plan.set_stages(expected_s=profiles.expect(stages))
-        return LearntDurations(profiles, np.zeros(len(columns.stage_job), dtype=bool))
+        is_true = self.profiles == "stage"
+        estimator = Truth(columns) if is_true else StageProfiles(columns, self.first_guess_s)
+        learnt = LearntDurations(estimator, columns, self.prior_tasks)
+        learnt.begin(world, plan)
+        return learnt
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Learn from finished stages, and refine the expected durations of running jobs."""

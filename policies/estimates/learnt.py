@@ -2,48 +2,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from policies.estimates.stage_profiles import StageProfiles
-from sim.base.arrays import Mask, ranges
+from policies.estimates.durations import Durations
+from sim.base.arrays import F8, I4, I8, ranges
 from sim.engine.plan import Batch, Plan, World
+from sim.workload.columns import Columns
 
 
-@dataclass(frozen=True)
 class LearntDurations:
-    """State of a run: learnt profiles, and the unfinished stages of the jobs that have arrived."""
+    """State of a run: an estimator, and the unfinished stages of the jobs that have arrived.
 
-    profiles: StageProfiles
-    unfinished: Mask
+    Finished tasks of a stage refine its expected duration, which weighs as much as `prior_tasks`
+    tasks (DAGPS, MSR-TR-2016-19, §7.1).
+    """
 
-    def refresh(self, batch: Batch, world: World, plan: Plan, refresh_s: float) -> None:
+    def __init__(self, estimator: Durations, columns: Columns, prior_tasks: float) -> None:
+        self._estimator, self._prior_tasks = estimator, prior_tasks
+        self._size = columns.stage_n_tasks
+        self._unfinished = np.zeros(len(columns.stage_job), dtype=bool)
+
+    def begin(self, world: World, plan: Plan) -> None:
+        """Set the expected durations of all stages before the run."""
+        stages = np.arange(len(self._size))
+        now = float(world.columns.job_submit.min(initial=0.0))
+        plan.set_stages(expected_s=self._estimator.expect(stages, now))
+
+    def refresh(
+        self, batch: Batch, world: World, plan: Plan, refresh_s: float
+    ) -> tuple[I8, I4 | I8]:
         """Learn from finished stages, and refine the expected durations of running jobs.
 
         Refines new jobs at once, and all jobs every `refresh_s` seconds.
+
+        Returns
+        -------
+        stages, jobs : (n,), (m,) int
+            The refined stages, and their jobs.
         """
         columns = world.columns
-        self._learn(world)
+        self._learn(world, batch.now)
         jobs = batch.row[batch.row >= 0]
+        stages = np.zeros(0, dtype=np.int64)
         if len(jobs):
             stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
-            self.unfinished[stages] = True
+            self._unfinished[stages] = True
         if len(jobs) < len(batch.row):  # a timer: refresh all jobs
-            stages = self.unfinished.nonzero()[0]
+            stages = self._unfinished.nonzero()[0]
             stage_jobs = columns.stage_job[stages]
             jobs = stage_jobs[:1]
             if len(stages) > 1:  # unique jobs, in ascending order
                 jobs = np.append(jobs, stage_jobs[1:][stage_jobs[1:] > stage_jobs[:-1]])
         if len(jobs):
-            expected = self.profiles.expect(stages, world.view)
-            plan.set_stages(stages, jobs=jobs, expected_s=expected)
+            expected_s = self._refined_s(stages, world, batch.now)
+            plan.set_stages(stages, jobs=jobs, expected_s=expected_s)
             plan.timer_s = min(plan.timer_s, batch.now + refresh_s)
+        return stages, jobs
 
-    def _learn(self, world: World) -> None:
+    def _refined_s(self, stages: I8, world: World, now: float) -> F8:
+        """Return the expected task durations, given the finished tasks of the stages, (n,) s."""
+        done = self._size[stages] - world.view["stage_left"][stages]
+        prior_s = self._estimator.expect(stages, now)
+        work_s = prior_s * self._prior_tasks + world.view["stage_done_work"][stages]
+        refined_s: F8 = work_s / (self._prior_tasks + done)
+        return refined_s
+
+    def _learn(self, world: World, now: float) -> None:
         """Learn from the stages that have finished since the last update."""
-        stages = self.unfinished.nonzero()[0]
+        stages = self._unfinished.nonzero()[0]
         done = stages[world.view["stage_left"][stages] == 0]
         if len(done):
-            self.profiles.learn(done, world.view)
-            self.unfinished[done] = False
+            self._estimator.learn(done, world.view["stage_done_work"][done], now)
+            self._unfinished[done] = False

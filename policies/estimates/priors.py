@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from policies.estimates.timeline import timeline
 from sim.base import maths
+from sim.base.arrays import F8, I8
 from sim.base.random import Normal
 from sim.workload.history import NAMES, Features
+from sim.workload.tables import values
 
 SHORTEST_S = 1e-3
 """Lower limit of durations, so that logarithms exist."""
@@ -89,6 +93,7 @@ class Priors:
         self._past: list[list[int]] = past.tolist()
         mean_task_s = features.history_column("mean_task_s").clip(SHORTEST_S)
         self._past_log: list[float] = maths.log(mean_task_s).tolist()
+        self._n_tasks = values(features.stages, "n_tasks")
         self._timeline = timeline(features)
         self._next_event = 0
         self._groups: list[dict[int, Runs]] = [{} for _ in NAMES]
@@ -125,7 +130,17 @@ class Priors:
                 best, best_variance = last, by_last / n
         return Normal(best, best_variance)
 
-    def learn(self, stage: int, mean_task_s: float, now: float) -> None:
+    def expect(self, stages: I8, now: float) -> F8:
+        """See `policies.estimates.durations.Durations`: the median of each prior."""
+        priors = [self.prior(stage, now) for stage in stages.tolist()]
+        return np.array([math.nan if math.isinf(p.variance) else maths.exp(p.mean) for p in priors])
+
+    def learn(self, stages: I8, work_s: F8, now: float) -> None:
+        """See `policies.estimates.durations.Durations`."""
+        for stage, mean_s in zip(stages, work_s / self._n_tasks[stages], strict=True):
+            self.add(int(stage), float(mean_s), now)
+
+    def add(self, stage: int, mean_task_s: float, now: float) -> None:
         """Add a finished stage."""
         self._catch_up(now)
         log_s = maths.log(max(mean_task_s, SHORTEST_S))

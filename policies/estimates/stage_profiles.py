@@ -2,70 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from policies.estimates.similar import NO_GROUP, AdHoc, job_groups, past_groups, stage_pairs
 from sim.base.arrays import F8, I8
 from sim.workload.columns import Columns
 
 
 class StageProfiles:
-    """Mean task durations by stage, learnt while jobs run (DAGPS, MSR-TR-2016-19, §7.1).
+    """Mean task durations of stages, over finished stages of similar jobs; a guess before any.
 
-    Stages correspond by their index in the job across the runs of a template. The expected
-    duration of a stage's tasks is the mean over all runs that have finished the stage. Without any,
-    it is the mean over all stages that have finished so far, and before the first of these a
-    guess. Finished tasks of the stage itself refine the expectation, which weighs as much as
-    `prior_tasks` tasks.
+    In DAGPS (MSR-TR-2016-19, §7.1) stages correspond by their index in the job across the runs of a
+    template. The expected duration of a stage's tasks is the mean over all runs that have finished
+    the stage. Without any, it is the mean over all stages that have finished so far, and before the
+    first of these a guess.
+
+    With ``ad_hoc="user"`` jobs without a template are similar if they have the same user, and a
+    stage without a finished run is expected to last as the finished stages of similar jobs. With
+    `recorded` the means begin with the recorded tasks of earlier runs (the table ``training``) and
+    with the past jobs that ended before the first submission (``history``).
     """
 
-    def __init__(self, columns: Columns, first_guess_s: float, prior_tasks: float) -> None:
-        self._stage_class = stage_classes(columns)
-        n = int(self._stage_class.max(initial=-1)) + 1
-        self._work, self._tasks = np.zeros(n), np.zeros(n, dtype=np.int64)
-        self._mean = np.full(n, np.nan)
-        self._all_work = self._all_tasks = 0.0
-        self._size = np.diff(columns.stage_task0)
-        self._guess, self._prior = first_guess_s, prior_tasks
+    def __init__(
+        self,
+        columns: Columns,
+        first_guess_s: float,
+        *,
+        ad_hoc: AdHoc = "alone",
+        recorded: bool = False,
+    ) -> None:
+        pairs, stage_class = np.unique(stage_pairs(columns, ad_hoc), axis=0, return_inverse=True)
+        groups, job_group = np.unique(job_groups(columns, ad_hoc), return_inverse=True)
+        by_class = Means(stage_class.reshape(-1), len(pairs))
+        by_group = Means(job_group.reshape(-1)[columns.stage_job], len(groups))
+        overall = Means(np.zeros(len(columns.stage_job), dtype=np.int64), 1)
+        self._levels = [by_class, by_group, overall] if ad_hoc == "user" else [by_class, overall]
+        self._size = columns.stage_n_tasks
+        self._guess = first_guess_s
+        if recorded:
+            training = columns.training
+            tasks = training.column("finish_s") - training.column("start_s")
+            template = np.where(training.template < 0, NO_GROUP, training.template)
+            stages = np.stack([template, training.column("stage").astype(np.int64)], axis=1)
+            by_class.add(_find_pairs(pairs, stages), tasks, np.ones(len(tasks)))
+            jobs_s, n_tasks = _past_work(columns)
+            rows = np.concatenate([template, past_groups(columns)])
+            work = np.concatenate([tasks, jobs_s])
+            number = np.concatenate([np.ones(len(tasks)), n_tasks])
+            by_group.add(_find(groups, rows), work, number)
+            overall.add(np.zeros(len(rows), dtype=np.int64), work, number)
 
-    def learn(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]]) -> None:
-        """Add the finished `stages` to the means of their stages' earlier runs."""
-        classes = self._stage_class[stages]
-        work, tasks = view["stage_done_work"][stages], self._size[stages]
-        for i, done_s, n in zip(classes.tolist(), work.tolist(), tasks.tolist(), strict=True):
-            self._work[i] += done_s  # one by one: several may be of one class
-            self._tasks[i] += n
-            self._all_work += done_s
-            self._all_tasks += n
-        self._mean[classes] = self._work[classes] / self._tasks[classes]
-
-    def expect(self, stages: NDArray[Any], view: Mapping[str, NDArray[Any]] | None = None) -> F8:
+    def expect(self, stages: I8, now: float = 0.0) -> F8:
         """Return the expected task duration of each of `stages`, (n,) s."""
-        classes = self._stage_class[stages]
-        mean = self._all_work / self._all_tasks if self._all_tasks else self._guess
-        prior: F8 = self._mean[classes]
-        prior[np.isnan(prior)] = mean
-        if view is None:
-            return prior
-        done = self._size[stages] - view["stage_left"][stages]
-        work = prior * self._prior + view["stage_done_work"][stages]
-        refined: F8 = work / (self._prior + done)
-        return refined
+        expected_s: F8 = np.full(len(stages), np.nan)
+        for level in self._levels:
+            expected_s = np.where(np.isnan(expected_s), level.mean[level.group[stages]], expected_s)
+        return np.where(np.isnan(expected_s), self._guess, expected_s)
+
+    def learn(self, stages: I8, work_s: F8, now: float = 0.0) -> None:
+        """Add finished stages, with the total durations of their tasks, (n,) s."""
+        for level in self._levels:
+            level.add(level.group[stages], work_s, self._size[stages])
 
 
-def stage_classes(columns: Columns) -> I8:
-    """Assign class numbers to stages by template and index in the job, (G,).
+class Means:
+    """Mean task durations of groups of stages, s; NaN for a group without any."""
 
-    The stages of a job without a template have numbers of their own.
-    """
-    n_stages = len(columns.stage_job)
-    template = columns.job_template[columns.stage_job].astype(np.int64)
-    unnamed = np.array([name == "" for name in columns.template_names], dtype=bool)
-    alone = unnamed[template] if len(unnamed) else np.ones(n_stages, dtype=bool)
-    place = np.arange(n_stages) - columns.job_stage0[columns.stage_job]
-    group = np.where(alone, -1 - columns.stage_job.astype(np.int64), template)
-    pairs = np.stack([group, place], axis=1)
-    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    def __init__(self, group: I8, n: int) -> None:
+        self.group = group  # of each stage, (G,)
+        self.mean = np.full(n, np.nan)
+        self._work, self._tasks = np.zeros(n), np.zeros(n)
+
+    def add(self, groups: I8, work_s: F8, n_tasks: F8 | I8) -> None:
+        """Add work to the groups, row by row in order; -1 for none of them."""
+        known = (groups >= 0) & (n_tasks > 0)
+        groups = groups[known]
+        np.add.at(self._work, groups, work_s[known])
+        np.add.at(self._tasks, groups, n_tasks[known])
+        self.mean[groups] = self._work[groups] / self._tasks[groups]
+
+
+def _past_work(columns: Columns) -> tuple[F8, F8]:
+    """Return work and number of tasks of the past jobs, 0 of those that end during the run."""
+    features = columns.features
+    mean_s = features.history_column("mean_task_s").astype(np.float64)
+    n_tasks = np.maximum(features.history_column("n_tasks").astype(np.float64), 1.0)
+    begin_s = columns.job_submit.min(initial=np.inf)
+    n_tasks = np.where(features.history_column("finish_s") <= begin_s, n_tasks, 0.0)
+    return mean_s * n_tasks, n_tasks
+
+
+def _find(sorted_values: I8, values: I8) -> I8:
+    """Return the index of each value, -1 if it is absent."""
+    i = np.minimum(np.searchsorted(sorted_values, values), max(len(sorted_values) - 1, 0))
+    if not len(sorted_values):
+        return np.full(len(values), -1, dtype=np.int64)
+    return np.where(sorted_values[i] == values, i, -1)
+
+
+def _find_pairs(sorted_pairs: I8, pairs: I8) -> I8:
+    """Return the index of each pair, -1 if it is absent."""
+    index = {(group, place): i for i, (group, place) in enumerate(sorted_pairs.tolist())}
+    unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
+    row = np.array([index.get((g, p), -1) for g, p in unique.tolist()], dtype=np.int64)
+    return row[inverse.reshape(-1)]

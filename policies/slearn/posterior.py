@@ -117,7 +117,7 @@ class Posterior(Pilots):
     def stage_done(self, stage: int, now: float) -> None:
         """Add the stage to the history, and the spread of its tasks."""
         mean_s = self._jobs.mean_task_s(stage)
-        self._priors.learn(stage, mean_s, now)
+        self._priors.add(stage, mean_s, now)
         self._spread.learn(stage)
         prior = self._stage_prior.pop(stage, UNKNOWN)
         if 0 < prior.variance < math.inf and mean_s > 0:

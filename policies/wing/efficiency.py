@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from policies.base import Policy
-from policies.estimates.past import Knowledge, Past, lengths, ratio, truth
+from policies.estimates.past import Past
 from policies.knows import Knows, Source
 from policies.registry import register
+from policies.wing.truth import lengths, ratio, truth
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.maths import power
@@ -25,33 +26,33 @@ class Valued(Policy):
 
     Attributes
     ----------
-    knowledge : {"predicted", "oracle"}
-        Source of values. "predicted": similar jobs of the workload's history
+    knowledge : {"history", "true"}
+        Source of values. "history": similar jobs of the workload's history
         (`policies.estimates.past.Past`); without a history jobs go first come, first served.
-        "oracle": the true values, from columns (`sim.lineage.worth`).
+        "true": the true values, from columns (`sim.lineage.worth`).
     noise : float
-        Largest error factor s of the oracle's values: each job's value is multiplied by a factor
+        Largest error factor s of true values: each job's value is multiplied by a factor
         from 1/s to s, uniform on a log scale, so that a half is as likely as a double (§7.2 gives
         the range alone).
     """
 
-    knowledge: Knowledge = "predicted"
+    knowledge: Literal["history", "true"] = "history"
     noise: Factor = 1.0
 
     value: ClassVar[str] = ""  #: the column with a job's value
     compute: ClassVar[str] = ""  #: the column with the resource-time that its value is divided by
 
     def __post_init__(self) -> None:
-        if self.noise > 1.0 and self.knowledge != "oracle":
+        if self.noise > 1.0 and self.knowledge != "true":
             raise InputError(
-                f"noise={self.noise:g} needs knowledge=oracle: predicted values have errors "
+                f"noise={self.noise:g} needs knowledge=true: predicted values have errors "
                 "of their own; set noise=1"
             )
 
     @property
     def knows(self) -> Knows:
         """Values and resource-time of past jobs, or the truth."""
-        source: Source = "true" if self.knowledge == "oracle" else "learnt"
+        source: Source = "true" if self.knowledge == "true" else "learnt"
         return Knows(durations=source, values=source)
 
     def factors(self, world: World) -> F8:
@@ -72,7 +73,7 @@ class ByEfficiency(Valued):
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its negative efficiency; the kernel breaks ties by row."""
-        if self.knowledge == "oracle":
+        if self.knowledge == "true":
             truths = [truth(world, self.name, column) for column in (self.value, self.compute)]
             efficiency = ratio(truths[0], truths[1])
         else:
@@ -170,7 +171,7 @@ class ByDecay(Valued):
     def expected(self, world: World) -> Waiting:
         """Return the expected values and run times of jobs."""
         columns = [self.value, *decay_columns(self.decayed), self.compute]
-        if self.knowledge == "oracle":
+        if self.knowledge == "true":
             known = [truth(world, self.name, column) for column in columns]
             length_s = lengths(world)
         else:

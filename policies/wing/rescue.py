@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policies.estimates.past import Past, lengths, ratio, truth
+from policies.estimates.past import Past
 from policies.registry import register
 from policies.wing.efficiency import ByDecay, Waiting
+from policies.wing.truth import lengths, ratio, truth
 from sim.base.arrays import F8
 from sim.engine.plan import World
 from sim.lineage.worth import decay_columns
@@ -32,7 +33,7 @@ class WingDep(ByDecay):
 
     def expected(self, world: World) -> Waiting:
         """Return the efficiency of each job by its waiting time."""
-        if self.knowledge == "oracle":
+        if self.knowledge == "true":
 
             def known(column: str) -> F8:
                 return truth(world, self.name, column)

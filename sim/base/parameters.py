@@ -80,8 +80,13 @@ def check(name: str, value: object, hint: Any) -> None:
 
 
 def coerce(value: Any, hint: Any) -> Any:
-    """Convert a valid value to the type of its annotation: ints to floats, lists to tuples."""
+    """Convert a valid value to the type of its annotation: ints to floats, lists to tuples.
+
+    YAML's true and false are the choices of these names.
+    """
     hint = _bare(hint)
+    if get_origin(hint) is Literal:
+        return _as_choice(value)
     if hint is float:
         return float(value)
     if get_origin(hint) is tuple:
@@ -155,6 +160,11 @@ def _bare(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
+def _as_choice(value: Any) -> Any:
+    """Return the name of a bool: ``knowledge=true`` is read as one."""
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def fits(value: Any, hint: Any) -> bool:
     """Check a value against the type and range of an annotation."""
     if hint is Any:
@@ -163,7 +173,7 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is Annotated:
         return fits(value, inner[0]) and inner[1].holds(value)
     if origin is Literal:
-        return value in inner
+        return _as_choice(value) in inner
     if origin in (tuple, list):
         is_list = isinstance(value, (list, tuple))
         return is_list and (not inner or all(fits(item, inner[0]) for item in value))

@@ -26,9 +26,9 @@ VARIANTS = [
     ("dagps", {"profiles": "stage"}),
     ("gs", {"estimator": "history", "leak_every": 2}),
     ("gs", {"estimator": "truth_after_pilots"}),
-    ("wing_dep", {"knowledge": "oracle"}),
-    ("wing_direct", {"knowledge": "oracle"}),
-    ("mil", {"knowledge": "oracle"}),
+    ("wing_dep", {"knowledge": "true"}),
+    ("wing_direct", {"knowledge": "true"}),
+    ("mil", {"knowledge": "true"}),
 ]
 ESTIMATES = ("requested", "true", "predicted")
 POLICIES = [

@@ -8,7 +8,6 @@ import pytest
 import policies
 import sim
 from policies.dagps.online import tasks_after
-from policies.estimates.stage_profiles import StageProfiles
 from tests.policies.small import runs_of
 
 
@@ -223,25 +222,3 @@ def test_srpt_unfinished_counts_running_tasks_and_pending_does_not():
         return sim.simulate(workload, cluster, policy).job_start[2]
 
     assert (begins("unfinished"), begins("pending")) == (1.0, 4.0)
-
-
-def test_a_profile_is_the_mean_of_earlier_runs_refined_by_the_stage_itself():
-    workload = sim.Workload.from_jobs(runs_of("t", [2, 4], [1, 1], [9, 9]))
-    columns = workload.columns
-    profiles = StageProfiles(columns, first_guess_s=30.0, prior_tasks=2.0)
-    view = {"stage_left": np.array([2, 2, 2]), "stage_done_work": np.zeros(3)}
-    assert profiles.expect(np.array([0]), view).tolist() == [30]
-    view["stage_left"][0], view["stage_done_work"][0] = 1, 2.0  # one task of 2 s has ended
-    assert profiles.expect(np.array([0]), view).tolist() == [(2 * 30 + 2) / 3]
-    view["stage_left"][0], view["stage_done_work"][0] = 0, 6.0
-    profiles.learn(np.array([0]), view)
-    assert profiles.expect(np.array([1, 2]), view).tolist() == [3, 3]
-
-
-def test_a_stage_without_earlier_runs_is_expected_to_last_as_all_stages_on_average():
-    jobs = runs_of("t", [2, 4]) + runs_of("", [5], [7])
-    workload = sim.Workload.from_jobs(sorted(jobs, key=lambda job: job["submit_s"]))
-    profiles = StageProfiles(workload.columns, first_guess_s=30.0, prior_tasks=2.0)
-    profiles.learn(np.array([0]), {"stage_done_work": np.array([6.0, 0, 0])})
-    profiles.learn(np.array([1]), {"stage_done_work": np.array([0, 5.0, 0])})
-    assert profiles.expect(np.array([0, 2])).tolist() == [3, 11 / 3]

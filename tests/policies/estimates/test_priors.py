@@ -80,5 +80,5 @@ def test_only_finished_runs_count():
     steady = priors([("a", "u", 10.0)] * 6)
     assert math.isinf(steady.prior(0, -560.0).variance)
     assert steady.prior(0, 0.0).variance == 0.0
-    steady.learn(0, 40.0, 0.0)
+    steady.add(0, 40.0, 0.0)
     assert steady.prior(0, 0.0).variance > 0

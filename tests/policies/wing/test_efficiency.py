@@ -36,7 +36,7 @@ def test_aggregate_value_unblocks_the_chain_of_fig_5():
     attained = {}
     for name in ("wing_agg", "wing_direct", "priority"):
         result = sim.simulate(fig5(), ONE, policies.build(name, **(
-            {"knowledge": "oracle"} if name != "priority" else {})))  # fmt: skip
+            {"knowledge": "true"} if name != "priority" else {})))  # fmt: skip
         attained[name] = round(result.metrics["value_attained"] * 22)
     # A first: all of the chain's 15 and F's 7. F first (7 / 1.2 against 1 / 0.5): A is ready at
     # 2.2 h, after B (1 h) and C (2 h) came, so only A's 1 and F's 7 are left.
@@ -52,25 +52,25 @@ def test_predictions_are_quotients_of_medians_and_the_oracle_is_exact():
     )  # fmt: skip
     # p: 6 / 2 = 3 before q: 5 / 2; a median of quotients would be 3 too, means 5.3 / 2.3 below q
     assert order(workload, "wing_agg") == ["block", "j1", "j0"]
-    assert order(workload, "wing_agg", knowledge="oracle") == ["block", "j0", "j1"]
+    assert order(workload, "wing_agg", knowledge="true") == ["block", "j0", "j1"]
 
 
 def test_without_a_history_jobs_go_fcfs_and_oracles_are_errors():
     workload = sim.Workload.from_jobs([job(n, i, 5.0) for i, n in enumerate("abc")])
     for name in ("wing_agg", "wing_direct", "mil", "wing_mil", "wing_dep"):
         assert order(workload, name) == ["a", "b", "c"]
-        with pytest.raises(PolicyError, match=r"needs the column '(agg_)?value' of jobs.*predict"):
-            order(workload, name, knowledge="oracle")
+        with pytest.raises(PolicyError, match=r"needs the column '(agg_)?value' of jobs.*=history"):
+            order(workload, name, knowledge="true")
 
 
 @pytest.mark.parametrize("noise", [0.5, float("inf"), float("nan")])
 def test_noise_has_a_range(noise):
     with pytest.raises(InputError, match="noise must be"):
-        policies.build("wing_agg", knowledge="oracle", noise=noise)
+        policies.build("wing_agg", knowledge="true", noise=noise)
 
 
 def test_noise_is_for_oracles():
-    with pytest.raises(InputError, match="knowledge=oracle"):
+    with pytest.raises(InputError, match="knowledge=true"):
         policies.build("wing_agg", noise=2.0)
 
 
@@ -78,12 +78,12 @@ def test_factors_of_noise_are_even_on_a_log_scale_from_the_inverse_to_s():
     n = 4000
     workload = sim.Workload.from_jobs([job(str(i), 0, 0.1) for i in range(n)])
     world = World(workload.columns, ONE, 7, {})
-    factor = policies.build("wing_agg", knowledge="oracle", noise=4.0).factors(world)
+    factor = policies.build("wing_agg", knowledge="true", noise=4.0).factors(world)
     assert 0.25 <= factor.min() < 0.252
     assert 3.98 < factor.max() <= 4.0
     for share, bound in ((0.25, 0.5), (0.5, 1.0), (0.75, 2.0)):
         assert np.mean(factor < bound) == pytest.approx(share, abs=0.025)
-    again = policies.build("wing_mil", knowledge="oracle", noise=4.0).factors(world)
+    again = policies.build("wing_mil", knowledge="true", noise=4.0).factors(world)
     assert np.array_equal(factor, again)
 
 
@@ -93,7 +93,7 @@ def test_each_queue_orders_its_own_jobs():
     workload = with_worth(jobs, value=[0, 1, 2, 3], compute_s=[1, 1, 1, 1],
                           agg_value=[0, 1, 2, 3], agg_compute_s=[1, 1, 1, 1])  # fmt: skip
     cluster = sim.Cluster.machines(1, tokens=2).with_queues("hard", {"a": 0.5, "b": 0.5})
-    policy = policies.build("wing_agg", knowledge="oracle")
+    policy = policies.build("wing_agg", knowledge="true")
     start = sim.simulate(workload, cluster, policy).job_start / H
     assert start.tolist() == pytest.approx([0, 2, 0.1, 1])
 
@@ -114,7 +114,7 @@ def decaying(rescued):
 
 
 def test_value_that_is_lost_while_a_job_waits_puts_it_behind():
-    oracle = {"knowledge": "oracle"}
+    oracle = {"knowledge": "true"}
     assert order(decaying(True), "wing_agg", **oracle) == ["block", "j0", "j1"]
     assert order(decaying(True), "wing_mil", **oracle) == ["block", "j1", "j0"]
     assert order(decaying(True), "wing_dep", **oracle) == ["block", "j1", "j0"]
@@ -124,7 +124,7 @@ def test_value_that_is_lost_while_a_job_waits_puts_it_behind():
 
 
 def test_the_order_is_refreshed_each_period():
-    oracle = {"knowledge": "oracle"}
+    oracle = {"knowledge": "true"}
     assert order(decaying(True), "wing_mil", refresh_s=4 * H, **oracle) == ["block", "j0", "j1"]
     with pytest.raises(InputError, match="refresh_s must be a number above 0"):
         policies.build("wing_mil", refresh_s=0.0)

@@ -44,10 +44,10 @@ def test_lost_readers_take_no_resources():
         agg_compute_s=[1, 10, 10], **late,
     )  # fmt: skip
     # after three hours j0 has 1 of 10 left, for which 1.9 of 10 are needed; j1 has 5 for 10
-    assert order(workload, "wing_dep", knowledge="oracle") == ["block", "j0", "j1"]
-    assert order(workload, "wing_agg", knowledge="oracle") == ["block", "j0", "j1"]
+    assert order(workload, "wing_dep", knowledge="true") == ["block", "j0", "j1"]
+    assert order(workload, "wing_agg", knowledge="true") == ["block", "j0", "j1"]
     small = with_worth(
         jobs, value=[0, 0, 0], compute_s=[1, 10, 1], agg_value=[0, 10, 5],
         agg_compute_s=[1, 10, 10], **late,
     )  # fmt: skip
-    assert order(small, "wing_dep", knowledge="oracle") == ["block", "j1", "j0"]  # all its own
+    assert order(small, "wing_dep", knowledge="true") == ["block", "j1", "j0"]  # all its own

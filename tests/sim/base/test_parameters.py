@@ -71,6 +71,13 @@ def test_a_valid_value_is_converted_to_its_type():
     assert coerce("x", str) == "x"
 
 
+def test_true_is_a_choice_although_yaml_reads_it_as_a_bool():
+    check("knowledge", True, Literal["true", "run"])
+    assert coerce(True, Literal["true", "run"]) == "true"
+    with pytest.raises(InputError, match="knowledge must be 'true' or 'run', not False"):
+        check("knowledge", False, Literal["true", "run"])
+
+
 @checked
 def halved(workload: Unknown, jobs: Count, *, share: Share = 0.5) -> float:  # noqa: F821
     """Take one parameter of a type that only type checkers can resolve."""

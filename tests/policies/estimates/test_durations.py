@@ -1,0 +1,100 @@
+"""All estimators of one quantity under one protocol: seconds a task, NaN for unknown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import sim
+from policies.estimates.durations import Declared, Durations, Recorded, Truth
+from policies.estimates.past import Past
+from policies.estimates.priors import Priors
+from policies.estimates.stage_profiles import StageProfiles
+from policies.jockey.control import training_profile
+from sim.engine.plan import World
+from tests.policies.unknown import recurring
+
+
+def estimators(workload: sim.Workload) -> dict[str, Durations]:
+    columns = workload.columns
+    world = World(columns, sim.Cluster.slots(1), 0, {})
+    return {
+        "true": Truth(columns),
+        "run": StageProfiles(columns, math.nan, ad_hoc="user"),
+        "history": StageProfiles(columns, math.nan, ad_hoc="user", recorded=True),
+        "slearn": Priors(columns.features),
+        "wing": Past(world),
+        "jockey": Recorded(columns),
+    }
+
+
+def test_every_estimator_gives_seconds_a_task_and_takes_what_has_ended():
+    workload = recurring(3)
+    columns, stages = workload.columns, np.arange(workload.n_stages)
+    for name, estimator in estimators(workload).items():
+        expected = estimator.expect(stages, 0.0)
+        assert expected.shape == (len(stages),), name
+        assert np.isnan(expected).all() == (name == "run"), name
+        estimator.learn(stages[:8], columns.stage_work[:8], 100.0)
+        again = estimator.expect(stages, 100.0)
+        learns = name in ("run", "history", "slearn")
+        assert np.array_equal(expected, again, equal_nan=True) != learns, name
+        assert not (again < 0).any(), name
+
+
+def test_the_truth_is_the_mean_of_each_stage():
+    columns = recurring(3).columns
+    bounds = zip(columns.stage_task0[:-1], columns.stage_task0[1:], strict=True)
+    mean = [columns.task_duration[first:last].mean() for first, last in bounds]
+    assert Truth(columns).expect(np.arange(len(mean))) == pytest.approx(mean)
+
+
+def test_recorded_means_are_those_of_jockeys_profile():
+    columns = recurring(3).columns
+    recorded = Recorded(columns)
+    n = 0
+    for job in range(len(columns.job_submit)):
+        stages = np.arange(*columns.job_stage0[job : job + 2])
+        if not columns.template_names[columns.job_template[job]]:
+            assert np.isnan(recorded.expect(stages)).all()
+            continue
+        profile = training_profile(columns, job)
+        mean = np.add.reduceat(profile.run_s + profile.init_s, profile.sample0[:-1])
+        mean = mean / np.diff(profile.sample0)
+        assert recorded.expect(stages) == pytest.approx(mean, rel=1e-12)
+        n += 1
+    assert n > 10
+
+
+def test_wings_past_gives_the_median_of_the_template_or_of_the_users_ad_hoc_jobs():
+    history = {
+        "submit_s": [-9.0] * 5, "finish_s": [-8.0] * 5, "n_tasks": [1] * 5,
+        "mean_task_s": [1.0, 3.0, 7.0, 20.0, 40.0],
+        "template": ["t", "t", "t", "", ""], "user": ["u", "u", "u", "u", "v"],
+    }  # fmt: skip
+    stages = [{"durations_s": [1.0]}, {"durations_s": [1.0]}]
+    rows = [("t", "v"), ("", "v"), ("", "w")]
+    jobs = [{"submit_s": 0.0, "template": t, "user": u, "stages": stages} for t, u in rows]
+    workload = sim.Workload.from_jobs(jobs).with_history(history)
+    past = estimators(workload)["wing"]
+    assert past.expect(np.arange(6), 0.0).tolist() == [3, 3, 40, 40, 30, 30]
+
+
+def test_a_request_is_shared_by_the_stages_of_the_longest_chain():
+    chain = [
+        {"name": "a", "durations_s": [1.0]},
+        {"name": "b", "durations_s": [1.0], "parents": ["a"]},
+        {"name": "side", "durations_s": [1.0]},
+    ]
+    jobs = [
+        {"submit_s": 0.0, "requested_s": 60.0, "stages": chain},
+        {"submit_s": 0.0, "requested_s": 90.0, "stages": chain[:1]},
+        {"submit_s": 0.0, "stages": chain[:2]},  # no request: the largest
+    ]
+    declared = Declared(sim.Workload.from_jobs(jobs).columns)
+    assert declared.expect(np.arange(6)).tolist() == [30, 30, 30, 90, 45, 45]
+    del jobs[:2]
+    with pytest.raises(sim.InputError, match="needs requested run times"):
+        Declared(sim.Workload.from_jobs(jobs).columns)
