@@ -69,16 +69,24 @@ class ByEfficiency(Valued):
 
     The prediction is the quotient of the medians over past jobs of the template. For an ad hoc job
     it is the median of the quotients of its user's past ad hoc jobs (§5, §7.1).
+
+    Attributes
+    ----------
+    without : {"nothing", "value", "resource_time"}
+        Part of the quotient that is left out: without "value" the least resource-time goes first,
+        without "resource_time" the highest value (`wing/parts`).
     """
+
+    without: Literal["nothing", "value", "resource_time"] = "nothing"
 
     def prepare(self, world: World, plan: Plan) -> None:
         """Key each job by its negative efficiency; the kernel breaks ties by row."""
         if self.knowledge == "true":
             truths = [truth(world, self.name, column) for column in (self.value, self.compute)]
-            efficiency = ratio(truths[0], truths[1])
+            efficiency = ratio(*self._terms(*truths))
         else:
             past = Past(world)
-            value, compute = past.column(self.value), past.column(self.compute)
+            value, compute = self._terms(past.column(self.value), past.column(self.compute))
             by_template = [past.by_template(value), past.by_template(compute)]
             single = np.where(np.isnan(value), np.nan, ratio(value, compute))
             efficiency = np.where(
@@ -87,6 +95,14 @@ class ByEfficiency(Valued):
                 ratio(by_template[0], by_template[1]),
             )
         plan.set_jobs(key=-efficiency * self.factors(world))
+
+    def _terms(self, value: F8, compute: F8) -> tuple[F8, F8]:
+        """Return both, with 1 for known numbers of the one that is left out."""
+        if self.without == "value":
+            value = np.where(np.isnan(value), np.nan, 1.0)
+        elif self.without == "resource_time":
+            compute = np.where(np.isnan(compute), np.nan, 1.0)
+        return value, compute
 
 
 @register("wing_agg")

@@ -45,37 +45,37 @@ class Decomposition:
     coverage: F8  # share of the job's stages in at least one
 
 
-def decompose(graphs: Graphs, k: int = 1) -> Decomposition:
+def decompose(graphs: Graphs, max_parents: int = 2, min_children: int = 2) -> Decomposition:
     """Find the scatter and gather components of jobs (Algorithm 1).
 
-    The scatter component is the rest after pruning the stages of more than `k` parents, then the
-    isolated stages, until nothing changes; the gather component is defined likewise by children.
-    Stages are pruned one by one in the order of their rows (the paper's footnote 4).
+    The scatter component is the rest after pruning the stages of more than `max_parents` parents,
+    then those without parents and with less than `min_children` children, until nothing changes;
+    the gather component is defined likewise by children. Stages are pruned one by one in the order
+    of their rows (the paper's footnote 4).
 
-    The paper's text has `k` = 1, its printed algorithm has 2. Its printed second rule, which prunes
-    stages with no parent and less than two children, would prune every chain from its head; but
-    chains are scatter and gather jobs by the paper's own words. So the head of a chain stays here,
-    as it does if the printed 2 is off by one in that rule as well.
+    The defaults are printed. The prose has `max_parents` = 1. With `min_children` = 1 only isolated
+    stages are pruned, so that a chain is not erased from its head (decision 30).
 
-    Usually called with ``g.take(is_complex(g))``; InputError if `k` is less than 1.
+    Usually called with ``g.take(is_complex(g))``; InputError if `max_parents` is less than 1.
     """
-    if k < 1:
-        raise InputError(f"k is the maximum number of parents, at least 1, not {k}")
-    scatter = _scatter(graphs, k)
-    gather = _scatter(graphs.reversed, k)
+    if max_parents < 1:
+        raise InputError(f"max_parents is at least 1, not {max_parents}")
+    scatter = _scatter(graphs, max_parents, min_children)
+    gather = _scatter(graphs.reversed, max_parents, min_children)
     return Decomposition(
         scatter, gather, _share(graphs, scatter & gather), _share(graphs, scatter | gather)
     )
 
 
-def _scatter(graphs: Graphs, k: int) -> Mask:
+def _scatter(graphs: Graphs, max_parents: int, min_children: int) -> Mask:
     from sim.dags.kernels import patterns as kernel
 
     scatter = np.empty(graphs.n_stages, dtype=np.bool_)
     back = graphs.reversed
     kernel.find_scatter(
-        graphs.job_stage0, graphs.edge0, graphs.edge_child, back.edge0, back.edge_child, k, scatter
-    )
+        graphs.job_stage0, graphs.edge0, graphs.edge_child, back.edge0, back.edge_child,
+        max_parents, min_children, scatter,
+    )  # fmt: skip
     return scatter
 
 

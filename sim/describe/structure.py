@@ -120,6 +120,15 @@ def by_size(shape: Shape) -> pa.Table:
     return pa.table({"n_stages": size, "n_jobs": n, "width": width, "length": length})
 
 
+READINGS = (
+    ("", 2, 2, "as printed"),
+    ("_prose", 1, 2, "second reading: no stage of two parents"),
+    ("_isolated", 2, 1, "second reading: heads of chains stay"),
+    ("_both", 1, 1, "second reading: both"),
+)
+"""Readings of Algorithm 1: key, `max_parents` and `min_children` of `decompose`, words."""
+
+
 def shapes(data: Dataset) -> list[Statistic]:
     """Compute shares of scatter and gather jobs, and decompose the others into such parts."""
     section = Section("shapes")
@@ -133,11 +142,11 @@ def shapes(data: Dataset) -> list[Statistic]:
     section.share("both", "both", scatter & gather)
     section.share("neither", "neither", neither)
     complex_jobs = graphs.take(neither)
-    for k, reading in ((1, "as in the prose"), (2, "as printed")):
-        parts = dags.decompose(complex_jobs, k)
-        section.group = f"decomposition of jobs that are neither, k = {k} ({reading})"
-        section.share(f"overlap_{k}", "stages in both parts", parts.overlap)
-        section.share(f"coverage_{k}", "stages in either part", parts.coverage)
+    for key, max_parents, min_children, reading in READINGS:
+        parts = dags.decompose(complex_jobs, max_parents, min_children)
+        section.group = f"decomposition of jobs that are neither, {reading}"
+        section.share(f"overlap{key}", "stages in both parts", parts.overlap)
+        section.share(f"coverage{key}", "stages in either part", parts.coverage)
     return section.statistics
 
 

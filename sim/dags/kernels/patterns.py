@@ -23,13 +23,14 @@ def find_scatter(
     in0: I8,
     parent: I4,
     max_parents: int,
+    min_children: int,
     out_scatter: Mask,
 ) -> None:
     """Find the stages of each job's scatter component.
 
     Stages are pruned one at a time in the order of their rows; pruned stages no longer count as
     parents or children. First all stages of more than `max_parents` parents are pruned, then all
-    that have neither parent nor child, and so on until nothing changes.
+    without parents and with less than `min_children` children, and so on until nothing changes.
     """
     n_parents = np.empty(len(out_scatter), np.int64)  # by a loop: np.diff takes seconds to compile
     n_children = np.empty(len(out_scatter), np.int64)
@@ -47,7 +48,7 @@ def find_scatter(
                         continue
                     if rule == 0 and n_parents[s] <= max_parents:
                         continue
-                    if rule == 1 and n_parents[s] + n_children[s] > 0:
+                    if rule == 1 and (n_parents[s] > 0 or n_children[s] >= min_children):
                         continue
                     pruned = True
                     out_scatter[s] = False

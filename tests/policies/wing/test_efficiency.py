@@ -128,3 +128,18 @@ def test_the_order_is_refreshed_each_period():
     assert order(decaying(True), "wing_mil", refresh_s=4 * H, **oracle) == ["block", "j0", "j1"]
     with pytest.raises(InputError, match="refresh_s must be a number above 0"):
         policies.build("wing_mil", refresh_s=0.0)
+
+
+def test_each_part_of_the_quotient_can_be_left_out():
+    past = [("p", "u", 1, 8.0, 8.0), ("q", "u", 1, 4.0, 2.0), ("r", "u", 1, 1.0, 1.0)]
+    workload = recurring(
+        past, who=[("p", "u"), ("q", "u"), ("r", "u")], value=[1] * 3, compute_s=[1] * 3,
+        agg_value=[1, 8, 4], agg_compute_s=[1, 4, 2],
+    )  # fmt: skip
+    assert order(workload, "wing_agg") == ["block", "j1", "j0", "j2"]
+    assert order(workload, "wing_agg", without="value") == ["block", "j2", "j1", "j0"]
+    assert order(workload, "wing_agg", without="resource_time") == ["block", "j0", "j1", "j2"]
+    oracle = {"knowledge": "oracle"}
+    assert order(workload, "wing_agg", without="value", **oracle) == ["block", "j0", "j2", "j1"]
+    greedy = order(workload, "wing_agg", without="resource_time", **oracle)
+    assert greedy == ["block", "j1", "j2", "j0"]

@@ -18,24 +18,24 @@ DIAMOND = (4, [(0, 1), (0, 2), (1, 3), (2, 3)])
 PAIR = (2, [(0, 1)])
 
 
-def components(job, k) -> tuple[set[int], set[int]]:
+def components(job, max_parents, min_children) -> tuple[set[int], set[int]]:
     def pruned(dag):
         left = None
         while left != len(dag):
             left = len(dag)
             for v in sorted(dag):
-                if dag.in_degree(v) > k:
+                if dag.in_degree(v) > max_parents:
                     dag.remove_node(v)
             for v in sorted(dag):
-                if dag.degree(v) == 0:
+                if dag.in_degree(v) == 0 and dag.out_degree(v) < min_children:
                     dag.remove_node(v)
         return set(dag)
 
     return pruned(digraph(job)), pruned(digraph(job).reverse())
 
 
-def actual(graphs, k) -> list[tuple[set[int], set[int]]]:
-    parts = decompose(graphs, k)
+def actual(graphs, max_parents=1, min_children=1) -> list[tuple[set[int], set[int]]]:
+    parts = decompose(graphs, max_parents, min_children)
     bounds = graphs.job_stage0[1:-1]
     return [
         (set(np.flatnonzero(s).tolist()), set(np.flatnonzero(g).tolist()))
@@ -52,22 +52,32 @@ def test_scatter_and_gather_jobs():
     assert is_complex(graphs).tolist() == [False, False, False, True, False, False, False]
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_decomposition_is_the_plain_reading_of_algorithm_1(k):
+@pytest.mark.parametrize("max_parents", [1, 2, 3])
+@pytest.mark.parametrize("min_children", [0, 1, 2, 3])
+def test_decomposition_is_the_plain_reading_of_algorithm_1(max_parents, min_children):
     jobs = assorted(150, 12)
-    assert actual(graphs_of(*jobs), k) == [components(job, k) for job in jobs]
+    literal = [components(job, max_parents, min_children) for job in jobs]
+    assert actual(graphs_of(*jobs), max_parents, min_children) == literal
 
 
-@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("max_parents", [1, 2])
 @pytest.mark.parametrize("job", [CHAIN, PAIR, (7, [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6)])])
-def test_chains_are_never_erased(job, k):
+def test_chains_are_erased_as_printed_and_stay_if_only_isolated_stages_go(job, max_parents):
     every = set(range(job[0]))
-    assert actual(graphs_of(job), k) == [(every, every)]
+    assert actual(graphs_of(job), max_parents, 2) == [(set(), set())]
+    assert actual(graphs_of(job), max_parents, 1) == [(every, every)]
+
+
+def test_the_printed_readings_are_the_defaults():
+    jobs = graphs_of(*assorted(60, 9))
+    default, printed = decompose(jobs), decompose(jobs, 2, 2)
+    assert (default.scatter == printed.scatter).all()
+    assert (default.gather == printed.gather).all()
 
 
 def test_a_tree_is_its_own_component_down_to_the_chain_at_its_head():
     headed = (6, [(0, 1), (1, 2), (2, 3), (2, 4), (2, 5)])
-    scatter, gather = actual(graphs_of(headed), 1)[0]
+    scatter, gather = actual(graphs_of(headed))[0]
     assert scatter == {0, 1, 2, 3, 4, 5}
     assert gather == {0, 1}  # without 2, of three children
 
@@ -76,22 +86,22 @@ def test_a_scatter_that_feeds_a_gather_falls_into_both():
     # 0 scatters to 1, 2, 3; 1, 2 and 3 are gathered by 4; then 5
     composed = (6, [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4), (4, 5)])
     graphs = graphs_of(composed)
-    assert actual(graphs, 1) == [({0, 1, 2, 3}, {1, 2, 3, 4, 5})]
-    parts = decompose(graphs)
+    assert actual(graphs) == [({0, 1, 2, 3}, {1, 2, 3, 4, 5})]
+    parts = decompose(graphs, 1, 1)
     assert parts.overlap.tolist() == [3 / 6]
     assert parts.coverage.tolist() == [1.0]
-    assert decompose(graphs, 3).overlap.tolist() == [1.0]
+    assert decompose(graphs, 3, 1).overlap.tolist() == [1.0]
 
 
 def test_rows_are_pruned_in_order_by_their_current_degrees():
     # 2 has parents 0 and 1, 3 has parents 1 and 2: once 2 is gone 3 has one parent and stays
-    assert actual(graphs_of((4, [(0, 2), (1, 2), (1, 3), (2, 3)])), 1)[0][0] == {1, 3}
+    assert actual(graphs_of((4, [(0, 2), (1, 2), (1, 3), (2, 3)])))[0][0] == {1, 3}
     # the same job with 2 and 3 in other rows: the child is met first, both go, and nothing stays
-    assert actual(graphs_of((4, [(0, 3), (1, 3), (1, 2), (3, 2)])), 1)[0][0] == set()
+    assert actual(graphs_of((4, [(0, 3), (1, 3), (1, 2), (3, 2)])))[0][0] == set()
 
 
-def test_k_is_at_least_one():
-    with pytest.raises(InputError, match="at least 1, not 0"):
+def test_max_parents_is_at_least_one():
+    with pytest.raises(InputError, match="max_parents is at least 1, not 0"):
         decompose(graphs_of(DIAMOND), 0)
 
 

@@ -48,14 +48,19 @@ def test_scatter_and_gather_shares(sample):
 
 def test_the_decomposition_is_algorithm_1(sample):
     complex_jobs = sample.take(is_complex(sample))
-    for k, overlap, coverage in ((1, 0.477, 0.919), (2, 0.796, 0.988)):
-        parts = decompose(complex_jobs, k)
+    for max_parents, min_children, overlap, coverage in (  # paper: 0.1155 and 0.8168
+        (2, 2, 0.448, 0.942),
+        (1, 2, 0.176, 0.665),
+        (2, 1, 0.797, 0.988),
+        (1, 1, 0.477, 0.919),
+    ):
+        parts = decompose(complex_jobs, max_parents, min_children)
         assert parts.overlap.mean() == pytest.approx(overlap, abs=0.001)
         assert parts.coverage.mean() == pytest.approx(coverage, abs=0.001)
     parts = decompose(complex_jobs)
     for job in range(0, complex_jobs.n_jobs, 7):
         stages = slice(*complex_jobs.job_stage0[job : job + 2])
-        scatter, gather = components(job_of(complex_jobs, job), 1)
+        scatter, gather = components(job_of(complex_jobs, job), 2, 2)
         assert set(np.flatnonzero(parts.scatter[stages]).tolist()) == scatter
         assert set(np.flatnonzero(parts.gather[stages]).tolist()) == gather
 

@@ -27,16 +27,26 @@ def test_scatter_and_gather_are_shares_of_jobs_of_more_than_two_stages():
     assert measures["gather"] == pytest.approx(3 / 5)
     assert measures["both"] == pytest.approx(1 / 5)
     assert measures["neither"] == pytest.approx(1 / 5)
-    # the diamond: pruning d leaves a, b, c; pruning a leaves b, c, d
-    assert measures["overlap_1"] == pytest.approx(2 / 4)
-    assert measures["coverage_1"] == 1.0
-    assert measures["overlap_2"] == measures["coverage_2"] == 1.0
+    # the diamond, without stages of two parents: pruning d leaves a, b, c; pruning a leaves b, c, d
+    assert measures["overlap_prose"] == measures["overlap_both"] == pytest.approx(2 / 4)
+    assert measures["coverage_prose"] == measures["coverage_both"] == 1.0
+    # as printed nothing is pruned
+    assert measures["overlap"] == measures["coverage"] == 1.0
+    assert measures["overlap_isolated"] == measures["coverage_isolated"] == 1.0
+
+
+def test_chains_inside_a_job_are_erased_only_as_printed():
+    # a diamond with a tail, which the gather component loses as printed
+    tailed = {"a": "", "b": "a", "c": "a", "d": "bc", "e": "d"}
+    measures = by_key(structure.shapes(dataset(job(0.0, tailed))))
+    assert measures["overlap"] == pytest.approx(4 / 5)
+    assert measures["overlap_isolated"] == 1.0
 
 
 def test_without_such_jobs_there_is_nothing_to_measure():
     measures = by_key(structure.shapes(dataset(job(0.0, {"a": ""}))))
     assert measures["jobs"] == 0
-    assert np.isnan([measures[key] for key in ("scatter", "gather", "overlap_1")]).all()
+    assert np.isnan([measures[key] for key in ("scatter", "gather", "overlap")]).all()
 
 
 def test_structure_of_a_large_job():

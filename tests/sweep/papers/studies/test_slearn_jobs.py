@@ -61,6 +61,18 @@ def test_bins_are_those_of_table_8() -> None:
     assert results[figure, "bin-4, wide and large, jobs %"].ours == pytest.approx(40.0)
 
 
+def test_pairs_are_of_one_reading() -> None:
+    policies = ("slearn_code", "threesigma_code", "slearn", "threesigma")
+    results = study_results("slearn/fig9", [sized(policy) for policy in policies])
+    figures = {figure for figure, _ in results}
+    assert figures == {
+        "2Sigma, slearn_code against threesigma_code",
+        "2Sigma, slearn against threesigma",
+    }
+    both = [results[figure, "bin-2, wide and small, speed-up"].paper for figure in figures]
+    assert both == ["1.86", "1.86"]
+
+
 def test_waits_have_the_papers_bins() -> None:
     other = sized("threesigma", waits=[0.0, 0.01, 9.0, 0.5, 5.0])
     results = study_results("slearn/fig7", [sized("slearn"), other])
