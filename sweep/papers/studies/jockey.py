@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Mapping
@@ -283,9 +282,7 @@ def _arbiter_gain(need: int, by_policy: Mapping[str, Mapping[int, float]]) -> Fi
     arbiter = by_policy[ARBITER]
     gains = [arbiter[seed] - by_policy[other][seed] for seed in sorted(arbiter)]
     title = "arbiter's gain on the better alternative"
-    finding = Finding.from_seeds(title, f"{need} %", gains)
-    half_width = 0.0 if math.isnan(finding.low) else (finding.high - finding.low) / 2
-    yield dataclasses.replace(finding, at_least=-half_width)
+    yield Finding.from_seeds(title, f"{need} %", gains, at_least=0.0)
     for bound in (BOUND, WHOLE):
         if mean[bound] - mean[other] > MIN_GAP:
             share = 100.0 * (mean[ARBITER] - mean[other]) / (mean[bound] - mean[other])

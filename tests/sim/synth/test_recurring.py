@@ -119,8 +119,8 @@ def test_jobs_are_as_wide_and_as_large_as_published(drawn):
     share = [rows.mean() for rows in kinds]
     weight = [work[rows].sum() / work.sum() for rows in kinds]
     if name == "2sigma":
-        assert share == pytest.approx([0.0455, 0.2873, 0.1429, 0.5243], abs=0.002)
-        assert weight == pytest.approx([0.0001, 0.0006, 0.0541, 0.9452], rel=0.1)
+        assert share == pytest.approx([0.0455, 0.2873, 0.1429, 0.5243], abs=0.001)
+        assert weight == pytest.approx([0.0001, 0.0006, 0.0541, 0.9452], rel=0.05)
         assert (n_tasks != 3).all()
         assert (n_tasks == 4).mean() == pytest.approx(0.3966, abs=0.01)
         return
