@@ -96,7 +96,7 @@ def _reproduce(name: str, words: list[str], command: Command, options: Options) 
 
 def _judged(name: str, words: Sequence[str], options: Options) -> JudgedExperiment | None:
     """Return the experiment if it is judged, and run as its file states it."""
-    judged = JudgedExperiment.of(name, options)
+    judged = JudgedExperiment.read(name, options)
     changed = [word for word in words[1:] if not is_run_setting(word.partition("=")[0])]
     if judged and changed:
         note(f"{name}: not entered into the ledger of judgements, because of {' '.join(changed)}")

@@ -45,7 +45,7 @@ class JudgedExperiment:
     root: Path  # of the repository
 
     @classmethod
-    def of(cls, name: str, options: Options) -> JudgedExperiment | None:
+    def read(cls, name: str, options: Options) -> JudgedExperiment | None:
         """Read the key ``judged`` of an experiment; None without one."""
         judged = options.plain("experiment", name).get("judged")
         if judged is None:

