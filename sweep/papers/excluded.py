@@ -23,8 +23,8 @@ REASONS = {
     "calibrated": "a parameter was calibrated by it",
     "theory": "it follows from a formula, whatever is simulated",
     "repeated": "the same number counts in another figure",
-    "reading": "another reading of the same number counts, one declared before the results",
-    "earlier": "no number of the paper, but an earlier measurement here",
+    "reading": "another reading counts, which a rule names or the paper's words are nearest to",
+    "earlier": "the paper prints no such number; it was measured here before",
 }
 """Kinds of reasons for which a number is not counted."""
 
