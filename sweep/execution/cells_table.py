@@ -70,10 +70,10 @@ def narrow(
         "capacity": capacity,
         "seed": seed,
         "status": _dictionary(status, columns.strings(["done", "cached", "failed"])),
-        KNOWS: knows.column(columns.strings),
     }
     for key in grid.swept:
         table[key] = labels[key].column(partial(_swept_column, key))
+    table[KNOWS] = knows.column(columns.strings)
     for fact in CLUSTER_COLUMNS:
         values, is_present = metrics.column(fact)
         table[fact] = columns.from_numpy(values, is_present)

@@ -113,12 +113,19 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
 
 def _knowledge(columns: Sequence[Column]) -> list[str]:
     """Say what each policy knows of durations, and what an oracle is."""
-    by_source = {
-        source: [column.label for column in columns if column.knows == source]
-        for source in ("true", "declared", "learnt", "nothing")
-    }
-    words = [f"{source} ({', '.join(names)})" for source, names in by_source.items() if names]
-    lines = [f"knowledge of durations: {', '.join(words)}"] if words else []
+    sources: dict[str, set[str]] = {}  # of each policy, over its variants
+    for column in columns:
+        sources.setdefault(column.policy, set()).add(column.knows)
+    words = []
+    for source in ("true", "declared", "learnt", "nothing"):
+        names = [
+            column.policy if len(sources[column.policy]) == 1 else column.label
+            for column in columns
+            if column.knows == source
+        ]
+        words += [f"{source} ({', '.join(dict.fromkeys(names))})"] if names else []
+    uses = {column.knows for column in columns} - {"", "nothing"}
+    lines = [f"knowledge of durations: {', '.join(words)}"] if uses else []
     if any(column.is_oracle for column in columns):
         lines.append(
             f"{ORACLE}: knows a truth that nobody knows beforehand; it can't be run, and is never "

@@ -163,7 +163,8 @@ def _scale(values: Sequence[float], suffix: str) -> dict[str, Any]:
 
 
 def _label(row: Row) -> str:
-    return " ".join(filter(None, (row["policy"], row["settings"])))
+    oracle = "(oracle)" if row.get("is_oracle") else ""
+    return " ".join(filter(None, (row["policy"], row["settings"], oracle)))
 
 
 def _machines(row: Row, column: str) -> str:

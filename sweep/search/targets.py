@@ -54,6 +54,7 @@ SCHEMA = pa.schema(
         *((name, pa.int64()) for name in ("seeds", "cells")),
         *((name, pa.float64()) for name in ("value", "value_low", "value_high")),
         ("is_sure", pa.bool_()),
+        ("is_oracle", pa.bool_()),  # the policy can't be run: it knows a truth beforehand
         ("note", pa.string()),
         # the metric's mean at each number of machines, and half its interval
         ("probes", pa.list_(pa.struct(_PROBE))),
@@ -162,6 +163,7 @@ class TargetSearches:
         ends = {"": result.threshold, "low": result.low, "high": result.high, "safe": result.safe}
         names = {"": ("capacity", "machines"), "safe": ("capacity_safe", "machines_safe")}
         row: dict[str, Any] = {}
+        policy = build_policy(case.cell.policy)
         for end, n in ends.items():
             capacity, machines = names.get(end, (end, f"machines_{end}"))
             row[capacity] = None if n is None else case.machines.capacity(n)
@@ -178,6 +180,7 @@ class TargetSearches:
             "cells": sum(len(probe.values) for probe in probes.values()),
             **dict(zip(("value", "value_low", "value_high"), value, strict=True)),
             "is_sure": result.is_sure,
+            "is_oracle": policy is not None and policy.knows.is_oracle,
             "note": "; ".join(self._notes(case, result)),
             "probes": [_probe(case.machines, n, probe) for n, probe in probes.items()],
         }
@@ -185,9 +188,6 @@ class TargetSearches:
     def _notes(self, case: _Case, result: ThresholdResult) -> list[str]:
         """Write remarks: failed cells, too few seeds, a metric that is not monotone, large jobs."""
         notes, probes, too_few = [], case.search.probes, case.machines.too_few
-        policy = build_policy(case.cell.policy)
-        if policy and policy.knows.is_oracle:
-            notes.append("an oracle: it can't be run")
 
         def count_text(n: int) -> str:
             return text(round(case.machines.count(n), 4))

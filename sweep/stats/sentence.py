@@ -112,7 +112,7 @@ def _tie(facts: Facts) -> str:
     policies = "all policies that can be run" if facts.oracles else "all policies"
     result = f"{policies} have the same {_label(facts.metric)} ({_value(facts)})"
     result = f"no job waited, so {result}" if facts.waits is False else result
-    return f"{result}; try capacity={_smaller_capacity(facts)}"
+    return result if facts.oracles else f"{result}; try capacity={_smaller_capacity(facts)}"
 
 
 def _smaller_capacity(facts: Facts) -> str:

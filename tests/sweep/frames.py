@@ -84,3 +84,10 @@ def frame(
         column_index = table.column_names.index(name)
         table = table.set_column(column_index, name, table.column(name).cast(pa.string()))
     return table
+
+
+def with_knowledge(cells: pa.Table, **knows: str) -> pa.Table:
+    """Add what each policy knows of durations; the truth makes it an oracle."""
+    sources = [knows.get(policy, "nothing") for policy in cells["policy"].to_pylist()]
+    cells = cells.append_column("knows", pa.array(sources))
+    return cells.append_column("is_oracle", pa.array([source == "true" for source in sources]))

@@ -294,10 +294,10 @@ def test_tables_show_the_metrics_asked_for(fake: Command) -> None:
 
 
 def test_the_verdict_is_written_and_is_the_first_thing_said(fake: Command) -> None:
-    words = ("policy=fifo,sjf", "seed=0,1,2", "baseline=fifo")
+    words = ("policy=fifo,las", "seed=0,1,2", "baseline=fifo")
     ran = fake(*words)
     (entry,) = json.loads((ran.folder / "verdict.json").read_text())
-    assert (entry["best"], entry["metric"], entry["n_seeds"]) == (["sjf"], "jct_mean_s", 3)
+    assert (entry["best"], entry["metric"], entry["n_seeds"]) == (["las"], "jct_mean_s", 3)
     assert entry["against_interval"][0] < entry["against_baseline"] < entry["against_interval"][1]
     for run in (ran, fake(*words)):  # computed, and cached
         assert " ".join(run.out.split("\n\n")[0].split()) == entry["sentence"]
@@ -307,7 +307,7 @@ def test_the_verdict_is_written_and_is_the_first_thing_said(fake: Command) -> No
     assert json.loads((ran.folder / "verdict.json").read_text()) == [entry]
     other = fake(*words, "verdict.metric=jct_speedup_mean")
     assert other.folder != ran.folder
-    assert json.loads((other.folder / "verdict.json").read_text())[0]["best"] == ["sjf"]
+    assert json.loads((other.folder / "verdict.json").read_text())[0]["best"] == ["las"]
     none = fake(*words, "verdict.metric=deadlines_missed")
     assert none.out.startswith("no verdict: no cell has a value of deadlines_missed")
     assert json.loads((none.folder / "verdict.json").read_text()) == []

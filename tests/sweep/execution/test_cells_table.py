@@ -86,6 +86,17 @@ def test_columns_come_in_order(fake: Command) -> None:
     assert {"jct_mean_s", "jct_speedup_mean", "jct_speedup_p50"} <= set(names[7:-7])
 
 
+def test_a_row_says_what_its_policy_knows(fake: Command) -> None:
+    ran = fake("policy=fifo,srpt,slearn,gs", "policy.estimator=history,oracle")
+    about = {(r["policy"], r["policy.estimator"]): (r["knows"], r["is_oracle"]) for r in ran.rows}
+    assert about["fifo", None] == ("nothing", False)
+    assert about["srpt", None] == ("true", True)
+    assert about["gs", "history"] == ("learnt", False)
+    assert about["gs", "oracle"] == ("true", True)
+    again = fake("policy=fifo,srpt,slearn,gs", "policy.estimator=history,oracle")
+    assert [row["knows"] for row in again.rows] == [row["knows"] for row in ran.rows]
+
+
 def test_a_row_says_what_its_cluster_came_to(fake: Command) -> None:
     ran = fake("policy=fifo,las", "capacity=0.5,1.0", "cluster.count=6", "cluster.load=null,0.4")
     rows = {(row["capacity"], row["cluster.load"]): row for row in ran.rows}

@@ -192,6 +192,20 @@ def test_a_picture_marks_ties_and_leaves_failed_cells_empty(tmp_path: Path) -> N
     assert [spot.text == "" for spot in las] == [True, False, False]
 
 
+def test_pictures_and_fronts_set_oracles_aside() -> None:
+    cells = frames.with_knowledge(frames.frame(), sjf="true", srpt="true")
+    config = {"swept": [], "baseline": "fifo", "metrics": []}
+    (picture,) = overview.pictures(verdicts(cells, config))
+    rows = dict(picture.table.groups[0].rows)
+    assert list(rows) == ["fifo", "sjf (oracle)", "las", "srpt (oracle)"]
+    assert ["best" in spot.style for spot in rows["las"]] == [True] * 3
+    assert not any("best" in spot.style for spot in rows["srpt (oracle)"])
+    assert "oracles aside" in picture.notes[0]
+    summary = summarise(cells, baseline="fifo")
+    fronts = [front for _, front in overview.fronts(summary, summary.blocks[0])]
+    assert [[summary.columns[c].policy for c in front] for front in fronts] == [["las"]] * 3
+
+
 def test_axes_tables_and_pictures_have_the_number_of_machines(tmp_path: Path) -> None:
     cells = frames.frame(capacities=[0.5, 1.0])
     machines = [41 if row["capacity"] == 0.5 else 82 for row in cells.to_pylist()]

@@ -328,3 +328,17 @@ def test_unknown_metrics_are_shown_last_without_a_best() -> None:
     rows = [x for x in printed(summary).splitlines() if x.startswith("  queue_length_s")]
     assert len(rows) == 3
     assert "*" not in "".join(rows)
+
+
+def test_an_oracle_is_named_and_gets_no_star() -> None:
+    cells = frames.with_knowledge(frames.frame(), sjf="true", srpt="true", las="learnt")
+    summary = summarise(cells, baseline="fifo")
+    text = piped(summary)
+    assert "srpt oracle" in text
+    assert "knowledge of durations: true (sjf, srpt), learnt (las), nothing (fifo)" in text
+    assert "it can't be run, and is never the best" in " ".join(text.split())
+    metric = summary.metrics.index("jct_mean_s")
+    assert summary.blocks[0].best[:, :, metric].tolist() == [[False, False, True, False]] * 3
+    unknown = printed(summarise(frames.frame(), baseline="fifo"))
+    assert "oracle" not in unknown
+    assert "knowledge" not in unknown

@@ -72,7 +72,7 @@ def test_each_policy_has_its_threshold(command: Command, monkeypatch: pytest.Mon
         assert row["low"] == (needed - 1) / 50
         assert row["high"] == row["capacity"]
         assert row["target"] == "jct_p99_s <= 600"
-    assert "srpt needs 31 slots, 0.62 times as many as fifo, which needs 50." in ran.out
+    assert "srpt (oracle) needs 31 slots, 0.62 times as many as fifo, which needs 50." in ran.out
 
 
 def test_never_and_always_are_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,8 +84,8 @@ def test_never_and_always_are_results(command: Command, monkeypatch: pytest.Monk
     assert (actual["sjf"]["status"], actual["sjf"]["machines"]) == ("always", 15.0)
     assert actual["srpt"]["machines"] == 31.0
     assert "fifo misses the target even with 75 slots, the most tried (3" in ran.out
-    assert "sjf needs at most 15 slots, the fewest tried (" in ran.out
-    assert "srpt needs 31 slots." in ran.out
+    assert "sjf (oracle) needs at most 15 slots, the fewest tried (" in ran.out
+    assert "srpt (oracle) needs 31 slots." in ran.out
 
 
 def test_too_few_seeds_leave_an_interval(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_a_metric_that_is_not_monotone_is_seen(
     assert row["capacity_safe"] == 61 / 50
     assert "not monotone: 60 misses the target, all tried from 61 on meet it" in row["note"]
     assert row["is_sure"]
-    assert f"srpt needs 31 slots; {row['note']}." in " ".join(ran.out.split())
+    assert f"srpt (oracle) needs 31 slots; {row['note']}." in " ".join(ran.out.split())
     is_met = {probe["machines"]: probe["is_met"] for probe in row["probes"]}
     assert (is_met[31.0], is_met[60.0], is_met[61.0]) == (True, False, True)
     # the tables of means show a few of the capacities tried
@@ -219,10 +219,10 @@ def test_other_verbs_know_its_cells(command: Command, monkeypatch: pytest.Monkey
     before = (ran.folder / "report.md").read_text()
     assert command.verb("report").code == 0
     assert (ran.folder / "report.md").read_text() == before
-    assert "srpt needs 31 slots, 0.62 times as many as fifo" in before
+    assert "srpt (oracle) needs 31 slots, 0.62 times as many as fifo" in before
     assert 'id="targets"' in (ran.folder / "report.html").read_text()
     assert "finished in" in command.verb("status").out
-    sentence = "srpt needs 31 slots, 0.62 times as many as fifo, which needs 50."
+    sentence = "srpt (oracle) needs 31 slots, 0.62 times as many as fifo, which needs 50."
     assert sentence in command.verb("list").out
     loaded = api.load(ran.folder)
     assert sentence in repr(loaded)

@@ -84,6 +84,16 @@ def small(**options: Any) -> pa.Table:
     )
 
 
+def test_a_run_says_what_its_policy_knows(sweep: Sweep) -> None:
+    sweep.track(frames.with_knowledge(small(), las="learnt"), swept=[], baseline="fifo")
+    (child,) = sweep.children("tags.policy = 'las' and tags.seed = '0'")
+    assert child.data.params == {"policy": "las", "seed": "0", "knows": "learnt"}
+    assert child.data.tags["knows"] == "learnt"
+    assert sorted(run.data.tags["knows"] for run in sweep.children()) == [
+        "learnt", "learnt", "nothing", "nothing",
+    ]  # fmt: skip
+
+
 def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
     cells = small(extra=[{"policy.las.levels": 5}])
     key = cells.column("key").to_pylist()[1]
