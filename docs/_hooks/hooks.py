@@ -37,7 +37,7 @@ MADE_OF = {
 }
 """Pages generated from code; in the repository a link leads to the code itself."""
 
-_CODE = re.compile(r"\[`?([^\]\[`]+)`?\]\(([^)\s#:]+\.(?:py|cff))\)")
+_CODE = re.compile(r"\[`?([^\]\[`]+)`?\]\(([^)\s#:]+\.(?:py|cff|yaml))\)")
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
