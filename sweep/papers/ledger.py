@@ -183,7 +183,8 @@ def numbers(rows: Iterable[Mapping[str, Any]]) -> str:
 def times(entries: Iterable[Entry], claim: str) -> int:
     """Count how often a claim was judged; entries of other pages are parts of one judgement."""
     judgements = [entry for entry in entries if entry.claim == claim]
-    return sum(bool(entry.again) for entry in judgements) + bool(judgements)
+    n_later = sum(bool(entry.again) for entry in judgements)
+    return n_later + any(not entry.again for entry in judgements)
 
 
 def judgements_of(entries: Iterable[Entry], page: str) -> list[Entry]:

@@ -83,7 +83,10 @@ def changed_rules(entries: Sequence[Entry], root: Path) -> Iterator[str]:
 
 
 def once_sentences(entries: Sequence[Entry], path: str, text: str) -> Iterator[str]:
-    """Yield sentences that call a judgement the only one, where the ledger does not agree."""
+    """Yield sentences that call a judgement the only one, where the ledger does not agree.
+
+    In the file of a rule only the judgements by that rule count.
+    """
     for paragraph in _PARAGRAPH.split(text):
         folded = " ".join(paragraph.split())
         for quoted in _SENTENCE.split(folded):
@@ -91,7 +94,10 @@ def once_sentences(entries: Sequence[Entry], path: str, text: str) -> Iterator[s
                 continue
             claims = _claims(entries, path, quoted) or _claims(entries, path, folded, also_all=True)
             for claim in claims:
-                if (n := times(entries, claim)) > 1:
+                by_rule = [
+                    e for e in entries if e.claim == claim and e.rule and e.rule.file == path
+                ]
+                if (n := times(by_rule or entries, claim)) > 1:
                     yield f"{path}: {quoted!r}: {claim} was judged {n} times"
             is_rule = path.startswith("docs/decisions/")  # its claim may be judged later
             if not claims and not is_rule and re.search(r"\bjudged?\b", quoted):

@@ -93,6 +93,11 @@ def test_a_page_that_says_once_of_two_judgements_is_refused(
     second = replace(entry, seeds="4-6", again="The generator changed.")
     (complaint,) = complaints([entry, second], root, **{kind: text})
     assert complaint.endswith("mine/judged was judged 2 times")
+    assert entry.rule is not None
+    by_other_rule = replace(second, rule=replace(entry.rule, file="other.md"))
+    (root / "other.md").write_text(RULE)
+    n_complaints = 0 if kind == "decision" else 1  # a record tells of its own rule
+    assert len(complaints([entry, by_other_rule], root, **{kind: text})) == n_complaints
 
 
 def test_a_page_that_says_once_of_no_entry_is_refused(root: Path, entry: Entry) -> None:
