@@ -5,6 +5,7 @@ Strip packing (strip) runs the levels of a DAG one after the other.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -14,9 +15,12 @@ import numpy as np
 from policies.base import Policy
 from policies.dagps.build_schedule import heft_schedule
 from policies.dagps.dag import demand_quanta, one_job
+from policies.estimates.by_duration import ByDuration
+from policies.estimates.durations import Declared
+from policies.estimates.paths import order_by_paths
 from policies.knows import Knows
 from policies.registry import register
-from sim.base.arrays import F8, I4, I8, offsets
+from sim.base.arrays import F8, I4, I8, frozen, offsets
 from sim.cluster.cluster import Cluster
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
@@ -37,10 +41,14 @@ class ListScheduling(Policy, ABC):
 
     across: Literal["jobs", "stages"] = "jobs"
 
-    def prepare(self, world: World, plan: Plan) -> None:
+    def prepare(self, world: World, plan: Plan) -> object:
         """Key each stage by its rank in the list."""
         plan.set_stages(key=self.stage_key(world.columns))
         plan.task_order = self.task_order(world.columns)
+        self._set_scope(world, plan)
+        return None
+
+    def _set_scope(self, world: World, plan: Plan) -> None:
         if self.across == "stages":
             plan.set_jobs(key=np.zeros(len(world.columns.job_submit)))
 
@@ -78,18 +86,27 @@ class BreadthFirst(ListScheduling):
 
 @register("critical_path")
 @dataclass(frozen=True)
-class CriticalPath(ListScheduling):
+class CriticalPath(ByDuration, ListScheduling):
     """Stages in the order of the longest path of tasks from them to their job's end.
 
     Highest level first (Hu, *Parallel sequencing and assembly line problems*, 1961; Graham's
-    list scheduling), the CP of DAGPS (MSR-TR-2016-19, §8.1), with true durations. Inside a stage
-    tasks go by the longest path from themselves, the longest task first over barriers.
+    list scheduling), the CP of DAGPS (MSR-TR-2016-19, §8.1). With true durations, the default,
+    tasks inside a stage go by the longest path from themselves, the longest task first over
+    barriers; otherwise all tasks of a stage are expected to take equally long.
     """
 
-    @property
-    def knows(self) -> Knows:
-        """True durations."""
-        return Knows(durations="true")
+    def prepare(self, world: World, plan: Plan) -> object:
+        """Key each stage by its path."""
+        self._set_scope(world, plan)
+        return super().prepare(world, plan)
+
+    def order_by_truth(self, world: World, plan: Plan) -> None:
+        """Key each stage by its true path."""
+        ListScheduling.prepare(self, world, plan)
+
+    def order_by_estimates(self, world: World, plan: Plan, jobs: I4 | I8, work_s: F8) -> None:
+        """Key the stages of `jobs` by their expected paths."""
+        order_by_paths(world.columns, plan, jobs)
 
     def stage_key(self, columns: Columns) -> F8:
         """Return each stage's negative path length."""
@@ -137,7 +154,12 @@ class Heft(CriticalPath):
     fit: Literal["strict", "skip", "pack"] = "skip"
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
-        """Return the makespan of HEFT's offline schedule for a single job, s."""
+        """Return the makespan of HEFT's offline schedule for a single job, s.
+
+        NaN unless the policy knows the true durations, of which the schedule is made.
+        """
+        if self.knowledge != "true":
+            return math.nan
         columns = workload.columns
         demand, capacity = demand_quanta(columns, cluster)
         dag = one_job(columns, demand, 0, columns.task_duration)
@@ -156,15 +178,23 @@ class Strip(Policy):
     packers). No task of a level starts before the level before it has ended, so that resources
     stay idle on purpose. The levels of a gang job are ordered, but may overlap. With a fit other
     than "strict" a task of a later level may run instead of one that does not fit.
+
+    Attributes
+    ----------
+    knowledge : {"true", "declared"}
+        Source of durations: the truth, or requested run times. Levels are made before the run,
+        so that nothing can be learnt during it.
     """
+
+    knowledge: Literal["true", "declared"] = "true"
 
     events: ClassVar[Event] = Event.TASKS_DONE
     conserves_work: ClassVar[bool] = False
 
     @property
     def knows(self) -> Knows:
-        """True durations."""
-        return Knows(durations="true")
+        """Durations, from the source that `knowledge` names."""
+        return Knows(durations=self.knowledge)
 
     def prepare(self, world: World, plan: Plan) -> LevelGates:
         """Order stages by level and length, and let each job start its first level only."""
@@ -172,11 +202,14 @@ class Strip(Policy):
 
         c = world.columns
         order = topological_order(c)
-        level = strip_levels(c.job_stage0, order, c.edge0, c.edge_child, c.stage_max_s)
+        is_true = self.knowledge == "true"
+        longest_s = c.stage_max_s if is_true else frozen(Declared(c).expect(np.arange(len(order))))
+        level = strip_levels(c.job_stage0, order, c.edge0, c.edge_child, longest_s)
         key = np.empty(len(level))
-        key[np.lexsort((-c.stage_max_s, level, c.stage_job))] = np.arange(len(level))
+        key[np.lexsort((-longest_s, level, c.stage_job))] = np.arange(len(level))
         plan.set_stages(key=key)
-        plan.task_order = longest_first(c.task_duration, c)
+        if is_true:
+            plan.task_order = longest_first(c.task_duration, c)
         gates = LevelGates.build(level, c)
         gated = np.flatnonzero(c.job_min_tasks == 0)
         first_gate = gates.n_tasks[gates.current[gated]]

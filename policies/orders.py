@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from policies.base import Policy
+from policies.estimates.by_duration import ByDuration
 from policies.knows import Knows
 from policies.registry import register
+from sim.base.arrays import F8, I4, I8
 from sim.engine.plan import Order, Plan, Queues, World
 
 
@@ -25,59 +27,55 @@ class Fifo(Policy):
 
 @register("sjf")
 @dataclass(frozen=True)
-class ShortestJobFirst(Policy):
-    """Jobs in the order of their true total size, the sum of their tasks' durations.
+class ShortestJobFirst(ByDuration):
+    """Jobs in the order of their total size, the sum of their tasks' durations, true or expected.
 
-    The clairvoyant order that SLearn (NSDI 2022, §5.1.1) approximates with estimates: jobs "are
-    ordered based on their total estimated runtime, i.e., mean task runtime × number of tasks".
+    With true durations, the default, it is the clairvoyant order that SLearn (NSDI 2022, §5.1.1)
+    approximates with estimates: jobs "are ordered based on their total estimated runtime, i.e.,
+    mean task runtime × number of tasks".
     """
 
-    @property
-    def knows(self) -> Knows:
-        """True durations."""
-        return Knows(durations="true")
-
-    def prepare(self, world: World, plan: Plan) -> None:
+    def order_by_truth(self, world: World, plan: Plan) -> None:
         """Key each job by its size."""
         plan.set_jobs(key=world.columns.job_work)
+
+    def order_by_estimates(self, world: World, plan: Plan, jobs: I4 | I8, work_s: F8) -> None:
+        """Key each job by its expected size."""
+        plan.set_jobs(jobs, key=work_s)
 
 
 @register("ljf")
 @dataclass(frozen=True)
-class LongestJobFirst(Policy):
-    """Longest job first, in the reverse order of true total size: the mirror image of ``sjf``.
+class LongestJobFirst(ByDuration):
+    """Longest job first, in the reverse order of total size: the mirror image of ``sjf``.
 
     Graham's longest processing time rule (Bounds on multiprocessing timing anomalies, 1969), job
     by job: good for the makespan, bad for the mean completion time.
     """
 
-    @property
-    def knows(self) -> Knows:
-        """True durations."""
-        return Knows(durations="true")
-
-    def prepare(self, world: World, plan: Plan) -> None:
+    def order_by_truth(self, world: World, plan: Plan) -> None:
         """Key each job by its negative size."""
         plan.set_jobs(key=-world.columns.job_work)
+
+    def order_by_estimates(self, world: World, plan: Plan, jobs: I4 | I8, work_s: F8) -> None:
+        """Key each job by its negative expected size."""
+        plan.set_jobs(jobs, key=-work_s)
 
 
 @register("srpt")
 @dataclass(frozen=True)
-class ShortestRemainingFirst(Policy):
-    """Jobs in the order of the true work of their unfinished tasks, without preemption of tasks.
+class ShortestRemainingFirst(ByDuration):
+    """Jobs in the order of the work of their unfinished tasks, without preemption of tasks.
 
     Schrage's rule (A proof of the optimality of the shortest remaining processing time
-    discipline, 1968) as cluster schedulers use it: preemption at the ends of tasks.
+    discipline, 1968) as cluster schedulers use it: preemption at the ends of tasks. Work is true
+    by default, an oracle; otherwise the expected work of the tasks that are left.
     """
 
-    @property
-    def knows(self) -> Knows:
-        """True durations."""
-        return Knows(durations="true")
-
-    def prepare(self, world: World, plan: Plan) -> None:
+    def prepare(self, world: World, plan: Plan) -> object:
         """Let the kernel keep the order, which changes with every task."""
         plan.queues = Queues.make(1, order=Order.REMAINING)
+        return super().prepare(world, plan)
 
 
 @register("random")

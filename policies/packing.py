@@ -11,12 +11,15 @@ from typing import Annotated, Literal
 
 from policies.base import Policy
 from policies.dagps.online import stage_shares
+from policies.estimates.by_duration import ByDuration
 from policies.estimates.durations import Truth
 from policies.estimates.learnt import LearntDurations
+from policies.estimates.paths import order_by_paths
 from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows
 from policies.registry import register
 from policies.sharing import queue_each
+from sim.base.arrays import F8, I4, I8
 from sim.base.parameters import Between
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, Share, World
 from sim.engine.plan.queues import Packing
@@ -150,20 +153,26 @@ class Tez(Policy):
 
 @register("tez_cp")
 @dataclass(frozen=True)
-class TezCriticalPath(Tez):
+class TezCriticalPath(ByDuration, Tez):
     """The longest path first inside each job, over the capacity scheduler.
 
     DAGPS (MSR-TR-2016-19, §8.1).
     """
 
-    def _order_stages(self, world: World, plan: Plan) -> None:
-        super()._order_stages(world, plan)
+    fit: Literal["strict", "skip", "pack"] = "skip"
+
+    def prepare(self, world: World, plan: Plan) -> object:
+        """Key the stages by their paths, and give each queue its capacity."""
+        Tez.prepare(self, world, plan)
+        return super().prepare(world, plan)
+
+    def order_by_truth(self, world: World, plan: Plan) -> None:
+        """Key each stage by its true path."""
         plan.set_stages(key=-stage_tail_s(world.columns))
 
-    @property
-    def knows(self) -> Knows:
-        """True durations."""
-        return Knows(durations="true")
+    def order_by_estimates(self, world: World, plan: Plan, jobs: I4 | I8, work_s: F8) -> None:
+        """Key the stages of `jobs` by their expected paths."""
+        order_by_paths(world.columns, plan, jobs)
 
 
 @register("tez_tetris")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from policies.estimates.durations import requested_s
 from sim.base.arrays import F8
-from sim.base.errors import InputError
 from sim.engine.plan import Batch, Event
 from sim.workload.columns import Columns
 from sim.workload.paths import critical_path_s
@@ -18,26 +18,6 @@ EXTENSIONS_S = (
     *(3600.0 * hours for hours in (1, 2, 5, 10, 20, 50, 100)),
 )
 """Successive extensions of a prediction that proves too short (predictsim, SC 2015)."""
-
-
-def requested_s(columns: Columns) -> F8:
-    """Return requested run times, (J,) s; the maximum request for jobs without one.
-
-    Raises
-    ------
-    InputError
-        If no job has a request.
-    """
-    requested = columns.job_requested
-    known = np.isfinite(requested)
-    if len(requested) and not known.any():
-        raise InputError(
-            "backfilling with policy.estimate=requested or predicted needs requested run times "
-            "(column requested_s of jobs), and no job has one; set policy.estimate=true, or use a "
-            "trace with requested times (swf, sacct)",
-            rule="no requested time",
-        )
-    return np.where(known, requested, np.max(requested[known], initial=0.0))
 
 
 def true_s(columns: Columns) -> F8:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from policies.backfill.estimates import UserHistory, requested_s, true_s
+from policies.backfill.estimates import UserHistory, true_s
 from policies.base import Policy
-from policies.knows import Knows, Source
+from policies.estimates.by_duration import SOURCES
+from policies.estimates.durations import requested_s
+from policies.knows import Knows
 from policies.registry import register
 from sim.base.parameters import Between
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, Queues, World
@@ -19,14 +21,15 @@ class Backfilling(Policy):
 
     Attributes
     ----------
-    estimate : {"requested", "true", "predicted"}
-        Estimate of a job's run time: as requested by its user, the true run time, or the mean of
-        the last two finished jobs of its user (Tsafrir et al., TPDS 2007).
+    knowledge : {"declared", "true", "run"}
+        Source of a job's run time. "declared": as requested by its user. "true": the truth. "run":
+        the mean of the last two jobs of its user that finished during the run (Tsafrir et al., TPDS
+        2007), and the request until there are two.
     order : {"fcfs", "sjf"}
         Order of the jobs: first come, first served, or shortest estimate first.
     """
 
-    estimate: Literal["requested", "true", "predicted"] = "requested"
+    knowledge: Literal["declared", "true", "run"] = "declared"
     order: Literal["fcfs", "sjf"] = "fcfs"
 
     conserves_work: ClassVar[bool] = False
@@ -36,24 +39,21 @@ class Backfilling(Policy):
     @property
     def events(self) -> Event:  # type: ignore[override]
         """Events for predictions; none with other estimates."""
-        if self.estimate != "predicted":
+        if self.knowledge != "run":
             return Event.NONE
         return Event.JOB_ARRIVED | Event.JOB_DONE | Event.SERVICE
 
     @property
     def knows(self) -> Knows:
-        """Run times as requested, true, or learnt from the user's last jobs."""
-        source: dict[str, Source] = {
-            "requested": "declared", "true": "true", "predicted": "learnt",
-        }  # fmt: skip
-        return Knows(durations=source[self.estimate])
+        """Run times, from the source that `knowledge` names."""
+        return Knows(durations=SOURCES[self.knowledge])
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Set the expected run time of each job."""
         columns = world.columns
         plan.queues = Queues.make(1, order=Order.FIFO)
-        history = UserHistory(columns) if self.estimate == "predicted" else None
-        seconds = true_s(columns) if self.estimate == "true" else requested_s(columns)
+        history = UserHistory(columns) if self.knowledge == "run" else None
+        seconds = true_s(columns) if self.knowledge == "true" else requested_s(columns)
         plan.set_jobs(expected_s=seconds)
         if self.order == "sjf":
             plan.set_jobs(**{self.sorted_by: seconds})

@@ -109,9 +109,8 @@ def requested_s(columns: Columns) -> F8:
     known = np.isfinite(requested)
     if len(requested) and not known.any():
         raise InputError(
-            "the policy needs requested run times (column requested_s of jobs), and no job has "
-            "one; set another policy.knowledge, such as true, or use a trace with requested times "
-            "(swf, sacct)",
+            "requested run times are needed (column requested_s of jobs), and no job has one; set "
+            "policy.knowledge=true, or use a trace with requested times (swf, sacct)",
             rule="no requested time",
         )
     return np.where(known, requested, np.max(requested[known], initial=0.0))

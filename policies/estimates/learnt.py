@@ -28,22 +28,14 @@ class LearntDurations:
         now = float(world.columns.job_submit.min(initial=0.0))
         plan.set_stages(expected_s=self._estimator.expect(stages, now))
 
-    def refresh(
-        self, batch: Batch, world: World, plan: Plan, refresh_s: float
-    ) -> tuple[I8, I4 | I8]:
-        """Learn from finished stages, and refine the expected durations of running jobs.
+    def refresh(self, batch: Batch, world: World, plan: Plan, refresh_s: float) -> I4 | I8:
+        """Learn from finished stages; refine the expected durations of jobs, and return these.
 
-        Refines new jobs at once, and all jobs every `refresh_s` seconds.
-
-        Returns
-        -------
-        stages, jobs : (n,), (m,) int
-            The refined stages, and their jobs.
+        Refines new jobs at once, and all running jobs every `refresh_s` seconds.
         """
         columns = world.columns
         self._learn(world, batch.now)
         jobs = batch.row[batch.row >= 0]
-        stages = np.zeros(0, dtype=np.int64)
         if len(jobs):
             stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
             self._unfinished[stages] = True
@@ -57,7 +49,7 @@ class LearntDurations:
             expected_s = self._refined_s(stages, world, batch.now)
             plan.set_stages(stages, jobs=jobs, expected_s=expected_s)
             plan.timer_s = min(plan.timer_s, batch.now + refresh_s)
-        return stages, jobs
+        return jobs
 
     def _refined_s(self, stages: I8, world: World, now: float) -> F8:
         """Return the expected task durations, given the finished tasks of the stages, (n,) s."""

@@ -122,8 +122,8 @@ def test_invariants_of_gangs(name, cluster):
 
 @pytest.mark.parametrize("name", RIGID)
 def test_invariants_of_rigid_jobs(name):
-    for estimate in ("requested", "true", "predicted"):
-        policy = policies.build(name, estimate=estimate)
+    for knowledge in ("declared", "true", "run"):
+        policy = policies.build(name, knowledge=knowledge)
         for seed in (0, 1):
             result = sim.simulate(rigid_crowd(seed), SLOTS, policy, seed=7, record="tasks")
             assert (result.job_start > result.job_submit).any()  # some had to wait

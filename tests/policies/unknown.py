@@ -42,6 +42,7 @@ def recurring(seed: int, n_jobs: int = 30) -> sim.Workload:
                 "user": str(rng.choice(USERS)),
                 "queue": str(rng.choice(("x", "y", "z"))),
                 "priority": int(rng.integers(4)),
+                "requested_s": float(rng.uniform(10, 1000)),
                 "stages": [{k: v for k, v in s.items() if k != "n_tasks"} for s in stages],
                 **more,
             }

@@ -50,7 +50,7 @@ def test_easy_equals_the_papers(order, wrong):
         np.testing.assert_array_equal(ours - ours.min(), np.array(theirs) - min(theirs))
         exact = [(submit, run, run, width) for submit, run, _, width in jobs]
         theirs = plain.easy(exact, SLOTS, order == "sjf")
-        ours = starts(jobs, "easy", order=order, estimate="true")
+        ours = starts(jobs, "easy", order=order, knowledge="true")
         np.testing.assert_array_equal(ours - ours.min(), np.array(theirs) - min(theirs))
 
 
@@ -103,8 +103,8 @@ def test_predictions_are_the_mean_of_the_users_last_two():
     jobs = [(0.0, 2.0, 50.0, 1), (0.0, 4.0, 50.0, 1), (5.0, 15.0, 15.0, 3), (6.0, 9.0, 9.0, 4)]
     users = ["u", "u", "w", "w"]
     late = (8.0, 3.0, 50.0, 1)
-    assert starts([*jobs, late], "easy", 4, [*users, "v"], estimate="predicted")[4] == 29
-    assert starts([*jobs, late], "easy", 4, [*users, "u"], estimate="predicted")[4] == 8
+    assert starts([*jobs, late], "easy", 4, [*users, "v"], knowledge="run")[4] == 29
+    assert starts([*jobs, late], "easy", 4, [*users, "u"], knowledge="run")[4] == 8
 
 
 def test_a_prediction_that_proves_too_short_is_corrected():
@@ -113,7 +113,7 @@ def test_a_prediction_that_proves_too_short_is_corrected():
     jobs = [(0.0, 2.0, 500.0, 1), (0.0, 4.0, 500.0, 1), (5.0, 100.0, 500.0, 1)]
     jobs += [(6.0, 9.0, 9.0, 4), (7.0, 10.0, 10.0, 3)]
     users = ["u", "u", "u", "w", "w"]
-    got = starts(jobs, "easy", 4, users, estimate="predicted")
+    got = starts(jobs, "easy", 4, users, knowledge="run")
     assert got.tolist() == [0, 0, 5, 105, 8]
 
 
@@ -124,8 +124,8 @@ def test_unplannable_jobs_are_errors():
         sim.simulate(w, machines, policies.build("easy"))
     loose = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1, 2]}]}])
     with pytest.raises(sim.InputError, match="the job in row 0 is none"):
-        sim.simulate(loose, sim.Cluster.slots(4), policies.build("easy", estimate="true"))
+        sim.simulate(loose, sim.Cluster.slots(4), policies.build("easy", knowledge="true"))
     silent = workload([(0.0, 1.0, None, 2)])
-    for estimate in ("requested", "predicted"):
+    for knowledge in ("declared", "run"):
         with pytest.raises(sim.InputError, match="no job has one; set"):
-            sim.simulate(silent, sim.Cluster.slots(4), policies.build("easy", estimate=estimate))
+            sim.simulate(silent, sim.Cluster.slots(4), policies.build("easy", knowledge=knowledge))

@@ -96,5 +96,5 @@ def test_a_request_is_shared_by_the_stages_of_the_longest_chain():
     declared = Declared(sim.Workload.from_jobs(jobs).columns)
     assert declared.expect(np.arange(6)).tolist() == [30, 30, 30, 90, 45, 45]
     del jobs[:2]
-    with pytest.raises(sim.InputError, match="needs requested run times"):
+    with pytest.raises(sim.InputError, match="requested run times are needed"):
         Declared(sim.Workload.from_jobs(jobs).columns)
