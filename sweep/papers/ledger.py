@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,17 +118,17 @@ def append(path: Path, content: Mapping[str, Any]) -> None:
 def passage(text: str, begins: str = "", ends: str = "") -> str:
     """Return the passage between two texts, each run of white space as one space.
 
-    Raises InputError if either is not there.
+    It ends with the text if `ends` is not there: results are written below a rule later.
+
+    Raises InputError if `begins` is not there.
     """
     folded = " ".join(text.split())
     begins, ends = " ".join(begins.split()), " ".join(ends.split())
     start = folded.find(begins)
     if start < 0:
         raise InputError(f"the passage that begins with {begins!r} is not there")
-    end = folded.find(ends, start + len(begins)) if ends else len(folded)
-    if end < 0:
-        raise InputError(f"{ends!r}, which ends the passage, is not there")
-    return folded[start:end].strip()
+    end = folded.find(ends, start + len(begins)) if ends else -1
+    return folded[start : end if end >= 0 else None].strip()
 
 
 def digest(text: str) -> str:
@@ -181,10 +182,10 @@ def numbers(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def times(entries: Iterable[Entry], claim: str) -> int:
-    """Count how often a claim was judged; entries of other pages are parts of one judgement."""
+    """Count how often a claim was judged; several pages are parts of one judgement."""
     judgements = [entry for entry in entries if entry.claim == claim]
-    n_later = sum(bool(entry.again) for entry in judgements)
-    return n_later + any(not entry.again for entry in judgements)
+    by_page = Counter(page for entry in judgements for page in entry.pages)
+    return max(by_page.values(), default=0) + sum(not entry.pages for entry in judgements)
 
 
 def judgements_of(entries: Iterable[Entry], page: str) -> list[Entry]:

@@ -125,7 +125,8 @@ def other_workloads(entries: Sequence[Entry], path: str, text: str) -> Iterator[
 def _is_other_part(earlier: Entry, later: Entry) -> bool:
     """Tell whether an entry is of other pages of the same judgement."""
     has_pages = bool(earlier.pages and later.pages)
-    return has_pages and not later.again and not earlier.pages.keys() & later.pages.keys()
+    is_same = earlier.again == later.again
+    return has_pages and is_same and not earlier.pages.keys() & later.pages.keys()
 
 
 def _says_once(quoted: str) -> bool:

@@ -114,6 +114,10 @@ def test_a_second_judgement_without_a_reason_is_refused(root: Path, entry: Entry
     part = replace(entry, pages={"mine/second": "2.500"})
     assert complaints([entry, part], root) == []
     assert ledger.times([entry, part], "mine/judged") == 1
+    later = [replace(e, seeds="4-6", again="A reason.") for e in (entry, part)]
+    assert complaints([entry, part, *later], root) == []
+    assert ledger.times([entry, part, *later], "mine/judged") == 2
+    assert ledger.times([entry, part, replace(entry, pages={})], "mine/judged") == 2
 
 
 @pytest.mark.parametrize("is_same_claim", [False, True])
@@ -238,9 +242,9 @@ def test_a_broken_ledger_is_an_error(tmp_path: Path, text: str, message: str) ->
 def test_a_passage_that_is_not_there_is_an_error() -> None:
     assert ledger.passage(RULE, "The median", "at least") == "The median is"
     assert ledger.passage(RULE).startswith("# 13 **The rule.**")
-    for words in (("nowhere", ""), ("The median", "nowhere")):
-        with pytest.raises(InputError, match="nowhere"):
-            ledger.passage(RULE, *words)
+    assert ledger.passage(RULE, "It", "**What came out.**") == "It is."  # not written yet
+    with pytest.raises(InputError, match="nowhere"):
+        ledger.passage(RULE, "nowhere")
 
 
 def test_every_page_tells_its_judgement_or_that_it_has_none() -> None:
