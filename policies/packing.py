@@ -51,10 +51,10 @@ class Tetris(Policy):
     rp : float
         Factor of a task's alignment on a machine that it does not prefer: Tetris's remote penalty
         of 10 %. With 1 the places of inputs do not count.
-    knowledge : {"run", "true"}
+    knowledge : {"history", "run", "true"}
         Source of expected durations: what finished during the run, of the same stage and of
-        earlier runs of the template (DAGPS, MSR-TR-2016-19, §7.1, whose estimator this is); or the
-        true mean of each stage.
+        earlier runs of the template (DAGPS, MSR-TR-2016-19, §7.1, whose estimator this is), with
+        the runs that the workload records or without; or the true mean of each stage.
     refresh_s : float
         Time between refinements, s.
     first_guess_s : float
@@ -66,7 +66,7 @@ class Tetris(Policy):
     fit: Literal["strict", "skip", "pack"] = "pack"
     m: Annotated[float, Between(0, 1e6)] = 1.0
     rp: Annotated[float, Between(0, 1)] = 0.9
-    knowledge: Literal["run", "true"] = "run"
+    knowledge: Literal["history", "run", "true"] = "history"
     refresh_s: Annotated[float, Between(1e-3, 1e12)] = 10.0
     first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
     prior_tasks: Annotated[float, Between(1e-9, 1e12)] = 5.0
@@ -85,7 +85,7 @@ class Tetris(Policy):
 
     @property
     def _learns(self) -> bool:
-        return self.m > 0 and self.knowledge == "run"
+        return self.m > 0 and self.knowledge != "true"
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Weigh remaining work, and say which machines tasks prefer."""
@@ -101,8 +101,11 @@ class Tetris(Policy):
     def _weigh(self, world: World, plan: Plan) -> LearntDurations:
         columns = world.columns
         plan.packing = Packing(remaining=self.m, remote=self.rp)
-        estimator = StageProfiles(columns, self.first_guess_s) if self._learns else Truth(columns)
-        learnt = LearntDurations(estimator, columns, self.prior_tasks)
+        recorded = self.knowledge == "history"
+        profiles = StageProfiles(columns, self.first_guess_s, recorded=recorded)
+        learnt = LearntDurations(
+            profiles if self._learns else Truth(columns), columns, self.prior_tasks
+        )
         if self.m > 0:
             learnt.begin(world, plan)
             plan.set_stages(weight=stage_shares(columns, world.cluster).sum(axis=1))

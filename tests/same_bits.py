@@ -135,7 +135,7 @@ def cells(folder: Path) -> Iterator[tuple[str, str]]:
     for name in policies.names():
         trace = PACKAGE_TRACES.get(policies.spec(name).__module__.split(".")[1], "alibaba_synth")
         yield f"policy {name}", _cell(folder, trace, f"policy={name}")
-    for preset in ("tetris/alignment", "tez_tetris/alignment"):
+    for preset in ("dagps/true_order", "tetris/alignment", "tez_tetris/alignment"):
         yield f"policy {preset}", _cell(folder, "alibaba_synth", f"policy={preset}")
     for evaluator, policy in EVALUATORS.items():
         words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]

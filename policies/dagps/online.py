@@ -13,7 +13,7 @@ import numpy as np
 
 from policies.base import Policy, check_ranges
 from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
-from policies.dagps.offline_order import OfflineOrder, best_list_order, offline_order
+from policies.dagps.offline_order import OrdersAtArrival, best_list_order, offline_order
 from policies.estimates.durations import Truth
 from policies.estimates.learnt import LearntDurations
 from policies.estimates.stage_profiles import StageProfiles
@@ -21,7 +21,7 @@ from policies.knows import Knows
 from policies.registry import register
 from policies.sharing import queue_each
 from sim.base import maths
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I8, ranges
 from sim.base.parameters import Between, Count, Share
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import stage_demands
@@ -94,9 +94,14 @@ class Dagps(Policy):
         paper). Then the only job of a workload follows the best list task by task, with fungible
         resources shared if that list shares them, unless `order_weight` is below 1 or `fit` or
         `fit_resources` say how to place tasks.
-    profiles : {"history", "stage"}
-        Expected task durations: the mean over earlier runs of the template, refined by finished
-        tasks of the stage itself; or the true mean of each stage.
+    knowledge : {"history", "run", "true"}
+        Source of expected task durations: runs of the template that have finished, with those that
+        the workload records (``training``, ``history``) or without, refined by finished tasks of
+        the stage itself; or the true mean of each stage.
+    order_from : {"knowledge", "true"}
+        Durations that a job's offline order is built from: those of `knowledge`, when the job
+        arrives (`policies.dagps.offline_order.OrdersAtArrival`); or the true stage means of the
+        template's first job, before it has run.
     refresh_s : float
         Time between refinements, s.
     first_guess_s : float
@@ -118,7 +123,8 @@ class Dagps(Policy):
     overbook: bool = True
     max_candidates: Count = MAX_CANDIDATES
     candidates: Candidates = "more"
-    profiles: Literal["history", "stage"] = "history"
+    knowledge: Literal["history", "run", "true"] = "history"
+    order_from: Literal["knowledge", "true"] = "knowledge"
     refresh_s: float = 10.0
     first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
     prior_tasks: Annotated[float, Between(1e-9, 1e12)] = 5.0
@@ -130,29 +136,26 @@ class Dagps(Policy):
 
     @property
     def knows(self) -> Knows:
-        """True mean durations of stages, if the offline order is made of them."""
-        is_true = self.order_weight > 0 or self.profiles == "stage"
+        """Mean durations of stages: learnt, unless expectations or the offline order are true."""
+        is_true = self.knowledge == "true" or (self.order_weight > 0 and self.order_from == "true")
         return Knows(durations="true" if is_true else "learnt")
 
-    def prepare(self, world: World, plan: Plan) -> LearntDurations:
-        """Order the tasks offline, weigh the stages, and set up the groups."""
+    def prepare(self, world: World, plan: Plan) -> _RunState:
+        """Order tasks by known durations, weigh the stages, and set up the groups."""
         columns, cluster = world.columns, world.cluster
+        profiles = StageProfiles(columns, self.first_guess_s, recorded=self.knowledge == "history")
+        durations = Truth(columns) if self.knowledge == "true" else profiles
+        learnt = LearntDurations(durations, columns, self.prior_tasks)
+        learnt.begin(world, plan)
         follows_list = self._follows_list(columns)
-        order: OfflineOrder | None
-        if follows_list:
-            order, plan.fit_resources = best_list_order(
-                columns, cluster, max_candidates=self.max_candidates, overbook=self.overbook
-            )
-        else:
-            order = self._order(columns, cluster) if self.order_weight > 0 else None
         rebased = self.priority == "remaining" and not follows_list
-        if order is None:
+        orders = None
+        if follows_list:
+            self._follow_list(world, plan)
+        elif self.order_weight == 0:
             plan.set_stages(key=stage_depth(columns))
         else:
-            score = order.pri_score
-            plan.task_order = order.task_order
-            plan.task_priority = tasks_after(columns, score) if rebased else score
-            plan.set_stages(key=1 - order.stage_pri)
+            orders = self._order(world, plan)
         plan.task_prefers = task_homes(columns, len(cluster.capacity))
         queue_each(self.groups, world, plan)
         share = stage_shares(columns, cluster)
@@ -176,17 +179,23 @@ class Dagps(Policy):
         )
         if follows_list:
             plan.packing = Packing(aligned=False, remote=self.rp)
-        is_true = self.profiles == "stage"
-        estimator = Truth(columns) if is_true else StageProfiles(columns, self.first_guess_s)
-        learnt = LearntDurations(estimator, columns, self.prior_tasks)
-        learnt.begin(world, plan)
-        return learnt
+        return _RunState(learnt, profiles, orders)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Learn from finished stages, and refine the expected durations of running jobs."""
-        assert isinstance(memory, LearntDurations)
-        if self.profiles == "history":
-            memory.refresh(batch, world, plan, self.refresh_s)
+        """Learn from finished stages, refine expected durations, and order new jobs' tasks."""
+        assert isinstance(memory, _RunState)
+        if self.knowledge == "true":
+            return
+        memory.durations.refresh(batch, world, plan, self.refresh_s)
+        if memory.orders is not None:
+            profiles = memory.profiles
+            for job in batch.row[batch.row >= 0].tolist():
+                stages, tasks = memory.orders.rows(job)
+                known = profiles.expect(stages), profiles.n_runs(stages)
+                order = memory.orders.order(job, *known)
+                score = self._scores(order.pri_score, len(order.pri_score))
+                plan.set_tasks(tasks, order=order.task_order, priority=score)
+                plan.set_stages(stages, jobs=[job], key=1 - order.stage_pri)
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
         """Return the makespan of the one job's offline schedule, its tasks' durations known, s.
@@ -203,17 +212,49 @@ class Dagps(Policy):
         is_free = self.fit == "pack" and not self.fit_resources and self.order_weight == 1
         return is_alone and is_free and self.candidates == "more"
 
-    def _order(self, columns: Columns, cluster: Cluster) -> OfflineOrder:
-        return offline_order(
-            columns, cluster, max_candidates=self.max_candidates, candidates=self.candidates
+    def _follow_list(self, world: World, plan: Plan) -> None:
+        """Let the only job follow the best list by its expected or true durations."""
+        columns = world.columns
+        expected_s = plan.stages["expected_s"]
+        if self.order_from == "true":
+            expected_s = Truth(columns).expect(np.arange(len(expected_s)))
+        duration = np.repeat(expected_s, columns.stage_n_tasks)
+        order, plan.fit_resources = best_list_order(
+            columns, world.cluster, duration, self.max_candidates, self.overbook
         )
+        plan.task_order, plan.task_priority = order.task_order, order.pri_score
+        plan.set_stages(key=1 - order.stage_pri)
+
+    def _order(self, world: World, plan: Plan) -> OrdersAtArrival | None:
+        """Order the tasks of all jobs by true durations, or leave it until the jobs arrive."""
+        columns, cluster = world.columns, world.cluster
+        if "true" not in (self.knowledge, self.order_from):
+            n_tasks = np.diff(columns.stage_task0)
+            plan.task_order = ranges(np.zeros_like(n_tasks), n_tasks).astype(np.int32)
+            plan.task_priority = np.zeros(len(plan.task_order))
+            return OrdersAtArrival(columns, cluster, self.max_candidates, self.candidates)
+        order = offline_order(columns, cluster, self.max_candidates, self.candidates)
+        n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
+        plan.task_order = order.task_order
+        plan.task_priority = self._scores(order.pri_score, np.repeat(n_tasks, n_tasks))
+        plan.set_stages(key=1 - order.stage_pri)
+        return None
+
+    def _scores(self, pri_score: F8, n_tasks: I8 | int) -> F8:
+        """Return priScore, or the number of tasks of its job, of `n_tasks`, after each task."""
+        if self.priority == "printed":
+            return pri_score
+        after: F8 = np.rint(pri_score * (n_tasks - 1))
+        return after
 
 
-def tasks_after(columns: Columns, pri_score: F8) -> F8:
-    """Count the tasks of its job after each task in the offline order, (T,)."""
-    n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
-    after: F8 = np.rint(pri_score * (np.repeat(n_tasks, n_tasks) - 1))
-    return after
+@dataclass(frozen=True)
+class _RunState:
+    """State of a run: durations learnt so far, and the orders of jobs that arrive."""
+
+    durations: LearntDurations
+    profiles: StageProfiles
+    orders: OrdersAtArrival | None  # None if there is nothing to order at arrival
 
 
 def stage_shares(columns: Columns, cluster: Cluster) -> F8:

@@ -39,12 +39,16 @@ class StageProfiles:
         self._levels = [by_class, by_group, overall] if ad_hoc == "user" else [by_class, overall]
         self._size = columns.stage_n_tasks
         self._guess = first_guess_s
+        self._n_runs = np.zeros(len(pairs), dtype=np.int64)  # finished or recorded, by class
         if recorded:
             training = columns.training
             tasks = training.column("finish_s") - training.column("start_s")
             template = np.where(training.template < 0, NO_GROUP, training.template)
             stages = np.stack([template, training.column("stage").astype(np.int64)], axis=1)
-            by_class.add(_find_pairs(pairs, stages), tasks, np.ones(len(tasks)))
+            classes = _find_pairs(pairs, stages)
+            by_class.add(classes, tasks, np.ones(len(tasks)))
+            runs = np.unique(np.stack([classes, training.column("run")], axis=1), axis=0)[:, 0]
+            np.add.at(self._n_runs, runs[runs >= 0], 1)
             jobs_s, n_tasks = _past_work(columns)
             rows = np.concatenate([template, past_groups(columns)])
             work = np.concatenate([tasks, jobs_s])
@@ -63,6 +67,11 @@ class StageProfiles:
         """Add finished stages, with the total durations of their tasks, (n,) s."""
         for level in self._levels:
             level.add(level.group[stages], work_s, self._size[stages])
+        np.add.at(self._n_runs, self._levels[0].group[stages], 1)
+
+    def n_runs(self, stages: I8) -> int:
+        """Return the number of known runs of all of `stages`, which are one job's."""
+        return int(self._n_runs[self._levels[0].group[stages]].min())
 
 
 class Means:

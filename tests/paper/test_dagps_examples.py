@@ -69,8 +69,8 @@ def makespan(policy, stages, capacity, seed=0):
     if policy == "dagps":
         return build_schedule(w, cluster).makespan_s
     built = {
-        "online": lambda: policies.build("dagps", candidates="paper"),
-        "followed": lambda: policies.build("dagps"),
+        "online": lambda: policies.build("dagps", candidates="paper", knowledge="true"),
+        "followed": lambda: policies.build("dagps", knowledge="true"),
         "orderless": lambda: policies.build("dagps", order_weight=0),
         "tetris": lambda: policies.build("tetris", m=0, rp=1),
     }.get(policy, lambda: policies.build(policy, fit="skip"))()

@@ -22,7 +22,9 @@ from tests.policies.test_placing import crowd as sharing_devices
 from tests.policies.unknown import differences, instants, recurring
 
 VARIANTS = [
-    ("dagps", {"profiles": "stage"}),
+    ("dagps", {"knowledge": "run"}),
+    ("dagps", {"knowledge": "true"}),
+    ("dagps", {"order_from": "true"}),
     ("gs", {"estimator": "history", "leak_every": 2}),
     ("gs", {"estimator": "truth_after_pilots"}),
     ("wing_dep", {"knowledge": "true"}),

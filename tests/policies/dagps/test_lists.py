@@ -181,7 +181,7 @@ def test_a_single_job_follows_its_list_and_no_other_list_is_shorter(seed):
         dag = one_job(workload.columns, demand, 0, workload.columns.task_duration)
         fungible = shared_resources(variant, "more")
         position, checked, span_s = best_list(dag, capacity, 128, fungible)
-        run = sim.simulate(workload, variant, policies.build("dagps"), record="tasks")
+        run = sim.simulate(workload, variant, policies.build("dagps", knowledge="true"))
         assert run.job_finish[0] == pytest.approx(span_s, rel=1e-12)
         if len(ordered_parts(dag)) == 1:
             _, runner = lists(workload, variant)

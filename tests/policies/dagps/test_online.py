@@ -7,7 +7,6 @@ import pytest
 
 import policies
 import sim
-from policies.dagps.online import tasks_after
 from tests.policies.small import runs_of
 
 
@@ -145,13 +144,13 @@ def test_profiles_decide_which_job_is_short():
     holder = {"submit_s": 199.0, "template": "h", "stages": [{"durations_s": [2.0]}]}
     workload = sim.Workload.from_jobs([*quick, *slow, holder, *later])
     starts = {
-        profiles: sim.simulate(
-            workload, sim.Cluster.slots(1), policies.build("dagps", profiles=profiles)
+        knowledge: sim.simulate(
+            workload, sim.Cluster.slots(1), policies.build("dagps", knowledge=knowledge)
         ).job_start[-2:]
-        for profiles in ("history", "stage")
+        for knowledge in ("history", "run", "true")
     }
-    assert starts["history"].tolist() == [251, 201]
-    assert starts["stage"].tolist() == [201, 202]
+    assert starts["history"].tolist() == starts["run"].tolist() == [251, 201]
+    assert starts["true"].tolist() == [201, 202]
 
 
 @pytest.mark.parametrize(
@@ -203,11 +202,6 @@ def test_by_remaining_tasks_a_new_job_that_fills_a_machine_better_goes_first():
     assert run.job_start.tolist() == [0.0, 10.0]
 
 
-def test_how_many_tasks_of_its_job_come_after_each():
-    workload = sim.Workload.from_jobs(runs_of("t", [2, 4, 1], [1]))
-    assert tasks_after(workload.columns, np.array([0.5, 0.0, 1.0, 1.0])).tolist() == [1, 0, 2, 0]
-
-
 def test_srpt_unfinished_counts_running_tasks_and_pending_does_not():
     """A task of the second job runs: 8 s of it are unfinished, 4 s pending; the third has 6 s."""
     cluster = sim.Cluster.machines(2, cpu=1, disk=1)
@@ -218,7 +212,7 @@ def test_srpt_unfinished_counts_running_tasks_and_pending_does_not():
     )
 
     def begins(srpt):
-        policy = policies.build("dagps", m=5, order_weight=0.0, srpt=srpt, profiles="stage")
+        policy = policies.build("dagps", m=5, order_weight=0.0, srpt=srpt, knowledge="true")
         return sim.simulate(workload, cluster, policy).job_start[2]
 
     assert (begins("unfinished"), begins("pending")) == (1.0, 4.0)

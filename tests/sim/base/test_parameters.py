@@ -36,7 +36,8 @@ from sim.base.parameters import (
         (Share, [0, 1, 0.5, np.float64(0.5)], [-0.1, 1.1, math.nan], "a number from 0 to 1"),
         (Annotated[float, Between(above=0, high=2)], [2], [0, 2.1], "above 0 and at most 2"),
         (Annotated[float, Between(high=2)], [2, -1e9], [3], "a number of at most 2"),
-        (Literal["drop", "compress"], ["drop"], ["Drop", 1], "'drop' or 'compress'"),
+        (Literal["drop", "compress"], ["drop"], ["Drop", 1, True], "'drop' or 'compress'"),
+        (Literal["run", "true"], ["true", True], [False, "True"], "'run' or 'true'"),
         (Count | None, [None, 3], [0, "x"], "a whole number of at least 1 or null"),
         (tuple[Share, ...], [[0.5], (), (1,)], [[2], 0.5], "a list, each item a number from 0"),
         (Mapping[str, Positive], [{"a": 1}], [{"a": 0}, [1], {1: 1}], "a mapping from a text to"),
@@ -69,6 +70,8 @@ def test_a_valid_value_is_converted_to_its_type():
     assert coerce([1, 2], tuple[float, ...]) == (1.0, 2.0)
     assert isinstance(coerce({"a": 1}, Mapping[str, float])["a"], float)
     assert coerce("x", str) == "x"
+    assert coerce(True, Literal["run", "true"]) == "true"
+    assert coerce(True, Literal["run", True]) is True
 
 
 def test_true_is_a_choice_although_yaml_reads_it_as_a_bool():
