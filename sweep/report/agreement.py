@@ -14,7 +14,7 @@ WITHIN = {SAME: 0.05, CLOSE: 0.25}
 
 _Z = 1.959963984540054
 _NUMBER = r"(-?\d+(?:\.\d+)?)"
-_EXACT = re.compile(rf"(?:about |slightly below )?{_NUMBER}")
+_EXACT = re.compile(rf"(?:about |almost |slightly below )?{_NUMBER}")
 _RATIO = re.compile(r"(\d+) of (\d+)")
 _AT_LEAST = re.compile(rf"(?:more than |≥ ){_NUMBER}|{_NUMBER} or more")
 _AT_MOST = re.compile(rf"(?:less than |≤ ){_NUMBER}|{_NUMBER} at most")

@@ -35,6 +35,7 @@ NAN = math.nan
         (0.3, -0.3, 0.9, "0", "unclear"),
         (0.8, 0.6, 1.0, "0", "different"),
         (23.0, 22.9, 23.1, "about 24", "same"),
+        (25.0, 24.9, 25.1, "almost 30", "close"),
         (36.0, 28.0, 45.0, "slightly below 55", "different"),
         (50.0, 46.0, 54.0, "45 or more", "same"),
         (50.0, 42.0, 58.0, "45 or more", "unclear"),  # half of the interval's lower end misses it
