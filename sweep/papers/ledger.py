@@ -193,28 +193,34 @@ def judgements_of(entries: Iterable[Entry], page: str) -> list[Entry]:
     return [entry for entry in entries if page in entry.pages]
 
 
-def sentence(entries: Iterable[Entry], page: str, workloads: Mapping[str, str]) -> str:
+def page_text(entries: Iterable[Entry], page: str, workloads: Mapping[str, str]) -> str:
     """Write the passage of a page on its judgements; *not judged* if it has none.
 
     `workloads` has the digest of the workloads that the page was made with, by trace.
     """
-    listed_entries = list(entries)
-    last_of_claims = {entry.claim: entry for entry in judgements_of(listed_entries, page)}
-    if not last_of_claims:
+    listed = list(entries)
+    claims = dict.fromkeys(judgement.claim for judgement in judgements_of(listed, page))
+    if not claims:
         return f"The numbers of this page are not judged by a rule (results/{NAME})."
     parts = []
-    for claim, last in last_of_claims.items():
-        rule = f"the rule in {last.rule.file}, committed on {last.rule.date}" if last.rule else ""
-        parts.append(
-            f"Judged on {last.date} as `{claim}` in results/{NAME}, with the seeds {last.seeds}, by"
-            f" {rule or 'no written rule'}."
-        )
-        same = [e for e in listed_entries if e.claim == claim and (page in e.pages or not e.pages)]
-        parts += [f"Also judged on {e.date}, seeds {e.seeds}." for e in same if e is not last]
-        parts += [f"Judged again because: {e.again}" for e in same if e.again]
-    listed = ", ".join(f"`{trace}` {key[:SHORT]}" for trace, key in workloads.items())
-    made_with = f"\n\nWorkloads: {listed}." if listed else ""
-    return " ".join(filter(None, parts)) + made_with
+    for claim in claims:
+        n = times(listed, claim)
+        count = {1: "once", 2: "twice"}.get(n, f"{n} times")
+        lines = [
+            _line(entry)
+            for entry in listed
+            if entry.claim == claim and (page in entry.pages or not entry.pages)
+        ]
+        parts.append("\n".join([f"Judged {count} as `{claim}` (results/{NAME}):\n", *lines]))
+    digests = ", ".join(f"`{trace}` {key[:SHORT]}" for trace, key in workloads.items())
+    return "\n\n".join([*parts, *([f"Workloads: {digests}."] if digests else [])])
+
+
+def _line(judgement: Entry) -> str:
+    rule = judgement.rule
+    by = f"the rule in {rule.file}, committed on {rule.date}" if rule else "no written rule"
+    reason = f" {judgement.again}" if judgement.again else ""
+    return f"- {judgement.date}, seeds {judgement.seeds}, by {by}.{reason}"
 
 
 def entry(content: Any) -> Entry:

@@ -133,7 +133,7 @@ def render(
         f"{_SAME_BITS if stored.same_bits else ''}.",
         findings.to_markdown(findings.to_table(stored.findings), marks.reason).rstrip(),
         study.notes.strip(),
-        ledger.sentence(judgements, name, stored.workloads),
+        ledger.page_text(judgements, name, stored.workloads),
         f"{title}: [{text}]({text})." if title else "",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -170,17 +170,20 @@ def test_a_page_of_another_workload_is_refused(
     assert message in complaint
 
 
-def test_the_sentence_of_a_page(entry: Entry) -> None:
-    assert "not judged" in ledger.sentence([entry], "mine/free", {})
-    first = ledger.sentence([entry], "mine/judged", {"mine": "0123456789abcdef"})
-    assert first == (
-        "Judged on 2026-11-27 as `mine/judged` in results/judged.yaml, with the seeds 1-3, by the "
-        "rule in rule.md, committed on 2026-11-26.\n\nWorkloads: `mine` 0123456789ab."
-    )
-    second = replace(entry, judged="2026-11-29 0e0e0e0e", again="The generator changed.")
-    text = ledger.sentence([entry, second], "mine/judged", {})
-    assert "Also judged on 2026-11-27, seeds 1-3. " in text
-    assert text.endswith("Judged again because: The generator changed.")
+def test_a_page_lists_its_judgements(entry: Entry) -> None:
+    assert "not judged" in ledger.page_text([entry], "mine/free", {})
+    text = ledger.page_text([entry], "mine/judged", {"mine": "0123456789abcdef"})
+    line = "- 2026-11-27, seeds 1-3, by the rule in rule.md, committed on 2026-11-26."
+    head = "as `mine/judged` (results/judged.yaml):"
+    assert text.split("\n\n") == [f"Judged once {head}", line, "Workloads: `mine` 0123456789ab."]
+    second = replace(entry, judged="2026-11-29 0e", again="It changed.", rule=None, pages={})
+    text = ledger.page_text([entry, second], "mine/judged", {})
+    assert text.splitlines() == [
+        f"Judged twice {head}",
+        "",
+        line,
+        "- 2026-11-29, seeds 1-3, by no written rule. It changed.",
+    ]
 
 
 def test_seeds_are_written_as_ranges() -> None:
@@ -253,7 +256,7 @@ def test_every_page_tells_its_judgement_or_that_it_has_none() -> None:
         if path.startswith("results/") and not path.endswith("README.md"):
             name = text.partition("\n")[0].removeprefix("# ")
             is_judged = bool(ledger.judgements_of(entries, name))
-            assert ("are not judged" in text, "\nJudged on " in text) == (not is_judged, is_judged)
+            assert ("are not judged" in text, "\nJudged " in text) == (not is_judged, is_judged)
     stems = {path.partition(".")[0].rpartition("/")[2] for path in pages()}
     assert {page.replace("/", "-") for entry in entries for page in entry.pages} <= stems
 
