@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sim.transforms.demands import amplify, fit_machines
     from sim.transforms.faults import fail_tasks, straggle
     from sim.transforms.joined import named_dags
-    from sim.transforms.past import history_and_trace
+    from sim.transforms.past import history_and_trace, record_runs
     from sim.transforms.placement import deal_queues, place_inputs
     from sim.transforms.tasks import lengthen, scale_tasks, stay
     from sim.workload.workload import Workload
@@ -41,6 +41,7 @@ __all__ = [
     "names",
     "options",
     "place_inputs",
+    "record_runs",
     "scale_tasks",
     "squeeze",
     "stay",
@@ -65,6 +66,7 @@ _MODULES = {
     "lengthen": "sim.transforms.tasks",
     "named_dags": "sim.transforms.joined",
     "place_inputs": "sim.transforms.placement",
+    "record_runs": "sim.transforms.past",
     "resynthesize": "sim.synth.programs.transforms",
     "rewire": "sim.synth.alibaba2018.transforms",
     "scale_tasks": "sim.transforms.tasks",

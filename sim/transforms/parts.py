@@ -13,7 +13,7 @@ from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.workload.columns import job_n_tasks
-from sim.workload.tables import take_rows, values, with_column
+from sim.workload.tables import names, take_rows, values, with_column
 from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
 
@@ -78,6 +78,49 @@ def history_table(
         "mean_task_s": workload.columns.job_work[rows] / n_tasks,
         **{name: jobs[name] for name in features if name in jobs.column_names},
     }
+
+
+def training_table(
+    workload: Workload, rows: I8, run: I8, ready_s: F8, task_s: F8
+) -> dict[str, Any]:
+    """Return the training table (`sim.workload.schema.TRAINING`) of jobs that ran without waiting.
+
+    `rows` are the jobs and `run` the number of each as an earlier run of its template, (n,);
+    `ready_s` is when each stage's tasks start, from submission, (G,); `task_s` the duration of each
+    task, (T,).
+    """
+    columns = workload.columns
+    first, last = columns.job_stage0[rows], columns.job_stage0[rows + 1]
+    stage = ranges(first, last)
+    n_tasks = columns.stage_n_tasks[stage]
+    task = ranges(columns.stage_task0[stage], columns.stage_task0[stage + 1])
+    task_stage = np.repeat(stage, n_tasks)
+    job = columns.stage_job[task_stage]
+    names_of = names(workload.jobs, "template")
+    return {
+        "template": [names_of[code] for code in values(workload.jobs, "template")[job].tolist()],
+        "run": np.repeat(np.repeat(run, last - first), n_tasks).astype(np.int32),
+        "stage": (task_stage - columns.job_stage0[job]).astype(np.int32),
+        "task": (task - columns.stage_task0[task_stage]).astype(np.int32),
+        "ready_s": ready_s[task_stage],
+        "start_s": ready_s[task_stage],
+        "finish_s": ready_s[task_stage] + task_s[task],
+    }
+
+
+def ready_without_waiting(workload: Workload, longest_s: F8) -> F8:
+    """Return when the inputs of each stage are ready if no task waits, from submission, (G,) s.
+
+    `longest_s` is the duration of each stage's longest task, (G,).
+    """
+    graphs = Graphs.from_workload(workload)
+    ready = np.zeros(workload.n_stages)
+    edge0: I8 = graphs.edge0
+    for stage in graphs.order.tolist():
+        end_s = ready[stage] + longest_s[stage]
+        for child in graphs.edge_child[edge0[stage] : edge0[stage + 1]].tolist():
+            ready[child] = max(ready[child], end_s)
+    return ready
 
 
 def repeat_jobs(

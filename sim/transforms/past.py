@@ -1,4 +1,4 @@
-"""Transform: split a trace into a history to learn from and a workload to schedule."""
+"""Transforms that give a past to learn from: a trace's first half, or earlier runs of templates."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ from typing import Literal
 
 import numpy as np
 
+from sim.base import maths
 from sim.base.arrays import F8, I8, Mask, ranges
 from sim.base.errors import InputError
-from sim.base.parameters import Count, Positive, checked
+from sim.base.parameters import Count, NotNegative, Positive, checked
 from sim.base.random import stream
 from sim.cluster.cluster import Cluster
 from sim.describe.slearn import load_statistics, window_loads
-from sim.transforms.parts import history_table, rebuild
+from sim.transforms.parts import (
+    history_table,
+    ready_without_waiting,
+    rebuild,
+    training_table,
+)
 from sim.workload.columns import job_n_tasks
 from sim.workload.history import NAMES
 from sim.workload.paths import critical_path_s
@@ -131,6 +137,56 @@ def history_and_trace(
     if "recorded_finish_s" in unfinished.column_names:  # of jobs that are yet to run
         unfinished = unfinished.drop_columns(["recorded_finish_s"])
     return rebuild(drawn, transform, jobs=unfinished, history=history)
+
+
+@checked
+def record_runs(
+    workload: Workload, runs: Count = 1, sigma: NotNegative = 0.1, jobs: Count = 2, seed: int = 0
+) -> Workload:
+    """Record earlier runs of recurring templates, for policies to learn from (``training``).
+
+    A template recurs if at least `jobs` jobs of the workload run it. An earlier run has the stages
+    and tasks of the first of these jobs; each stage took exp(sigma · z) times as long, z standard
+    normal, which is how runs of a program differ in the trace production_dags. No task waited.
+    The workload's jobs stay as they are.
+
+    Parameters
+    ----------
+    workload : Workload
+        Workload without recorded runs.
+    runs : int
+        Number of earlier runs of each template, at least 1.
+    sigma : float
+        Spread of the logarithm of a stage's durations between runs; 0: all equal.
+    jobs : int
+        Number of jobs from which on a template recurs.
+    seed : int
+        Seed of the earlier runs.
+
+    Raises
+    ------
+    InputError
+        If the workload has recorded runs.
+    """
+    if workload.training.num_rows:
+        raise InputError("the workload has recorded runs already; remove the transform record_runs")
+    columns = workload.columns
+    templates, first, n_jobs = np.unique(
+        columns.job_template, return_index=True, return_counts=True
+    )
+    named = np.array([bool(columns.template_names[code]) for code in templates], dtype=bool)
+    rows = first[named & (n_jobs >= jobs)]
+    parts = []
+    for run in range(runs):
+        draws = stream(seed, "record_runs", run).normal(size=workload.n_stages)
+        factor = maths.exp(sigma * draws)
+        ready_s = ready_without_waiting(workload, factor * columns.stage_max_s)
+        task_s = columns.task_duration * np.repeat(factor, columns.stage_n_tasks)
+        number = np.full(len(rows), run)
+        parts.append(training_table(workload, rows, number, ready_s, task_s))
+    training = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    transform = {"record_runs": runs, "sigma": sigma, "templates": len(rows), "seed": int(seed)}
+    return rebuild(workload, transform, training=training if len(rows) else None)
 
 
 def _finish_s(workload: Workload) -> F8:

@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import I8
 from sim.base.random import stream
-from sim.dags import Graphs
 from sim.lineage.dependencies import edges_from_pairs
 from sim.lineage.predict import first_uses, reader_columns
 from sim.lineage.worth import JobGraph
 from sim.synth.programs.draw import Runs
 from sim.synth.programs.profiles import Profile, job_labels
-from sim.transforms.parts import history_table, rebuild
+from sim.transforms.parts import (
+    history_table,
+    ready_without_waiting,
+    rebuild,
+    training_table,
+)
 from sim.workload.columns import stage_durations
 from sim.workload.paths import critical_path_s
 from sim.workload.schema import DEMAND_PREFIX
@@ -144,38 +148,6 @@ def _training_table(workload: Workload, n_past: int) -> dict[str, Any] | None:
             n_recorded[program] = n_runs + 1
     if not selected:
         return None
-    ready_s = _ready_s(workload)
-    columns = workload.columns
-    parts = []
-    for row, run in selected:
-        g0, g1 = columns.job_stage0[row], columns.job_stage0[row + 1]
-        t0, t1 = columns.stage_task0[g0], columns.stage_task0[g1]
-        stage = np.repeat(np.arange(g0, g1), columns.stage_n_tasks[g0:g1])
-        task = np.arange(t0, t1) - columns.stage_task0[stage]
-        ready = ready_s[stage]
-        numbers = (stage - g0, task, ready, ready + columns.task_duration[t0:t1])
-        parts.append((int(code[row]), run, numbers))
-    template = [template_names[program] for program, _, (stage, *_) in parts for _ in stage]
-    column = [np.concatenate(x) for x in zip(*(numbers for _, _, numbers in parts), strict=True)]
-    return {
-        "template": template,
-        "run": np.concatenate([np.full(len(n[0]), run) for _, run, n in parts]).astype(np.int32),
-        "stage": column[0].astype(np.int32),
-        "task": column[1].astype(np.int32),
-        "ready_s": column[2],
-        "start_s": column[2],
-        "finish_s": column[3],
-    }
-
-
-def _ready_s(workload: Workload) -> F8:
-    """Return the ready time of each stage without queueing, s from submission."""
-    graphs = Graphs.from_workload(workload)
-    longest = stage_durations(workload)[1]
-    ready = np.zeros(workload.n_stages)
-    edge0: I8 = graphs.edge0
-    for stage in graphs.order.tolist():
-        end_s = ready[stage] + longest[stage]
-        for child in graphs.edge_child[edge0[stage] : edge0[stage + 1]].tolist():
-            ready[child] = max(ready[child], end_s)
-    return ready
+    rows, run = np.array(selected).T
+    ready_s = ready_without_waiting(workload, stage_durations(workload)[1])
+    return training_table(workload, rows, run, ready_s, workload.columns.task_duration)
