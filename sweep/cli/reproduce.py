@@ -98,8 +98,13 @@ def _judged(name: str, words: Sequence[str], options: Options) -> JudgedExperime
     """Return the experiment if it is judged, and run as its file states it."""
     judged = JudgedExperiment.read(name, options)
     changed = [word for word in words[1:] if not is_run_setting(word.partition("=")[0])]
-    if judged and changed:
-        note(f"{name}: not entered into the ledger of judgements, because of {' '.join(changed)}")
+    if judged is None:
+        return None
+    reason = " ".join(changed)
+    if judged.root is None:
+        reason = "no git repository, which tells when the rule was committed"
+    if reason:
+        note(f"{name}: not entered into the ledger of judgements, because of {reason}")
         return None
     return judged
 

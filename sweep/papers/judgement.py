@@ -42,7 +42,7 @@ class JudgedExperiment:
     rule_file: str
     begins: str
     ends: str
-    root: Path  # of the repository
+    root: Path | None  # of the repository; None without one, as in an installed package
 
     @classmethod
     def read(cls, name: str, options: Options) -> JudgedExperiment | None:
@@ -56,17 +56,15 @@ class JudgedExperiment:
             raise InputError(f"judged: give {', '.join(KEYS)}, each a text", file=file)
         check_names("key of judged", map(str, judged), KEYS, rule=None)
         top = _git(file.resolve().parent, "rev-parse", "--show-toplevel").strip()
-        if not top:
-            message = "judged: the experiment and its rule must be in a git repository"
-            raise InputError(message, file=file)
         texts = judged["claim"], judged["rule"], judged.get("begins", ""), judged.get("ends", "")
-        return cls(name, *texts, Path(top))
+        return cls(name, *texts, Path(top) if top else None)
 
     def rule(self) -> Rule:
         """Find the passage of the rule, and the commit since which it has been the same.
 
         Raises InputError if the passage is not there, or not committed as it is.
         """
+        assert self.root is not None, "the caller enters judgements of a repository alone"
         path = self.root / self.rule_file
         try:
             digest = self._digest(path.read_text(encoding="utf-8"))
@@ -116,6 +114,7 @@ class JudgedExperiment:
         if before and not Counter(before[-1].pages[self.name].split()) - Counter(numbers.split()):
             return
         rule = self.rule()
+        assert self.root is not None
         passage = {"begins": rule.begins, "ends": rule.ends}
         content: dict[str, Any] = {
             "claim": self.claim,

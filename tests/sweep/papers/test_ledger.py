@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -356,7 +357,6 @@ def test_reproduce_enters_a_judgement(command: Command, repository: Path) -> Non
     [
         ("{claim: a}", "judged: give claim, rule, begins, ends, each a text"),
         ("{claim: a, rule: b, begin: c}", "did you mean 'begins'"),
-        ("{claim: a, rule: nowhere.md}", "must be in a git repository"),
     ],
 )
 def test_a_wrong_key_is_an_error(tmp_path: Path, judged: str, message: str) -> None:
@@ -364,3 +364,12 @@ def test_a_wrong_key_is_an_error(tmp_path: Path, judged: str, message: str) -> N
     (tmp_path / "experiment" / "mine.yaml").write_text(f"# Mine.\njudged: {judged}\n")
     with pytest.raises(InputError, match=message):
         JudgedExperiment.read("mine", Options.from_folders([tmp_path]))
+
+
+def test_without_a_repository_nothing_is_entered(command: Command, repository: Path) -> None:
+    shutil.rmtree(repository / ".git")
+    words = [word for word in command.words(f"--config-dir={repository}") if "trace" not in word]
+    ran = command.bare("reproduce", "mine", *words)
+    assert ran.code == 0, ran.err
+    assert "because of no git repository" in ran.err
+    assert not (command.results / ledger.NAME).exists()
