@@ -3,9 +3,10 @@
 from typing import Any
 
 from policies.base import Policy
+from policies.knows import Knows
 from policies.registry import build, names, register, spec
 
-__all__ = ["Policy", "build", "names", "register", "spec"]
+__all__ = ["Knows", "Policy", "build", "names", "register", "spec"]
 
 
 def __getattr__(name: str) -> Any:
