@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import policies
 import sim
+from tests.policies import invariants
 from tests.policies.small import ONE, started
+from tests.policies.test_invariants import CLUSTERS
+from tests.policies.unknown import recurring
+from tests.sim.engine import reference
 
 NAMES = ("sjf", "ljf", "srpt", "critical_path", "heft", "tez_cp")
 
@@ -142,3 +147,16 @@ def test_the_estimate_on_arrival_is_compared_with_the_truth():
     result = sim.simulate(workload, ONE, policies.build("sjf", knowledge="run", refresh_s=1.0))
     assert result.job_estimate.tolist() == [30, 4]
     assert started(result) == "a0a1"
+
+
+@pytest.mark.parametrize("knowledge", ["history", "run", "declared"])
+@pytest.mark.parametrize("name", NAMES)
+def test_schedules_by_estimates_are_valid_and_have_the_bits_of_the_naive_simulator(name, knowledge):
+    policy = policies.build(name, knowledge=knowledge, refresh_s=3.0)
+    for cluster in (CLUSTERS["slots"], CLUSTERS["machines-hard"]):
+        workload = recurring(5, n_jobs=20)
+        fast = sim.simulate(workload, cluster, policy, record="tasks")
+        invariants.check(fast, policy.fit)
+        slow = reference.simulate(workload, cluster, policy)
+        np.testing.assert_array_equal(fast.task_start, slow.task_start)
+        np.testing.assert_array_equal(fast.task_machine, slow.task_machine)
