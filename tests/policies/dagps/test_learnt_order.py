@@ -167,10 +167,10 @@ def test_an_order_from_the_true_durations_is_that_of_all_jobs_together():
     for j in range(4):
         stages, tasks = orders.rows(j)
         mean_s = columns.stage_work[stages] / np.diff(columns.stage_task0)[stages]
-        one = orders.order(j, mean_s, 1)
-        assert one.pri_score.tolist() == whole.pri_score[tasks].tolist()
-        assert one.task_order.tolist() == whole.task_order[tasks].tolist()
-        assert one.stage_pri.tolist() == whole.stage_pri[stages].tolist()
+        order = orders.order(j, mean_s, 1)
+        assert order.pri_score.tolist() == whole.pri_score[tasks].tolist()
+        assert order.task_order.tolist() == whole.task_order[tasks].tolist()
+        assert order.stage_pri.tolist() == whole.stage_pri[stages].tolist()
 
 
 def test_runs_are_known_once_all_stages_of_a_job_are():
