@@ -35,6 +35,7 @@ from sim.base.reading import (
     parse_numbers,
     read_bytes,
     read_columns,
+    resolution_s,
     valid_rows,
 )
 from sim.workload.workload import Workload
@@ -63,8 +64,9 @@ def read(
 
     A job has one stage. Times are those of the trace, s since its start; 0 means before its start.
     ``jobs`` has the features that predictors use: ``application`` (the logical job name),
-    ``job_name``, ``user`` and ``requested`` (the resources, as text), and ``recorded_finish_s``,
-    the end of the job in the trace. ``template`` is the logical job name.
+    ``job_name``, ``user`` and ``requested`` (the resources, as text). ``recorded_start_s`` is the
+    start of its first task in the trace (null: before the trace began), and ``recorded_finish_s``
+    the end of the job; ``tasks`` has both for every task. ``template`` is the logical job name.
 
     Parameters
     ----------
@@ -84,7 +86,8 @@ def read(
         ``meta["report"]`` counts by rule ``dropped`` (a job that is on an earlier line too; of
         ``walls`` also jobs scheduled before the trace began, whose wall time is unknown),
         ``noticed`` (jobs submitted before the trace began, submissions out of order) and
-        ``bad_rows``. ``meta["durations"]`` is ``tasks`` or ``job walls``.
+        ``bad_rows``. ``meta["durations"]`` is ``tasks`` or ``job walls``, ``meta["resolution_s"]``
+        the resolution of the recorded times.
 
     Raises
     ------
@@ -114,6 +117,7 @@ def _file(path: str | os.PathLike[str], part: str) -> Path:
 
 def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     jobs: dict[str, list[Any]] = {key: [] for key in (*_NAMES, *_NUMBERS)}
+    starts: list[F8] = []
     durations: list[F8] = []
     bad: dict[str, int] = {}
     n_lines = 0
@@ -123,6 +127,7 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
             job = _parse_job(text)
             for key, column in jobs.items():
                 column.append(job[key])
+            starts.append(job["start_s"])
             durations.append(job["dur_s"])
     if not durations:
         raise no_job_left(path, bad)
@@ -132,12 +137,16 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     columns = {key: [column[row] for row in rows] for key, column in jobs.items()}
     durations = [durations[row] for row in rows]
     n_tasks = np.array([len(d) for d in durations], dtype=np.int32)
+    start_s = np.concatenate([starts[row] for row in rows])
+    start_s = np.where(start_s == 0, np.nan, start_s)
+    finish_s = start_s + np.concatenate(durations)
     count_rule(noticed, "submitted before the trace began", np.array(columns["submit_s"]) == 0)
     requests = zip(*(columns[name] for name in RESOURCES), strict=True)
     return Workload.from_tables(
         jobs=_jobs(
             columns["job"],
             np.array(columns["submit_s"]),
+            np.minimum.reduceat(start_s, np.cumsum(n_tasks) - n_tasks),
             np.array(columns["job_end_s"]),
             application=columns["lname"],
             job_name=columns["name"],
@@ -153,11 +162,14 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
         tasks={
             "stage": np.repeat(np.arange(len(rows), dtype=np.int32), n_tasks),
             "duration_s": np.concatenate(durations),
+            "recorded_start_s": start_s,
+            "recorded_finish_s": finish_s,
         },
         meta={
             "name": "google2011",
             "durations": "tasks",
             "quantum": dict.fromkeys(RESOURCES, _QUANTUM),
+            "resolution_s": resolution_s(start_s, finish_s),
             "report": _report(n_lines, len(rows), dropped, noticed, bad),
         },
     )
@@ -186,10 +198,11 @@ def _parse_job(text: bytes) -> dict[str, Any]:
     for key in _NUMBERS:
         parsed[key] = float(parse_numbers(key, [job[key]])[0])
     parsed["dur_s"] = parse_numbers("dur_s", job["dur_s"])
-    if len(parsed["dur_s"]) != len(parse_numbers("start_s", job["start_s"])):
+    parsed["start_s"] = parse_numbers("start_s", job["start_s"])
+    if len(parsed["dur_s"]) != len(parsed["start_s"]):
         message = (
-            f"start_s has {len(job['start_s'])} values and dur_s {len(parsed['dur_s'])}; both must "
-            "have one per task"
+            f"start_s has {len(parsed['start_s'])} values and dur_s {len(parsed['dur_s'])}; both "
+            "must have one per task"
         )
         raise BadLineError("wrong line", message)
     if not len(parsed["dur_s"]):
@@ -229,6 +242,7 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
         jobs=_jobs(
             texts["job_id"],
             log["submit_s"][rows],
+            log["schedule_s"][rows],
             log["end_s"][rows],
             application=texts["logical_job_name"],
             job_name=texts["job_name"],
@@ -243,6 +257,7 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
         meta={
             "name": "google2011",
             "durations": "job walls",
+            "resolution_s": resolution_s(log["schedule_s"][rows], log["end_s"][rows]),
             "report": _report(n_lines, len(rows), dropped, noticed, bad),
         },
     )
@@ -258,13 +273,14 @@ def _first_by_submission(
     return rows[np.argsort(submit, kind="stable")]
 
 
-def _jobs(job_id: Any, submit_s: F8, end_s: F8, **columns: Any) -> Mapping[str, Any]:
+def _jobs(job_id: Any, submit_s: F8, start_s: F8, end_s: F8, **columns: Any) -> Mapping[str, Any]:
     names = ("application", "job_name", "user", "requested")
     coded = {n: pa.array(columns.pop(n), pa.string()).dictionary_encode() for n in names}
     return {
         "job_id": pa.array(job_id, pa.string()),
         "submit_s": submit_s,
         "template": coded["application"],
+        "recorded_start_s": start_s,
         "recorded_finish_s": end_s,
         **coded,
         **columns,

@@ -24,6 +24,7 @@ from sim.base.reading import (
     no_job_left,
     open_text,
     read_columns,
+    resolution_s,
     valid_rows,
 )
 from sim.workload.schema import CATEGORY
@@ -43,6 +44,7 @@ _FIELDS = {
     "deletion_time": _TIME,
     "scheduled_time": _TIME,
 }
+_TIMES = ("creation_time", "scheduled_time", "deletion_time")
 _OPTIONAL = ("gpu_spec", "qos", "pod_phase")
 PRIORITY = {"Guaranteed": 3.0, "LS": 2.0, "Burstable": 1.0, "BE": 0.0}
 """Priority by quality of service; 0 for any other."""
@@ -59,9 +61,10 @@ def read(
 
     A task demands ``cpu`` (cores), ``mem`` (GiB) and ``gpu``: a fraction of one if the pod shares a
     GPU, or whole ones. ``runs_on`` of ``stages`` has the GPU models that the pod accepts. The
-    quality of service is the queue, and determines the priority (`PRIORITY`). Jobs are sorted by
-    creation, and times are shifted so that the first is 0. The cluster of the same trace is
-    ``cluster=k8s_gpu2023``.
+    quality of service is the queue, and determines the priority (`PRIORITY`). ``recorded_start_s``
+    and ``recorded_finish_s`` of ``jobs`` are when the pod was scheduled and deleted. Jobs are
+    sorted by creation, and times are shifted so that the first is 0. The cluster of the same trace
+    is ``cluster=k8s_gpu2023``.
 
     Parameters
     ----------
@@ -76,7 +79,8 @@ def read(
     Returns
     -------
     Workload
-        ``meta["report"]`` counts by rule ``dropped`` (pods that were never scheduled, are not
+        ``meta["resolution_s"]`` is the resolution of the times. ``meta["report"]`` counts by rule
+        ``dropped`` (pods that were never scheduled, are not
         deleted, were deleted before they were scheduled, or request parts of several GPUs; a name
         that is on an earlier line too; with ``state="completed"``, pods that did not succeed),
         ``filled`` (quality of service unknown) and ``noticed`` (one GPU, but 0 milli of it: none).
@@ -102,7 +106,7 @@ def read(
     pods = {
         k: v[rows] if isinstance(v, np.ndarray) else v.take(pa.array(rows)) for k, v in pods.items()
     }
-    created_s = pods["creation_time"]
+    created_s, begin_s, end_s = (pods[name] for name in _TIMES)
     qos = _categories(pods, "qos")
     count_rule(report["filled"], "qos unknown: 'default'", _equal(qos, ""))
     levels = [PRIORITY.get(name, 0.0) for name in qos.dictionary.to_pylist()]
@@ -114,11 +118,13 @@ def read(
             "submit_s": created_s - created_s[0],
             "queue": pc.if_else(_equal(qos, ""), "default", qos.cast(pa.string())),
             "priority": np.array(levels)[qos.indices.to_numpy()],
+            "recorded_start_s": begin_s - created_s[0],
+            "recorded_finish_s": end_s - created_s[0],
         },
         stages={
             "job": np.arange(len(rows), dtype=np.int32),
             "n_tasks": np.ones(len(rows), dtype=np.int32),
-            "duration_s": pods["deletion_time"] - pods["scheduled_time"],
+            "duration_s": end_s - begin_s,
             "demand_cpu": pods["cpu_milli"] / 1000,
             "demand_mem": pods["memory_mib"] / 1024,
             "demand_gpu": pods["num_gpu"] * pods["gpu_milli"] / 1000,
@@ -128,6 +134,7 @@ def read(
             "name": "k8s_gpu2023",
             "quantum": {"cpu": 1e-3, "mem": 2.0**-10, "gpu": 1e-3},
             "offset_s": float(created_s[0]),
+            "resolution_s": resolution_s(created_s, begin_s, end_s),
             "report": {**report, "jobs": len(rows)},
         },
     )
@@ -135,7 +142,7 @@ def read(
 
 def _runnable(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mask:
     """Mark the pods that ran; count the others by rule."""
-    begin_s, end_s = pods["scheduled_time"], pods["deletion_time"]
+    _, begin_s, end_s = (pods[name] for name in _TIMES)
     is_repeated = np.ones(len(begin_s), dtype=bool)
     codes = pods["name"].dictionary_encode().indices.to_numpy()
     is_repeated[np.unique(codes, return_index=True)[1]] = False

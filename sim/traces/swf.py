@@ -26,6 +26,7 @@ from sim.base.reading import (
     no_job_left,
     open_text,
     read_columns,
+    resolution_s,
     valid_rows,
 )
 from sim.workload.workload import Workload
@@ -67,7 +68,9 @@ def read(
     tasks. ``job_id``, ``user``, ``queue`` and ``template`` (the executable) are the numbers in the
     log; unknown ones are "", an unknown queue is "default". Jobs are sorted by submission, those of
     the same second by their order in the log, and times are shifted so that the first is 0. The
-    column ``requested_s`` of ``jobs`` has the run time that the user requested (null: unknown).
+    column ``requested_s`` of ``jobs`` has the run time that the user requested (null: unknown);
+    ``recorded_start_s`` and ``recorded_finish_s`` have when the job really ran (null: the log does
+    not tell its wait).
 
     Parameters
     ----------
@@ -91,12 +94,12 @@ def read(
     -------
     Workload
         ``meta["header"]`` has the log's ``; Key: value`` comments (``MaxProcs`` is the size of the
-        machine). ``meta["report"]`` counts by rule ``dropped`` (submission, run time or processors
-        unknown; lines of partial executions, as the whole execution has its own line; a job number
-        that is on an earlier line too; with ``status="completed"``, other jobs), ``filled``
-        (processors taken from the other field, unknown users, queues and executables, run times of
-        0 s, which become 0.5 s) and ``noticed`` (submissions out of order; preceding jobs, which
-        are ignored).
+        machine), ``meta["resolution_s"]`` the resolution of its times. ``meta["report"]`` counts by
+        rule ``dropped`` (submission, run time or processors unknown; lines of partial executions,
+        as the whole execution has its own line; a job number that is on an earlier line too; with
+        ``status="completed"``, other jobs), ``filled`` (processors taken from the other field,
+        unknown users, queues and executables, run times of 0 s, which become 0.5 s) and ``noticed``
+        (submissions out of order; preceding jobs, which are ignored).
 
     Raises
     ------
@@ -127,6 +130,8 @@ def read(
     report["jobs"] = len(row)
     count_rule(report["noticed"], "preceding job ignored", log["preceding_job"] >= 0)
     filled, submit = report["filled"], log["submit_time"]
+    start = submit + _known(log["wait_time"])
+    finish = start + log["run_time"]
     n_tasks = _processors(log, processors, filled).astype(np.int32)
     jobs = {
         "job_id": _text(log["job_number"]),
@@ -136,6 +141,8 @@ def read(
         "queue": _names(log, "queue", "default", filled),
         "min_tasks": n_tasks if gang else np.zeros_like(n_tasks),
         "requested_s": pa.array(_known(log["requested_time"]), from_pandas=True),
+        "recorded_start_s": start - submit[0],
+        "recorded_finish_s": finish - submit[0],
     }
     is_zero = log["run_time"] == 0
     count_rule(filled, f"0 s becomes {ZERO_BECOMES_S} s", is_zero)
@@ -155,6 +162,7 @@ def read(
         "name": "swf",
         "quantum": quantum,
         "offset_s": float(submit[0]),
+        "resolution_s": resolution_s(submit, start, finish),
         "header": rows.header,
         "report": report,
     }

@@ -77,7 +77,7 @@ def squeeze(workload: Workload, span_s: Positive) -> Workload:
     span = float(submit[-1] - submit[0])
     factor = span_s / span if span else 1.0
     jobs = with_column(workload.jobs, "submit_s", submit[0] + factor * (submit - submit[0]))
-    return rebuild(workload, {"squeeze": float(span_s)}, jobs=jobs)
+    return rebuild(workload, {"squeeze": float(span_s)}, keep_recorded=False, jobs=jobs)
 
 
 HOUR_S, DAY_S = 3600.0, 86_400.0

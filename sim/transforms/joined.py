@@ -80,7 +80,7 @@ def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload
     transform = {"named_dags": jobs, "jobs": len(rows), "seed": int(seed)}
     edges = {"parent": parent, "child": child}
     return rebuild(
-        workload, transform, duration_s, True, jobs=first_jobs, stages=stages, tasks=tasks,
+        workload, transform, duration_s, True, False, jobs=first_jobs, stages=stages, tasks=tasks,
         stage_edges=edges, downloads=None,
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from sim.base.errors import InputError
 from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.workload.columns import job_n_tasks
+from sim.workload.recorded import WITH_RECORDED, drop_recorded
 from sim.workload.tables import names, take_rows, values, with_column
 from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
@@ -23,9 +24,14 @@ def rebuild(
     transform: Mapping[str, object] | None,
     duration_s: F8 | None = None,
     validate: bool = False,
+    keep_recorded: bool = True,
     **changed: Any,
 ) -> Workload:
-    """Rebuild the workload with some tables or durations changed, and note the transform."""
+    """Rebuild the workload with some tables or durations changed, and note the transform.
+
+    ``keep_recorded=False`` drops when jobs really ran (`sim.workload.recorded`): for transforms
+    that move submissions or make other jobs of them.
+    """
     if workload.failures.num_rows and "failures" not in changed:
         raise InputError(
             "the workload has task failures, which other transforms would invalidate; apply "
@@ -38,6 +44,8 @@ def rebuild(
         tables["tasks"] = workload.tasks
     elif tables.get("tasks") is None:
         tables["stages"] = tables["stages"].append_column("duration_s", pa.array(uniform))
+    if not keep_recorded:
+        tables |= {name: drop_recorded(tables[name]) for name in WITH_RECORDED if name in tables}
     meta = {**workload.meta}
     if transform is not None:
         meta["transforms"] = [*meta.get("transforms", []), dict(transform)]
@@ -141,7 +149,7 @@ def repeat_jobs(
         job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])
     kind = take_rows(workload.stage_edges, edge)["kind"]
     return rebuild(
-        workload, transform, duration_s,
+        workload, transform, duration_s, keep_recorded=False,
         jobs=with_column(jobs, "job_id", _unique_ids(jobs["job_id"].to_pylist(), copy)),
         stages=with_column(take_rows(workload.stages, stage), "job", taken.stage_job),
         tasks=tasks,

@@ -22,7 +22,7 @@ from sim.transforms.parts import (
 from sim.workload.columns import job_n_tasks
 from sim.workload.history import NAMES
 from sim.workload.paths import critical_path_s
-from sim.workload.tables import take_rows, values, with_column
+from sim.workload.tables import column_or_nan, take_rows, values, with_column
 from sim.workload.workload import Workload
 
 SHARED = ("application", "job_name", "user", "requested")
@@ -49,8 +49,8 @@ def history_and_trace(
 
     The first of the drawn jobs is submitted at 0. The times of the history are not stretched, and
     are counted from that job's submission in the trace: a past job that ended after the split ends
-    after 0. The end of a job is its ``recorded_finish_s`` in ``jobs``; without that column, it is
-    the end that the job would have had without waiting.
+    after 0. The end of a job is its ``recorded_finish_s`` in ``jobs``; where that is unknown, it
+    is the end that the job would have had without waiting.
 
     Parameters
     ----------
@@ -133,10 +133,7 @@ def history_and_trace(
     }
     ended_s = np.maximum(finish_s, submit_s)[past]
     history = history_table(narrow, past, ended_s, first_s, SHARED)
-    unfinished = drawn.jobs
-    if "recorded_finish_s" in unfinished.column_names:  # of jobs that are yet to run
-        unfinished = unfinished.drop_columns(["recorded_finish_s"])
-    return rebuild(drawn, transform, jobs=unfinished, history=history)
+    return rebuild(drawn, transform, keep_recorded=False, history=history)
 
 
 @checked
@@ -190,9 +187,11 @@ def record_runs(
 
 
 def _finish_s(workload: Workload) -> F8:
-    if "recorded_finish_s" in workload.jobs.column_names:
-        return values(workload.jobs, "recorded_finish_s")
-    return values(workload.jobs, "submit_s") + critical_path_s(workload.columns)
+    alone_s: F8 = values(workload.jobs, "submit_s") + critical_path_s(workload.columns)
+    if "recorded_finish_s" not in workload.jobs.column_names:
+        return alone_s
+    recorded_s = column_or_nan(workload.jobs, "recorded_finish_s")
+    return np.where(np.isnan(recorded_s), alone_s, recorded_s)
 
 
 def _shares_feature(workload: Workload, selected: I8) -> Mask:

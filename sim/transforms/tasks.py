@@ -70,7 +70,7 @@ def scale_tasks(
         tasks = {"stage": stage.astype(np.int32), "duration_s": duration_s}
     stages = with_column(workload.stages, "n_tasks", new.astype(np.int32))
     transform = {"scale_tasks": high, "load": load, "machines": machines}
-    return rebuild(workload, transform, stages=stages, tasks=tasks)
+    return rebuild(workload, transform, keep_recorded=False, stages=stages, tasks=tasks)
 
 
 @checked
@@ -123,7 +123,8 @@ def stay(workload: Workload, seconds: Positive) -> Workload:
     if "duration_s" in stages.column_names:
         stages = stages.drop_columns(["duration_s"])
     duration_s = np.full(workload.n_stages, float(seconds))
-    return rebuild(workload, {"stay": float(seconds)}, duration_s, stages=stages)
+    transform = {"stay": float(seconds)}
+    return rebuild(workload, transform, duration_s, keep_recorded=False, stages=stages)
 
 
 def _scaled(n: I8, factor: float) -> I8:

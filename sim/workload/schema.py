@@ -191,9 +191,30 @@ CPU: Final = Column(
     nullable=True,
     low=0,
 )
+RECORDED: Final = (
+    Column(
+        "recorded_start_s",
+        pa.float64(),
+        "s",
+        "when it really started, by the log; null if unknown",
+        None,
+        nullable=True,
+    ),
+    Column(
+        "recorded_finish_s",
+        pa.float64(),
+        "s",
+        "when it really ended, by the log; null if unknown",
+        None,
+        nullable=True,
+    ),
+)
+"""Optional columns of ``jobs``, ``stages`` and ``tasks``, on the clock of ``submit_s``
+(`sim.workload.recorded`)."""
 OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
-    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, REQUESTED, CPU, *FEATURES, *CLOCK),
-    "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES),
+    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, REQUESTED, CPU, *FEATURES, *CLOCK, *RECORDED),
+    "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
+    "tasks": RECORDED,
     "history": CLOCK,
 }
 """Optional columns, by table; a table without them does not get their defaults."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
 from sim.workload.columns import job_stage0, stage_demand, stage_work_s
 from sim.workload.record import Tables
+from sim.workload.recorded import drop_recorded, shift_recorded
 from sim.workload.tables import sort_rows, take_rows, values, with_column
 
 W = TypeVar("W", bound=Tables)
@@ -90,6 +91,7 @@ def slice_time(workload: W, begin_s: float, end_s: float) -> W:
         values(selected.jobs, "submit_s") - begin_s,
         np.maximum(values(selected.downloads, "time_s") - begin_s, 0.0),
         history,
+        lambda table: shift_recorded(table, begin_s),
     )
 
 
@@ -144,6 +146,7 @@ def stretch(workload: W, factor: float) -> W:
         first + factor * (submit - first),
         np.maximum(first + factor * (time - first), 0.0),
         workload.history,
+        drop_recorded,
     )
 
 
@@ -203,13 +206,21 @@ def _filter_failures(workload: Tables, stages: I8) -> pa.Table:
     return with_column(failures, "lost", np.where(lost < 0, lost, new[lost]))
 
 
-def _with_times(workload: W, submit_s: F8, download_s: F8, history: pa.Table) -> W:
-    unchanged = ("stages", "stage_edges", "job_edges", "training", "failures")
+def _with_times(
+    workload: W,
+    submit_s: F8,
+    download_s: F8,
+    history: pa.Table,
+    move_recorded: Callable[[pa.Table], pa.Table],
+) -> W:
+    unchanged = ("stage_edges", "job_edges", "training", "failures")
     tables = {"history": history} | {name: getattr(workload, name) for name in unchanged}
-    if workload.stage_duration_s is None:
-        tables["tasks"] = workload.tasks
     for name, column, time in (("jobs", "submit_s", submit_s), ("downloads", "time_s", download_s)):
         tables[name] = sort_rows(name, with_column(getattr(workload, name), column, time))
+    tables["jobs"] = move_recorded(tables["jobs"])
+    tables["stages"] = move_recorded(workload.stages)
+    if workload.stage_duration_s is None:
+        tables["tasks"] = move_recorded(workload.tasks)
     return _rebuilt(workload, tables, workload.stage_duration_s)
 
 

@@ -19,6 +19,7 @@ from sim.workload.schema import (
     NEW_DEADLINE_AT,
     OPTIONAL_COLUMNS,
     OPTIONAL_TABLES,
+    RECORDED,
     TABLES,
     demand_column,
 )
@@ -173,6 +174,7 @@ def validate_optional(workload: Tables) -> None:
         for column in columns:
             check_column(workload, name, getattr(workload, name), column)
     _check_deadlines(workload)
+    _check_recorded(workload)
     _check_history(workload)
     _check_training(workload)
     _check_failures(workload)
@@ -191,6 +193,14 @@ def _check_deadlines(workload: Tables) -> None:
     text = "a deadline that changes needs deadline_s, new_deadline_s and new_deadline_at_s"
     incomplete = (has_deadline != has_time) | (has_deadline & missing)
     refuse(workload, "jobs", incomplete, lambda _: text, "half a change of deadline")
+
+
+def _check_recorded(workload: Tables) -> None:
+    for name in ("stages", "tasks")[: 1 + (workload.stage_duration_s is None)]:
+        table = getattr(workload, name)
+        for column in RECORDED:
+            if column.name in table.column_names:
+                check_column(workload, name, table, column)
 
 
 def _check_history(workload: Tables) -> None:

@@ -59,7 +59,8 @@ class Workload(Tables):
         Duration of every task of each stage, s; None if there is a table of tasks.
     meta : mapping of str to JSON-able values
         ``name``, ``quantum`` (of each resource), ``report`` (rows that a loader dropped, by rule),
-        ... Only the quanta are part of the content, that is, of the digest.
+        ``resolution_s`` (of a log's times, s), ... Only the quanta are part of the content, that
+        is, of the digest.
     """
 
     @classmethod

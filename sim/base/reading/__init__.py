@@ -4,9 +4,11 @@
 reads delimited text in blocks of columns, one `Field` for each column needed, and reports line and
 rule of every bad row; `read_columns` returns whole columns instead. Dropped rows are counted by
 rule (`valid_rows`, `count_rule`) for the workload's report; `no_job_left` is the error if every row
-is dropped. CONTRIBUTING, *Add a trace*, explains how to add a reader.
+is dropped. `resolution_s` finds out the resolution of recorded times. CONTRIBUTING, *Add a trace*,
+explains how to add a reader.
 """
 
+from sim.base.reading.clock import resolution_s
 from sim.base.reading.comments import CommentStripper
 from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks, read_columns
 from sim.base.reading.rules import count_rule, first_rows, valid_rows
@@ -47,5 +49,6 @@ __all__ = [
     "read_bytes",
     "read_columns",
     "read_text",
+    "resolution_s",
     "valid_rows",
 ]

@@ -219,7 +219,7 @@ def _cut(
     ]
     new_rows = np.flatnonzero(is_new)
     return rebuild(
-        workload, transform, _one_duration(workload, source, factor), True,
+        workload, transform, _one_duration(workload, source, factor), True, False,
         stages=with_column(stages, "name", names),
         tasks=None if _is_plain(workload) else _tasks(workload, begin, n_tasks, factor),
         stage_edges={"parent": new_rows[graphs.edge_parent], "child": new_rows[graphs.edge_child]},

@@ -43,7 +43,8 @@ def rewire(
         See `synthesize_dags`.
     """
     parent, child = synthesized_edges(Graphs.from_workload(workload), tables, seed, variant)
-    rewired = rebuild(workload, None, stage_edges={"parent": parent, "child": child})
+    edges = {"parent": parent, "child": child}
+    rewired = rebuild(workload, None, keep_recorded=False, stage_edges=edges)
     return rewired.with_meta({"rewired": {"seed": int(seed), "variant": variant}})
 
 

@@ -61,7 +61,7 @@ def assemble(
         row, row_job, parent, child = _drop_rows(on_cycle, row, row_job, parent, child)
     if not len(row):
         raise no_job_left(path, {**bad, **rows.dropped})
-    position, first, sizes, submit_s = _by_submission(rows, row, row_job)
+    position, first, sizes, submit_s, finish_s = _by_submission(rows, row, row_job)
     stage_edges = _sorted_edges(position[parent], position[child], edges_dropped)
     stage_row = np.empty_like(row)
     stage_row[position] = row
@@ -69,6 +69,8 @@ def assemble(
         "job_id": job_names.take(pa.array(row_job[first])),
         "submit_s": submit_s - submit_s[0],
         "n_lost": n_lost[row_job[first]],
+        "recorded_start_s": submit_s - submit_s[0],
+        "recorded_finish_s": np.where(n_lost[row_job[first]], np.nan, finish_s - submit_s[0]),
     }
     stages = _stages(rows, stage_row, sizes)
     return Workload.from_tables(
@@ -79,6 +81,8 @@ def assemble(
             "name": "alibaba2018",
             "quantum": {r: _quantum(stages[f"demand_{r}"]) for r in ("cpu", "mem")},
             "offset_s": float(submit_s[0]),
+            "resolution_s": 1.0,
+            "submit_is_start": True,
             "report": {
                 "rows": rows.n_rows + sum(n for rule, n in bad.items() if "job" not in rule),
                 "jobs": len(submit_s),
@@ -201,16 +205,21 @@ def _drop_rows(positions: I8, row: I8, row_job: I4, parent: I4, child: I4) -> tu
     return row[stays], row_job[stays], new[parent[has_parent]], new[child[has_parent]]
 
 
-def _by_submission(rows: CollectedRows, row: I8, row_job: I4) -> tuple[I4, I8, I8, F8]:
-    """Sort jobs by submission; return new positions of rows, and jobs' first rows, sizes, times."""
+def _by_submission(rows: CollectedRows, row: I8, row_job: I4) -> tuple[I4, I8, I8, F8, F8]:
+    """Sort jobs by submission; return new positions of rows, and jobs' first rows, sizes, times.
+
+    The times are a job's submission and its end, s; the end is NaN if one of its rows has none.
+    """
     first = np.flatnonzero(np.diff(row_job, prepend=np.int32(-1)))
     sizes = np.diff(first, append=len(row))
-    submit = np.minimum.reduceat(_join(rows.columns.pop("start_s"))[row], first)
+    start = _join(rows.columns.pop("start_s"))[row]
+    submit = np.minimum.reduceat(start, first)
+    finish = np.maximum.reduceat(start + np.concatenate(rows.columns["span_s"])[row], first)
     order = np.argsort(submit, kind="stable")
     position = np.empty(len(row), np.int32)
     moved = ranges(first[order], first[order] + sizes[order])
     position[moved] = np.arange(len(row), dtype=np.int32)
-    return position, first[order], sizes[order], submit[order]
+    return position, first[order], sizes[order], submit[order], finish[order]
 
 
 def _sorted_edges(parent: I4, child: I4, dropped: dict[str, int]) -> dict[str, I4]:

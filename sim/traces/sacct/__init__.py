@@ -23,6 +23,7 @@ from sim.base.reading import (
     no_job_left,
     open_text,
     read_columns,
+    resolution_s,
     valid_rows,
 )
 from sim.traces.sacct.columns import (
@@ -81,7 +82,9 @@ def read(
     as the record of their job includes them. An array whose elements are one task each becomes one
     job with a stage per element; elements of several tasks are rigid and become separate jobs. Jobs
     are sorted by submission, and times are shifted so that the first is 0. The column
-    ``requested_s`` of ``jobs`` has the time limit (null: unlimited or unknown).
+    ``requested_s`` of ``jobs`` has the time limit (null: unlimited or unknown);
+    ``recorded_start_s`` and ``recorded_finish_s`` have when a job really ran: an array from its
+    first element's start to its last one's end. ``stages`` has both for each element.
 
     Parameters
     ----------
@@ -110,10 +113,11 @@ def read(
     Returns
     -------
     Workload
-        ``meta["report"]`` counts by rule ``dropped`` (steps; jobs that never started or have not
-        ended; earlier records of a requeued job; with ``state="completed"``, other jobs),
-        ``filled`` (CPUs or memory unknown, run times of 0 s, which become 0.5 s) and ``noticed``
-        (parts of heterogeneous jobs and elements of arrays that became separate jobs).
+        ``meta["resolution_s"]`` is the resolution of the times. ``meta["report"]`` counts by rule
+        ``dropped`` (steps; jobs that never started or have not ended; earlier records of a requeued
+        job; with ``state="completed"``, other jobs), ``filled`` (CPUs or memory unknown, run times
+        of 0 s, which become 0.5 s) and ``noticed`` (parts of heterogeneous jobs and elements of
+        arrays that became separate jobs).
 
     Raises
     ------
@@ -129,7 +133,7 @@ def read(
         log = read_columns(path, stream, layout, fields, on_bad_row, bad)
     report: dict[str, Any] = {"rows": len(log["JobID"]) + sum(bad.values()), "bad_rows": bad}
     report |= {"dropped": {}, "filled": {}, "noticed": {}}
-    log, submit_s, run_s = _ran(log, state == "completed", report["dropped"])
+    log, submit_s, start_s, end_s, run_s = _ran(log, state == "completed", report["dropped"])
     if not len(submit_s):
         raise no_job_left(path, {**bad, **report["dropped"]})
     count_rule(report["filled"], f"0 s becomes {ZERO_BECOMES_S} s", run_s == 0)
@@ -139,6 +143,7 @@ def read(
     is_single = np.bincount(job, minlength=len(first)) == 1
     n_tasks = np.bincount(job, weights=width, minlength=len(first))
     by_job = np.argsort(job, kind="stable")
+    job0 = np.searchsorted(job[by_job], np.arange(len(first)))
     head = {name: _take(column, first) for name, column in log.items()}
     return Workload.from_tables(
         jobs={
@@ -150,24 +155,34 @@ def read(
             "priority": np.nan_to_num(numbers(head, "Priority")),
             "min_tasks": np.where(gang & is_single, n_tasks, 0),
             "requested_s": pa.array(limits_s(head), from_pandas=True),
+            "recorded_start_s": np.minimum.reduceat(start_s[by_job], job0) - submit_s[0],
+            "recorded_finish_s": np.maximum.reduceat(end_s[by_job], job0) - submit_s[0],
         },
         stages={
             "job": job[by_job],
             "n_tasks": width[by_job],
             "duration_s": run_s[by_job],
+            "recorded_start_s": start_s[by_job] - submit_s[0],
+            "recorded_finish_s": end_s[by_job] - submit_s[0],
             **{f"demand_{name}": column[by_job] for name, column in demands.items()},
         },
         meta={
             "name": "sacct",
             "quantum": {name: 1e-6 if name == "mem" else 1.0 for name in demands},
             "offset_s": float(submit_s[0]),
+            "resolution_s": resolution_s(submit_s, start_s, end_s),
             "report": {**report, "jobs": len(first)},
         },
     )
 
 
-def _ran(log: dict[str, Any], completed: bool, dropped: dict[str, int]) -> tuple[Any, F8, F8]:
-    """Return the records of jobs that ran, sorted by submission, and their times, s."""
+def _ran(
+    log: dict[str, Any], completed: bool, dropped: dict[str, int]
+) -> tuple[Any, F8, F8, F8, F8]:
+    """Return the records of jobs that ran, sorted by submission; submit, start, end, run time, s.
+
+    Where the end is unknown, it is the start and the run time.
+    """
     ids = log["JobID"]
     submit_s, start_s, end_s = (times_s(log, name) for name in ("Submit", "Start", "End"))
     run_s = end_s - start_s
@@ -190,7 +205,9 @@ def _ran(log: dict[str, Any], completed: bool, dropped: dict[str, int]) -> tuple
     count_rule(dropped, "an earlier record of a requeued job", ~last)
     rows = rows[last]
     rows = rows[np.argsort(submit_s[rows], kind="stable")]
-    return {name: _take(column, rows) for name, column in log.items()}, submit_s[rows], run_s[rows]
+    end_s = np.where(np.isnan(end_s), start_s + run_s, end_s)
+    log = {name: _take(column, rows) for name, column in log.items()}
+    return log, submit_s[rows], start_s[rows], end_s[rows], run_s[rows]
 
 
 def _widths(log: dict[str, Any], tasks: str, filled: dict[str, int]) -> tuple[I8, dict[str, F8]]:

@@ -10,7 +10,6 @@ import os
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.base.parameters import checked
@@ -64,10 +63,11 @@ def read(
         its share of the executor's memory, GiB (heap, and overhead and off-heap memory if they are
         set; with a ``local`` master, the driver's memory). ``stages`` has ``input_bytes``,
         ``shuffle_read_bytes``, ``shuffle_write_bytes`` and ``output_bytes``, summed over tasks, and
-        ``spark_stage``, Spark's Stage ID; ``jobs`` has ``application``, ``job_name`` and
-        ``recorded_finish_s`` (null: no end in the log). The queue is the scheduler pool of a query
-        or Spark job, else the YARN queue, else "default". ``meta["report"]`` counts ``dropped``,
-        ``filled`` and ``noticed``.
+        ``spark_stage``, Spark's Stage ID; ``jobs`` has ``application``, ``job_name``,
+        ``recorded_start_s`` (the launch of its first task) and ``recorded_finish_s`` (null: no end
+        in the log), and ``tasks`` has both for each task. The queue is the scheduler pool of a
+        query or Spark job, else the YARN queue, else "default". ``meta["report"]`` counts
+        ``dropped``, ``filled`` and ``noticed``.
 
     Raises
     ------
@@ -112,6 +112,7 @@ def read(
             "name": "spark_eventlog",
             "quantum": {"cpu": 1e-3, "mem": 1e-6},
             "offset_s": begin_ms / 1000,
+            "resolution_s": 1e-3,
             "report": {**report, "jobs": len(jobs), "bad_rows": bad, **counts},
         },
     )
@@ -136,7 +137,9 @@ def _tables(jobs: list[Job], tasks: dict[str, dict[int, F8]], begin_ms: float) -
     parent, child = np.array(edges, np.int32).reshape(-1, 2).T
     end_ms = np.array([job.end_ms for job in jobs])
     finish_s = np.where(np.isfinite(end_ms), (end_ms - begin_ms) / 1000, np.nan)
-    duration_ms = all_tasks[:, COLUMN["finish_ms"]] - all_tasks[:, COLUMN["launch_ms"]]
+    launch_ms, ended_ms = (all_tasks[:, COLUMN[name]] for name in ("launch_ms", "finish_ms"))
+    start_ms = np.full(len(jobs), np.inf)
+    np.minimum.at(start_ms, np.array([number for number, _, _ in rows])[task_stage], launch_ms)
     return {
         "jobs": {
             "job_id": [job.job_id for job in jobs],
@@ -146,7 +149,8 @@ def _tables(jobs: list[Job], tasks: dict[str, dict[int, F8]], begin_ms: float) -
             "queue": [job.queue for job in jobs],
             "application": [job.app.name for job in jobs],
             "job_name": [job.job_name for job in jobs],
-            "recorded_finish_s": pa.array(finish_s, from_pandas=True),
+            "recorded_start_s": (start_ms - begin_ms) / 1000,
+            "recorded_finish_s": finish_s,
         },
         "stages": {
             "job": np.array([number for number, _, _ in rows], np.int32),
@@ -164,7 +168,9 @@ def _tables(jobs: list[Job], tasks: dict[str, dict[int, F8]], begin_ms: float) -
         },
         "tasks": {
             "stage": task_stage,
-            "duration_s": np.maximum(duration_ms / 1000, SHORTEST_S),
+            "duration_s": np.maximum((ended_ms - launch_ms) / 1000, SHORTEST_S),
+            "recorded_start_s": (launch_ms - begin_ms) / 1000,
+            "recorded_finish_s": (ended_ms - begin_ms) / 1000,
         },
         "stage_edges": {"parent": parent, "child": child},
     }

@@ -13,6 +13,7 @@ import numpy as np
 
 from sim.base.arrays import offsets
 from sim.base.parameters import NotNegative, Whole, checked
+from sim.base.reading import resolution_s
 from sim.traces.wfcommons.instances import Instance, read_instances
 from sim.workload.workload import Workload
 
@@ -42,6 +43,8 @@ def read(
     read_as : {"dag", "logs"}
         ``dag``: a workflow is a job, and a task is a stage of one task that waits for its parents
         and demands ``cpu`` (its ``coreCount``, else its mean use, rounded up) and ``mem`` in GiB.
+        ``recorded_finish_s`` of ``jobs`` is its recorded makespan after its submission (null:
+        unknown); files do not tell when tasks started.
         ``logs``: a task is a job that reads and writes files (`logs`), and dependencies are
         inferred from these; it demands as many ``tokens`` as cores, and is submitted `gap_s` after
         its inputs.
@@ -110,11 +113,14 @@ def _dags(instances: list[Instance], every_s: float, meta: dict[str, Any]) -> Wo
         parts = (getattr(i, name) + begin for i, begin in zip(instances, first[:-1], strict=True))
         return np.concatenate(list(parts)).astype(np.int32)
 
+    submit_s = every_s * np.arange(len(instances))
+    makespan_s = np.array([i.makespan_s for i in instances])
     return Workload.from_tables(
         jobs={
             "job_id": [i.name for i in instances],
-            "submit_s": every_s * np.arange(len(instances)),
+            "submit_s": submit_s,
             "template": [i.workflow for i in instances],
+            "recorded_finish_s": submit_s + makespan_s,
         },
         stages={
             "job": job,
@@ -125,5 +131,9 @@ def _dags(instances: list[Instance], every_s: float, meta: dict[str, Any]) -> Wo
             "demand_mem": joined("mem_gib"),
         },
         stage_edges={"parent": edges("up"), "child": edges("down")},
-        meta={"quantum": {"cpu": 1.0, "mem": 1e-6}, **meta},
+        meta={
+            "quantum": {"cpu": 1.0, "mem": 1e-6},
+            "resolution_s": resolution_s(makespan_s),
+            **meta,
+        },
     )

@@ -39,6 +39,7 @@ class Instance:
     file: list[str]
     reads: tuple[I4, I4]  # tasks and their input files
     writes: tuple[I4, I4]  # tasks and their output files
+    makespan_s: float  # of the recorded run; NaN if unknown
 
     @property
     def n_tasks(self) -> int:
@@ -79,10 +80,13 @@ def _instance(path: Path) -> Instance:
         parser.fields(t, "a task")
         for t in parser.part(parser.part(workflow, "specification", dict), "tasks", list)
     ]
+    execution = parser.part(workflow, "execution", dict)
     executions = [
-        parser.fields(t, "an executed task")
-        for t in parser.part(parser.part(workflow, "execution", dict), "tasks", list)
+        parser.fields(t, "an executed task") for t in parser.part(execution, "tasks", list)
     ]
+    makespan_s = math.nan
+    if execution.get("makespanInSeconds") is not None:
+        makespan_s = parser.number(execution, "makespanInSeconds", owner="workflow.execution")
     ids = [parser.part(task, "id", str) for task in tasks]
     row = {name: number for number, name in enumerate(ids)}
     if not ids:
@@ -131,6 +135,7 @@ def _instance(path: Path) -> Instance:
         cores=np.maximum(cores, 1).astype(np.int64),
         mem_gib=mem_bytes / GIB,
         up=up, down=down, file=list(files), reads=reads, writes=writes,
+        makespan_s=makespan_s,
     )  # fmt: skip
 
 
@@ -172,11 +177,14 @@ class _Parser:
             raise self.error(text, "unknown task")
         return rows[name]
 
-    def number(self, record: dict[str, Any], key: str, default: float | None = None) -> float:
+    def number(
+        self, record: dict[str, Any], key: str, default: float | None = None, owner: str = ""
+    ) -> float:
         value = record.get(key, default)
+        owner = owner or f"the task {record['id']!r}"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.error(f"{key} of the task {record['id']!r} must be a number, not {value!r}")
+            raise self.error(f"{key} of {owner} must be a number, not {value!r}")
         if not 0 <= value <= _MAX_NUMBER or math.isnan(value):
-            text = f"{key} of the task {record['id']!r} is {str(value)[:40]}"
+            text = f"{key} of {owner} is {str(value)[:40]}"
             raise self.error(f"{text}; valid: 0 to {_MAX_NUMBER:g}", "number out of range")
         return float(value)

@@ -48,7 +48,8 @@ def test_an_application_is_a_job_of_the_stages_that_ran(tmp_path):
     assert row == {
         "job_id": "app-1", "submit_s": 0.0, "template": "etl", "user": "ann", "queue": "default",
         "priority": 0.0, "deadline_s": None, "min_tasks": 0, "input_mode": "none",
-        "application": "etl", "job_name": "etl", "recorded_finish_s": 7.0,
+        "application": "etl", "job_name": "etl", "recorded_start_s": 1.0,
+        "recorded_finish_s": 7.0,
     }  # fmt: skip
     assert w.stages["name"].to_pylist() == ["0 map", "1 count"]
     assert durations(w) == [1.0, 2.0, 3.0]

@@ -52,11 +52,12 @@ def test_a_line_is_a_gang_of_equal_tasks(tmp_path):
     )
     w = load(path)
     common = {"priority": 0.0, "deadline_s": None, "min_tasks": 4, "input_mode": "none"}
+    unknown = {"recorded_start_s": None, "recorded_finish_s": None}
     assert w.jobs.to_pylist() == [
         {"job_id": "9", "submit_s": 0.0, "template": "", "user": "3", "queue": "2", **common,
-         "requested_s": 100.0},
+         "requested_s": 100.0, **unknown},
         {"job_id": "7", "submit_s": 20.0, "template": "5", "user": "", "queue": "default", **common,
-         "requested_s": None},
+         "requested_s": None, **unknown},
     ]  # fmt: skip
     assert w.stages["n_tasks"].to_pylist() == [4, 4]
     np.testing.assert_array_equal(w.columns.job_requested, [100.0, np.nan])

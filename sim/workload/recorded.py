@@ -1,0 +1,36 @@
+"""Times at which jobs, stages and tasks really ran, as the log of a real scheduler has them.
+
+No simulation reads them: they are what a simulation is compared with. A cut of the workload keeps
+them, counted from its new zero. Where submissions are moved or drawn anew they have no meaning any
+more, and are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sim.workload.schema import RECORDED
+from sim.workload.tables import with_column
+
+WITH_RECORDED = ("jobs", "stages", "tasks")
+"""Tables that can have the columns `sim.workload.schema.RECORDED`."""
+
+
+def shift_recorded(table: pa.Table, zero_s: float) -> pa.Table:
+    """Return the table with its recorded times counted from `zero_s`, s."""
+    for column in RECORDED:
+        if column.name in table.column_names:
+            moved = pc.subtract(table[column.name].chunk(0), zero_s)
+            table = with_column(table, column.name, moved)
+    return table
+
+
+def drop_recorded(table: Any) -> Any:
+    """Return the table, or mapping of columns, without recorded times."""
+    names = [column.name for column in RECORDED]
+    if isinstance(table, pa.Table):
+        return table.drop_columns([name for name in names if name in table.column_names])
+    return {name: column for name, column in table.items() if name not in names}
