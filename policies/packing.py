@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import numpy as np
+
 from policies.base import Policy
 from policies.dagps.online import stage_shares
-from policies.estimates.by_duration import ByDuration
-from policies.estimates.durations import Truth
-from policies.estimates.learnt import LearntDurations
+from policies.estimates.by_duration import ByDuration, Knowledge
+from policies.estimates.durations import Durations, Truth
 from policies.estimates.paths import order_by_paths
 from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows
@@ -21,15 +22,15 @@ from policies.registry import register
 from policies.sharing import queue_each
 from sim.base.arrays import F8, I4, I8
 from sim.base.parameters import Between
-from sim.engine.plan import Batch, Event, Order, Plan, Queues, Share, World
+from sim.engine.plan import Event, Order, Plan, Queues, Share, World
 from sim.engine.plan.queues import Packing
-from sim.workload.columns import task_homes
+from sim.workload.columns import Columns, task_homes
 from sim.workload.paths import stage_depth, stage_tail_s
 
 
 @register("tetris")
 @dataclass(frozen=True)
-class Tetris(Policy):
+class Tetris(ByDuration):
     """Each machine takes the ready task of greatest alignment and least remaining work of its job.
 
     Grandl et al., *Multi-resource packing for cluster schedulers* (Tetris), SIGCOMM 2014, §3.2 to
@@ -40,9 +41,10 @@ class Tetris(Policy):
     average a over the average p of the tasks that have started (`sim.engine.plan.queues`). Ties go
     first come, first served.
 
-    Not published, and chosen here: averages are over the whole run, and a running task counts whole
-    in remaining work. Left out: the fairness knob, which keeps a share of the jobs from competing,
-    and the preference for the last tasks before a barrier.
+    Assumed here: averages are over the whole run, and a running task counts whole in remaining
+    work. Left out: the fairness knob, which keeps a share of the jobs from competing, and the
+    preference for the last tasks before a barrier. Durations are learnt by DAGPS's estimator
+    (MSR-TR-2016-19, §7.1), from earlier runs of the template and finished tasks of the stage.
 
     Attributes
     ----------
@@ -51,65 +53,48 @@ class Tetris(Policy):
     rp : float
         Factor of a task's alignment on a machine that it does not prefer: Tetris's remote penalty
         of 10 %. With 1 the places of inputs do not count.
-    knowledge : {"history", "run", "true"}
-        Source of expected durations: what finished during the run, of the same stage and of
-        earlier runs of the template (DAGPS, MSR-TR-2016-19, §7.1, whose estimator this is), with
-        the runs that the workload records or without; or the true mean of each stage.
-    refresh_s : float
-        Time between refinements, s.
-    first_guess_s : float
-        Expected task duration before any stage has finished, s.
-    prior_tasks : float
-        Number of a stage's own finished tasks that weigh as much as its earlier runs.
     """
 
     fit: Literal["strict", "skip", "pack"] = "pack"
     m: Annotated[float, Between(0, 1e6)] = 1.0
     rp: Annotated[float, Between(0, 1)] = 0.9
-    knowledge: Literal["history", "run", "true"] = "history"
-    refresh_s: Annotated[float, Between(1e-3, 1e12)] = 10.0
-    first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
-    prior_tasks: Annotated[float, Between(1e-9, 1e12)] = 5.0
+    knowledge: Knowledge = "history"
 
     @property
     def events(self) -> Event:  # type: ignore[override]
         """The events from which it learns durations."""
-        return Event.JOB_ARRIVED | Event.TIMER if self._learns else Event.NONE
+        return super().events if self.m > 0 else Event.NONE
 
     @property
     def knows(self) -> Knows:
         """Durations of tasks, unless alignment alone decides."""
-        if self.m == 0:
-            return Knows()
-        return Knows(durations="true" if self.knowledge == "true" else "learnt")
+        return super().knows if self.m > 0 else Knows()
 
     @property
-    def _learns(self) -> bool:
-        return self.m > 0 and self.knowledge != "true"
+    def learns_from(self) -> tuple[str, ...]:
+        """The workload's history, if durations come from it."""
+        return super().learns_from if self.m > 0 else ()
 
     def prepare(self, world: World, plan: Plan) -> object:
         """Weigh remaining work, and say which machines tasks prefer."""
         if self.rp < 1:
             plan.task_prefers = task_homes(world.columns, len(world.cluster.capacity))
-        return self._weigh(world, plan)
-
-    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Learn from finished stages, and refine the expected durations of running jobs."""
-        assert isinstance(memory, LearntDurations)
-        memory.refresh(batch, world, plan, self.refresh_s)
-
-    def _weigh(self, world: World, plan: Plan) -> LearntDurations:
-        columns = world.columns
         plan.packing = Packing(remaining=self.m, remote=self.rp)
+        if self.m == 0:
+            return None
+        plan.set_stages(weight=stage_shares(world.columns, world.cluster).sum(axis=1))
+        return super().prepare(world, plan)
+
+    def order_by_truth(self, world: World, plan: Plan) -> None:
+        """Expect the true mean duration of each stage."""
+        stages = np.arange(len(world.columns.stage_job))
+        plan.set_stages(expected_s=Truth(world.columns).expect(stages))
+
+    def _estimator(self, columns: Columns) -> Durations:
+        if self.knowledge == "declared":
+            return super()._estimator(columns)
         recorded = self.knowledge == "history"
-        profiles = StageProfiles(columns, self.first_guess_s, recorded=recorded)
-        learnt = LearntDurations(
-            profiles if self._learns else Truth(columns), columns, self.prior_tasks
-        )
-        if self.m > 0:
-            learnt.begin(world, plan)
-            plan.set_stages(weight=stage_shares(columns, world.cluster).sum(axis=1))
-        return learnt
+        return StageProfiles(columns, self.first_guess_s, recorded=recorded)
 
 
 @register("tez")
@@ -190,7 +175,7 @@ class TezTetris(Tetris, Tez):
     def prepare(self, world: World, plan: Plan) -> object:
         """Give each queue its capacity, and weigh remaining work."""
         Tez.prepare(self, world, plan)
-        return self._weigh(world, plan)
+        return Tetris.prepare(self, world, plan)
 
     def _order_stages(self, world: World, plan: Plan) -> None:
         plan.set_stages(key=stage_depth(world.columns))

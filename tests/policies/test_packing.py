@@ -177,7 +177,7 @@ def test_tetris_equals_a_naive_scheduler(seed, m):
         assert result.task_start.tolist() == alignment.task_start.tolist()
 
 
-@pytest.mark.parametrize("knowledge", ["run", "true"])
+@pytest.mark.parametrize("knowledge", ["history", "run", "true"])
 @pytest.mark.parametrize("name", ["tetris", "tez_tetris"])
 @pytest.mark.parametrize("seed", range(3))
 def test_tetris_has_the_bits_of_the_naive_simulator(seed, name, knowledge):
@@ -202,8 +202,12 @@ def test_tez_tetris_serves_queues_by_use_and_short_jobs_inside_each():
 
 
 def test_tetris_declares_what_it_knows():
-    known = {k: policies.build("tetris", knowledge=k).knows.durations for k in ("run", "true")}
-    assert known == {"run": "learnt", "true": "true"}
+    sources = {"true": "true", "history": "learnt", "run": "learnt", "declared": "declared"}
+    known = {k: policies.build("tetris", knowledge=k).knows.durations for k in sources}
+    assert known == sources
+    assert policies.build("tetris").knowledge == "history"
+    assert policies.build("tetris").learns_from == ("history",)
+    assert policies.build("tetris", m=0).learns_from == ()
     assert policies.build("tez_tetris", m=0, knowledge="true").knows.durations == "nothing"
 
 
