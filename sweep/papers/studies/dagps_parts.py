@@ -16,7 +16,6 @@ from sweep.papers.figures import (
     compare_seeds,
     grouped,
     percent_reduction,
-    published,
 )
 from sweep.report.findings import Finding, FinishedSweep
 from sweep.stats import interval
@@ -130,15 +129,12 @@ def losses(finished: FinishedSweep) -> Findings:
             for name in lossy:
                 if name == TEZ:
                     continue
-                paper = published("dagps", "table3", trace, name)
-                yield from _shorter(figure, f"{name}, all alike", lossy[name], base, paper)
+                yield from _shorter(figure, f"{name}, all alike", lossy[name], base)
                 if name == WHOLE:
-                    yield from _shorter(figure, f"{name}, tez alone", free[name], base, paper)
+                    yield from _shorter(figure, f"{name}, tez alone", free[name], base)
 
 
-def _shorter(
-    figure: str, label: str, rows: Sequence[Row], base: Sequence[Row], paper: str
-) -> Findings:
+def _shorter(figure: str, label: str, rows: Sequence[Row], base: Sequence[Row]) -> Findings:
     groups: Groups = {"scheme": rows, "base": base}
     values = compare_seeds(groups, ("scheme", "base"), "makespan_s", percent_reduction)
-    yield Finding.from_seeds(figure, label, values, paper=paper)
+    yield Finding.from_seeds(figure, label, values)

@@ -68,7 +68,6 @@ def test_losses_of_tez_alone_and_of_all() -> None:
     longer = results[figure, "tez itself, longer than without losses"]
     assert longer.ours == pytest.approx(60.0)
     assert results[figure, "dagps, all alike"].ours == pytest.approx(20.0)
-    alone = results[figure, "dagps, tez alone"]
-    assert (alone.ours, alone.paper) == (pytest.approx(50.0), "30.9")
+    assert results[figure, "dagps, tez alone"].ours == pytest.approx(50.0)
     assert results[figure, "tez_cp, all alike"].ours == pytest.approx(10.0)
     assert (figure, "tez_cp, tez alone") not in results
