@@ -12,25 +12,24 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.workload.schema import RECORDED
+from sim.workload.schema import ELIGIBLE, RECORDED
 from sim.workload.tables import with_column
 
 WITH_RECORDED = ("jobs", "stages", "tasks")
-"""Tables that can have the columns `sim.workload.schema.RECORDED`."""
+"""Tables that can have recorded times."""
+_COLUMNS = tuple(column.name for column in (*RECORDED, ELIGIBLE))
 
 
 def shift_recorded(table: pa.Table, zero_s: float) -> pa.Table:
     """Return the table with its recorded times counted from `zero_s`, s."""
-    for column in RECORDED:
-        if column.name in table.column_names:
-            moved = pc.subtract(table[column.name].chunk(0), zero_s)
-            table = with_column(table, column.name, moved)
+    for name in _COLUMNS:
+        if name in table.column_names:
+            table = with_column(table, name, pc.subtract(table[name].chunk(0), zero_s))
     return table
 
 
 def drop_recorded(table: Any) -> Any:
     """Return the table, or mapping of columns, without recorded times."""
-    names = [column.name for column in RECORDED]
     if isinstance(table, pa.Table):
-        return table.drop_columns([name for name in names if name in table.column_names])
-    return {name: column for name, column in table.items() if name not in names}
+        return table.drop_columns([name for name in _COLUMNS if name in table.column_names])
+    return {name: column for name, column in table.items() if name not in _COLUMNS}

@@ -211,8 +211,26 @@ RECORDED: Final = (
 )
 """Optional columns of ``jobs``, ``stages`` and ``tasks``, on the clock of ``submit_s``
 (`sim.workload.recorded`)."""
+ELIGIBLE: Final = Column(
+    "recorded_eligible_s",
+    pa.float64(),
+    "s",
+    "when it was free to start, by the log: its begin time or dependencies; null if unknown",
+    None,
+    nullable=True,
+)
 OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
-    "jobs": (POLL_LAG, NEW_DEADLINE, NEW_DEADLINE_AT, REQUESTED, CPU, *FEATURES, *CLOCK, *RECORDED),
+    "jobs": (
+        POLL_LAG,
+        NEW_DEADLINE,
+        NEW_DEADLINE_AT,
+        REQUESTED,
+        CPU,
+        *FEATURES,
+        *CLOCK,
+        *RECORDED,
+        ELIGIBLE,
+    ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": RECORDED,
     "history": CLOCK,

@@ -348,6 +348,19 @@ TARGETS: dict[str, Target] = {
             ),
         ),
     ),
+    "slurm_jobcomp": Target(
+        _trace("slurm_jobcomp", tasks="nodes"),
+        (
+            _lines(
+                "JobId=7 UserId=ann(10) GroupId=lab(7) Name=a JobState=COMPLETED Partition=p "
+                "TimeLimit=20 StartTime=2026-03-01T09:30:10 EndTime=2026-03-01T09:40:00 "
+                "NodeList=n[1-2] NodeCnt=2 ProcCnt=8 WorkDir=/ Tres=cpu=8,mem=8G,node=2 Account= "
+                "QOS= SubmitTime=2026-03-01T09:30:00 EligibleTime=2026-03-01T09:30:00 "
+                "ArrayJobId=7 ArrayTaskId=1 DerivedExitCode=0:0 ExitCode=0:0 ",
+                "JobId=8 SubmitTime=100 StartTime=200 EndTime=300 TimeLimit=UNLIMITED ",
+            ),
+        ),
+    ),
     "k8s_gpu2023": Target(
         _trace("k8s_gpu2023"),
         (

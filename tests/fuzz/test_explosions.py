@@ -32,6 +32,7 @@ MAX_GROWTH = 250 << 20
 _SWF = b"1 10 5 60 4 30 100 8 100 200 1 3 1 5 2 -1 -1 -1\n"
 _TASK = b'{"id":"a","name":"b","parents":[]},'
 _POD = b"a,12000,16384,1,460,,LS,Running,0,12537,5\n"
+_COMPLETED = b"JobId=1 SubmitTime=100 StartTime=200 EndTime=300\n"
 _PODS = (
     b"name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
     b"deletion_time,scheduled_time\n"
@@ -53,6 +54,7 @@ GZIP = {
     "tpc": ("tpc", b"", b"\n"),
     "slearn_authors": ("slearn_authors", b"[", b"[],"),
     "k8s_gpu2023": ("k8s_gpu2023", _PODS, _POD),
+    "slurm_jobcomp": ("slurm_jobcomp", b"", _COMPLETED),
     "lineage": ("lineage", b"time_s,job,operation,file,n\n", b"1,a,write,f,1\n"),
     "openlineage": ("openlineage", b"", json.dumps(_EVENT).encode() + b"\n"),
     "fit": ("fit", b"[", b"[],"),

@@ -36,14 +36,16 @@ def test_a_job_is_a_gang_and_its_steps_are_in_it(tmp_path):
         record("17.0", User="", AllocCPUS=8),
         record("9", Submit=DAY + "09:29:00", Timelimit="UNLIMITED", User="", AllocCPUS=2),
     )
-    common = {"deadline_s": None, "priority": 0.0, "queue": "batch", "input_mode": "none"}
+    common = {"deadline_s": None, "priority": 0.0, "queue": "batch", "input_mode": "none",
+              "recorded_start_s": 70.0, "recorded_finish_s": 130.0, "account": "lab"}  # fmt: skip
     assert w.jobs.to_pylist() == [
         {"job_id": "9", "submit_s": 0.0, "template": "x", "user": "", "min_tasks": 2,
-         "requested_s": None, "recorded_start_s": 70.0, "recorded_finish_s": 130.0, **common},
+         "requested_s": None, **common},
         {"job_id": "17", "submit_s": 60.0, "template": 'say "hi', "user": "ann", "min_tasks": 8,
-         "requested_s": 7200.0, "recorded_start_s": 70.0, "recorded_finish_s": 130.0, **common},
+         "requested_s": 7200.0, **common},
     ]  # fmt: skip
     assert w.stages["n_tasks"].to_pylist() == [2, 8]
+    assert "columns_unused" not in w.meta["report"]
     assert set(w.tasks["duration_s"].to_pylist()) == {60.0}
     report = w.meta["report"]
     assert report["dropped"] == {"a step of a job": 2}
