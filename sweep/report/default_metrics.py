@@ -33,7 +33,7 @@ def unshown_lines(summary: Summary, shown: Sequence[str]) -> list[str]:
     """List the metrics that are equal for every policy, and count the others not shown."""
     hidden = [name for name in summary.metrics if name not in shown]
     is_alone = len(summary.columns) < 2
-    same = [name for name in hidden if not is_alone and not _differs(summary, name)]
+    same = [name for name in hidden if not is_alone and _is_same(summary, name)]
     lines = []
     if same:
         listed = ", ".join(filter(None, (_with_value(summary, name) for name in same)))
@@ -52,6 +52,16 @@ def _differs(summary: Summary, metric: str) -> bool:
         for block in summary.blocks
         for k in range(len(block.capacities))
     )
+
+
+def _is_same(summary: Summary, metric: str) -> bool:
+    """Tell whether every policy has the metric, and as displayed the same everywhere."""
+    index = summary.metrics.index(metric)
+    all_have_it = not any(
+        np.isnan(block.mean[:, :, index][block.n_planned > block.n_failed]).any()
+        for block in summary.blocks
+    )
+    return all_have_it and not _differs(summary, metric)
 
 
 def _distinct_texts(metric: str, means: F8) -> set[str]:

@@ -342,3 +342,13 @@ def test_an_oracle_is_named_and_gets_no_star() -> None:
     unknown = printed(summarise(frames.frame(), baseline="fifo"))
     assert "oracle" not in unknown
     assert "knowledge" not in unknown
+
+
+def test_a_metric_of_one_policy_is_not_the_same_for_every_policy() -> None:
+    cells = frames.frame()
+    is_las = [policy == "las" for policy in cells["policy"].to_pylist()]
+    values = pa.array([0.5 if chosen else math.nan for chosen in is_las])
+    summary = summarise(cells.append_column("own_metric", values), baseline="fifo")
+    lines = default_metrics.unshown_lines(summary, ["jct_mean_s"])
+    assert "jobs_failed 0%" in lines[0]
+    assert "own_metric" not in lines[0]
