@@ -62,6 +62,11 @@ def recurring_jobs(seed: int) -> sim.Workload:
     return recurring(seed)
 
 
+@cache
+def one_job(seed: int) -> sim.Workload:
+    return recurring(seed, n_jobs=1)
+
+
 def differs(policy: policies.Policy, knows: Knows, n_seeds: int = 2) -> bool:
     """Tell whether a start changes in some world with all that `knows` leaves out."""
     return any(
@@ -82,7 +87,7 @@ def worlds(policy: policies.Policy, seed: int) -> list[tuple[sim.Workload, sim.C
         return [(workload, SLOTS)]  # tokens
     if isinstance(policy, Placing):
         return [(workload, MACHINES), (sharing_devices(seed), sim.Cluster.mixed(DEVICES))]
-    return [(workload, SLOTS), (workload, MACHINES)]
+    return [(workload, SLOTS), (workload, MACHINES), (one_job(seed), MACHINES)]
 
 
 def name_of(case: object) -> str:
