@@ -95,8 +95,11 @@ _COMMON = ("path", "begin_s", "end_s", "transforms")
 def _parameter(
     group: str, key: str, value: object, means: Mapping[str, str], hints: Mapping[str, Any]
 ) -> str:
-    head = f"  {group}.{key}={_shown(value)}  "
-    return wrapped(head, f"{means.get(key, '')} ({describe_type(hints[key])})".lstrip())
+    meaning = f"{means.get(key, '')} ({describe_type(hints[key])})".lstrip()
+    if isinstance(value, Mapping) and value:
+        entries = ", ".join(f"{name}={_shown(entry)}" for name, entry in value.items())
+        return wrapped(f"  {group}.{key}.NAME=VALUE  ", f"{meaning}: {entries}")
+    return wrapped(f"  {group}.{key}={_shown(value)}  ", meaning)
 
 
 def _shown(value: object) -> object:

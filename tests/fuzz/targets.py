@@ -7,6 +7,7 @@ is one; any other outcome is a fault.
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import tempfile
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import sim
 from sim.base.errors import InputError
@@ -80,6 +82,12 @@ def _trace(name: str, **options: object) -> Callable[[bytes, Path], object]:
         return sim.read_trace(name, file, **options)
 
     return read
+
+
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
 
 
 def _fitted(
@@ -359,6 +367,22 @@ TARGETS: dict[str, Target] = {
                 "ArrayJobId=7 ArrayTaskId=1 DerivedExitCode=0:0 ExitCode=0:0 ",
                 "JobId=8 SubmitTime=100 StartTime=200 EndTime=300 TimeLimit=UNLIMITED ",
             ),
+        ),
+    ),
+    "table": Target(
+        _trace("table"),
+        (
+            _lines(
+                "job_id,submit_s,start_s,end_s,cpus,limit_s,user,queue,priority,other",
+                "a,2026-03-01 09:30:00,2026-03-01T09:30:10.5Z,2026-03-01 10:31:00+01:00,4,1:00:00,"
+                'ann,"q,1",-1.5,x',
+                "b,2026-03-01,2026-03-02,2026-03-03 10:31,,3600,,,,",
+            ),
+            _lines("submit_s;run_s", "5;60", "7.5;1-00:00:00"),
+            _parquet(
+                {"submit_s": [5, 7], "run_s": [60.0, None], "cpus": [1, 2], "end_s": [99, 100]}
+            ),
+            _parquet({"submit_s": ["2026-03-01 09:30:00"], "run_s": ["0:01:00"], "user": ["ann"]}),
         ),
     ),
     "k8s_gpu2023": Target(

@@ -55,6 +55,7 @@ GZIP = {
     "slearn_authors": ("slearn_authors", b"[", b"[],"),
     "k8s_gpu2023": ("k8s_gpu2023", _PODS, _POD),
     "slurm_jobcomp": ("slurm_jobcomp", b"", _COMPLETED),
+    "table": ("table", b"submit_s,run_s\n", b"1,2\n"),
     "lineage": ("lineage", b"time_s,job,operation,file,n\n", b"1,a,write,f,1\n"),
     "openlineage": ("openlineage", b"", json.dumps(_EVENT).encode() + b"\n"),
     "fit": ("fit", b"[", b"[],"),
