@@ -29,7 +29,9 @@ def shift_recorded(table: pa.Table, zero_s: float) -> pa.Table:
 
 
 def drop_recorded(table: Any) -> Any:
-    """Return the table, or mapping of columns, without recorded times."""
+    """Return the table, mapping of columns, or None, without recorded times."""
+    if table is None:
+        return None
     if isinstance(table, pa.Table):
         return table.drop_columns([name for name in _COLUMNS if name in table.column_names])
     return {name: column for name, column in table.items() if name not in _COLUMNS}
