@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
@@ -106,8 +107,11 @@ def _completed(log: dict[str, Any], n_rows: int) -> dict[str, Any]:
     run_s = np.where(np.isnan(run_s), end_s - start_s, run_s)
     start_s = np.where(np.isnan(start_s), end_s - run_s, start_s)
     end_s = np.where(np.isnan(end_s), start_s + run_s, end_s)
-    number = pa.array(np.arange(1, n_rows + 1)).cast(pa.string())
-    job_id = log["job_id"].fill_null("") if "job_id" in log else number
+    if "start_s" in log:  # no run of 0 s, but none
+        run_s = np.where(np.isnan(start_s) & (run_s == 0), np.nan, run_s)
+    job_id = pa.array(np.arange(1, n_rows + 1)).cast(pa.string())
+    if "job_id" in log:
+        job_id = pc.coalesce(log["job_id"], pc.binary_join_element_wise("row", job_id, " "))
     return {**log, "job_id": job_id, "start_s": start_s, "end_s": end_s, "run_s": run_s}
 
 

@@ -113,6 +113,9 @@ def test_rows_that_are_no_jobs_are_counted(tmp_path):
         "job_id of an earlier row": 1,
     }
     assert w.meta["report"]["noticed"] == {"started before its submission": 1}
+    idle = load(tmp_path, "job_id,submit_s,start_s,run_s\n,1,2,3\n,2,,0\nrow 1,4,5,6\n")
+    assert idle.jobs["job_id"].to_pylist() == ["row 1"]
+    assert idle.meta["report"]["dropped"] == {"never started": 1, "job_id of an earlier row": 1}
     with pytest.raises(InputError, match="1 × never started") as caught:
         load(tmp_path, "submit_s,start_s,end_s\n5,,\n")
     assert caught.value.rule == "no job left"
