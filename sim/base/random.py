@@ -117,8 +117,17 @@ def stream(seed: int, *purpose: str | int) -> Stream:
     The same arguments give the same numbers on every machine, in every process; different
     purposes give independent streams, so that drawing more for one never shifts another.
     """
+    return Stream(np.frombuffer(_digest(seed, purpose)[:16], dtype=np.uint64))
+
+
+def key_words(seed: int, *purpose: str | int) -> I8:
+    """Return two words of 32 bits, the key of a kernel's own draws for (seed, purpose)."""
+    return np.frombuffer(_digest(seed, purpose)[:8], dtype="<u4").astype(np.int64)
+
+
+def _digest(seed: int, purpose: tuple[str | int, ...]) -> bytes:
     text = "\x1f".join([str(int(seed)), *map(str, purpose)])
-    return Stream(np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype=np.uint64))
+    return hashlib.sha256(text.encode()).digest()
 
 
 def fixed_permutation(n: int, i: int) -> I8:

@@ -13,6 +13,7 @@ from sim.base.errors import InputError
 from sim.base.plugins import check_names
 from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
+from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
 
 QueueMode = Literal["global", "hard", "weighted"]
 _MODES = ("global", "hard", "weighted")
@@ -49,6 +50,8 @@ class Cluster:
         Times at which machines are lost and come back; none by default.
     slowdowns : Slowdowns
         Periods in which everything runs slower, or faster; none by default.
+    launch : Launch
+        The lag between the placement of a task, or a gang, and its start; none by default.
     machine_class : (M,) int32, read-only
         The class of each machine of a mixed cluster, an index into `classes`; empty for equal
         machines.
@@ -67,6 +70,7 @@ class Cluster:
     fungible: tuple[str, ...] = ()
     outages: Outages = NO_OUTAGES
     slowdowns: Slowdowns = NO_SLOWDOWNS
+    launch: Launch = NO_LAUNCH
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     devices: str | None = None
@@ -223,6 +227,28 @@ class Cluster:
     def with_slowdowns(self, slowdowns: Slowdowns) -> Cluster:
         """Return the same cluster with periods in which everything runs slower or faster."""
         return replace(self, slowdowns=slowdowns)
+
+    def with_launch(self, launch_s: LaunchSpec, seed: int = 0) -> Cluster:
+        """Return the same cluster, on which starts lag behind placements.
+
+        A task that is placed holds its room, and starts after the lag; a task that starts again
+        lags again. The slots of a gang start together, after one lag. Lags pass at the same speed
+        in slow periods and on overbooked machines.
+
+        Parameters
+        ----------
+        launch_s : float, sequence of float, or mapping
+            The lag, s; lags from which each is drawn; or ``{"low": 0.5, "high": 1.5}``, between
+            which they are uniform.
+        seed : int
+            Seed of the draws. Each depends on the seed, the task, and how often it was launched.
+
+        Raises
+        ------
+        InputError
+            If it is none of them, or a number is negative.
+        """
+        return replace(self, launch=Launch.parse(launch_s, seed))
 
     @property
     def n_machines(self) -> int:

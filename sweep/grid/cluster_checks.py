@@ -10,16 +10,18 @@ from sim.base.parameters import Count, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, check_size
+from sim.cluster.launch import Launch
 from sweep.grid.cluster_size import STEADY_LOAD
 
 FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
+LAUNCH = "launch_s"
 TRACE_SHARES = "trace"
 """Value of the queues' shares that takes them from the trace."""
 _LABEL = "label"  # an optional key of slow periods: other labels draw other periods
-_KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", *FAULTS)
+_KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", LAUNCH, *FAULTS)
 _MODES = ("global", "hard", "weighted")
 
 
@@ -50,6 +52,8 @@ def check(config: Mapping[str, Any]) -> None:
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)
     _check_faults(config)
+    if config.get(LAUNCH) is not None:
+        Launch.parse(config[LAUNCH], name=f"cluster.{LAUNCH}")
 
 
 def check_count(config: Mapping[str, Any], capacity: float) -> None:

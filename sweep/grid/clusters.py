@@ -49,7 +49,7 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
 
 
 def with_faults(cluster: Cluster, config: Mapping[str, Any], seed: int) -> Cluster:
-    """Return the cluster with its outages and slow periods, the same for every policy."""
+    """Return the cluster with outages, slow periods and launch lags, the same for every policy."""
     outages, slowdowns = config.get("outages"), config.get("slowdowns")
     if outages:
         cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **outages))
@@ -59,7 +59,8 @@ def with_faults(cluster: Cluster, config: Mapping[str, Any], seed: int) -> Clust
         )
         options = {**slowdowns, "speed": (speeds[0], speeds[1])}
         cluster = cluster.with_slowdowns(faults.draw_slowdowns(seed, **options))
-    return cluster
+    launch_s = config.get("launch_s")
+    return cluster.with_launch(launch_s, seed) if launch_s else cluster
 
 
 def _queues(workload: Workload, config: Mapping[str, Any]) -> dict[str, Any]:

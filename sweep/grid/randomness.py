@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import policies
-from sweep.grid.cluster_checks import FAULTS
+from sim.cluster.launch import Launch
+from sweep.grid.cluster_checks import FAULTS, LAUNCH
 
 _SEED_REFERENCE = re.compile(r"\$\{[^}]*\bseed\b")
 _RANDOM_NAMES = frozenset(("rng", "seed", "random", "default_rng", "stream"))
@@ -22,7 +23,8 @@ def ignores_seed(world: str, cluster: Mapping[str, Any], evaluator: Mapping[str,
     `world` is the text of their configuration, its references not resolved.
     """
     is_plain = evaluator.get("name") == "simulation" and not evaluator.get("module")
-    return is_plain and not _SEED_REFERENCE.search(world) and not any(map(cluster.get, FAULTS))
+    is_drawn = any(map(cluster.get, FAULTS)) or Launch.parse(cluster.get(LAUNCH) or 0.0).is_drawn
+    return is_plain and not is_drawn and not _SEED_REFERENCE.search(world)
 
 
 def draws_randomly(policy: type) -> bool:

@@ -199,7 +199,7 @@ def _start(run, g, machine):
     t = run.state_task_at[turn_pop(run, g)]
     run.out_begin[t] = run.state_f[NOW]
     run.state_slot_machine[t] = machine
-    begin_task(run, t, run.w_task_duration[t])
+    begin_task(run, t, run.state_f[NOW], run.w_task_duration[t])
     for r in range(len(run.state_checked)):
         run.state_mach_free[machine, r] -= run.w_stage_demand[g, r]
     touch(run, machine)

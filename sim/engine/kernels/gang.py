@@ -3,9 +3,10 @@
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import LIMITS
 from sim.engine.kernels.heaps import before
+from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import acquire_held, within_cap
-from sim.engine.kernels.state import N_REFILL
+from sim.engine.kernels.state import LAUNCH, N_REFILL, NOW
 
 UNLIMITED = 2**62
 
@@ -53,6 +54,9 @@ def admit_gang(st, j):
         st.state_held_machine[base + n - 1 - i] = st.state_held_machine[base + i]
         st.state_held_machine[base + i] = swapped
     st.state_job_idle_held[j] = n
+    if st.state_i[LAUNCH]:
+        lag = draw_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
+        st.state_job_launched[j] = st.state_f[NOW] + lag
     fill_held(st, j)
 
 

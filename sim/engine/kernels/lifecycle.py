@@ -14,6 +14,7 @@ from sim.engine.kernels.features import (
     VARIABLE_ENDS,
 )
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
+from sim.engine.kernels.launch import launch
 from sim.engine.kernels.rates import begin_task, leave_machine
 from sim.engine.kernels.resources import acquire_task, release_held, release_task
 from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
@@ -24,6 +25,7 @@ from sim.engine.kernels.state import (
     FAILS,
     FIRST_ENDED,
     JOBS_LEFT,
+    LAUNCH,
     N_ARRIVED,
     N_EVENTS,
     N_REFILL,
@@ -95,7 +97,10 @@ def open_stage(st, g):
 
 @part
 def start_task(st, g, machine, in_held_slot):
-    """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room."""
+    """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room.
+
+    If starts lag behind placements it only launches, and its room is held.
+    """
     now = st.state_f[NOW]
     j = st.w_stage_job[g]
     task0 = st.w_stage_task0[g]
@@ -126,20 +131,23 @@ def start_task(st, g, machine, in_held_slot):
             acquire_devices(st, g, machine, slot)
         acquire_task(st, j, g, machine)
     st.state_slot_flag[slot] = flag
-    st.state_slot_start[slot] = now
+    start = now
+    if st.state_i[LAUNCH]:
+        start = launch(st, j, task, in_held_slot)
+    st.state_slot_start[slot] = start
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
-        st.out_job_start[j] = now
+        st.out_job_start[j] = start
     st.state_job_started[j] += 1
     st.state_job_running[j] += 1
     if st.state_i[PENDING]:
         st.state_job_remaining[j] -= task_weighted_s(st, g, task)
     if st.state_i[RECORD]:
-        st.out_task_start[task] = now
+        st.out_task_start[task] = start
         st.out_task_machine[task] = machine
     if VARIABLE_ENDS:
-        begin_task(st, slot, _duration_s(st, slot))
+        begin_task(st, slot, start, _duration_s(st, slot))
     else:
-        fin_push(st, now + st.w_task_duration[task], slot)
+        fin_push(st, start + st.w_task_duration[task], slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
     refresh_job(st, j)

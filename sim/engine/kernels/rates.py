@@ -26,9 +26,11 @@ def advance_speed(st):
 
 
 @part
-def finish_time(st, work):
-    """Return the time at which `work` seconds at full speed, begun now, are done."""
-    i, time = st.state_i[SPEED_INDEX], st.state_f[NOW]
+def finish_time(st, begin, work):
+    """Return the time at which `work` seconds at full speed, begun at `begin`, are done."""
+    i, time = st.state_i[SPEED_INDEX], begin
+    while i + 1 < len(st.c_speed) and st.c_speed_time[i + 1] <= begin:
+        i += 1
     while i + 1 < len(st.c_speed):
         until = st.c_speed_time[i + 1]
         end = time + work / st.c_speed[i]
@@ -56,8 +58,11 @@ ENDED = -1.0
 
 
 @part
-def begin_task(st, slot, duration):
-    """Start the task in `slot`, of `duration` seconds at full speed, at its machine's last rate."""
+def begin_task(st, slot, start, duration):
+    """Let the task in `slot` start at `start`, now or later, at its machine's last rate.
+
+    It takes `duration` seconds at full speed.
+    """
     machine = st.state_slot_machine[slot]
     first = st.state_mach_slot[machine]
     st.state_slot_prev[slot] = -1
@@ -66,6 +71,7 @@ def begin_task(st, slot, duration):
         st.state_slot_prev[first] = slot
     st.state_mach_slot[machine] = slot
     st.state_slot_left[slot] = duration
+    st.state_slot_since[slot] = start
     st.state_slot_rate[slot] = _rate(st, st.state_slot_stage[slot], machine)
     _expect(st, slot)
 
@@ -179,6 +185,8 @@ def _rate(st, g, machine):
 @part
 def remaining_s(st, slot):
     """Return the remaining duration of the task in `slot`, in seconds at full speed."""
+    if st.state_slot_since[slot] > st.state_f[NOW]:
+        return st.state_slot_left[slot]  # it launches
     ran = done_since(st, st.state_slot_since[slot])
     return max(0.0, st.state_slot_left[slot] - st.state_slot_rate[slot] * ran)
 
@@ -186,9 +194,9 @@ def remaining_s(st, slot):
 @part
 def _expect(st, slot):
     """Put the end of the task in `slot`, at its rate from now on, into the heap."""
-    now = st.state_f[NOW]
-    st.state_slot_since[slot] = now
-    end = finish_time(st, st.state_slot_left[slot] / st.state_slot_rate[slot])
+    begin = max(st.state_f[NOW], st.state_slot_since[slot])
+    st.state_slot_since[slot] = begin
+    end = finish_time(st, begin, st.state_slot_left[slot] / st.state_slot_rate[slot])
     st.state_slot_end[slot] = end
     entry = st.state_slot_entry[slot]
     if entry != ENDED and entry <= end:

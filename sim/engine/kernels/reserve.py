@@ -6,6 +6,9 @@ without the jobs that should have ended: one that runs longer than expected may 
 So a job begins now only if it does so in the first step. Each job in order takes the earliest steps
 between which it fits: at each instant that costs waiting jobs × jobs in the profile, at most.
 
+If starts lag behind placements, room is held from the placement on, and planned so: the lag that a
+job will draw counts as a part of its expected run.
+
 Only times of events need a dispatch: a reservation starts at the expected end of some job, or now.
 """
 
@@ -16,10 +19,19 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import admit_gang, is_waiting_gang
+from sim.engine.kernels.launch import next_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.scanlist import end_scan
-from sim.engine.kernels.state import N_PROFILE, N_RUNNING_JOBS, N_SCAN, NOW, RELEASED, RESERVATIONS
+from sim.engine.kernels.state import (
+    LAUNCH,
+    N_PROFILE,
+    N_RUNNING_JOBS,
+    N_SCAN,
+    NOW,
+    RELEASED,
+    RESERVATIONS,
+)
 
 ALL_JOBS = 2**31 - 1
 
@@ -208,6 +220,15 @@ def _expected_end(st, j):
 
 
 @part
+def _planned_end(st, placed, j):
+    """Return the expected end of waiting job `j`, if it is placed at that time."""
+    start = placed
+    if st.state_i[LAUNCH]:
+        start += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
+    return start + st.p_job_expected_s[j]
+
+
+@part
 def _first_start(st, j):
     """Return the first step from which on job `j` fits until its expected end."""
     first = 0
@@ -222,7 +243,7 @@ def _first_start(st, j):
 def _first_conflict(st, first, j):
     """Return the first step at which job `j` does not fit if it begins at `first`, -1 for none."""
     width = _width(st, j)
-    end = st.state_profile_time[first] + st.p_job_expected_s[j]
+    end = _planned_end(st, st.state_profile_time[first], j)
     k = first
     while k < st.state_i[N_PROFILE] and (k == first or st.state_profile_time[k] < end):
         if st.state_profile_free[k] < width:
@@ -235,7 +256,7 @@ def _first_conflict(st, first, j):
 def _occupy(st, first, j, sign):
     """Take the room of job `j` from step `first` on to its expected end; -1 releases it."""
     width = sign * _width(st, j)
-    end = _profile_step(st, st.state_profile_time[first] + st.p_job_expected_s[j])
+    end = _profile_step(st, _planned_end(st, st.state_profile_time[first], j))
     for k in range(first, max(end, 1)):
         st.state_profile_free[k] -= width
 

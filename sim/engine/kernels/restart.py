@@ -14,11 +14,20 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.choice import release_devices
 from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
 from sim.engine.kernels.heaps import turn_push
+from sim.engine.kernels.launch import forget_start
 from sim.engine.kernels.lifecycle import FIRST_K, emit, refresh_job, task_weighted_s, turn_of
 from sim.engine.kernels.rates import clear_end, leave_machine
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
-from sim.engine.kernels.state import CONSTRAINED, EXPECTED, N_SLOT_FREE, NEXT_OUTAGE, NOW, PENDING
+from sim.engine.kernels.state import (
+    CONSTRAINED,
+    EXPECTED,
+    LAUNCH,
+    N_SLOT_FREE,
+    NEXT_OUTAGE,
+    NOW,
+    PENDING,
+)
 from sim.engine.kernels.waiting import stage_ready, update_rank
 
 
@@ -38,6 +47,8 @@ def stop_task(st, slot):
         accrue(st, j)
     st.state_job_running[j] -= 1
     st.state_job_started[j] -= 1
+    if st.state_i[LAUNCH] and st.out_job_start[j] > st.state_f[NOW]:
+        forget_start(st, j)
     if st.state_i[PENDING]:
         st.state_job_remaining[j] += task_weighted_s(st, g, st.state_slot_task[slot])
     if st.state_slot_flag[slot] & FIRST_K:

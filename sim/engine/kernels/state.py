@@ -83,6 +83,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
     ("c_speed_time", "f8", "*", INPUT),  # start of each speed, s
     ("c_speed", "f8", "*", INPUT),
+    ("c_launch_s", "f8", "*", INPUT),  # lags to draw from, or the two between which they are
+    ("c_launch_key", "i8", "*", INPUT),  # two words of 32 bits
     ("c_org_cap", "i8", "O, R", INPUT),  # hard caps
     ("c_org_weight", "f8", "O", INPUT),
     # the policy's columns
@@ -153,6 +155,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_stage_child", "i4", "G", -1),  # pairing heap
     ("state_stage_sibling", "i4", "G", -1),
     ("state_stage_prev", "i4", "G", -1),
+    # starts that lag behind placements
+    ("state_job_launched", "f8", "J:LAUNCHES", 0),  # start of a gang's slots, s
+    ("state_task_launches", "i4", "T:LAUNCHES", 0),  # lags that were drawn for the task
     # tasks of stages with one-to-one parents
     ("state_task_missing", "i4", "T:HEAPS", INPUT),  # parents' tasks not done
     ("state_task_heap", "i4", "T:HEAPS", 0),  # a binary heap of ready turns in each stage's range
@@ -335,8 +340,9 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     MACHINE_CHOICE,
     DEVICE_CHOICE,
     CACHES_SCORES,
-) = range(49)
-N_I = 49
+    LAUNCH,
+) = range(50)
+N_I = 50
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
@@ -349,7 +355,8 @@ N_I = 49
 # FIRST_ENDED: the first k tasks of a job are those to end. RESERVATIONS: number of jobs for which
 # room is reserved. CONSTRAINED: tasks ask for classes of machines or take devices. DEVICE: the
 # resource that comes in devices, -1 for none. DEVICE_QUANTA: quanta of one device. MACHINE_CHOICE,
-# DEVICE_CHOICE: `sim.engine.plan.choice` codes. CACHES_SCORES: there is room for scores.
+# DEVICE_CHOICE: `sim.engine.plan.choice` codes. CACHES_SCORES: there is room for scores. LAUNCH: a
+# `sim.engine.kernels.launch` code, 0 if tasks start where they are placed.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`).
 

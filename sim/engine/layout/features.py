@@ -11,6 +11,7 @@ from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
 from sim.engine.kernels import features as has
+from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register
 from sim.engine.layout.choice import has_constraints
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
@@ -85,7 +86,8 @@ def _needed(
         )
         in_order = plan.task_order is None and plan.task_prefers is None
         true_durations = bool(np.isnan(plan.stages["expected_s"]).all())
-        pool = not rare and in_order and true_durations and cluster.queue_mode == "global"
+        simple = cluster.queue_mode == "global" and not cluster.launch
+        pool = not rare and in_order and true_durations and simple
     if plan.evict and (gangs or fit != Fit.STRICT):
         raise PolicyError(
             "plan.evict needs fit=strict and no gang jobs; this run has "
@@ -151,6 +153,8 @@ def registers(
     flags[register.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[register.FIRST_ENDED] = plan.first_ended
     flags[register.RESERVATIONS] = plan.reservations
+    if cluster.launch:
+        flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
     flags[register.JOBS_LEFT] = len(columns.job_submit)
     return flags
 

@@ -17,6 +17,7 @@ from sim.engine.plan import Batch, Event, Fit, Order, Plan, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_choice import Choosing
+from tests.sim.engine.reference_launch import Launching
 from tests.sim.engine.reference_reserve import reserve
 
 INF = math.inf
@@ -27,7 +28,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return _Run(workload, cluster, policy, seed).go()
 
 
-class _Run(Choosing):
+class _Run(Choosing, Launching):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -52,6 +53,7 @@ class _Run(Choosing):
         self.world = World(c, cluster, seed, self.view)
         self.memory = policy.begin(self.world, self.plan)
         self._init_cluster(workload, cluster)
+        self._init_launches(cluster)
         self.job_stages = [range(c.job_stage0[j], c.job_stage0[j + 1]) for j in range(n_jobs)]
         self.size = np.diff(c.stage_task0).tolist()
         parents = np.repeat(np.arange(n_stages), np.diff(c.edge0))
@@ -314,14 +316,13 @@ class _Run(Choosing):
         if not in_held_slot:
             self._acquire_devices(task, g, machine)
             self._acquire(j, self.demand[g], machine, 1)
-        if np.isnan(view["start"][j]):
-            view["start"][j] = self.now
+        start = self._launch(j, task, in_held_slot)
         view["started"][j] += 1
         view["running"][j] += 1
         self.task_started[task] = True
         if self._pending():
             self.remaining[j] -= self._weighted_s(g, task)
-        self.task_start[task] = self.now
+        self.task_start[task] = start
         self.task_machine[task] = machine
         duration = float(c.task_duration[task])
         home = c.stage_home[g] + task - c.stage_task0[g]
@@ -329,8 +330,9 @@ class _Run(Choosing):
             duration *= float(c.stage_remote_factor[g])
         if self._failing_attempts(task):
             duration = self._failing_attempts(task)[0][0]
-        self.progress[task] = (1.0, duration, self.now)
-        self.running.append((self._finish_time(duration), task, g, machine, first, in_held_slot))
+        self.progress[task] = (1.0, duration, start)
+        end = self._finish_time(start, duration)
+        self.running.append((end, task, g, machine, first, in_held_slot))
 
     def _end(self, entry):
         _, task, g, machine, first, in_held_slot = entry
@@ -392,6 +394,7 @@ class _Run(Choosing):
         self._accrue(j)
         self.view["running"][j] -= 1
         self.view["started"][j] -= 1
+        self._forget_launch(j, task)
         self.first_started[j] -= first
         self._release_devices(task, g, machine)
         self._acquire(j, self.demand[g], machine, -1)
@@ -430,9 +433,9 @@ class _Run(Choosing):
 
     # ---- slow periods
 
-    def _finish_time(self, work):
-        """Return the time at which `work` seconds at full speed, begun now, are done."""
-        time = self.now
+    def _finish_time(self, begin, work):
+        """Return the time at which `work` seconds at full speed, begun at `begin`, are done."""
+        time = begin
         for i, (_, speed) in enumerate(self.speeds):
             until = self.speeds[i + 1][0] if i + 1 < len(self.speeds) else INF
             if until <= time:
@@ -445,6 +448,8 @@ class _Run(Choosing):
         raise AssertionError("the last speed never ends")
 
     def _done_since(self, since):
+        if since > self.now:
+            return 0.0  # it launches
         done, now = 0.0, self.now
         for begin, speed in reversed(self.speeds):
             if begin >= now and begin > 0:
@@ -462,9 +467,10 @@ class _Run(Choosing):
             new = self._rate(g, machine)
             if new != rate:
                 left = max(0.0, left - rate * self._done_since(since))
-                self.progress[task] = (new, left, self.now)
+                begin = max(self.now, since)
+                self.progress[task] = (new, left, begin)
                 self.running[i] = (
-                    self._finish_time(left / new),
+                    self._finish_time(begin, left / new),
                     task,
                     g,
                     machine,
@@ -638,6 +644,7 @@ class _Run(Choosing):
         for m in machines:
             self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = machines[::-1]
+        self._launch_gang(j)
         self._fill_held(j)
 
     def _fill_held(self, j):

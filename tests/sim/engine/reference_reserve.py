@@ -25,7 +25,8 @@ def reserve(run) -> None:
         return sum(run.size[g] for g in run.job_stages[j])
 
     def end_of(begin, j):
-        return (max(begin[0] + expected[j], now), 1)
+        start = begin[0] + run._next_lag(run._first_task(j))
+        return (max(start + expected[j], now), 1)
 
     def claim(begin, j):
         return (begin, end_of(begin, j), width(j))

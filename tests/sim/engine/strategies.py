@@ -90,10 +90,12 @@ def failures(draw, workload: sim.Workload) -> sim.Workload:
 
 
 @st.composite
-def clusters(draw, workload: sim.Workload, outages: bool = False) -> sim.Cluster:
+def clusters(
+    draw, workload: sim.Workload, outages: bool = False, launches: bool = False
+) -> sim.Cluster:
     """Draw a cluster on which `workload` fits, of each kind and queue mode.
 
-    With `outages` machines are lost, and everything is slower at times.
+    With `outages` machines are lost, and everything is slower at times; with `launches` starts lag.
     """
     mode = draw(st.sampled_from(["global", "weighted", "hard"]))
     if draw(st.booleans()):
@@ -117,10 +119,21 @@ def clusters(draw, workload: sim.Workload, outages: bool = False) -> sim.Cluster
         times_s = sorted(draw(st.sets(st.sampled_from([0.0, 0.75, 2.0, 3.5, 6.0]), max_size=4)))
         speeds = [draw(st.sampled_from([0.3, 0.5, 2.0])) for _ in times_s[1:]]
         cluster = cluster.with_slowdowns(Slowdowns.from_columns(times_s[:-1], times_s[1:], speeds))
+    if launches:
+        cluster = draw(launching(cluster))
     if mode == "global":
         return cluster
     names = workload.columns.queue_names
     return cluster.with_queues(mode, {name: 1 / len(names) for name in names})
+
+
+@st.composite
+def launching(draw, cluster: sim.Cluster) -> sim.Cluster:
+    """Draw lags of all kinds."""
+    lags = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.5])
+    constant, values = lags, st.lists(lags, min_size=1, max_size=4)
+    bounds = st.tuples(lags, lags).map(lambda pair: {"low": min(pair), "high": max(pair)})
+    return cluster.with_launch(draw(st.one_of(constant, values, bounds)), draw(st.integers(0, 99)))
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,38 @@ def test_faults_are_drawn_from_the_seed(workload: Workload) -> None:
     assert clusters.with_faults(bare, config(outages=None), 1) is bare
 
 
+def test_launch_lags_are_drawn_from_the_seed(workload: Workload) -> None:
+    bare = clusters.build_for(workload, config(shape={"cpu": 4}), 1.0).cluster
+    lags: tuple[tuple[Any, list[float]], ...] = (
+        (0.5, [0.5]),
+        ({"low": 0.5, "high": 1.5}, [0.5, 1.5]),
+        ([0.25, 2], [0.25, 2.0]),
+    )
+    for launch_s, values_s in lags:
+        options = config(launch_s=launch_s)
+        cluster_checks.check(options)
+        first, same, other = (clusters.with_faults(bare, options, s).launch for s in (1, 1, 2))
+        assert first.values_s.tolist() == values_s
+        assert first.key.tolist() == same.key.tolist() != other.key.tolist()
+    assert clusters.with_faults(bare, config(launch_s=0), 1) is bare
+    assert clusters.with_faults(bare, config(launch_s=None), 1) is bare
+
+
+@pytest.mark.parametrize(
+    ("launch_s", "text"),
+    [
+        (-1, r"cluster\.launch_s must be a number of at least 0, not -1"),
+        ("late", r"cluster\.launch_s must be a number"),
+        ({"low": 1}, r"cluster\.launch_s must be .* \{low: 0\.5, high: 1\.5\}"),
+        ({"low": 2, "high": 1}, r"cluster\.launch_s: low 2 is above high 1"),
+        ([], r"cluster\.launch_s must be .* a list"),
+    ],
+)
+def test_launch_lags_that_can_not_be_are_refused(launch_s: Any, text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        cluster_checks.check(config(launch_s=launch_s))
+
+
 @pytest.mark.parametrize(
     ("faults", "text"),
     [
