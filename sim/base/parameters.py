@@ -86,7 +86,7 @@ def coerce(value: Any, hint: Any) -> Any:
     """
     hint = _bare(hint)
     if get_origin(hint) is Literal:
-        return _as_choice(value)
+        return value if value in get_args(hint) else _as_choice(value)
     if hint is float:
         return float(value)
     if get_origin(hint) is tuple:

@@ -34,11 +34,11 @@ FLAGS = {
     "report": ("--help", "--gantt"),
     "retry": ("--help", "--fail-fast"),
     "verify": ("--help", "--cells", "--seed"),
-    "reproduce": ("--help", *_GRID, "--list"),
+    "reproduce": ("--help", *_GRID, "--list", "--again"),
 }
 """Flags of each verb, for completion; the parsers have the same."""
 
-WITH_VALUE = ("--config-dir", "--gantt", "--cells", "--seed")
+WITH_VALUE = ("--config-dir", "--gantt", "--cells", "--seed", "--again")
 """Flags that take a value: the word after them is no verb."""
 
 SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "track")

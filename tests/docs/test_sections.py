@@ -20,8 +20,8 @@ def test_sections_name_what_is_there(system: str) -> None:
     table = text.partition("## Where its parts are\n")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| §")]
     assert len(rows) >= 10
-    experiments = Options().names("experiment")
+    experiments, policies = (Options().names(group) for group in ("experiment", "policy"))
     named = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
     for name in named:
-        exists = (ROOT / name).exists() or name in experiments or name in names()
+        exists = (ROOT / name).exists() or name in {*experiments, *policies, *names()}
         assert exists or name in ("batch_task", "--beside tpch --beside tpcds"), name

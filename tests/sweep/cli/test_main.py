@@ -45,7 +45,7 @@ def test_help_shows_every_option_by_topic(fake: Command) -> None:
     policies = fake.bare("--help", "policies").out
     assert "\n  jockey_with/cp " in policies
     assert "trace=" not in policies
-    assert re.search(r"\n  srpt  .*\[true durations\]\n", policies)
+    assert re.search(r"\n  srpt  [^[]*\[true\s+durations\]\n", policies)
     assert re.search(r"\n  backfill/easy_predicted [^[]*\[learnt\s+durations\]\n", policies)
     assert re.search(r"\n  fifo  [^[]*\n  gpu_packing ", policies)
     assert fake.bare("help", "policies").out == policies
