@@ -171,6 +171,13 @@ def test_a_page_of_another_workload_is_refused(
     assert message in complaint
 
 
+def test_a_workload_known_by_its_sources_is_compared_by_numbers(root: Path, entry: Entry) -> None:
+    from_git = replace(entry, workload={"mine": "sources sim/synth/mine@0123456789ab"})
+    assert complaints([from_git], root, page=PAGE) == []
+    (complaint,) = complaints([from_git], root, page=PAGE.replace("2.500", "2.600"))
+    assert "numbers that differ are another judgement" in complaint
+
+
 def test_a_page_lists_its_judgements(entry: Entry) -> None:
     assert "not judged" in ledger.page_text([entry], "mine/free", {})
     text = ledger.page_text([entry], "mine/judged", {"mine": "0123456789abcdef"})
