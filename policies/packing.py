@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 import numpy as np
 
 from policies.base import Policy
-from policies.dagps.online import stage_shares
 from policies.estimates.by_duration import ByDuration, Knowledge
 from policies.estimates.durations import Durations, Truth
 from policies.estimates.paths import order_by_paths
@@ -22,6 +21,7 @@ from policies.registry import register
 from policies.sharing import queue_each
 from sim.base.arrays import F8, I4, I8
 from sim.base.parameters import Between
+from sim.cluster.sizing import stage_shares
 from sim.engine.plan import Event, Order, Plan, Queues, Share, World
 from sim.engine.plan.queues import Packing
 from sim.workload.columns import Columns, task_homes

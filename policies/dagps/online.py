@@ -24,7 +24,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I8, ranges
 from sim.base.parameters import Between, Count, Share
 from sim.cluster.cluster import Cluster
-from sim.cluster.sizing import stage_demands
+from sim.cluster.sizing import machine_capacity, stage_demands, stage_shares
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.engine.plan.queues import MAX_BUNDLE, Packing
 from sim.workload.columns import Columns, task_homes
@@ -165,7 +165,7 @@ class Dagps(Policy):
         size = (
             _n_average_tasks(world)
             if by_slots
-            else float(cluster.total[0] / _machine_capacity(cluster)[0])
+            else float(cluster.total[0] / machine_capacity(cluster)[0])
         )
         plan.packing = Packing(
             remaining=self.m,
@@ -255,17 +255,6 @@ class _RunState:
     durations: LearntDurations
     profiles: StageProfiles
     orders: OrdersAtArrival | None  # None if there is nothing to order at arrival
-
-
-def stage_shares(columns: Columns, cluster: Cluster) -> F8:
-    """Return each stage's demands per task as fractions of a machine, (G, R)."""
-    shares: F8 = stage_demands(columns, cluster) / _machine_capacity(cluster)
-    return shares
-
-
-def _machine_capacity(cluster: Cluster) -> F8:
-    """Return the capacity of a machine, or of one slot of a pool."""
-    return cluster.capacity[0] if not cluster.unit else np.ones(1)
 
 
 def _n_average_tasks(world: World) -> float:

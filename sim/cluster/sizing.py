@@ -57,6 +57,17 @@ def stage_demands(columns: Columns, cluster: Cluster) -> F8:
     return demand
 
 
+def stage_shares(columns: Columns, cluster: Cluster) -> F8:
+    """Return each stage's demands per task as fractions of a machine, (G, R)."""
+    shares: F8 = stage_demands(columns, cluster) / machine_capacity(cluster)
+    return shares
+
+
+def machine_capacity(cluster: Cluster) -> F8:
+    """Return the capacity of the first machine, or of one slot of a pool, (R,)."""
+    return cluster.capacity[0] if not cluster.unit else np.ones(1)
+
+
 def queue_shares(columns: Columns, cluster: Cluster) -> F8:
     """Return the share of the cluster of each of the workload's queues."""
     names = columns.queue_names

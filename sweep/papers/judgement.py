@@ -13,7 +13,6 @@ The rule must be committed before the experiment is run.
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from sweep.papers.ledger import Entry, Rule
 from sweep.papers.ledger_checks import repeated_claims, repeated_seeds
 from sweep.papers.pages import PageTable
 from sweep.report import findings
+from sweep.store.provenance import git_output
 
 KEYS = ("claim", "rule", "begins", "ends")
 
@@ -185,15 +185,4 @@ def _today() -> str:
 
 def _git(folder: Path, *words: str) -> str:
     """Output of a git command; empty if it fails."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=30,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout
+    return git_output(folder, *words) or ""

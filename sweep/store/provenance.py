@@ -48,12 +48,17 @@ def collect(
 
 
 def _git() -> tuple[dict[str, Any] | None, str]:
-    top = _output("rev-parse", "--show-toplevel")
+    top = git_output(_ROOT, "rev-parse", "--show-toplevel")
     if top is None or Path(top.strip()).resolve() != _ROOT:
         return None, ""
-    commit = _output("rev-parse", "HEAD")
-    diff = _output("diff", "HEAD", "--no-color", "--no-ext-diff", "--binary", "--", *_CODE) or ""
-    new = (_output("ls-files", "--others", "--exclude-standard", "--", *_CODE) or "").splitlines()
+    commit = git_output(_ROOT, "rev-parse", "HEAD")
+    diff = (
+        git_output(_ROOT, "diff", "HEAD", "--no-color", "--no-ext-diff", "--binary", "--", *_CODE)
+        or ""
+    )
+    new = (
+        git_output(_ROOT, "ls-files", "--others", "--exclude-standard", "--", *_CODE) or ""
+    ).splitlines()
     lines = [f"new file {name} sha256 {_digest_of(_ROOT / name)}\n" for name in sorted(new)]
     changes = "".join([diff, *lines])
     return {
@@ -63,10 +68,11 @@ def _git() -> tuple[dict[str, Any] | None, str]:
     }, changes
 
 
-def _output(*words: str) -> str | None:
+def git_output(folder: Path, *words: str) -> str | None:
+    """Return the output of a git command in a folder; None if it fails."""
     try:
         done = subprocess.run(
-            ["git", "-C", str(_ROOT), *words],
+            ["git", "-C", str(folder), *words],
             capture_output=True,
             text=True,
             errors="replace",
