@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.engine.kernels import state as layout
-from sim.engine.kernels.state import FIELDS, READ_ONLY
+from sim.engine.kernels.fields import FIELDS
+from sim.engine.kernels.state import READ_ONLY
 from sim.engine.layout.choice import (
     ABSENT,
     check_choice,

@@ -1,0 +1,264 @@
+"""The fields of the kernel's state: the one table of all arrays.
+
+FIELDS has name, dtype, shape and initial value. Prefixes tell the writer: ``w_`` the workload and
+``c_`` the cluster (read-only), ``p_`` the policy, ``state_`` and ``out_`` the kernel. A shape is
+given by the counts of its axes: J jobs, G stages, T tasks, E edges, R resources, M machines, F of
+the resources that decide what fits, Q kernel queues (organisations × the queues of the policy), O
+organisations, L the queues of the policy, S slots for running tasks, N entries of the heap of their
+ends, H held slots of gangs, B candidates of a bundle, V events between two callbacks, K types of
+tasks in a mix, Y kinds of stages, P steps of an availability profile, BLOCK; * is any number.
+``J+1`` is one more, and ``J:GANGS`` is J where there are GANGS, else 1: a feature, or a condition
+that `sim.engine.layout` knows.
+
+The *turn* of a task is its position in the start order of its stage; the turn of a job is its
+position in the order of submission.
+"""
+
+from __future__ import annotations
+
+from math import nan
+
+INPUT = None
+"""Initial value of a field that `sim.engine.layout` fills, or that exists before."""
+
+FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
+    # the workload, read-only
+    ("w_job_submit", "f8", "J", INPUT),  # s
+    ("w_job_stage0", "i8", "J+1", INPUT),  # first stage of each job
+    ("w_job_min_tasks", "i4", "J", INPUT),  # gang size, 0 for none
+    ("w_job_org", "i4", "J", INPUT),  # organisation
+    ("w_job_work", "f8", "J", INPUT),  # task seconds
+    ("w_job_slot", "i8", "J:GANGS, R", INPUT),  # room of a held gang slot, quanta
+    ("w_job_held0", "i8", "J+1:GANGS", INPUT),  # first entry of state_held_machine
+    ("w_job_input_mode", "i1", "J:INPUTS", INPUT),  # 0 ignores inputs, 1 blind, 2 polls
+    ("w_job_poll_lag", "f8", "J:INPUTS", INPUT),  # s
+    ("w_input0", "i8", "J+1:INPUTS", INPUT),  # first reader of a job's output
+    ("w_input_reader", "i4", "*", INPUT),
+    ("w_stage_job", "i4", "G", INPUT),
+    ("w_stage_task0", "i8", "G+1", INPUT),
+    ("w_stage_demand", "i8", "G:DEMANDS, R", INPUT),  # quanta; one row for a pool of slots
+    # w_stage_demand, but below any room for resources that do not decide what fits
+    ("w_stage_fit", "i8", "G:DEMANDS, R", INPUT),
+    ("w_stage_allowed", "i8", "G:CHOOSES", INPUT),  # classes of machines it may run on, as bits
+    ("w_stage_kind", "i4", "G:CHOOSES", INPUT),  # stages of a kind score the same
+    # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
+    ("w_stage_o2o", "i1", "G", INPUT),
+    ("w_stage_home", "i4", "G", INPUT),  # machine of its first task's input, -1 for none
+    ("w_stage_remote_factor", "f8", "G", INPUT),
+    ("w_task_duration", "f8", "T", INPUT),  # s
+    # attempts that fail before the task succeeds
+    ("w_attempt0", "i8", "T+1:FAILS", INPUT),
+    ("w_attempt_s", "f8", "*", INPUT),  # s until the attempt fails
+    ("w_attempt_lost", "i4", "*", INPUT),  # the task whose output it finds lost, -1 for none
+    ("w_edge0", "i8", "G+1", INPUT),
+    ("w_edge_child", "i4", "E", INPUT),
+    ("w_edge_kind", "i1", "E", INPUT),  # 0 barrier, 1 one-to-one
+    # machines lost and back, by time
+    ("w_outage_time", "f8", "*", INPUT),
+    ("w_outage_machine", "i4", "*", INPUT),
+    ("w_outage_back", "i1", "*", INPUT),
+    # the cluster, read-only
+    # resources in order: rigid ones, which can't be overbooked; fungible ones that decide what
+    # fits (F with the rigid ones); the other fungible ones
+    ("c_total", "i8", "R", INPUT),  # quanta
+    ("c_scale", "f8", "R", INPUT),  # 1 / total
+    ("c_alignment_scale", "f8", "M, F", INPUT),  # 1 / capacity², of each machine
+    ("c_capacity", "i8", "M:VARIABLE_ENDS, R", INPUT),  # quanta
+    ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
+    ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
+    ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
+    ("c_speed_time", "f8", "*", INPUT),  # start of each speed, s
+    ("c_speed", "f8", "*", INPUT),
+    ("c_launch_s", "f8", "*", INPUT),  # lags to draw from, or the two between which they are
+    ("c_launch_key", "i8", "*", INPUT),  # two words of 32 bits
+    ("c_org_cap", "i8", "O, R", INPUT),  # hard caps
+    ("c_org_weight", "f8", "O", INPUT),
+    # the policy's columns
+    ("p_job_key", "f8", "J", INPUT),
+    ("p_job_queue", "i4", "J", INPUT),
+    ("p_job_run_limit", "i4", "J", INPUT),
+    ("p_job_start_gate", "i4", "J", INPUT),
+    ("p_job_overflow_queue", "i4", "J", INPUT),
+    ("p_job_notify_at", "i4", "J", INPUT),
+    ("p_job_service_at", "f8", "J", INPUT),
+    ("p_job_expected_s", "f8", "J", INPUT),
+    ("p_job_fill_key", "f8", "J", INPUT),
+    ("p_stage_key", "f8", "G", INPUT),
+    ("p_stage_weight", "f8", "G", INPUT),
+    ("p_task_order", "i4", "T:TURNS", INPUT),  # task of each turn
+    ("p_task_turn", "i4", "T:TURNS", INPUT),  # turn of each task
+    ("p_stage_cost", "f8", "G", INPUT),
+    ("p_stage_expected_s", "f8", "G", INPUT),
+    ("p_turn_priority", "f8", "T:PRIORITY", INPUT),  # of the task of each turn
+    ("p_turn_prefers", "i4", "T:PREFERS", INPUT),
+    ("p_pack", "f8", "*", INPUT),  # PACK_REMAINING and so on
+    ("p_queue_weight", "f8", "L", INPUT),
+    ("p_queue_tier", "i4", "L", INPUT),
+    ("p_queue_order", "i4", "L", INPUT),
+    ("p_queue_demote_at", "f8", "L", INPUT),
+    ("p_queue_demote_to", "i4", "L", INPUT),
+    ("p_mix_demand", "i8", "K, *", INPUT),  # quanta, of each type of task
+    ("p_mix_allowed", "i8", "K", INPUT),
+    ("p_mix_weight", "f8", "K", INPUT),
+    # registers
+    ("state_f", "f8", "*", INPUT),  # NOW, TIMER, SUM_WORTH, SUM_REMAINING
+    ("state_i", "i8", "*", INPUT),  # counters, then the configuration
+    # jobs
+    ("state_job_turn", "i4", "J", INPUT),  # jobs submitted before it; -1 not submitted
+    ("state_job_left", "i4", "J", INPUT),  # unfinished tasks
+    ("state_job_started", "i4", "J", INPUT),
+    ("state_job_running", "i4", "J", INPUT),
+    ("state_job_first_started", "i4", "J", 0),  # started tasks among its first k
+    ("state_job_done", "i4", "J", INPUT),
+    ("state_job_first_ended", "i4", "J", 0),  # ended tasks among its first k
+    ("state_job_done_work", "f8", "J", INPUT),
+    # task seconds of the ended tasks among its first k
+    ("state_job_first_work", "f8", "J", INPUT),
+    ("state_job_remaining", "f8", "J", INPUT),
+    ("state_job_attained", "f8", "J", 0),  # at state_job_since
+    ("state_job_since", "f8", "J", 0),
+    ("state_job_rank", "f8", "J", 0),  # key of the job in its queue
+    ("state_job_queue", "i4", "J", 0),  # its kernel queue
+    ("state_job_wait_queue", "i4", "J", -1),  # the kernel queue its stages wait in, -1 when parked
+    ("state_job_ready_head", "i4", "J", -1),  # first of its stages with a ready task
+    ("state_job_used", "i8", "J:USAGE, R", 0),  # quanta of its tasks and held slots
+    ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
+    ("state_job_evicted", "i4", "J:EVICTS", 0),  # its tasks that are about to be evicted
+    # jobs that need the outputs of others
+    ("state_job_missing", "i4", "J:INPUTS", INPUT),  # hard inputs that do not exist yet
+    ("state_job_due", "f8", "J:INPUTS", 0),  # s, once they exist
+    ("state_due_heap", "i4", "J:INPUTS", 0),
+    ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
+    # stages
+    ("state_stage_next", "i4", "G", 0),  # tasks started
+    ("state_stage_waiting", "i4", "G", 0),  # ready tasks not started
+    ("state_stage_left", "i4", "G", INPUT),  # unfinished tasks
+    ("state_stage_done", "i1", "G", 0),  # all its tasks were finished once
+    ("state_stage_done_work", "f8", "G", INPUT),  # of finished tasks, if expected_s is set
+    ("state_stage_barriers", "i4", "G", INPUT),  # barrier parents not done
+    ("state_stage_ready_next", "i4", "G", -1),  # the job's list of ready stages
+    ("state_stage_ready_prev", "i4", "G", -1),
+    ("state_stage_child", "i4", "G", -1),  # pairing heap
+    ("state_stage_sibling", "i4", "G", -1),
+    ("state_stage_prev", "i4", "G", -1),
+    # starts that lag behind placements
+    ("state_job_launched", "f8", "J:LAUNCHES", 0),  # start of a gang's slots, s
+    ("state_task_launches", "i4", "T:LAUNCHES", 0),  # lags that were drawn for the task
+    # tasks of stages with one-to-one parents
+    ("state_task_missing", "i4", "T:HEAPS", INPUT),  # parents' tasks not done
+    ("state_task_heap", "i4", "T:HEAPS", 0),  # a binary heap of ready turns in each stage's range
+    # tasks that fail, and those whose output is lost
+    ("state_task_failed", "i4", "T:FAILS", 0),  # attempts that have failed
+    ("state_task_rerun", "i1", "T:FAILS", 0),  # 1 if it runs again after it was done
+    ("state_task_reader", "i4", "T:FAILS", -1),  # the first task that waits for its rerun
+    ("state_task_reader_next", "i4", "T:FAILS", -1),
+    ("state_evict_room", "i8", "R", 0),  # of a machine after evictions
+    # queues and organisations
+    ("state_queue_root", "i4", "Q", -1),
+    ("state_queue_used", "i8", "Q, R", 0),
+    ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
+    ("state_queue_blocked_stage", "i4", "Q", -1),
+    ("state_queue_waiting", "i4", "Q", 0),  # stages in the scan list
+    ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
+    ("state_org_used", "i8", "O, R", 0),
+    ("state_org_freed", "i1", "O", 0),  # it released room since the last strict dispatch
+    # machines
+    ("state_mach_free", "i8", "M, R", INPUT),
+    ("state_mach_lost", "i1", "M", 0),
+    ("state_mach_dirty", "i1", "M", 0),  # 1 freed since the last dispatch, 2 to be retried
+    ("state_dirty", "i4", "M", 0),  # list of dirty machines
+    ("state_mach_version", "i8", "M:CHOOSES", 1),  # counts changes of its room
+    ("state_device_free", "i8", "*", INPUT),  # quanta
+    ("state_score", "f8", "Y, M:SCORES", 0),  # cached, of each kind of stage
+    ("state_score_version", "i8", "Y, M:SCORES", 0),
+    # machines that may be overbooked
+    ("state_mach_rate", "f8", "M:VARIABLE_ENDS, R", 1.0),  # fraction of full speed, by resource
+    ("state_mach_slot", "i4", "M:VARIABLE_ENDS", -1),  # the first of its running tasks
+    # its room changed since the last placement
+    ("state_mach_touched", "i1", "M:VARIABLE_ENDS", 0),
+    ("state_touched", "i4", "M:VARIABLE_ENDS", 0),  # list of touched machines
+    # running tasks
+    ("state_slot_task", "i4", "S", 0),
+    ("state_slot_stage", "i4", "S", 0),
+    ("state_slot_machine", "i4", "S", 0),
+    ("state_slot_flag", "i1", "S", 0),  # bit 0: among the first k, bit 1: in a held gang slot
+    ("state_slot_devices", "i8", "S:CHOOSES", 0),  # bits of devices of its machine
+    ("state_slot_start", "f8", "S", 0),
+    ("state_slot_free", "i4", "S", INPUT),  # stack
+    ("state_slot_next", "i4", "S:VARIABLE_ENDS", -1),  # the tasks of a machine
+    ("state_slot_prev", "i4", "S:VARIABLE_ENDS", -1),
+    ("state_slot_rate", "f8", "S:VARIABLE_ENDS", 1.0),  # fraction of full speed
+    ("state_slot_left", "f8", "S:VARIABLE_ENDS", 0),  # s at full speed, at state_slot_since
+    ("state_slot_since", "f8", "S:VARIABLE_ENDS", 0),
+    ("state_slot_end", "f8", "S:VARIABLE_ENDS", -1.0),
+    # time of its valid heap entry, no later than its end; others are stale
+    ("state_slot_entry", "f8", "S:VARIABLE_ENDS", -1.0),
+    ("state_ended", "i4", "S:VARIABLE_ENDS", 0),  # the tasks that end at one instant
+    ("state_fin_time", "f8", "N", 0),  # binary heap by (time, task)
+    ("state_fin_slot", "i4", "N", 0),
+    # attained-service crossings: an indexed binary heap of jobs by (time, job)
+    ("state_service_time", "f8", "J:SERVICE", 0),
+    ("state_service_heap", "i4", "J:SERVICE", 0),
+    ("state_service_pos", "i4", "J:SERVICE", -1),
+    # waiting stages in order (skip and pack)
+    ("state_scan", "i4", "G:SCAN", -1),  # stage at each position, -1 - stage for a hole
+    ("state_scan_queue", "i4", "G:SCAN", 0),
+    ("state_scan_rank", "f8", "G:SCAN", 0),
+    ("state_scan_key", "f8", "G:SCAN", 0),
+    ("state_scan_demand", "f8", "F, G:SCAN", 0),
+    ("state_scan_position", "i4", "G:SCAN", -1),  # position of each stage, -1 for none
+    ("state_scan_new", "i1", "G:SCAN", 0),  # by stage; see `sim.engine.kernels.scanlist`
+    ("state_scan_new_list", "i4", "G:SCAN", 0),  # stages for which it is not 0
+    # positions of stages that fit the current machine
+    ("state_scan_match", "i4", "G:SCAN", 0),
+    ("state_scan_score", "f8", "G+BLOCK:SCAN", 0),  # their scores; BLOCK longer
+    ("state_scan_room", "f8", "BLOCK", 0),  # least room they would leave of a resource
+    # the B best stages for a machine, and the search for a bundle
+    ("state_bundle_match", "i4", "B", 0),  # index into state_scan_match
+    ("state_bundle_stage", "i4", "B", 0),
+    ("state_bundle_score", "f8", "B", 0),
+    ("state_bundle_worth", "f8", "B", 0),
+    ("state_bundle_remaining", "f8", "B", 0),  # remaining work of its job
+    ("state_bundle_max_tasks", "i8", "B", 0),  # tasks that count
+    ("state_bundle_best", "i8", "B", 0),  # tasks of the best bundle
+    ("state_bundle_path_stage", "i8", "B", 0),  # current path of the search: a candidate
+    ("state_bundle_path_tasks", "i8", "B", 0),  # tasks taken of it
+    ("state_bundle_path_score", "f8", "B+1", 0),  # score of the path so far
+    ("state_bundle_rest_score", "f8", "B+1", 0),  # score of all tasks from here on
+    ("state_bundle_max_density", "f8", "B, F", 0),  # bound on score per quantum from here
+    ("state_bundle_min_demand", "i8", "B, F", 0),  # least demand from here on
+    ("state_bundle_free", "i8", "B+1, F", 0),  # room left by the path
+    # overbooking: the tasks on a machine, last started first
+    ("state_resident_slot", "i4", "S:VARIABLE_ENDS", 0),
+    ("state_resident_left", "f8", "S:VARIABLE_ENDS", 0),  # s at full speed
+    ("state_resident_end", "f8", "S:VARIABLE_ENDS", 0),  # from now, s
+    ("state_resident_order", "i4", "S:VARIABLE_ENDS", 0),  # by end
+    # free once the first in that order have ended
+    ("state_resident_free", "i8", "R, S:VARIABLE_ENDS", 0),
+    ("state_resident_work", "f8", "R", 0),  # weighted remaining work of those that demand it
+    ("state_resident_end_sum", "f8", "R", 0),  # weighted sum of their ends
+    ("state_resident_rate", "f8", "R", 1.0),
+    # gangs: jobs whose idle held slots may be used, machines of held slots
+    ("state_refill_list", "i4", "J:GANGS", 0),
+    ("state_refill_listed", "i1", "J:GANGS", 0),
+    ("state_held_machine", "i4", "H", 0),
+    # reservations: availability profile, waiting jobs in order, running jobs
+    ("state_profile_time", "f8", "P:RESERVED", 0),
+    ("state_profile_free", "i8", "P:RESERVED", 0),
+    ("state_job_reserved", "f8", "J:RESERVED", nan),  # reserved start, s; NaN for none
+    ("state_job_position", "i4", "J:RESERVED", 0),  # among the waiting jobs: 1 is the first, 0 none
+    ("state_waiting_jobs", "i4", "J:RESERVED", 0),
+    ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
+    # events for the policy
+    ("state_event_kind", "i4", "V", 0),
+    ("state_event_row", "i4", "V", 0),
+    # results
+    ("out_job_submit", "f8", "J", INPUT),
+    ("out_job_start", "f8", "J", INPUT),
+    ("out_job_finish", "f8", "J", INPUT),
+    ("out_job_failed", "i1", "J", INPUT),
+    ("out_task_start", "f8", "T:RECORD", nan),
+    ("out_task_finish", "f8", "T:RECORD", nan),
+    ("out_task_machine", "i4", "T:RECORD", -1),
+    ("out_task_devices", "i8", "T:DEVICES", 0),
+)
