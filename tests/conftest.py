@@ -35,6 +35,15 @@ def shared_traces() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def shared_real() -> Path:
+    """Return the folder of runs of real schedulers; skip the test if it is absent."""
+    folder = ROOT.parent / "shared" / "real"
+    if not folder.is_dir():
+        pytest.skip("the folder of real runs (../shared/real) is not here")
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def registry_as_it_was() -> Iterator[None]:
     """Unregister a test's policies, and unload the modules that it imported them from."""

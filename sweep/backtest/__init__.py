@@ -1,0 +1,1 @@
+"""Backtest: a log's recorded waits beside those of simulated policies."""

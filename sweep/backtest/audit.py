@@ -1,0 +1,234 @@
+"""Audit of a log: the test whether a policy that serves one pool in order can have made it.
+
+A log is audited before a policy is blamed. Waiting jobs are replayed beside the recorded use of the
+cluster (`sweep.backtest.kernels.line`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sim.base.arrays import F8
+from sim.base.reading.clock import MIN_TIMES, UNITS_S, resolution_s
+from sim.cluster.cluster import Cluster
+from sim.workload.columns import column_or_default
+from sim.workload.schema import RECORDED, REQUESTED
+from sim.workload.workload import Workload
+from sweep.backtest.audit_sentences import audit_sentences
+from sweep.backtest.kernels.line import replay_line
+from sweep.backtest.recorded_use import Recorded, pools, recorded
+
+MAX_HEAD_COULD_START = 0.03
+"""Share from which on no policy that serves one pool in order can have produced a log."""
+
+MAX_OFF_UNIT = 0.01
+"""Share of waits that may be no multiple of the resolution."""
+GRACE_RESOLUTIONS, GRACE_LAGS, MAX_LAG_S = 2.0, 4.0, 15.0
+"""The default grace in units of the resolution and of the median lag; largest lag that counts for
+it, s, lest a log that is not in order excuses itself."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Findings about a log of jobs.
+
+    Attributes
+    ----------
+    n_jobs, n_waited : int
+        Jobs whose start is recorded, and those of them that waited for longer than `grace_s`.
+    head_could_start : float
+        Share of the time in which some job waits and the first in line, in order of submission, has
+        fitted for longer than `grace_s`; 0 if none ever waits. Each pool has a line of its own, and
+        both times are summed over pools.
+    grace_s : float
+        Time that a job that fits may take to start, s.
+    peak_over_capacity : float
+        Largest recorded use that lasts longer than `resolution_s`, as a fraction of the capacity
+        above it; 0 if it is never above it.
+    over_capacity_s : float
+        Time in which recorded use is above the capacity, s.
+    lags_s : (L,) float64
+        Lag from room to start, s, of each job that fitted, with all before it in line, as it
+        started.
+    lag_median_s, lag_p95_s : float
+        Median and 95th percentile of `lags_s`; NaN if it is empty.
+    resolution_s : float
+        Coarsest unit of the recorded times and waits, s.
+    over_limit : float
+        Fraction of the jobs with a limit that ran past it by more than `resolution_s`.
+    pools : tuple of PoolAudit
+        Pools: the partitions, where the log has several, else the cluster.
+    sentences : tuple of str
+        A sentence for each finding.
+    """
+
+    n_jobs: int
+    n_waited: int
+    head_could_start: float
+    grace_s: float
+    peak_over_capacity: float
+    over_capacity_s: float
+    lags_s: F8
+    lag_median_s: float
+    lag_p95_s: float
+    resolution_s: float
+    over_limit: float
+    pools: tuple[PoolAudit, ...]
+    sentences: tuple[str, ...]
+
+    @property
+    def launch_lags_s(self) -> F8:
+        """Lags that may be launch lags, s.
+
+        All of them, or those up to `grace_s` of a log that is not in order: there longer ones have
+        another cause.
+        """
+        return self.lags_s if self.is_in_order else self.lags_s[self.lags_s <= self.grace_s]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the sample of lags as JSON values; null for NaN."""
+        values = {k: v for k, v in asdict(self).items() if k != "lags_s"}
+        return {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in values.items()}
+
+    @property
+    def is_in_order(self) -> bool:
+        """True if a policy that serves one pool in order of submission can have made the log."""
+        return self.head_could_start <= MAX_HEAD_COULD_START
+
+
+@dataclass(frozen=True)
+class PoolAudit:
+    """Findings about one pool of a log: the whole cluster, or a partition."""
+
+    name: str
+    n_jobs: int
+    head_could_start: float
+    wait_s: float  # time in which some job of it waits
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """Replay of one pool: spells in which the first in line fits, and lags of its jobs, s."""
+
+    spells_s: F8
+    lags_s: F8  # NaN for jobs that did not fit as they started
+    wait_s: float
+
+
+def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None) -> Audit:
+    """Audit a log in one pass.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs with ``recorded_start_s``.
+    cluster : Cluster
+        The cluster that they ran on.
+    grace_s : float, optional
+        Time that a job that fits may take to start, s; by default `GRACE_RESOLUTIONS` times the
+        resolution or `GRACE_LAGS` times the median lag, which counts up to `MAX_LAG_S`.
+
+    Raises
+    ------
+    InputError
+        If no start is recorded.
+    """
+    log = recorded(workload, cluster)
+    lines = [(pool, _replay(pool)) for pool in pools(log, workload, cluster)]
+    lags_s = np.concatenate([line.lags_s[pool.rows] for pool, line in lines])
+    lags_s = lags_s[~np.isnan(lags_s)]
+    median_s, p95_s = np.quantile(lags_s, (0.5, 0.95)) if len(lags_s) else (np.nan, np.nan)
+    unit_s = _resolution_s(workload)
+    if grace_s is None:
+        lag_s = min(float(np.nan_to_num(median_s)), MAX_LAG_S)
+        grace_s = max(GRACE_RESOLUTIONS * unit_s, GRACE_LAGS * lag_s)
+    found = tuple(
+        PoolAudit(
+            pool.name,
+            len(pool.rows),
+            _share(float(np.maximum(line.spells_s - grace_s, 0).sum()), line.wait_s),
+            line.wait_s,
+        )
+        for pool, line in lines
+    )
+    wait_s = sum(pool.wait_s for pool in found)
+    could_s = sum(pool.head_could_start * pool.wait_s for pool in found)
+    peak, over_s = _over_capacity(log, unit_s)
+    waits_s = (log.start_s - log.enter_s)[log.rows]
+    values: dict[str, Any] = {
+        "n_jobs": len(log.rows),
+        "n_waited": int((waits_s > grace_s).sum()),
+        "head_could_start": _share(could_s, wait_s),
+        "grace_s": grace_s,
+        "peak_over_capacity": peak,
+        "over_capacity_s": over_s,
+        "lag_median_s": float(median_s),
+        "lag_p95_s": float(p95_s),
+        "resolution_s": unit_s,
+        "over_limit": _over_limit(workload, unit_s),
+    }
+    result = Audit(**values, lags_s=lags_s, pools=found, sentences=())
+    return replace(result, sentences=audit_sentences(result, workload))
+
+
+def _replay(pool: Recorded) -> _Replay:
+    time, kind, item = pool.events()
+    lag_s, wait_s = np.empty(len(pool.need)), np.empty(1)
+    spell_s, spell_job = np.empty(len(time)), np.empty(len(time), np.int64)
+    n_spells = replay_line(
+        time, kind, item, pool.need, pool.use, pool.capacity.copy(), lag_s, spell_s, spell_job,
+        wait_s,
+    )  # fmt: skip
+    return _Replay(spell_s[:n_spells], lag_s, float(wait_s[0]))
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _resolution_s(workload: Workload) -> float:
+    """Return the coarsest unit of the recorded times; of nearly all waits, if that is coarser."""
+    start_s, finish_s = (column_or_default(workload.jobs, column) for column in RECORDED)
+    submit_s = workload.columns.job_submit
+    waits_s = (start_s - submit_s)[np.isfinite(start_s)]
+    unit_s = workload.meta.get("resolution_s") or resolution_s(submit_s, start_s, finish_s)
+    if len(np.unique(waits_s)) < MIN_TIMES:
+        return float(unit_s)
+    for coarse_s in UNITS_S:
+        if coarse_s <= unit_s:
+            break
+        rest_s = np.abs(waits_s - np.rint(waits_s / coarse_s) * coarse_s)
+        if (rest_s < 1e-6).mean() >= 1 - MAX_OFF_UNIT:
+            return coarse_s
+    return float(unit_s)
+
+
+def _over_capacity(log: Recorded, unit_s: float) -> tuple[float, float]:
+    """Return the excess of the largest use over the capacity, as a fraction, and its time, s."""
+    time = np.concatenate([log.end_s, log.begin_s])
+    order = np.argsort(time, kind="stable")
+    change = np.concatenate([-log.use, log.use])[order]
+    time = time[order]
+    use = np.cumsum(change, axis=0)
+    excess = (use / np.maximum(log.capacity, 1)).max(axis=1) - 1
+    edges = np.flatnonzero(time[1:] > time[:-1])  # last change of each instant
+    length_s, excess = time[edges + 1] - time[edges], excess[edges]
+    is_over = excess > 0
+    first = np.flatnonzero(np.diff(is_over, prepend=False))
+    if not is_over.any():
+        return 0.0, 0.0
+    period_s = np.add.reduceat(length_s, first)[::2]
+    peak = np.maximum.reduceat(excess, first)[::2]
+    is_long = period_s > unit_s
+    return float(peak[is_long].max(initial=0.0)), float(period_s[is_long].sum())
+
+
+def _over_limit(workload: Workload, unit_s: float) -> float:
+    start_s, finish_s = (column_or_default(workload.jobs, column) for column in RECORDED)
+    limit_s = column_or_default(workload.jobs, REQUESTED)
+    run_s = finish_s - start_s
+    known = np.isfinite(run_s) & np.isfinite(limit_s)
+    return _share(float((run_s[known] > limit_s[known] + unit_s).sum()), float(known.sum()))

@@ -1,0 +1,126 @@
+"""Sentences on an audit, one for each finding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+
+from sim.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from sweep.backtest.audit import Audit
+
+FEW_WAITED = 30
+"""With fewer jobs that waited, little can be told about waits."""
+MAX_LINES = 6
+"""Maximum number of partitions or qualities of service in a sentence."""
+_UNITS = {60.0: "whole minutes", 1.0: "whole seconds"}
+_LENGTHS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
+
+
+def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
+    """Write the findings of an audit, the most important first."""
+    sentences = [
+        _order(audit),
+        _over_capacity(audit),
+        _lag(audit),
+        _resolution(audit),
+        _over_limit(audit),
+        _lines(audit),
+        _services(workload),
+        _few(audit),
+    ]
+    return tuple(filter(None, sentences))
+
+
+def seconds(length_s: float) -> str:
+    """Write a length of time in the unit that suits it.
+
+    >>> [seconds(x) for x in (0.512, 90, 7200.0, 1e6)]
+    ['0.51 s', '90 s', '2 h', '11.6 days']
+    """
+    for unit_s, name in _LENGTHS:
+        if length_s >= 2 * unit_s:
+            return f"{length_s / unit_s:.3g} {name}"
+    return f"{length_s:.3g} s" if length_s >= 1 else f"{length_s:.2g} s"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _order(audit: Audit) -> str:
+    if not audit.n_waited:
+        return f"No job waited for longer than {seconds(audit.grace_s)}, so nothing tests a policy."
+    share = _percent(audit.head_could_start)
+    first = "the first in line" if len(audit.pools) < 2 else "the first in line of its partition"
+    if audit.is_in_order:
+        return (
+            f"The log can be that of a policy which serves one pool in the order of submission: in "
+            f"{share} of the time in which a job waited, {first} had fitted for more than "
+            f"{seconds(audit.grace_s)}."
+        )
+    missing = ["other priorities", "several partitions", "nodes that were down"]
+    missing += ["limits by day and night"]
+    if len(audit.pools) > 1:
+        missing.remove("several partitions")
+    return (
+        f"In {share} of the time in which a job waited, {first}, in the order of submission, had "
+        f"fitted for more than {seconds(audit.grace_s)}: no policy that serves one pool in this "
+        f"order can have produced this log. It may lack {', '.join(missing[:-1])} or {missing[-1]}."
+    )
+
+
+def _over_capacity(audit: Audit) -> str:
+    if not audit.peak_over_capacity:
+        return ""
+    return (
+        f"Recorded use is up to {_percent(audit.peak_over_capacity)} above the capacity, for "
+        f"{seconds(audit.over_capacity_s)} in all: the cluster was larger, or jobs shared nodes."
+    )
+
+
+def _lag(audit: Audit) -> str:
+    if not len(audit.lags_s):
+        return "No job that fitted in its turn started, so the lag from room to start is unknown."
+    return (
+        f"A job that fitted in its turn started {seconds(audit.lag_median_s)} later (median of "
+        f"{len(audit.lags_s):,}; 95th percentile {seconds(audit.lag_p95_s)})."
+    )
+
+
+def _resolution(audit: Audit) -> str:
+    unit = _UNITS.get(audit.resolution_s, f"multiples of {audit.resolution_s:g} s")
+    return f"Its waits are {unit}." if audit.resolution_s >= 1 else ""
+
+
+def _over_limit(audit: Audit) -> str:
+    if not audit.over_limit:
+        return ""
+    return f"{_percent(audit.over_limit)} of the jobs with a time limit ran past it."
+
+
+def _lines(audit: Audit) -> str:
+    if len(audit.pools) < 2:
+        return ""
+    parts = [
+        f"{pool.name or 'unnamed'} {_percent(pool.head_could_start)} ({pool.n_jobs:,} jobs)"
+        for pool in sorted(audit.pools, key=lambda pool: -pool.n_jobs)[:MAX_LINES]
+    ]
+    return f"Time in which the first in line had fitted, by partition: {', '.join(parts)}."
+
+
+def _services(workload: Workload) -> str:
+    if "qos" not in workload.jobs.column_names:
+        return ""
+    names = sorted(filter(None, pc.unique(workload.jobs["qos"]).to_pylist()))
+    if len(names) < 2:
+        return ""
+    return f"Jobs have {len(names)} qualities of service ({', '.join(names[:MAX_LINES])})."
+
+
+def _few(audit: Audit) -> str:
+    if audit.n_waited >= FEW_WAITED:
+        return ""
+    return f"Only {audit.n_waited} of {audit.n_jobs:,} jobs waited: too few to tell policies apart."

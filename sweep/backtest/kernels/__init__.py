@@ -1,0 +1,1 @@
+"""Compiled loops of the backtest; they know arrays only."""

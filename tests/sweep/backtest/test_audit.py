@@ -1,0 +1,157 @@
+"""Audit of a log: first in line, use above capacity, lag, resolution, limits, partitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sim
+from sim.base.errors import InputError
+from sweep.backtest.audit import MAX_HEAD_COULD_START, Audit, audit
+from sweep.backtest.audit import _replay as fast_replay
+from sweep.backtest.node_lists import expand
+from sweep.backtest.recorded_use import pools, recorded
+from tests.sweep.backtest.audit_reference import replay, use_at
+
+
+def log(rows: list[tuple[float, float, float, int]], **columns: Any) -> sim.Workload:
+    """Build a log of rigid jobs: submission, start, end, CPUs."""
+    submit, start, end, cpus = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    node_list = columns.pop("node_list", None)
+    return sim.Workload.from_tables(
+        jobs={
+            "job_id": [str(row) for row in range(len(rows))],
+            "submit_s": submit,
+            "min_tasks": cpus.astype(np.int32),
+            "recorded_start_s": start,
+            "recorded_finish_s": end,
+            **columns,
+        },
+        stages={
+            "job": np.arange(len(rows), dtype=np.int32),
+            "n_tasks": cpus.astype(np.int32),
+            "duration_s": np.fmax(end - start, 0.5),
+            "demand_cpu": np.ones(len(rows)),
+            **({} if node_list is None else {"node_list": node_list}),
+        },
+        meta={"name": "log", "quantum": {"cpu": 1.0}},
+    )
+
+
+def test_the_first_in_line_fits_for_part_of_the_time() -> None:
+    # two CPUs; the second job waits for 10 s, and could have started for the last 6 of them
+    found = audit(log([(0, 0, 4, 2), (0, 10, 20, 1)]), sim.Cluster.slots(2), grace_s=0.0)
+    assert found.head_could_start == pytest.approx(0.6)
+    assert found.lags_s.tolist() == [0.0, 6.0]
+    assert audit(
+        log([(0, 0, 4, 2), (0, 10, 20, 1)]), sim.Cluster.slots(2), grace_s=2.0
+    ).head_could_start == pytest.approx(0.4)
+    assert not found.is_in_order
+    assert "no policy that serves one pool" in found.sentences[0]
+    assert {"head_could_start", "peak_over_capacity", "lag_median_s", "lag_p95_s"} < set(
+        found.to_json()
+    )
+
+
+def test_a_backfilled_job_is_no_first_in_line() -> None:
+    # the third passes the second, which does not fit
+    found = audit(
+        log([(0, 0, 10, 1), (1, 10, 20, 2), (2, 2, 8, 1)]), sim.Cluster.slots(2), grace_s=0.0
+    )
+    assert (found.head_could_start, found.n_waited) == (0.0, 1)
+    assert found.lags_s.tolist() == [0.0, 0.0]  # the backfilled job did not fit in its turn
+
+
+def test_use_above_capacity_and_jobs_past_their_limit() -> None:
+    rows = [(0, 0, 10, 2), (0, 0, 10, 1), (20, 20, 30, 1)]
+    found = audit(log(rows, requested_s=np.array([5.0, 20.0, np.nan])), sim.Cluster.slots(2))
+    assert (found.peak_over_capacity, found.over_capacity_s) == (0.5, 10.0)
+    assert found.over_limit == 0.5
+    rounded = [(0, 0, 10, 2), (0, 9, 20, 2)]  # ends and starts within the same whole second
+    assert audit(log(rounded), sim.Cluster.slots(2)).peak_over_capacity == 0.0
+
+
+def test_partitions_have_lines_of_their_own() -> None:
+    rows = [(0, 0, 10, 2), (1, 10, 20, 2), (2, 4, 9, 1)]
+    whole = sim.Cluster.slots(4)
+    assert audit(log(rows), whole, grace_s=0.0).head_could_start > 0  # two slots are free
+    names = ["a", "a", "b"]
+    shared = audit(log(rows, partition=names), whole, grace_s=0.0)
+    assert [pool.name for pool in shared.pools] == ["a", "b"]
+    nodes = ["n[1-2]", "n[1-2]", "n3"]
+    named = audit(log(rows, partition=names, node_list=nodes), sim.Cluster.slots(3), grace_s=0.0)
+    # the nodes of a are taken; the job of b waits for 2 s of the 9 + 2 s, for no reason
+    assert named.head_could_start == pytest.approx(2 / 11)
+    assert [pool.head_could_start for pool in named.pools] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_replay_equals_the_reference(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = 14
+    submit = np.sort(rng.integers(0, 20, n))
+    start = submit + rng.integers(0, 8, n)
+    rows = list(
+        zip(submit, start, start + rng.integers(0, 12, n), rng.integers(1, 4, n), strict=True)
+    )
+    columns: dict[str, Any] = {}
+    if seed % 2:
+        columns["recorded_eligible_s"] = submit + rng.integers(0, 5, n).astype(float)
+    if seed % 3 == 0:
+        columns["partition"] = [str(p) for p in rng.integers(0, 2, n)]
+    if seed % 4 == 0:
+        starts = np.where(rng.random(n) < 0.2, np.nan, start.astype(float))
+        rows = [(a, s, c, d) for (a, _, c, d), s in zip(rows, starts, strict=True)]
+    w, cluster = log(rows, **columns), sim.Cluster.slots(6)
+    whole = recorded(w, cluster)
+    for pool in pools(whole, w, cluster):
+        fast = fast_replay(pool)
+        lags, spells, wait_s = replay(pool)
+        found = {j: lag for j, lag in enumerate(fast.lags_s.tolist()) if not np.isnan(lag)}
+        assert found == lags
+        assert fast.spells_s.tolist() == [length for _, length in spells]
+        assert fast.wait_s == wait_s
+    peak = max(use_at(whole, now)[0] for now in whole.begin_s) / 6 - 1
+    assert audit(w, cluster).peak_over_capacity <= max(peak, 0.0)
+
+
+def test_resolution_of_the_waits() -> None:
+    waits = 60.0 * np.arange(20)
+    submit = np.arange(20) * 7.0
+    rows = [(s, s + w, s + w + 1, 1) for s, w in zip(submit, waits, strict=True)]
+    assert audit(log(rows), sim.Cluster.slots(50)).resolution_s == 60.0
+
+
+def test_a_log_without_starts_is_refused() -> None:
+    with pytest.raises(InputError, match="does not tell when jobs started"):
+        audit(log([(0, np.nan, np.nan, 1)]), sim.Cluster.slots(2))
+
+
+def test_node_lists() -> None:
+    assert expand("n[1-3,07],m") == ("n1", "n2", "n3", "n07", "m")
+    assert expand("rack1-n[08-10]") == ("rack1-n08", "rack1-n09", "rack1-n10")
+    for text in ("", "n[1-", "n[a]", "n[1-999999999]", ",", "n]1["):
+        assert expand(text) == ()
+
+
+def test_real_logs_of_slurm_are_in_order(shared_real: Path) -> None:
+    for name, slots in {"sfifo": 100, "sbf1": 100, "mlin": 64, "measy": 64, "ftdef": 100}.items():
+        found = audit(
+            sim.read_trace("table", shared_real / f"slurm_{name}.csv.gz"), sim.Cluster.slots(slots)
+        )
+        assert round(found.head_could_start, 3) == 0.0
+        assert found.resolution_s == 1e-3
+
+
+def test_kth_is_not_in_order(shared_traces: Path) -> None:
+    found: Audit = audit(
+        sim.read_trace("swf", shared_traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"),
+        sim.Cluster.slots(100),
+    )
+    assert found.head_could_start == pytest.approx(0.518, abs=0.001)
+    assert found.head_could_start > MAX_HEAD_COULD_START
+    assert found.resolution_s == 60.0
+    assert found.peak_over_capacity == pytest.approx(0.03)
