@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow.compute as pc
 
 from sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from sweep.backtest.audit import Audit
+from sweep.backtest.findings import Audit
 
 FEW_WAITED = 30
 """With fewer jobs that waited, little can be told about waits."""

@@ -102,9 +102,9 @@ def _resources(workload: Workload, cluster: Cluster) -> tuple[I8, I8]:
     if cluster.unit:
         return np.ones((len(columns.stage_job), 1), np.int64), cluster.total.astype(np.int64)
     shared = [name for name in columns.resources if name in cluster.resources]
-    at = [columns.resources.index(name) for name in shared]
+    index = [columns.resources.index(name) for name in shared]
     total = cluster.total[[cluster.resources.index(name) for name in shared]]
-    return columns.stage_demand[:, at], capacity_quanta(total, columns.quantum[at])
+    return columns.stage_demand[:, index], capacity_quanta(total, columns.quantum[index])
 
 
 def _uses(workload: Workload, demand: I8) -> tuple[F8, F8, I8, I8]:

@@ -10,8 +10,9 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
-from sweep.backtest.audit import MAX_HEAD_COULD_START, Audit, audit
 from sweep.backtest.audit import _replay as fast_replay
+from sweep.backtest.audit import audit
+from sweep.backtest.findings import MAX_HEAD_COULD_START
 from sweep.backtest.node_lists import expand
 from sweep.backtest.recorded_use import pools, recorded
 from tests.sweep.backtest.audit_reference import replay, use_at
@@ -43,33 +44,33 @@ def log(rows: list[tuple[float, float, float, int]], **columns: Any) -> sim.Work
 
 def test_the_first_in_line_fits_for_part_of_the_time() -> None:
     # two CPUs; the second job waits for 10 s, and could have started for the last 6 of them
-    found = audit(log([(0, 0, 4, 2), (0, 10, 20, 1)]), sim.Cluster.slots(2), grace_s=0.0)
-    assert found.head_could_start == pytest.approx(0.6)
-    assert found.lags_s.tolist() == [0.0, 6.0]
+    checked = audit(log([(0, 0, 4, 2), (0, 10, 20, 1)]), sim.Cluster.slots(2), grace_s=0.0)
+    assert checked.head_could_start == pytest.approx(0.6)
+    assert checked.lags_s.tolist() == [0.0, 6.0]
     assert audit(
         log([(0, 0, 4, 2), (0, 10, 20, 1)]), sim.Cluster.slots(2), grace_s=2.0
     ).head_could_start == pytest.approx(0.4)
-    assert not found.is_in_order
-    assert "no policy that serves one pool" in found.sentences[0]
+    assert not checked.is_in_order
+    assert "no policy that serves one pool" in checked.sentences[0]
     assert {"head_could_start", "peak_over_capacity", "lag_median_s", "lag_p95_s"} < set(
-        found.to_json()
+        checked.to_json()
     )
 
 
 def test_a_backfilled_job_is_no_first_in_line() -> None:
     # the third passes the second, which does not fit
-    found = audit(
+    checked = audit(
         log([(0, 0, 10, 1), (1, 10, 20, 2), (2, 2, 8, 1)]), sim.Cluster.slots(2), grace_s=0.0
     )
-    assert (found.head_could_start, found.n_waited) == (0.0, 1)
-    assert found.lags_s.tolist() == [0.0, 0.0]  # the backfilled job did not fit in its turn
+    assert (checked.head_could_start, checked.n_waited) == (0.0, 1)
+    assert checked.lags_s.tolist() == [0.0, 0.0]  # the backfilled job did not fit in its turn
 
 
 def test_use_above_capacity_and_jobs_past_their_limit() -> None:
     rows = [(0, 0, 10, 2), (0, 0, 10, 1), (20, 20, 30, 1)]
-    found = audit(log(rows, requested_s=np.array([5.0, 20.0, np.nan])), sim.Cluster.slots(2))
-    assert (found.peak_over_capacity, found.over_capacity_s) == (0.5, 10.0)
-    assert found.over_limit == 0.5
+    checked = audit(log(rows, requested_s=np.array([5.0, 20.0, np.nan])), sim.Cluster.slots(2))
+    assert (checked.peak_over_capacity, checked.over_capacity_s) == (0.5, 10.0)
+    assert checked.over_limit == 0.5
     rounded = [(0, 0, 10, 2), (0, 9, 20, 2)]  # ends and starts within the same whole second
     assert audit(log(rounded), sim.Cluster.slots(2)).peak_over_capacity == 0.0
 
@@ -110,8 +111,8 @@ def test_replay_equals_the_reference(seed: int) -> None:
     for pool in pools(whole, w, cluster):
         fast = fast_replay(pool)
         lags, spells, wait_s = replay(pool)
-        found = {j: lag for j, lag in enumerate(fast.lags_s.tolist()) if not np.isnan(lag)}
-        assert found == lags
+        checked = {j: lag for j, lag in enumerate(fast.lags_s.tolist()) if not np.isnan(lag)}
+        assert checked == lags
         assert fast.spells_s.tolist() == [length for _, length in spells]
         assert fast.wait_s == wait_s
     peak = max(use_at(whole, now)[0] for now in whole.begin_s) / 6 - 1
@@ -139,19 +140,19 @@ def test_node_lists() -> None:
 
 def test_real_logs_of_slurm_are_in_order(shared_real: Path) -> None:
     for name, slots in {"sfifo": 100, "sbf1": 100, "mlin": 64, "measy": 64, "ftdef": 100}.items():
-        found = audit(
+        checked = audit(
             sim.read_trace("table", shared_real / f"slurm_{name}.csv.gz"), sim.Cluster.slots(slots)
         )
-        assert round(found.head_could_start, 3) == 0.0
-        assert found.resolution_s == 1e-3
+        assert round(checked.head_could_start, 3) == 0.0
+        assert checked.resolution_s == 1e-3
 
 
 def test_kth_is_not_in_order(shared_traces: Path) -> None:
-    found: Audit = audit(
+    checked = audit(
         sim.read_trace("swf", shared_traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz"),
         sim.Cluster.slots(100),
     )
-    assert found.head_could_start == pytest.approx(0.518, abs=0.001)
-    assert found.head_could_start > MAX_HEAD_COULD_START
-    assert found.resolution_s == 60.0
-    assert found.peak_over_capacity == pytest.approx(0.03)
+    assert checked.head_could_start == pytest.approx(0.518, abs=0.001)
+    assert checked.head_could_start > MAX_HEAD_COULD_START
+    assert checked.resolution_s == 60.0
+    assert checked.peak_over_capacity == pytest.approx(0.03)
