@@ -1,0 +1,1 @@
+"""Real schedulers, run on this machine and held against the simulator."""

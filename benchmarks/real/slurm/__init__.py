@@ -1,0 +1,1 @@
+"""Unmodified Slurm on loopback: clusters of many nodes on one machine, at real or faster time."""

@@ -1,0 +1,95 @@
+"""Many runs in a fixed order, several clusters side by side; finished ones are kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.real.slurm.workloads import JUDGES, NAMES
+
+SCHEDULERS = ("builtin", "backfill", "backfill_short")
+N_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: a workload, the name of its settings, and which of the repetitions it is."""
+
+    workload: str
+    settings: str
+    number: int
+
+    @property
+    def stem(self) -> str:
+        """Name of the run's files, without their endings."""
+        return f"{self.workload}-{self.settings}-{self.number}"
+
+    def folder(self, out: Path) -> Path:
+        """Return where the run's files lie."""
+        return out / self.workload / self.settings / str(self.number)
+
+    def is_done(self, out: Path) -> bool:
+        """Tell whether the run is finished; the settings are written last."""
+        return (self.folder(out) / f"{self.stem}.json").exists()
+
+
+def planned(workloads: Sequence[str], n_runs: int) -> list[Run]:
+    """Return the runs in their order.
+
+    Two of each first, on the workloads for development, then on the others, then with multifactor
+    priorities; then the repetitions that are left, in the same order.
+    """
+    mine = [w for w in NAMES if w in workloads]
+    groups = [[w for w in mine if w not in JUDGES], [w for w in mine if w in JUDGES]]
+    first, later = range(1, min(n_runs, 2) + 1), range(3, n_runs + 1)
+    return [
+        Run(workload, f"{scheduler}-{priority}", number)
+        for numbers in (first, later)
+        for priority in ("basic", "multifactor")
+        for group in groups
+        for number in numbers
+        for scheduler in SCHEDULERS
+        for workload in group
+    ]
+
+
+def make(runs: Sequence[Run], log: Path | None, out: Path, at_once: int, until_s: float) -> int:
+    """Make the runs that are missing, `at_once` at a time; return how many failed.
+
+    None begins after `until_s`, in seconds since the epoch; those that run then end by themselves.
+    On an interruption the running ones are ended, with their clusters.
+    """
+    waiting = [run for run in runs if not run.is_done(out)]
+    running: dict[subprocess.Popen[bytes], Run] = {}
+    n_failed = 0
+    try:
+        while waiting or running:
+            for process in [process for process in running if process.poll() is not None]:
+                run = running.pop(process)
+                n_failed += process.returncode != 0
+                print(time.strftime("%X"), run.stem, "done" if not process.returncode else "FAILED")
+            if time.time() > until_s:
+                waiting.clear()
+            if waiting and len(running) < at_once:
+                run = waiting.pop(0)
+                running[_begin(run, log, out)] = run
+            time.sleep(1.0)
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+    return n_failed
+
+
+def _begin(run: Run, log: Path | None, out: Path) -> subprocess.Popen[bytes]:
+    folder = run.folder(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "benchmarks.real.slurm", "one", run.workload, run.settings]
+    command += [str(run.number), "--out", str(out), *(["--log", str(log)] if log else [])]
+    with (folder / "run.log").open("wb") as output:
+        return subprocess.Popen(command, stdout=output, stderr=output)

@@ -1,0 +1,200 @@
+"""A running cluster: its daemons as one process group, started, waited for and ended."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.real.slurm import configure
+from benchmarks.real.slurm.configure import Settings
+
+PROGRAMS = ("slurmctld", "slurmd", "munged", "faketime", "sbatch", "sinfo")
+START_WITHIN_S = 180.0
+MARK = "REAL_SLURM_CLUSTER"
+"""Environment variable of a cluster's processes: its folder."""
+_DAEMONS = """
+slurmctld -D -i -f {conf} &
+sleep {pause}
+node=0
+while [ $node -lt {n_nodes} ]; do
+    slurmd -D -f {conf} -N n$node &
+    node=$((node + 1))
+done
+wait
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that runs, in `folder`."""
+
+    folder: Path
+    settings: Settings
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment of Slurm's commands for this cluster."""
+        return os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _path()}
+
+    def command(self, *words: str, text: str | None = None) -> str:
+        """Run one of Slurm's commands; return what it prints.
+
+        Raises
+        ------
+        subprocess.CalledProcessError
+            If the command failed.
+        """
+        done = subprocess.run(
+            words, input=text, env=self.environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+
+def missing() -> list[str]:
+    """Return the programs that a cluster needs and this machine lacks."""
+    return [program for program in PROGRAMS if shutil.which(program, path=_path()) is None]
+
+
+def _path() -> str:
+    """Return where programs are looked for: daemons often lie outside a user's path."""
+    return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+
+
+def free_ports(n: int) -> int:
+    """Return the first of `n` ports in a row that nobody uses, below those of clients.
+
+    The search begins at a place that depends on the process, so that clusters which start at the
+    same time rarely try the same.
+    """
+    first, last = 12000, 32000
+    begin = first + os.getpid() * 257 % (last - first - n)
+    for port in (*range(begin, last - n, 97), *range(first, begin, 97)):
+        with ExitStack() as probes:
+            try:
+                for i in range(n):
+                    probe = probes.enter_context(socket.socket())
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind(("127.0.0.1", port + i))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError(f"no {n} free ports in a row between {first} and {last}")
+
+
+@contextmanager
+def running(settings: Settings, folder: Path) -> Iterator[Cluster]:
+    """Start a cluster in an empty folder; end it, whatever happens.
+
+    Raises
+    ------
+    RuntimeError
+        If a daemon ended, or not all nodes were idle in time; the message has the log's end.
+    """
+    (folder / "state").mkdir(parents=True)
+    (folder / "spool").mkdir()
+    folder.chmod(0o755)
+    conf = configure.write(settings, folder, free_ports(settings.n_nodes + 1))
+    key = folder / "munge.key"
+    key.write_bytes(secrets.token_bytes(128))
+    key.chmod(0o600)
+    cluster = Cluster(folder, settings)
+    groups: list[subprocess.Popen[bytes]] = []
+    try:
+        groups.append(_start(_munged(folder), folder))
+        script = _DAEMONS.format(conf=conf, n_nodes=settings.n_nodes, pause=settings.speed)
+        groups.append(_start([*_clock(settings.speed), "sh", "-c", script], folder))
+        _wait_for_nodes(cluster, groups)
+        yield cluster
+    finally:
+        _end(folder)
+        for group in groups:
+            group.wait()
+
+
+def _munged(folder: Path) -> list[str]:
+    return [
+        "munged", "--foreground", "--force", f"--key-file={folder}/munge.key",
+        f"--socket={folder}/munge.socket", f"--pid-file={folder}/munge.pid",
+        f"--log-file={folder}/munge.log", f"--seed-file={folder}/munge.seed",
+    ]  # fmt: skip
+
+
+def _clock(speed: int) -> list[str]:
+    return [] if speed == 1 else ["faketime", "-f", f"+0 x{speed}"]
+
+
+def _start(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    """Start a command as the leader of a process group, ahead of other work if that is allowed."""
+    faked = {"FAKETIME_DONT_RESET": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    with (folder / "daemons.log").open("ab") as log:
+        group = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            env=os.environ | faked | {"PATH": _path(), "TZ": "UTC", MARK: str(folder)},
+        )  # fmt: skip
+    with suppress(PermissionError):  # only root may; lags are then longer on a busy machine
+        os.setpriority(os.PRIO_PGRP, group.pid, -10)
+    return group
+
+
+def _wait_for_nodes(cluster: Cluster, groups: list[subprocess.Popen[bytes]]) -> None:
+    log = cluster.folder / "daemons.log"
+    until = time.monotonic() + START_WITHIN_S
+    while time.monotonic() < until:
+        if any(group.poll() is not None for group in groups) or "fatal:" in log.read_text():
+            break
+        try:
+            idle = cluster.command("sinfo", "-h", "-p", "p", "-t", "idle", "-o", "%D").strip()
+        except subprocess.CalledProcessError:
+            idle = ""
+        if idle == str(cluster.settings.n_nodes):
+            return
+        time.sleep(0.5)
+    raise RuntimeError(f"the cluster in {cluster.folder} did not start: {log.read_text()[-800:]}")
+
+
+def _end(folder: Path) -> None:
+    """End the processes of a cluster: those marked as its own, and what these started."""
+    for number, patience_s in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0)):
+        until = time.monotonic() + patience_s
+        for process in _members(folder):
+            _signal(process, number)
+        while _members(folder) and time.monotonic() < until:
+            time.sleep(0.1)
+
+
+def _signal(process: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, number)
+
+
+def _members(folder: Path) -> list[int]:
+    """Return the processes that run with the mark of a cluster, and their descendants."""
+    mark = f"{MARK}={folder}".encode()
+    children: dict[int, list[int]] = {}
+    open_ = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+            marked = mark in (status.parent / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if fields[0] == "Z":
+            continue
+        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
+        if marked:
+            open_.append(int(status.parent.name))
+    members = set(open_)
+    while open_:
+        below = [child for child in children.get(open_.pop(), []) if child not in members]
+        members.update(below)
+        open_ += below
+    return sorted(members - {os.getpid()})

@@ -1,0 +1,130 @@
+"""Reader of the controller's log: submissions, starts and ends of jobs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from benchmarks.real.slurm.configure import Settings
+from benchmarks.real.slurm.workloads import Job, Replayed
+
+_STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\] (.*)")
+_SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+)")
+_BY_SCHED = re.compile(r"sched: Allocate JobId=(\d+) NodeList=(\S+)")
+_BY_BACKFILL = re.compile(r"sched/backfill: _start_job: Started JobId=(\d+) in \S+ on (\S+)")
+_ENDED = re.compile(r"_job_complete: JobId=(\d+) done")
+
+
+@dataclass
+class Seen:
+    """A job in the log; times in seconds of the daemons' clock since the epoch."""
+
+    submit_s: float
+    priority: int
+    start_s: float | None = None
+    end_s: float | None = None
+    started_by: str = ""
+    nodes: str = ""
+
+
+def read_log(lines: Iterable[str]) -> dict[int, Seen]:
+    """Return what a controller's log says of each job, by Slurm's number.
+
+    A start that Slurm took back (the job was requeued) is replaced by the later one.
+    """
+    jobs: dict[int, Seen] = {}
+    for line in lines:
+        if (stamp := _STAMP.match(line)) is None:
+            continue
+        at_s, message = _seconds(stamp[1]), stamp[2]
+        if match := _SUBMITTED.search(message):
+            jobs[int(match[1])] = Seen(at_s, int(match[2]))
+        elif match := _BY_SCHED.search(message) or _BY_BACKFILL.search(message):
+            job = jobs[int(match[1])]
+            job.start_s, job.nodes = at_s, match[2]
+            job.started_by = "backfill" if "backfill" in message else "sched"
+        elif match := _ENDED.search(message):
+            jobs[int(match[1])].end_s = at_s
+    return jobs
+
+
+def _seconds(stamp: str) -> float:
+    return datetime.fromisoformat(f"{stamp}+00:00").timestamp()
+
+
+def rows(seen: dict[int, Seen], jobs: Sequence[Job], priority: str) -> list[dict[str, str]]:
+    """Return a row a submission, times from the first one.
+
+    Raises
+    ------
+    ValueError
+        If a job was not submitted, did not start, or did not end.
+    """
+    lost = [i for i in range(1, len(jobs) + 1) if i not in seen or seen[i].end_s is None]
+    if lost or len(seen) != len(jobs):
+        raise ValueError(f"{len(seen)} of {len(jobs)} jobs in the log; {len(lost)} did not end")
+    first_s = seen[1].submit_s
+    table = []
+    for number, job in enumerate(jobs):
+        job_seen = seen[number + 1]
+        assert job_seen.start_s is not None
+        assert job_seen.end_s is not None
+        row = {
+            "job": str(number),
+            "submit_s": f"{job_seen.submit_s - first_s:.3f}",
+            "start_s": f"{job_seen.start_s - first_s:.3f}",
+            "end_s": f"{job_seen.end_s - first_s:.3f}",
+            "cpus": str(job.cpus),
+            "limit_s": str(job.limit_s),
+            "nominal_run_s": f"{job.run_s:g}",
+            "started_by": job_seen.started_by,
+            "nodes": job_seen.nodes,
+        }
+        if priority == "multifactor":
+            row |= {"priority": str(job_seen.priority), "queue": job.queue}
+        table.append(row)
+    return table
+
+
+def write(
+    cluster: Path,
+    replayed: Replayed,
+    settings: Settings,
+    target: Path,
+    stem: str,
+    load: dict[str, float],
+) -> None:
+    """Write ``STEM.csv.gz``, ``STEM.jobcomp.txt.gz`` and ``STEM.json`` from a cluster's folder.
+
+    The controller's whole log lies beside them, but is not kept in the project.
+    """
+    with (cluster / "slurmctld.log").open() as lines:
+        table = rows(read_log(lines), replayed.jobs, settings.priority)
+    target.mkdir(parents=True, exist_ok=True)
+    with _zipped(target / f"{stem}.csv.gz") as file:
+        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    with _zipped(target / f"{stem}.jobcomp.txt.gz") as file:
+        file.write((cluster / "jobcomp.txt").read_text())
+    with _zipped(target / "slurmctld.log.gz") as file:
+        file.write((cluster / "slurmctld.log").read_text())
+    about = {
+        "workload": replayed.name,
+        "gaps": round(replayed.gaps, 6),
+        **settings.described(),
+        **load,
+    }
+    (target / f"{stem}.json").write_text(json.dumps(about, indent=1) + "\n")
+
+
+def _zipped(path: Path) -> io.TextIOWrapper:
+    """Open a file to write into; equal content has equal bytes, as the time is left out."""
+    return io.TextIOWrapper(gzip.GzipFile(path, "wb", mtime=0), newline="")

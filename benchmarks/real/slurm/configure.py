@@ -1,0 +1,145 @@
+"""Settings of a cluster, and the ``slurm.conf`` that says them."""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+SHORT = "bf_interval=1,bf_resolution=1,bf_max_job_test=1000,bf_max_time=10"
+"""Backfilling with short intervals: a plan every second, its times rounded to seconds."""
+MULTIFACTOR = {
+    "PriorityType": "priority/multifactor",
+    "PriorityWeightAge": "1000",
+    "PriorityMaxAge": "0-04:00:00",
+    "PriorityWeightJobSize": "1000",
+    "PriorityWeightPartition": "500",
+}
+"""Age saturates after four hours; fair share needs an accounting database, so it has no weight."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Setup of one cluster.
+
+    Attributes
+    ----------
+    scheduler
+        ``builtin`` (in the order of priority, nobody overtakes) or ``backfill``.
+    parameters
+        Slurm's ``SchedulerParameters``; empty as shipped.
+    priority
+        ``basic`` (in the order of submission) or ``multifactor``.
+    n_nodes, cpus_per_node
+        Like nodes.
+    speed
+        Seconds of the daemons' clock a second.
+    """
+
+    scheduler: str
+    parameters: str
+    priority: str
+    n_nodes: int
+    cpus_per_node: int = 1
+    speed: int = 60
+
+    def lines(self) -> dict[str, str]:
+        """Return the lines of ``slurm.conf`` that decide what starts when."""
+        lines = {
+            "SchedulerType": f"sched/{self.scheduler}",
+            "SelectType": "select/cons_tres",
+            "SelectTypeParameters": "CR_CPU",
+            "PriorityType": "priority/basic",
+        }
+        if self.parameters:
+            lines["SchedulerParameters"] = self.parameters
+        return lines | (MULTIFACTOR if self.priority == "multifactor" else {})
+
+    def described(self) -> dict[str, Any]:
+        """Return the settings as they are kept beside a run."""
+        partitions = dict(self.partitions())
+        return asdict(self) | {"slurm_conf": self.lines(), "partitions": partitions}
+
+    def partitions(self) -> list[tuple[str, int]]:
+        """Return names and factors of the partitions; all have all nodes."""
+        return [("p", 1), ("express", 2)] if self.priority == "multifactor" else [("p", 1)]
+
+
+def named(name: str, n_nodes: int, speed: int) -> Settings:
+    """Return the settings called ``SCHEDULER-PRIORITY``, such as ``backfill_short-basic``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such scheduler or priority.
+    """
+    scheduler, _, priority = name.partition("-")
+    parameters = {"builtin": "", "backfill": "", "backfill_short": SHORT}
+    if scheduler not in parameters or priority not in ("basic", "multifactor"):
+        raise ValueError(
+            f"settings {name!r}: one of {', '.join(parameters)}, a hyphen, basic or multifactor"
+        )
+    return Settings(
+        scheduler.removesuffix("_short"), parameters[scheduler], priority, n_nodes, speed=speed
+    )
+
+
+def write(settings: Settings, folder: Path, port: int) -> Path:
+    """Write ``slurm.conf`` into the folder of a cluster; return its path.
+
+    Every daemon listens on 127.0.0.1 alone, from `port` on. Limits of communication are long, as
+    they are read from the daemons' clock, which may run faster.
+    """
+    host, user = socket.gethostname().split(".")[0], getpass.getuser()
+    general = {
+        "ClusterName": "replay",
+        "SlurmctldHost": f"{host}(127.0.0.1)",
+        "SlurmctldPort": str(port),
+        "SlurmUser": user,
+        "SlurmdUser": user,
+        "AuthType": "auth/munge",
+        "AuthInfo": f"socket={folder}/munge.socket,cred_expire=36000",
+        "CredType": "cred/munge",
+        "CommunicationParameters": "NoInAddrAny,NoCtldInAddrAny",
+        "StateSaveLocation": f"{folder}/state",
+        "SlurmdSpoolDir": f"{folder}/spool/%n",
+        "SlurmctldPidFile": f"{folder}/slurmctld.pid",
+        "SlurmdPidFile": f"{folder}/spool/%n.pid",
+        "SlurmctldLogFile": f"{folder}/slurmctld.log",
+        "SlurmdLogFile": f"{folder}/spool/%n.log",
+        "SlurmctldDebug": "info",
+        "SlurmdDebug": "error",
+        "LogTimeFormat": "iso8601_ms",
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/none",
+        "JobAcctGatherType": "jobacct_gather/none",
+        "AccountingStorageType": "accounting_storage/none",
+        "JobCompType": "jobcomp/filetxt",
+        "JobCompLoc": f"{folder}/jobcomp.txt",
+        "MailProg": "/bin/true",
+        "MpiDefault": "none",
+        "SwitchType": "switch/none",
+        "ReturnToService": "2",
+        "SlurmdParameters": "config_overrides",
+        "SlurmdTimeout": "0",
+        "InactiveLimit": "0",
+        "MessageTimeout": str(60 * settings.speed),
+        "TCPTimeout": str(10 * settings.speed),
+        "BatchStartTimeout": str(60 * settings.speed),
+    }
+    lines = [f"{key}={value}" for key, value in (general | settings.lines()).items()]
+    lines += [
+        f"NodeName=n{node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port + 1 + node} "
+        f"CPUs={settings.cpus_per_node} State=UNKNOWN"
+        for node in range(settings.n_nodes)
+    ]
+    lines += [
+        f"PartitionName={name} Nodes=n[0-{settings.n_nodes - 1}] PriorityJobFactor={factor} "
+        f"Default={'YES' if name == 'p' else 'NO'} MaxTime=INFINITE State=UP"
+        for name, factor in settings.partitions()
+    ]
+    path = folder / "slurm.conf"
+    path.write_text("\n".join(lines) + "\n")
+    return path

@@ -1,0 +1,78 @@
+"""Replay of a workload on a cluster: one run, from empty folder to files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.real.slurm import cluster, collect
+from benchmarks.real.slurm.cluster import Cluster
+from benchmarks.real.slurm.configure import Settings
+from benchmarks.real.slurm.workloads import Job, Replayed
+
+POLL_S = 1.0
+AT_MOST = 4.0
+"""A run may take so many times the time in which jobs arrive, then it is given up."""
+
+
+def run(replayed: Replayed, settings: Settings, target: Path, stem: str) -> None:
+    """Replay a workload on a cluster of its own; write what happened into `target`.
+
+    Raises
+    ------
+    RuntimeError
+        If the cluster did not start, or jobs did not end in time.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+    try:
+        with cluster.running(settings, folder) as started:
+            busy, begun_s = _busy_s(), time.monotonic()
+            submit(started, replayed.jobs)
+            wait(started, replayed)
+            took_s = time.monotonic() - begun_s
+            load = {
+                "took_s": round(took_s, 1),
+                "cores_busy": round((_busy_s() - busy) / took_s, 2),
+            }
+            collect.write(folder, replayed, settings, target, stem, load)
+    except BaseException:
+        target.mkdir(parents=True, exist_ok=True)
+        if (folder / "slurmctld.log").exists():
+            shutil.copy(folder / "slurmctld.log", target / "failed-slurmctld.log")
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def submit(started: Cluster, jobs: tuple[Job, ...]) -> None:
+    """Submit the jobs one after the other, each at its time."""
+    speed = started.settings.speed
+    queues = started.settings.priority == "multifactor"
+    begun_s = time.monotonic()
+    for number, job in enumerate(jobs):
+        time.sleep(max(begun_s + job.submit_s / speed - time.monotonic(), 0.0))
+        started.command(
+            "sbatch", "-J", f"j{number}", "-n", str(job.cpus), "-t", str(job.limit_s // 60),
+            "-p", job.queue if queues else "p", "-D", "/", "-o", "/dev/null", "--export=NIL",
+            text=f"#!/bin/sh\nexec /bin/sleep {job.run_s / speed:.4f}\n",
+        )  # fmt: skip
+
+
+def wait(started: Cluster, replayed: Replayed) -> None:
+    """Wait until the log of completed jobs has all jobs."""
+    jobcomp = started.folder / "jobcomp.txt"
+    until = time.monotonic() + 60 + AT_MOST * replayed.jobs[-1].submit_s / replayed.speed
+    while time.monotonic() < until:
+        if jobcomp.exists() and jobcomp.read_text().count("\n") >= len(replayed.jobs):
+            return
+        time.sleep(POLL_S)
+    raise RuntimeError(f"{replayed.name}: jobs did not end in time")
+
+
+def _busy_s() -> float:
+    """Return the seconds in which this machine's cores were busy since it started."""
+    fields = [float(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
+    return (sum(fields[:8]) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
