@@ -10,6 +10,7 @@ import os
 import re
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from sim.base.parameters import checked
@@ -33,6 +34,12 @@ _KEYS = (
 )  # fmt: skip
 """Fields of a line, over Slurm's versions."""
 _KEY = re.compile(rf"(?:^| )({'|'.join(_KEYS)})=")
+_FREE_TEXT = {
+    "Name": r"JobState=\S* Partition=\S* TimeLimit=\S* StartTime=\S* EndTime=\S* ",
+    "WorkDir": r"ReservationName=\S* (?:Gres=\S* )?(?:Tres=\S* )?Account=",
+}
+"""Fields that may hold the keys of others, and what follows them."""
+_TEXT = {key: re.compile(rf" {key}=(.*?)(?= {end})") for key, end in _FREE_TEXT.items()}
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\d{1,12}|Unknown|None|"
 _COUNT = r"\d{1,9}|"
 _FORMS = {
@@ -72,8 +79,9 @@ def read(
     A line, an allocation that has ended, becomes a job as in `sim.traces.sacct`, with the same
     columns: ``requested_s`` is the time limit (null: unlimited); ``recorded_start_s`` and
     ``recorded_finish_s`` are when the job really ran, ``recorded_eligible_s`` is when it was free
-    to start; ``account`` and ``qos``; ``node_list`` of ``stages``. Jobs are sorted by submission,
-    and times are shifted so that the first is 0.
+    to start; ``account``, ``partition`` and ``qos``; ``node_list`` of ``stages``. Jobs are sorted
+    by submission, those of the same second by ``JobId``, as Slurm writes a line when a job ends.
+    Times are shifted so that the first is 0.
 
     Parameters
     ----------
@@ -108,7 +116,9 @@ def read(
         "not UTF-8", "not text", "empty file", "no job left".
     """
     first_line(path)  # refuses files that are not text
-    columns: dict[str, list[str | None]] = {name: [] for name in ("JobID", "User", *_COLUMNS)}
+    columns: dict[str, list[str | None]] = {
+        name: [] for name in ("JobId", "JobID", "User", *_COLUMNS)
+    }
     bad: dict[str, int] = {}
     for line, text in enumerate(read_bytes(path).split(b"\n"), 1):
         if text.strip():
@@ -118,7 +128,11 @@ def read(
                     column.append(record[name])
     if not columns["JobID"]:
         raise no_job_left(path, bad)
-    log: dict[str, Any] = {name: pa.array(column, pa.string()) for name, column in columns.items()}
+    numbers = np.array([int(job or 0) for job in columns.pop("JobId")])
+    by_number = pa.array(np.argsort(numbers, kind="stable"))
+    log: dict[str, Any] = {
+        name: pa.array(column, pa.string()).take(by_number) for name, column in columns.items()
+    }
     return build_workload(
         path, "slurm_jobcomp", log, bad, state=state, tasks=tasks, arrays=arrays, gang=gang,
         queue=queue,
@@ -131,8 +145,14 @@ def _parse_line(raw: bytes) -> dict[str, str | None]:
         line = raw.decode().strip()
     except UnicodeDecodeError as error:
         raise BadLineError("not UTF-8", f"the line is not UTF-8 ({error})") from None
+    free_text = {}
+    for key, pattern in _TEXT.items():
+        if (match := pattern.search(line)) is not None:
+            free_text[key] = match[1]
+            line = line[: match.start(1)] + line[match.end(1) :]
     parts = _KEY.split(line)
     fields = dict(zip(reversed(parts[1::2]), reversed(parts[2::2]), strict=True))  # first ones win
+    fields |= free_text
     if parts[0] or "JobId" not in fields:
         message = f"the line must begin with JobId=, not {line[:40]!r}"
         raise BadLineError("wrong line", message)
@@ -147,7 +167,7 @@ def _parse_line(raw: bytes) -> dict[str, str | None]:
     if fields.get("NodeCnt") == "0":
         fields["StartTime"] = ""
     record = {name: fields.get(field, "") for name, field in _COLUMNS.items()}
-    record["JobID"] = fields["JobId"]
+    record["JobId"] = record["JobID"] = fields["JobId"]
     for job, part, sign in (("ArrayJobId", "ArrayTaskId", "_"), ("HetJobId", "HetJobOffset", "+")):
         if fields.get(job) and fields.get(part):
             record["JobID"] = f"{fields[job]}{sign}{fields[part]}"

@@ -40,7 +40,7 @@ FIELDS = (
 """Fields of a line, in order; -1 means unknown."""
 _WHOLE = (
     "allocated_processors", "requested_processors", "status", "user_id", "executable", "queue",
-    "preceding_job",
+    "partition", "preceding_job",
 )  # fmt: skip
 _COMPLETED = 1
 _PARTIAL = (2, 3, 4)
@@ -67,8 +67,9 @@ def read(
     demand one ``cpu``. As rigid parallel jobs start as a whole, ``min_tasks`` is the number of
     tasks. ``job_id``, ``user``, ``queue`` and ``template`` (the executable) are the numbers in the
     log; unknown ones are "", an unknown queue is "default". Jobs are sorted by submission, those of
-    the same second by their order in the log, and times are shifted so that the first is 0. The
-    column ``requested_s`` of ``jobs`` has the run time that the user requested (null: unknown);
+    the same second by their order in the log, and times are shifted so that the first is 0. Columns
+    of ``jobs``: ``partition``, if the log has any (it is no queue: partitions are parts of the
+    machine); ``requested_s``, the run time that the user requested (null: unknown);
     ``recorded_start_s`` and ``recorded_finish_s`` have when the job really ran (null: the log does
     not tell its wait).
 
@@ -133,7 +134,7 @@ def read(
     start = submit + _known(log["wait_time"])
     finish = start + log["run_time"]
     n_tasks = _processors(log, processors, filled).astype(np.int32)
-    jobs = {
+    jobs: dict[str, Any] = {
         "job_id": _text(log["job_number"]),
         "submit_s": submit - submit[0],
         "template": _names(log, "executable", "", filled),
@@ -144,6 +145,8 @@ def read(
         "recorded_start_s": start - submit[0],
         "recorded_finish_s": finish - submit[0],
     }
+    if (log["partition"] >= 0).any():
+        jobs["partition"] = _names(log, "partition", "", filled).dictionary_encode()
     is_zero = log["run_time"] == 0
     count_rule(filled, f"0 s becomes {ZERO_BECOMES_S} s", is_zero)
     stages: dict[str, Any] = {

@@ -76,8 +76,8 @@ def read(
         present: ``State``, ``Timelimit`` or ``TimelimitRaw``, ``AllocCPUS`` (or ``NCPUS``,
         ``ReqCPUS``), ``NNodes`` (``AllocNodes``), ``AllocTRES`` (``ReqTRES``), ``ReqMem``,
         ``User``, ``Account``, ``Partition``, ``JobName`` (the template), ``Priority``; into
-        columns of ``jobs``: ``QOS``, ``Account`` and ``Eligible`` (``recorded_eligible_s``); into
-        ``node_list`` of ``stages``: ``NodeList``.
+        columns of ``jobs``: ``QOS``, ``Account``, ``Partition`` (one of which is also the queue)
+        and ``Eligible`` (``recorded_eligible_s``); into ``node_list`` of ``stages``: ``NodeList``.
     on_bad_row : {"error", "skip"}
         Lines with a wrong number of fields, or text where a time is expected: raise, or drop and
         count.

@@ -198,7 +198,7 @@ def _more(head: dict[str, Any], zero_s: float) -> dict[str, Any]:
     """Return further columns of jobs, those that the log has."""
     columns: dict[str, Any] = {
         name.lower(): head[name].fill_null("").dictionary_encode()
-        for name in ("Account", "QOS")
+        for name in ("Account", "Partition", "QOS")
         if name in head
     }
     if "Eligible" in head:

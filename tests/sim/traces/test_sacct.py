@@ -37,7 +37,8 @@ def test_a_job_is_a_gang_and_its_steps_are_in_it(tmp_path):
         record("9", Submit=DAY + "09:29:00", Timelimit="UNLIMITED", User="", AllocCPUS=2),
     )
     common = {"deadline_s": None, "priority": 0.0, "queue": "batch", "input_mode": "none",
-              "recorded_start_s": 70.0, "recorded_finish_s": 130.0, "account": "lab"}  # fmt: skip
+              "recorded_start_s": 70.0, "recorded_finish_s": 130.0, "account": "lab",
+              "partition": "batch"}  # fmt: skip
     assert w.jobs.to_pylist() == [
         {"job_id": "9", "submit_s": 0.0, "template": "x", "user": "", "min_tasks": 2,
          "requested_s": None, **common},

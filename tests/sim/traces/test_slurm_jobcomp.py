@@ -39,7 +39,7 @@ def test_a_line_is_a_job_with_what_really_happened(tmp_path):
     )  # fmt: skip
     common = {
         "template": "a b=c", "user": "ann", "queue": "batch", "priority": 0.0, "deadline_s": None,
-        "input_mode": "none", "qos": "normal",
+        "input_mode": "none", "partition": "batch", "qos": "normal",
     }  # fmt: skip
     assert w.jobs.to_pylist() == [
         {"job_id": "17", "submit_s": 0.0, "min_tasks": 8, "requested_s": 1200.0,
@@ -62,6 +62,26 @@ def test_a_line_is_a_job_with_what_really_happened(tmp_path):
     accounts = load(tmp_path, line(), queue="Account", gang=False)
     assert accounts.jobs["queue"].to_pylist() == ["physics"]
     assert accounts.jobs["min_tasks"].to_pylist() == [0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a JobState=FAILED", "a Partition=b JobState=", "JobId=3 EndTime=never", " ",
+        "x JobState=A Partition=p TimeLimit=1 StartTime=2 WorkDir=/",
+    ],
+)  # fmt: skip
+def test_a_name_or_folder_may_hold_the_keys_of_other_fields(tmp_path, name):
+    (job,) = load(tmp_path, line(Name=name, WorkDir=f"/w/{name}")).jobs.to_pylist()
+    expected = load(tmp_path, line()).jobs.to_pylist()[0] | {"template": name}
+    assert job == expected
+    old = line(Name=name, WorkDir=f"/w/{name}", Tres=None, Gres="gpu:2")
+    assert load(tmp_path, old).jobs["template"].to_pylist() == [name]
+
+
+def test_jobs_of_the_same_second_are_in_order_of_their_numbers(tmp_path):
+    w = load(tmp_path, line(10), line(9), line(11, SubmitTime=DAY + "09:29:59"))
+    assert w.jobs["job_id"].to_pylist() == ["11", "9", "10"]
 
 
 def test_a_task_can_be_a_node(tmp_path):

@@ -74,6 +74,12 @@ def test_a_line_is_a_gang_of_equal_tasks(tmp_path):
     assert report["noticed"] == {"submitted before the line above": 1}
 
 
+def test_partitions_are_a_column_if_there_are_any(tmp_path):
+    path = write(tmp_path / "t.swf", line(partition=3), line(job_number=2))
+    assert load(path).jobs["partition"].to_pylist() == ["3", ""]
+    assert "partition" not in load(write(path, line())).jobs.column_names
+
+
 def test_options(tmp_path):
     path = write(
         tmp_path / "t.swf",
