@@ -1,0 +1,265 @@
+"""Slurm's main scheduling loop and backfill cycle in plain Python: one cycle, from a given state.
+
+The facts are those of Slurm 22.05 (`slurm.conf`(5), and the behaviour of its source): the main loop
+starts jobs in order until one does not fit; a backfill cycle plans all waiting jobs anew, in order,
+and holds whole nodes for those that have to wait. Times are whole seconds.
+
+The naive simulator and the judge of real logs (`tests/sim/engine/judge_replan.py`) both use it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+ALIGN_S = 30  # expected ends are taken together up to a multiple of this
+KILL_WAIT_S = 30  # Slurm's KillWait: how long a job may outlive its limit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of Slurm; see `policies.backfill.slurm`."""
+
+    resolution_s: int = 60
+    window_s: int = 86_400
+    linear_s: int = 0  # 0: windows of expected ends double
+    depth: int = 500
+    reserve: int = 0  # 0: no limit
+    main_depth: int = 100
+
+
+@dataclass
+class Job:
+    """A waiting job: tasks that start together, each with one demand."""
+
+    name: int
+    tasks: int
+    limit_s: int
+    demand: tuple[int, ...] = (1,)
+
+
+@dataclass
+class Running:
+    """A running job: its expected end, and its tasks by node."""
+
+    end_s: int
+    nodes: dict[int, int]
+    demand: tuple[int, ...] = (1,)
+
+
+@dataclass
+class State:
+    """Nodes, what is free on them, which of them complete a job, and the running jobs."""
+
+    now: int
+    free: list[list[int]]
+    completing: set[int]
+    running: list[Running] = field(default_factory=list)
+
+
+Start = tuple[int, dict[int, int]]  # job, its tasks by node
+
+
+def room(free: Sequence[int], demand: Sequence[int]) -> int:
+    """Return how many tasks of that demand fit on a node."""
+    return min(have // need for have, need in zip(free, demand, strict=True) if need)
+
+
+def choose(free: Sequence[Sequence[int]], allowed: set[int], job: Job) -> dict[int, int] | None:
+    """Choose nodes by consecutive best fit: the tightest row of nodes that suffices, or the widest.
+
+    Within the row, the tightest single node that takes all that is left, or nodes from its begin.
+    """
+    rooms = [room(free[n], job.demand) if n in allowed else 0 for n in range(len(free))]
+    rows, row = [], []
+    for n, fits in enumerate([*rooms, 0]):
+        if fits:
+            row.append(n)
+        elif row:
+            rows.append(row)
+            row = []
+    left, chosen = job.tasks, {}
+    while left and rows:
+        sizes = [sum(rooms[n] for n in row) for row in rows]
+        enough = [size for size in sizes if size >= left]
+        size = min(enough) if enough else max(sizes)
+        row = rows.pop(sizes.index(size))
+        whole = [rooms[n] for n in row if rooms[n] >= left]
+        if whole:
+            row = [next(n for n in row if rooms[n] == min(whole))]
+        for n in row:
+            take = min(rooms[n], left)
+            if take:
+                chosen[n] = take
+                left -= take
+    return None if left else chosen
+
+
+def main_cycle(state: State, jobs: Sequence[Job], settings: Settings, full: bool) -> list[Start]:
+    """Start jobs in order until one does not fit; nodes that complete a job are left out."""
+    starts: list[Start] = []
+    free = [list(have) for have in state.free]
+    allowed = set(range(len(free))) - state.completing
+    for job in jobs if full else jobs[: settings.main_depth + 1]:
+        nodes = choose(free, allowed, job)
+        if nodes is None:
+            break
+        _take(free, nodes, job.demand, -1)
+        starts.append((job.name, nodes))
+    return starts
+
+
+def backfill_cycle(state: State, jobs: Sequence[Job], settings: Settings) -> list[Start]:
+    """Plan the jobs in order; return those that start now."""
+    now, resolution = state.now, settings.resolution_s
+    free = [list(have) for have in state.free]
+    running = list(state.running)
+    everything = set(range(len(free)))
+    starts: list[Start] = []
+    horizon = _floor(now + settings.window_s, resolution)
+    profile = [(_floor(now, resolution), horizon, set(everything))]  # begin, end, nodes not held
+    tried = reserved = 0
+    records = 1  # steps that the profile ever had; joined ones count
+    for job in jobs:
+        if tried >= settings.depth:
+            break
+        may_reserve = settings.reserve == 0 or reserved < settings.reserve
+        later, counted = now, False
+        while True:
+            begin, later = later, 0
+            end = max(begin, now) + job.limit_s
+            allowed = set(everything)
+            for k, (first, last, nodes) in enumerate(profile):
+                has_next = last > begin and k + 1 < len(profile)
+                if has_next and not later and not profile[k + 1][2] <= allowed & nodes:
+                    later = last
+                if last > begin:
+                    if first > end:
+                        break
+                    allowed &= nodes
+            if not allowed:
+                if later and may_reserve:
+                    continue
+                break
+            tried += not counted
+            counted = True
+            planned = _will_run(now, job, allowed, free, running, settings, may_reserve)
+            if planned is None:
+                if later and may_reserve:
+                    continue
+                break
+            start, nodes = max(planned[0], begin), set(planned[1])
+            if start <= now and nodes & state.completing:
+                start, later = now + 1, 0
+            if start <= now:
+                chosen = choose(free, allowed - state.completing, job)
+                assert chosen is not None
+                _take(free, chosen, job.demand, -1)
+                running.append(Running(now + job.limit_s, chosen, job.demand))
+                starts.append((job.name, chosen))
+                break
+            if not may_reserve:
+                break
+            if later and start > later:
+                continue
+            from_s = _floor(start, resolution)
+            until_s = _floor(start + job.limit_s, resolution)
+            if start > now + settings.window_s:
+                break
+            if _is_held(profile, nodes, from_s, until_s):
+                later = start
+                continue
+            if records >= settings.depth:  # Slurm's bf_node_space_size
+                return starts
+            reserved += 1
+            from_s = max(from_s, profile[0][0])
+            until_s = max(until_s, from_s + resolution)
+            records += _new_steps(profile, from_s, until_s, records)
+            profile = _hold(profile, nodes, from_s, until_s)
+            break
+    return starts
+
+
+def _will_run(
+    now: int,
+    job: Job,
+    allowed: set[int],
+    free: list[list[int]],
+    running: list[Running],
+    settings: Settings,
+    may_wait: bool,
+) -> tuple[int, dict[int, int]] | None:
+    """Return when and where a job could start if running jobs end one by one as expected."""
+    nodes = choose(free, allowed, job)
+    if nodes is not None:
+        return now, nodes
+    if not may_wait:
+        return None
+    future = [list(have) for have in free]
+    ends = sorted(
+        (other for other in running if allowed & set(other.nodes)), key=lambda other: other.end_s
+    )
+    window, aligned, k = ALIGN_S, 0, 0
+    while k < len(ends):
+        first = True
+        while k < len(ends) and (first or ends[k].end_s <= aligned + window):
+            if not aligned:
+                aligned = ends[k].end_s + ALIGN_S - ends[k].end_s % ALIGN_S
+            _take(future, ends[k].nodes, ends[k].demand, 1)
+            first = False
+            k += 1
+        last = ends[k - 1].end_s
+        while True:
+            window += settings.linear_s if settings.linear_s else window
+            if k == len(ends) or ends[k].end_s <= aligned + window:
+                break
+        nodes = choose(future, allowed, job)
+        if nodes is not None:
+            if last > now:
+                return last, nodes
+            return max(last + KILL_WAIT_S, now + 1), nodes
+    return None
+
+
+def _is_held(profile, nodes: set[int], from_s: int, until_s: int) -> bool:
+    return any(
+        not nodes <= free for first, last, free in profile if last > from_s and first < until_s
+    )
+
+
+def _new_steps(profile, from_s: int, until_s: int, records: int) -> int:
+    """Return by how many steps a reservation cuts the profile; the first one also at its begin."""
+    begin, horizon = profile[0][0], profile[-1][1]
+    ends = {last for _, last, _ in profile} | ({begin} if records > 1 else set())
+    if from_s >= horizon:
+        return 0
+    return (from_s not in ends) + (until_s < horizon and until_s not in ends)
+
+
+def _hold(profile, nodes: set[int], from_s: int, until_s: int):
+    """Take nodes out of the profile between two times."""
+    steps = []
+    for first, last, free in profile:
+        cuts = sorted({first, last, *(t for t in (from_s, until_s) if first < t < last)})
+        for a, b in itertools.pairwise(cuts):
+            taken = nodes if from_s <= a and b <= until_s else set()
+            steps.append((a, b, free - taken))
+    merged = steps[:1]
+    for first, last, free in steps[1:]:
+        if free == merged[-1][2]:
+            merged[-1] = (merged[-1][0], last, free)
+        else:
+            merged.append((first, last, free))
+    return merged
+
+
+def _take(free, nodes: dict[int, int], demand: Sequence[int], sign: int) -> None:
+    for n, tasks in nodes.items():
+        for r, need in enumerate(demand):
+            free[n][r] += sign * tasks * need
+
+
+def _floor(time: float, step: int) -> int:
+    return math.floor(time / step) * step
