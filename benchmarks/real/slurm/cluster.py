@@ -43,7 +43,7 @@ class Cluster:
     @property
     def environment(self) -> dict[str, str]:
         """Environment of Slurm's commands for this cluster."""
-        return os.environ | {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _path()}
+        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _path()}
 
     def command(self, *words: str, text: str | None = None) -> str:
         """Run one of Slurm's commands; return what it prints.

@@ -6,7 +6,9 @@ import csv
 import gzip
 import io
 import json
+import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +18,7 @@ from benchmarks.real.slurm.configure import Settings
 from benchmarks.real.slurm.workloads import Job, Replayed
 
 _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\] (.*)")
-_SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+)")
+_SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+) usec=(\d+)")
 _BY_SCHED = re.compile(r"sched: Allocate JobId=(\d+) NodeList=(\S+)")
 _BY_BACKFILL = re.compile(r"sched/backfill: _start_job: Started JobId=(\d+) in \S+ on (\S+)")
 _ENDED = re.compile(r"_job_complete: JobId=(\d+) done")
@@ -24,35 +26,37 @@ _ENDED = re.compile(r"_job_complete: JobId=(\d+) done")
 
 @dataclass
 class Seen:
-    """A job in the log; times in seconds of the daemons' clock since the epoch."""
+    """A job in the log; times in seconds of the daemons' clock since the epoch, NaN if unknown."""
 
-    submit_s: float
-    priority: int
-    start_s: float | None = None
-    end_s: float | None = None
+    submit_s: float = math.nan
+    priority: int = 0
+    start_s: float = math.nan
+    end_s: float = math.nan
     started_by: str = ""
     nodes: str = ""
 
 
 def read_log(lines: Iterable[str]) -> dict[int, Seen]:
-    """Return what a controller's log says of each job, by Slurm's number.
+    """Return the jobs of a controller's log, by Slurm's number.
 
-    A start that Slurm took back (the job was requeued) is replaced by the later one.
+    A submission is logged when it has been answered, at times after the job's start; what the
+    answer took is subtracted. Of two starts (the job was requeued between) the later counts.
     """
-    jobs: dict[int, Seen] = {}
+    jobs: dict[int, Seen] = defaultdict(Seen)
     for line in lines:
         if (stamp := _STAMP.match(line)) is None:
             continue
         at_s, message = _seconds(stamp[1]), stamp[2]
         if match := _SUBMITTED.search(message):
-            jobs[int(match[1])] = Seen(at_s, int(match[2]))
+            job = jobs[int(match[1])]
+            job.submit_s, job.priority = at_s - int(match[3]) / 1e6, int(match[2])
         elif match := _BY_SCHED.search(message) or _BY_BACKFILL.search(message):
             job = jobs[int(match[1])]
             job.start_s, job.nodes = at_s, match[2]
             job.started_by = "backfill" if "backfill" in message else "sched"
         elif match := _ENDED.search(message):
             jobs[int(match[1])].end_s = at_s
-    return jobs
+    return dict(jobs)
 
 
 def _seconds(stamp: str) -> float:
@@ -67,15 +71,17 @@ def rows(seen: dict[int, Seen], jobs: Sequence[Job], priority: str) -> list[dict
     ValueError
         If a job was not submitted, did not start, or did not end.
     """
-    lost = [i for i in range(1, len(jobs) + 1) if i not in seen or seen[i].end_s is None]
-    if lost or len(seen) != len(jobs):
-        raise ValueError(f"{len(seen)} of {len(jobs)} jobs in the log; {len(lost)} did not end")
+    whole = [
+        number
+        for number, job in seen.items()
+        if not math.isnan(job.submit_s + job.start_s + job.end_s)
+    ]
+    if sorted(whole) != list(range(1, len(jobs) + 1)):
+        raise ValueError(f"{len(seen)} of {len(jobs)} jobs in the log; {len(whole)} of them ended")
     first_s = seen[1].submit_s
     table = []
     for number, job in enumerate(jobs):
         job_seen = seen[number + 1]
-        assert job_seen.start_s is not None
-        assert job_seen.end_s is not None
         row = {
             "job": str(number),
             "submit_s": f"{job_seen.submit_s - first_s:.3f}",
