@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from sim.base.arrays import I8
+from sim.base.arrays import I8, Mask
 from sim.workload.workload import Workload
 
 NODE_LIST = "node_list"
@@ -34,6 +34,13 @@ class Nodes:
     node: I8
     count: I8
     n_nodes: int
+
+    def only(self, is_inside: Mask) -> Nodes:
+        """Return the pairs with some of the nodes, numbered anew."""
+        number = np.cumsum(is_inside) - 1
+        is_left = is_inside[self.node]
+        count = np.bincount(self.stage[is_left], minlength=len(self.count))
+        return Nodes(self.stage[is_left], number[self.node[is_left]], count, int(is_inside.sum()))
 
 
 def named_nodes(workload: Workload) -> Nodes | None:

@@ -23,6 +23,18 @@ _START, _FINISH = RECORDED
 
 
 @dataclass(frozen=True)
+class NodeUse:
+    """Uses and needs by node, with the names of `sweep.backtest.kernels.line.replay_line`."""
+
+    use0: I8
+    use_node: I8
+    use_share: I8
+    n_nodes: I8
+    per_node: I8
+    room: I8  # (N, R), of each node
+
+
+@dataclass(frozen=True)
 class Recorded:
     """Recorded waits of J jobs and uses of R resources, in quanta.
 
@@ -43,7 +55,9 @@ class Recorded:
     name : str
         The partition; "" for the whole cluster.
     rows : (K,) int64
-        Jobs of the line.
+        Jobs of the line, ascending.
+    nodes : NodeUse, optional
+        The same by node; without it only the sum over nodes is known.
     """
 
     enter_s: F8
@@ -56,6 +70,17 @@ class Recorded:
     capacity: I8
     name: str
     rows: I8
+    nodes: NodeUse | None = None
+
+    def node_arrays(self) -> tuple[I8, I8, I8, I8, I8, I8]:
+        """Return the arrays of `nodes` for the kernel, new ones that may be overwritten."""
+        if self.nodes is not None:
+            u = self.nodes
+            return u.use0, u.use_node, u.use_share, u.n_nodes, u.per_node, u.room.copy()
+        use0 = np.zeros(len(self.use) + 1, np.int64)
+        none, no_rows = np.zeros(0, np.int64), np.zeros((0, self.need.shape[1]), np.int64)
+        n_nodes = np.zeros(len(self.need), np.int64)
+        return use0, none, no_rows, n_nodes, self.need, no_rows.copy()
 
     def events(self) -> tuple[F8, Any, I8]:
         """Return time, kind and item of the events (`sweep.backtest.kernels.line`)."""
@@ -69,7 +94,7 @@ class Recorded:
         time = np.concatenate([times for _, times, _ in groups])
         kind = np.concatenate([np.full(len(times), k, np.int8) for k, times, _ in groups])
         item = np.concatenate([items for _, _, items in groups])
-        order = np.lexsort((item, kind, time))
+        order = np.argsort(time, kind="stable")  # groups are in order of kind, items ascend
         return time[order], kind[order], item[order]
 
 
@@ -132,36 +157,71 @@ def _times(table: pa.Table) -> tuple[F8, F8]:
 
 
 def pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]:
-    """Split a log by partition; the whole log if it has one only.
+    """Split a log by partition, and by node where the cluster has equal machines.
 
     A partition has the nodes that its jobs ran on, if the log names them, else the whole cluster.
     """
-    if PARTITION not in workload.jobs.column_names:
-        return [log]
-    column = workload.jobs[PARTITION].combine_chunks().cast(CATEGORY)
-    codes = column.indices.to_numpy()[log.rows]
-    names = column.dictionary.to_pylist()
-    parts = [(names[code], log.rows[codes == code]) for code in np.unique(codes)]
-    if len(parts) < 2:
-        return [log]
+    parts = _partitions(log, workload)
     nodes = named_nodes(workload)
     if nodes is None:
         return [replace(log, name=name, rows=rows) for name, rows in parts]
-    room = _node_room(log, nodes)
+    has_machines = not cluster.unit and not len(cluster.machine_class)
+    room = _machines(log, workload, cluster, nodes.n_nodes) if has_machines else None
+    if len(parts) < 2:
+        return [log if room is None else replace(log, nodes=_node_use(log, workload, nodes, room))]
     split = []
     for name, rows in parts:
         is_inside = np.zeros(nodes.n_nodes, bool)
         in_line = np.isin(workload.columns.stage_job, rows)
         is_inside[nodes.node[in_line[nodes.stage]]] = True
-        inside = np.bincount(nodes.stage[is_inside[nodes.node]], minlength=len(nodes.count))
+        inside = nodes.only(is_inside)
         stage = log.use_stage
-        use = log.use * inside[stage][:, None] // np.maximum(nodes.count[stage], 1)[:, None]
-        split.append(
-            replace(log, name=name, rows=rows, use=use, capacity=room[is_inside].sum(axis=0))
-        )
+        share = inside.count[stage][:, None], np.maximum(nodes.count[stage], 1)[:, None]
+        line = replace(log, name=name, rows=rows, use=log.use * share[0] // share[1])
+        if room is None:
+            capacity = log.capacity * inside.n_nodes // nodes.n_nodes
+            split.append(replace(line, capacity=capacity))
+        else:
+            part = room[: nodes.n_nodes][is_inside]
+            node_use = _node_use(line, workload, inside, part)
+            split.append(replace(line, capacity=part.sum(axis=0), nodes=node_use))
     return split
 
 
-def _node_room(log: Recorded, nodes: Nodes) -> I8:
-    """Return the room of each named node: an equal part of the cluster's."""
-    return np.repeat((log.capacity // nodes.n_nodes)[None], nodes.n_nodes, axis=0)
+def _partitions(log: Recorded, workload: Workload) -> list[tuple[str, I8]]:
+    """Return each partition's name and jobs; one without a name if there is only one."""
+    if PARTITION not in workload.jobs.column_names:
+        return [("", log.rows)]
+    column = workload.jobs[PARTITION].combine_chunks().cast(CATEGORY)
+    codes = column.indices.to_numpy()[log.rows]
+    names = column.dictionary.to_pylist()
+    parts = [(names[code], log.rows[codes == code]) for code in np.unique(codes)]
+    return parts if len(parts) > 1 else [("", log.rows)]
+
+
+def _machines(log: Recorded, workload: Workload, cluster: Cluster, n_named: int) -> I8:
+    """Return the room of each machine, in quanta; as many as there are names, at least."""
+    names = workload.columns.resources
+    shared = [name for name in names if name in cluster.resources]
+    capacity = cluster.capacity[:, [cluster.resources.index(name) for name in shared]]
+    quantum = workload.columns.quantum[[names.index(name) for name in shared]]
+    room = capacity_quanta(capacity, quantum)
+    more = np.repeat(room[:1], max(n_named - len(room), 0), axis=0)
+    return np.concatenate([room, more])
+
+
+def _node_use(log: Recorded, workload: Workload, nodes: Nodes, room: I8) -> NodeUse:
+    """Return uses and needs by node; a use takes about the same of each of its nodes."""
+    first = np.cumsum(nodes.count) - nodes.count
+    n_pairs = nodes.count[log.use_stage]
+    use0 = np.concatenate([[0], np.cumsum(n_pairs)])
+    use = np.repeat(np.arange(len(n_pairs)), n_pairs)
+    rank = np.arange(len(use)) - use0[use]
+    whole, count = log.use[use], n_pairs[use][:, None]
+    share = whole // count + (rank[:, None] < whole % count)
+    is_gang = workload.columns.job_min_tasks > 1
+    n_nodes = nodes.count[workload.columns.job_stage0[:-1]]
+    n_nodes = np.where(is_gang, n_nodes, np.minimum(n_nodes, 1))
+    per_node = -(-log.need // np.maximum(n_nodes, 1)[:, None])
+    node = nodes.node[first[log.use_stage[use]] + rank]
+    return NodeUse(use0, node, share, n_nodes, per_node, room)

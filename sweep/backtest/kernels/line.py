@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.arrays import F8, I1, I8
-from sim.base.jit import jit
+from sim.base.jit import jit, part
 
 END, ENTER, START, BEGIN = 0, 1, 2, 3
 """Kinds of events, in their order at one instant: a use ends, a job enters the line, a job starts,
@@ -19,7 +19,13 @@ def replay_line(
     item: I8,
     need: I8,
     use: I8,
+    use0: I8,
+    use_node: I8,
+    use_share: I8,
+    n_nodes: I8,
+    per_node: I8,
     state_free: I8,
+    state_node_free: I8,
     out_lag: F8,
     out_spell: F8,
     out_spell_job: I8,
@@ -27,7 +33,8 @@ def replay_line(
 ) -> int:
     """Measure how long jobs at the front of the line fit before they start.
 
-    The front are the first waiting jobs that fit all together. A job's lag is the time from when it
+    The front are the first waiting jobs that fit all together, and each of them on enough nodes, if
+    nodes are known. A job's lag is the time from when it
     came into the front, to stay there, to its start. A spell is a period in which one and the same
     job is first in line and fits.
 
@@ -40,8 +47,16 @@ def replay_line(
         Room that each job needs to start.
     use : (U, R) int64
         Room that each use takes.
+    use0 : (U+1,) int64
+        First of the pairs of use and node of each use.
+    use_node, use_share : (P,) and (P, R) int64
+        The node of a pair, and the room that the use takes there.
+    n_nodes, per_node : (J,) and (J, R) int64
+        Number of nodes that each job needs to start, and the room on each of them.
     state_free : (R,) int64, overwritten
         Free room; at first all of it.
+    state_node_free : (N, R) int64, overwritten
+        The same by node; N is 0 if no nodes are known.
     out_lag : (J,) float64
         Lag of each job, s; NaN for a job that was not in the front as it started.
     out_spell, out_spell_job : (E,) float64 and int64
@@ -74,9 +89,13 @@ def replay_line(
                 if kind[e] == END:
                     for r in range(n_resources):
                         state_free[r] += use[j, r]
+                        for p in range(use0[j], use0[j + 1]):
+                            state_node_free[use_node[p], r] += use_share[p, r]
                 elif kind[e] == BEGIN:
                     for r in range(n_resources):
                         state_free[r] -= use[j, r]
+                        for p in range(use0[j], use0[j + 1]):
+                            state_node_free[use_node[p], r] -= use_share[p, r]
                 elif kind[e] == ENTER:
                     if after[end] == end:
                         wait_s = now
@@ -103,7 +122,7 @@ def replay_line(
                 for r in range(n_resources):
                     left[r] -= need[j, r]
                     fits = fits and left[r] >= 0
-                if not fits:
+                if not fits or not fits_on_nodes(int(n_nodes[j]), per_node[j], state_node_free):
                     break
                 if np.isnan(since[j]):
                     since[j] = now
@@ -121,3 +140,17 @@ def replay_line(
                     n_spells += 1
                 head, head_s = new_head, now
     return n_spells
+
+
+@part
+def fits_on_nodes(n_nodes: int, per_node: I8, node_free: I8) -> bool:
+    """Check that enough nodes have the room that a job needs on each; True if none is known."""
+    n_found = 0
+    for n in range(len(node_free)):
+        fits = True
+        for r in range(len(per_node)):
+            fits = fits and node_free[n, r] >= per_node[r]
+        n_found += fits
+        if n_found >= n_nodes:
+            return True
+    return len(node_free) == 0 or n_found >= n_nodes

@@ -30,7 +30,7 @@ def replay(log: Recorded) -> tuple[dict[int, float], list[tuple[int, float]], fl
             )
             if is_waiting:
                 room = room - log.need[j]
-                if (room < 0).any():
+                if (room < 0).any() or not fits_on_nodes(log, int(j), now, is_before):
                     break
                 fitting.append(int(j))
         return fitting
@@ -59,6 +59,19 @@ def replay(log: Recorded) -> tuple[dict[int, float], list[tuple[int, float]], fl
             head, begin_s = new, now
     wait_s = sum(later - now for now, later in pairwise(times) if line(now))
     return lags, spells, float(wait_s)
+
+
+def fits_on_nodes(log: Recorded, j: int, now: float, is_before: bool) -> bool:
+    """Tell whether enough nodes have room for a job, before or after the starts of `now`."""
+    if log.nodes is None:
+        return True
+    room = log.nodes.room.copy()
+    for u, (begin_s, end_s) in enumerate(zip(log.begin_s, log.end_s, strict=True)):
+        if (begin_s < now or (begin_s == now and not is_before)) and end_s > now:
+            for pair in range(log.nodes.use0[u], log.nodes.use0[u + 1]):
+                room[log.nodes.use_node[pair]] -= log.nodes.use_share[pair]
+    is_enough = (room >= log.nodes.per_node[j]).all(axis=1)
+    return bool(is_enough.sum() >= log.nodes.n_nodes[j])
 
 
 def use_at(log: Recorded, now: float) -> np.ndarray:

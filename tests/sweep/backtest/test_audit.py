@@ -106,7 +106,15 @@ def test_replay_equals_the_reference(seed: int) -> None:
     if seed % 4 == 0:
         starts = np.where(rng.random(n) < 0.2, np.nan, start.astype(float))
         rows = [(a, s, c, d) for (a, _, c, d), s in zip(rows, starts, strict=True)]
-    w, cluster = log(rows, **columns), sim.Cluster.slots(6)
+    cluster = sim.Cluster.slots(6)
+    if seed % 5 > 1:
+        nodes = [
+            sorted(rng.choice(4, min(row[3], 1 + n % 2), replace=False))
+            for n, row in enumerate(rows)
+        ]
+        columns["node_list"] = ["n[" + ",".join(map(str, names)) + "]" for names in nodes]
+        cluster = sim.Cluster.machines(5, cpu=2) if seed % 5 < 4 else cluster
+    w = log(rows, **columns)
     whole = recorded(w, cluster)
     for pool in pools(whole, w, cluster):
         fast = fast_replay(pool)
@@ -117,6 +125,16 @@ def test_replay_equals_the_reference(seed: int) -> None:
         assert fast.wait_s == wait_s
     peak = max(use_at(whole, now)[0] for now in whole.begin_s) / 6 - 1
     assert audit(w, cluster).peak_over_capacity <= max(peak, 0.0)
+
+
+def test_free_cpus_on_too_few_nodes_are_no_room() -> None:
+    # a CPU is free on each of two nodes; the waiting job needs both of one node
+    rows = [(0, 0, 10, 1), (0, 0, 10, 1), (1, 10, 20, 2)]
+    nodes = log(rows, node_list=["a1", "a2", "a1"])
+    assert audit(nodes, sim.Cluster.slots(4), grace_s=0.0).head_could_start == 1.0
+    assert audit(nodes, sim.Cluster.machines(2, cpu=2), grace_s=0.0).head_could_start == 0.0
+    # a third node was free
+    assert audit(nodes, sim.Cluster.machines(3, cpu=2), grace_s=0.0).head_could_start == 1.0
 
 
 def test_resolution_of_the_waits() -> None:
