@@ -76,7 +76,7 @@ def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None)
     )
     wait_s = sum(pool.wait_s for pool in findings)
     could_s = sum(pool.head_could_start * pool.wait_s for pool in findings)
-    peak, over_s = _over_capacity(log, unit_s)
+    peak, over_s = _over_capacity(log, max(grace_s, unit_s))
     waits_s = (log.start_s - log.enter_s)[log.rows]
     values: dict[str, Any] = {
         "n_jobs": len(log.rows),
@@ -127,8 +127,11 @@ def _resolution_s(workload: Workload) -> float:
     return float(unit_s)
 
 
-def _over_capacity(log: Recorded, unit_s: float) -> tuple[float, float]:
-    """Return the excess of the largest use over the capacity, as a fraction, and its time, s."""
+def _over_capacity(log: Recorded, ignored_s: float) -> tuple[float, float]:
+    """Return the excess of the largest use over the capacity, as a fraction, and its time, s.
+
+    Periods up to `ignored_s` do not count: an end may be noticed later than the next start.
+    """
     time = np.concatenate([log.end_s, log.begin_s])
     order = np.argsort(time, kind="stable")
     change = np.concatenate([-log.use, log.use])[order]
@@ -143,7 +146,7 @@ def _over_capacity(log: Recorded, unit_s: float) -> tuple[float, float]:
         return 0.0, 0.0
     period_s = np.add.reduceat(length_s, first)[::2]
     peak = np.maximum.reduceat(excess, first)[::2]
-    is_long = period_s > unit_s
+    is_long = period_s > ignored_s
     return float(peak[is_long].max(initial=0.0)), float(period_s[is_long].sum())
 
 

@@ -117,6 +117,6 @@ def _services(workload: Workload) -> str:
 
 
 def _few(audit: Audit) -> str:
-    if audit.n_waited >= FEW_WAITED:
+    if not 0 < audit.n_waited < FEW_WAITED:
         return ""
     return f"Only {audit.n_waited} of {audit.n_jobs:,} jobs waited: too few to tell policies apart."

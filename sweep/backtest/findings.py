@@ -38,10 +38,10 @@ class Audit:
     grace_s : float
         Time that a job that fits may take to start, s.
     peak_over_capacity : float
-        Largest recorded use that lasts longer than `resolution_s`, as a fraction of the capacity
-        above it; 0 if it is never above it.
+        Excess of the largest recorded use over the capacity, as a fraction of it; 0 if use is never
+        above it for longer than `grace_s`.
     over_capacity_s : float
-        Time in which recorded use is above the capacity, s.
+        Time of such periods, s.
     lags_s : (L,) float64
         Lag from room to start, s, of each job that fitted, with all before it in line, as it
         started.
