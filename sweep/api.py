@@ -30,7 +30,7 @@ from sweep.stats.cell_columns import AXES, NOT_METRICS, factorize, table_options
 from sweep.stats.summary import Summary, summarise
 from sweep.store import sync
 from sweep.store.cache import Cache
-from sweep.store.folder import SweepFolder
+from sweep.store.folder import BACKTEST, SweepFolder
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -158,6 +158,12 @@ class Sweep:
         """Smallest capacity that meets the target, a row a policy and trace; often no rows."""
         targets = self._folder.targets()
         return pd.DataFrame(columns=list(TARGETS)) if targets is None else _frame(targets)
+
+    @property
+    def backtest(self) -> pd.DataFrame:
+        """Comparison with the log, a row a policy; no rows without ``backtest.runs=N``."""
+        table = self._folder.table(BACKTEST)
+        return pd.DataFrame() if table is None else _frame(table)
 
     def against(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Compare each policy with a baseline, paired by trace and seed; nothing is run.

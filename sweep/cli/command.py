@@ -34,6 +34,12 @@ class Command:
 
     def request(self) -> Request:
         """Build the request for the grid that the overrides describe."""
+        return driver.make_request(
+            self.grid_words(), self.flags.config_dir, fail_fast=self.flags.fail_fast
+        )
+
+    def grid_words(self) -> tuple[str, ...]:
+        """Return the words that describe a grid; refuse others."""
         if self.names:
             word = self.names[0]
             if word in VERBS:
@@ -43,9 +49,7 @@ class Command:
                 f"{did_you_mean(word, VERBS)}`python -m sweep --help` shows both",
                 rule="grammar",
             )
-        return driver.make_request(
-            self.overrides, self.flags.config_dir, fail_fast=self.flags.fail_fast
-        )
+        return self.overrides
 
     def results(self, *also: str) -> Path:
         """Folder of all results, for verbs that read finished sweeps.

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from sim.base.text import table_lines
 from sweep import track, ui
+from sweep.backtest import section as backtest_section
 from sweep.driver import Outcome
 from sweep.grid import remote_results
 from sweep.grid.request import Settings
@@ -27,7 +28,10 @@ def show(outcome: Outcome, settings: Settings) -> int:
     """Print the tables, the failures and the paths, the folder last; return 1 if a cell failed."""
     folder = outcome.folder
     console = Console()
-    parts = sections.build_sections(folder, outcome.config)
+    parts = [
+        *backtest_section.build_sections(folder),
+        *sections.build_sections(folder, outcome.config),
+    ]
     answers = [section for section in parts if section.is_answer]
     for section in answers:
         print_section(section, console)

@@ -15,6 +15,7 @@ VERBS = {
     "retry": "run.retry",
     "verify": "run.verify",
     "track": "run.track",
+    "backtest": "backtest.backtest",
     "reproduce": "reproduce.reproduce",
     "completion": "completion.completion",
 }
@@ -30,6 +31,7 @@ FLAGS = {
     **dict.fromkeys(VERBS, ("--help",)),
     "run": ("--help", *_GRID),
     "plan": ("--help", *_GRID, "--all"),
+    "backtest": ("--help", *_GRID),
     "status": ("--help", "--all"),
     "report": ("--help", "--gantt"),
     "retry": ("--help", "--fail-fast"),

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sim.base.errors import InputError, did_you_mean
 from sweep import report
+from sweep.backtest import section as backtest_section
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.cell_metrics import Flags
 from sweep.execution.memory import return_memory
@@ -101,7 +102,10 @@ def write_report(
     """Write the report; answers of a search come before the tables (`sweep.report.write_all`)."""
     folder.replace(EQUAL, equal_capacity.table(cells, config))
     table = sections.shown_cells(cells, config, folder)
-    answers = sections.build_sections(folder, config)
+    answers = [
+        *backtest_section.build_sections(folder),
+        *sections.build_sections(folder, config),
+    ]
     report.write_all(folder, table, config, provenance, sections=answers, **options)
     sections.add_answers(folder, answers)
 

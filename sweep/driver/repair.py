@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -102,7 +103,7 @@ def _from_cache(folder: SweepFolder, damaged: Set[str]) -> None:
 
 def _prepare_all(
     folder: SweepFolder, damaged: Set[str]
-) -> tuple[PreparedGrid, Mapping[str, pa.Table]]:
+) -> tuple[PreparedGrid, Mapping[str, pa.Table | Mapping[str, Any]]]:
     """Prepare the cells of a sweep, all from the cache; return them and a search's tables.
 
     Raises

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sweep.backtest.request import words_of_log
 from sweep.grid import overrides, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
@@ -17,13 +18,18 @@ from sweep.store.folder import SweepFolder
 def make_request(
     overrides: Sequence[str], config_dirs: Sequence[str] = (), *, fail_fast: bool = False
 ) -> Request:
-    """Parse a command line into a request; find user modules and check the experiment's study."""
+    """Parse a command line into a request; find user modules and check the experiment's study.
+
+    A backtest reads its log for the words that it lacks.
+    """
     options = Options.from_folders(config_dirs)
     find_modules(options)
     parsed = request.read(overrides, options, fail_fast=fail_fast)
     if parsed.study is not None and parsed.experiment is not None:
         studies.check(parsed.study, options.files["experiment"][parsed.experiment])
     sync.fetch(parsed.settings.results)
+    if parsed.backtest_runs is not None and (words := words_of_log(parsed)):
+        return request.read([*overrides, *words], options, fail_fast=fail_fast)
     return parsed
 
 

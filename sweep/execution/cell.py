@@ -68,13 +68,14 @@ def _run_stages(
     stage: list[str],
 ) -> tuple[dict[str, float], pa.Table]:
     """Build cluster and policy and run the evaluator; `stage[0]` names the current stage."""
-    cluster = clusters.with_faults(cluster, spec.cluster, spec.seed)
     stage[0] = "policy"
     policy = None
     if spec.policy["name"] != NO_POLICY:
         policy = policies.build(
             spec.policy["name"], module=spec.policy["module"], **spec.policy["params"]
         )
+    stage[0] = "cluster"
+    cluster = clusters.with_faults(cluster, spec.cluster, spec.seed, policy)
     stage[0] = "simulate"
     options = dict(spec.evaluator)
     name, simulator = options.pop("name"), simulate or sim.simulate

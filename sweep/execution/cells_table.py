@@ -72,7 +72,7 @@ def narrow(
         "status": _dictionary(status, columns.strings(["done", "cached", "failed"])),
     }
     for key in grid.swept:
-        table[key] = labels[key].column(partial(_swept_column, key))
+        table[key] = labels[key].column(partial(swept_column, key))
     table[KNOWS] = knows.column(columns.strings)
     for fact in CLUSTER_COLUMNS:
         values, is_present = metrics.column(fact)
@@ -239,7 +239,7 @@ def _masked(key: str, values: Sequence[Any]) -> list[Any]:
     return [masked_config[json.dumps(value)] for value in values]
 
 
-def _swept_column(key: str, known: Sequence[Any]) -> pa.Array:
+def swept_column(key: str, known: Sequence[Any]) -> pa.Array:
     """Build a column of numbers, or of text if any value is not one; null where not used."""
     values = _masked(key, known)
     kinds = {type(value) for value in values if value is not None}

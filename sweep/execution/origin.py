@@ -56,6 +56,8 @@ def config_record(prepared: PreparedGrid) -> dict[str, Any]:
             **options,
         }
     )
+    if request.backtest_runs is not None:
+        config["backtest"] = {"runs": request.backtest_runs}
     if request.goal is not None:
         config["goal"] = dataclasses.asdict(request.goal)
     if request.precision is not None:

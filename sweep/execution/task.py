@@ -190,5 +190,5 @@ def compile_variant(python_path: Sequence[str], few_jobs: Workload, cell: Varian
 def _build_variant(cell: Variant) -> tuple[Any, Any]:
     spec, cluster = cell
     name, module, options = (spec.policy[key] for key in ("name", "module", "params"))
-    faulty = clusters.with_faults(cluster, spec.cluster, spec.seed)
-    return faulty, policies.build(name, module=module, **options)
+    policy = policies.build(name, module=module, **options)
+    return clusters.with_faults(cluster, spec.cluster, spec.seed, policy), policy

@@ -15,6 +15,7 @@ from sweep.grid import cluster_size
 from sweep.grid.cluster_checks import TRACE_SHARES
 
 if TYPE_CHECKING:
+    from policies.base import Policy
     from sim.workload.workload import Workload
 
 
@@ -48,8 +49,13 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     return SizedCluster(cluster, dict(zip(CLUSTER_COLUMNS, facts, strict=True)))
 
 
-def with_faults(cluster: Cluster, config: Mapping[str, Any], seed: int) -> Cluster:
-    """Return the cluster with outages, slow periods and launch lags, the same for every policy."""
+def with_faults(
+    cluster: Cluster, config: Mapping[str, Any], seed: int, policy: Policy | None = None
+) -> Cluster:
+    """Return the cluster with outages, slow periods and launch lags, the same for every policy.
+
+    A policy with a lag of its own (`Policy.has_own_lag`) gets no launch lags.
+    """
     outages, slowdowns = config.get("outages"), config.get("slowdowns")
     if outages:
         cluster = cluster.with_outages(faults.draw_outages(cluster.n_machines, seed, **outages))
@@ -59,7 +65,7 @@ def with_faults(cluster: Cluster, config: Mapping[str, Any], seed: int) -> Clust
         )
         options = {**slowdowns, "speed": (speeds[0], speeds[1])}
         cluster = cluster.with_slowdowns(faults.draw_slowdowns(seed, **options))
-    launch_s = config.get("launch_s")
+    launch_s = None if getattr(policy, "has_own_lag", False) else config.get("launch_s")
     return cluster.with_launch(launch_s, seed) if launch_s else cluster
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import config_tree, goals, overrides, remote_results
+from sweep.grid import backtests, config_tree, goals, overrides, remote_results
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
@@ -123,6 +123,7 @@ class Request:
     seeds: Mapping[str, Any] | None = None  # result of ``seeds=auto`` (`sweep.search.auto_seeds`)
     # goal of a search (`sweep.search`): the axes have the ends of its intervals, and all seeds
     goal: goals.Goal | None = None
+    backtest_runs: int | None = None  # runs of each policy that are compared with the log
     name: str | None = None  # of the sweep; None: after its experiment
 
 
@@ -152,6 +153,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         if line.key in _CONFIG_GROUPS:
             for value in line.values:
                 options.check(line.key, value)
+    backtest_runs = backtests.take_runs(lines)
     goal = goals.take_goal(lines, defaults)
     sweep_name = _name(lines.pop("name", None))
     precision = _precision(lines, defaults)
@@ -175,7 +177,8 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         precision=precision,
         verdict_metric=_verdict_metric(verdict_line, _baseline(baseline)),
         goal=goal,
-        name=sweep_name,
+        backtest_runs=backtest_runs,
+        name=sweep_name or (None if backtest_runs is None else "backtest"),
     )
 
 
@@ -236,6 +239,8 @@ def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse an unknown key; keys inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
     if line.kind != "delete" and inner in goals.KEYS.get(head, ()):
+        return
+    if line.key == backtests.RUNS:
         return
     if line.key in (*AXES, "cluster", "metrics", *_NOT_SWEPT):
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):

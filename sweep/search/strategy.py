@@ -51,8 +51,8 @@ class Strategy(Protocol):
         """Yield batches until the strategy is finished."""
         ...
 
-    def tables(self) -> Mapping[str, pa.Table]:
-        """Return the tables of results besides the cells, by file name."""
+    def tables(self) -> Mapping[str, pa.Table | Mapping[str, Any]]:
+        """Return the results besides the cells, tables and JSON, by file name."""
         ...
 
 

@@ -24,6 +24,8 @@ CELLS, CONFIG, PROVENANCE = sweep_list.CELLS, "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
 TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
 SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
+BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
+BACKTEST_JSON = "backtest.json"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 VERDICT = "verdict.json"
 ROWS_A_GROUP = 16_384
@@ -32,7 +34,10 @@ _REQUIRED_KEYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study
 REPORT_FILES = (VERDICT, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
 """Files that are rewritten from the others; see `sweep.driver.write_report`."""
 _REQUIRED_FILES = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
-_OPTIONAL_FILES = (FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, DIFF)
+_OPTIONAL_FILES = (
+    *(FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, DIFF),
+    *(BACKTEST, BACKTEST_JOBS, BACKTEST_JSON),
+)
 _WAY_OUT = "running the same sweep again rewrites it from the cached cells"
 
 
@@ -227,6 +232,12 @@ class SweepFolder:
         with self._parquet(name) as parquet:
             return parquet.read(use_threads=False)
 
+    def backtest(self) -> dict[str, Any] | None:
+        """Read ``backtest.json``; None if the sweep is no backtest."""
+        content = self._optional(BACKTEST_JSON)
+        record = None if content is None else self._parsed(BACKTEST_JSON, json.loads, content)
+        return record if isinstance(record, dict) else None
+
     def text(self, name: str) -> str:
         """Read a text, such as `TABLE`."""
         return self._content(name).decode()
@@ -280,10 +291,13 @@ class SweepFolder:
         except (ValueError, yaml.YAMLError) as error:
             raise self.error(name, "it can't be read") from error
 
-    def replace(self, name: str, content: pa.Table | None) -> None:
-        """Replace a table, such as `CELLS`; None deletes it."""
+    def replace(self, name: str, content: pa.Table | Mapping[str, Any] | None) -> None:
+        """Replace a table, such as `CELLS`, or a JSON file by a mapping; None deletes it."""
         if content is None:
             self._delete(name)
+            return
+        if isinstance(content, Mapping):
+            self.replace_json(name, content)
             return
         sink = pa.BufferOutputStream()
         pq.write_table(content, sink, compression="zstd", use_dictionary=False)

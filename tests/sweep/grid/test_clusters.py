@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from policies import Policy
 from sim import Cluster, Workload
 from sim.base.errors import InputError
 from sweep.grid import cluster_checks, cluster_size, clusters
@@ -176,6 +177,15 @@ def test_launch_lags_are_drawn_from_the_seed(workload: Workload) -> None:
         assert first.key.tolist() == same.key.tolist() != other.key.tolist()
     assert clusters.with_faults(bare, config(launch_s=0), 1) is bare
     assert clusters.with_faults(bare, config(launch_s=None), 1) is bare
+
+
+def test_a_policy_with_a_lag_of_its_own_gets_no_launch_lags() -> None:
+    class Lagging(Policy):
+        has_own_lag = True
+
+    bare = Cluster.slots(2)
+    assert clusters.with_faults(bare, config(launch_s=[1.0]), 1, Lagging()) is bare
+    assert clusters.with_faults(bare, config(launch_s=[1.0]), 1, Policy()).launch
 
 
 @pytest.mark.parametrize(

@@ -289,7 +289,7 @@ def test_settings_of_the_baseline_may_each_have_their_own(trace: list[str]) -> N
 @pytest.mark.parametrize("values", ["true,auto", "1.0,auto", "[a,b],[c]", "1,2.5"])
 def test_a_label_reads_the_same_in_the_grid_and_in_the_table(values: str) -> None:
     labels = [{"policy": "p", "policy.x": v} for v in parse([f"x={values}"], _none)[0].values]
-    column = cells_table._swept_column("policy.x", [label["policy.x"] for label in labels])
+    column = cells_table.swept_column("policy.x", [label["policy.x"] for label in labels])
     from_table = [{"policy": "p", "policy.x": value} for value in column.to_pylist()]
     first, second = (
         [column.label for column in build_columns(rows, ["policy.x"], None)[0].values()]

@@ -1,0 +1,85 @@
+"""Request for a backtest: what the log adds to the command line.
+
+These are words of the command line, so that the sweep is requested again by its own words: the size
+of the cluster, and the launch lags.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.base.arrays import F8
+from sim.base.errors import InputError
+from sim.workload.columns import column_or_default
+from sim.workload.schema import RECORDED
+from sim.workload.workload import Workload
+from sweep.backtest.audit import audit
+from sweep.backtest.capacity import logged_size
+from sweep.execution.inputs import Inputs
+from sweep.grid import clusters, grid
+from sweep.grid.grid import Cell
+from sweep.grid.overrides import quote
+from sweep.grid.request import Request
+
+MAX_LAGS = 99
+"""Most lags that runs draw from: more are replaced by as many of their quantiles."""
+
+
+def words_of_log(request: Request) -> list[str]:
+    """Return the words that the log adds: ``cluster.count`` and ``cluster.launch_s``.
+
+    Those that the request has are left out.
+
+    Raises
+    ------
+    InputError
+        If the log does not tell when jobs started.
+    """
+    cell = grid.build(request).cells[0]
+    if cell.cluster["count"] is not None and cell.cluster.get("launch_s") is not None:
+        return []
+    inputs = Inputs(request.settings.results)
+    workload = inputs.workload(inputs.workload_id(cell))
+    check_starts(workload, cell)
+    words = []
+    config = dict(cell.cluster)
+    if config["count"] is None:
+        if config["shape"] != "slots":
+            raise InputError(
+                "a backtest on machines needs their number: give cluster.count=N", rule="backtest"
+            )
+        config["count"] = logged_size(workload).n_slots
+        words.append(quote("cluster.count", config["count"]))
+    if config.get("launch_s") is None:
+        cluster = clusters.build_for(workload, config, 1.0).cluster
+        words.append(quote("cluster.launch_s", thinned(audit(workload, cluster).launch_lags_s)))
+    return words
+
+
+def check_starts(workload: Workload, cell: Cell) -> None:
+    """Refuse a log that does not tell when jobs started."""
+    option = f"trace={cell.labels['trace']}"
+    if workload.meta.get("submit_is_start"):
+        raise InputError(
+            f"{option}: the log has no submissions, only starts, so nobody waits in it; a backtest "
+            "needs both",
+            rule="no recorded start",
+        )
+    if np.isnan(column_or_default(workload.jobs, RECORDED[0])).all():
+        raise InputError(
+            f"{option}: the log does not tell when jobs started; a backtest needs it",
+            rule="no recorded start",
+        )
+
+
+def thinned(lags_s: F8) -> list[float]:
+    """Return the lags from which runs draw, in milliseconds' steps: all, or `MAX_LAGS` quantiles.
+
+    They stand in the command line of the sweep. A log without any has a lag of 0.
+    """
+    lags_s = np.sort(lags_s[np.isfinite(lags_s)])
+    if len(lags_s) > MAX_LAGS:
+        lags_s = np.quantile(lags_s, (np.arange(MAX_LAGS) + 0.5) / MAX_LAGS)
+    lags_s = np.maximum(np.round(lags_s, 3), 0.0)
+    lags = lags_s.tolist() or [0.0]
+    return lags if lags[0] < lags[-1] else lags[:1]

@@ -1,0 +1,58 @@
+"""Requests for a backtest: the runs of each policy, and what a backtest can't vary."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from sim.base.errors import InputError
+from sim.base.parameters import Between, check
+from sweep.grid.overrides import Assignment
+
+RUNS = "backtest.runs"
+"""Key that makes a request a backtest."""
+DEFAULT_RUNS = 30
+_SET_BY_LOG = {
+    "cluster.load": "a backtest keeps the log's own arrivals",
+    "evaluator": "a backtest simulates",
+}
+
+
+def take_runs(lines: dict[str, Assignment]) -> int | None:
+    """Remove `RUNS` from a command line's assignments; return it, None if it is no backtest.
+
+    The remaining assignments sweep over as many seeds.
+
+    Raises
+    ------
+    InputError
+        If anything but policies and their parameters is swept, or the log's arrivals are changed.
+    """
+    line = lines.pop(RUNS, None)
+    if line is None or line.values == (None,):
+        return None
+    if line.swept:
+        raise InputError(f"{line.text}: give one number of runs", rule="wrong type")
+    check(RUNS, line.value, Annotated[int, Between(2)])
+    for key in ("seed", "seeds", "target.metric", "search.metric"):
+        if key in lines:
+            raise InputError(
+                f"{lines[key].text}: a backtest runs each policy {line.value} times, seed=0 and "
+                f"on; leave {key}= out, or give runs=N",
+                rule="backtest",
+            )
+    for key, other in lines.items():
+        if (other.swept or len(other.values) > 1) and key.partition(".")[0] != "policy":
+            raise InputError(
+                f"{other.text}: a backtest compares policies on one log and one cluster; give "
+                f"{key} one value",
+                rule="backtest",
+            )
+        reason = _SET_BY_LOG.get(key)
+        if reason is not None and other.value is not None:
+            raise InputError(f"{other.text}: {reason}; leave {key}= out", rule="backtest")
+    if "capacity" in lines and lines["capacity"].value != 1:
+        message = f"{lines['capacity'].text}: a backtest runs on the cluster of the log"
+        raise InputError(f"{message}; cluster.count=N is its size", rule="backtest")
+    seeds = tuple(range(line.value))
+    lines["seed"] = Assignment("seed", seeds, True, "set", f"seed=range(0,{line.value})")
+    return int(line.value)
