@@ -10,6 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, frozen
 from sim.base.errors import InputError
+from sim.base.parameters import NotNegative, check
 from sim.base.plugins import check_names
 from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
@@ -52,6 +53,8 @@ class Cluster:
         Periods in which everything runs slower, or faster; none by default.
     launch : Launch
         The lag between the placement of a task, or a gang, and its start; none by default.
+    stage_lag_s : float
+        The lag between the end of a stage's last parent and its opening, s; 0 by default.
     machine_class : (M,) int32, read-only
         The class of each machine of a mixed cluster, an index into `classes`; empty for equal
         machines.
@@ -71,6 +74,7 @@ class Cluster:
     outages: Outages = NO_OUTAGES
     slowdowns: Slowdowns = NO_SLOWDOWNS
     launch: Launch = NO_LAUNCH
+    stage_lag_s: float = 0.0
     machine_class: I4 = field(default_factory=lambda: np.zeros(0, np.int32))
     classes: tuple[str, ...] = ()
     devices: str | None = None
@@ -249,6 +253,20 @@ class Cluster:
             If it is none of them, or a number is negative.
         """
         return replace(self, launch=Launch.parse(launch_s, seed))
+
+    def with_stage_lag(self, stage_lag_s: float) -> Cluster:
+        """Return the same cluster, on which stages open some time after their last barrier parent.
+
+        A driver that submits a job's stages one by one, such as Spark's, learns of the end of a
+        stage only after its last task has left its room: meanwhile that goes to other jobs.
+
+        Raises
+        ------
+        InputError
+            If `stage_lag_s` is negative or not finite.
+        """
+        check("stage_lag_s", stage_lag_s, NotNegative)
+        return replace(self, stage_lag_s=float(stage_lag_s))
 
     @property
     def n_machines(self) -> int:

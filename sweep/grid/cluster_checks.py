@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from sim.base.errors import InputError, unknown
-from sim.base.parameters import Count, Positive
+from sim.base.parameters import Count, NotNegative, Positive
 from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, check_size
@@ -17,11 +17,22 @@ FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
-LAUNCH = "launch_s"
+LAUNCH, STAGE_LAG = "launch_s", "stage_lag_s"
 TRACE_SHARES = "trace"
 """Value of the queues' shares that takes them from the trace."""
 _LABEL = "label"  # an optional key of slow periods: other labels draw other periods
-_KEYS = ("shape", "count", "load", "usual_load", "tails", "queues", "fungible", LAUNCH, *FAULTS)
+_KEYS = (
+    "shape",
+    "count",
+    "load",
+    "usual_load",
+    "tails",
+    "queues",
+    "fungible",
+    LAUNCH,
+    STAGE_LAG,
+    *FAULTS,
+)
 _MODES = ("global", "hard", "weighted")
 
 
@@ -54,6 +65,8 @@ def check(config: Mapping[str, Any]) -> None:
     _check_faults(config)
     if config.get(LAUNCH) is not None:
         Launch.parse(config[LAUNCH], name=f"cluster.{LAUNCH}")
+    if config.get(STAGE_LAG) is not None:
+        check_value(f"cluster.{STAGE_LAG}", config[STAGE_LAG], NotNegative)
 
 
 def check_count(config: Mapping[str, Any], capacity: float) -> None:

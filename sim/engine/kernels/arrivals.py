@@ -3,6 +3,7 @@
 A job that polls is submitted at the later of its own time and ``w_job_poll_lag`` after its last
 hard input was made; it fails when one of them fails. A blind job is submitted at its own time and
 fails then if a hard input is missing, whether it is late or failed.
+Stages that lag behind their parents open here too.
 """
 
 import math
@@ -10,19 +11,41 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import INPUTS
 from sim.engine.kernels.heaps import due_pop, due_push
-from sim.engine.kernels.lifecycle import BLIND, JOB_FAILED, POLL, emit, submit_job
-from sim.engine.kernels.state import JOBS_LEFT, N_DUE, NEXT_JOB, NOW
+from sim.engine.kernels.lifecycle import BLIND, JOB_FAILED, POLL, emit, open_stage, submit_job
+from sim.engine.kernels.state import (
+    JOBS_LEFT,
+    N_DUE,
+    N_OPENING,
+    NEXT_JOB,
+    NEXT_OPENING,
+    NOW,
+)
 
 
 @inlined
 def next_arrival(st):
-    """Return the time of the next submission that is known, s; inf for none."""
+    """Return the time of the next submission or opening that is known, s; inf for none."""
     time, job = math.inf, st.state_i[NEXT_JOB]
     if job < len(st.w_job_submit):
         time = st.w_job_submit[job]
     if st.state_i[N_DUE] > 0:
         time = min(time, st.state_job_due[st.state_due_heap[0]])
+    opening = st.state_i[NEXT_OPENING]
+    if opening < st.state_i[N_OPENING]:
+        time = min(time, st.state_opening_due[opening])
     return time
+
+
+@inlined
+def openings(st):
+    """Open the stages whose lag is over now."""
+    i = st.state_i[NEXT_OPENING]
+    while i < st.state_i[N_OPENING] and st.state_opening_due[i] <= st.state_f[NOW]:
+        g = st.state_opening[i]
+        st.state_stage_barriers[g] = 0
+        open_stage(st, g)
+        i += 1
+    st.state_i[NEXT_OPENING] = i
 
 
 @inlined

@@ -70,6 +70,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_speed_time", "f8", "*", INPUT),  # start of each speed, s
     ("c_speed", "f8", "*", INPUT),
     ("c_launch_s", "f8", "*", INPUT),  # lags to draw from, or the two between which they are
+    ("c_stage_lag", "f8", "*", INPUT),  # s; one number, none for no lag
     ("c_launch_key", "i8", "*", INPUT),  # two words of 32 bits
     ("c_org_cap", "i8", "O, R", INPUT),  # hard caps
     ("c_org_weight", "f8", "O", INPUT),
@@ -141,6 +142,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_stage_child", "i4", "G", -1),  # pairing heap
     ("state_stage_sibling", "i4", "G", -1),
     ("state_stage_prev", "i4", "G", -1),
+    # stages that open after a lag, in order of their openings
+    ("state_opening", "i4", "G:STAGE_LAG", 0),
+    ("state_opening_due", "f8", "G:STAGE_LAG", 0),  # s
     # starts that lag behind placements
     ("state_job_launched", "f8", "J:LAUNCHES", 0),  # start of a gang's slots, s
     ("state_task_launches", "i4", "T:LAUNCHES", 0),  # lags that were drawn for the task

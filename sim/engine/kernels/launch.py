@@ -1,9 +1,10 @@
-"""Launches: the lag between the placement of a task, or a gang, and its start.
+"""Lags: between the placement of a task, or a gang, and its start; before a stage opens.
 
 Room is held during the lag, and the task counts as one that runs. A lag is drawn by Philox4x32-10
 (Salmon et al., SC 2011) from the task and the number of its launches before: nothing else in the
 run, such as the order of placements, changes it. The slots of a gang are launched together, once;
-tasks that take one later start at once.
+tasks that take one later start at once. Stages open in the order in which their parents ended, as
+they all lag the same.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -13,7 +14,7 @@ import math
 import numpy as np
 
 from sim.base.jit import part
-from sim.engine.kernels.state import LAUNCH, NOW
+from sim.engine.kernels.state import LAUNCH, N_OPENING, NOW
 
 DRAWN, BETWEEN = 1, 2
 """Codes of LAUNCH: a lag is one of the values, or between the two."""
@@ -21,6 +22,15 @@ DRAWN, BETWEEN = 1, 2
 _WORD, _HALF, _REST = np.uint64(2**32 - 1), np.uint64(32), np.uint64(11)
 _FIRST, _SECOND = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _FIRST_STEP, _SECOND_STEP = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+
+
+@part
+def postpone_opening(st, g):
+    """Let stage `g`, whose last barrier parent ends now, open after the stages' lag."""
+    n = st.state_i[N_OPENING]
+    st.state_opening[n] = g
+    st.state_opening_due[n] = st.state_f[NOW] + st.c_stage_lag[0]
+    st.state_i[N_OPENING] = n + 1
 
 
 @part

@@ -14,7 +14,7 @@ from sim.engine.kernels.features import (
     VARIABLE_ENDS,
 )
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
-from sim.engine.kernels.launch import launch
+from sim.engine.kernels.launch import launch, postpone_opening
 from sim.engine.kernels.rates import begin_task, leave_machine
 from sim.engine.kernels.resources import acquire_task, release_held, release_task
 from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
@@ -246,6 +246,9 @@ def _stage_done(st, g):
     for e in range(st.w_edge0[g], st.w_edge0[g + 1]):
         if st.w_edge_kind[e] == 0:
             child = st.w_edge_child[e]
+            if st.state_stage_barriers[child] == 1 and len(st.c_stage_lag):
+                postpone_opening(st, child)
+                continue
             st.state_stage_barriers[child] -= 1
             if st.state_stage_barriers[child] == 0:
                 open_stage(st, child)

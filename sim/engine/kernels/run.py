@@ -1,8 +1,8 @@
 """The event loop: from instant to instant until all jobs are done or the policy has events.
 
 The order at one instant, so that a run is a function of its input alone: task ends by row, faults,
-timers (crossings of attained service by row, then the policy's timer), arrivals by row, then the
-policy, then placement.
+timers (crossings of attained service by row, then the policy's timer), stages that open after a
+lag, arrivals by row, then the policy, then placement.
 
 Names in capitals such as POOL are features of a run: constants when its loop is compiled
 (`sim.engine.kernels.features`).
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
-from sim.engine.kernels.arrivals import arrivals, next_arrival
+from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.dispatch import dispatch_pack, dispatch_skip, dispatch_strict
 from sim.engine.kernels.features import (
     DYNAMIC_ORDER,
@@ -99,6 +99,7 @@ def run(st, changed, n_changed):
             _crossings(st)
         if st.state_f[TIMER] <= now:
             _tick(st)
+        openings(st)
         arrivals(st)
         if st.state_i[N_EVENTS] > 0:
             return NEEDS_POLICY

@@ -53,6 +53,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     SPEED_INDEX,
     N_PROFILE,
     N_RUNNING_JOBS,
+    NEXT_OPENING,
+    N_OPENING,
     # configuration
     SHARE,
     UNIT,
@@ -82,8 +84,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     DEVICE_CHOICE,
     CACHES_SCORES,
     LAUNCH,
-) = range(50)
-N_I = 50
+) = range(52)
+N_I = 52
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.

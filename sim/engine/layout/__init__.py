@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import frozen
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
 from sim.engine.kernels.state import READ_ONLY
@@ -84,6 +85,7 @@ def lay_out(
     choice, n_kinds = ABSENT, 1
     if "CHOOSES" in features:
         choice, n_kinds = lay_out_choice(columns, cluster, plan, order, capacity, demand, flags)
+    stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
     conditions = {
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
@@ -96,6 +98,7 @@ def lay_out(
         "RECORD": record_tasks,
         "RESERVED": plan.reservations > 0,
         "SCAN": "STRICT" not in features,
+        "STAGE_LAG": bool(len(stage_lag)),
         "TURNS": bool(flags[layout.TASK_ORDER]),
     }
     conditions_met = features | {name for name, holds in conditions.items() if holds}
@@ -142,6 +145,7 @@ def lay_out(
         "c_speed_time": speed_time,
         "c_speed": speed,
         "c_launch_s": cluster.launch.values_s,
+        "c_stage_lag": stage_lag,
         "c_launch_key": cluster.launch.key,
         "c_org_cap": org_cap,
         "c_org_weight": org_weight,

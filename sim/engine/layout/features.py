@@ -86,7 +86,8 @@ def _needed(
         )
         in_order = plan.task_order is None and plan.task_prefers is None
         true_durations = bool(np.isnan(plan.stages["expected_s"]).all())
-        simple = cluster.queue_mode == "global" and not cluster.launch
+        lags = bool(cluster.launch) or cluster.stage_lag_s > 0
+        simple = cluster.queue_mode == "global" and not lags
         pool = not rare and in_order and true_durations and simple
     if plan.evict and (gangs or fit != Fit.STRICT):
         raise PolicyError(

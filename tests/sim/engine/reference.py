@@ -54,6 +54,7 @@ class _Run(Choosing, Launching):
         self.memory = policy.begin(self.world, self.plan)
         self._init_cluster(workload, cluster)
         self._init_launches(cluster)
+        self.stage_lag_s = cluster.stage_lag_s
         self.job_stages = [range(c.job_stage0[j], c.job_stage0[j + 1]) for j in range(n_jobs)]
         self.size = np.diff(c.stage_task0).tolist()
         parents = np.repeat(np.arange(n_stages), np.diff(c.edge0))
@@ -64,7 +65,7 @@ class _Run(Choosing, Launching):
         self.task_done = [False] * n_tasks
         self.failed = [0] * n_tasks
         self.waits_for_output = {}  # task that found an output lost: the task to run again
-        self.stages_done = set()
+        self.stages_done = {}  # when each was
         self.rerun = set()  # tasks that run again; earlier readers of their output go on
         self.task_started = [False] * n_tasks
         self.task_start = np.full(n_tasks, np.nan)
@@ -195,7 +196,15 @@ class _Run(Choosing, Launching):
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
+        times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
         return min(times)
+
+    def _opening(self, g):
+        """Return when stage g opens, after the lag behind its last barrier parent; inf: unknown."""
+        barriers = [p for p, kind in self.parents[g] if kind == 0]
+        if not all(p in self.stages_done for p in barriers):
+            return INF
+        return max((self.stages_done[p] + self.stage_lag_s for p in barriers), default=0.0)
 
     def _due(self, j):
         """Return the next time of job j: its submission, or its failure for a missing input."""
@@ -290,6 +299,8 @@ class _Run(Choosing, Launching):
         base = self.c.stage_task0[g]
         order = self.plan.task_order
         turns = []
+        if self._opening(g) > self.now:
+            return turns
         for turn in range(self.size[g]):
             index = turn if order is None else int(order[base + turn])
             if self.task_started[base + index] or base + index in self.waits_for_output:
@@ -300,8 +311,8 @@ class _Run(Choosing, Launching):
 
     def _parent_allows(self, p, kind, index):
         base = self.c.stage_task0[p]
-        if kind == 0:
-            return p in self.stages_done
+        if kind == 0:  # done: the stage is open
+            return True
         if index >= self.size[p]:
             return True
         return self.task_done[base + index] or base + index in self.rerun
@@ -365,7 +376,7 @@ class _Run(Choosing, Launching):
         base = c.stage_task0[g]
         self.waits_for_output = {r: p for r, p in self.waits_for_output.items() if p != task}
         if all(self.task_done[base : base + self.size[g]]) and g not in self.stages_done:
-            self.stages_done.add(g)
+            self.stages_done[g] = self.now
             self._emit(Event.STAGE_DONE, g)
         if view["left"][j] == 0:
             view["finish"][j] = self.now

@@ -129,10 +129,11 @@ def clusters(
 
 @st.composite
 def launching(draw, cluster: sim.Cluster) -> sim.Cluster:
-    """Draw lags of all kinds."""
+    """Draw lags of starts, of all kinds, and of stages."""
     lags = st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.5])
     constant, values = lags, st.lists(lags, min_size=1, max_size=4)
     bounds = st.tuples(lags, lags).map(lambda pair: {"low": min(pair), "high": max(pair)})
+    cluster = cluster.with_stage_lag(draw(lags))
     return cluster.with_launch(draw(st.one_of(constant, values, bounds)), draw(st.integers(0, 99)))
 
 

@@ -193,3 +193,34 @@ def test_without_a_lag_the_same_variant_runs():
 def test_lags_that_can_not_be_are_refused(launch_s, text):
     with pytest.raises(sim.InputError, match=text):
         Launch.parse(launch_s)
+
+
+def two_stages(submit_s, *durations_s):
+    parts = zip("ab", durations_s, ([], ["a"]), strict=True)
+    stages = [{"name": n, "durations_s": d, "parents": parents} for n, d, parents in parts]
+    return {"submit_s": submit_s, "stages": stages}
+
+
+def test_a_stage_opens_after_its_lag_and_leaves_room_to_others():
+    w = sim.Workload.from_jobs(
+        [two_stages(0.0, [1.0, 2.0], [4.0]), {"submit_s": 0.5, "stages": [{"durations_s": [3.0]}]}]
+    )
+    fifo, cluster = policies.build("fifo"), sim.Cluster.slots(1)
+    at_once = sim.simulate(w, cluster, fifo)
+    assert at_once.task_start.tolist() == [0.0, 1.0, 3.0, 7.0]
+    lagging = sim.simulate(w, cluster.with_stage_lag(0.25), fifo)
+    assert lagging.task_start.tolist() == [0.0, 1.0, 6.0, 3.0]
+    with_room = sim.simulate(w, sim.Cluster.slots(3).with_stage_lag(0.25), fifo)
+    assert with_room.task_start.tolist() == [0.0, 0.0, 2.25, 0.5]
+
+
+def test_the_last_lag_of_a_run_is_no_deadlock():
+    w = sim.Workload.from_jobs([two_stages(0.0, [1.0], [1.0])])
+    result = sim.simulate(w, sim.Cluster.slots(1).with_stage_lag(9.0), policies.build("fifo"))
+    assert result.job_finish.tolist() == [11.0]
+
+
+@pytest.mark.parametrize("lag", [-1.0, float("nan"), float("inf")])
+def test_stage_lags_are_checked(lag):
+    with pytest.raises(sim.InputError, match="stage_lag_s"):
+        sim.Cluster.slots(1).with_stage_lag(lag)

@@ -177,6 +177,8 @@ def test_launch_lags_are_drawn_from_the_seed(workload: Workload) -> None:
         assert first.key.tolist() == same.key.tolist() != other.key.tolist()
     assert clusters.with_faults(bare, config(launch_s=0), 1) is bare
     assert clusters.with_faults(bare, config(launch_s=None), 1) is bare
+    assert clusters.with_faults(bare, config(stage_lag_s=None), 1) is bare
+    assert clusters.with_faults(bare, config(stage_lag_s=0.5), 1).stage_lag_s == 0.5
 
 
 def test_a_policy_with_a_lag_of_its_own_gets_no_launch_lags() -> None:
@@ -201,6 +203,12 @@ def test_a_policy_with_a_lag_of_its_own_gets_no_launch_lags() -> None:
 def test_launch_lags_that_can_not_be_are_refused(launch_s: Any, text: str) -> None:
     with pytest.raises(InputError, match=text):
         cluster_checks.check(config(launch_s=launch_s))
+
+
+@pytest.mark.parametrize("lag", [-1, "late", True])
+def test_stage_lags_that_can_not_be_are_refused(lag: Any) -> None:
+    with pytest.raises(InputError, match=r"cluster\.stage_lag_s"):
+        cluster_checks.check(config(stage_lag_s=lag))
 
 
 @pytest.mark.parametrize(
