@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from pathlib import Path
-from types import FrameType
 
+from benchmarks.real import processes
 from benchmarks.real.slurm import batch, cluster, configure, replay, workloads
 
 
@@ -32,8 +31,7 @@ def main() -> int:
     if lacking := cluster.missing():
         print(f"skipped: {', '.join(lacking)} not found (Debian: slurm-wlm, munge, faketime)")
         return 0
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+    processes.interrupt_on_signals()
     if words.verb == "one":
         run = batch.Run(words.workload, words.settings, words.number)
         replayed = workloads.build(run.workload, words.log)
@@ -43,13 +41,6 @@ def main() -> int:
     runs = batch.planned(words.workloads, words.runs)
     until_s = time.time() + 3600 * words.hours
     return int(batch.make(runs, words.log, words.out, words.at_once, until_s) > 0)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Turn the first signal into an exception; later ones must not interrupt the cleaning up."""
-    for other in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(other, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.real import processes
 from benchmarks.real.slurm import configure
 from benchmarks.real.slurm.configure import Settings
 
@@ -115,7 +115,7 @@ def running(settings: Settings, folder: Path) -> Iterator[Cluster]:
         _wait_for_nodes(cluster, groups)
         yield cluster
     finally:
-        _end(folder)
+        processes.end(f"{MARK}={folder}")
         for group in groups:
             group.wait()
 
@@ -140,8 +140,7 @@ def _start(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             env=os.environ | faked | {"PATH": _path(), "TZ": "UTC", MARK: str(folder)},
         )  # fmt: skip
-    with suppress(PermissionError):  # only root may; lags are then longer on a busy machine
-        os.setpriority(os.PRIO_PGRP, group.pid, -10)
+    processes.prefer(group.pid)
     return group
 
 
@@ -159,42 +158,3 @@ def _wait_for_nodes(cluster: Cluster, groups: list[subprocess.Popen[bytes]]) -> 
             return
         time.sleep(0.5)
     raise RuntimeError(f"the cluster in {cluster.folder} did not start: {log.read_text()[-800:]}")
-
-
-def _end(folder: Path) -> None:
-    """End the processes of a cluster: those marked as its own, and what these started."""
-    for number, patience_s in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0)):
-        until = time.monotonic() + patience_s
-        for process in _members(folder):
-            _signal(process, number)
-        while _members(folder) and time.monotonic() < until:
-            time.sleep(0.1)
-
-
-def _signal(process: int, number: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(process, number)
-
-
-def _members(folder: Path) -> list[int]:
-    """Return the processes that run with the mark of a cluster, and their descendants."""
-    mark = f"{MARK}={folder}".encode()
-    children: dict[int, list[int]] = {}
-    open_ = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-            marked = mark in (status.parent / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if fields[0] == "Z":
-            continue
-        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
-        if marked:
-            open_.append(int(status.parent.name))
-    members = set(open_)
-    while open_:
-        below = [child for child in children.get(open_.pop(), []) if child not in members]
-        members.update(below)
-        open_ += below
-    return sorted(members - {os.getpid()})

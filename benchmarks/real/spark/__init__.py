@@ -1,0 +1,1 @@
+"""The simulator against a real Spark, with jobs that sleep."""

@@ -1,0 +1,50 @@
+"""Run sleeping jobs on Spark and keep its logs: ``python -m benchmarks.real.spark --out DIR``."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.real import processes
+from benchmarks.real.spark.event_log import reduce_log
+from benchmarks.real.spark.run import MODES, missing, run
+from benchmarks.real.spark.workload import synthesize
+
+SEEDS = (1, 2, 3)
+SLOTS = 16
+N_RUNS = 5
+
+
+def main() -> int:
+    """Make the runs that are missing; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.spark", description=__doc__)
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
+    parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="of the workloads")
+    parser.add_argument("--runs", type=int, default=N_RUNS, help="repetitions of each")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the event logs")
+    words = parser.parse_args()
+    if sentence := missing():
+        print(sentence)
+        return 0
+    processes.interrupt_on_signals()
+    words.out.mkdir(parents=True, exist_ok=True)
+    for number in range(1, words.runs + 1):
+        for seed in words.seeds:
+            for mode in words.modes:
+                path = words.out / f"spark-{mode.lower()}-{seed}-{number}.gz"
+                if path.exists():
+                    continue
+                log = run(synthesize(seed, SLOTS), mode, SLOTS)
+                path.write_bytes(gzip.compress(reduce_log(log), mtime=0))
+                print(time.strftime("%X"), path.name, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
