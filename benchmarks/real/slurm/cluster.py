@@ -42,8 +42,9 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment of Slurm's commands for this cluster."""
-        return {"SLURM_CONF": str(self.folder / "slurm.conf"), "PATH": _path()}
+        """Environment of Slurm's commands for this cluster, and so of its jobs."""
+        conf = str(self.folder / "slurm.conf")
+        return {"SLURM_CONF": conf, "PATH": _path(), MARK: str(self.folder)}
 
     def command(self, *words: str, text: str | None = None) -> str:
         """Run one of Slurm's commands; return what it prints.

@@ -1,0 +1,127 @@
+"""Noise between real runs of the same submissions: what no simulation can be expected to beat."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sim.base.arrays import F8
+
+Record = dict[str, F8]
+"""Columns of a run, a value a job: `submit_s, start_s, end_s, cpus, nominal_run_s`."""
+COLUMNS = ("submit_s", "start_s", "end_s", "cpus", "nominal_run_s")
+WAITED_S = 5.0
+"""A shorter wait is the scheduler's lag."""
+
+
+def read(path: Path) -> Record:
+    """Read a run's CSV."""
+    with gzip.open(path, "rt", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    return {name: np.array([float(row[name]) for row in rows]) for name in COLUMNS}
+
+
+def groups(folder: Path) -> dict[tuple[str, str], list[Path]]:
+    """Return the runs below a folder, in order, by workload and settings."""
+    paths: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in sorted(folder.rglob("*.csv.gz")):
+        workload, scheduler, priority, _ = path.name.split(".")[0].split("-")
+        paths[workload, f"{scheduler}-{priority}"].append(path)
+    return dict(sorted(paths.items()))
+
+
+def between(runs: Sequence[Record]) -> dict[str, float]:
+    """Compare runs of the same submissions with each other.
+
+    Returns
+    -------
+    dict
+        `runs, jobs, waited` (jobs that waited, a run); `wait_mean_s` and its least and greatest of
+        a run; `mean_differs`, `job_differs`: mean absolute difference of the mean wait, and of a
+        job's wait, between two runs, averaged over the pairs, over the mean wait, NaN for a single
+        run; `overhead_s, overhead_p95_s`: run time beyond the sleep.
+    """
+    waits = np.stack([run["start_s"] - run["submit_s"] for run in runs])
+    means, mean = waits.mean(axis=1), float(waits.mean())
+    pairs = list(itertools.combinations(range(len(runs)), 2))
+    overhead = np.concatenate(
+        [run["end_s"] - run["start_s"] - run["nominal_run_s"] for run in runs]
+    )
+    return {
+        "runs": len(runs),
+        "jobs": waits.shape[1],
+        "waited": float((waits > WAITED_S).sum(axis=1).mean()),
+        "wait_mean_s": mean,
+        "wait_least_s": float(means.min()),
+        "wait_greatest_s": float(means.max()),
+        "mean_differs": _average([abs(means[a] - means[b]) for a, b in pairs]) / mean,
+        "job_differs": _average([np.abs(waits[a] - waits[b]).mean() for a, b in pairs]) / mean,
+        "overhead_s": float(np.median(overhead)),
+        "overhead_p95_s": float(np.percentile(overhead, 95)),
+    }
+
+
+def fifo_lags_s(run: Record, n_cpus: int) -> F8:
+    """Return each job's lag from room to start in a run without backfilling, (n,), seconds.
+
+    There is room for a job from when it has been submitted, the one before it has started, and the
+    CPUs that it needs are free.
+    """
+    lags = np.empty(len(run["start_s"]))
+    before_s = -np.inf
+    for job in range(len(lags)):
+        start_s, earlier = run["start_s"][job], np.arange(len(lags)) < job
+        least_s = max(run["submit_s"][job], before_s)
+        ends = np.sort(run["end_s"][earlier & (run["end_s"] > least_s) & (run["end_s"] <= start_s)])
+        for room_s in (least_s, *ends):
+            busy = run["cpus"][earlier & (run["end_s"] > room_s)].sum()
+            if busy + run["cpus"][job] <= n_cpus:
+                lags[job] = start_s - room_s
+                break
+        else:
+            lags[job] = 0.0  # Slurm gave the CPUs away before it logged the end
+        before_s = start_s
+    return lags
+
+
+def _average(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else float("nan")
+
+
+def main() -> None:
+    """Print a row a workload and settings."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.slurm.noise")
+    parser.add_argument("folder", type=Path, help="folder of the runs")
+    print(
+        f"{'workload':9}{'settings':28}{'runs':>4}{'waited':>7}{'wait (range), s':>24}"
+        f"{'mean ±':>8}{'job ±':>8}{'overhead, 95 %':>16}{'lag, 95 %':>13}"
+    )
+    for (workload, settings), paths in groups(parser.parse_args().folder).items():
+        runs = [read(path) for path in paths]
+        row = between(runs)
+        wait = f"{row['wait_mean_s']:.1f} ({row['wait_least_s']:.1f}–{row['wait_greatest_s']:.1f})"
+        overhead = f"{row['overhead_s']:.2f}, {row['overhead_p95_s']:.2f}"
+        print(
+            f"{workload:9}{settings:28}{row['runs']:4}{row['waited']:7.1f}{wait:>24}"
+            f"{row['mean_differs']:8.2%}{row['job_differs']:8.2%}{overhead:>16}",
+            _lag(paths, runs) if settings == "builtin-basic" else "",
+        )
+
+
+def _lag(paths: Sequence[Path], runs: Sequence[Record]) -> str:
+    about = json.loads(paths[0].with_name(paths[0].name.replace(".csv.gz", ".json")).read_text())
+    n_cpus = about["n_nodes"] * about["cpus_per_node"]
+    lags = np.concatenate([fifo_lags_s(run, n_cpus) for run in runs])
+    return f"{np.median(lags):6.2f}, {np.percentile(lags, 95):5.2f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Runs of real schedulers, and what makes them."""
