@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.real import processes
 from benchmarks.real.slurm import batch, cluster, collect, configure, noise, workloads
 
 LOG = """\
@@ -193,14 +194,15 @@ def test_without_slurm_it_says_so_in_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs Linux")
 def test_a_clusters_processes_are_ended_though_they_left_their_group(tmp_path: Path) -> None:
+    mark = f"{cluster.MARK}={tmp_path}"
     marked = os.environ | {cluster.MARK: str(tmp_path)}
     script = "setsid sh -c 'sleep 61 & wait' & env -i sleep 62 & wait"
     with subprocess.Popen(["sh", "-c", script], env=marked, start_new_session=True) as started:
         until = time.monotonic() + 10
-        while len(cluster.members(tmp_path)) < 4 and time.monotonic() < until:
+        while len(processes.members(mark)) < 4 and time.monotonic() < until:
             time.sleep(0.02)
-        assert len(cluster.members(tmp_path)) == 4
-        assert cluster.members(tmp_path / "other") == []
-        cluster.end(tmp_path)
-        assert cluster.members(tmp_path) == []
+        assert len(processes.members(mark)) == 4
+        assert processes.members(f"{mark}er") == []
+        processes.end(mark)
+        assert processes.members(mark) == []
         assert started.wait(timeout=10) != 0

@@ -119,6 +119,8 @@ def running(settings: Settings, folder: Path) -> Iterator[Cluster]:
         processes.end(f"{MARK}={folder}")
         for group in groups:
             group.wait()
+            for name in ("faketime_shm", "sem.faketime_sem"):
+                Path(f"/dev/shm/{name}_{group.pid}").unlink(missing_ok=True)
 
 
 def _munged(folder: Path) -> list[str]:
@@ -134,15 +136,26 @@ def _clock(speed: int) -> list[str]:
 
 
 def _start(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    """Start a command as the leader of a process group, ahead of other work if that is allowed."""
+    """Start a command as the leader of a process group."""
     faked = {"FAKETIME_DONT_RESET": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     with (folder / "daemons.log").open("ab") as log:
-        group = subprocess.Popen(
+        return subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             env=os.environ | faked | {"PATH": _path(), "TZ": "UTC", MARK: str(folder)},
         )  # fmt: skip
-    processes.prefer(group.pid)
-    return group
+
+
+def go_ahead() -> bool:
+    """Let this process and those that it starts run before all other work; tell if that is allowed.
+
+    A lower niceness would not do: Linux shares the cores between sessions first (autogroups), and
+    each step of a job is a session of its own.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        return False  # lags are then longer on a busy machine
+    return True
 
 
 def _wait_for_nodes(cluster: Cluster, groups: list[subprocess.Popen[bytes]]) -> None:
