@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
@@ -22,6 +23,23 @@ def prefer(pid: int) -> None:
         os.setpriority(os.PRIO_PGRP, pid, NICE)
         with contextlib.suppress(FileNotFoundError):
             Path(f"/proc/{pid}/autogroup").write_text(str(NICE), encoding="ascii")
+
+
+def go_ahead(pids: Iterable[int]) -> bool:
+    """Let processes and those that they start run before all other work; tell if that is allowed.
+
+    For daemons that begin sessions of their own (a step of a job in Slurm is one), which `prefer`
+    does not reach. They must hardly compute, as nothing else runs meanwhile.
+    """
+    for pid in pids:
+        for thread in Path(f"/proc/{pid}/task").glob("*"):
+            try:
+                os.sched_setscheduler(int(thread.name), os.SCHED_RR, os.sched_param(1))
+            except PermissionError:
+                return False  # only root may; lags are then longer on a busy host
+            except ProcessLookupError:
+                continue
+    return True
 
 
 def end(mark: str) -> None:

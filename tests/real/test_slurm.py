@@ -51,6 +51,11 @@ def test_a_start_by_backfill_is_told_from_one_by_the_main_loop() -> None:
     assert collect.read_log(lines)[2].started_by == "backfill"
 
 
+def test_a_job_that_is_killed_at_its_limit_ends_then() -> None:
+    killed = LOG.replace("_job_complete: JobId=2 done", "Time limit exhausted for JobId=2")
+    assert collect.read_log(killed.splitlines()) == collect.read_log(LOG.splitlines())
+
+
 def test_priorities_and_partitions_are_kept_when_they_decide() -> None:
     rows = collect.rows(collect.read_log(LOG.splitlines()), JOBS, "multifactor")
     assert [(row["priority"], row["queue"]) for row in rows] == [

@@ -33,7 +33,6 @@ def main() -> int:
         return 0
     processes.interrupt_on_signals()
     if words.verb == "one":
-        cluster.go_ahead()
         run = batch.Run(words.workload, words.settings, words.number)
         replayed = workloads.build(run.workload, words.log)
         settings = configure.named(run.settings, replayed.n_nodes, replayed.speed)

@@ -114,6 +114,7 @@ def running(settings: Settings, folder: Path) -> Iterator[Cluster]:
         script = _DAEMONS.format(conf=conf, n_nodes=settings.n_nodes, pause=settings.speed)
         groups.append(_start([*_clock(settings.speed), "sh", "-c", script], folder))
         _wait_for_nodes(cluster, groups)
+        processes.go_ahead([os.getpid(), *processes.members(f"{MARK}={folder}")])
         yield cluster
     finally:
         processes.end(f"{MARK}={folder}")
@@ -139,23 +140,12 @@ def _start(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
     """Start a command as the leader of a process group."""
     faked = {"FAKETIME_DONT_RESET": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     with (folder / "daemons.log").open("ab") as log:
-        return subprocess.Popen(
+        group = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             env=os.environ | faked | {"PATH": _path(), "TZ": "UTC", MARK: str(folder)},
         )  # fmt: skip
-
-
-def go_ahead() -> bool:
-    """Let this process and those that it starts run before all other work; tell if that is allowed.
-
-    A lower niceness would not do: Linux shares the cores between sessions first (autogroups), and
-    each step of a job is a session of its own.
-    """
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except PermissionError:
-        return False  # lags are then longer on a busy machine
-    return True
+    processes.prefer(group.pid)
+    return group
 
 
 def _wait_for_nodes(cluster: Cluster, groups: list[subprocess.Popen[bytes]]) -> None:

@@ -21,7 +21,7 @@ _STAMP = re.compile(r"\[(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})\] (.*)")
 _SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+) usec=(\d+)")
 _BY_SCHED = re.compile(r"sched: Allocate JobId=(\d+) NodeList=(\S+)")
 _BY_BACKFILL = re.compile(r"sched/backfill: _start_job: Started JobId=(\d+) in \S+ on (\S+)")
-_ENDED = re.compile(r"_job_complete: JobId=(\d+) done")
+_ENDED = re.compile(r"_job_complete: JobId=(\d+) done|Time limit exhausted for JobId=(\d+)")
 
 
 @dataclass
@@ -40,7 +40,8 @@ def read_log(lines: Iterable[str]) -> dict[int, Seen]:
     """Return the jobs of a controller's log, by Slurm's number.
 
     A submission is logged when it has been answered, at times after the job's start; what the
-    answer took is subtracted. Of two starts (the job was requeued between) the later counts.
+    answer took is subtracted. A job that is killed at its limit ends then. Of two starts (the job
+    was requeued between) the later counts.
     """
     jobs: dict[int, Seen] = defaultdict(Seen)
     for line in lines:
@@ -55,7 +56,7 @@ def read_log(lines: Iterable[str]) -> dict[int, Seen]:
             job.start_s, job.nodes = at_s, match[2]
             job.started_by = "backfill" if "backfill" in message else "sched"
         elif match := _ENDED.search(message):
-            jobs[int(match[1])].end_s = at_s
+            jobs[int(match[1] or match[2])].end_s = at_s
     return dict(jobs)
 
 
