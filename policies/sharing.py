@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from policies.base import Policy
 from policies.registry import register
 from sim.base.errors import InputError, unknown
@@ -19,7 +21,9 @@ class Fair(Policy):
 
     Weighted max-min fairness (Bertsekas and Gallager, *Data networks*, 1992, §6.5.2) as the fair
     schedulers of Hadoop and Spark apply it, task by task. Usage is counted in slots, in one
-    resource, or in the dominant share where `resource` is left empty.
+    resource, or in the dominant share where `resource` is left empty. Spark's own rule
+    (``org.apache.spark.scheduler.FairSchedulingAlgorithm``, 3.5) is this one with ``ties="name"``,
+    a queue being a pool; its minimum shares are not modelled.
 
     Attributes
     ----------
@@ -28,10 +32,14 @@ class Fair(Policy):
         shares between queues itself (weighted, or within hard shares): its own weights count.
     resource : str
         Resource that usage is counted in, e.g. ``cpu``; empty for the dominant one.
+    ties : {"first", "name"}
+        Of queues with equal usage over weight, the one that is first: in the workload's jobs, or by
+        name. Only where the policy has queues of its own.
     """
 
     weights: Mapping[str, float] = field(default_factory=dict)
     resource: str = ""
+    ties: Literal["first", "name"] = "first"
 
     def __post_init__(self) -> None:
         for name, weight in self.weights.items():
@@ -53,9 +61,12 @@ class Fair(Policy):
             for name in self.weights:
                 if name not in columns.queue_names:
                     raise InputError(unknown("queue in fair weights", name, columns.queue_names))
-            weight = [self.weights.get(name, 1.0) for name in columns.queue_names]
+            names = list(columns.queue_names)
+            order = sorted(names) if self.ties == "name" else names
+            weight = [self.weights.get(name, 1.0) for name in order]
             plan.queues = Queues.make(len(weight), weight=weight, order=Order.FIFO)
-            plan.set_jobs(queue=columns.job_queue)
+            position = {name: i for i, name in enumerate(order)}
+            plan.set_jobs(queue=np.array([position[name] for name in names])[columns.job_queue])
         if self.resource:
             if self.resource not in cluster.resources:
                 resources = cluster.resources

@@ -29,6 +29,18 @@ def test_fair_is_fifo_inside_a_queue():
     assert started(run("fair", jobs)) == "abc"
 
 
+@pytest.mark.parametrize(("ties", "order"), [("first", "zyx"), ("name", "xyz")])
+def test_fair_breaks_ties_by_the_first_job_or_by_name(ties, order):
+    jobs = [job(name, 0, [10], queue=name) for name in "zyx"]
+    assert started(run("fair", jobs, ties=ties)) == order
+
+
+def test_fair_keeps_weights_with_their_queues_where_ties_go_by_name():
+    jobs = [job("a", 0, [10] * 9, queue="z"), job("b", 0, [10] * 9, queue="y")]
+    r = run("fair", jobs, sim.Cluster.slots(4), weights={"z": 3}, ties="name")
+    assert running_at(r, 0) == [3, 1]
+
+
 def test_fair_counts_the_resource_asked_for():
     jobs = [
         job("a", 0, [10] * 9, {"cpu": 1, "mem": 3}, queue="x"),
