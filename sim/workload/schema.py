@@ -219,6 +219,11 @@ ELIGIBLE: Final = Column(
     None,
     nullable=True,
 )
+BILLING: Final = (
+    Column("account", CATEGORY, "name", "account that pays for it; '' if unknown", ""),
+    Column("qos", CATEGORY, "name", "its quality of service; '' if unknown", ""),
+)
+"""Optional columns of ``jobs`` in logs of Slurm, for fair share and priorities."""
 OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "jobs": (
         POLL_LAG,
@@ -230,6 +235,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         *CLOCK,
         *RECORDED,
         ELIGIBLE,
+        *BILLING,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
     "tasks": RECORDED,

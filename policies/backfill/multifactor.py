@@ -1,0 +1,87 @@
+"""Slurm's multifactor priority as the order of the queue, with and without backfilling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from policies.backfill.orders import Conservative, Easy
+from policies.backfill.priorities import Priorities, Prioritizing
+from policies.knows import Knows
+from policies.registry import register
+from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
+
+
+@register("multifactor")
+@dataclass(frozen=True)
+class Multifactor(Prioritizing):
+    """Jobs by Slurm's multifactor priority, highest first; the others wait for the first.
+
+    The plugin ``priority/multifactor`` of Slurm 22.05 (SchedMD, 2022). Priority is the sum of five
+    factors between 0 and 1, each times its weight, without its fraction; equal priorities go by
+    submission. It is calculated at submission and for all waiting jobs every `calc_period_s`
+    seconds. Usage is CPU seconds. A gang uses its CPUs from start to end; other jobs' tasks are
+    counted as they end. Columns of jobs: ``account``, ``user``, ``qos``, and ``queue`` for the
+    partition.
+    """
+
+    @property
+    def events(self) -> Event:  # type: ignore[override]
+        """Arrivals, ends and the timer, and what the order without priorities needs."""
+        own = Event.JOB_ARRIVED | Event.JOB_DONE | Event.JOB_FAILED | Event.TIMER
+        inherited: Any = super().events
+        return Event(inherited) | own
+
+    @property
+    def knows(self) -> Knows:
+        """Declared accounts, QOS and partitions."""
+        return Knows(durations=super().knows.durations, values="declared")
+
+    def prepare(self, world: World, plan: Plan) -> object:
+        """Order the queue by priority."""
+        inherited = super().prepare(world, plan)
+        plan.queues = Queues.make(1, order=Order.KEY)
+        return Memory(Priorities(self, world), inherited)
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        """Update usage and priorities."""
+        assert isinstance(memory, Memory)
+        priorities = memory.priorities
+        if memory.inherited is not None:
+            super().react(memory.inherited, batch, world, plan)
+        changed = priorities.update(batch)
+        if len(changed):
+            plan.set_jobs(changed, key=priorities.key[changed])
+        # an order needs two; usage of the time between is caught up with
+        plan.timer_s = priorities.next_s if priorities.n_waiting > 1 else np.inf
+
+
+@register("multifactor_easy")
+@dataclass(frozen=True)
+class MultifactorEasy(Multifactor, Easy):
+    """EASY backfilling in the order of Slurm's multifactor priority (``multifactor``, ``easy``).
+
+    Mu'alem and Feitelson (TPDS 2001), with priorities of Slurm 22.05 (SchedMD, 2022). With
+    ``order=sjf`` the first in priority have reservations, the others are tried shortest first.
+    """
+
+
+@register("multifactor_conservative")
+@dataclass(frozen=True)
+class MultifactorConservative(Multifactor, Conservative):
+    """Conservative backfilling in the order of multifactor priority.
+
+    As ``multifactor`` (SchedMD, 2022) and ``conservative`` (TPDS 2001): jobs that come get the
+    earliest room that reservations leave, and are moved ahead in the order of their priority.
+    """
+
+    order: Literal["fcfs"] = "fcfs"  # the priority is the key by which jobs are moved
+
+
+class Memory(NamedTuple):
+    """State of a run: priorities, and the state of the order without them."""
+
+    priorities: Priorities
+    inherited: object

@@ -1,0 +1,185 @@
+"""Multifactor priority: equal to plain Python, and on examples by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from policies.backfill.fair_share import Shares, Usage
+from tests.policies.backfill.priorities import Slurm, starts
+
+SLOTS = 12
+SHARES = {"physics": 3, "chemistry": 1, "physics/ann": 2, "chemistry/cat": 3, "spare": 4}
+PARENTS = {"physics": "science", "chemistry": "science"}
+WEIGHTS = {"age": 700.0, "size": 300.0, "fair": 2000.0, "partition": 100.0, "qos": 250.0}
+PLACES = [("physics", "ann"), ("physics", "bob"), ("chemistry", "ann"), ("chemistry", "cat")]
+PLACES += [("industry", "dan"), ("science", "eve")]
+
+
+def site(**changes):
+    return Slurm(
+        SLOTS, WEIGHTS, max_age=40.0, half_life=60.0, period=7.0, shares=SHARES, parents=PARENTS,
+        partitions={"express": 4}, qos={"high": 10, "low": 3}, **changes,
+    )  # fmt: skip
+
+
+def policy(name, site, **params):
+    weights = {"age": "age", "size": "job_size", "fair": "fair_share"}
+    return policies.build(
+        name,
+        **{f"weight_{weights.get(k, k)}": v for k, v in site.weights.items()},
+        max_age_s=site.max_age, half_life_s=site.half_life, calc_period_s=site.period,
+        shares=site.shares, parents=site.parents, partitions=site.partitions, qos=site.qos,
+        tiers=site.tiers, fair_tree=site.fair_tree, favor_small=site.favor_small, **params,
+    )  # fmt: skip
+
+
+def drawn(seed, n=70):
+    """Draw jobs that come faster than they can be served."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for submit in np.round(np.cumsum(rng.exponential(3.0, n)), 1).tolist():
+        account, user = PLACES[int(rng.integers(len(PLACES)))]
+        run = float(np.round(rng.lognormal(1.7, 1.0), 1) + 0.1)
+        jobs.append(
+            {
+                "submit": submit, "run": run, "limit": run * float(rng.choice([1.0, 2.0, 5.0])),
+                "width": int(rng.choice([1, 1, 2, 3, 4, 7, SLOTS])),
+                "account": account, "user": user,
+                "partition": str(rng.choice(["batch", "express"])),
+                "qos": str(rng.choice(["normal", "high", "low"])),
+            }
+        )  # fmt: skip
+    return jobs
+
+
+def workload(jobs):
+    return sim.Workload.from_jobs(
+        {
+            "submit_s": job["submit"],
+            "stages": [{"durations_s": [job["run"]] * job["width"]}],
+            "min_tasks": job["width"],
+            "requested_s": job["limit"],
+            **{name: job[name] for name in ("user", "account", "qos")},
+            "queue": job["partition"],
+        }
+        for job in jobs
+    )
+
+
+def simulated(jobs, policy):
+    return sim.simulate(workload(jobs), sim.Cluster.slots(SLOTS), policy).job_start
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"fair_tree": False, "favor_small": True}, {"tiers": {"express": 2}}],
+    ids=["tree", "classic", "tiers"],
+)
+@pytest.mark.parametrize(("name", "easy"), [("multifactor", False), ("multifactor_easy", True)])
+def test_equals_plain_python(name, easy, changes):
+    settings = site(**changes)
+    fifo = 0
+    for seed in range(6):
+        jobs = drawn(seed)
+        # plain Python's clock begins at 0, as the trace's does not: shifted by from_jobs
+        ours = simulated(jobs, policy(name, settings))
+        np.testing.assert_array_equal(ours, starts(settings, jobs, easy))
+        fifo += (ours != simulated(jobs, policies.build("easy" if easy else "fifo"))).sum()
+    assert fifo > 100, "priorities hardly change the order"
+
+
+def test_orders_by_priority_by_hand():
+    # all of 4 slots are busy until 8 s, and taken to be until 20 s; b and c don't fit together
+    jobs = [(0.0, 8.0, 20.0, 4, "low"), (1.0, 5.0, 5.0, 3, "low"), (2.0, 5.0, 5.0, 3, "high")]
+    w = sim.Workload.from_jobs(
+        {
+            "submit_s": submit,
+            "stages": [{"durations_s": [run] * width}],
+            "min_tasks": width,
+            "requested_s": limit,
+            "qos": qos,
+        }
+        for submit, run, limit, width, qos in jobs
+    )
+    for name in ("multifactor", "multifactor_easy", "multifactor_conservative"):
+        policy = policies.build(name, qos={"high": 1}, calc_period_s=3.0)
+        start = sim.simulate(w, sim.Cluster.slots(4), policy).job_start
+        assert start.tolist() == [0, 13, 8], name
+    plain = sim.simulate(w, sim.Cluster.slots(4), policies.build("conservative"))
+    assert plain.job_start.tolist() == [0, 8, 13]
+
+
+def test_usage_decays_by_hand():
+    usage = Usage(2, half_life_s=693.0)  # 0.999 a second
+    pair = np.array([0, 1], dtype=np.int32)
+    usage.decay_to(10.0, pair, np.array([2.0, 1.0]), np.array([0.0, 4.0]))
+    assert usage.cpu_s == pytest.approx([2 * 10 * 0.999**10, 6 * 0.999**6])
+    usage.add_run(pair[:1], np.array([2.0]), np.array([5.0]))  # until it ends at 15 s
+    first = 2 * 10 * 0.999**10 + 2 * 5 * 0.999**5
+    usage.decay_to(20.0, pair[1:], np.array([1.0]), np.array([4.0]))
+    assert usage.cpu_s[0] == pytest.approx(first * 0.999**10)
+
+
+@pytest.mark.parametrize("half_life_s", [0.0, 50.0])
+def test_many_decays_equal_single_ones(half_life_s):
+    often, single = Usage(2, half_life_s), Usage(2, half_life_s)
+    often.cpu_s[:] = single.cpu_s[:] = [3.0, 70.0]
+    pair, cpus = np.array([1, 1], dtype=np.int32), np.array([2.0, 5.0])
+    often.decay_often(9, 7.0, pair, cpus)
+    for k in range(9):
+        single.decay_to((k + 1) * 7.0, pair, cpus, np.array([-9.0, 0.0]))
+    assert often.cpu_s == pytest.approx(single.cpu_s)
+    assert often.at_s == single.at_s
+
+
+def factors(pairs, used, shares=None, parents=None):
+    tree = Shares(pairs, shares or {}, parents or {})
+    cpu_s = np.array([used.get(pair, 0.0) for pair in tree.associations])
+    return dict(zip(tree.associations, tree.fair_tree(cpu_s).tolist(), strict=True))
+
+
+def test_fair_tree_by_hand():
+    # a and b have 3 and 1 shares, and used as much: level fair share 1.5 and 0.5. In a, u used
+    # 0.75 and v 0.25: 0.67 and 2; the root's user and w, who used nothing, have infinity.
+    used = {("a", "u"): 30.0, ("a", "v"): 10.0, ("b", "w"): 0.0, ("b", "x"): 40.0}
+    got = factors(list(used), used, {"a": 3, "b": 1})
+    assert got == {
+        ("root", "root"): 5 / 5,
+        ("a", "v"): 4 / 5,
+        ("a", "u"): 3 / 5,
+        ("b", "w"): 2 / 5,
+        ("b", "x"): 1 / 5,
+    }
+
+
+def test_fair_tree_merges_accounts_and_ranks_a_user_with_the_first_of_an_equal_account():
+    # c and d, and the user of s, all used a third of s
+    used = {("s", "p"): 10.0, ("c", "q"): 10.0, ("d", "q"): 9.0, ("d", "r"): 1.0}
+    got = factors(list(used), used, parents={"c": "s", "d": "s"})
+    # p; then, merged, r (5), q of c (1) and q of d (0.56): p is as good as r
+    assert got == {
+        ("root", "root"): 1.0,
+        ("s", "p"): 4 / 5,
+        ("d", "r"): 4 / 5,
+        ("c", "q"): 2 / 5,
+        ("d", "q"): 1 / 5,
+    }
+
+
+def test_no_shares_rank_last_and_no_usage_ranks_all_alike():
+    pairs = [("a", "u"), ("a", "v"), ("b", "w")]
+    assert set(factors(pairs, {}).values()) == {1.0}
+    got = factors(pairs, {("a", "u"): 5.0}, {"b": 0})
+    assert got["b", "w"] == 1 / 4 < got["a", "u"] < got["a", "v"]
+
+
+def test_wrong_trees_are_errors():
+    with pytest.raises(sim.InputError, match="its own ancestor"):
+        Shares([("a", "u")], {}, {"a": "b", "b": "a"})
+    with pytest.raises(sim.InputError, match="shares of 'a' must be 0 to"):
+        policies.build("multifactor", shares={"a": -1})
+    with pytest.raises(sim.InputError, match="order must be 'fcfs'"):
+        policies.build("multifactor_conservative", order="sjf")
