@@ -27,15 +27,17 @@ class LoggedSize:
 def logged_size(workload: Workload) -> LoggedSize:
     """Find the number of slots of the cluster that made a log.
 
-    A header's ``MaxProcs`` counts. Without it, the nodes that jobs ran on, times the most
-    processors that a job had on one; but the peak of recorded use, if that is more or nodes are
-    not recorded.
+    A header's ``MaxProcs`` counts, or the cores of Spark's executors. Without them, the nodes that
+    jobs ran on, times the most processors that a job had on one; but the peak of recorded use, if
+    that is more or nodes are not recorded.
     """
     header = workload.meta.get("header", {})
     text = str(header.get(HEADER, "")).split()
     if text and text[0].isdigit() and int(text[0]) > 0:
         n_slots = int(text[0])
         return LoggedSize(n_slots, f"the log's header says ({HEADER})")
+    if workload.meta.get("cores"):
+        return LoggedSize(int(workload.meta["cores"]), "the log's executors have that many cores")
     use = recorded(workload, Cluster.slots(1))
     peak = peak_use(use.begin_s, use.end_s, use.use[:, 0])
     n_nodes, per_node = nodes_used(workload)
@@ -63,5 +65,6 @@ def nodes_used(workload: Workload) -> tuple[int, int]:
     nodes = named_nodes(workload)
     if nodes is None:
         return 0, 0
-    slots = workload.columns.stage_n_tasks[nodes.count > 0]
-    return nodes.n_nodes, int(-(-slots // nodes.count[nodes.count > 0]).max())
+    is_named = nodes.count > 0
+    per_node = np.ceil(workload.columns.stage_n_tasks[is_named] / nodes.count[is_named])
+    return nodes.n_nodes, int(per_node.max())

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED
 from sim.workload.workload import Workload
 from sweep.backtest.audit import audit
 from sweep.backtest.capacity import logged_size
+from sweep.backtest.lags import launch_lags_s, stage_lag_s
 from sweep.execution.inputs import Inputs
 from sweep.grid import clusters, grid
 from sweep.grid.grid import Cell
 from sweep.grid.overrides import quote
 from sweep.grid.request import Request
 
-MAX_LAGS = 99
-"""Most lags that runs draw from: more are replaced by as many of their quantiles."""
-
 
 def words_of_log(request: Request) -> list[str]:
-    """Return the words that the log adds: ``cluster.count`` and ``cluster.launch_s``.
+    """Return the words that the log adds: size and lags of the cluster.
 
-    Those that the request has are left out.
+    Those that the request has are left out; with a ``cluster.launch_s``, so is the lag of stages.
 
     Raises
     ------
@@ -52,7 +49,10 @@ def words_of_log(request: Request) -> list[str]:
         words.append(quote("cluster.count", config["count"]))
     if config.get("launch_s") is None:
         cluster = clusters.build_for(workload, config, 1.0).cluster
-        words.append(quote("cluster.launch_s", thinned(audit(workload, cluster).launch_lags_s)))
+        lags_s = launch_lags_s(workload, audit(workload, cluster), config["count"])
+        words.append(quote("cluster.launch_s", lags_s))
+        if config.get("stage_lag_s") is None and (lag_s := stage_lag_s(workload)):
+            words.append(quote("cluster.stage_lag_s", lag_s))
     return words
 
 
@@ -70,16 +70,3 @@ def check_starts(workload: Workload, cell: Cell) -> None:
             f"{option}: the log does not tell when jobs started; a backtest needs it",
             rule="no recorded start",
         )
-
-
-def thinned(lags_s: F8) -> list[float]:
-    """Return the lags from which runs draw, in milliseconds' steps: all, or `MAX_LAGS` quantiles.
-
-    They stand in the command line of the sweep. A log without any has a lag of 0.
-    """
-    lags_s = np.sort(lags_s[np.isfinite(lags_s)])
-    if len(lags_s) > MAX_LAGS:
-        lags_s = np.quantile(lags_s, (np.arange(MAX_LAGS) + 0.5) / MAX_LAGS)
-    lags_s = np.maximum(np.round(lags_s, 3), 0.0)
-    lags = lags_s.tolist() or [0.0]
-    return lags if lags[0] < lags[-1] else lags[:1]

@@ -13,6 +13,7 @@ from sweep.backtest.audit import audit
 from sweep.backtest.capacity import logged_size
 from sweep.backtest.logged_jobs import logged_jobs
 from sweep.backtest.outcome import PolicyRuns, build_tables
+from sweep.backtest.request import check_starts
 from sweep.execution.inputs import Inputs
 from sweep.grid import clusters, grid
 from sweep.grid.request import Request
@@ -31,7 +32,9 @@ class Backtest:
         self._compare: Callable[[], Mapping[str, Any]] = dict
 
     def batches(self, inputs: Inputs) -> Batches:
-        """Yield all runs as one batch."""
+        """Yield all runs as one batch; first refuse a log without starts."""
+        first = self._grid.cells[0]
+        check_starts(inputs.workload(inputs.workload_id(first)), first)
         results = yield Batch(self._grid)
         self._compare = partial(self._tables, inputs, results)
         return self._grid

@@ -66,8 +66,9 @@ def read(
         ``spark_stage``, Spark's Stage ID; ``jobs`` has ``application``, ``job_name``,
         ``recorded_start_s`` (the launch of its first task) and ``recorded_finish_s`` (null: no end
         in the log), and ``tasks`` has both for each task. The queue is the scheduler pool of a
-        query or Spark job, else the YARN queue, else "default". ``meta["report"]`` counts
-        ``dropped``, ``filled`` and ``noticed``.
+        query or Spark job, else the YARN queue, else "default". ``meta["cores"]`` is the number of
+        cores of all executors at most, of a single application whose log has them.
+        ``meta["report"]`` counts ``dropped``, ``filled`` and ``noticed``.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def read(
     jobs: list[Job] = []
     tasks: dict[str, dict[int, F8]] = {}  # by application
     app_ids: set[str] = set()
-    begin_ms = np.inf
+    begin_ms, cores = np.inf, 0.0
     for log in find_logs(path, counts["noticed"]):
         app = read_log(log, on_bad_row, bad)
         report["events"] += app.n_events
@@ -99,6 +100,7 @@ def read(
         jobs += app_jobs
         first = [app.begin_ms, *(job.submit_ms for job in app.jobs.values())]
         begin_ms = min(begin_ms, np.nanmin(first) if app_jobs else np.inf)
+        cores = app.peak_cores
         app.rows = type(app.rows)("d")  # to free memory: `tasks` has the rows
         _add(counts["dropped"], app.dropped)
         _add(counts["filled"], filled)
@@ -113,6 +115,7 @@ def read(
             "quantum": {"cpu": 1e-3, "mem": 1e-6},
             "offset_s": begin_ms / 1000,
             "resolution_s": 1e-3,
+            **({"cores": int(cores)} if report["applications"] == 1 and cores else {}),
             "report": {**report, "jobs": len(jobs), "bad_rows": bad, **counts},
         },
     )

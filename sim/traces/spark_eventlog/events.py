@@ -74,6 +74,8 @@ class Application:
     executions: dict[str, str] = field(default_factory=dict)  # their descriptions
     profiles: dict[int, dict[str, float]] = field(default_factory=dict)
     cores: dict[int, float] = field(default_factory=dict)  # of an executor, by profile
+    executors: dict[str, float] = field(default_factory=dict)  # cores of those that are there
+    peak_cores: float = 0.0  # of all executors that were there at once
     rows: array[float] = field(default_factory=lambda: array("d"))
     n_events: int = 0
     n_started: int = 0
@@ -178,6 +180,12 @@ def _executor(app: Application, event: dict[str, Any]) -> None:
     cores = _number(info, "Total Cores")
     if cores >= 1:
         app.cores.setdefault(int(_number(info, "Resource Profile Id", 0)), cores)
+        app.executors[_text(event, "Executor ID")] = cores
+        app.peak_cores = max(app.peak_cores, sum(app.executors.values()))
+
+
+def _executor_removed(app: Application, event: dict[str, Any]) -> None:
+    app.executors.pop(_text(event, "Executor ID"), None)
 
 
 def _job_start(app: Application, event: dict[str, Any]) -> None:
@@ -271,6 +279,7 @@ _HANDLERS: Final[dict[str, Callable[[Application, dict[str, Any]], None]]] = {
     "SparkListenerEnvironmentUpdate": _environment,
     "SparkListenerResourceProfileAdded": _profile,
     "SparkListenerExecutorAdded": _executor,
+    "SparkListenerExecutorRemoved": _executor_removed,
     "SparkListenerJobStart": _job_start,
     "SparkListenerJobEnd": _job_end,
     "SparkListenerTaskEnd": _task_end,
