@@ -41,6 +41,7 @@ class Policy:
     name: ClassVar[str] = ""
     events: ClassVar[Event] = Event.NONE
     conserves_work: ClassVar[bool] = True  #: False if it may leave room idle while tasks wait
+    has_own_lag: ClassVar[bool] = False  #: True if its cycles are the lag between room and start
     rigid_jobs: ClassVar[bool] = False  #: True if it schedules only rigid jobs, on a pool of slots
 
     def __init_subclass__(cls, **options: object) -> None:

@@ -37,6 +37,8 @@ VARIABLE_ENDS = Feature("VARIABLE_ENDS")
 failures, slow periods, remote inputs."""
 RESERVES = Feature("RESERVES")
 """Reservations for the first in order (`sim.engine.kernels.reserve`)."""
+REPLANS = Feature("REPLANS")
+"""A main loop and a planning thread (`sim.engine.kernels.replan`)."""
 EVICTS = Feature("EVICTS")
 """Tasks are evicted for those of jobs below their run limit."""
 CHOOSES = Feature("CHOOSES")

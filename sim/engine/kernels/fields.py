@@ -253,6 +253,26 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_position", "i4", "J:RESERVED", 0),  # among the waiting jobs: 1 is the first, 0 none
     ("state_waiting_jobs", "i4", "J:RESERVED", 0),
     ("state_running_jobs", "i4", "J:RESERVED", 0),  # by expected end
+    # periodic planning (`sim.engine.kernels.replan_registers`): U nodes, W steps
+    ("p_replan", "i8", "*", INPUT),
+    ("p_replan_s", "f8", "*", INPUT),
+    ("state_replan", "i8", "*", INPUT),
+    ("state_replan_s", "f8", "*", INPUT),
+    ("state_job_expected_end", "i8", "J:REPLANNED", 0),  # clock, s
+    ("state_job_listed", "i1", "J:REPLANNED", 0),
+    ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
+    ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
+    ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs in order
+    ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on
+    ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots
+    ("state_node_completing", "i4", "U:REPLANNED", 0),  # tasks of jobs that it completes
+    ("state_node_now", "i8", "U:REPLANNED, R", 0),  # free quanta
+    ("state_node_future", "i8", "U:REPLANNED, R", 0),  # after expected ends
+    ("state_node_allowed", "i1", "U:REPLANNED", 0),  # for the job in question
+    ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
+    ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
+    ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
+    ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
     # events for the policy
     ("state_event_kind", "i4", "V", 0),
     ("state_event_row", "i4", "V", 0),

@@ -23,6 +23,7 @@ from sim.engine.kernels.features import (
     LIMITS,
     OVERBOOK,
     POOL,
+    REPLANS,
     RESERVES,
     SCORED,
     SERVICE,
@@ -42,6 +43,7 @@ from sim.engine.kernels.lifecycle import (
 )
 from sim.engine.kernels.pool import dispatch_pool, run_pool
 from sim.engine.kernels.rates import advance_speed, collect_ended, drop_stale, update_rates
+from sim.engine.kernels.replan import dispatch_replanned, next_wake
 from sim.engine.kernels.reserve import dispatch_reserved
 from sim.engine.kernels.restart import attempt_fails, fail_attempt, outages, wake_readers
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
@@ -117,6 +119,8 @@ def _next_time(st):
         time = min(time, st.w_outage_time[outage])
     if st.state_i[N_SERVICE] > 0:
         time = min(time, st.state_service_time[st.state_service_heap[0]])
+    if REPLANS:
+        time = min(time, next_wake(st))
     return max(time, st.state_f[NOW])
 
 
@@ -201,7 +205,9 @@ def _dispatch(st):
         return
     if GANGS:
         refill_gangs(st)
-    if RESERVES and st.state_i[RESERVATIONS] > 0:
+    if REPLANS:
+        dispatch_replanned(st)
+    elif RESERVES and st.state_i[RESERVATIONS] > 0:
         dispatch_reserved(st)
     elif STRICT:
         dispatch_strict(st)

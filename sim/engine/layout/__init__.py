@@ -34,6 +34,7 @@ from sim.engine.layout.columns import (
     weighted_work,
 )
 from sim.engine.layout.features import event_capacity, registers, select_features
+from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.tasks import by_turn, turns
 from sim.engine.plan import Event, Plan
@@ -53,6 +54,7 @@ def lay_out(
 ) -> tuple[dict[str, NDArray[Any]], frozenset[str]]:
     """Allocate the state of one run; return it with the run's features."""
     check_rigid(columns, cluster, plan)
+    check_replan(columns, cluster, plan)
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
     n_tasks = len(columns.task_duration)
     resources, n_rigid, n_fit = order_resources(cluster, plan)
@@ -96,6 +98,7 @@ def lay_out(
         "PREFERS": bool(flags[layout.PREFERS]),
         "PRIORITY": bool(flags[layout.PRIORITY]),
         "RECORD": record_tasks,
+        "REPLANNED": plan.replan is not None,
         "RESERVED": plan.reservations > 0,
         "SCAN": "STRICT" not in features,
         "STAGE_LAG": bool(len(stage_lag)),
@@ -110,6 +113,7 @@ def lay_out(
         "H": max(int(held0[-1]), 1),
         "B": plan.packing.bundle, "V": event_capacity(events, n_jobs, n_stages),
         "P": 3 * n_jobs + 2, "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
+        "U": int(total[0]) if cluster.unit else len(capacity), "W": n_steps(plan, n_jobs),
     }  # fmt: skip
     pack = plan.packing
     inputs: dict[str, NDArray[Any]] = {
@@ -157,6 +161,7 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
+        **replan_fields(plan),
         "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0]),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},

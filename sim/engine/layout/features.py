@@ -42,6 +42,8 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
         return needed
     if os.environ.get("SIM_VARIANTS") == "wide":
         return needed | _WIDE | _widest(needed)
+    if has.REPLANS in needed:
+        needed = needed | {has.GANGS}
     if needed >= {has.SCORED, has.VARIABLE_ENDS}:
         needed = needed | {has.OVERBOOK, has.LIMITS}
     if needed & _RARE or (has.VARIABLE_ENDS in needed and needed & _ORDERS):
@@ -75,11 +77,12 @@ def _needed(
     variable_ends = plan.evict or remote or len(cluster.outages) or len(cluster.slowdowns)
     variable_ends = variable_ends or len(columns.attempt_s) or _leaves_out(cluster, plan)
     per_task = plan.task_priority is not None or plan.task_prefers is not None
-    fit = Fit.SKIP if plan.reservations else plan.fit
+    plans = bool(plan.reservations or plan.replan)
+    fit = Fit.SKIP if plans else plan.fit
     scored = fit == Fit.PACK and (plan.packing != Packing() or per_task)
     overbook = fit == Fit.PACK and plan.packing.overbook and bool(cluster.fungible)
     pool = False
-    if cluster.unit and not gangs and not scored and not plan.reservations:
+    if cluster.unit and not gangs and not scored and not plans:
         fit = Fit.STRICT  # equal demands: the room of one task fits any other
         rare = (
             limits or inputs or variable_ends or events != Event.NONE or columns.stage_n_o2o.any()
@@ -109,6 +112,7 @@ def _needed(
         has.VARIABLE_ENDS: bool(variable_ends or overbook),
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
+        has.REPLANS: plan.replan is not None,
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }

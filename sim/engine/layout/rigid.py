@@ -18,9 +18,9 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     """Refuse a plan whose reservations can't be kept with these jobs on that cluster."""
     if not 0 <= plan.reservations <= NO_LIMIT:
         raise PolicyError(f"plan.reservations must be 0 to {NO_LIMIT}, not {plan.reservations}")
-    if plan.reservations == 0:
+    if plan.reservations == 0 and plan.replan is None:
         return
-    if not cluster.unit or cluster.queue_mode != "global":
+    if plan.reservations and (not cluster.unit or cluster.queue_mode != "global"):
         has = f"queues.mode={cluster.queue_mode}" if cluster.unit else "machines"
         raise InputError(
             f"the policy reserves room, which is planned on a pool of slots that all share, and "

@@ -19,6 +19,7 @@ from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.choice import Choice, Device, Machine, Mix
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
+from sim.engine.plan.replan import Replan
 from sim.engine.plan.world import Batch, Event, World
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Order",
     "Plan",
     "Queues",
+    "Replan",
     "Scheduler",
     "Share",
     "World",
@@ -95,6 +97,10 @@ class Plan:
         instant. It takes the place of `fit`. Only for rigid jobs, all of whose tasks start
         together, on a pool of slots with one queue. A job that runs longer than expected goes
         on, and is assumed to end at any moment. Read once.
+    replan : Replan or None
+        Rigid jobs are started by a main loop and a planning thread, as Slurm has them
+        (`sim.engine.plan.replan`), by ``expected_s`` of all. It takes the place of `fit`. Read
+        once.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
@@ -138,6 +144,7 @@ class Plan:
         self.task_prefers: I4 | None = None
         self.evict = False
         self.reservations = 0
+        self.replan: Replan | None = None
         self.first_ended = False
         self.timer_s = np.inf
         self.n_tasks = n_tasks

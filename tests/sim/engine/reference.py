@@ -18,6 +18,7 @@ from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
 from tests.sim.engine.reference_choice import Choosing
 from tests.sim.engine.reference_launch import Launching
+from tests.sim.engine.reference_replan import Replanning
 from tests.sim.engine.reference_reserve import reserve
 
 INF = math.inf
@@ -28,7 +29,7 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     return _Run(workload, cluster, policy, seed).go()
 
 
-class _Run(Choosing, Launching):
+class _Run(Choosing, Launching, Replanning):
     def __init__(self, workload, cluster, policy, seed):
         c = self.c = workload.columns
         self.policy = policy
@@ -55,6 +56,7 @@ class _Run(Choosing, Launching):
         self._init_cluster(workload, cluster)
         self._init_launches(cluster)
         self.stage_lag_s = cluster.stage_lag_s
+        self._init_replan()
         self.job_stages = [range(c.job_stage0[j], c.job_stage0[j + 1]) for j in range(n_jobs)]
         self.size = np.diff(c.stage_task0).tolist()
         parents = np.repeat(np.arange(n_stages), np.diff(c.edge0))
@@ -197,6 +199,7 @@ class _Run(Choosing, Launching):
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
         times += [time for g in range(len(self.size)) if (time := self._opening(g)) > self.now]
+        times += [self._next_wake()] if self.plan.replan else []
         return min(times)
 
     def _opening(self, g):
@@ -650,8 +653,8 @@ class _Run(Choosing, Launching):
             and self._can_use(g, m)
         ]
 
-    def _admit(self, j):
-        machines = self._gang_fit(j)
+    def _admit(self, j, machines=None):
+        machines = machines or self._gang_fit(j)
         for m in machines:
             self._acquire(j, self._slot(j), m, 1)
         self.idle[j] = machines[::-1]
@@ -678,6 +681,9 @@ class _Run(Choosing, Launching):
                 self._fill_held(j)
         if self.plan.reservations:
             reserve(self)
+            return
+        if self.plan.replan:
+            self._replan()
             return
         {Fit.STRICT: self._strict, Fit.SKIP: self._skip, Fit.PACK: self._pack}[self.plan.fit]()
 

@@ -64,7 +64,7 @@ Start = tuple[int, dict[int, int]]  # job, its tasks by node
 
 def room(free: Sequence[int], demand: Sequence[int]) -> int:
     """Return how many tasks of that demand fit on a node."""
-    return min(have // need for have, need in zip(free, demand, strict=True) if need)
+    return min((have // need for have, need in zip(free, demand, strict=True) if need), default=1)
 
 
 def choose(free: Sequence[Sequence[int]], allowed: set[int], job: Job) -> dict[int, int] | None:
@@ -263,3 +263,141 @@ def _take(free, nodes: dict[int, int], demand: Sequence[int], sign: int) -> None
 
 def _floor(time: float, step: int) -> int:
     return math.floor(time / step) * step
+
+
+class Replanning:
+    """The part of the naive simulator that polls, plans and starts jobs as Slurm does."""
+
+    def _init_replan(self):
+        options = self.plan.replan
+        if options is None:
+            return
+        self.settings = Settings(
+            options.resolution_s,
+            options.window_s,
+            options.linear_s,
+            options.depth,
+            options.reserved,
+            options.main_depth,
+        )
+        self.nodes = {}  # of each running job, its tasks by node
+        self.expected_end = {}
+        self.completing = {}  # job: time until which its nodes complete it
+        self.known = 0
+        self.last_poll, self.next_full, self.requested = -(10**9), options.main_phase, None
+        self.wake, self.is_idle = options.plan_phase_s, False
+        self.last_plan, self.last_update = 0, -1
+
+    def _clock(self):
+        return math.floor(self.plan.replan.clock_s + self.now)
+
+    def _poll_s(self, poll):
+        return self.plan.replan.poll_phase_s + poll
+
+    def _next_pass(self):
+        if self.requested is None:
+            return self.next_full
+        phase = self.plan.replan.poll_phase_s
+        poll = max(math.ceil(self.requested - phase), 0)
+        poll += phase + poll < self.requested
+        return min(max(poll, self.last_poll + self.plan.replan.main_delay_s), self.next_full)
+
+    def _next_wake(self):
+        times = list(self.completing.values())
+        if self._waiting():
+            times.append(self._poll_s(self._next_pass()))
+        if self.plan.replan.plans and not self.is_idle:
+            times.append(self.wake)
+        return min(times, default=math.inf)
+
+    def _end_pass(self, poll):
+        is_full = poll == self.next_full
+        self.next_full += is_full * self.plan.replan.main_interval_s
+        self.last_poll, self.requested = poll, None
+        return is_full
+
+    def _note_update(self):
+        self.last_update = self._clock()
+        if self.is_idle:
+            self.is_idle = False
+            self.wake += max(float(math.ceil(self.now - self.wake)), 0.0)
+
+    def _replan(self):
+        while self._poll_s(self._next_pass()) < self.now:
+            self._end_pass(self._next_pass())  # nobody waited
+        self._note_events()
+        poll = self._next_pass()
+        if self._waiting() and self._poll_s(poll) <= self.now:
+            full = self._end_pass(poll)
+            for j, nodes in main_cycle(self._cluster(), self._queue_jobs(), self.settings, full):
+                self._start_on(j, nodes)
+            self._note_update()
+        if self.plan.replan.plans and not self.is_idle and self.wake <= self.now:
+            self._wake_up()
+
+    def _note_events(self):
+        submitted = len(self.submitted) > self.known
+        self.known = len(self.submitted)
+        ended = [j for j in self.nodes if self.view["left"][j] == 0 and j in self.expected_end]
+        for j in ended:
+            del self.expected_end[j]
+            self.completing[j] = float(self.view["finish"][j]) + self.plan.replan.completing_s
+        completed = [j for j, until in self.completing.items() if until <= self.now]
+        for j in completed:
+            del self.completing[j], self.nodes[j]
+        if (submitted or completed) and self.requested is None:
+            self.requested = self.now
+        if submitted or ended or completed:
+            self._note_update()
+
+    def _wake_up(self):
+        if self.last_update < self.last_plan:
+            self.is_idle, self.wake = True, self.now + 1.0
+            return
+        self.last_plan, self.wake = self._clock(), self.now + self.plan.replan.interval_s
+        starts = backfill_cycle(self._cluster(), self._queue_jobs(), self.settings)
+        for j, nodes in starts:
+            self._start_on(j, nodes)
+        first = self._queue_jobs()[:1]
+        marked = any(room(have, job.demand) for job in first for have in self._cluster().free)
+        if starts or marked:
+            self.last_update = self.last_plan
+
+    def _queue_jobs(self):
+        jobs = [int(self.c.stage_job[g]) for g in sorted(self._waiting(), key=self._rank)]
+        return [
+            Job(j, self._width(j), self._limit_s(j), tuple(self._slot(j)))
+            for j in dict.fromkeys(jobs)
+        ]
+
+    def _width(self, j):
+        return sum(self.size[g] for g in self.job_stages[j])
+
+    def _limit_s(self, j):
+        return math.ceil(self.plan.jobs["expected_s"][j])
+
+    def _is_pool(self):
+        return len(self.free) == 1 and self.world.cluster.unit
+
+    def _cluster(self):
+        free = [list(have) for have in self.free]
+        if self._is_pool():
+            free = [[1] for _ in range(self.total[0])]
+            for j in self.expected_end:
+                _take(free, self.nodes[j], (1,), -1)
+        completing = {n for j in self.completing for n in self.nodes[j]}
+        running = [
+            Running(self.expected_end[j], self.nodes[j], tuple(self._slot(j)))
+            for j in sorted(self.expected_end)
+        ]
+        return State(self._clock(), free, completing, running)
+
+    def _start_on(self, j, nodes):
+        self.nodes[j] = nodes
+        self.expected_end[j] = self._clock() + self._limit_s(j)
+        machines = [0 if self._is_pool() else n for n in nodes for _ in range(nodes[n])]
+        if self._is_waiting_gang(j):
+            self._admit(j, machines)
+        else:
+            g = next(g for g in self.job_stages[j] if self._ready(g))
+            self._start(g, machines[0], False)

@@ -1,0 +1,386 @@
+"""Periodic planning: a main loop and a planning thread, as Slurm has them.
+
+Jobs start at two kinds of instants, not at events. The *main loop* polls each second; if a job came
+or ended since its last pass, or a longer interval is over, it starts waiting jobs in order until
+one does not fit. The *planning thread* plans all waiting jobs anew, in order: each takes nodes as
+early as the expected ends of running jobs and the reservations of earlier jobs allow, starts if
+that is now, and else reserves these nodes. If nothing has changed since its last plan, it polls
+each second until something has. Options are those of `sim.engine.plan.replan.Replan`.
+
+A plan in which no job fits the free room is not worked out: it would start none.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import math
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.gang import fill_held, is_waiting_gang
+from sim.engine.kernels.launch import draw_lag
+from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.replan_nodes import (
+    NEVER,
+    allow_unreserved,
+    begin_table,
+    choose_nodes,
+    expected_start,
+    is_completing,
+    is_reserved,
+    job_width,
+    limit_s,
+    list_room,
+    reserve_chosen,
+    take_chosen,
+)
+from sim.engine.kernels.replan_registers import (
+    CLOCK,
+    COMPLETING,
+    DEPTH,
+    END_COMPLETING,
+    FIRST_COMPLETING,
+    INTERVAL,
+    IS_IDLE,
+    IS_REQUESTED,
+    LAST_PLAN,
+    LAST_POLL,
+    LAST_UPDATE,
+    MAIN_DELAY,
+    MAIN_DEPTH,
+    MAIN_INTERVAL,
+    N_EXPECTED,
+    N_SUBMITTED,
+    NEXT_FULL,
+    PLANS,
+    POLL_PHASE,
+    REQUESTED,
+    RESERVED,
+    WAKE,
+    WINDOW,
+)
+from sim.engine.kernels.resources import acquire_held, clear_dirty
+from sim.engine.kernels.scanlist import end_scan
+from sim.engine.kernels.state import LAUNCH, N_ARRIVED, N_HOLES, N_SCAN, NOW, RELEASED, UNIT
+
+
+@inlined
+def next_wake(st):
+    """Return the next time at which the main loop or the planning thread may do something, s."""
+    registers, time = st.state_replan, math.inf
+    if registers[FIRST_COMPLETING] < registers[END_COMPLETING]:
+        time = _completed_s(st, st.state_completing_jobs[registers[FIRST_COMPLETING]])
+    if _is_waiting(st):
+        time = min(time, _poll_s(st, _next_pass(st)))
+    if st.p_replan[PLANS] and not registers[IS_IDLE]:
+        time = min(time, st.state_replan_s[WAKE])
+    return time
+
+
+@inlined
+def dispatch_replanned(st):
+    """Note what happened; run the main loop and the planning thread if it is their time."""
+    now = st.state_f[NOW]
+    _forget_passes(st)
+    _note_events(st)
+    if _is_waiting(st) and _poll_s(st, _next_pass(st)) <= now:
+        is_full = _end_pass(st, _next_pass(st))
+        _run_main(st, is_full)
+        _note_update(st)
+    if st.p_replan[PLANS] and not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now:
+        _wake(st)
+    end_scan(st)
+    st.state_i[RELEASED] = 0
+    clear_dirty(st)
+
+
+@part
+def _is_waiting(st):
+    return st.state_i[N_SCAN] > st.state_i[N_HOLES]
+
+
+@part
+def _clock(st):
+    """Return the scheduler's clock now, whole s."""
+    return math.floor(st.p_replan_s[CLOCK] + st.state_f[NOW])
+
+
+@part
+def _poll_s(st, poll):
+    return st.p_replan_s[POLL_PHASE] + poll
+
+
+@part
+def _next_pass(st):
+    """Return the poll of the next pass of the main loop, if somebody waits then."""
+    registers = st.state_replan
+    if not registers[IS_REQUESTED]:
+        return registers[NEXT_FULL]
+    since = st.state_replan_s[REQUESTED]
+    poll = max(math.ceil(since - st.p_replan_s[POLL_PHASE]), 0)
+    if _poll_s(st, poll) < since:
+        poll += 1
+    return min(max(poll, registers[LAST_POLL] + st.p_replan[MAIN_DELAY]), registers[NEXT_FULL])
+
+
+@part
+def _end_pass(st, poll):
+    """Note a pass at that poll; tell whether it is one over all jobs."""
+    registers = st.state_replan
+    is_full = poll == registers[NEXT_FULL]
+    if is_full:
+        registers[NEXT_FULL] += st.p_replan[MAIN_INTERVAL]
+    registers[LAST_POLL] = poll
+    registers[IS_REQUESTED] = 0
+    return is_full
+
+
+@inlined
+def _forget_passes(st):
+    """Note the passes before now, in which nobody waited."""
+    while _poll_s(st, _next_pass(st)) < st.state_f[NOW]:
+        _end_pass(st, _next_pass(st))
+
+
+@inlined
+def _note_events(st):
+    """Note jobs that came or ended, and nodes that have completed a job."""
+    registers = st.state_replan
+    happened = requested = st.state_i[N_ARRIVED] > registers[N_SUBMITTED]
+    registers[N_SUBMITTED] = st.state_i[N_ARRIVED]
+    n = 0
+    for i in range(registers[N_EXPECTED]):
+        j = st.state_expected_jobs[i]
+        if st.state_job_left[j] > 0:
+            st.state_expected_jobs[n] = j
+            n += 1
+            continue
+        happened = True
+        st.state_completing_jobs[registers[END_COMPLETING]] = j
+        registers[END_COMPLETING] += 1
+        _count_completing(st, j, 1)
+    registers[N_EXPECTED] = n
+    while registers[FIRST_COMPLETING] < registers[END_COMPLETING]:
+        j = st.state_completing_jobs[registers[FIRST_COMPLETING]]
+        if _completed_s(st, j) > st.state_f[NOW]:
+            break
+        registers[FIRST_COMPLETING] += 1
+        _count_completing(st, j, -1)
+        happened = requested = True
+    if requested and not registers[IS_REQUESTED]:
+        registers[IS_REQUESTED] = 1
+        st.state_replan_s[REQUESTED] = st.state_f[NOW]
+    if happened:
+        _note_update(st)
+
+
+@part
+def _completed_s(st, j):
+    return st.out_job_finish[j] + st.p_replan_s[COMPLETING]
+
+
+@part
+def _count_completing(st, j, change):
+    """Count job `j`, which has ended, at its nodes; its slots are free."""
+    first = st.w_stage_task0[st.w_job_stage0[j]]
+    for entry in range(first, first + job_width(st, j)):
+        st.state_node_completing[st.state_task_node[entry]] += change
+        if change > 0:
+            st.state_node_busy[st.state_task_node[entry]] = 0
+
+
+@part
+def _note_update(st):
+    """Note a change of jobs or nodes; a planning thread that polls plans at its next poll."""
+    st.state_replan[LAST_UPDATE] = _clock(st)
+    if st.state_replan[IS_IDLE]:
+        st.state_replan[IS_IDLE] = 0
+        base = st.state_replan_s[WAKE]
+        wait = max(math.ceil(st.state_f[NOW] - base), 0.0)
+        st.state_replan_s[WAKE] = base + wait
+
+
+@inlined
+def _wake(st):
+    """Plan, if something has changed since the last plan; else poll."""
+    registers = st.state_replan
+    if registers[LAST_UPDATE] < registers[LAST_PLAN]:
+        registers[IS_IDLE] = 1
+        st.state_replan_s[WAKE] = st.state_f[NOW] + 1.0
+        return
+    registers[LAST_PLAN] = _clock(st)
+    st.state_replan_s[WAKE] = st.state_f[NOW] + st.p_replan_s[INTERVAL]
+    if _is_waiting(st) and _plan(st):
+        registers[LAST_UPDATE] = registers[LAST_PLAN]
+
+
+@part
+def _begin_cycle(st):
+    """List the waiting jobs in order, and what is free on each node; return their number."""
+    for node in range(len(st.state_node_busy)):
+        if st.state_i[UNIT]:
+            st.state_node_now[node, 0] = 1 - st.state_node_busy[node]
+        else:
+            st.state_node_now[node] = st.state_mach_free[node]
+    n = 0
+    for position in range(st.state_i[N_SCAN]):
+        g = st.state_scan[position]
+        if g < 0:
+            continue
+        j = st.w_stage_job[g]
+        if not st.state_job_listed[j]:
+            st.state_job_listed[j] = 1
+            st.state_planned_jobs[n] = j
+            n += 1
+    for i in range(n):
+        st.state_job_listed[st.state_planned_jobs[i]] = 0
+    return n
+
+
+@inlined
+def _run_main(st, is_full):
+    """Start waiting jobs in order until one does not fit, or enough were tried."""
+    n = _begin_cycle(st)
+    if not is_full:
+        n = min(n, st.p_replan[MAIN_DEPTH] + 1)
+    for node in range(len(st.state_node_allowed)):
+        st.state_node_allowed[node] = st.state_node_completing[node] == 0
+    for i in range(n):
+        j = st.state_planned_jobs[i]
+        if list_room(st, j, st.state_node_now) < job_width(st, j):
+            return
+        choose_nodes(st, j)
+        _start(st, j)
+
+
+@inlined
+def _plan(st):
+    """Plan the waiting jobs in order, starting those that can start now.
+
+    Tell whether that changes jobs or nodes: one starts, or one waits while the first of them could
+    run a task somewhere, so that nodes are marked as reserved for it.
+    """
+    n, now = _begin_cycle(st), _clock(st)
+    st.state_node_allowed[:] = 1
+    last = n - 1
+    while last >= 0 and not _fits_alone(st, st.state_planned_jobs[last]):
+        last -= 1
+    begin_table(st, now)
+    n_tried = n_reserved = n_started = 0
+    first_waiting = -1
+    for i in range(n):
+        j = st.state_planned_jobs[i]
+        may_wait = st.p_replan[RESERVED] == 0 or n_reserved < st.p_replan[RESERVED]
+        if i <= last and n_tried < st.p_replan[DEPTH]:
+            start, was_tried = _plan_job(st, now, j, may_wait)
+            n_tried += was_tried
+            if start == now:
+                _avoid_completing(st, j)
+                _start(st, j)
+                n_started += 1
+                continue
+            if start != NEVER:
+                if reserve_chosen(st, start, start + limit_s(st, j)):
+                    n_reserved += 1
+                else:
+                    last = -1
+        if first_waiting < 0:
+            first_waiting = j
+        if i >= last:
+            break
+    st.state_node_allowed[:] = 1
+    is_marked = first_waiting >= 0 and list_room(st, first_waiting, st.state_node_now) > 0
+    return n_started > 0 or is_marked
+
+
+@part
+def _fits_alone(st, j):
+    return list_room(st, j, st.state_node_now) >= job_width(st, j)
+
+
+@part
+def _plan_job(st, now, j, may_wait):
+    """Choose nodes for job `j`; return its planned start, -1 for none, and whether it was tried."""
+    limit = limit_s(st, j)
+    later, was_tried = now, False
+    while True:
+        begin = later
+        later = allow_unreserved(st, begin, max(begin, now) + limit)
+        may_retry = later > 0 and may_wait
+        if not st.state_node_allowed.any():
+            if may_retry:
+                continue
+            return NEVER, was_tried
+        was_tried = True
+        start = expected_start(st, now, j, may_wait)
+        if start == NEVER:
+            if may_retry:
+                continue
+            return NEVER, was_tried
+        start = max(start, begin)
+        if start == now:
+            if not is_completing(st):
+                return now, was_tried
+            start = now + 1
+            later = 0
+        if not may_wait:
+            return NEVER, was_tried
+        if 0 < later < start:
+            continue
+        if start > now + st.p_replan[WINDOW]:
+            return NEVER, was_tried
+        if not is_reserved(st, start, start + limit):
+            return start, was_tried
+        later = start
+
+
+@inlined
+def _avoid_completing(st, j):
+    """Choose nodes for job `j`, which can start now, among those that complete no job."""
+    for node in range(len(st.state_node_allowed)):
+        if st.state_node_completing[node] > 0:
+            st.state_node_allowed[node] = 0
+    list_room(st, j, st.state_node_now)
+    choose_nodes(st, j)
+
+
+@part
+def _start(st, j):
+    """Start job `j` on the chosen nodes, and list it among the running jobs by expected end."""
+    take_chosen(st, j)
+    first = st.w_stage_task0[st.w_job_stage0[j]]
+    if st.state_i[UNIT]:
+        for entry in range(first, first + job_width(st, j)):
+            st.state_node_busy[st.state_task_node[entry]] = 1
+    if GANGS and is_waiting_gang(st, j):
+        _admit(st, j)
+    else:
+        machine = 0 if st.state_i[UNIT] else st.state_task_node[first]
+        start_task(st, st.state_job_ready_head[j], machine, False)
+    end = _clock(st) + limit_s(st, j)
+    st.state_job_expected_end[j] = end
+    running, k = st.state_expected_jobs, st.state_replan[N_EXPECTED]
+    while k > 0 and _ends_after(st, running[k - 1], end, j):
+        running[k] = running[k - 1]
+        k -= 1
+    running[k] = j
+    st.state_replan[N_EXPECTED] += 1
+
+
+@part
+def _ends_after(st, other, end, j):
+    other_end = st.state_job_expected_end[other]
+    return other_end > end or (other_end == end and other > j)
+
+
+@inlined
+def _admit(st, j):
+    """Take the slots of gang job `j` on its nodes, and start what is ready in them."""
+    first, base, n = st.w_stage_task0[st.w_job_stage0[j]], st.w_job_held0[j], job_width(st, j)
+    for i in range(n):
+        machine = 0 if st.state_i[UNIT] else st.state_task_node[first + i]
+        acquire_held(st, j, machine)
+        st.state_held_machine[base + n - 1 - i] = machine  # a stack: the first slot on top
+    st.state_job_idle_held[j] = n
+    if st.state_i[LAUNCH]:
+        st.state_job_launched[j] = st.state_f[NOW] + draw_lag(st, first)
+    fill_held(st, j)

@@ -1,0 +1,323 @@
+"""Periodic planning: room on nodes, choice of nodes, expected ends, and the table of reservations.
+
+A node is a machine, or a slot of a pool. The facts are those of Slurm 22.05: nodes by consecutive
+best fit, running jobs that end one by one as expected, in windows of time, and whole nodes that are
+reserved.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import math
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.replan_registers import (
+    DEPTH,
+    HORIZON,
+    LINEAR,
+    N_EXPECTED,
+    N_RECORDS,
+    N_STEPS,
+    RESOLUTION,
+    WINDOW,
+)
+from sim.engine.kernels.state import UNIT
+
+ALIGN_S = 30
+"""The first window of expected ends, and the multiple to which it is aligned, s."""
+
+KILL_WAIT_S = 30
+"""Time by which a job may outlive its limit, s."""
+
+UNLIMITED = 2**62
+NEVER = -1
+
+
+@part
+def job_width(st, j):
+    """Return the number of tasks of job `j`, which all start together."""
+    return st.w_stage_task0[st.w_job_stage0[j + 1]] - st.w_stage_task0[st.w_job_stage0[j]]
+
+
+@part
+def job_demand(st, j, r):
+    """Return what each task of job `j` takes of resource `r`, quanta."""
+    if st.state_i[UNIT]:
+        return 1
+    if GANGS and st.w_job_min_tasks[j] > 0:
+        return st.w_job_slot[j, r]
+    return st.w_stage_demand[st.w_job_stage0[j], r]
+
+
+@part
+def limit_s(st, j):
+    """Return the limit of job `j`, whole s."""
+    return math.ceil(st.p_job_expected_s[j])
+
+
+@part
+def list_room(st, j, free):
+    """Set the number of tasks of job `j` that fit each allowed node; return their sum."""
+    total = 0
+    for node in range(free.shape[0]):
+        st.state_node_room[node] = 0
+        if st.state_node_allowed[node]:
+            st.state_node_room[node] = _room(st, j, free, node)
+            total += st.state_node_room[node]
+    return total
+
+
+@part
+def _room(st, j, free, node):
+    room = UNLIMITED
+    for r in range(free.shape[1]):
+        demand = job_demand(st, j, r)
+        if demand > 0:
+            room = min(room, free[node, r] // demand)
+    return job_width(st, j) if room == UNLIMITED else room
+
+
+@part
+def choose_nodes(st, j):
+    """Choose nodes for job `j`, which fits, from their room, by consecutive best fit.
+
+    From the shortest row of nodes that suffices, or the longest: the tightest single node that
+    takes all that is left, or nodes from the row's begin. ``state_node_tasks`` gets the tasks.
+    """
+    left = job_width(st, j)
+    room = st.state_node_room
+    st.state_node_tasks[:] = 0
+    while left > 0:
+        first, end = _best_row(st, left)
+        best = -1
+        for node in range(first, end):
+            if room[node] >= left and (best < 0 or room[node] < room[best]):
+                best = node
+        if best >= 0:
+            st.state_node_tasks[best] = left
+            return
+        for node in range(first, end):
+            taken = min(room[node], left)
+            st.state_node_tasks[node] = taken
+            left -= taken
+            room[node] = 0
+
+
+@inlined
+def _best_row(st, left):
+    """Return the first node of the row that suits `left` tasks best, and the one after its last."""
+    room, n = st.state_node_room, len(st.state_node_room)
+    best_first, best_end, best_size = 0, 0, 0
+    node = 0
+    while node < n:
+        if room[node] == 0:
+            node += 1
+            continue
+        first, size = node, 0
+        while node < n and room[node] > 0:
+            size += room[node]
+            node += 1
+        is_better = size > best_size if best_size < left else left <= size < best_size
+        if is_better:
+            best_first, best_end, best_size = first, node, size
+    return best_first, best_end
+
+
+@part
+def take_chosen(st, j):
+    """Take the room of job `j` on the chosen nodes, and note them as its own."""
+    entry = st.w_stage_task0[st.w_job_stage0[j]]
+    for node in range(len(st.state_node_tasks)):
+        tasks = st.state_node_tasks[node]
+        for r in range(st.state_node_now.shape[1]):
+            st.state_node_now[node, r] -= tasks * job_demand(st, j, r)
+        for _ in range(tasks):
+            st.state_task_node[entry] = node
+            entry += 1
+
+
+@part
+def is_completing(st):
+    """Tell whether a chosen node completes a job."""
+    for node in range(len(st.state_node_tasks)):
+        if st.state_node_tasks[node] > 0 and st.state_node_completing[node] > 0:
+            return True
+    return False
+
+
+@part
+def expected_start(st, now, j, may_wait):
+    """Choose nodes for job `j` among the allowed ones; return when it could start there, s.
+
+    Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
+    """
+    width = job_width(st, j)
+    if list_room(st, j, st.state_node_now) >= width:
+        choose_nodes(st, j)
+        return now
+    if not may_wait:
+        return NEVER
+    future, running = st.state_node_future, st.state_expected_jobs
+    future[:] = st.state_node_now
+    room = list_room(st, j, future)
+    window, aligned, i, n = ALIGN_S, 0, 0, st.state_replan[N_EXPECTED]
+    i = _next_overlapping(st, 0, n)
+    while i < n:
+        last, is_first = 0, True
+        while i < n and (is_first or st.state_job_expected_end[running[i]] <= aligned + window):
+            last = st.state_job_expected_end[running[i]]
+            if aligned == 0:
+                aligned = last + ALIGN_S - last % ALIGN_S
+            room += _remove(st, running[i], j)
+            is_first = False
+            i = _next_overlapping(st, i + 1, n)
+        while True:
+            window += st.p_replan[LINEAR] if st.p_replan[LINEAR] > 0 else window
+            if i == n or st.state_job_expected_end[running[i]] <= aligned + window:
+                break
+        if room >= width:
+            choose_nodes(st, j)
+            return last if last > now else max(last + KILL_WAIT_S, now + 1)
+    return NEVER
+
+
+@part
+def _next_overlapping(st, i, n):
+    """Return the first running job from `i` on, by expected end, with an allowed node; else `n`."""
+    while i < n:
+        other = st.state_expected_jobs[i]
+        first = st.w_stage_task0[st.w_job_stage0[other]]
+        for entry in range(first, first + job_width(st, other)):
+            if st.state_node_allowed[st.state_task_node[entry]]:
+                return i
+        i += 1
+    return n
+
+
+@inlined
+def _remove(st, other, j):
+    """Let running job `other` end in the future; return how many more tasks of job `j` fit."""
+    gained, future = 0, st.state_node_future
+    first = st.w_stage_task0[st.w_job_stage0[other]]
+    for entry in range(first, first + job_width(st, other)):
+        node = st.state_task_node[entry]
+        for r in range(future.shape[1]):
+            future[node, r] += job_demand(st, other, r)
+        if st.state_node_allowed[node]:
+            room = _room(st, j, future, node)
+            gained += room - st.state_node_room[node]
+            st.state_node_room[node] = room
+    return gained
+
+
+@inlined
+def begin_table(st, now):
+    """Begin a table of reservations: one step, in which all nodes are free of them."""
+    resolution = st.p_replan[RESOLUTION]
+    st.state_step_begin[0] = now // resolution * resolution
+    st.state_replan[HORIZON] = (now + st.p_replan[WINDOW]) // resolution * resolution
+    st.state_step_nodes[0, :] = 1
+    st.state_replan[N_STEPS] = 1
+    st.state_replan[N_RECORDS] = 1
+
+
+@part
+def allow_unreserved(st, begin, end):
+    """Allow the nodes that are not reserved between two times; return when that changes, s.
+
+    The first end of a step, from `begin` on, after which other nodes are free; 0 for none.
+    """
+    allowed, nodes, later = st.state_node_allowed, st.state_step_nodes, 0
+    allowed[:] = 1
+    for k in range(st.state_replan[N_STEPS]):
+        last = step_end(st, k)
+        if last <= begin:
+            continue
+        if later == 0 and k + 1 < st.state_replan[N_STEPS]:
+            for node in range(len(allowed)):
+                if nodes[k + 1, node] > (allowed[node] & nodes[k, node]):
+                    later = last
+                    break
+        if st.state_step_begin[k] > end:
+            break
+        for node in range(len(allowed)):
+            allowed[node] &= nodes[k, node]
+    return later
+
+
+@part
+def step_end(st, k):
+    """Return the end of a step, s."""
+    if k + 1 < st.state_replan[N_STEPS]:
+        return st.state_step_begin[k + 1]
+    return st.state_replan[HORIZON]
+
+
+@part
+def is_reserved(st, begin, end):
+    """Tell whether a chosen node is reserved at some time between two, rounded down."""
+    resolution = st.p_replan[RESOLUTION]
+    begin, end = begin // resolution * resolution, end // resolution * resolution
+    for k in range(st.state_replan[N_STEPS]):
+        if step_end(st, k) > begin and st.state_step_begin[k] < end:
+            for node in range(len(st.state_node_tasks)):
+                if st.state_node_tasks[node] > 0 and not st.state_step_nodes[k, node]:
+                    return True
+    return False
+
+
+@part
+def reserve_chosen(st, begin, end):
+    """Reserve the chosen nodes between two times, rounded down; False if the table is full."""
+    if st.state_replan[N_RECORDS] >= st.p_replan[DEPTH]:
+        return False
+    resolution = st.p_replan[RESOLUTION]
+    begin = max(begin // resolution * resolution, st.state_step_begin[0])
+    end = max(end // resolution * resolution, begin + resolution)
+    if begin >= st.state_replan[HORIZON]:
+        return True
+    if begin == st.state_step_begin[0] and st.state_replan[N_RECORDS] == 1:
+        st.state_replan[N_RECORDS] += 1  # Slurm cuts off an empty step
+    first = _cut(st, begin)
+    last = _cut(st, end) if end < st.state_replan[HORIZON] else st.state_replan[N_STEPS]
+    for k in range(first, last):
+        for node in range(len(st.state_node_tasks)):
+            if st.state_node_tasks[node] > 0:
+                st.state_step_nodes[k, node] = 0
+    _join_equal(st)
+    return True
+
+
+@part
+def _cut(st, time):
+    """Return the step that begins at `time`; cut one in two if none does."""
+    begin, nodes, n = st.state_step_begin, st.state_step_nodes, st.state_replan[N_STEPS]
+    k = n
+    while begin[k - 1] > time:
+        k -= 1
+    if begin[k - 1] == time:
+        return k - 1
+    for i in range(n, k, -1):
+        begin[i] = begin[i - 1]
+        nodes[i] = nodes[i - 1]
+    begin[k] = time
+    nodes[k] = nodes[k - 1]
+    st.state_replan[N_STEPS] = n + 1
+    st.state_replan[N_RECORDS] += 1
+    return k
+
+
+@inlined
+def _join_equal(st):
+    """Join steps in which the same nodes are reserved."""
+    begin, nodes, n = st.state_step_begin, st.state_step_nodes, 1
+    for k in range(1, st.state_replan[N_STEPS]):
+        is_equal = True
+        for node in range(nodes.shape[1]):
+            is_equal &= nodes[k, node] == nodes[n - 1, node]
+        if not is_equal:
+            if n < k:
+                begin[n] = begin[k]
+                nodes[n] = nodes[k]
+            n += 1
+    st.state_replan[N_STEPS] = n

@@ -1,0 +1,38 @@
+"""Periodic planning: the registers of its options and of its state (`sim.engine.plan.replan`)."""
+
+# p_replan, whole numbers
+(
+    PLANS,
+    RESOLUTION,
+    WINDOW,
+    LINEAR,
+    DEPTH,
+    RESERVED,
+    MAIN_DEPTH,
+    MAIN_INTERVAL,
+    MAIN_DELAY,
+) = range(9)
+
+# p_replan_s
+INTERVAL, COMPLETING, CLOCK, POLL_PHASE = range(4)
+
+# state_replan
+(
+    N_EXPECTED,  # running jobs
+    FIRST_COMPLETING,  # jobs that nodes complete: positions in state_completing_jobs
+    END_COMPLETING,
+    N_SUBMITTED,  # jobs that the scheduler knows of
+    LAST_POLL,  # the poll of the last pass of the main loop
+    NEXT_FULL,  # the poll of the next pass over all jobs
+    IS_REQUESTED,  # an event asks for a pass
+    LAST_PLAN,  # clock, s
+    LAST_UPDATE,  # clock, s
+    IS_IDLE,  # the planning thread polls for an update
+    N_STEPS,  # of the table of reservations
+    N_RECORDS,  # steps that it ever had in this plan
+    HORIZON,  # its end, clock, s
+) = range(13)
+N_STATE = 13
+
+# state_replan_s
+REQUESTED, WAKE = range(2)

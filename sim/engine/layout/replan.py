@@ -1,0 +1,86 @@
+"""Layout of periodic planning: its requirements, and the arrays of its options and registers."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.errors import InputError, PolicyError
+from sim.engine.kernels import replan_registers as register
+from sim.engine.plan import Plan
+from sim.engine.plan.replan import Replan
+
+if TYPE_CHECKING:
+    from sim.cluster.cluster import Cluster
+    from sim.workload.columns import Columns
+
+_LOW = {
+    "interval_s": 1,
+    "resolution_s": 1,
+    "window_s": 1,
+    "depth": 2,
+    "main_interval_s": 1,
+}
+
+
+def check_replan(columns: Columns, cluster: Cluster, plan: Plan) -> None:
+    """Refuse options out of range, and jobs and clusters that can't be planned so."""
+    if plan.replan is None:
+        return
+    for field in fields(Replan):
+        value, low = getattr(plan.replan, field.name), _LOW.get(field.name, 0)
+        if not low <= value < 2**31:
+            raise PolicyError(f"plan.replan.{field.name} must be at least {low}, not {value!r}")
+    if plan.replan.window_s < plan.replan.resolution_s:
+        raise PolicyError("plan.replan.window_s must be at least its resolution_s")
+    if plan.reservations:
+        raise PolicyError("plan.replan takes the place of plan.reservations; set one of them")
+    if cluster.queue_mode != "global" or cluster.devices or plan.fit_resources:
+        raise InputError(
+            "the policy plans whole nodes that all queues share and any job may use; take "
+            "cluster.queues.mode=global, no devices and no policy.fit_resources",
+            rule="periodic planning on these machines",
+        )
+
+
+def replan_fields(plan: Plan) -> dict[str, NDArray[Any]]:
+    """Return the fields of the options and registers; short ones without periodic planning."""
+    state, times = np.zeros(register.N_STATE, np.int64), np.zeros(2)
+    options, options_s = np.zeros(0, np.int64), np.zeros(0)
+    if plan.replan is not None:
+        replan = plan.replan
+        options = np.array(
+            [
+                replan.plans,
+                replan.resolution_s,
+                replan.window_s,
+                replan.linear_s,
+                replan.depth,
+                replan.reserved,
+                replan.main_depth,
+                replan.main_interval_s,
+                replan.main_delay_s,
+            ],
+            dtype=np.int64,
+        )
+        options_s = np.array(
+            [replan.interval_s, replan.completing_s, replan.clock_s, replan.poll_phase_s]
+        )
+        state[register.LAST_POLL] = -(10**9)
+        state[register.NEXT_FULL] = replan.main_phase
+        state[register.LAST_UPDATE] = -1
+        times[register.WAKE] = replan.plan_phase_s
+    return {
+        "p_replan": options,
+        "p_replan_s": options_s,
+        "state_replan": state,
+        "state_replan_s": times,
+    }
+
+
+def n_steps(plan: Plan, n_jobs: int) -> int:
+    """Return the largest number of steps of the table of reservations."""
+    return 1 if plan.replan is None else min(plan.replan.depth, 2 * n_jobs) + 3

@@ -1,0 +1,66 @@
+"""Periodic planning: the options of a scheduler that plans all waiting jobs anew every so often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Replan:
+    """A main loop and a planning thread, as Slurm has them (`sim.engine.kernels.replan`).
+
+    The main loop looks each second whether jobs came or ended, and starts waiting jobs in order
+    until one does not fit. The planning thread reserves nodes for all waiting jobs, in order, and
+    starts those that may start now. A node is a machine, or a slot of a pool. Times that the
+    scheduler computes with are whole seconds of its clock.
+
+    Attributes
+    ----------
+    plans : bool
+        False for the main loop alone.
+    interval_s : float
+        Time from one plan to the next, s; at least a second.
+    resolution_s : int
+        Reservations begin and end at multiples of this, rounded down, s.
+    window_s : int
+        Jobs that would start later than this are not planned, s.
+    linear_s : int
+        Expected ends are taken together in windows: each grows by this, s; 0 for each twice as long
+        as the one before. The first are 30 s.
+    depth : int
+        Number of jobs that a plan tries, and of steps of its table of reservations.
+    reserved : int
+        Number of jobs that get a reservation; 0 for all. Others start only if they can now.
+    main_depth : int
+        Number of jobs that the main loop tries after an event.
+    main_interval_s : int
+        Time from one pass of the main loop over all jobs to the next, s.
+    main_delay_s : int
+        Least time from one pass to one after an event, s.
+    completing_s : float
+        Time for which a node completes a job that has ended: nothing starts on it, s.
+    clock_s : float
+        Time of the scheduler's clock when the workload begins, s, at least 0.
+    poll_phase_s : float
+        Time of the first poll of the main loop, s, from 0 to 1.
+    main_phase : int
+        The poll, from 0, with the first pass over all jobs.
+    plan_phase_s : float
+        Time of the first plan, s.
+    """
+
+    plans: bool = True
+    interval_s: float = 30.0
+    resolution_s: int = 60
+    window_s: int = 86_400
+    linear_s: int = 0
+    depth: int = 500
+    reserved: int = 0
+    main_depth: int = 100
+    main_interval_s: int = 60
+    main_delay_s: int = 3
+    completing_s: float = 0.1
+    clock_s: float = 0.0
+    poll_phase_s: float = 0.0
+    main_phase: int = 0
+    plan_phase_s: float = 0.0
