@@ -6,6 +6,7 @@
 #                             with fewer seeds where they say so; SCALE=paper: with all
 # make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those)
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
+# make real LOG=KTH.swf.gz   run Slurm on this machine as in tests/real/slurm (hours; skipped without)
 # make bench   set up the benchmarks' references, measure
 # make audit   licences and known vulnerabilities of the locked packages
 # make wheel   build the wheel; try it in an empty environment, without extras and with all
@@ -32,7 +33,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-long test-nojit ui docs reproduce fuzz spark-logs bench audit lock clean
+.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-long test-nojit ui docs reproduce fuzz spark-logs real bench audit lock clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -83,6 +84,12 @@ spark-logs: $(READY)
 	$(VENV)-spark/bin/python -m pip install --quiet pyspark==3.5.1
 	SPARK_PYTHON=$(abspath $(VENV)-spark/bin/python) \
 		$(BIN)/python -m pytest -q tests/sim/traces/test_spark_real.py
+
+# schedulers as they are, installed by hand: Debian's slurm-wlm, munge, faketime
+REAL ?= build/real
+real: $(READY)
+	$(BIN)/python -m benchmarks.real.slurm all --log $(LOG) --out $(REAL)/slurm
+	$(BIN)/python -m benchmarks.real.slurm keep --out $(REAL)/slurm
 
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from benchmarks.real import processes
-from benchmarks.real.slurm import batch, cluster, configure, replay, workloads
+from benchmarks.real.slurm import batch, cluster, configure, keep, replay, workloads
 
 
 def main() -> int:
@@ -24,10 +24,16 @@ def main() -> int:
     every.add_argument("--runs", type=int, default=batch.N_RUNS, help="repetitions of each")
     every.add_argument("--at-once", type=int, default=4, help="clusters side by side")
     every.add_argument("--hours", type=float, default=24.0, help="begin no run after that")
+    copy = verbs.add_parser("keep", help="copy finished runs into the project")
+    copy.add_argument("--out", type=Path, required=True, help="folder of the runs")
+    copy.add_argument("--into", type=Path, default=Path("tests/real/slurm"))
     for verb in (single, every):
         verb.add_argument("--log", type=Path, help="KTH-SP2 as an SWF file, for its cuts")
         verb.add_argument("--out", type=Path, required=True, help="folder of the runs")
     words = parser.parse_args()
+    if words.verb == "keep":
+        print(f"{keep.keep(words.out, words.into)} runs in {words.into}")
+        return 0
     if lacking := cluster.missing():
         print(f"skipped: {', '.join(lacking)} not found (Debian: slurm-wlm, munge, faketime)")
         return 0

@@ -6,13 +6,13 @@ import argparse
 import csv
 import gzip
 import itertools
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.real.slurm import keep
 from sim.base.arrays import F8
 
 Record = dict[str, F8]
@@ -99,28 +99,26 @@ def _average(values: Sequence[float]) -> float:
 def main() -> None:
     """Print a row a workload and settings."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real.slurm.noise")
-    parser.add_argument("folder", type=Path, help="folder of the runs")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("tests/real/slurm"))
+    folder = parser.parse_args().folder
     print(
         f"{'workload':9}{'settings':28}{'runs':>4}{'waited':>7}{'wait (range), s':>24}"
         f"{'mean ±':>8}{'job ±':>8}{'overhead, 95 %':>16}{'lag, 95 %':>13}"
     )
-    for (workload, settings), paths in groups(parser.parse_args().folder).items():
+    for (workload, settings), paths in groups(folder).items():
         runs = [read(path) for path in paths]
         row = between(runs)
         wait = f"{row['wait_mean_s']:.1f} ({row['wait_least_s']:.1f}–{row['wait_greatest_s']:.1f})"
         overhead = f"{row['overhead_s']:.2f}, {row['overhead_p95_s']:.2f}"
+        lag = ""
+        if settings == "builtin-basic":
+            n_cpus = keep.n_cpus(folder, f"{workload}-{settings}")
+            lags = np.concatenate([fifo_lags_s(run, n_cpus) for run in runs])
+            lag = f"{np.median(lags):.2f}, {np.percentile(lags, 95):.2f}"
         print(
             f"{workload:9}{settings:28}{row['runs']:4}{row['waited']:7.1f}{wait:>24}"
-            f"{row['mean_differs']:8.2%}{row['job_differs']:8.2%}{overhead:>16}",
-            _lag(paths, runs) if settings == "builtin-basic" else "",
+            f"{row['mean_differs']:8.2%}{row['job_differs']:8.2%}{overhead:>16}{lag:>13}"
         )
-
-
-def _lag(paths: Sequence[Path], runs: Sequence[Record]) -> str:
-    about = json.loads(paths[0].with_name(paths[0].name.replace(".csv.gz", ".json")).read_text())
-    n_cpus = about["n_nodes"] * about["cpus_per_node"]
-    lags = np.concatenate([fifo_lags_s(run, n_cpus) for run in runs])
-    return f"{np.median(lags):6.2f}, {np.percentile(lags, 95):5.2f}"
 
 
 if __name__ == "__main__":
