@@ -86,5 +86,5 @@ def test_slurms_own_log_agrees_with_the_controllers(group: str) -> None:
         jobs = sim.read_trace("slurm_jobcomp", FOLDER / f"{run}.jobcomp.txt.gz").jobs
         for name, column in (("submit_s", "submit_s"), ("recorded_start_s", "start_s")):
             times = np.array([float(row[column]) for row in rows])
-            kept = jobs[name].to_numpy()
-            assert np.abs((kept - kept[0]) - (times - times[0])).max() < 3.0, (run, name)
+            logged = jobs[name].to_numpy()
+            assert np.abs((logged - logged[0]) - (times - times[0])).max() < 3.0, (run, name)
