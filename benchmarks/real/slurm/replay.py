@@ -38,7 +38,7 @@ def run(replayed: Replayed, settings: Settings, target: Path, stem: str) -> None
                 "cores_busy": round((_busy_s() - busy) / took_s, 2),
             }
             collect.write(folder, replayed, settings, target, stem, load)
-    except BaseException:
+    except Exception:
         target.mkdir(parents=True, exist_ok=True)
         if (folder / "slurmctld.log").exists():
             shutil.copy(folder / "slurmctld.log", target / "failed-slurmctld.log")

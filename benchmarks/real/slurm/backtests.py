@@ -1,0 +1,129 @@
+"""Backtests of the kept runs: the policy that a run's settings name, and others, on each log."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmarks.real.slurm.keep import INDEX
+
+N_RUNS = 30
+COLUMNS = (
+    "wait_mean_recorded_s", "waited", "wait_mean_s", "low", "high", "error", "mae",
+    "waited_within_10pct", "pairs_in_order", "in_range", "mae_between_runs", "is_nearest",
+)  # fmt: skip
+"""Columns of a backtest that are taken over."""
+_OPTIONS = {
+    "bf_interval": "interval_s",
+    "bf_resolution": "resolution_s",
+    "bf_max_job_test": "depth",
+    "bf_job_part_count_reserve": "reserve",
+    "bf_window_linear": "linear_s",
+}
+"""Options of Slurm and parameters of the policy."""
+
+
+def candidates(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the policies that a run is compared with, by name.
+
+    ``slurm`` is the model of Slurm with the options that the run was set up with, ``builtin`` the
+    model without its backfill thread.
+    """
+    given = dict(word.split("=") for word in settings["parameters"].split(",") if word)
+    options = {_OPTIONS[key]: int(value) for key, value in given.items() if key in _OPTIONS}
+    return {
+        "fifo": {"name": "fifo"},
+        "easy": {"name": "easy"},
+        "easy_all": {"name": "easy", "reservations": 1000},
+        "conservative": {"name": "conservative"},
+        "slurm": {"name": "slurm", **options},
+        "builtin": {"name": "slurm", "backfill": False},
+    }
+
+
+def named(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the candidates that a run's settings name: two that do the same for ``builtin``."""
+    return ("fifo", "builtin") if settings["scheduler"] == "builtin" else ("slurm",)
+
+
+def backtest(log: Path, settings: Mapping[str, Any], n_runs: int) -> list[dict[str, Any]]:
+    """Backtest one log; return a row a policy: ``policy, is_named``, and `COLUMNS`.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the backtest failed; its output has been printed.
+    """
+    policies = candidates(settings)
+    with tempfile.TemporaryDirectory(prefix="backtest-") as scratch:
+        folder = Path(scratch, "conf", "policy", "real")
+        folder.mkdir(parents=True)
+        for name, options in policies.items():
+            (folder / f"{name}.yaml").write_text(
+                "".join(f"{key}: {json.dumps(value)}\n" for key, value in options.items())
+            )
+        command = [
+            sys.executable, "-m", "sweep", "backtest", "--config-dir", str(folder.parents[1]),
+            "trace=slurm_jobcomp", f"trace.path={log}",
+            f"policy={','.join(f'real/{name}' for name in policies)}",
+            f"cluster.count={settings['n_nodes'] * settings['cpus_per_node']}", f"runs={n_runs}",
+            f"paths.results={scratch}/results", "launcher=inline", "tracking=none",
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
+            done.check_returncode()
+        (path,) = Path(scratch, "results", "sweeps").glob("*/backtest.parquet")
+        table = pq.read_table(path).to_pylist()
+    return [
+        {
+            "policy": (name := row["label"].removeprefix("real/")),
+            "is_named": name in named(settings),
+        }
+        | {column: row[column] for column in COLUMNS}
+        for row in table
+    ]
+
+
+def all_rows(
+    folder: Path, table: Path, workloads: Iterable[str], n_runs: int
+) -> list[dict[str, Any]]:
+    """Backtest the kept runs of some workloads; write `table` after each, skip those it has."""
+    index = json.loads((folder / INDEX).read_text())
+    rows = json.loads(table.read_text()) if table.exists() else []
+    present = {row["run"] for row in rows}
+    for run in index["runs"]:
+        settings = index["settings"][run.rpartition("-")[0]]
+        if run in present or settings["workload"] not in workloads:
+            continue
+        if settings["priority"] != "basic":
+            continue
+        log = folder / f"{run}.jobcomp.txt.gz"
+        rows += [{"run": run, **row} for row in backtest(log, settings, n_runs)]
+        table.parent.mkdir(parents=True, exist_ok=True)
+        table.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+        print(run, next(row["policy"] for row in rows[::-1] if row["is_nearest"]), flush=True)
+    return rows
+
+
+def main() -> None:
+    """Backtest the kept runs."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.slurm.backtests")
+    parser.add_argument("--folder", type=Path, default=Path("tests/real/slurm"))
+    parser.add_argument("--table", type=Path, required=True, help="JSON of the rows; is resumed")
+    parser.add_argument("--workloads", nargs="+", required=True)
+    parser.add_argument("--runs", type=int, default=N_RUNS, help="of each policy")
+    words = parser.parse_args()
+    all_rows(words.folder, words.table, words.workloads, words.runs)
+
+
+if __name__ == "__main__":
+    main()
