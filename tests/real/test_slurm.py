@@ -91,6 +91,8 @@ def test_settings_as_shipped_name_no_parameters() -> None:
     assert "SchedulerParameters" not in shipped
     short = configure.named("backfill_short-basic", 4, 60).lines()
     assert dict(shipped, SchedulerParameters=configure.SHORT) == short
+    single = configure.named("builtin_node-basic", 4, 60)
+    assert (single.scheduler, single.n_nodes, single.cpus_per_node) == ("builtin", 1, 4)
     with pytest.raises(ValueError, match="settings 'easy-basic'"):
         configure.named("easy-basic", 4, 60)
 

@@ -49,7 +49,8 @@ def test_each_file_belongs_to_a_run_of_the_index() -> None:
 def test_runs_are_of_the_rule_and_possible(group: str) -> None:
     settings = INDEX["settings"][group]
     workload, name = group.split("-", 1)
-    described = configure.named(name, settings["n_nodes"], settings["speed"]).described()
+    n_cpus = settings["n_nodes"] * settings["cpus_per_node"]
+    described = configure.named(name, n_cpus, settings["speed"]).described()
     assert json.loads(json.dumps(described)) == {key: settings[key] for key in described}
     for run in runs(group):
         rows = table(run)

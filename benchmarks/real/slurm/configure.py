@@ -10,6 +10,7 @@ from typing import Any
 
 SHORT = "bf_interval=1,bf_resolution=1,bf_max_job_test=1000,bf_max_time=10"
 """Backfilling with short intervals: a plan every second, its times rounded to seconds."""
+VARIANTS = ("builtin", "backfill", "backfill_short", "builtin_node")
 MULTIFACTOR = {
     "PriorityType": "priority/multifactor",
     "PriorityWeightAge": "1000",
@@ -70,20 +71,22 @@ class Settings:
 def named(name: str, n_nodes: int, speed: int) -> Settings:
     """Return the settings called ``SCHEDULER-PRIORITY``, such as ``backfill_short-basic``.
 
+    ``builtin_node`` has one node of `n_nodes` CPUs: enough where nothing is reserved, as then
+    Slurm counts CPUs; under backfill it would reserve that node whole.
+
     Raises
     ------
     ValueError
         If there is no such scheduler or priority.
     """
-    scheduler, _, priority = name.partition("-")
-    parameters = {"builtin": "", "backfill": "", "backfill_short": SHORT}
-    if scheduler not in parameters or priority not in ("basic", "multifactor"):
+    variant, _, priority = name.partition("-")
+    if variant not in VARIANTS or priority not in ("basic", "multifactor"):
         raise ValueError(
-            f"settings {name!r}: one of {', '.join(parameters)}, a hyphen, basic or multifactor"
+            f"settings {name!r}: one of {', '.join(VARIANTS)}, a hyphen, basic or multifactor"
         )
-    return Settings(
-        scheduler.removesuffix("_short"), parameters[scheduler], priority, n_nodes, speed=speed
-    )
+    scheduler, _, kind = variant.partition("_")
+    nodes, cpus = (1, n_nodes) if kind == "node" else (n_nodes, 1)
+    return Settings(scheduler, SHORT if kind == "short" else "", priority, nodes, cpus, speed)
 
 
 def write(settings: Settings, folder: Path, port: int) -> Path:
