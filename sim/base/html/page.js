@@ -10,7 +10,7 @@
     modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "resetScale2d"]] };
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const columnColour = (column) => swatches[column] ? getComputedStyle(swatches[column]).color
+  const columnColour = (column) => column < 0 ? colour("--fg") : swatches[column] ? getComputedStyle(swatches[column]).color
     : colour(`--c${column % 10}`);
   const boxes = () => form ? [...form.querySelectorAll("input[name=column]")] : [];
 
