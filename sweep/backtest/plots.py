@@ -55,8 +55,9 @@ class BacktestJobs:
     @classmethod
     def from_table(cls, table: pa.Table) -> BacktestJobs:
         """Read ``backtest_jobs.parquet``: the jobs of one policy after those of another."""
-        labels = table["policy"].to_pylist()
-        rows = {label: np.flatnonzero([x == label for x in labels]) for label in labels}
+        encoded = table["policy"].combine_chunks().dictionary_encode()
+        codes, labels = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+        rows = {label: np.flatnonzero(codes == code) for code, label in enumerate(labels)}
         values = {name: table[name].to_numpy() for name in table.column_names if name != "policy"}
         first = next(iter(rows.values()), np.zeros(0, np.int64))
         names = ("start_s", "low_start_s", "high_start_s", "first_start_s")

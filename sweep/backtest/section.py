@@ -1,25 +1,93 @@
-"""Section of a backtest, for terminal and report."""
+"""Sections of a backtest, for terminal and report."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from sweep.report.section import Section
-from sweep.store.folder import SweepFolder
+import pyarrow as pa
+
+from sweep.backtest.plots import BacktestJobs, draw_plots
+from sweep.report.section import Section, Table
+from sweep.store.folder import BACKTEST, BACKTEST_JOBS, SweepFolder
+
+_HEADER = (
+    "policy", "mean wait, s", "95 % of runs", "error", "mean abs. error", "within 10 %",
+    "pairs in order", "behind the nearest", "p",
+)  # fmt: skip
 
 
 def build_sections(folder: SweepFolder) -> list[Section]:
-    """Build the section of a backtest from its files; none for another sweep."""
-    record = folder.backtest()
-    return [] if record is None else [_section(record)]
+    """Build the sections of a backtest from its files; none for another sweep."""
+    record, policies = folder.backtest(), folder.table(BACKTEST)
+    if record is None or policies is None:
+        return []
+    return [_answer(record, policies), *_plots(record, folder.table(BACKTEST_JOBS))]
 
 
-def _section(record: Mapping[str, Any]) -> Section:
+def _answer(record: Mapping[str, Any], policies: pa.Table) -> Section:
     lines = [
         *record["audit"]["sentences"],
         *(entry["sentence"] for entry in record["policies"]),
         record["sentence"],
     ]
-    notes = [f"{record['cluster']}, {record['runs']} runs a policy", *record["cautions"]]
-    return Section("backtest", "Backtest", tuple(lines), notes=tuple(notes), is_answer=True)
+    notes = [
+        "error: of the mean wait; mean abs. error: of a job's wait, over the recorded mean; within "
+        "10 %: share of the jobs that waited; behind the nearest: log-likelihood of a job's "
+        "recorded start, nats",
+        f"{record['cluster']}, {record['runs']} runs a policy",
+        *record["cautions"],
+    ]
+    return Section(
+        "backtest",
+        "Backtest",
+        tuple(lines),
+        tables=(_table(policies),),
+        notes=tuple(notes),
+        is_answer=True,
+    )
+
+
+def _table(policies: pa.Table) -> Table:
+    rows = policies.to_pylist()
+    recorded = f"{rows[0]['wait_mean_recorded_s']:,.4g}" if rows else ""
+    body = [
+        (
+            row["label"],
+            _number(row["wait_mean_s"]),
+            f"{_number(row['low'])} to {_number(row['high'])}",
+            _percent(row["error"], "+"),
+            _percent(row["mae"]),
+            _percent(row["waited_within_10pct"]),
+            _percent(row["pairs_in_order"]),
+            "nearest" if row["is_nearest"] else _number(row["behind_nearest"]),
+            _number(row["p_holm"]),
+        )
+        for row in rows
+    ]
+    return Table(f"Simulated, beside a recorded mean wait of {recorded} s", _HEADER, tuple(body))
+
+
+def _plots(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
+    if table is None or not table.num_rows:
+        return []
+    jobs = BacktestJobs.from_table(table)
+    plots = draw_plots(jobs, record["nearest"], record["audit"]["resolution_s"])
+    return [Section("recorded", "Recorded and simulated waits", (), plots=plots)]
+
+
+def _percent(share: float | None, sign: str = "") -> str:
+    if share is None or not math.isfinite(share):
+        return "–"
+    return (
+        f"{100 * share:{sign},.3g} %".replace("-", "−")
+        if abs(share) < 10
+        else (f"{100 * share:{sign},.0f} %")
+    )
+
+
+def _number(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
