@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,10 @@ N_WINDOWS, N_QUEUE_WINDOWS = 48, 240
 """Windows of time of the plots of waits and of the queue's length."""
 MAX_JOBS, MAX_SCATTERS = 600, 4
 """Jobs drawn one by one, and policies for which they are."""
+MAX_RATIO = 4.0
+"""Ratio of the means of a policy and the log from which on the scale is logarithmic."""
+N_DECADES = 4
+"""Length of a logarithmic axis."""
 _UNITS = ((2 * 86400.0, 86400.0, "days"), (2 * 3600.0, 3600.0, "h"), (120.0, 60.0, "min"))
 
 Figure = dict[str, Any]
@@ -90,7 +95,7 @@ def draw_plots(jobs: BacktestJobs, nearest: str, resolution_s: float) -> tuple[P
     return (
         Plot("Mean wait over time", _over_time(jobs), f"by submission; {median}"),
         Plot("Queue length over time", _queue_length(jobs), "jobs that wait; one run a policy"),
-        Plot("Mean wait by width", _by_width(jobs), f"tasks of a job; {median}"),
+        Plot("Mean wait by width", _by_width(jobs), f"tasks of a job (number of jobs); {median}"),
         *_job_by_job(jobs, nearest, resolution_s),
     )
 
@@ -147,7 +152,7 @@ def _by_width(jobs: BacktestJobs) -> Figure:
         for low, high in pairwise(bounds)
         if len(index := np.flatnonzero((jobs.tasks > low) & (jobs.tasks <= high)))
     ]
-    names = [f"{name}<br>{len(index):,} jobs" for name, index in classes]
+    names = [f"{name}<br>({_count(len(index))})" for name, index in classes]
 
     def bars(start_s: F8) -> list[float]:
         return [_short((start_s - jobs.submit_s)[index].mean()) for _, index in classes]
@@ -156,12 +161,14 @@ def _by_width(jobs: BacktestJobs) -> Figure:
     series += [(p.label, k, p.start_s) for k, p in enumerate(jobs.policies)]
     data = [
         {
-            "type": "bar", "name": name, "meta": number, "x": names, "y": bars(start_s),
+            "type": "bar", "name": name, "meta": number, "y": bars(start_s),
+            "x": [*range(len(names))],
             "hovertemplate": "%{y:,.4g} s",
         }
         for name, number, start_s in series
     ]  # fmt: skip
-    axes = layout({"title": {"text": "tasks"}, "type": "category"}, _linear("mean wait, s"))
+    ticks = {"tickvals": [*range(len(names))], "ticktext": names, "tickangle": 0}
+    axes = layout({"title": {"text": "tasks"}, **ticks}, _y_axis("mean wait, s", data))
     return {"data": data, "layout": axes | {"barmode": "group", **_LEGEND}}
 
 
@@ -173,8 +180,8 @@ def _job_by_job(jobs: BacktestJobs, nearest: str, resolution_s: float) -> Iterat
     order = sorted(range(len(jobs.policies)), key=lambda k: jobs.policies[k].label != nearest)
     for number in order[:MAX_SCATTERS]:
         policy = jobs.policies[number]
-        least_s = max(resolution_s, 0.1)
-        waited = np.flatnonzero(np.maximum(jobs.wait_s, policy.start_s - jobs.submit_s) > least_s)
+        floor_s = max(resolution_s, 0.1)
+        waited = np.flatnonzero(np.maximum(jobs.wait_s, policy.start_s - jobs.submit_s) > floor_s)
         note = "bars hold 95 % of the runs"
         if not len(waited):
             continue
@@ -182,7 +189,7 @@ def _job_by_job(jobs: BacktestJobs, nearest: str, resolution_s: float) -> Iterat
             note += f"; {MAX_JOBS} of the {len(waited):,} jobs that waited"
             waited = waited[np.linspace(0, len(waited) - 1, MAX_JOBS).astype(np.int64)]
         shown = [
-            np.maximum(start_s[waited] - jobs.submit_s[waited], least_s)
+            np.maximum(start_s[waited] - jobs.submit_s[waited], floor_s)
             for start_s in (jobs.start_s, policy.start_s, policy.low_s, policy.high_s)
         ]
         yield Plot(f"Wait job by job: {policy.label}", _scatter(number, policy.label, shown), note)
@@ -224,7 +231,7 @@ def _lines(
 ) -> Figure:
     """Draw lines over time; of waits, without a `unit` of their own."""
     span_s = float(time_s[-1] - time_s[0])
-    unit_s, name = next(((u, n) for least, u, n in _UNITS if span_s >= least), (1.0, "s"))
+    unit_s, name = next(((u, n) for span, u, n in _UNITS if span_s >= span), (1.0, "s"))
     x = [_short(t / unit_s) for t in time_s]
     series = [("recorded", RECORDED, recorded)]
     series += [
@@ -239,14 +246,24 @@ def _lines(
         }
         for label, number, y in series
     ]  # fmt: skip
-    axes = layout(
-        {"title": {"text": f"time, {name}"}}, _linear(unit or "mean wait, s"), "x unified"
-    )
+    y_axis = _y_axis(unit or "mean wait, s", data)
+    axes = layout({"title": {"text": f"time, {name}"}}, y_axis, "x unified")
     return {"data": data, "layout": axes | _LEGEND}
 
 
-def _linear(title: str) -> dict[str, Any]:
-    return {"title": {"text": title}, "type": "linear", "rangemode": "tozero"}
+def _y_axis(title: str, data: Sequence[Figure]) -> dict[str, Any]:
+    """Return an axis of values, logarithmic if some series would squeeze the recorded one."""
+    means = [sum(trace["y"]) / len(trace["y"]) for trace in data]
+    axis: dict[str, Any] = {"title": {"text": title}, "rangemode": "tozero"}
+    if max(means) > MAX_RATIO * means[0] > 0:
+        top = math.log10(1.3 * max(max(trace["y"]) for trace in data))
+        axis |= {"type": "log", "dtick": 1, "exponentformat": "none"}
+        axis["range"] = [top - N_DECADES, top]
+    return axis
+
+
+def _count(n: int) -> str:
+    return f"{n:,}" if n < 10_000 else f"{n / 1000:,.0f}k"
 
 
 def _dash(number: int) -> str:

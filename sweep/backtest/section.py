@@ -14,7 +14,7 @@ from sweep.store.folder import BACKTEST, BACKTEST_JOBS, SweepFolder
 
 _HEADER = (
     "policy", "mean wait, s", "95 % of runs", "error", "mean abs. error", "within 10 %",
-    "pairs in order", "behind the nearest", "p",
+    "pairs in order", "behind the nearest", "p (Holm)",
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def _answer(record: Mapping[str, Any], policies: pa.Table) -> Section:
 
 def _table(policies: pa.Table) -> Table:
     rows = policies.to_pylist()
-    recorded = f"{rows[0]['wait_mean_recorded_s']:,.4g}" if rows else ""
+    recorded = _number(rows[0]["wait_mean_recorded_s"]) if rows else ""
     body = [
         (
             row["label"],
@@ -62,7 +62,7 @@ def _table(policies: pa.Table) -> Table:
             _percent(row["waited_within_10pct"]),
             _percent(row["pairs_in_order"]),
             "nearest" if row["is_nearest"] else _number(row["behind_nearest"]),
-            _number(row["p_holm"]),
+            "< 0.001" if 0 <= row["p_holm"] < 0.001 else _number(row["p_holm"]),
         )
         for row in rows
     ]
