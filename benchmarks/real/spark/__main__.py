@@ -1,4 +1,7 @@
-"""Run sleeping jobs on Spark and keep its logs: ``python -m benchmarks.real.spark --out DIR``."""
+"""Run sleeping jobs on Spark and keep its logs: ``python -m benchmarks.real.spark --out DIR``.
+
+The accuracy of the simulator on all logs of that folder is written beside them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.real import processes
+from benchmarks.real.spark import accuracy
 from benchmarks.real.spark.event_log import reduce_log
 from benchmarks.real.spark.run import MODES, missing, run
 from benchmarks.real.spark.workload import synthesize
@@ -20,7 +24,9 @@ N_RUNS = 5
 
 def main() -> int:
     """Make the runs that are missing; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.spark", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.real.spark", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="of the workloads")
     parser.add_argument("--runs", type=int, default=N_RUNS, help="repetitions of each")
@@ -40,6 +46,7 @@ def main() -> int:
                 log = run(synthesize(seed, SLOTS), mode, SLOTS)
                 path.write_bytes(gzip.compress(reduce_log(log), mtime=0))
                 print(time.strftime("%X"), path.name, flush=True)
+    accuracy.write(sorted(words.out.glob("spark-*.gz")), words.out / "accuracy.json")
     return 0
 
 
