@@ -1,4 +1,7 @@
-"""Run sleeping tasks on Ray and keep the tables: ``python -m benchmarks.real.ray --out DIR``."""
+"""Run sleeping tasks on Ray and keep the tables: ``python -m benchmarks.real.ray --out DIR``.
+
+The accuracy of the simulator on all tables of that folder is written beside them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.real import processes
+from benchmarks.real.ray import accuracy
 from benchmarks.real.ray.run import run
 from benchmarks.real.ray.workload import KINDS, synthesize
 
@@ -18,7 +22,9 @@ N_RUNS = 3
 
 def main() -> int:
     """Make the runs that are missing; return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.ray", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.real.ray", description=__doc__.splitlines()[0]
+    )
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="of the workloads")
     parser.add_argument("--runs", type=int, default=N_RUNS, help="repetitions of each")
@@ -35,6 +41,7 @@ def main() -> int:
                 table = run(synthesize(kind, seed))
                 path.write_bytes(gzip.compress(table.encode(), mtime=0))
                 print(time.strftime("%X"), path.name, flush=True)
+    accuracy.write(sorted(words.out.glob("ray-*.csv.gz")), words.out / "accuracy.json")
     return 0
 
 

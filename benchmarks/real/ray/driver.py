@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-NAMES = ("job_id", "submit_s", "start_s", "end_s", "cpus", "queue", "node", "sleep_s")
+NAMES = ("job_id", "submit_s", "start_s", "end_s", "cpus", "disks", "queue", "node", "sleep_s")
 
 
 def main(n_nodes: int, cpus: int, disks: int) -> None:
@@ -71,7 +71,8 @@ def _run(ray: Any, tasks: list[list[str]]) -> list[tuple[Any, ...]]:
     for number, (task, (submit, result)) in enumerate(zip(tasks, submitted, strict=True)):
         start, end, node = ray.get(result)
         times = [round(moment - first, 4) for moment in (submit, start, end)]
-        rows.append((number, *times, task[3], task[0], nodes.setdefault(node, len(nodes)), task[2]))
+        host = nodes.setdefault(node, len(nodes))
+        rows.append((number, *times, task[3], task[4], task[0], host, task[2]))
     return rows
 
 

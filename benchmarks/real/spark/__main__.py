@@ -14,9 +14,13 @@ from pathlib import Path
 from benchmarks.real import processes
 from benchmarks.real.spark import accuracy
 from benchmarks.real.spark.event_log import reduce_log
-from benchmarks.real.spark.run import MODES, missing, run
+from benchmarks.real.spark.run import Mode, missing, run
 from benchmarks.real.spark.workload import synthesize
 
+VARIANTS: dict[str, tuple[Mode, bool]] = {
+    "fifo": ("FIFO", False), "fair": ("FAIR", False), "fairback": ("FAIR", True),
+}  # fmt: skip
+"""Scheduling mode, and whether names of pools sort in reverse: Spark breaks ties by name."""
 SEEDS = (1, 2, 3)
 SLOTS = 16
 N_RUNS = 5
@@ -27,7 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.real.spark", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES)
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS, help="of the workloads")
     parser.add_argument("--runs", type=int, default=N_RUNS, help="repetitions of each")
     parser.add_argument("--out", type=Path, required=True, help="folder of the event logs")
@@ -39,11 +43,13 @@ def main() -> int:
     words.out.mkdir(parents=True, exist_ok=True)
     for number in range(1, words.runs + 1):
         for seed in words.seeds:
-            for mode in words.modes:
-                path = words.out / f"spark-{mode.lower()}-{seed}-{number}.gz"
+            for variant in words.variants:
+                path = words.out / f"spark-{variant}-{seed}-{number}.gz"
                 if path.exists():
                     continue
-                log = run(synthesize(seed, SLOTS), mode, SLOTS)
+                mode, names_reversed = VARIANTS[variant]
+                jobs = synthesize(seed, SLOTS, names_reversed=names_reversed)
+                log = run(jobs, mode, SLOTS)
                 path.write_bytes(gzip.compress(reduce_log(log), mtime=0))
                 print(time.strftime("%X"), path.name, flush=True)
     accuracy.write(sorted(words.out.glob("spark-*.gz")), words.out / "accuracy.json")

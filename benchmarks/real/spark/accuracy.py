@@ -21,7 +21,7 @@ from sweep.backtest.capacity import logged_size
 from sweep.backtest.lags import stage_lag_s
 
 POLICIES: dict[str, dict[str, Any]] = {"fifo": {}, "fair": {"ties": "name"}}
-_NAME = re.compile(r"spark-(fifo|fair)-(\d+)-(\d+)\.gz")
+_NAME = re.compile(r"spark-(fifo|fair|fairback)-(\d+)-(\d+)\.gz")
 
 
 def rows(logs: Sequence[Path]) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ def rows(logs: Sequence[Path]) -> list[dict[str, Any]]:
             table.append(
                 {
                     "run": log.name.removesuffix(".gz"),
-                    "mode": _of_name(log)[1].upper(),
+                    "mode": _of_name(log)[1][:4].upper(),
                     "policy": policy,
                     "jobs": len(real_s),
                     "recorded_mean_s": round(mean_s, 3),
@@ -83,8 +83,8 @@ def _recorded_s(workload: sim.Workload) -> F8:
 
 
 def _of_name(log: Path) -> tuple[str, str]:
-    """Return mode and workload of a run, together, and its mode."""
+    """Return variant and workload of a run, together, and its variant."""
     match = _NAME.fullmatch(log.name)
     if match is None:
-        raise ValueError(f"{log.name}: the name is not that of a run: spark-MODE-SEED-NUMBER.gz")
+        raise ValueError(f"{log.name}: the name is not that of a run: spark-VARIANT-SEED-NUMBER.gz")
     return f"{match[1]}-{match[2]}", match[1]

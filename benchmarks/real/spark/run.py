@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +18,6 @@ APPLICATION = Path(__file__).with_name("application.scala")
 TIMEOUT_S = 600
 MARK = "REAL_SPARK"
 Mode = Literal["FIFO", "FAIR"]
-MODES: tuple[Mode, ...] = ("FIFO", "FAIR")
 
 
 def missing() -> str:
@@ -42,9 +41,7 @@ def spark_home() -> Path | None:
     return next((home for home in homes if (home / "bin" / "spark-shell").exists()), None)
 
 
-def run(
-    jobs: Sequence[SleepingJob], mode: Mode, slots: int, conf: Mapping[str, str] | None = None
-) -> bytes:
+def run(jobs: Sequence[SleepingJob], mode: Mode, slots: int) -> bytes:
     """Run the jobs on ``local[slots]``; return the event log.
 
     Everything that the run writes lies in a temporary folder; the process and its children end
@@ -74,7 +71,6 @@ def run(
             "spark.sql.warehouse.dir": f"{folder}/warehouse",
             "spark.sql.catalogImplementation": "in-memory",
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder}",
-            **(conf or {}),
         }
         command = [str(home / "bin" / "spark-shell"), "--master", f"local[{slots}]"]
         command += [word for item in settings.items() for word in ("--conf", "=".join(item))]

@@ -27,7 +27,7 @@ class SleepingJob:
     Attributes
     ----------
     name : str
-        Its name, and that of its scheduler pool; sorted by name, jobs are in order of submission.
+        Its name, and that of its scheduler pool.
     submit_ms : int
         Submission, ms after the start.
     stages_ms : tuple of tuple of int
@@ -39,8 +39,11 @@ class SleepingJob:
     stages_ms: tuple[tuple[int, ...], ...]
 
 
-def synthesize(seed: int, slots: int) -> list[SleepingJob]:
-    """Draw the jobs of a workload for that many slots."""
+def synthesize(seed: int, slots: int, *, names_reversed: bool = False) -> list[SleepingJob]:
+    """Draw the jobs of a workload for that many slots.
+
+    Sorted by name they are in the order of submission, or in the reverse of it.
+    """
     rng = stream(seed, "sleeping jobs")
     stages = [_stages(rng) for _ in range(N_JOBS)]
     work_s = sum(sum(map(sum, job)) for job in stages) / 1000
@@ -48,7 +51,7 @@ def synthesize(seed: int, slots: int) -> list[SleepingJob]:
     submit = np.cumsum(gaps) - gaps[0]
     submit_ms = np.rint(submit / submit[-1] * work_s / slots / LOAD * 1000).astype(int)
     return [
-        SleepingJob(f"job-{i:02}", ms, job)
+        SleepingJob(f"job-{N_JOBS - 1 - i if names_reversed else i:02}", ms, job)
         for i, (ms, job) in enumerate(zip(submit_ms.tolist(), stages, strict=True))
     ]
 
