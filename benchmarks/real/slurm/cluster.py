@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,7 @@ class Cluster:
     def environment(self) -> dict[str, str]:
         """Environment of Slurm's commands for this cluster, and so of its jobs."""
         conf = str(self.folder / "slurm.conf")
-        return {"SLURM_CONF": conf, "PATH": _path(), MARK: str(self.folder)}
+        return {"SLURM_CONF": conf, "PATH": search_path(), MARK: str(self.folder)}
 
     def command(self, *words: str, text: str | None = None) -> str:
         """Run one of Slurm's commands; return what it prints.
@@ -62,10 +62,10 @@ class Cluster:
 
 def missing() -> list[str]:
     """Return the programs that a cluster needs and this machine lacks."""
-    return [program for program in PROGRAMS if shutil.which(program, path=_path()) is None]
+    return [program for program in PROGRAMS if shutil.which(program, path=search_path()) is None]
 
 
-def _path() -> str:
+def search_path() -> str:
     """Return where programs are looked for: daemons often lie outside a user's path."""
     return os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
@@ -92,8 +92,12 @@ def free_ports(n: int) -> int:
 
 
 @contextmanager
-def running(settings: Settings, folder: Path) -> Iterator[Cluster]:
+def running(
+    settings: Settings, folder: Path, prepare: Callable[[Cluster], object] | None = None
+) -> Iterator[Cluster]:
     """Start a cluster in an empty folder; end it, whatever happens.
+
+    `prepare` may change ``slurm.conf``, and `start` further processes, before Slurm's daemons.
 
     Raises
     ------
@@ -110,9 +114,11 @@ def running(settings: Settings, folder: Path) -> Iterator[Cluster]:
     cluster = Cluster(folder, settings)
     groups: list[subprocess.Popen[bytes]] = []
     try:
-        groups.append(_start(_munged(folder), folder))
+        groups.append(start(_munged(folder), folder))
+        if prepare is not None:
+            prepare(cluster)
         script = _DAEMONS.format(conf=conf, n_nodes=settings.n_nodes, pause=settings.speed)
-        groups.append(_start([*_clock(settings.speed), "sh", "-c", script], folder))
+        groups.append(start([*_clock(settings.speed), "sh", "-c", script], folder))
         _wait_for_nodes(cluster, groups)
         processes.go_ahead([os.getpid(), *processes.members(f"{MARK}={folder}")])
         yield cluster
@@ -136,13 +142,13 @@ def _clock(speed: int) -> list[str]:
     return [] if speed == 1 else ["faketime", "-f", f"+0 x{speed}"]
 
 
-def _start(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
+def start(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
     """Start a command as the leader of a process group."""
     faked = {"FAKETIME_DONT_RESET": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     with (folder / "daemons.log").open("ab") as log:
         group = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            env=os.environ | faked | {"PATH": _path(), "TZ": "UTC", MARK: str(folder)},
+            env=os.environ | faked | {"PATH": search_path(), "TZ": "UTC", MARK: str(folder)},
         )  # fmt: skip
     processes.prefer(group.pid)
     return group
