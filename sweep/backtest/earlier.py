@@ -11,6 +11,7 @@ from typing import Any
 from sim.base.errors import InputError
 from sweep.backtest.findings import MAX_HEAD_COULD_START
 from sweep.grid.config_tree import canonical
+from sweep.report.section import Section
 from sweep.store.folder import BACKTEST_JSON, SweepFolder
 
 MAX_POLICIES = 4
@@ -106,6 +107,15 @@ def sentence(errors: Sequence[KnownError]) -> str:
     if not all(known.is_in_order for known in errors):
         text += "; no policy that serves one pool in the order of submission can have made it"
     return f"{text}."
+
+
+def section(known: Mapping[str, Sequence[KnownError]]) -> Section:
+    """Build the report's section of a sweep whose answer is no verdict."""
+    lines = tuple(
+        f"{trace}: {sentence(errors)}" if len(known) > 1 else sentence(errors)
+        for trace, errors in known.items()
+    )
+    return Section("earlier_backtests", "Held against the log", lines)
 
 
 def _percent(error: float) -> str:

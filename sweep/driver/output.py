@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from sim.base.errors import InputError, did_you_mean
 from sweep import report
+from sweep.backtest import earlier
 from sweep.backtest import section as backtest_section
+from sweep.backtest.earlier import KnownError
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.cell_metrics import Flags
 from sweep.execution.memory import return_memory
@@ -23,7 +25,10 @@ from sweep.stats.cell_columns import chosen_metrics, table_options
 from sweep.stats.summary import summarise
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
-from sweep.store.folder import EQUAL, FINDINGS, SweepFolder
+from sweep.store.folder import EQUAL, FINDINGS, VERDICT, SweepFolder
+
+BACKTESTS = "backtests"
+"""Key of ``verdict.json``: what earlier backtests of the log found."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,34 @@ def write_report(
         *backtest_section.build_sections(folder),
         *sections.build_sections(folder, config),
     ]
-    report.write_all(folder, table, config, provenance, sections=answers, **options)
+    known = earlier.known_errors(folder.results, config, provenance)
+    if known and any(section.is_answer for section in answers):
+        answers.append(earlier.section(known))
+    remarks = {trace: earlier.sentence(errors) for trace, errors in known.items()}
+    options |= {"sections": answers, "remarks": remarks}
+    report.write_all(folder, table, config, provenance, **options)
     sections.add_answers(folder, answers)
+    if known:
+        folder.replace_json(VERDICT, [_with_errors(entry, known) for entry in folder.verdict()])
+
+
+def add_backtests(folder: SweepFolder, cells: pa.Table, config: Mapping[str, Any]) -> None:
+    """Write the report of a finished sweep again if its log has another backtest by now."""
+    provenance = folder.provenance()
+    known = earlier.known_errors(folder.results, config, provenance)
+    entries = folder.verdict()
+    if [_with_errors(entry, known) for entry in entries] != entries:
+        write_report(folder, cells, config, provenance)
+        folder.commit()
+
+
+def _with_errors(
+    entry: Mapping[str, Any], known: Mapping[str, Sequence[KnownError]]
+) -> dict[str, Any]:
+    """Return an entry of ``verdict.json`` with the errors that backtests found on its log."""
+    errors = [error.to_json() for error in known.get(entry["trace"], ())]
+    others = {key: value for key, value in entry.items() if key != BACKTESTS}
+    return others | ({BACKTESTS: errors} if errors else {})
 
 
 def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:

@@ -11,7 +11,7 @@ from sim.base import files, interrupt
 from sim.base.errors import InputError
 from sweep import track
 from sweep.backtest.strategy import Backtest
-from sweep.driver.output import Outcome, write_folder
+from sweep.driver.output import Outcome, add_backtests, write_folder
 from sweep.driver.request import python_path
 from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
 from sweep.execution import cells_table, notes
@@ -138,6 +138,7 @@ def _answer_from_cache(prepared: PreparedGrid, folder: SweepFolder, journal: Jou
             cells_table.with_status(part, "cached") for part in folder.parts()
         ):
             pass
+    add_backtests(folder, cells, folder.config())
     ends = [event for event in journal.milestones() if event["event"] == "end"]
     is_tracked = track.is_logged(settings, ends[-1].get("tracked"))
     if not is_tracked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -39,17 +40,18 @@ def write_all(
     cache: Cache | None = None,
     gantt: int | None = None,
     sections: Sequence[Section] = (),
+    remarks: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the tables and the report, with the metrics that the sweep's configuration names.
 
     See `write` for `cache`, `gantt` and `sections`; the default cache is that of the results
-    folder.
+    folder. `remarks` end the sentence of a trace's first verdict.
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
     comparisons = contrasts.compare(shown, chosen=chosen_metrics(config), **table_options(config))
     folder.replace(CONTRASTS, comparisons)
-    verdict_list = judging.verdicts(cells, config)
+    verdict_list = judging.with_remarks(judging.verdicts(cells, config), remarks)
     folder.replace_json(VERDICT, [verdict.as_json() for verdict in verdict_list])
     headlines = headline_tables.headlines(comparisons, baseline)
     texts = [

@@ -8,6 +8,7 @@ Computed once from the cells; the terminal, the reports, ``verdict.json`` and ML
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -121,6 +122,17 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
                 location = (trace, settings, group)
                 results.append(_verdict(arranged, location, metric, best, by_column, is_fixed))
     return results
+
+
+def with_remarks(verdicts: Sequence[Verdict], remarks: Mapping[str, str]) -> list[Verdict]:
+    """Append a trace's remark to the sentence of its first verdict."""
+    left = dict(remarks)
+    return [
+        dataclasses.replace(verdict, sentence=f"{verdict.sentence} {left.pop(verdict.trace)}")
+        if verdict.trace in left
+        else verdict
+        for verdict in verdicts
+    ]
 
 
 def _metric(arranged: ArrangedCells, block_rows: Rows, requested: str | None) -> str | None:
