@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sim.base.arrays import F8
@@ -23,10 +25,24 @@ def launch_lags_s(workload: Workload, findings: Audit, n_slots: float) -> list[f
     by itself, they are those of tasks: `task_lags_s`. There are all of them, or `MAX_LAGS` of their
     quantiles, as they stand in the command line of the sweep; one number if they are all the same.
     """
-    lags_s = findings.launch_lags_s
+    lags_s = without_rounding(findings.launch_lags_s, findings.resolution_s)
     if has_task_times(workload) and not workload.columns.job_min_tasks.any():
         lags_s = task_lags_s(workload, n_slots)
     return thinned(lags_s)
+
+
+def without_rounding(lags_s: F8, resolution_s: float) -> F8:
+    """Return the lags about their mean with the spread that they have without rounding, s.
+
+    A lag is a difference of two times that are cut to the log's resolution r, which leaves its mean
+    and adds r²/6 to its variance.
+    """
+    spread_s = float(lags_s.std()) if len(lags_s) else 0.0
+    if not spread_s:
+        return lags_s
+    mean_s = float(lags_s.mean())
+    true_s = math.sqrt(max(spread_s**2 - resolution_s**2 / 6.0, 0.0))
+    return np.maximum(mean_s + (lags_s - mean_s) * (true_s / spread_s), 0.0)
 
 
 def thinned(lags_s: F8) -> list[float]:

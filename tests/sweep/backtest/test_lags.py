@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,14 @@ import pytest
 
 from sim import Workload
 from sweep.backtest.capacity import logged_size, nodes_used, peak_use
-from sweep.backtest.lags import MAX_LAGS, launch_lags_s, stage_lag_s, task_lags_s, thinned
+from sweep.backtest.lags import (
+    MAX_LAGS,
+    launch_lags_s,
+    stage_lag_s,
+    task_lags_s,
+    thinned,
+    without_rounding,
+)
 
 
 def tasks_log(start_s: list[float], finish_s: list[float], stages: list[int]) -> Workload:
@@ -54,9 +62,22 @@ def test_lags_are_thinned_to_quantiles() -> None:
 def test_rigid_jobs_have_the_lags_of_the_audit() -> None:
     class Findings:
         launch_lags_s = np.array([1.0, 2.0])
+        resolution_s = 1e-3
 
     findings: Any = Findings()
     assert launch_lags_s(jobs_log(), findings, 4) == [1.0, 2.0]
+
+
+def test_rounding_is_taken_out_of_the_spread_of_lags() -> None:
+    rng = np.random.default_rng(0)
+    begin_s, lags_s = rng.uniform(0, 1e4, 20_000), rng.uniform(0.2, 1.8, 20_000)
+    rounded = np.floor(begin_s + lags_s) - np.floor(begin_s)
+    assert rounded.std() > 0.55
+    found = without_rounding(rounded, 1.0)
+    assert found.mean() == pytest.approx(1.0, abs=0.01)
+    assert found.std() == pytest.approx(1.6 / math.sqrt(12), abs=0.01)
+    # rounding alone: a constant lag
+    assert without_rounding(np.array([0.0, 1.0, 1.0, 0.0]), 2.0).tolist() == [0.5] * 4
 
 
 def jobs_log(**more: Any) -> Workload:
