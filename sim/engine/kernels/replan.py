@@ -7,7 +7,7 @@ early as the expected ends of running jobs and the reservations of earlier jobs 
 that is now, and else reserves these nodes. If nothing has changed since its last plan, it polls
 each second until something has. Options are those of `sim.engine.plan.replan.Replan`.
 
-A plan in which no job fits the free room is not worked out: it would start none.
+A plan is worked out up to the last job that may still start now.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -260,11 +260,8 @@ def _plan(st):
     run a task somewhere, so that nodes are marked as reserved for it.
     """
     n, now = _begin_cycle(st), _clock(st)
-    st.state_node_allowed[:] = 1
-    last = n - 1
-    while last >= 0 and not _fits_alone(st, st.state_planned_jobs[last]):
-        last -= 1
     begin_table(st, now)
+    last = _last_candidate(st, now, -1, n - 1)
     n_tried = n_reserved = n_started = 0
     first_waiting = -1
     for i in range(n):
@@ -279,10 +276,10 @@ def _plan(st):
                 n_started += 1
                 continue
             if start != NEVER:
-                if reserve_chosen(st, start, start + limit_s(st, j)):
-                    n_reserved += 1
-                else:
-                    last = -1
+                if not reserve_chosen(st, start, start + limit_s(st, j)):
+                    last = i
+                n_reserved += 1
+                last = _last_candidate(st, now, i, last)
         if first_waiting < 0:
             first_waiting = j
         if i >= last:
@@ -293,8 +290,18 @@ def _plan(st):
 
 
 @part
-def _fits_alone(st, j):
-    return list_room(st, j, st.state_node_now) >= job_width(st, j)
+def _last_candidate(st, now, first, last):
+    """Return the last job after `first`, of those up to `last`, that may start now, or `first`.
+
+    Nodes that are free now, and not reserved by jobs before it: there are only fewer of them later.
+    """
+    while last > first:
+        j = st.state_planned_jobs[last]
+        allow_unreserved(st, now, now + limit_s(st, j))
+        if list_room(st, j, st.state_node_now) >= job_width(st, j):
+            break
+        last -= 1
+    return last
 
 
 @part

@@ -58,17 +58,22 @@ def limit_s(st, j):
 @part
 def list_room(st, j, free):
     """Set the number of tasks of job `j` that fit each allowed node; return their sum."""
-    total = 0
-    for node in range(free.shape[0]):
-        st.state_node_room[node] = 0
-        if st.state_node_allowed[node]:
-            st.state_node_room[node] = _room(st, j, free, node)
-            total += st.state_node_room[node]
+    total, room, allowed = 0, st.state_node_room, st.state_node_allowed
+    if st.state_i[UNIT]:
+        for node in range(len(room)):
+            room[node] = allowed[node] * free[node, 0]
+            total += room[node]
+        return total
+    for node in range(len(room)):
+        room[node] = _room(st, j, free, node) if allowed[node] else 0
+        total += room[node]
     return total
 
 
 @part
 def _room(st, j, free, node):
+    if st.state_i[UNIT]:
+        return free[node, 0]
     room = UNLIMITED
     for r in range(free.shape[1]):
         demand = job_demand(st, j, r)
@@ -129,6 +134,8 @@ def take_chosen(st, j):
     entry = st.w_stage_task0[st.w_job_stage0[j]]
     for node in range(len(st.state_node_tasks)):
         tasks = st.state_node_tasks[node]
+        if tasks == 0:
+            continue
         for r in range(st.state_node_now.shape[1]):
             st.state_node_now[node, r] -= tasks * job_demand(st, j, r)
         for _ in range(tasks):
@@ -228,20 +235,23 @@ def allow_unreserved(st, begin, end):
     The first end of a step, from `begin` on, after which other nodes are free; 0 for none.
     """
     allowed, nodes, later = st.state_node_allowed, st.state_step_nodes, 0
+    n = len(allowed)
     allowed[:] = 1
     for k in range(st.state_replan[N_STEPS]):
         last = step_end(st, k)
         if last <= begin:
             continue
         if later == 0 and k + 1 < st.state_replan[N_STEPS]:
-            for node in range(len(allowed)):
-                if nodes[k + 1, node] > (allowed[node] & nodes[k, node]):
-                    later = last
-                    break
+            gained, here, after = 0, nodes[k], nodes[k + 1]
+            for node in range(n):
+                gained |= after[node] & ~(allowed[node] & here[node])
+            if gained:
+                later = last
         if st.state_step_begin[k] > end:
             break
-        for node in range(len(allowed)):
-            allowed[node] &= nodes[k, node]
+        here = nodes[k]
+        for node in range(n):
+            allowed[node] &= here[node]
     return later
 
 
@@ -258,10 +268,12 @@ def is_reserved(st, begin, end):
     """Tell whether a chosen node is reserved at some time between two, rounded down."""
     resolution = st.p_replan[RESOLUTION]
     begin, end = begin // resolution * resolution, end // resolution * resolution
+    tasks = st.state_node_tasks
     for k in range(st.state_replan[N_STEPS]):
         if step_end(st, k) > begin and st.state_step_begin[k] < end:
-            for node in range(len(st.state_node_tasks)):
-                if st.state_node_tasks[node] > 0 and not st.state_step_nodes[k, node]:
+            nodes = st.state_step_nodes[k]
+            for node in range(len(tasks)):
+                if tasks[node] > 0 and not nodes[node]:
                     return True
     return False
 
@@ -280,10 +292,11 @@ def reserve_chosen(st, begin, end):
         st.state_replan[N_RECORDS] += 1  # Slurm cuts off an empty step
     first = _cut(st, begin)
     last = _cut(st, end) if end < st.state_replan[HORIZON] else st.state_replan[N_STEPS]
+    tasks = st.state_node_tasks
     for k in range(first, last):
-        for node in range(len(st.state_node_tasks)):
-            if st.state_node_tasks[node] > 0:
-                st.state_step_nodes[k, node] = 0
+        nodes = st.state_step_nodes[k]
+        for node in range(len(tasks)):
+            nodes[node] &= tasks[node] == 0
     _join_equal(st)
     return True
 
@@ -312,10 +325,10 @@ def _join_equal(st):
     """Join steps in which the same nodes are reserved."""
     begin, nodes, n = st.state_step_begin, st.state_step_nodes, 1
     for k in range(1, st.state_replan[N_STEPS]):
-        is_equal = True
+        changed, here, before = 0, nodes[k], nodes[n - 1]
         for node in range(nodes.shape[1]):
-            is_equal &= nodes[k, node] == nodes[n - 1, node]
-        if not is_equal:
+            changed |= here[node] ^ before[node]
+        if changed:
             if n < k:
                 begin[n] = begin[k]
                 nodes[n] = nodes[k]

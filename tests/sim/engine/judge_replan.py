@@ -79,8 +79,23 @@ def read(stem: Path) -> tuple[list[Logged], float]:
                     _nodes(record["NodeList"]),
                 )
             )
+    lowest = min(n for job in jobs for n in job.nodes)
+    for job in jobs:
+        job.nodes = [n - lowest for n in job.nodes]
     submitted = [_clock(by_job[job.name]["SubmitTime"]) - job.submit_s for job in jobs]
     return sorted(jobs, key=lambda job: job.name), (max(submitted) + min(submitted) + 1) / 2
+
+
+def settings_of(parameters: str) -> Settings:
+    """Return the settings that Slurm's ``SchedulerParameters`` name."""
+    given = dict(word.split("=") for word in parameters.split(",") if word)
+    names = {
+        "bf_resolution": "resolution_s",
+        "bf_max_job_test": "depth",
+        "bf_job_part_count_reserve": "reserve",
+        "bf_window_linear": "linear_s",
+    }
+    return Settings(**{names[key]: int(value) for key, value in given.items() if key in names})
 
 
 def judge(
@@ -170,10 +185,10 @@ def _clock(text: str) -> int:
 
 
 def _nodes(text: str) -> list[int]:
-    """Return the nodes of a list such as ``n[1-3,7]``, from 0; a name without number is node 0."""
+    """Return the numbers of the nodes in a list such as ``n[1-3,7]``; 0 for a name without."""
     numbers = re.sub(r"^[a-z]+", "", text).strip("[]")
     nodes: list[int] = []
-    for part in numbers.split(",") if numbers else ["1"]:
+    for part in numbers.split(",") if numbers else ["0"]:
         first, _, last = part.partition("-")
-        nodes += range(int(first) - 1, int(last or first))
+        nodes += range(int(first), int(last or first) + 1)
     return nodes

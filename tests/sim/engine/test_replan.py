@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +15,8 @@ import sim
 from policies.base import Policy
 from sim.engine.plan import Event, Order, Queues, Replan
 from tests.examples import examples
+from tests.sim.engine.judge_replan import judge, read, settings_of
+from tests.sim.engine.reference_replan import Job, Running, Settings, State, backfill_cycle, choose
 from tests.sim.engine.test_kernel import assert_same
 
 
@@ -115,3 +119,103 @@ def test_same_bits_as_the_naive_simulator_on_machines(data, plan_seed, callbacks
     count = data.draw(st.integers(1, 4))
     cluster = sim.Cluster.machines(count, cpu=-(-21 // count) + 2, mem=-(-28 // count) + 4)
     assert_same(workload, cluster, AnyReplan("strict", (), plan_seed, callbacks))
+
+
+REAL = Path(__file__).parents[2] / "real" / "slurm"
+RUNS = (
+    "kth1-backfill-basic-1",
+    "kth1-backfill_short-basic-1",
+    "kth1-builtin-basic-1",
+    "synth1-backfill-basic-1",
+    "synth1-backfill_short-basic-1",
+)
+
+
+def test_the_model_starts_what_a_real_slurm_started():
+    """Put into the state that a log shows at each cycle, run by run, and in quiet moments."""
+    described = json.loads((REAL / "runs.json").read_text())["settings"]
+    identical = cycles = 0
+    for run in RUNS:
+        setup = described[run.rpartition("-")[0]]
+        jobs, clock_s = read(REAL / run)
+        verdict = judge(
+            jobs,
+            clock_s,
+            (setup["n_nodes"], setup["cpus_per_node"]),
+            settings_of(setup["parameters"]),
+            speed=setup["speed"],
+            backfills=setup["scheduler"] == "backfill",
+        )
+        assert verdict.identical >= 0.88 * verdict.cycles, (run, verdict)
+        assert verdict.false_starts <= 0.02 * verdict.quiet, (run, verdict)
+        identical += verdict.identical
+        cycles += verdict.cycles
+    assert cycles > 300
+    assert identical >= 0.97 * cycles
+
+
+def test_other_settings_are_told_from_the_right_ones():
+    """Of a run that plans all jobs: with a reservation for the first alone, other jobs start."""
+    jobs, clock_s = read(REAL / RUNS[1])
+    wrong = judge(jobs, clock_s, (64, 1), Settings(resolution_s=1, reserve=1), speed=60)
+    assert wrong.identical < 0.97 * wrong.cycles
+
+
+def test_nodes_by_consecutive_best_fit():
+    free = [[1], [1], [0], [1], [1], [1], [0], [1]]
+    everything = set(range(8))
+    assert choose(free, everything, Job(0, 1, 60)) == {7: 1}  # the tightest row
+    assert choose(free, everything, Job(0, 3, 60)) == {3: 1, 4: 1, 5: 1}
+    # no row is wide enough: first the widest, then the tightest that suffices
+    assert choose(free, everything, Job(0, 4, 60)) == {3: 1, 4: 1, 5: 1, 7: 1}
+    assert choose(free, everything, Job(0, 7, 60)) is None
+
+
+def test_a_reservation_takes_whole_nodes():
+    """One node of four CPUs: the second job waits for it, so the third must end before."""
+    state = State(now=0, free=[[2]], completing=set(), running=[Running(600, {0: 2})])
+    waiting = [Job(1, 4, 600), Job(2, 1, 900), Job(3, 1, 300)]
+    assert [job for job, _ in backfill_cycle(state, waiting, Settings())] == [3]
+    # without a reservation nothing is in the way
+    assert [job for job, _ in backfill_cycle(state, waiting[1:], Settings())] == [2, 3]
+
+
+def test_ends_in_one_window_are_taken_together():
+    """Job 9 fits nodes 0 and 2 from 100 on, but 100 + 20 + 30 is the end of the first window."""
+    job, other = Job(9, 2, 60), Job(10, 1, 140)
+
+    def started(second_end):
+        running = [Running(100, {0: 1}), Running(second_end, {1: 1})]
+        state = State(now=0, free=[[0], [0], [1]], completing=set(), running=running)
+        return backfill_cycle(state, [job, other], Settings())
+
+    assert started(150) == [(10, {2: 1})]  # job 9 is planned at 150, on nodes 0 and 1
+    assert started(151) == []  # at 100, on nodes 0 and 2
+
+
+def starts(jobs, slots, replan):
+    """Return the starts of rigid jobs (submission, run, tasks) with exact limits."""
+    workload = sim.Workload.from_jobs(
+        {"submit_s": at, "stages": [{"durations_s": [run] * tasks}], "min_tasks": tasks}
+        for at, run, tasks in jobs
+    )
+
+    class Exact:
+        name, events = "exact", Event.NONE
+
+        def begin(self, world, plan):
+            plan.queues = Queues.make(1, order=Order.FIFO)
+            plan.set_jobs(expected_s=[run for _, run, _ in jobs])
+            plan.replan = replan
+
+    return sim.simulate(workload, sim.Cluster.slots(slots), Exact()).job_start.tolist()
+
+
+def test_jobs_start_at_polls_and_plans():
+    replan = Replan(completing_s=0.25, poll_phase_s=0.5, main_phase=50, plan_phase_s=7.0)
+    # polls at 0.5, 1.5, ...; a pass 3 s after the one before, at the earliest; a plan at 7
+    assert starts([(0.2, 60, 2), (0.7, 60, 1), (4.7, 10, 2)], 4, replan) == [0.5, 3.5, 61.5]
+    # the second has to wait for room; the third passes it with the first plan
+    assert starts([(0.2, 60, 2), (0.7, 60, 4), (1.0, 20, 1)], 4, replan)[2] == 7.0
+    main_loop = Replan(plans=False, completing_s=0.25, poll_phase_s=0.5, main_phase=50)
+    assert starts([(0.2, 60, 2), (0.7, 60, 4), (1.0, 20, 1)], 4, main_loop) == [0.5, 61.5, 122.5]
