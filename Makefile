@@ -62,7 +62,8 @@ test-long: $(READY)
 # the same kernels as plain Python, where a local that is never assigned shows
 test-nojit: $(READY)
 	NUMBA_DISABLE_JIT=1 SIM_VARIANTS=exact $(BIN)/python -m pytest -q $(KERNEL_TESTS) \
-		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage -m "not slow" \
+		tests/policies/test_orders.py tests/sim/dags tests/sim/lineage \
+		tests/sweep/backtest/test_audit.py -m "not slow" \
 		--ignore-glob='*_sample.py'
 
 ui: $(READY)

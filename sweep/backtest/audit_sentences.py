@@ -24,7 +24,8 @@ def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
         _resolution(audit),
         _over_limit(audit),
         _lines(audit),
-        _services(workload),
+        "" if len(audit.pools) > 1 else _groups(workload, "queue", "queues, audited as one line"),
+        _groups(workload, "qos", "qualities of service"),
         _few(audit),
     ]
     return tuple(filter(None, sentences))
@@ -107,13 +108,15 @@ def _lines(audit: Audit) -> str:
     return f"Time in which the first in line had fitted, by partition: {', '.join(parts)}."
 
 
-def _services(workload: Workload) -> str:
-    if "qos" not in workload.jobs.column_names:
+def _groups(workload: Workload, name: str, words: str) -> str:
+    """Name the values of a column of jobs, if there are several."""
+    if name not in workload.jobs.column_names:
         return ""
-    names = sorted(filter(None, pc.unique(workload.jobs["qos"]).to_pylist()))
-    if len(names) < 2:
+    values = sorted(filter(None, pc.unique(workload.jobs[name]).to_pylist()))
+    if len(values) < 2:
         return ""
-    return f"Jobs have {len(names)} qualities of service ({', '.join(names[:MAX_LINES])})."
+    more = ", ..." if len(values) > MAX_LINES else ""
+    return f"Jobs are of {len(values)} {words} ({', '.join(values[:MAX_LINES])}{more})."
 
 
 def _few(audit: Audit) -> str:

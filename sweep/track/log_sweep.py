@@ -24,7 +24,7 @@ from sweep.grid.config_tree import abbreviated, to_yaml
 from sweep.grid.request import Settings
 from sweep.stats.arrange import arrange
 from sweep.store import lease
-from sweep.store.folder import SweepFolder
+from sweep.store.folder import BACKTEST, SweepFolder
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
 from sweep.track import run_data
@@ -87,6 +87,7 @@ def track(
     means = run_data.over_seeds(arranged, None if granularity == "policy" else run_data.MAX_METRICS)
     children = run_data.child_rows(granularity, arranged, means)
     params, headline = run_data.parameter_values(arranged), run_data.headline(means)
+    headline += run_data.backtest_points(SweepFolder(folder).table(BACKTEST))
     n_cells = len(arranged.failed), int(arranged.failed.sum())
     state = digest(children, [params, headline, n_cells], artifact_files(folder), granularity)
     logged_run = known_run(folder, uri, experiment, state)

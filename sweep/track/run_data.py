@@ -31,6 +31,8 @@ _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
 MAX_NAME = 250
 MAX_METRIC = MAX_NAME - len("half/")
+BACKTEST_METRICS = ("error", "mae", "waited_within_10pct", "pairs_in_order")
+"""Columns of ``backtest.parquet`` that the sweep's run has."""
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,22 @@ def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:
     ][:MAX_METRICS]
     renamed = metric_names(dict.fromkeys(name for name, _, _ in points))
     return [(renamed[name], step, value) for name, step, value in points]
+
+
+def backtest_points(policies: pa.Table | None) -> list[tuple[str, int, float]]:
+    """Return the numbers of a backtest as those of `headline`: ``backtest_error/easy``, step 100.
+
+    `policies` is ``backtest.parquet``; None if the sweep is no backtest.
+    """
+    rows = [] if policies is None else policies.to_pylist()
+    points = {
+        f"backtest_{name}/{row['label']}": float(row[name])
+        for name in BACKTEST_METRICS
+        for row in rows
+        if row[name] is not None and math.isfinite(row[name])
+    }
+    renamed = metric_names(points)
+    return [(renamed[name], 100, value) for name, value in points.items()]
 
 
 def _words(row: ChildRun, names: Sequence[str]) -> str:

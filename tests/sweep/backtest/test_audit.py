@@ -127,6 +127,14 @@ def test_replay_equals_the_reference(seed: int) -> None:
     assert audit(w, cluster).peak_over_capacity <= max(peak, 0.0)
 
 
+def test_queues_and_qualities_of_service_are_named() -> None:
+    rows = [(0, 0, 10, 2), (1, 10, 20, 2)]
+    checked = audit(log(rows, queue=["a", "b"], qos=["high", "low"]), sim.Cluster.slots(2))
+    assert "Jobs are of 2 queues, audited as one line (a, b)." in checked.sentences
+    assert "Jobs are of 2 qualities of service (high, low)." in checked.sentences
+    assert not any("queues" in s for s in audit(log(rows), sim.Cluster.slots(2)).sentences)
+
+
 def test_free_cpus_on_too_few_nodes_are_no_room() -> None:
     # a CPU is free on each of two nodes; the waiting job needs both of one node
     rows = [(0, 0, 10, 1), (0, 0, 10, 1), (1, 10, 20, 2)]

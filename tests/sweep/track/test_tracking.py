@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from sweep import track as tracking
+from sweep.store.folder import SweepFolder
 from sweep.track import connection
 from sweep.track.runs import VIEW_TAG
 from tests.sweep import frames
@@ -160,6 +161,24 @@ def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -
     note = sweep.parent().data.tags["mlflow.note.content"].splitlines()
     assert len("\n".join(note)) < 5000
     assert any(line.startswith("- And ") for line in note)
+
+
+def test_the_parent_run_has_the_numbers_of_a_backtest(sweep: Sweep) -> None:
+    rows = {"label": ["fifo", "las"], "error": [-0.04, 0.5], "mae": [0.1, math.nan]}
+    rows |= {"waited_within_10pct": [0.7, 0.2], "pairs_in_order": [None, 0.9]}
+    folder = SweepFolder(sweep.folder)
+    folder.replace("backtest.parquet", pa.table(rows))
+    folder.commit()
+    sweep.track(small(), swept=[], baseline=None)
+    metrics = sweep.parent().data.metrics
+    assert {name: value for name, value in metrics.items() if name.startswith("backtest")} == {
+        "backtest_error/fifo": -0.04,
+        "backtest_error/las": 0.5,
+        "backtest_mae/fifo": 0.1,
+        "backtest_waited_within_10pct/fifo": 0.7,
+        "backtest_waited_within_10pct/las": 0.2,
+        "backtest_pairs_in_order/las": 0.9,
+    }
 
 
 def test_the_experiment_opens_on_its_runs_in_the_ui(sweep: Sweep) -> None:
