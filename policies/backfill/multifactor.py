@@ -9,6 +9,7 @@ import numpy as np
 
 from policies.backfill.orders import Conservative, Easy
 from policies.backfill.priorities import Priorities, Prioritizing
+from policies.backfill.slurm import Slurm
 from policies.knows import Knows
 from policies.registry import register
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
@@ -78,6 +79,21 @@ class MultifactorConservative(Multifactor, Conservative):
     """
 
     order: Literal["fcfs"] = "fcfs"  # the priority is the key by which jobs are moved
+
+
+@register("multifactor_slurm")
+@dataclass(frozen=True)
+class MultifactorSlurm(Multifactor, Slurm):
+    """Slurm's main loop and backfill thread, in the order of its multifactor priority.
+
+    As ``multifactor`` and ``slurm``: Slurm 22.05 (SchedMD, 2022).
+    """
+
+    order: Literal["priority"] = "priority"
+
+    def __post_init__(self) -> None:
+        Multifactor.__post_init__(self)
+        Slurm.__post_init__(self)
 
 
 class Memory(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Slurm:
+class Site:
     """Settings of a site, and its state."""
 
     slots: int

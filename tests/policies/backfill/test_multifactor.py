@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import policies
 import sim
 from policies.backfill.fair_share import Shares, Usage
-from tests.policies.backfill.priorities import Slurm, starts
+from policies.backfill.slurm import Slurm
+from tests.policies.backfill.priorities import Site, starts
 
 SLOTS = 12
 SHARES = {"physics": 3, "chemistry": 1, "physics/ann": 2, "chemistry/cat": 3, "spare": 4}
@@ -19,7 +22,7 @@ PLACES += [("industry", "dan"), ("science", "eve")]
 
 
 def site(**changes):
-    return Slurm(
+    return Site(
         SLOTS, WEIGHTS, max_age=40.0, half_life=60.0, period=7.0, shares=SHARES, parents=PARENTS,
         partitions={"express": 4}, qos={"high": 10, "low": 3}, **changes,
     )  # fmt: skip
@@ -183,3 +186,37 @@ def test_wrong_trees_are_errors():
         policies.build("multifactor", shares={"a": -1})
     with pytest.raises(sim.InputError, match="order must be 'fcfs'"):
         policies.build("multifactor_conservative", order="sjf")
+
+
+PLAIN = {
+    "multifactor": "fifo",
+    "multifactor_easy": "easy",
+    "multifactor_conservative": "conservative",
+    "multifactor_slurm": "slurm",
+}
+NO_WEIGHTS = dict.fromkeys([f"weight_{name}" for name in ("age", "job_size", "fair_share")], 0.0)
+NO_WEIGHTS |= {"weight_partition": 0.0}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_equal_priorities_are_first_come_first_served(name):
+    jobs, settings = drawn(1), NO_WEIGHTS | {"weight_qos": 0.0, "calc_period_s": 5.0}
+    ours = simulated(jobs, policies.build(name, **settings))
+    np.testing.assert_array_equal(ours, simulated(jobs, policies.build(PLAIN[name])))
+
+
+def test_slurm_takes_the_jobs_in_the_order_of_priority():
+    @dataclass(frozen=True)
+    class ByQos(Slurm):
+        """slurm with keys that are set before the run."""
+
+        def prepare(self, world, plan):
+            super().prepare(world, plan)
+            plan.set_jobs(key=[-{"high": 10, "low": 3}.get(job["qos"], 0) for job in jobs])
+
+    for seed in range(3):
+        jobs = drawn(seed)
+        qos = NO_WEIGHTS | {"qos": {"high": 10, "low": 3}, "calc_period_s": 5.0}
+        ours = simulated(jobs, policies.build("multifactor_slurm", **qos))
+        np.testing.assert_array_equal(ours, simulated(jobs, ByQos(order="priority")))
+        assert (ours != simulated(jobs, policies.build("slurm"))).any()
