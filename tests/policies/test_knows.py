@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,10 +17,17 @@ from policies.jockey.policy import Jockey
 from policies.knows import Knows
 from policies.orders import ShortestRemainingFirst
 from policies.placing import Placing
+from sim.base.parameters import type_hints
 from tests.policies.test_invariants import MACHINES, NAMES, RIGID, SLOTS, rigid_crowd
 from tests.policies.test_placing import KINDS as DEVICES
 from tests.policies.test_placing import crowd as sharing_devices
 from tests.policies.unknown import differences, instants, recurring
+
+
+def choices(name: str, parameter: str) -> tuple[str, ...]:
+    """Return the values that a policy's parameter may have."""
+    return get_args(type_hints(policies.spec(name))[parameter])
+
 
 VARIANTS = [
     ("dagps", {"knowledge": "run"}),
@@ -38,10 +46,9 @@ POLICIES = [
     *((name, {"knowledge": k}) for name in BY_DURATION for k in ("history", "run", "declared")),
     ("strip", {"knowledge": "declared"}),
     *(
-        (name, {"knowledge": k, "order": "sjf"})
+        (name, {"knowledge": k, "order": choices(name, "order")[-1]})
         for name in RIGID
-        for k in ("declared", "true", "run")
-        if name != "multifactor_conservative"  # has one order
+        for k in choices(name, "knowledge")
     ),
 ]
 
