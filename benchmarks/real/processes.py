@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import time
@@ -40,6 +41,29 @@ def go_ahead(pids: Iterable[int]) -> bool:
             except ProcessLookupError:
                 continue
     return True
+
+
+def wait_until_quiet(mark: str, within_s: float = 60.0) -> None:
+    """Wait until processes with a mark use less than a twentieth of a core, or give up."""
+    until, before_s = time.monotonic() + within_s, math.inf
+    while time.monotonic() < until:
+        busy_s = _cpu_s(members(mark))
+        if 0 <= busy_s - before_s < 0.05:
+            return
+        before_s = busy_s
+        time.sleep(1.0)
+
+
+def _cpu_s(pids: Iterable[int]) -> float:
+    """Return the CPU time that processes have used, s."""
+    ticks = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            fields = (
+                Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            )
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def end(mark: str) -> None:

@@ -64,6 +64,17 @@ def test_priorities_and_partitions_are_kept_when_they_decide() -> None:
     ]
 
 
+def test_a_run_with_a_late_submission_is_told_from_one_that_is_late_as_a_whole() -> None:
+    jobs = [workloads.Job(10.0 * i, 1, 60.0, 120) for i in range(5)]
+    shifted = [{"submit_s": str(job.submit_s - 3.0)} for job in jobs]
+    shifted[0]["submit_s"] = "0"
+    assert collect.latest_s(shifted, jobs) == 3.0  # the first: times count from it
+    shifted[0]["submit_s"] = "-3.0"
+    assert collect.latest_s(shifted, jobs) == 0.0
+    shifted[3]["submit_s"] = "47.5"
+    assert collect.latest_s(shifted, jobs) == 20.5
+
+
 @pytest.mark.parametrize("missing", ["JobId=2 done", "Allocate JobId=1", "JobId=2 InitPrio"])
 def test_a_log_in_which_a_job_is_not_whole_is_refused(missing: str) -> None:
     lines = [line for line in LOG.splitlines() if missing not in line]

@@ -7,13 +7,15 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from benchmarks.real import page
 from benchmarks.real.slurm.keep import INDEX
+from benchmarks.real.slurm.workloads import NAMES
 
 N_RUNS = 30
 COLUMNS = (
@@ -93,36 +95,32 @@ def backtest(log: Path, settings: Mapping[str, Any], n_runs: int) -> list[dict[s
     ]
 
 
-def all_rows(
-    folder: Path, table: Path, workloads: Iterable[str], n_runs: int
-) -> list[dict[str, Any]]:
-    """Backtest the kept runs of some workloads; write `table` after each, skip those it has."""
-    index = json.loads((folder / INDEX).read_text())
-    rows = json.loads(table.read_text()) if table.exists() else []
-    present = {row["run"] for row in rows}
+def main() -> None:
+    """Backtest the kept runs that the page's table lacks; write it after each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.slurm.backtests")
+    parser.add_argument("--workloads", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--numbers", nargs="+", default=["1", "2", "3", "4", "5"])
+    parser.add_argument("--runs", type=int, default=N_RUNS, help="of each policy")
+    parser.add_argument("--table", type=Path, default=page.TABLE, help="JSON of the rows")
+    words = parser.parse_args()
+    index = json.loads((page.RUNS / INDEX).read_text())
     for run in index["runs"]:
         settings = index["settings"][run.rpartition("-")[0]]
-        if run in present or settings["workload"] not in workloads:
+        table = page.read_table(words.table)
+        if (
+            any(row["run"] == run for row in table["backtests"])
+            or settings["workload"] not in words.workloads
+            or settings["priority"] != "basic"
+            or run.rpartition("-")[2] not in words.numbers
+        ):
             continue
-        if settings["priority"] != "basic":
-            continue
-        log = folder / f"{run}.jobcomp.txt.gz"
-        rows += [{"run": run, **row} for row in backtest(log, settings, n_runs)]
-        table.parent.mkdir(parents=True, exist_ok=True)
-        table.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
-        print(run, next(row["policy"] for row in rows[::-1] if row["is_nearest"]), flush=True)
-    return rows
-
-
-def main() -> None:
-    """Backtest the kept runs."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.slurm.backtests")
-    parser.add_argument("--folder", type=Path, default=Path("tests/real/slurm"))
-    parser.add_argument("--table", type=Path, required=True, help="JSON of the rows; is resumed")
-    parser.add_argument("--workloads", nargs="+", required=True)
-    parser.add_argument("--runs", type=int, default=N_RUNS, help="of each policy")
-    words = parser.parse_args()
-    all_rows(words.folder, words.table, words.workloads, words.runs)
+        rows = backtest(page.RUNS / f"{run}.jobcomp.txt.gz", settings, words.runs)
+        table["backtests"] = sorted(
+            [*table["backtests"], *({"run": run, **row} for row in rows)],
+            key=lambda row: str(row["run"]),
+        )
+        page.write_table(table, words.table)
+        print(run, next(row["policy"] for row in rows if row["is_nearest"]), flush=True)
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ def running(
         script = _DAEMONS.format(conf=conf, n_nodes=settings.n_nodes, pause=settings.speed)
         groups.append(start([*_clock(settings.speed), "sh", "-c", script], folder))
         _wait_for_nodes(cluster, groups)
+        processes.wait_until_quiet(f"{MARK}={folder}")
         processes.go_ahead([os.getpid(), *processes.members(f"{MARK}={folder}")])
         yield cluster
     finally:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 
 from benchmarks.real.slurm.configure import Settings
 from benchmarks.real.slurm.workloads import Job, Replayed
@@ -22,6 +23,9 @@ _SUBMITTED = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+
 _BY_SCHED = re.compile(r"sched: Allocate JobId=(\d+) NodeList=(\S+)")
 _BY_BACKFILL = re.compile(r"sched/backfill: _start_job: Started JobId=(\d+) in \S+ on (\S+)")
 _ENDED = re.compile(r"_job_complete: JobId=(\d+) done|Time limit exhausted for JobId=(\d+)")
+
+MAX_LATE_S = 1.0
+"""A run in which a job was submitted later than this, in real time, failed: it is made again."""
 
 
 @dataclass
@@ -100,6 +104,12 @@ def rows(seen: dict[int, Seen], jobs: Sequence[Job], priority: str) -> list[dict
     return table
 
 
+def latest_s(table: Sequence[dict[str, str]], jobs: Sequence[Job]) -> float:
+    """Return by how much the latest submission was late, beside most others, s of their clock."""
+    late_s = [float(row["submit_s"]) - job.submit_s for row, job in zip(table, jobs, strict=True)]
+    return max(late_s) - median(late_s)
+
+
 def write(
     cluster: Path,
     replayed: Replayed,
@@ -111,9 +121,19 @@ def write(
     """Write ``STEM.csv.gz``, ``STEM.jobcomp.txt.gz`` and ``STEM.json`` from a cluster's folder.
 
     The controller's whole log lies beside them, but is not kept in the project.
+
+    Raises
+    ------
+    ValueError
+        If a job was not submitted, did not start, or did not end.
+    RuntimeError
+        If one was submitted late.
     """
     with (cluster / "slurmctld.log").open() as lines:
         table = rows(read_log(lines), replayed.jobs, settings.priority)
+    late_s = latest_s(table, replayed.jobs) / settings.speed
+    if late_s > MAX_LATE_S:
+        raise RuntimeError(f"a job was submitted {late_s:.1f} s late: the machine was too busy")
     target.mkdir(parents=True, exist_ok=True)
     with _zipped(target / f"{stem}.csv.gz") as file:
         writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")

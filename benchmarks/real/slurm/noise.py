@@ -111,7 +111,7 @@ def main() -> None:
         wait = f"{row['wait_mean_s']:.1f} ({row['wait_least_s']:.1f}–{row['wait_greatest_s']:.1f})"
         overhead = f"{row['overhead_s']:.2f}, {row['overhead_p95_s']:.2f}"
         lag = ""
-        if settings == "builtin-basic":
+        if settings.startswith("builtin") and settings.endswith("basic"):
             n_cpus = keep.n_cpus(folder, f"{workload}-{settings}")
             lags = np.concatenate([fifo_lags_s(run, n_cpus) for run in runs])
             lag = f"{np.median(lags):.2f}, {np.percentile(lags, 95):.2f}"

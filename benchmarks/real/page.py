@@ -1,0 +1,217 @@
+"""The page of real schedulers beside their simulations, rendered from its stored table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.real.slurm import noise
+from benchmarks.real.slurm.workloads import JUDGES
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = ROOT / "tests" / "real" / "slurm"
+PAGES = ROOT / "results" / "reproductions"
+TABLE, PAGE = PAGES / "tables" / "real.json", PAGES / "real.md"
+FIFO = "Slurm FIFO"
+SHIPPED = "Slurm backfill as shipped, jobs of minutes and hours"
+SHORT = "Slurm backfill with short intervals, jobs of minutes and hours"
+SECONDS = "Slurm backfill, jobs of seconds"
+KINDS = (FIFO, SHIPPED, SHORT, SECONDS)
+Row = Mapping[str, Any]
+"""A backtest of a run by a policy, or the noise between the runs of a workload and settings."""
+_INTRO = """Runs of unmodified Slurm (`tests/real/slurm/README.md`) and simulations of their logs by
+`python -m sweep backtest`, 30 of each policy, by the rule of
+`docs/decisions/0040-real-schedulers.md`. `python -m benchmarks.real.slurm.backtests` makes the
+numbers, `python -m benchmarks.real.page` this page.
+
+- **error**: simulated mean wait over the recorded one, less 1.
+- **job**: mean absolute error of a job's wait over the recorded mean wait.
+- **within 10 %**: share of the jobs that waited whose simulated wait is within 10 % of their own.
+- **noise**: how much two real runs of the same submissions differ, in the mean wait and job by job,
+  over the mean wait.
+- **nearest**: runs in which the policy that Slurm's settings name (in bold) is the nearest of
+  `fifo`, `easy`, `easy` with all jobs reserved (`easy_all`), `conservative`, and the model of Slurm
+  (`slurm`; `builtin` is the model without its backfill thread)."""
+
+
+def group(row: Row) -> str:
+    """Return workload and settings of a row's run."""
+    return str(row["run"]).rpartition("-")[0]
+
+
+def kind(row: Row) -> str:
+    """Return which of `KINDS` a run is."""
+    workload, scheduler, _ = group(row).split("-")
+    if scheduler.startswith("builtin"):
+        return FIFO
+    if workload.startswith("seconds"):
+        return SECONDS
+    return SHORT if scheduler == "backfill_short" else SHIPPED
+
+
+def is_judge(row: Row) -> bool:
+    """Tell whether a run's workload is one on which no model was developed."""
+    return group(row).split("-")[0] in JUDGES
+
+
+def thresholds(rows: Sequence[Row]) -> list[tuple[str, str, str, bool]]:
+    """Return the thresholds of a kind of run: statistic, wanted, what came out, whether it holds.
+
+    `rows` are the runs' backtests by the policy that their settings name; a threshold holds if the
+    mean over the runs holds it.
+    """
+    error, job = abs(_mean(rows, "error", abs)), _mean(rows, "mae")
+    order, near = _mean(rows, "pairs_in_order"), _mean(rows, "waited_within_10pct")
+    match kind(rows[0]):
+        case "Slurm FIFO":
+            return [
+                ("error of the mean", "1 %", _percent(error), error <= 0.01),
+                ("pairs in order", "100 %", _percent(order), order == 1.0),
+            ]
+        case "Slurm backfill as shipped, jobs of minutes and hours":
+            return [
+                ("error of the mean", "3 %", _percent(error), error <= 0.03),
+                ("within 10 %", "80 %", _percent(near), near >= 0.8),
+            ]
+        case "Slurm backfill, jobs of seconds":
+            inside = _mean(rows, "is_inside")
+            in_range, drawn = _mean(rows, "in_range"), _mean(rows, "mae_between_runs")
+            return [
+                ("recorded mean in 95 % of the draws", "all", _percent(inside), inside == 1.0),
+                ("jobs in the ensemble's range", "95 %", _percent(in_range), in_range >= 0.95),
+                ("job, over two draws'", "1.2", f"{job / drawn:.2f}", job <= 1.2 * drawn),
+            ]
+    return []
+
+
+def render(table: Mapping[str, Sequence[Row]]) -> str:
+    """Render the page in Markdown from the rows of ``noise`` and ``backtests``."""
+    parts = ["# real", "Real schedulers beside their simulations.", _INTRO]
+    for title, wanted in (("Judged", True), ("Developed on", False)):
+        rows = [row for row in table["backtests"] if is_judge(row) == wanted]
+        if rows:
+            names = sorted({group(row).split("-")[0] for row in rows})
+            parts += [f"## {title}: {', '.join(names)}", _summary(rows), _by_group(rows)]
+    parts += ["## Noise between real runs", _noise(table["noise"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    lines = []
+    for name in KINDS:
+        best = [row for row in _best_named(rows) if kind(row) == name]
+        if not best:
+            continue
+        hits = sum(any(row["is_nearest"] for row in rows if _is_named(row, one)) for one in best)
+        share = ("nearest", "9 of 10", f"{hits} of {len(best)}", hits >= 0.9 * len(best))
+        for statistic, wanted, measured, holds in [*thresholds(best), share]:
+            lines.append((name, statistic, wanted, measured, "yes" if holds else "**no**"))
+    return _markdown(("runs", "statistic", "wanted", "measured", "holds"), lines)
+
+
+def _is_named(row: Row, best: Row) -> bool:
+    return row["run"] == best["run"] and row["is_named"]
+
+
+def _best_named(rows: Sequence[Row]) -> list[Row]:
+    """Return a row a run: the policy that its settings name, the first of two that do the same."""
+    first: dict[str, Row] = {}
+    for row in rows:
+        if row["is_named"]:
+            inside = row["low"] <= row["wait_mean_recorded_s"] <= row["high"]
+            first.setdefault(row["run"], {**row, "is_inside": inside})
+    return list(first.values())
+
+
+def _by_group(rows: Sequence[Row]) -> str:
+    """Write a row a workload, settings and policy: means over the runs."""
+    lines = []
+    names = list(dict.fromkeys((group(row), row["policy"]) for row in rows))
+    for name, policy in sorted(names, key=lambda pair: pair[0]):
+        same = [row for row in rows if (group(row), row["policy"]) == (name, policy)]
+        label = f"**{policy}**" if same[0]["is_named"] else policy
+        lines.append((
+            name, label, len(same), f"{_mean(same, 'wait_mean_recorded_s'):,.0f}",
+            _signed(_mean(same, "error")), _percent(_mean(same, "mae")),
+            _percent(_mean(same, "waited_within_10pct")), _percent(_mean(same, "pairs_in_order")),
+            sum(row["is_nearest"] for row in same),
+        ))  # fmt: skip
+    head = ("workload and settings", "policy", "runs", "wait, s", "error", "job", "within 10 %")
+    return _markdown((*head, "pairs in order", "nearest"), lines)
+
+
+def _noise(rows: Iterable[Row]) -> str:
+    lines = [
+        (
+            row["group"], row["runs"], f"{row['waited']:.0f}", f"{row['wait_mean_s']:,.1f}",
+            f"{row['wait_least_s']:,.1f} to {row['wait_greatest_s']:,.1f}",
+            _percent(row["mean_differs"]), _percent(row["job_differs"]),
+        )
+        for row in rows
+        if row["runs"] > 1
+    ]  # fmt: skip
+    head = ("workload and settings", "runs", "waited", "wait, s", "of the runs", "mean", "job")
+    return _markdown(head, lines)
+
+
+def _markdown(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    rule = ["---" if i < 2 else "---:" for i in range(len(head))]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (head, rule, *lines))
+
+
+def _mean(rows: Sequence[Row], name: str, of: Callable[[float], float] = float) -> float:
+    return sum(of(row[name]) for row in rows) / len(rows)
+
+
+def _percent(share: float) -> str:
+    return "100 %" if share == 1.0 else f"{100 * share:.1f} %"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.1f} %".replace("-", "−")
+
+
+def read_table(path: Path = TABLE) -> dict[str, list[dict[str, Any]]]:
+    """Read the stored table: rows of ``noise`` and ``backtests``; none if there is no table."""
+    if not path.exists():
+        return {"noise": [], "backtests": []}
+    table: dict[str, list[dict[str, Any]]] = json.loads(path.read_text(encoding="utf-8"))
+    return table
+
+
+def write_table(table: Mapping[str, Iterable[Row]], path: Path = TABLE) -> None:
+    """Write the table, a row a line, numbers to six digits."""
+    parts = [
+        f"{json.dumps(name)}: [\n" + ",\n".join(map(_line, rows)) + "\n]"
+        for name, rows in table.items()
+    ]
+    path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def _line(row: Row) -> str:
+    rounded = {
+        name: float(f"{value:.6g}") if isinstance(value, float) else value
+        for name, value in row.items()
+    }
+    return json.dumps({name: None if value != value else value for name, value in rounded.items()})
+
+
+def main() -> None:
+    """Compute the noise of the kept runs, and render the page."""
+    table = read_table() | {"noise": noise_rows()}
+    write_table(table)
+    PAGE.write_text(render(read_table()), encoding="utf-8")
+
+
+def noise_rows() -> list[dict[str, Any]]:
+    """Return the noise between the kept runs, a row a workload and settings."""
+    return [
+        {"group": "-".join(names), **noise.between([noise.read(path) for path in paths])}
+        for names, paths in noise.groups(RUNS).items()
+    ]
+
+
+if __name__ == "__main__":
+    main()
