@@ -89,8 +89,8 @@ def thresholds(rows: Sequence[Row]) -> list[tuple[str, str, str, bool]]:
 def render(table: Mapping[str, Sequence[Row]]) -> str:
     """Render the page in Markdown from the rows of ``noise`` and ``backtests``."""
     parts = ["# real", "Real schedulers beside their simulations.", _INTRO]
-    for title, wanted in (("Judged", True), ("Developed on", False)):
-        rows = [row for row in table["backtests"] if is_judge(row) == wanted]
+    for title, judged in (("Judged", True), ("Developed on", False)):
+        rows = [row for row in table["backtests"] if is_judge(row) == judged]
         if rows:
             names = sorted({group(row).split("-")[0] for row in rows})
             parts += [f"## {title}: {', '.join(names)}", _summary(rows), _by_group(rows)]
@@ -104,10 +104,10 @@ def _summary(rows: Sequence[Row]) -> str:
         best = [row for row in _best_named(rows) if kind(row) == name]
         if not best:
             continue
-        hits = sum(any(row["is_nearest"] for row in rows if _is_named(row, one)) for one in best)
+        hits = sum(any(row["is_nearest"] for row in rows if _is_named(row, run)) for run in best)
         share = ("nearest", "9 of 10", f"{hits} of {len(best)}", hits >= 0.9 * len(best))
-        for statistic, wanted, measured, holds in [*thresholds(best), share]:
-            lines.append((name, statistic, wanted, measured, "yes" if holds else "**no**"))
+        for statistic, threshold, measured, holds in [*thresholds(best), share]:
+            lines.append((name, statistic, threshold, measured, "yes" if holds else "**no**"))
     return _markdown(("runs", "statistic", "wanted", "measured", "holds"), lines)
 
 
@@ -161,8 +161,8 @@ def _markdown(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (head, rule, *lines))
 
 
-def _mean(rows: Sequence[Row], name: str, of: Callable[[float], float] = float) -> float:
-    return sum(of(row[name]) for row in rows) / len(rows)
+def _mean(rows: Sequence[Row], name: str, transform: Callable[[float], float] = float) -> float:
+    return sum(transform(row[name]) for row in rows) / len(rows)
 
 
 def _percent(share: float) -> str:

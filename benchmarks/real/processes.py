@@ -32,10 +32,19 @@ def go_ahead(pids: Iterable[int]) -> bool:
     For daemons that begin sessions of their own (a step of a job in Slurm is one), which `prefer`
     does not reach. They must hardly compute, as nothing else runs meanwhile.
     """
+    return _schedule(pids, os.SCHED_RR, 1)
+
+
+def step_back(pids: Iterable[int]) -> bool:
+    """Undo `go_ahead`: ending hundreds of daemons would hold up those beside them for seconds."""
+    return _schedule(pids, os.SCHED_OTHER, 0)
+
+
+def _schedule(pids: Iterable[int], policy: int, priority: int) -> bool:
     for pid in pids:
         for thread in Path(f"/proc/{pid}/task").glob("*"):
             try:
-                os.sched_setscheduler(int(thread.name), os.SCHED_RR, os.sched_param(1))
+                os.sched_setscheduler(int(thread.name), policy, os.sched_param(priority))
             except PermissionError:
                 return False  # only root may; lags are then longer on a busy host
             except ProcessLookupError:

@@ -76,7 +76,7 @@ def assert_possible(rows: list[dict[str, str]], n_nodes: int, cpus_per_node: int
         running = [job for job in running if job[0] > start_s + 1e-6]
         running.append((float(row["end_s"]), used, cpus // len(used)))
         for node in used:
-            assert sum(share for _, there, share in running if node in there) <= cpus_per_node
+            assert sum(share for _, places, share in running if node in places) <= cpus_per_node
         assert max(used) < n_nodes
 
 

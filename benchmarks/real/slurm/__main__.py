@@ -21,6 +21,7 @@ def main() -> int:
     single.add_argument("number", type=int, help="which of the repetitions")
     every = verbs.add_parser("all", help="all runs that are missing")
     every.add_argument("--workloads", nargs="+", choices=workloads.NAMES, default=workloads.NAMES)
+    every.add_argument("--settings", nargs="+", help="only these, such as backfill-basic")
     every.add_argument("--runs", type=int, default=batch.N_RUNS, help="repetitions of each")
     every.add_argument("--at-once", type=int, default=4, help="clusters side by side")
     every.add_argument("--hours", type=float, default=24.0, help="begin no run after that")
@@ -45,6 +46,7 @@ def main() -> int:
         replay.run(replayed, settings, run.folder(words.out), run.stem)
         return 0
     runs = batch.planned(words.workloads, words.runs)
+    runs = [run for run in runs if not words.settings or run.settings in words.settings]
     until_s = time.time() + 3600 * words.hours
     return int(batch.make(runs, words.log, words.out, words.at_once, until_s) > 0)
 

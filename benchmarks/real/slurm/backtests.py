@@ -39,8 +39,8 @@ def candidates(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     ``slurm`` is the model of Slurm with the options that the run was set up with, ``builtin`` the
     model without its backfill thread.
     """
-    given = dict(word.split("=") for word in settings["parameters"].split(",") if word)
-    options = {_OPTIONS[key]: int(value) for key, value in given.items() if key in _OPTIONS}
+    parameters = dict(word.split("=") for word in settings["parameters"].split(",") if word)
+    options = {_OPTIONS[key]: int(value) for key, value in parameters.items() if key in _OPTIONS}
     return {
         "fifo": {"name": "fifo"},
         "easy": {"name": "easy"},

@@ -124,6 +124,8 @@ def running(
         processes.go_ahead([os.getpid(), *processes.members(f"{MARK}={folder}")])
         yield cluster
     finally:
+        processes.step_back([os.getpid()])
+        processes.step_back(processes.members(f"{MARK}={folder}"))
         processes.end(f"{MARK}={folder}")
         for group in groups:
             group.wait()
