@@ -65,7 +65,8 @@ def _order(audit: Audit) -> str:
     return (
         f"In {share} of the time in which a job waited, {first}, in the order of submission, had "
         f"fitted for more than {seconds(audit.grace_s)}: no policy that serves one pool in this "
-        f"order can have produced this log. It may lack {', '.join(missing[:-1])} or {missing[-1]}."
+        "order can have produced this log. Its scheduler may have had "
+        f"{', '.join(missing[:-1])} or {missing[-1]}."
     )
 
 

@@ -17,6 +17,8 @@ from sweep.backtest.node_lists import expand
 from sweep.backtest.recorded_use import pools, recorded
 from tests.sweep.backtest.audit_reference import replay, use_at
 
+RUNS = Path(__file__).parents[2] / "real" / "slurm"
+
 
 def log(rows: list[tuple[float, float, float, int]], **columns: Any) -> sim.Workload:
     """Build a log of rigid jobs: submission, start, end, CPUs."""
@@ -171,6 +173,23 @@ def test_real_logs_of_slurm_are_in_order(shared_real: Path) -> None:
         )
         assert round(checked.head_could_start, 3) == 0.0
         assert checked.resolution_s == 1e-3
+
+
+@pytest.mark.parametrize("workload", ["kth1", "synth1"])
+def test_only_runs_with_other_priorities_are_out_of_order(workload: str) -> None:
+    n_nodes = {"kth1": 64, "synth1": 62}[workload]
+    shares = {
+        file.name: audit(
+            sim.read_trace("slurm_jobcomp", file), sim.Cluster.slots(n_nodes)
+        ).head_could_start
+        for file in RUNS.glob(f"{workload}-*.jobcomp.txt.gz")
+    }
+    in_order = [share for name, share in shares.items() if "-basic-" in name]
+    others = [share for name, share in shares.items() if "-multifactor-" in name]
+    assert in_order
+    assert others
+    assert max(in_order) < 0.01
+    assert min(others) > MAX_HEAD_COULD_START
 
 
 def test_kth_is_not_in_order(shared_traces: Path) -> None:
