@@ -39,7 +39,7 @@ def show(outcome: Outcome, settings: Settings) -> int:
     if not answers:
         _verdict_and_tables(outcome, console)
     for section in parts:
-        if not section.is_answer:
+        if not section.is_answer and section.has_text:
             console.print()
             print_section(section, console)
     sys.stdout.flush()

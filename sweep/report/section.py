@@ -48,9 +48,16 @@ class Section:
     notes: tuple[str, ...] = ()
     is_answer: bool = False  # the result of a target or search, shown before all else
 
+    @property
+    def has_text(self) -> bool:
+        """True if a terminal can show any of it: it is not plots alone."""
+        return bool(self.sentences or self.tables or self.notes)
+
 
 def to_markdown(section: Section, level: int = 2) -> str:
-    """Write a section as Markdown, its heading at `level`."""
+    """Write a section as Markdown, its heading at `level`; nothing of one that is plots alone."""
+    if not section.has_text:
+        return ""
     lines = [f"{'#' * level} {escape_markdown(section.title)}", ""]
     lines += [escape_markdown(sentence) + "  " for sentence in section.sentences]
     for table in section.tables:

@@ -17,7 +17,14 @@ def test_a_sweep_tells_how_far_its_baseline_was_from_the_log(
     words = ("trace=swf", f"trace.path={log}", "cluster.count=2", "policy=easy,fifo", "seed=0")
     before = command(*words, "baseline=easy")
     assert "On this log" not in before.out
-    earlier = backtest(command, log, "policy=easy,fifo").folder.name
+    ran = backtest(command, log, "policy=easy,fifo")
+    folder = ran.folder
+    assert "Recorded and simulated waits" not in ran.out  # plots alone
+    report = (folder / "report.html").read_text()
+    assert "Recorded and simulated waits" in report
+    assert "Queue length over time" in report
+    assert "Simulated, beside a recorded mean wait of 73.3 s" in (folder / "report.md").read_text()
+    earlier = folder.name
     text = f"On this log, easy was 59 % off ({earlier})."
     for _ in range(2):  # the first time the finished sweep's report is written again
         after = command(*words, "baseline=easy")
