@@ -137,8 +137,8 @@ def _with_errors(
 ) -> dict[str, Any]:
     """Return an entry of ``verdict.json`` with the errors that backtests found on its log."""
     errors = [error.to_json() for error in known.get(entry["trace"], ())]
-    others = {key: value for key, value in entry.items() if key != BACKTESTS}
-    return others | ({BACKTESTS: errors} if errors else {})
+    without_errors = {key: value for key, value in entry.items() if key != BACKTESTS}
+    return without_errors | ({BACKTESTS: errors} if errors else {})
 
 
 def find(parts: Iterable[pa.Table], config: Mapping[str, Any], cache: Cache) -> pa.Table | None:

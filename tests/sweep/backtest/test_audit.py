@@ -185,11 +185,11 @@ def test_only_runs_with_other_priorities_are_out_of_order(workload: str) -> None
         for file in RUNS.glob(f"{workload}-*.jobcomp.txt.gz")
     }
     in_order = [share for name, share in shares.items() if "-basic-" in name]
-    others = [share for name, share in shares.items() if "-multifactor-" in name]
+    by_priority = [share for name, share in shares.items() if "-multifactor-" in name]
     assert in_order
-    assert others
+    assert by_priority
     assert max(in_order) < 0.01
-    assert min(others) > MAX_HEAD_COULD_START
+    assert min(by_priority) > MAX_HEAD_COULD_START
 
 
 def test_kth_is_not_in_order(shared_traces: Path) -> None:

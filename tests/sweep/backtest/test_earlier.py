@@ -35,8 +35,8 @@ def test_a_sweep_tells_how_far_its_baseline_was_from_the_log(
         assert entry["backtests"][0]["policy"] == "easy"
         assert text in (after.folder / "report.md").read_text().replace("\\", "")
     assert "fifo was 0.0 % off" in command(*words).out.replace("\n", " ")  # no baseline: all
-    others = command(*words[:3], "policy=easy", "policy.reservations=2", "seed=0")
-    assert "On this log" not in others.out
+    changed_policy = command(*words[:3], "policy=easy", "policy.reservations=2", "seed=0")
+    assert "On this log" not in changed_policy.out
 
 
 def test_sentences() -> None:
