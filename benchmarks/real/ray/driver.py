@@ -38,33 +38,36 @@ def main(n_nodes: int, cpus: int, disks: int) -> None:
         cluster.shutdown()
 
 
-def _remote(ray: Any, cpus: int, disks: int) -> Any:
+def _remote(ray: Any, kind: str, cpus: int, disks: int) -> Any:
+    """Return a task of a scheduling class: Ray knows them by function and resources."""
+
     def nap(seconds: float) -> tuple[float, float, str]:
         begin = time.time()
         time.sleep(seconds)
         return begin, time.time(), ray.get_runtime_context().get_node_id()
 
+    nap.__name__ = nap.__qualname__ = kind
     resources = {"disk": disks} if disks else None
     return ray.remote(num_cpus=cpus, resources=resources, max_retries=0)(nap)
 
 
 def _warm_up(ray: Any, n_cpus: int) -> None:
     """Start all worker processes, on every node, before the first submission."""
-    nap = _remote(ray, 1, 0)
+    nap = _remote(ray, "one", 1, 0)
     for _ in range(3):
         ray.get([nap.remote(1.0) for _ in range(2 * n_cpus)])
     time.sleep(1.0)
 
 
 def _run(ray: Any, tasks: list[list[str]]) -> list[tuple[Any, ...]]:
-    shapes = {(int(cpus), int(disks)) for _, _, _, cpus, disks in tasks}
-    functions = {shape: _remote(ray, *shape) for shape in sorted(shapes)}
+    classes = {(kind, int(cpus), int(disks)) for kind, _, _, cpus, disks in tasks}
+    functions = {shape[0]: _remote(ray, *shape) for shape in sorted(classes)}
     begin = time.time() + 0.2
     submitted = []
-    for _, submit_s, sleep_s, cpus, disks in tasks:
+    for kind, submit_s, sleep_s, _, _ in tasks:
         time.sleep(max(begin + float(submit_s) - time.time(), 0.0))
         now = time.time()
-        submitted.append((now, functions[int(cpus), int(disks)].remote(float(sleep_s))))
+        submitted.append((now, functions[kind].remote(float(sleep_s))))
     rows: list[tuple[Any, ...]] = []
     nodes: dict[str, int] = {}
     first = submitted[0][0]

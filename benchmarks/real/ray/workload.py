@@ -4,7 +4,8 @@ The rule, fixed before the first run: 3 nodes of 4 CPUs and 1 unit of the custom
 and 150 tasks. Gaps are exponential, sleeps log-uniform from 0.4 to 4 s, and gaps are stretched so
 that the CPU seconds that arrive are 1.1 times what the CPUs can do until the last submission.
 ``plain``: each task asks for one CPU. ``mixed``: six of ten for one CPU, three for two, one for a
-CPU and a disk; to Ray these are three scheduling classes.
+CPU and a disk; to Ray these are three scheduling classes. ``classes``: as many tasks of as many
+classes, by the names of their functions, but each asks for one CPU.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ N_TASKS = 150
 LOAD = 1.1
 N_NODES = 3
 NODE = {"cpu": 4, "disk": 1}
-KINDS = ("plain", "mixed")
-_CLASSES = (("one", 1, 0), ("two", 2, 0), ("disk", 1, 1))
+KINDS = ("plain", "mixed", "classes")
+_CLASSES = {
+    "plain": (("one", 1, 0),),
+    "mixed": (("one", 1, 0), ("two", 2, 0), ("disk", 1, 1)),
+    "classes": (("one", 1, 0), ("other", 1, 0), ("third", 1, 0)),
+}
 _TENTHS = (6, 9, 10)
 """Of ten tasks those with a lower number than this are of the first class, and so on."""
 
@@ -41,8 +46,8 @@ def synthesize(kind: str, seed: int) -> list[SleepingTask]:
     """Draw the tasks of a workload, in order of submission."""
     rng = stream(seed, f"sleeping tasks, {kind}")
     sleep_s = np.round(0.4 * maths.exp(rng.random(N_TASKS) * maths.log(10.0)), 3)
-    tenth = rng.integers(0, 10, N_TASKS) if kind == "mixed" else np.zeros(N_TASKS, np.int64)
-    classes = [_CLASSES[i] for i in np.searchsorted(_TENTHS, tenth, side="right").tolist()]
+    tenth = np.zeros(N_TASKS, np.int64) if kind == "plain" else rng.integers(0, 10, N_TASKS)
+    classes = [_CLASSES[kind][i] for i in np.searchsorted(_TENTHS, tenth, side="right").tolist()]
     work_s = sum(s * cpus for s, (_, cpus, _) in zip(sleep_s.tolist(), classes, strict=True))
     gaps = rng.exponential(1.0, N_TASKS)
     arrivals = np.cumsum(gaps) - gaps[0]

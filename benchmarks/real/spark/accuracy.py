@@ -31,7 +31,8 @@ def rows(logs: Sequence[Path]) -> list[dict[str, Any]]:
     completion over the recorded mean, ``real_error`` the same of the other runs of the same jobs
     under the same mode, in the mean over them (None without any).
     """
-    recorded = {log: _recorded_s(_read(log)) for log in sorted(logs)}
+    workloads = {log: _read(log) for log in sorted(logs)}
+    recorded = {log: _recorded_s(workload) for log, workload in workloads.items()}
     groups: dict[str, list[Path]] = {}
     for log in recorded:
         groups.setdefault(_of_name(log)[0], []).append(log)
@@ -41,7 +42,7 @@ def rows(logs: Sequence[Path]) -> list[dict[str, Any]]:
         mean_s = float(real_s.mean())
         between = [float(np.abs(other - real_s).mean()) / mean_s for other in others]
         for policy in POLICIES:
-            simulated_s = simulated_completion_s(_read(log), policy)
+            simulated_s = simulated_completion_s(workloads[log], policy)
             table.append(
                 {
                     "run": log.name.removesuffix(".gz"),
