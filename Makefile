@@ -91,6 +91,8 @@ REAL ?= build/real
 real: $(READY)
 	$(BIN)/python -m benchmarks.real.slurm all --log $(LOG) --out $(REAL)/slurm
 	$(BIN)/python -m benchmarks.real.slurm keep --out $(REAL)/slurm
+	$(BIN)/python -m benchmarks.real.spark --out $(REAL)/spark
+	$(BIN)/python -m benchmarks.real.ray --out $(REAL)/ray
 	$(BIN)/python -m benchmarks.real.slurm.backtests
 	$(BIN)/python -m benchmarks.real.page
 

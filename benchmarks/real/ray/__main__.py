@@ -17,7 +17,7 @@ from benchmarks.real.ray.run import run
 from benchmarks.real.ray.workload import KINDS, synthesize
 
 SEEDS = (1, 2)
-N_RUNS = 3
+N_RUNS = 2
 
 
 def main() -> int:
