@@ -36,6 +36,7 @@ from sim.engine.kernels.replan_nodes import (
 from sim.engine.kernels.replan_registers import (
     CLOCK,
     COMPLETING,
+    CYCLE,
     DEPTH,
     END_COMPLETING,
     FIRST_COMPLETING,
@@ -208,7 +209,8 @@ def _wake(st):
         st.state_replan_s[WAKE] = st.state_f[NOW] + 1.0
         return
     registers[LAST_PLAN] = _clock(st)
-    st.state_replan_s[WAKE] = st.state_f[NOW] + st.p_replan_s[INTERVAL]
+    pause = st.p_replan_s[CYCLE] + st.p_replan_s[INTERVAL]
+    st.state_replan_s[WAKE] = st.state_f[NOW] + pause
     if _is_waiting(st) and _plan(st):
         registers[LAST_UPDATE] = registers[LAST_PLAN]
 

@@ -14,7 +14,7 @@
 ) = range(9)
 
 # p_replan_s
-INTERVAL, COMPLETING, CLOCK, POLL_PHASE = range(4)
+INTERVAL, CYCLE, COMPLETING, CLOCK, POLL_PHASE = range(5)
 
 # state_replan
 (

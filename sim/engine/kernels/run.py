@@ -241,4 +241,4 @@ def _budget_s(features: frozenset[str]) -> int:
     """Return the compile-time budget of a variant, in CPU seconds; most take half of it."""
     if POOL in features:
         return 15
-    return 40 if features & {SCORED, OVERBOOK, VARIABLE_ENDS} else 25
+    return 40 if features & {SCORED, OVERBOOK, VARIABLE_ENDS, REPLANS} else 25

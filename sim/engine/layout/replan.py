@@ -67,7 +67,13 @@ def replan_fields(plan: Plan) -> dict[str, NDArray[Any]]:
             dtype=np.int64,
         )
         options_s = np.array(
-            [replan.interval_s, replan.completing_s, replan.clock_s, replan.poll_phase_s]
+            [
+                replan.interval_s,
+                replan.cycle_s,
+                replan.completing_s,
+                replan.clock_s,
+                replan.poll_phase_s,
+            ]
         )
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase

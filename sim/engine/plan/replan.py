@@ -19,7 +19,9 @@ class Replan:
     plans : bool
         False for the main loop alone.
     interval_s : float
-        Time from one plan to the next, s; at least a second.
+        Time from the end of one plan to the next, s; at least a second.
+    cycle_s : float
+        Time that a plan takes, s: its starts are at its begin.
     resolution_s : int
         Reservations begin and end at multiples of this, rounded down, s.
     window_s : int
@@ -51,6 +53,7 @@ class Replan:
 
     plans: bool = True
     interval_s: float = 30.0
+    cycle_s: float = 0.01
     resolution_s: int = 60
     window_s: int = 86_400
     linear_s: int = 0

@@ -354,7 +354,8 @@ class Replanning:
         if self.last_update < self.last_plan:
             self.is_idle, self.wake = True, self.now + 1.0
             return
-        self.last_plan, self.wake = self._clock(), self.now + self.plan.replan.interval_s
+        self.last_plan = self._clock()
+        self.wake = self.now + (self.plan.replan.cycle_s + self.plan.replan.interval_s)
         starts = backfill_cycle(self._cluster(), self._queue_jobs(), self.settings)
         for j, nodes in starts:
             self._start_on(j, nodes)

@@ -48,6 +48,7 @@ class AnyReplan(Policy):
         plan.replan = Replan(
             plans=bool(rng.integers(0, 5)),
             interval_s=pick(1.0, 1.0, 2.0, 3.5),
+            cycle_s=pick(0.0, 0.01, 0.3),
             resolution_s=resolution_s,
             window_s=max(pick(3, 40, 86_400), resolution_s),
             linear_s=pick(0, 0, 1),
