@@ -14,7 +14,6 @@ from policies.knows import Knows
 from policies.registry import register
 from sim.base.errors import InputError
 from sim.base.parameters import Between, NotNegative
-from sim.base.random import stream
 from sim.engine.plan import Order, Plan, Queues, Replan, World
 
 _Count = Annotated[int, Between(0)]
@@ -118,7 +117,7 @@ class Slurm(Policy):
         seconds = true_s(columns) if self.knowledge == "true" else requested_s(columns)
         plan.set_jobs(expected_s=seconds)
         plan.estimate_s[:] = seconds * columns.job_n_tasks
-        phase = stream(world.seed, "slurm", "phase")
+        phase = world.rng("phases of Slurm's cycles")
         plan.replan = Replan(
             plans=self.backfill,
             interval_s=self.interval_s,

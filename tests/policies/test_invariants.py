@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cache
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import policies
 import sim
+from sim.base.parameters import type_hints
 from tests.policies import invariants
 from tests.sim.engine.strategies import clusters, workloads
 
@@ -122,7 +124,7 @@ def test_invariants_of_gangs(name, cluster):
 
 @pytest.mark.parametrize("name", RIGID)
 def test_invariants_of_rigid_jobs(name):
-    for knowledge in ("declared", "true", "run"):
+    for knowledge in get_args(type_hints(policies.spec(name))["knowledge"]):
         policy = policies.build(name, knowledge=knowledge)
         for seed in (0, 1):
             result = sim.simulate(rigid_crowd(seed), SLOTS, policy, seed=7, record="tasks")

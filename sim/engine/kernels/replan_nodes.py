@@ -242,16 +242,16 @@ def allow_unreserved(st, begin, end):
         if last <= begin:
             continue
         if later == 0 and k + 1 < st.state_replan[N_STEPS]:
-            gained, here, after = 0, nodes[k], nodes[k + 1]
+            gained, current, after = 0, nodes[k], nodes[k + 1]
             for node in range(n):
-                gained |= after[node] & ~(allowed[node] & here[node])
+                gained |= after[node] & ~(allowed[node] & current[node])
             if gained:
                 later = last
         if st.state_step_begin[k] > end:
             break
-        here = nodes[k]
+        current = nodes[k]
         for node in range(n):
-            allowed[node] &= here[node]
+            allowed[node] &= current[node]
     return later
 
 
@@ -325,9 +325,9 @@ def _join_equal(st):
     """Join steps in which the same nodes are reserved."""
     begin, nodes, n = st.state_step_begin, st.state_step_nodes, 1
     for k in range(1, st.state_replan[N_STEPS]):
-        changed, here, before = 0, nodes[k], nodes[n - 1]
+        changed, current, before = 0, nodes[k], nodes[n - 1]
         for node in range(nodes.shape[1]):
-            changed |= here[node] ^ before[node]
+            changed |= current[node] ^ before[node]
         if changed:
             if n < k:
                 begin[n] = begin[k]
