@@ -88,14 +88,14 @@ def read(stem: Path) -> tuple[list[Logged], float]:
 
 def settings_of(parameters: str) -> Settings:
     """Return the settings that Slurm's ``SchedulerParameters`` name."""
-    given = dict(word.split("=") for word in parameters.split(",") if word)
+    words = dict(word.split("=") for word in parameters.split(",") if word)
     names = {
         "bf_resolution": "resolution_s",
         "bf_max_job_test": "depth",
         "bf_job_part_count_reserve": "reserve",
         "bf_window_linear": "linear_s",
     }
-    return Settings(**{names[key]: int(value) for key, value in given.items() if key in names})
+    return Settings(**{names[key]: int(value) for key, value in words.items() if key in names})
 
 
 def judge(

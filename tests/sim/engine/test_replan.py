@@ -197,8 +197,8 @@ def test_ends_in_one_window_are_taken_together():
 def starts(jobs, slots, replan):
     """Return the starts of rigid jobs (submission, run, tasks) with exact limits."""
     workload = sim.Workload.from_jobs(
-        {"submit_s": at, "stages": [{"durations_s": [run] * tasks}], "min_tasks": tasks}
-        for at, run, tasks in jobs
+        {"submit_s": submit, "stages": [{"durations_s": [run] * tasks}], "min_tasks": tasks}
+        for submit, run, tasks in jobs
     )
 
     class Exact:
