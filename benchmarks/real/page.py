@@ -18,7 +18,8 @@ FIFO = "Slurm FIFO"
 SHIPPED = "Slurm backfill as shipped, jobs of minutes and hours"
 SHORT = "Slurm backfill with short intervals, jobs of minutes and hours"
 SECONDS = "Slurm backfill, jobs of seconds"
-KINDS = (FIFO, SHIPPED, SHORT, SECONDS)
+PRIORITY = "Slurm with multifactor priorities"
+KINDS = (FIFO, SHIPPED, SHORT, SECONDS, PRIORITY)
 Row = Mapping[str, Any]
 """A backtest of a run by a policy, or the noise between the runs of a workload and settings."""
 _INTRO = """Runs of unmodified Slurm (`tests/real/slurm/README.md`) and simulations of their logs by
@@ -33,7 +34,8 @@ numbers, `python -m benchmarks.real.page` this page.
   over the mean wait.
 - **nearest**: runs in which the policy that Slurm's settings name (in bold) is the nearest of
   `fifo`, `easy`, `easy` with all jobs reserved (`easy_all`), `conservative`, and the model of Slurm
-  (`slurm`; `builtin` is the model without its backfill thread)."""
+  (`slurm`; `builtin` is the model without its backfill thread). With multifactor priorities all of
+  them take jobs in that order, except `slurm_fcfs`."""
 
 
 def group(row: Row) -> str:
@@ -43,7 +45,9 @@ def group(row: Row) -> str:
 
 def kind(row: Row) -> str:
     """Return which of `KINDS` a run is."""
-    workload, scheduler, _ = group(row).split("-")
+    workload, scheduler, priority = group(row).split("-")
+    if priority == "multifactor":
+        return PRIORITY
     if scheduler.startswith("builtin"):
         return FIFO
     if workload.startswith("seconds"):

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+import policies
 from benchmarks.real import page
+from benchmarks.real.slurm import backtests
 
 
 def backtest(run: str, policy: str, **changed: Any) -> dict[str, Any]:
@@ -44,6 +46,27 @@ def test_a_threshold_holds_by_the_rule(
     lines = page.render(table).splitlines()
     cells = [[cell.strip() for cell in line.split("|")] for line in lines]
     assert [cell[2] for cell in cells if cell[-2:-1] == ["**no**"]] == failing
+
+
+@pytest.mark.parametrize("group", ["kth1-backfill_short-basic", "kth1-builtin-multifactor"])
+def test_policies_are_those_that_the_settings_name(group: str) -> None:
+    settings = json.loads((page.RUNS / "runs.json").read_text())["settings"][group]
+    built = {
+        name: policies.build(**options) for name, options in backtests.candidates(settings).items()
+    }
+    assert set(backtests.named(settings)) < set(built)
+    if settings["priority"] == "basic":
+        slurm = built["slurm"]
+        assert (slurm.interval_s, slurm.resolution_s, slurm.depth) == (1, 1, 1000)
+        assert built["easy_all"].reservations == 1000
+    else:
+        first = built["fifo"]
+        assert type(first).__name__ == "Multifactor"
+        assert (first.max_age_s, first.weight_fair_share) == (4 * 3600, 0)
+        assert first.partitions == {"p": 1, "express": 2}
+        assert built["builtin"] == built["slurm"].__class__(
+            backfill=False, **backtests.priority_options(settings)
+        )
 
 
 def test_errors_of_both_signs_do_not_cancel() -> None:

@@ -37,17 +37,42 @@ def candidates(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the policies that a run is compared with, by name.
 
     ``slurm`` is the model of Slurm with the options that the run was set up with, ``builtin`` the
-    model without its backfill thread.
+    model without its backfill thread. A run with multifactor priorities is compared with all of
+    them in the order of priority, and with ``slurm`` in the order of submission, ``slurm_fcfs``.
     """
     parameters = dict(word.split("=") for word in settings["parameters"].split(",") if word)
     options = {_OPTIONS[key]: int(value) for key, value in parameters.items() if key in _OPTIONS}
-    return {
+    by_submission: dict[str, dict[str, Any]] = {
         "fifo": {"name": "fifo"},
         "easy": {"name": "easy"},
         "easy_all": {"name": "easy", "reservations": 1000},
         "conservative": {"name": "conservative"},
         "slurm": {"name": "slurm", **options},
         "builtin": {"name": "slurm", "backfill": False},
+    }
+    if settings["priority"] == "basic":
+        return by_submission
+    weights = priority_options(settings)
+    by_priority = {
+        name: weights | policy | {"name": f"multifactor_{policy['name']}".removesuffix("_fifo")}
+        for name, policy in by_submission.items()
+    }
+    return by_priority | {"slurm_fcfs": by_submission["slurm"]}
+
+
+def priority_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of multifactor priority that a run was set up with."""
+    lines = settings["slurm_conf"]
+    days, _, clock = lines["PriorityMaxAge"].partition("-")
+    hours, minutes, seconds = map(int, clock.split(":"))
+    return {
+        "weight_age": int(lines["PriorityWeightAge"]),
+        "weight_job_size": int(lines["PriorityWeightJobSize"]),
+        "weight_partition": int(lines["PriorityWeightPartition"]),
+        "weight_fair_share": 0,
+        "weight_qos": 0,
+        "max_age_s": ((24 * int(days) + hours) * 60 + minutes) * 60 + seconds,
+        "partitions": settings["partitions"],
     }
 
 
@@ -99,6 +124,7 @@ def main() -> None:
     """Backtest the kept runs that the page's table lacks; write it after each."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.real.slurm.backtests")
     parser.add_argument("--workloads", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--priorities", nargs="+", default=["basic", "multifactor"])
     parser.add_argument("--numbers", nargs="+", default=["1", "2", "3", "4", "5"])
     parser.add_argument("--runs", type=int, default=N_RUNS, help="of each policy")
     parser.add_argument("--table", type=Path, default=page.TABLE, help="JSON of the rows")
@@ -110,7 +136,7 @@ def main() -> None:
         if (
             any(row["run"] == run for row in table["backtests"])
             or settings["workload"] not in words.workloads
-            or settings["priority"] != "basic"
+            or settings["priority"] not in words.priorities
             or run.rpartition("-")[2] not in words.numbers
         ):
             continue
