@@ -13,6 +13,7 @@ from benchmarks.real.slurm.workloads import JUDGES, NAMES
 
 SCHEDULERS = ("builtin", "backfill", "backfill_short")
 N_RUNS = 5
+N_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -58,32 +59,33 @@ def planned(workloads: Sequence[str], n_runs: int) -> list[Run]:
 
 
 def make(runs: Sequence[Run], log: Path | None, out: Path, at_once: int, until_s: float) -> int:
-    """Make the runs that are missing, `at_once` at a time; return how many failed.
+    """Make the runs that are missing, `at_once` at a time; return how many are missing still.
 
     None begins after `until_s`, in seconds since the epoch; those that run then end by themselves.
-    On an interruption the running ones are ended, with their clusters.
+    A run that fails is tried `N_TRIES` times, later ones after all others. On an interruption the
+    running ones are ended, with their clusters.
     """
-    waiting = [run for run in runs if not run.is_done(out)]
-    running: dict[subprocess.Popen[bytes], Run] = {}
-    n_failed = 0
+    waiting = [(run, 1) for run in runs if not run.is_done(out)]
+    running: dict[subprocess.Popen[bytes], tuple[Run, int]] = {}
     try:
         while waiting or running:
             for process in [process for process in running if process.poll() is not None]:
-                run = running.pop(process)
-                n_failed += process.returncode != 0
-                print(time.strftime("%X"), run.stem, "done" if not process.returncode else "FAILED")
+                run, trial = running.pop(process)
+                print(time.strftime("%X"), run.stem, "FAILED" if process.returncode else "done")
+                if process.returncode and trial < N_TRIES:
+                    waiting.append((run, trial + 1))
             if time.time() > until_s:
                 waiting.clear()
             if waiting and len(running) < at_once:
-                run = waiting.pop(0)
-                running[_begin(run, log, out)] = run
+                run, trial = waiting.pop(0)
+                running[_begin(run, log, out)] = run, trial
             time.sleep(1.0)
     finally:
         for process in running:
             process.terminate()
         for process in running:
             process.wait()
-    return n_failed
+    return sum(not run.is_done(out) for run in runs)
 
 
 def _begin(run: Run, log: Path | None, out: Path) -> subprocess.Popen[bytes]:

@@ -52,6 +52,11 @@ def submit(started: Cluster, jobs: tuple[Job, ...]) -> None:
 
     They take the environment along (as shipped): with ``--export=NIL`` or ``NONE`` each start
     would wait two seconds for a login shell.
+
+    Raises
+    ------
+    RuntimeError
+        If one is late by more than `collect.MAX_LATE_S`.
     """
     speed = started.settings.speed
     queues = started.settings.priority == "multifactor"
@@ -63,6 +68,9 @@ def submit(started: Cluster, jobs: tuple[Job, ...]) -> None:
             "-p", job.queue if queues else "p", "-D", "/", "-o", "/dev/null",
             text=f"#!/bin/sh\nexec /bin/sleep {job.run_s / speed:.4f}\n",
         )  # fmt: skip
+        late_s = time.monotonic() - begun_s - job.submit_s / speed
+        if late_s > collect.MAX_LATE_S:
+            raise RuntimeError(f"job {number} was submitted {late_s:.1f} s late: a busy machine")
 
 
 def wait(started: Cluster, replayed: Replayed) -> None:
