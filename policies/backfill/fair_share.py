@@ -38,6 +38,7 @@ class Usage:
         self.at_s = 0.0
         # 0.693 for ln 2, and the first two terms of the exponential, as in the plugin
         self.decay = 1 - 0.693 / half_life_s if half_life_s else 1.0
+        self._last = (0.0, 1.0)  # a period, s, and its factor
 
     def decay_to(self, now_s: float, association: I4, cpus: F8, start_s: F8) -> F8:
         """Decay the usage and add that of running jobs; return what each added, (n,).
@@ -49,22 +50,30 @@ class Usage:
         association, cpus, start_s : (n,) int32, float64, float64
             The running jobs: association, allocated CPUs and start, s.
         """
-        self.cpu_s *= power(self.decay, now_s - self.at_s)
+        self.cpu_s *= self._factor(now_s - self.at_s)
         added = self.add_run(association, cpus, now_s - np.maximum(start_s, self.at_s))
         self.at_s = now_s
         return added
 
     def decay_often(self, n: int, period_s: float, association: I4, cpus: F8) -> None:
         """Decay `n` times, every `period_s` from `at_s` on, while the same jobs run."""
-        factor = power(self.decay, period_s)
+        factor = self._factor(period_s)
         decay = power(factor, float(n))
         periods = (1 - decay) / (1 - factor) if factor < 1 else n  # the sum of factor^i, i < n
         self.cpu_s = self.cpu_s * decay
         self.add(association, cpus * (period_s * factor * periods))
         self.at_s += n * period_s
 
+    def _factor(self, for_s: float) -> float:
+        """Return what is left of usage after `for_s` seconds; most periods are as long."""
+        if for_s != self._last[0]:
+            self._last = (for_s, power(self.decay, for_s))
+        return self._last[1]
+
     def add_run(self, association: I4, cpus: F8, for_s: F8) -> F8:
         """Add, and return, what jobs used in their last `for_s` seconds, (n,); 0 if negative."""
+        if not len(for_s):
+            return for_s
         for_s = np.maximum(for_s, 0.0)
         used: F8 = for_s * power(self.decay, for_s) * cpus
         self.add(association, used)

@@ -259,9 +259,12 @@ class Priorities:
         gangs = jobs[self.is_gang[jobs] & (self.view["start"][jobs] >= 0)]
         since_s = np.maximum(self.view["start"][gangs], self.usage.at_s)
         self.usage.add_run(self.association[gangs], self.cpus[gangs], now - since_s)
-        self.present = self.present[~np.isin(self.present, jobs)]
+        for j in jobs.tolist():  # rarely more than one
+            self.present = self.present[self.present != j]
 
     def _count_tasks(self, jobs: I4) -> None:
+        if not len(jobs):
+            return
         work_s = self.view["done_work"][jobs]
         new_s = work_s - self.counted_s[jobs]
         self.usage.add(self.association[jobs], new_s * self.cpus[jobs])
