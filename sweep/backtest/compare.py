@@ -29,7 +29,9 @@ class Comparison:
     mae_between_runs: float
     waited_within_10pct: float  # share of the jobs that waited; see `share_within`
     pairs_in_order: float  # see `sweep.backtest.order`
-    in_range: float  # share of jobs whose recorded start lies in the range of the runs'
+    # share of jobs whose recorded start lies in the range of the runs'; of R runs of the scheduler
+    # itself it would be (R - 1) / (R + 1)
+    in_range: float
     completion_mean_recorded_s: float  # mean of finish - submit of jobs whose end is recorded
     completion_mean_s: float
     completion_error: float

@@ -44,17 +44,24 @@ def policy_sentence(
     return text
 
 
-def nearest_sentence(labels: Sequence[str], ranking: Ranking) -> str:
-    """Write which policy is nearest, and which a test tells from it."""
+def nearest_sentence(labels: Sequence[str], ranking: Ranking, *, is_in_order: bool = True) -> str:
+    """Write which policy is nearest, and which a test tells from it.
+
+    `is_in_order` is False for a log that no policy which serves one pool in order can have made.
+    """
     best = labels[ranking.best]
-    if len(labels) == 1:
-        return f"nearest: {best}, the only policy"
     distinguished = [labels[k] for k in ranking.distinguished]
     undistinguished = [labels[k] for k in ranking.undistinguished]
-    if not undistinguished:
-        return f"nearest: {best}; tests tell it from {_and(distinguished)}"
-    text = f"nearest: {best}, but no test tells it from {_and(undistinguished)}"
-    return f"{text}; told from {_and(distinguished)}" if distinguished else text
+    if len(labels) == 1:
+        text = f"nearest: {best}, the only policy"
+    elif not undistinguished:
+        text = f"nearest: {best}; tests tell it from {_and(distinguished)}"
+    else:
+        text = f"nearest: {best}, but no test tells it from {_and(undistinguished)}"
+        text += f"; told from {_and(distinguished)}" if distinguished else ""
+    if not is_in_order:
+        text += "; none of them can have made this log"
+    return text
 
 
 def cautions(log: LoggedJobs) -> list[str]:
