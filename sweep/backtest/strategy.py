@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweep.backtest.audit import audit
-from sweep.backtest.capacity import logged_size
+from sweep.backtest.capacity import LoggedSize, logged_size
 from sweep.backtest.logged_jobs import logged_jobs
 from sweep.backtest.outcome import PolicyRuns, build_tables
 from sweep.backtest.request import check_starts
@@ -52,9 +52,7 @@ class Backtest:
         if not runs:
             return {}
         size = logged_size(workload) if first.cluster["shape"] == "slots" else None
-        is_logged = size is not None and size.n_slots == first.cluster["count"]
-        reason = f", as {size.sentence}" if is_logged and size else ", as given"
-        sentence = f"simulated on {cluster.describe()}{reason}"
+        sentence = f"simulated on {cluster.describe()}{_origin(size, first.cluster['count'])}"
         return build_tables(workload, logged_jobs(workload, findings), findings, runs, sentence)
 
     def _runs(self, results: CellResults) -> list[PolicyRuns]:
@@ -90,6 +88,15 @@ class Backtest:
 
 
 _TIMES = ("start_s", "finish_s")
+
+
+def _origin(size: LoggedSize | None, count: float) -> str:
+    """Write where the number of slots is from; and the log's, if another one was given."""
+    if size is None:
+        return ", as given"
+    if size.n_slots == count:
+        return f", as {size.sentence}"
+    return f", as given; by the log {size.n_slots:,}, as {size.sentence}"
 
 
 def _column(jobs: pa.Table | None, name: str) -> Any:

@@ -78,6 +78,11 @@ def test_a_log_of_backfilling(command: Command, tmp_path: Path) -> None:
     record = json.loads((ran.folder / "backtest.json").read_text())
     assert record["nearest"] == "easy"
     assert "2 slots, as the log's header says (MaxProcs)" in record["cluster"]
+    ran = backtest(command, log, "policy=easy,fifo", "cluster.count=3")
+    record = json.loads((ran.folder / "backtest.json").read_text())
+    assert record["cluster"] == (
+        "simulated on 3 slots, as given; by the log 2, as the log's header says (MaxProcs)"
+    )
 
 
 def test_the_same_command_again_answers_from_the_cache(command: Command, log: Path) -> None:
