@@ -42,7 +42,7 @@ class Policy:
     events: ClassVar[Event] = Event.NONE
     conserves_work: ClassVar[bool] = True  #: False if it may leave room idle while tasks wait
     has_own_lag: ClassVar[bool] = False  #: True if its cycles are the lag between room and start
-    rigid_jobs: ClassVar[bool] = False  #: True if it schedules only rigid jobs, on a pool of slots
+    rigid_jobs: ClassVar[bool] = False  #: True if it schedules only rigid jobs
 
     def __init_subclass__(cls, **options: object) -> None:
         """Show instances by their registered name, unlike a plain dataclass."""

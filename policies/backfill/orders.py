@@ -17,7 +17,10 @@ from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, Queues, World
 
 @dataclass(frozen=True)
 class Backfilling(Policy):
-    """Reservations for rigid jobs on a pool of slots, by estimated run times; `fit` is ignored.
+    """Reservations for rigid jobs, by estimated run times; `fit` is ignored.
+
+    On machines a reservation names them: the first that have room until the job's expected end. In
+    queues with hard shares each queue has its own; all jobs go in one order.
 
     Attributes
     ----------
@@ -80,14 +83,15 @@ class Easy(Backfilling):
 
     Lifka's scheduler as Mu'alem and Feitelson describe it (TPDS 2001). The first job that does not
     fit gets a reservation at the earliest time that the estimates allow. Another job starts if it
-    fits now and either ends by that time or leaves enough slots. With ``order=sjf`` backfilled jobs
+    fits now and either ends by that time or leaves enough room. With ``order=sjf`` backfilled jobs
     are tried shortest first, and the first job keeps its place: EASY-SJBF, and with predictions
     EASY++ (Tsafrir et al., TPDS 2007).
 
     Attributes
     ----------
     reservations : int
-        Number of jobs with a reservation; reservations are recomputed at each instant.
+        Number of jobs with a reservation, of each queue with a hard share; reservations are
+        recomputed at each instant.
     """
 
     reservations: Annotated[int, Between(1, NO_LIMIT - 1)] = 1
@@ -95,7 +99,7 @@ class Easy(Backfilling):
     sorted_by: ClassVar[str] = "fill_key"
 
     def prepare(self, world: World, plan: Plan) -> object:
-        """Reserve slots for the first jobs."""
+        """Reserve room for the first jobs."""
         plan.reservations = self.reservations
         return super().prepare(world, plan)
 
@@ -112,7 +116,7 @@ class Conservative(Backfilling):
     """
 
     def prepare(self, world: World, plan: Plan) -> object:
-        """Reserve slots for all jobs, in the order of the queue."""
+        """Reserve room for all jobs, in the order of the queue."""
         plan.reservations = NO_LIMIT
         memory = super().prepare(world, plan)
         if self.order == "sjf":

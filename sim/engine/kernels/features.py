@@ -39,6 +39,8 @@ RESERVES = Feature("RESERVES")
 """Reservations for the first in order (`sim.engine.kernels.reserve`)."""
 REPLANS = Feature("REPLANS")
 """A main loop and a planning thread (`sim.engine.kernels.replan`)."""
+PLACES = Feature("PLACES")
+"""Reservations name machines, or take from hard shares (`sim.engine.kernels.places`)."""
 EVICTS = Feature("EVICTS")
 """Tasks are evicted for those of jobs below their run limit."""
 CHOOSES = Feature("CHOOSES")

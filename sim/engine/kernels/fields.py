@@ -273,6 +273,22 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
+    # claims of jobs on places (`sim.engine.kernels.places`): D places, A entries of claims
+    ("state_claim_entries", "i4", "J:PLACES", 0),
+    ("state_entry_place", "i4", "A:PLACES", 0),
+    ("state_entry_slots", "i4", "A:PLACES", 0),
+    ("state_entry_room", "i8", "A:PLACES, F", 0),  # quanta
+    ("state_change_time", "f8", "A+A:PLACES", 0),  # s
+    ("state_change_next", "i4", "A+A:PLACES", -1),  # the next one of its place
+    ("state_place_first", "i4", "D:PLACES", -1),  # first change
+    ("state_place_slots", "i4", "D:PLACES", 0),  # of the job in question
+    ("state_place_room", "i8", "D:PLACES, F", 0),  # least, while it would run
+    ("state_room", "i8", "*, F", INPUT),  # of a place, at two times
+    ("state_free", "i8", "F", 0),  # of all machines
+    # their waiting jobs, merged: of each queue the next position, its last, and its reservations
+    ("state_queue_next", "i4", "Q:PLACES", 0),
+    ("state_queue_end", "i4", "Q:PLACES", 0),
+    ("state_queue_reserved", "i4", "Q:PLACES", 0),
     # events for the policy
     ("state_event_kind", "i4", "V", 0),
     ("state_event_row", "i4", "V", 0),

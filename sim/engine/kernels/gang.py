@@ -49,6 +49,25 @@ def admit_gang(st, j):
             n_left -= 1
         if n_left == 0:
             break
+    _begin_gang(st, j, n)
+
+
+@part
+def admit_gang_to(st, j, first, end):
+    """Admit gang job `j` to the machines of the entries [first, end) of its claim."""
+    base, n = st.w_job_held0[j], 0
+    for entry in range(first, end):
+        for _ in range(st.state_entry_slots[entry]):
+            acquire_held(st, j, st.state_entry_place[entry])
+            st.state_held_machine[base + n] = st.state_entry_place[entry]
+            n += 1
+    _begin_gang(st, j, n)
+
+
+@part
+def _begin_gang(st, j, n):
+    """Start what is ready in the `n` slots that gang job `j` has just taken, in their order."""
+    base = st.w_job_held0[j]
     for i in range(n // 2):  # a stack: the first slot on top
         swapped = st.state_held_machine[base + n - 1 - i]
         st.state_held_machine[base + n - 1 - i] = st.state_held_machine[base + i]

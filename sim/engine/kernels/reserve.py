@@ -1,6 +1,7 @@
 """Reservations: room that is kept for the first jobs in order, by their expected run times.
 
-For rigid jobs on a pool of slots (`sim.engine.layout.rigid`). The plan is an availability profile:
+For rigid jobs (`sim.engine.layout.rigid`). On machines and in hard shares the plan is a list of
+claims (`sim.engine.kernels.places`). On a pool of slots it is an availability profile:
 a list of steps (start, free slots). The first step is now, as it is. The second is now as well, and
 without the jobs that should have ended: one that runs longer than expected may end at any moment.
 So a job begins now only if it does so in the first step. Each job in order takes the earliest steps
@@ -17,14 +18,25 @@ Only times of events need a dispatch: a reservation starts at the expected end o
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import GANGS
+from sim.engine.kernels.features import GANGS, PLACES
 from sim.engine.kernels.gang import admit_gang, is_waiting_gang
-from sim.engine.kernels.launch import next_lag
 from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.places import (
+    AS_IT_IS,
+    claim_earliest,
+    claim_now,
+    claim_running,
+    count_free,
+    drop_claim,
+    keep_claim,
+    may_start,
+    start_claim,
+)
 from sim.engine.kernels.resources import clear_dirty
+from sim.engine.kernels.rigid import list_waiting, planned_end, sink, width
 from sim.engine.kernels.scanlist import end_scan
 from sim.engine.kernels.state import (
-    LAUNCH,
+    BY_PLACE,
     N_PROFILE,
     N_RUNNING_JOBS,
     N_SCAN,
@@ -40,23 +52,41 @@ ALL_JOBS = 2**31 - 1
 def dispatch_reserved(st):
     """Start all jobs that may start now without delaying those for which room is reserved."""
     reserves_all = st.state_i[RESERVATIONS] == ALL_JOBS
-    if st.state_i[N_SCAN] > 0 and (reserves_all or st.state_mach_free[0, 0] > 0):
+    n = 0
+    if st.state_i[N_SCAN] > 0 and (_has_room(st) or reserves_all):
+        n = list_waiting(st)
+    if n > 0 and (reserves_all or _may_start_any(st, n)):
         _build_profile(st)
-        n = _list_waiting(st)
         if reserves_all and not _restore_reservations(st, n):
             _build_profile(st)
-        i = _reserve(st, n, reserves_all)
-        _backfill(st, i, n)
-        for i in range(n):
-            st.state_job_position[st.state_waiting_jobs[i]] = 0
+        _backfill(st, _reserve(st, n, reserves_all), n)
+    for i in range(n):
+        st.state_job_position[st.state_waiting_jobs[i]] = 0
     end_scan(st)
     st.state_i[RELEASED] = 0
     clear_dirty(st)
 
 
+@inlined
+def _has_room(st):
+    if PLACES and st.state_i[BY_PLACE]:
+        count_free(st)
+        return True
+    return st.state_mach_free[0, 0] > 0
+
+
+@inlined
+def _may_start_any(st, n):
+    i = 0
+    if PLACES and st.state_i[BY_PLACE]:
+        while i < n and not may_start(st, st.state_waiting_jobs[i]):
+            i += 1
+    return i < n
+
+
 @part
 def _build_profile(st):
-    """Build the availability profile of the running jobs."""
+    """Build the availability profile of the running jobs, or list their claims."""
     running, n = st.state_running_jobs, 0
     for i in range(st.state_i[N_RUNNING_JOBS]):
         j = running[i]
@@ -69,35 +99,21 @@ def _build_profile(st):
         running[k] = j
         n += 1
     st.state_i[N_RUNNING_JOBS] = n
+    if PLACES and st.state_i[BY_PLACE]:
+        claim_running(st, n)
+        return
     now, free = st.state_f[NOW], st.state_mach_free[0, 0]
     last = 1
     st.state_profile_time[0] = st.state_profile_time[1] = now
     st.state_profile_free[0] = st.state_profile_free[1] = free
     for i in range(n):
         end = max(_expected_end(st, running[i]), now)
-        free += _width(st, running[i])
+        free += width(st, running[i])
         if end > st.state_profile_time[last]:
             last += 1
             st.state_profile_time[last] = end
         st.state_profile_free[last] = free
     st.state_i[N_PROFILE] = last + 1
-
-
-@inlined
-def _list_waiting(st):
-    """List the waiting jobs in their order; return their number."""
-    n = 0
-    for position in range(st.state_i[N_SCAN]):
-        g = st.state_scan[position]
-        if g < 0:
-            continue
-        j = st.w_stage_job[g]
-        is_running = GANGS and st.w_job_min_tasks[j] > 0 and not is_waiting_gang(st, j)
-        if st.state_job_position[j] == 0 and not is_running:
-            st.state_waiting_jobs[n] = j
-            n += 1
-            st.state_job_position[j] = n
-    return n
 
 
 @inlined
@@ -108,38 +124,80 @@ def _restore_reservations(st, n):
         start = st.state_job_reserved[j]
         if math.isnan(start):
             continue
-        first = _profile_step(st, start)
-        if start < st.state_f[NOW] or _first_conflict(st, first, j) >= 0:
+        if start < st.state_f[NOW] or not _restore(st, j, start):
             for k in range(n):
                 st.state_job_reserved[st.state_waiting_jobs[k]] = math.nan
             return False
-        _occupy(st, first, j, 1)
+    return True
+
+
+@inlined
+def _restore(st, j, start):
+    """Reserve room for job `j` from `start` on, as before; False if that does not fit."""
+    if PLACES and st.state_i[BY_PLACE]:
+        return keep_claim(st, j, AS_IT_IS if start == st.state_f[NOW] else start)
+    first = _profile_step(st, start)
+    if _first_conflict(st, first, j) >= 0:
+        return False
+    _occupy(st, first, j, 1)
     return True
 
 
 @inlined
 def _reserve(st, n, reserves_all):
-    """Start the jobs or reserve their room, in order; return the position of the first left out."""
+    """Start the jobs or reserve their room, in order; return how many are served or left behind.
+
+    Those left out come last. In queues of their own each has its number of reservations.
+    """
     now, left = st.state_f[NOW], st.state_i[RESERVATIONS]
-    i = 0
+    i = n_left_out = 0
     while i < n and left > 0:
         j = st.state_waiting_jobs[i]
         i += 1
+        if PLACES and st.state_i[BY_PLACE]:
+            if st.state_queue_reserved[st.w_job_org[j]] == left:
+                st.state_waiting_jobs[n_left_out] = j
+                n_left_out += 1
+                continue
+            st.state_job_position[j] = 0
         start = st.state_job_reserved[j]
         if start > now and not st.state_i[RELEASED]:
             continue
         if start >= now:
-            _occupy(st, _profile_step(st, start), j, -1)
-        first = _first_start(st, j)
-        start = st.state_profile_time[first]
-        _occupy(st, first, j, 1)
-        if first == 0:
+            _give_back(st, j, start)
+        start = _reserve_earliest(st, j)
+        if start == AS_IT_IS:
             _start(st, j)
             continue
-        left -= 1
+        if PLACES and st.state_i[BY_PLACE]:
+            st.state_queue_reserved[st.w_job_org[j]] += 1
+        else:
+            left -= 1
         if reserves_all:
             st.state_job_reserved[j] = start
+    if PLACES and st.state_i[BY_PLACE]:
+        for k in range(n_left_out - 1, -1, -1):
+            st.state_waiting_jobs[n - n_left_out + k] = st.state_waiting_jobs[k]
+        return n - n_left_out
     return i
+
+
+@inlined
+def _give_back(st, j, start):
+    if PLACES and st.state_i[BY_PLACE]:
+        drop_claim(st, j)
+    else:
+        _occupy(st, _profile_step(st, start), j, -1)
+
+
+@inlined
+def _reserve_earliest(st, j):
+    """Reserve the earliest room that is left for job `j`; return its start, AS_IT_IS for now."""
+    if PLACES and st.state_i[BY_PLACE]:
+        return claim_earliest(st, j)
+    first = _first_start(st, j)
+    _occupy(st, first, j, 1)
+    return AS_IT_IS if first == 0 else st.state_profile_time[first]
 
 
 @inlined
@@ -148,54 +206,55 @@ def _backfill(st, i, n):
     order, m = st.state_waiting_jobs, i
     for k in range(i, n):
         j = order[k]
-        if _width(st, j) > st.state_profile_free[0]:
-            st.state_job_position[j] = 0
-        else:
+        if _may_start(st, j):
             order[m] = j
             m += 1
+        else:
+            st.state_job_position[j] = 0
     for k in range((m - i) // 2 - 1, -1, -1):
-        _sink(st, i, m, k)
+        sink(st, i, m, k)
     left = m
-    while left > i and st.state_profile_free[0] > 0:
+    while left > i and _is_room_left(st):
         j = order[i]
         left -= 1
         order[i] = order[left]
         order[left] = j
-        _sink(st, i, left, 0)
-        if _first_conflict(st, 0, j) < 0:
-            _occupy(st, 0, j, 1)
+        sink(st, i, left, 0)
+        if _reserve_now(st, j):
             _start(st, j)
 
 
-@part
-def _sink(st, base, end, k):
-    """Let the `k`-th of the heap in [base, end) of the list sink to its position."""
-    order = st.state_waiting_jobs
-    while True:
-        child = 2 * k + 1
-        if base + child >= end:
-            return
-        if base + child + 1 < end and _first(st, order[base + child + 1], order[base + child]):
-            child += 1
-        if not _first(st, order[base + child], order[base + k]):
-            return
-        j = order[base + k]
-        order[base + k] = order[base + child]
-        order[base + child] = j
-        k = child
+@inlined
+def _may_start(st, j):
+    if PLACES and st.state_i[BY_PLACE]:
+        return may_start(st, j)
+    return width(st, j) <= st.state_profile_free[0]
 
 
-@part
-def _first(st, a, b):
-    key_a, key_b = st.p_job_fill_key[a], st.p_job_fill_key[b]
-    return key_a < key_b or (key_a == key_b and st.state_job_position[a] < st.state_job_position[b])
+@inlined
+def _is_room_left(st):
+    if PLACES and st.state_i[BY_PLACE]:
+        return True
+    return st.state_profile_free[0] > 0
+
+
+@inlined
+def _reserve_now(st, j):
+    if PLACES and st.state_i[BY_PLACE]:
+        return claim_now(st, j)
+    if _first_conflict(st, 0, j) >= 0:
+        return False
+    _occupy(st, 0, j, 1)
+    return True
 
 
 @part
 def _start(st, j):
     """Start the tasks of job `j`, which fits, and list it among the running jobs."""
     st.state_job_reserved[j] = math.nan
-    if GANGS and is_waiting_gang(st, j):
+    if PLACES and st.state_i[BY_PLACE]:
+        start_claim(st, j)
+    elif GANGS and is_waiting_gang(st, j):
         admit_gang(st, j)
     else:
         start_task(st, st.state_job_ready_head[j], 0, False)
@@ -209,23 +268,8 @@ def _start(st, j):
 
 
 @part
-def _width(st, j):
-    first, end = st.w_job_stage0[j], st.w_job_stage0[j + 1]
-    return st.w_stage_task0[end] - st.w_stage_task0[first]
-
-
-@part
 def _expected_end(st, j):
     return st.out_job_start[j] + st.p_job_expected_s[j]
-
-
-@part
-def _planned_end(st, placed, j):
-    """Return the expected end of waiting job `j`, if it is placed at that time."""
-    start = placed
-    if st.state_i[LAUNCH]:
-        start += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
-    return start + st.p_job_expected_s[j]
 
 
 @part
@@ -242,11 +286,11 @@ def _first_start(st, j):
 @part
 def _first_conflict(st, first, j):
     """Return the first step at which job `j` does not fit if it begins at `first`, -1 for none."""
-    width = _width(st, j)
-    end = _planned_end(st, st.state_profile_time[first], j)
+    n_slots = width(st, j)
+    end = planned_end(st, st.state_profile_time[first], j)
     k = first
     while k < st.state_i[N_PROFILE] and (k == first or st.state_profile_time[k] < end):
-        if st.state_profile_free[k] < width:
+        if st.state_profile_free[k] < n_slots:
             return k
         k += 1
     return -1
@@ -255,10 +299,10 @@ def _first_conflict(st, first, j):
 @part
 def _occupy(st, first, j, sign):
     """Take the room of job `j` from step `first` on to its expected end; -1 releases it."""
-    width = sign * _width(st, j)
-    end = _profile_step(st, _planned_end(st, st.state_profile_time[first], j))
+    n_slots = sign * width(st, j)
+    end = _profile_step(st, planned_end(st, st.state_profile_time[first], j))
     for k in range(first, max(end, 1)):
-        st.state_profile_free[k] -= width
+        st.state_profile_free[k] -= n_slots
 
 
 @part

@@ -53,7 +53,7 @@ def release_task(st, j, g, machine):
     freed(st, machine)
 
 
-@inlined
+@part
 def acquire_held(st, j, machine):
     """Acquire the room of one held slot of gang job `j` on `machine`."""
     _move(st, j, machine, st.w_job_slot, j, 1)

@@ -84,8 +84,9 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     DEVICE_CHOICE,
     CACHES_SCORES,
     LAUNCH,
-) = range(52)
-N_I = 52
+    BY_PLACE,
+) = range(53)
+N_I = 53
 # Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
@@ -99,7 +100,8 @@ N_I = 52
 # room is reserved. CONSTRAINED: tasks ask for classes of machines or take devices. DEVICE: the
 # resource that comes in devices, -1 for none. DEVICE_QUANTA: quanta of one device. MACHINE_CHOICE,
 # DEVICE_CHOICE: `sim.engine.plan.choice` codes. CACHES_SCORES: there is room for scores. LAUNCH: a
-# `sim.engine.kernels.launch` code, 0 if tasks start where they are placed.
+# `sim.engine.kernels.launch` code, 0 if tasks start where they are placed. BY_PLACE: reservations
+# name machines, in a variant that can.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`).
 

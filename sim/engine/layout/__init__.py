@@ -112,7 +112,8 @@ def lay_out(
         "S": n_slots, "N": 2 * n_slots + 64 if variable_ends else n_slots,
         "H": max(int(held0[-1]), 1),
         "B": plan.packing.bundle, "V": event_capacity(events, n_jobs, n_stages),
-        "P": 3 * n_jobs + 2, "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
+        "P": 3 * n_jobs + 2, "D": len(capacity) + len(org_weight) + 1, "A": n_tasks + 2 * n_jobs,
+        "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
         "U": int(total[0]) if cluster.unit else len(capacity), "W": n_steps(plan, n_jobs),
     }  # fmt: skip
     pack = plan.packing
@@ -171,6 +172,7 @@ def lay_out(
         "state_stage_barriers": columns.stage_n_barrier.copy(),
         "state_task_missing": missing_parent_tasks(columns, n_tasks, "HEAPS" in conditions_met),
         "state_mach_free": capacity.copy(),
+        "state_room": np.zeros((2, n_fit), dtype=np.int64),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),
         **{f"out_job_{name}": views[name] for name in ("submit", "start", "finish", "failed")},
     }

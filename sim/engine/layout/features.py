@@ -46,6 +46,8 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
         needed = needed | {has.GANGS}
     if needed >= {has.SCORED, has.VARIABLE_ENDS}:
         needed = needed | {has.OVERBOOK, has.LIMITS}
+    if has.PLACES in needed:
+        needed = needed | {has.GANGS}
     if needed & _RARE or (has.VARIABLE_ENDS in needed and needed & _ORDERS):
         needed = needed | {*_RARE, has.LIMITS, has.USAGE}
         return needed | _ORDERS if needed & _THRESHOLDS else needed
@@ -62,7 +64,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     """
     if has.STRICT in needed:
         return {has.EVICTS}
-    return {has.RESERVES} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
+    return {has.RESERVES, has.PLACES} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
 
 
 def _needed(
@@ -113,10 +115,16 @@ def _needed(
         has.EVICTS: plan.evict,
         has.RESERVES: plan.reservations > 0,
         has.REPLANS: plan.replan is not None,
+        has.PLACES: reserves_places(cluster, plan),
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }
     return {feature for feature, is_needed in needed.items() if is_needed}
+
+
+def reserves_places(cluster: Cluster, plan: Plan) -> bool:
+    """Tell whether reservations name machines, or take from hard shares."""
+    return plan.reservations > 0 and (not cluster.unit or cluster.queue_mode == "hard")
 
 
 def _leaves_out(cluster: Cluster, plan: Plan) -> bool:
@@ -158,6 +166,7 @@ def registers(
     flags[register.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[register.FIRST_ENDED] = plan.first_ended
     flags[register.RESERVATIONS] = plan.reservations
+    flags[register.BY_PLACE] = reserves_places(cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
     flags[register.JOBS_LEFT] = len(columns.job_submit)

@@ -1,4 +1,4 @@
-"""Requirements of reservations: rigid jobs on one pool of slots with one queue, without faults."""
+"""Requirements of reservations: rigid jobs, in one order, without faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.errors import InputError, PolicyError
-from sim.engine.plan import NO_LIMIT, Plan
+from sim.engine.layout.choice import has_constraints
+from sim.engine.plan import NO_LIMIT, Machine, Plan
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -20,14 +21,8 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         raise PolicyError(f"plan.reservations must be 0 to {NO_LIMIT}, not {plan.reservations}")
     if plan.reservations == 0 and plan.replan is None:
         return
-    if plan.reservations and (not cluster.unit or cluster.queue_mode != "global"):
-        has = f"queues.mode={cluster.queue_mode}" if cluster.unit else "machines"
-        raise InputError(
-            f"the policy reserves room, which is planned on a pool of slots that all share, and "
-            f"the cluster has {has}; take cluster=slots and cluster.queues.mode=global, or a "
-            "policy that reserves none",
-            rule="reservations without a pool",
-        )
+    if plan.reservations:
+        _check_reservable(columns, cluster, plan)
     n_tasks = columns.job_n_tasks
     is_flexible = (columns.job_min_tasks != n_tasks) & (n_tasks > 1)
     if is_flexible.any():
@@ -54,4 +49,27 @@ def check_rigid(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         raise PolicyError(
             f"plan.reservations needs the job column 'expected_s' for all jobs; the job in row {j} "
             "has none"
+        )
+
+
+def _check_reservable(columns: Columns, cluster: Cluster, plan: Plan) -> None:
+    """Refuse queues in no order, and machines of which not any will do."""
+    if cluster.queue_mode == "weighted":
+        raise InputError(
+            "the policy reserves room for the first jobs in order, and the cluster has "
+            "queues.mode=weighted: which queue comes first there changes with every start; take "
+            "queues.mode=hard, or global with a policy whose order weighs them, or a policy that "
+            "reserves none",
+            rule="reservations in weighted queues",
+        )
+    if has_constraints(columns, cluster):
+        raise InputError(
+            "the policy reserves room, and devices and classes of machines can't be reserved; take "
+            "machines without devices and jobs that run on any, or a policy that reserves none",
+            rule="reservations of devices",
+        )
+    if plan.choice.machine not in (Machine.FIRST, Machine.BEST_FIT, Machine.LEAST_DOT):
+        raise PolicyError(
+            f"plan.choice.machine is {plan.choice.machine.name.lower()}, and room on machines is "
+            "reserved by first, best_fit or least_dot"
         )

@@ -95,8 +95,9 @@ class Plan:
         none, `NO_LIMIT` for all: then each keeps its start unless freed room lets it begin earlier,
         as long as all starts can be kept. A smaller number are planned anew at each
         instant. It takes the place of `fit`. Only for rigid jobs, all of whose tasks start
-        together, on a pool of slots with one queue. A job that runs longer than expected goes
-        on, and is assumed to end at any moment. Read once.
+        together, in one queue of the plan; the cluster's queues with hard shares have as many
+        each. On machines each task has one, by `choice`: first, best fit or least dot. A job that
+        runs longer than expected goes on, and is assumed to end at any moment. Read once.
     replan : Replan or None
         Rigid jobs are started by a main loop and a planning thread, as Slurm has them
         (`sim.engine.plan.replan`), by ``expected_s`` of all. It takes the place of `fit`. Read

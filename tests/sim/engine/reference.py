@@ -91,7 +91,7 @@ class _Run(Choosing, Launching, Replanning):
         self.used = [[0] * len(self.total) for _ in range(n_jobs)]
         self.now = 0.0
         self.timer = self.plan.timer_s
-        self.reserved = {}
+        self.reserved, self.machines_of = {}, {}
         self.events, self.batches = [], []
 
     def _init_cluster(self, workload, cluster):
@@ -760,9 +760,10 @@ class _Run(Choosing, Launching, Replanning):
     def _place(self, g):
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
-            if self._gang_fit(j) is None:
+            machines = self._gang_fit(j)
+            if machines is None:
                 return False
-            self._admit(j)
+            self._admit(j, machines)
             return True
         machines = self._machines(g)
         if not machines:

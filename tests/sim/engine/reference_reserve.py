@@ -1,17 +1,20 @@
 """Reservations of the naive simulator: recomputed from a list of claims at every instant.
 
-A claim is (begin, end, width). Begins and ends are (time, 0 or 1): of the present there are two,
-(now, 0) as it is and (now, 1) without the jobs that should have ended by now.
+A claim is (begin, end, job, machines): a machine for each task; a pool of slots is one machine.
+Begins and ends are (time, 0 or 1): of the present there are two, (now, 0) as it is and (now, 1)
+without the jobs that should have ended by now.
 """
 
 from __future__ import annotations
 
-from sim.engine.plan import NO_LIMIT
+from collections import Counter
+
+from sim.engine.plan import NO_LIMIT, Machine
 
 
 def reserve(run) -> None:
     """Start the jobs that may start now; store the reservations."""
-    plan, now, total = run.plan, run.now, run.total[0]
+    plan, now = run.plan, run.now
     expected = plan.jobs["expected_s"].tolist()
     jobs = [int(run.c.stage_job[g]) for g in sorted(run._waiting(), key=run._rank)]
     jobs = [j for j in dict.fromkeys(jobs) if run.view["started"][j] == 0]
@@ -28,59 +31,106 @@ def reserve(run) -> None:
         start = begin[0] + run._next_lag(run._first_task(j))
         return (max(start + expected[j], now), 1)
 
-    def claim(begin, j):
-        return (begin, end_of(begin, j), width(j))
+    def moments(claims, begin, j):
+        return [begin] + [b for b, _, _, _ in claims if begin < b < end_of(begin, j)]
 
-    def free(claims, moment):
-        return total - sum(w for begin, end, w in claims if begin <= moment < end)
+    def least_room(claims, begin, j, m):
+        """Return the least room on machine m, of each resource, while j would run."""
+        rooms = []
+        for moment in moments(claims, begin, j):
+            room = list(run.capacity[m])
+            for first, end, other, machines in claims:
+                if first <= moment < end and m in machines:
+                    for r, amount in enumerate(run._slot(other)):
+                        room[r] -= amount * machines.count(m)
+            rooms.append(room)
+        return [min(column) for column in zip(*rooms, strict=True)]
 
-    def fits(claims, begin, j):
-        moments = [begin] + [b for b, _, _ in claims if begin < b < end_of(begin, j)]
-        return all(free(claims, moment) >= width(j) for moment in moments)
+    def slots(room, j):
+        slot = run._slot(j)
+        free = [room[r] // slot[r] for r in run.deciding if slot[r] > 0]
+        return max(0, min(free, default=width(j)))
 
-    def start(j):
+    def within_cap(claims, begin, j):
+        org = run.org[j]
+        for moment in moments(claims, begin, j):
+            holders = [i for first, end, i, _ in claims if first <= moment < end]
+            holders = [i for i in [*holders, j] if run.org[i] == org]
+            for r in run.deciding:
+                demand = sum(width(i) * run._slot(i)[r] for i in holders)
+                if run._slot(j)[r] > 0 and demand > run.cap[org][r]:
+                    return False
+        return True
+
+    def score(room, j):
+        """Return by what machines are chosen: the room while j runs, and the first task alone."""
+        total = 0.0
+        for r in run.deciding:
+            scale, slot = 1.0 / max(max(row[r] for row in run.capacity), 1), run._slot(j)[r]
+            if plan.choice.machine == Machine.BEST_FIT:
+                total += (room[r] - slot) * scale
+            elif plan.choice.machine == Machine.LEAST_DOT:
+                total += (room[r] * scale) * (slot * scale)
+        return total
+
+    def places(claims, begin, j):
+        """Return the machines that j would get, None if it does not fit."""
+        rooms = [least_room(claims, begin, j, m) for m in range(len(run.capacity))]
+        machines = sorted(range(len(rooms)), key=lambda m: score(rooms[m], j))
+        chosen = [m for m in machines for _ in range(slots(rooms[m], j))][: width(j)]
+        fits = len(chosen) == width(j) and within_cap(claims, begin, j)
+        return chosen if fits else None
+
+    def start(j, machines):
+        run.reserved.pop(j, None)
+        run.machines_of[j] = machines
         if run._is_waiting_gang(j):
-            run._admit(j)
+            run._admit(j, machines)
         else:
-            run._start(next(g for g in run.job_stages[j] if run._ready(g)), 0, False)
+            run._start(next(g for g in run.job_stages[j] if run._ready(g)), machines[0], False)
 
     claims = []
     for j in range(run.n_jobs):
         if run.view["started"][j] and run.view["left"][j]:
             end = float(run.view["start"][j]) + expected[j]
-            claims.append(((now, 0), (max(end, now), 1), width(j)))
+            claims.append(((now, 0), (max(end, now), 1), j, run.machines_of[j]))
 
     stored, running = {}, list(claims)
     for j in [j for j in jobs if j in run.reserved]:
-        start_s = run.reserved[j]
+        start_s, machines = run.reserved[j]
         begin = (start_s, 0 if start_s == now else 1)
-        if start_s < now or not fits(claims, begin, j):
-            stored, claims = {}, running
+        needed = Counter(machines)
+        if (
+            start_s < now
+            or any(slots(least_room(claims, begin, j, m), j) < n for m, n in needed.items())
+            or not within_cap(claims, begin, j)
+        ):
+            stored, claims, run.reserved = {}, running, {}
             break
-        stored[j] = begin
-        claims.append(claim(begin, j))
-    run.reserved = {j: begin[0] for j, begin in stored.items()}
+        stored[j] = (begin, end_of(begin, j), j, machines)
+        claims.append(stored[j])
 
-    n_reserved = 0
-    for i, j in enumerate(jobs):
-        if n_reserved == plan.reservations:
-            rest = sorted(jobs[i:], key=lambda j: plan.jobs["fill_key"][j])
-            for other in rest:
-                if fits(claims, (now, 0), other):
-                    claims.append(claim((now, 0), other))
-                    start(other)
-            break
-        if j in stored and stored[j][0] > now and not released:
+    n_reserved, rest = Counter(), []
+    for j in jobs:
+        if n_reserved[run.org[j]] == plan.reservations:
+            rest.append(j)
+            continue
+        if j in stored and stored[j][0][0] > now and not released:
             continue
         if j in stored:
-            claims.remove(claim(stored[j], j))
-        moments = sorted([(now, 0), *(end for _, end, _ in claims)])
-        begin = next(moment for moment in moments if fits(claims, moment, j))
-        claims.append(claim(begin, j))
+            claims.remove(stored[j])
+        begins = sorted([(now, 0), *(end for _, end, _, _ in claims)])
+        begin = next(moment for moment in begins if places(claims, moment, j))
+        machines = places(claims, begin, j)
+        claims.append((begin, end_of(begin, j), j, machines))
         if begin == (now, 0):
-            run.reserved.pop(j, None)
-            start(j)
+            start(j, machines)
         else:
-            n_reserved += 1
+            n_reserved[run.org[j]] += 1
             if reserves_all:
-                run.reserved[j] = begin[0]
+                run.reserved[j] = (begin[0], machines)
+    for j in sorted(rest, key=lambda j: plan.jobs["fill_key"][j]):
+        machines = places(claims, (now, 0), j)
+        if machines:
+            claims.append(((now, 0), end_of((now, 0), j), j, machines))
+            start(j, machines)

@@ -21,8 +21,11 @@ from tests.sim.engine.test_kernel import assert_same
 
 
 @st.composite
-def rigid_workloads(draw, max_jobs: int = 9) -> sim.Workload:
-    """Draw rigid jobs, most of one stage, some of a few with edges, or of a single task."""
+def rigid_workloads(draw, max_jobs: int = 9, demands: bool = False) -> sim.Workload:
+    """Draw rigid jobs, most of one stage, some of a few with edges, or of a single task.
+
+    With `demands` they are in three queues, and a task demands up to 2 of cpu and of mem.
+    """
     jobs, clock = [], 0.0
     for _ in range(draw(st.integers(1, max_jobs))):
         clock += draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.5]))
@@ -33,7 +36,14 @@ def rigid_workloads(draw, max_jobs: int = 9) -> sim.Workload:
             stages.append({"name": "s1", "durations_s": more, "parents": parents})
         n_tasks = sum(len(stage["durations_s"]) for stage in stages)
         gang = n_tasks > 1 or draw(st.booleans())
-        jobs.append({"submit_s": clock, "stages": stages, "min_tasks": n_tasks if gang else 0})
+        job = {"submit_s": clock, "stages": stages, "min_tasks": n_tasks if gang else 0}
+        if demands:
+            job["queue"] = draw(st.sampled_from(["q0", "q1", "q2"]))
+            for stage in stages:
+                stage["demand"] = {
+                    "cpu": draw(st.integers(0, 2)), "mem": draw(st.sampled_from([0, 1, 2]))
+                }  # fmt: skip
+        jobs.append(job)
     return sim.Workload.from_jobs(jobs)
 
 
@@ -160,9 +170,8 @@ def test_jobs_and_clusters_without_reservations_are_refused():
     loose = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1, 2, 3]}]}])
     with pytest.raises(InputError, match="it has 3 tasks, of which 0 start together"):
         starts(loose, 4, 1.0)
-    for cluster in (sim.Cluster.machines(4, cpu=1), pool.with_queues("weighted")):
-        with pytest.raises(InputError, match="on a pool of slots that all share"):
-            sim.simulate(rigid((0, 1, 1)), cluster, Reserving(1.0))
+    with pytest.raises(InputError, match="which queue comes first there changes with every start"):
+        sim.simulate(rigid((0, 1, 1)), pool.with_queues("weighted"), Reserving(1.0))
     lost = pool.with_outages(Outages.from_columns([0], [1.0], [2.0]))
     single = sim.Workload.from_jobs([{"submit_s": 0, "stages": [{"durations_s": [1]}]}])
     with pytest.raises(InputError, match="when a task starts again"):

@@ -1,0 +1,363 @@
+"""Claims of rigid jobs on places: named machines, and the hard shares of their organisations.
+
+A job that runs, or for which room is reserved, has a claim from its begin to its expected end. An
+entry of the claim is a place and the job's slots there: the machines, then its organisation where
+shares are hard, then all machines taken together. Each place has a sorted list of changes: change
+``2 * entry`` is the begin of the claim, one more its end. A claim that begins now as it is, with
+the jobs that should have ended by now, begins at AS_IT_IS.
+
+A job fits from a time on if enough of its slots stay free until its expected end, each on one
+machine. Of several machines it takes the first, or those that `sim.engine.plan.choice` scores
+least, by the least room that they have meanwhile; each takes as many of its tasks as fit.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import math
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.choice import BEST_FIT, LEAST_DOT
+from sim.engine.kernels.gang import admit_gang_to, is_waiting_gang
+from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.rigid import planned_end, width
+from sim.engine.kernels.state import HARD_CAPS, MACHINE_CHOICE, NOW
+
+AS_IT_IS = -math.inf
+AT_BEGIN, WITHIN = 0, 1
+"""Rows of ``state_room``: of a place at some begin, and at a later time."""
+
+
+@inlined
+def claim_running(st, n):
+    """Make the lists of changes anew: the ends of the first `n` running jobs, which are sorted."""
+    for place in range(len(st.state_place_first)):
+        st.state_place_first[place] = -1
+    for i in range(n - 1, -1, -1):
+        j = st.state_running_jobs[i]
+        end = max(st.out_job_start[j] + st.p_job_expected_s[j], st.state_f[NOW])
+        first = _first_entry(st, j)
+        for entry in range(first, first + st.state_claim_entries[j]):
+            place = st.state_entry_place[entry]
+            st.state_change_time[2 * entry + 1] = end
+            st.state_change_next[2 * entry + 1] = st.state_place_first[place]
+            st.state_place_first[place] = 2 * entry + 1
+
+
+@inlined
+def count_free(st):
+    """Add up the free room of all machines."""
+    for r in range(len(st.state_free)):
+        st.state_free[r] = 0
+        for machine in range(st.state_mach_free.shape[0]):
+            st.state_free[r] += st.state_mach_free[machine, r]
+
+
+@part
+def may_start(st, j):
+    """Tell whether the free room of all machines, taken together, holds job `j`."""
+    for r in range(len(st.state_free)):
+        if st.w_job_slot[j, r] > 0 and width(st, j) * st.w_job_slot[j, r] > st.state_free[r]:
+            return False
+    return True
+
+
+@part
+def keep_claim(st, j, begin):
+    """Claim the places that job `j` had reserved from `begin` on; False if they are not free."""
+    end = planned_end(st, begin, j)
+    first = _first_entry(st, j)
+    for entry in range(first, first + st.state_claim_entries[j]):
+        place = st.state_entry_place[entry]
+        if _free_slots(st, j, place, begin, end) < st.state_entry_slots[entry]:
+            return False
+    _list_claim(st, j, begin)
+    return True
+
+
+@part
+def drop_claim(st, j):
+    """Give back what job `j` had reserved."""
+    first = _first_entry(st, j)
+    for entry in range(first, first + st.state_claim_entries[j]):
+        _remove_change(st, st.state_entry_place[entry], 2 * entry)
+        _remove_change(st, st.state_entry_place[entry], 2 * entry + 1)
+
+
+@part
+def claim_earliest(st, j):
+    """Claim for job `j` the earliest room that is left; return its begin.
+
+    If that is now, the claim is not listed: the job is to start at once (`start_claim`).
+    """
+    begin = _earliest_begin(st, j)
+    _choose_places(st, j)
+    if begin > AS_IT_IS:
+        _list_claim(st, j, begin)
+    return begin
+
+
+@part
+def claim_now(st, j):
+    """Claim room for job `j` as it is now, for a start at once; False if there is none."""
+    if not may_start(st, j) or not _fits(st, j, AS_IT_IS):
+        return False
+    _choose_places(st, j)
+    return True
+
+
+@part
+def start_claim(st, j):
+    """Start the tasks of job `j` on the machines that it has claimed."""
+    first, n_machines = _first_entry(st, j), st.state_mach_free.shape[0]
+    if is_waiting_gang(st, j):
+        end = first
+        while st.state_entry_place[end] < n_machines:
+            end += 1
+        admit_gang_to(st, j, first, end)
+    else:
+        start_task(st, st.state_job_ready_head[j], st.state_entry_place[first], False)
+    for r in range(len(st.state_free)):
+        st.state_free[r] -= width(st, j) * st.w_job_slot[j, r]
+    end_s = max(st.out_job_start[j] + st.p_job_expected_s[j], st.state_f[NOW])
+    for entry in range(first, first + st.state_claim_entries[j]):
+        _insert_change(st, st.state_entry_place[entry], 2 * entry + 1, end_s)
+
+
+@part
+def _first_entry(st, j):
+    """Return the first entry of the claim of job `j`: there is one a task, and two more."""
+    return st.w_stage_task0[st.w_job_stage0[j]] + 2 * j
+
+
+@inlined
+def _earliest_begin(st, j):
+    """Return the earliest begin from which on job `j` fits until its expected end.
+
+    The present, or the end of a claim: between two of them room only gets less. Machines are
+    looked at one by one only where all of them together, and its share, have room for it.
+    """
+    n_machines = st.state_mach_free.shape[0]
+    together = len(st.state_place_first) - 1
+    begin = AS_IT_IS
+    while True:
+        moves = True
+        while moves:
+            before = begin
+            begin = _first_begin(st, j, together, begin)
+            if st.state_i[HARD_CAPS]:
+                begin = _first_begin(st, j, n_machines + st.w_job_org[j], begin)
+            moves = st.state_i[HARD_CAPS] and begin > before
+        if _fits(st, j, begin):
+            return begin
+        begin = _next_end(st, st.state_place_first[together], begin)
+
+
+@part
+def _first_begin(st, j, place, begin):
+    """Return the first begin, from `begin` on, from which on a place has room for all of job `j`.
+
+    A time at which it lacks room lies in no window in which the job fits, so the search goes on
+    behind it.
+    """
+    _free_now(st, place)
+    change = st.state_place_first[place]
+    while True:
+        end = planned_end(st, begin, j)
+        while change >= 0 and st.state_change_time[change] <= begin:
+            _apply(st, AT_BEGIN, change)
+            change = st.state_change_next[change]
+        lacks, later, time = _lacks_room(st, AT_BEGIN, j), change, begin
+        if not lacks:
+            for r in range(len(st.state_free)):
+                st.state_room[WITHIN, r] = st.state_room[AT_BEGIN, r]
+        while not lacks and later >= 0 and st.state_change_time[later] < end:
+            _apply(st, WITHIN, later)
+            time = st.state_change_time[later]
+            lacks = not later & 1 and _lacks_room(st, WITHIN, j)
+            later = st.state_change_next[later]
+        if not lacks:
+            return begin
+        begin = _next_end(st, later, time)
+
+
+@part
+def _next_end(st, change, time):
+    """Return the time of the first end after `time`, from `change` on in the list of a place."""
+    while not change & 1 or st.state_change_time[change] <= time:
+        change = st.state_change_next[change]
+    return st.state_change_time[change]
+
+
+@part
+def _fits(st, j, begin):
+    """Tell whether job `j` fits from `begin` on until its expected end.
+
+    Sets the slots that stay free, and the least room, on all machines.
+    """
+    end, n_machines = planned_end(st, begin, j), st.state_mach_free.shape[0]
+    share = n_machines + st.w_job_org[j]
+    if st.state_i[HARD_CAPS] and _free_slots(st, j, share, begin, end) < width(st, j):
+        return False
+    n_free = 0
+    for machine in range(n_machines):
+        n_free += _free_slots(st, j, machine, begin, end)
+    return n_free >= width(st, j)
+
+
+@part
+def _free_slots(st, j, place, begin, end):
+    """Return how many slots of job `j`, at most all, stay free on a place from `begin` to `end`.
+
+    Sets that number, and the least room that the place has meanwhile.
+    """
+    min_room = st.state_place_room
+    _free_now(st, place)
+    change = st.state_place_first[place]
+    while change >= 0 and st.state_change_time[change] <= begin:
+        _apply(st, AT_BEGIN, change)
+        change = st.state_change_next[change]
+    for r in range(len(st.state_free)):
+        min_room[place, r] = st.state_room[AT_BEGIN, r]
+    while change >= 0 and st.state_change_time[change] < end:
+        _apply(st, AT_BEGIN, change)
+        if not change & 1:
+            for r in range(len(st.state_free)):
+                min_room[place, r] = min(min_room[place, r], st.state_room[AT_BEGIN, r])
+        change = st.state_change_next[change]
+    n_slots = width(st, j)
+    for r in range(len(st.state_free)):
+        slot = st.w_job_slot[j, r]
+        if slot > 0 and n_slots * slot > min_room[place, r]:
+            n_slots = max(min_room[place, r], 0) // slot
+    st.state_place_slots[place] = n_slots
+    return n_slots
+
+
+@part
+def _free_now(st, place):
+    """Set the room of a place as it is now: of a machine, of a share, or of all machines."""
+    n_machines = st.state_mach_free.shape[0]
+    for r in range(len(st.state_free)):
+        if place < n_machines:
+            st.state_room[AT_BEGIN, r] = st.state_mach_free[place, r]
+        elif place < len(st.state_place_first) - 1:
+            org = place - n_machines
+            st.state_room[AT_BEGIN, r] = st.c_org_cap[org, r] - st.state_org_used[org, r]
+        else:
+            st.state_room[AT_BEGIN, r] = st.state_free[r]
+
+
+@part
+def _apply(st, row, change):
+    """Add what a change frees, or take what it claims, in the room of its place."""
+    entry = change >> 1
+    for r in range(len(st.state_free)):
+        if change & 1:
+            st.state_room[row, r] += st.state_entry_room[entry, r]
+        else:
+            st.state_room[row, r] -= st.state_entry_room[entry, r]
+
+
+@part
+def _lacks_room(st, row, j):
+    for r in range(len(st.state_free)):
+        slot = st.w_job_slot[j, r]
+        if slot > 0 and width(st, j) * slot > st.state_room[row, r]:
+            return True
+    return False
+
+
+@part
+def _choose_places(st, j):
+    """Fill the entries of the claim of job `j`, whose free slots have been counted."""
+    n_machines, together = st.state_mach_free.shape[0], len(st.state_place_first) - 1
+    first, left = _first_entry(st, j), width(st, j)
+    entry, machine = first, -1
+    while left > 0:
+        machine = _next_machine(st, j, machine)
+        n_slots = min(st.state_place_slots[machine], left)
+        st.state_place_slots[machine] = 0
+        left -= n_slots
+        _fill_entry(st, j, entry, machine, n_slots)
+        entry += 1
+    if st.state_i[HARD_CAPS]:
+        _fill_entry(st, j, entry, n_machines + st.w_job_org[j], width(st, j))
+        entry += 1
+    _fill_entry(st, j, entry, together, width(st, j))
+    st.state_claim_entries[j] = entry + 1 - first
+
+
+@part
+def _fill_entry(st, j, entry, place, n_slots):
+    st.state_entry_place[entry] = place
+    st.state_entry_slots[entry] = n_slots
+    for r in range(len(st.state_free)):
+        st.state_entry_room[entry, r] = n_slots * st.w_job_slot[j, r]
+
+
+@inlined
+def _next_machine(st, j, machine):
+    """Return the machine that takes tasks of job `j` after `machine`, of those with free slots."""
+    rule = st.state_i[MACHINE_CHOICE]
+    if rule != BEST_FIT and rule != LEAST_DOT:
+        machine += 1
+        while st.state_place_slots[machine] == 0:
+            machine += 1
+        return machine
+    best, best_score = -1, 0.0
+    for other in range(st.state_mach_free.shape[0]):
+        if st.state_place_slots[other] > 0:
+            score = _score(st, j, other)
+            if best < 0 or score < best_score:
+                best, best_score = other, score
+    return best
+
+
+@inlined
+def _score(st, j, machine):
+    total = 0.0
+    for r in range(len(st.state_free)):
+        room, slot = st.state_place_room[machine, r], st.w_job_slot[j, r]
+        if st.state_i[MACHINE_CHOICE] == BEST_FIT:
+            total += (room - slot) * st.c_mach_scale[r]
+        else:
+            total += (room * st.c_mach_scale[r]) * (slot * st.c_mach_scale[r])
+    return total
+
+
+@part
+def _list_claim(st, j, begin):
+    """Insert the changes of the claim of job `j`, whose entries are filled."""
+    end = max(planned_end(st, begin, j), st.state_f[NOW])
+    first = _first_entry(st, j)
+    for entry in range(first, first + st.state_claim_entries[j]):
+        _insert_change(st, st.state_entry_place[entry], 2 * entry, begin)
+        _insert_change(st, st.state_entry_place[entry], 2 * entry + 1, end)
+
+
+@part
+def _insert_change(st, place, change, time):
+    """Insert a change into the list of its place: at one time ends come before begins."""
+    previous, following = -1, st.state_place_first[place]
+    while following >= 0 and (
+        st.state_change_time[following] < time
+        or (not change & 1 and st.state_change_time[following] == time)
+    ):
+        previous, following = following, st.state_change_next[following]
+    st.state_change_time[change] = time
+    st.state_change_next[change] = following
+    if previous < 0:
+        st.state_place_first[place] = change
+    else:
+        st.state_change_next[previous] = change
+
+
+@part
+def _remove_change(st, place, change):
+    previous, other = -1, st.state_place_first[place]
+    while other != change:
+        previous, other = other, st.state_change_next[other]
+    if previous < 0:
+        st.state_place_first[place] = st.state_change_next[change]
+    else:
+        st.state_change_next[previous] = st.state_change_next[change]

@@ -1,0 +1,107 @@
+"""Rigid jobs: all of their tasks start together; those that wait, in order.
+
+In several queues, of shares of their own, the waiting jobs are merged by rank.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.features import GANGS, PLACES
+from sim.engine.kernels.gang import is_waiting_gang
+from sim.engine.kernels.launch import next_lag
+from sim.engine.kernels.state import BY_PLACE, LAUNCH, N_SCAN, NOW
+
+
+@part
+def width(st, j):
+    """Return the number of tasks of job `j`, which start together."""
+    first, end = st.w_job_stage0[j], st.w_job_stage0[j + 1]
+    return st.w_stage_task0[end] - st.w_stage_task0[first]
+
+
+@part
+def planned_end(st, placed, j):
+    """Return the expected end of waiting job `j`, if it is placed at that time."""
+    start = max(placed, st.state_f[NOW])
+    if st.state_i[LAUNCH]:
+        start += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
+    return start + st.p_job_expected_s[j]
+
+
+@inlined
+def list_waiting(st):
+    """List the waiting jobs in their order; return their number."""
+    n = 0
+    if PLACES and st.state_i[BY_PLACE]:
+        _begin_merge(st)
+    for i in range(st.state_i[N_SCAN]):
+        position = i
+        if PLACES and st.state_i[BY_PLACE]:
+            position = _next_merged(st)
+        g = st.state_scan[position]
+        if g < 0:
+            continue
+        j = st.w_stage_job[g]
+        is_running = GANGS and st.w_job_min_tasks[j] > 0 and not is_waiting_gang(st, j)
+        if st.state_job_position[j] == 0 and not is_running:
+            st.state_waiting_jobs[n] = j
+            n += 1
+            st.state_job_position[j] = n
+    return n
+
+
+@inlined
+def _begin_merge(st):
+    """Set the range of the waiting stages of each queue; none of its jobs has a reservation."""
+    for q in range(len(st.state_queue_next)):
+        st.state_queue_next[q] = st.state_queue_end[q] = st.state_queue_reserved[q] = 0
+    for position in range(st.state_i[N_SCAN]):
+        q = st.state_scan_queue[position]
+        if st.state_queue_end[q] == 0:
+            st.state_queue_next[q] = position
+        st.state_queue_end[q] = position + 1
+
+
+@inlined
+def _next_merged(st):
+    """Return the next position of all queues, by rank, key and row of the stage."""
+    best = -1
+    for q in range(len(st.state_queue_next)):
+        position = st.state_queue_next[q]
+        if position < st.state_queue_end[q] and (best < 0 or _ranks_before(st, position, best)):
+            best = position
+    st.state_queue_next[st.state_scan_queue[best]] += 1
+    return best
+
+
+@inlined
+def _ranks_before(st, a, b):
+    if st.state_scan_rank[a] != st.state_scan_rank[b]:
+        return st.state_scan_rank[a] < st.state_scan_rank[b]
+    if st.state_scan_key[a] != st.state_scan_key[b]:
+        return st.state_scan_key[a] < st.state_scan_key[b]
+    return st.state_scan[a] < st.state_scan[b]
+
+
+@part
+def sink(st, base, end, k):
+    """Let the `k`-th of the heap in [base, end) of the list sink to its position."""
+    order = st.state_waiting_jobs
+    while True:
+        child = 2 * k + 1
+        if base + child >= end:
+            return
+        if base + child + 1 < end and _goes_first(st, order[base + child + 1], order[base + child]):
+            child += 1
+        if not _goes_first(st, order[base + child], order[base + k]):
+            return
+        j = order[base + k]
+        order[base + k] = order[base + child]
+        order[base + child] = j
+        k = child
+
+
+@part
+def _goes_first(st, a, b):
+    key_a, key_b = st.p_job_fill_key[a], st.p_job_fill_key[b]
+    return key_a < key_b or (key_a == key_b and st.state_job_position[a] < st.state_job_position[b])
