@@ -396,7 +396,7 @@ class Replanning:
     def _start_on(self, j, nodes):
         self.nodes[j] = nodes
         self.expected_end[j] = self._clock() + self._limit_s(j)
-        machines = [0 if self._is_pool() else n for n in nodes for _ in range(nodes[n])]
+        machines = [0 if self._is_pool() else n for n in sorted(nodes) for _ in range(nodes[n])]
         if self._is_waiting_gang(j):
             self._admit(j, machines)
         else:
