@@ -24,7 +24,7 @@ _Seconds = Annotated[int, Between(1)]
 @register("slurm")
 @dataclass(frozen=True)
 class Slurm(Policy):
-    """Slurm's scheduler, modelled on version 22.05; `fit` is ignored.
+    """Slurm's scheduler, modelled on version 22.05 (SchedMD, 2022); `fit` is ignored.
 
     Jobs start at its cycles, not at events. The main loop polls each second and starts jobs in
     order until one does not fit. The backfill thread plans all waiting jobs anew, in order: each
