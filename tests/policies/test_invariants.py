@@ -138,7 +138,7 @@ def test_invariants_of_gangs(name, cluster):
 @pytest.mark.parametrize("cluster", RIGID_CLUSTERS.values(), ids=RIGID_CLUSTERS)
 @pytest.mark.parametrize("name", RIGID)
 def test_invariants_of_rigid_jobs(name, cluster):
-    if name == "slurm" and cluster.queue_mode == "hard":
+    if policies.spec(name).has_own_lag and cluster.queue_mode == "hard":
         pytest.skip("it plans nodes that all queues share")
     for knowledge in get_args(type_hints(policies.spec(name))["knowledge"]):
         policy = policies.build(name, knowledge=knowledge)
