@@ -62,7 +62,7 @@ def test_policies_are_those_that_the_settings_name(group: str) -> None:
     else:
         first = built["fifo"]
         assert type(first).__name__ == "Multifactor"
-        assert (first.max_age_s, first.weight_fair_share) == (4 * 3600, 0)
+        assert (first.weight_age, first.weight_fair_share) == (0, 0)
         assert first.partitions == {"p": 1, "express": 2}
         assert built["builtin"] == built["slurm"].__class__(
             backfill=False, **backtests.priority_options(settings)

@@ -61,17 +61,17 @@ def candidates(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def priority_options(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of multifactor priority that a run was set up with."""
+    """Return the parameters of multifactor priority that a run was set up with.
+
+    Without an accounting database Slurm ignores the weights of age and fair share.
+    """
     lines = settings["slurm_conf"]
-    days, _, clock = lines["PriorityMaxAge"].partition("-")
-    hours, minutes, seconds = map(int, clock.split(":"))
     return {
-        "weight_age": int(lines["PriorityWeightAge"]),
+        "weight_age": 0,
         "weight_job_size": int(lines["PriorityWeightJobSize"]),
         "weight_partition": int(lines["PriorityWeightPartition"]),
         "weight_fair_share": 0,
         "weight_qos": 0,
-        "max_age_s": ((24 * int(days) + hours) * 60 + minutes) * 60 + seconds,
         "partitions": settings["partitions"],
     }
 

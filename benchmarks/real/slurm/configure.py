@@ -18,7 +18,7 @@ MULTIFACTOR = {
     "PriorityWeightJobSize": "1000",
     "PriorityWeightPartition": "500",
 }
-"""Age saturates after four hours; fair share needs an accounting database, so it has no weight."""
+"""Age and fair share need an accounting database: without one Slurm ignores their weights."""
 
 
 @dataclass(frozen=True)
