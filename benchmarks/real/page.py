@@ -170,6 +170,8 @@ def _mean(rows: Sequence[Row], name: str, transform: Callable[[float], float] = 
 
 
 def _percent(share: float) -> str:
+    if 0.9995 <= share < 1.0:
+        return f"{100 * share:.3f} %"
     return "100 %" if share == 1.0 else f"{100 * share:.1f} %"
 
 
