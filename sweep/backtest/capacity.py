@@ -10,7 +10,7 @@ from sim.base.arrays import F8, I8
 from sim.cluster.cluster import Cluster
 from sim.workload.workload import Workload
 from sweep.backtest.node_lists import named_nodes
-from sweep.backtest.recorded_use import recorded
+from sweep.backtest.recorded_use import Recorded, recorded
 
 HEADER = "MaxProcs"
 """Field of a log's header with the number of its processors."""
@@ -18,18 +18,22 @@ HEADER = "MaxProcs"
 
 @dataclass(frozen=True)
 class LoggedSize:
-    """Number of slots that a log shows, and a sentence on where it comes from."""
+    """Number of slots that a log shows, and a sentence on where it comes from.
+
+    `n_machines` is the number of nodes on which jobs had several of them each, 0 for a pool.
+    """
 
     n_slots: int
     sentence: str
+    n_machines: int = 0
 
 
 def logged_size(workload: Workload) -> LoggedSize:
-    """Find the number of slots of the cluster that made a log.
+    """Find the size of the cluster that made a log.
 
-    A header's ``MaxProcs`` counts, or the cores of Spark's executors. Without them, the nodes that
-    jobs ran on, times the most processors that a job had on one; but the peak of recorded use, if
-    that is more or nodes are not recorded.
+    A header's ``MaxProcs`` counts, or the cores of Spark's executors. Without them the nodes that
+    jobs ran on, each as large as the most that was in use on one at a time; but the peak of
+    recorded use, if some jobs name no nodes.
     """
     header = workload.meta.get("header", {})
     text = str(header.get(HEADER, "")).split()
@@ -40,13 +44,14 @@ def logged_size(workload: Workload) -> LoggedSize:
         return LoggedSize(int(workload.meta["cores"]), "the log's executors have that many cores")
     use = recorded(workload, Cluster.slots(1))
     peak = peak_use(use.begin_s, use.end_s, use.use[:, 0])
-    n_nodes, per_node = nodes_used(workload)
-    if n_nodes * per_node >= peak:
-        return LoggedSize(
-            n_nodes * per_node,
-            f"the log names {n_nodes:,} nodes, and no job had more than {per_node:,} slots on one",
-        )
-    return LoggedSize(peak, "that is the peak of the log's recorded use")
+    n_nodes, per_node = nodes_used(workload, use)
+    if n_nodes * per_node < peak:
+        return LoggedSize(peak, "that is the peak of the log's recorded use")
+    return LoggedSize(
+        n_nodes * per_node,
+        f"the log names {n_nodes:,} nodes, and at most {per_node:,} slots were in use on one",
+        n_nodes if per_node > 1 else 0,
+    )
 
 
 def peak_use(begin_s: F8, end_s: F8, slots: I8) -> int:
@@ -57,14 +62,22 @@ def peak_use(begin_s: F8, end_s: F8, slots: I8) -> int:
     return int(used.max(initial=1))
 
 
-def nodes_used(workload: Workload) -> tuple[int, int]:
-    """Return the number of distinct nodes, and the most slots that a job had on each; 0 for none.
+def nodes_used(workload: Workload, use: Recorded) -> tuple[int, int]:
+    """Return the number of distinct nodes, and the most slots in use on one at a time; 0 for none.
 
     A stage's slots are spread over its nodes evenly, as Slurm's ``NodeList`` does not tell.
     """
     nodes = named_nodes(workload)
-    if nodes is None:
+    if nodes is None or not nodes.count[use.use_stage].all():
         return 0, 0
-    is_named = nodes.count > 0
-    per_node = np.ceil(workload.columns.stage_n_tasks[is_named] / nodes.count[is_named])
-    return nodes.n_nodes, int(per_node.max())
+    first = np.concatenate(([0], np.cumsum(nodes.count)))[use.use_stage]
+    count = nodes.count[use.use_stage]
+    row = np.repeat(np.arange(len(count)), count)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    node = nodes.node[first[row] + within]
+    share = -(-use.use[row, 0] // count[row])
+    time_s = np.concatenate((use.end_s[row], use.begin_s[row]))  # ends first, as the sort is stable
+    change = np.concatenate((-share, share))
+    order = np.lexsort((time_s, np.concatenate((node, node))))
+    # what a node has in use begins and ends at 0, so one sum goes through all of them
+    return nodes.n_nodes, int(np.cumsum(change[order]).max(initial=1))

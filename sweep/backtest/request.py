@@ -45,8 +45,12 @@ def words_of_log(request: Request) -> list[str]:
             raise InputError(
                 "a backtest on machines needs their number: give cluster.count=N", rule="backtest"
             )
-        config["count"] = logged_size(workload).n_slots
+        size = logged_size(workload)
+        config["count"] = size.n_machines or size.n_slots
         words.append(quote("cluster.count", config["count"]))
+        if size.n_machines:
+            config["shape"] = {"cpu": size.n_slots // size.n_machines}
+            words.append(quote("cluster.shape", config["shape"]))
     if config.get("launch_s") is None:
         cluster = clusters.build_for(workload, config, 1.0).cluster
         lags_s = launch_lags_s(workload, audit(workload, cluster), config["count"])

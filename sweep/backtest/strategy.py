@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.cluster.cluster import Cluster
 from sweep.backtest.audit import audit
 from sweep.backtest.capacity import LoggedSize, logged_size
 from sweep.backtest.logged_jobs import logged_jobs
@@ -51,8 +52,7 @@ class Backtest:
         runs = self._runs(results)
         if not runs:
             return {}
-        size = logged_size(workload) if first.cluster["shape"] == "slots" else None
-        sentence = f"simulated on {cluster.describe()}{_origin(size, first.cluster['count'])}"
+        sentence = f"simulated on {cluster.describe()}{_origin(logged_size(workload), cluster)}"
         return build_tables(workload, logged_jobs(workload, findings), findings, runs, sentence)
 
     def _runs(self, results: CellResults) -> list[PolicyRuns]:
@@ -90,13 +90,12 @@ class Backtest:
 _TIMES = ("start_s", "finish_s")
 
 
-def _origin(size: LoggedSize | None, count: float) -> str:
-    """Write where the number of slots is from; and the log's, if another one was given."""
-    if size is None:
-        return ", as given"
-    if size.n_slots == count:
+def _origin(size: LoggedSize, cluster: Cluster) -> str:
+    """Write where the size is from; and the log's, if another one was given."""
+    n_machines = 0 if cluster.unit else len(cluster.capacity)
+    if (size.n_slots, size.n_machines) == (int(cluster.capacity[:, 0].sum()), n_machines):
         return f", as {size.sentence}"
-    return f", as given; by the log {size.n_slots:,}, as {size.sentence}"
+    return f", as given; by the log {size.n_slots:,} slots, as {size.sentence}"
 
 
 def _column(jobs: pa.Table | None, name: str) -> Any:

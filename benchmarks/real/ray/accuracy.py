@@ -41,8 +41,12 @@ def rows(tables: Sequence[Path]) -> list[dict[str, Any]]:
     result = []
     for path, (workload, real_s) in logs.items():
         mean_s = float(real_s.mean())
-        others = [recorded[other] for other in logs if other != path and _of(other) == _of(path)]
-        between = [float(np.abs(other - real_s).mean()) / mean_s for other in others]
+        other_runs_s = [
+            recorded[other]
+            for other in logs
+            if other != path and _workload_name(other) == _workload_name(path)
+        ]
+        between = [float(np.abs(other - real_s).mean()) / mean_s for other in other_runs_s]
         for policy in POLICIES:
             runs_s = [simulated_completion_s(workload, policy, seed) for seed in range(N_SEEDS)]
             simulated_mean_s = float(np.mean(runs_s))
@@ -93,6 +97,6 @@ def _read(path: Path) -> tuple[sim.Workload, F8]:
     return sim.Workload.from_jobs(jobs), np.array(completion_s)
 
 
-def _of(path: Path) -> str:
+def _workload_name(path: Path) -> str:
     """Return kind and seed of a run's workload, from its file's name."""
     return path.name.rsplit("-", 1)[0]

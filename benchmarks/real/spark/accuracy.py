@@ -35,18 +35,18 @@ def rows(logs: Sequence[Path]) -> list[dict[str, Any]]:
     recorded = {log: _recorded_s(workload) for log, workload in workloads.items()}
     groups: dict[str, list[Path]] = {}
     for log in recorded:
-        groups.setdefault(_of_name(log)[0], []).append(log)
+        groups.setdefault(_names(log)[0], []).append(log)
     table = []
     for log, real_s in recorded.items():
-        others = [recorded[other] for other in groups[_of_name(log)[0]] if other != log]
+        other_runs_s = [recorded[other] for other in groups[_names(log)[0]] if other != log]
         mean_s = float(real_s.mean())
-        between = [float(np.abs(other - real_s).mean()) / mean_s for other in others]
+        between = [float(np.abs(other - real_s).mean()) / mean_s for other in other_runs_s]
         for policy in POLICIES:
             simulated_s = simulated_completion_s(workloads[log], policy)
             table.append(
                 {
                     "run": log.name.removesuffix(".gz"),
-                    "mode": _of_name(log)[1][:4].upper(),
+                    "mode": _names(log)[1][:4].upper(),
                     "policy": policy,
                     "jobs": len(real_s),
                     "recorded_mean_s": round(mean_s, 3),
@@ -83,7 +83,7 @@ def _recorded_s(workload: sim.Workload) -> F8:
     return finish_s - workload.columns.job_submit
 
 
-def _of_name(log: Path) -> tuple[str, str]:
+def _names(log: Path) -> tuple[str, str]:
     """Return variant and workload of a run, together, and its variant."""
     match = _NAME.fullmatch(log.name)
     if match is None:

@@ -81,7 +81,7 @@ def test_a_log_of_backfilling(command: Command, tmp_path: Path) -> None:
     ran = backtest(command, log, "policy=easy,fifo", "cluster.count=3")
     record = json.loads((ran.folder / "backtest.json").read_text())
     assert record["cluster"] == (
-        "simulated on 3 slots, as given; by the log 2, as the log's header says (MaxProcs)"
+        "simulated on 3 slots, as given; by the log 2 slots, as the log's header says (MaxProcs)"
     )
 
 

@@ -26,39 +26,43 @@ def runs(*waits: list[float]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_same_as_recorded() -> None:
-    found = compare(log(), *runs([1, 10, 20, 40], [1, 10, 20, 40]))
-    assert (found.error, found.mae, found.mae_between_runs) == (0.0, 0.0, 0.0)
-    assert (found.waited_within_10pct, found.pairs_in_order, found.in_range) == (1.0, 1.0, 1.0)
-    assert found.completion_error == 0.0
-    assert found.low == found.high == found.wait_mean_s == 17.75
+    compared = compare(log(), *runs([1, 10, 20, 40], [1, 10, 20, 40]))
+    assert (compared.error, compared.mae, compared.mae_between_runs) == (0.0, 0.0, 0.0)
+    assert (compared.waited_within_10pct, compared.pairs_in_order, compared.in_range) == (
+        1.0,
+        1.0,
+        1.0,
+    )
+    assert compared.completion_error == 0.0
+    assert compared.low == compared.high == compared.wait_mean_s == 17.75
 
 
 def test_numbers_of_two_runs() -> None:
     # waits of the first run: 0, 11, 23, 40; of the second: 0, 9, 21, 0, before all but job 0
-    found = compare(log(), *runs([0, 11, 23, 40], [0, 9, 21, 0]))
+    compared = compare(log(), *runs([0, 11, 23, 40], [0, 9, 21, 0]))
     means = 74 / 4, 30 / 4
-    assert found.wait_mean_s == pytest.approx(sum(means) / 2)
-    assert found.low == pytest.approx(means[1] + 0.025 * (means[0] - means[1]))
-    assert found.high == pytest.approx(means[0] - 0.025 * (means[0] - means[1]))
-    assert found.error == pytest.approx((13 - 17.75) / 17.75)
-    assert found.mae == pytest.approx((1 + 1 + 3 + 0 + 1 + 1 + 1 + 40) / 8 / 17.75)
-    assert found.mae_between_runs == pytest.approx((0 + 2 + 2 + 40) / 4 / 17.75)
+    assert compared.wait_mean_s == pytest.approx(sum(means) / 2)
+    assert compared.low == pytest.approx(means[1] + 0.025 * (means[0] - means[1]))
+    assert compared.high == pytest.approx(means[0] - 0.025 * (means[0] - means[1]))
+    assert compared.error == pytest.approx((13 - 17.75) / 17.75)
+    assert compared.mae == pytest.approx((1 + 1 + 3 + 0 + 1 + 1 + 1 + 40) / 8 / 17.75)
+    assert compared.mae_between_runs == pytest.approx((0 + 2 + 2 + 40) / 4 / 17.75)
     # three jobs waited for longer than 2 s; limits are 1, 2 and 4 s
-    assert found.waited_within_10pct == pytest.approx((2 + 2) / 6)
+    assert compared.waited_within_10pct == pytest.approx((2 + 2) / 6)
     # starts of the second run: 0, 19, 41, 30, recorded 1, 20, 40, 70: one of six is turned round
-    assert found.pairs_in_order == pytest.approx((1 + 5 / 6) / 2)
+    assert compared.pairs_in_order == pytest.approx((1 + 5 / 6) / 2)
     # job 0 starts a second, the resolution, before; the others lie in the range of the runs
-    assert found.in_range == 1.0
+    assert compared.in_range == 1.0
     # the last end is not recorded; the others take 11, 20, 30, simulated 10, 21, 33 and 10, 19, 31
-    assert found.completion_mean_recorded_s == pytest.approx(61 / 3)
-    assert found.completion_mean_s == pytest.approx((64 + 60) / 6)
-    assert found.completion_mae == pytest.approx((1 + 1 + 3 + 1 + 1 + 1) / 6 / (61 / 3))
+    assert compared.completion_mean_recorded_s == pytest.approx(61 / 3)
+    assert compared.completion_mean_s == pytest.approx((64 + 60) / 6)
+    assert compared.completion_mae == pytest.approx((1 + 1 + 3 + 1 + 1 + 1) / 6 / (61 / 3))
 
 
 def test_nobody_waited() -> None:
-    found = compare(log(grace_s=50.0), *runs([0, 0, 0, 0]))
-    assert math.isnan(found.waited_within_10pct)
-    assert math.isnan(found.mae_between_runs)
+    compared = compare(log(grace_s=50.0), *runs([0, 0, 0, 0]))
+    assert math.isnan(compared.waited_within_10pct)
+    assert math.isnan(compared.mae_between_runs)
 
 
 def test_differences_of_runs() -> None:

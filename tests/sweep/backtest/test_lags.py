@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sim import Workload
-from sweep.backtest.capacity import logged_size, nodes_used, peak_use
+from sweep.backtest.capacity import logged_size, peak_use
 from sweep.backtest.lags import (
     MAX_LAGS,
     launch_lags_s,
@@ -70,12 +70,12 @@ def test_rigid_jobs_have_the_lags_of_the_audit() -> None:
 
 def test_rounding_is_taken_out_of_the_spread_of_lags() -> None:
     rng = np.random.default_rng(0)
-    begin_s, lags_s = rng.uniform(0, 1e4, 20_000), rng.uniform(0.2, 1.8, 20_000)
+    begin_s, lags_s = rng.uniform(0, 1e4, 20_000), rng.uniform(0.5, 2.5, 20_000)
     rounded = np.floor(begin_s + lags_s) - np.floor(begin_s)
-    assert rounded.std() > 0.55
-    found = without_rounding(rounded, 1.0)
-    assert found.mean() == pytest.approx(1.0, abs=0.01)
-    assert found.std() == pytest.approx(1.6 / math.sqrt(12), abs=0.01)
+    assert rounded.std() > 0.7
+    corrected = without_rounding(rounded, 1.0)
+    assert corrected.mean() == pytest.approx(1.5, abs=0.01)
+    assert corrected.std() == pytest.approx(2 / math.sqrt(12), abs=0.01)
     # rounding alone: a constant lag
     assert without_rounding(np.array([0.0, 1.0, 1.0, 0.0]), 2.0).tolist() == [0.5] * 4
 
@@ -103,13 +103,12 @@ def test_peak_of_use() -> None:
     assert peak_use(np.array([0.0]), np.array([1.0]), np.array([7])) == 7
 
 
-def test_nodes_with_as_many_slots_as_a_job_had_on_one() -> None:
+def test_nodes_with_as_many_slots_as_were_in_use_on_one() -> None:
     log = jobs_log(node_list=["n[1-2]", "n[1-3]", "n9"])
-    assert nodes_used(log) == (4, 1)
-    assert logged_size(log).n_slots == 4
-    shared = jobs_log(node_list=["n1", "n1", "n1"])  # one node, of which a job had 3 slots
-    assert nodes_used(shared) == (1, 3)
-    assert logged_size(shared).n_slots == 4
+    size = logged_size(log)
+    assert (size.n_slots, size.n_machines) == (4, 0)
+    shared = logged_size(jobs_log(node_list=["n1", "n1", "n1"]))  # at most 4 in use at a time
+    assert (shared.n_slots, shared.n_machines) == (4, 1)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from sweep.backtest.likelihood import batch_of_jobs, compare_policies, log_likel
 
 def test_one_draw_has_a_cauchy_density_of_the_least_width() -> None:
     recorded, draws = np.array([10.0, 12.0]), np.array([[10.0, 10.0]])
-    found = log_likelihood(recorded, draws, 2.0)
+    likelihood = log_likelihood(recorded, draws, 2.0)
     # 1 / (pi 2) at its middle; half of it one width away
-    assert found == pytest.approx([-math.log(2 * math.pi), -math.log(4 * math.pi)])
+    assert likelihood == pytest.approx([-math.log(2 * math.pi), -math.log(4 * math.pi)])
 
 
 def test_width_follows_the_draws() -> None:
@@ -24,8 +24,8 @@ def test_width_follows_the_draws() -> None:
     expected = np.mean([1 / (1 + ((7.0 - x) / width) ** 2) for x in draws[:, 0]]) / (
         math.pi * width
     )
-    found = log_likelihood(np.array([7.0]), draws, 1.0)
-    assert found == pytest.approx([math.log(expected)])
+    likelihood = log_likelihood(np.array([7.0]), draws, 1.0)
+    assert likelihood == pytest.approx([math.log(expected)])
 
 
 def test_one_job_that_is_far_off_does_not_decide() -> None:
@@ -40,9 +40,9 @@ def test_one_job_that_is_far_off_does_not_decide() -> None:
 
 def test_density_is_one() -> None:
     draws = np.random.default_rng(1).normal(0, 5, (30, 1))
-    at = np.linspace(-1e4, 1e4, 40_001)
-    density = np.exp(log_likelihood(at, np.repeat(draws, len(at), axis=1), 1.0))
-    assert density.sum() * (at[1] - at[0]) == pytest.approx(1.0, abs=1e-3)
+    starts_s = np.linspace(-1e4, 1e4, 40_001)
+    density = np.exp(log_likelihood(starts_s, np.repeat(draws, len(starts_s), axis=1), 1.0))
+    assert density.sum() * (starts_s[1] - starts_s[0]) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_batches_are_consecutive_and_nearly_equal() -> None:

@@ -22,22 +22,22 @@ def real() -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "nearest", "n_slots"),
+    ("name", "nearest", "size"),
     [
-        ("sfifo", "fifo", 100),  # sched/builtin
-        ("measy", "easy reservations=1", 64),  # bf_job_part_count_reserve=1
-        ("mlin", "easy reservations=1000", 64),  # a reservation for every job
+        ("sfifo", "fifo", "1 machines: cpu 100"),  # sched/builtin
+        ("measy", "easy reservations=1", "64 slots"),  # bf_job_part_count_reserve=1
+        ("mlin", "easy reservations=1000", "64 slots"),  # a reservation for every job
     ],
 )
 def test_the_policy_that_slurm_was_told_to_use(
-    command: Command, real: Path, name: str, nearest: str, n_slots: int
+    command: Command, real: Path, name: str, nearest: str, size: str
 ) -> None:
     log = real / f"slurm_{name}.jobcomp.txt.gz"
     ran = command("backtest", "trace=slurm_jobcomp", f"trace.path={log}", *POLICIES)
     assert ran.code == 0, ran.err
     record = json.loads((ran.folder / "backtest.json").read_text())
     assert record["nearest"] == nearest
-    assert record["cluster"].startswith(f"simulated on {n_slots} slots")
+    assert record["cluster"].startswith(f"simulated on {size}")
     assert record["audit"]["head_could_start"] < 0.03
 
 
