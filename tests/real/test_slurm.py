@@ -188,6 +188,7 @@ def test_noise_compares_runs_pair_by_pair() -> None:
     assert row["mean_differs"] == pytest.approx((1 + 1 + 2) / 3 / 5)
     assert row["job_differs"] == pytest.approx((1 + 1 + 2) / 3 / 5)
     assert (row["waited"], row["overhead_s"]) == (1.0, 0.25)
+    assert row["waited_within_10pct"] == 0.0  # 10, 12 and 8 s, each more than a tenth apart
     assert math.isnan(noise.between(runs[:1])["job_differs"])
 
 

@@ -47,7 +47,8 @@ def between(runs: Sequence[Record]) -> dict[str, float]:
         `runs, jobs, waited` (jobs that waited, a run); `wait_mean_s` and its least and greatest of
         a run; `mean_differs`, `job_differs`: mean absolute difference of the mean wait, and of a
         job's wait, between two runs, averaged over the pairs, over the mean wait, NaN for a single
-        run; `overhead_s, overhead_p95_s`: run time beyond the sleep.
+        run; `waited_within_10pct`: share of the jobs that waited whose wait in another run is
+        within 10 % of their own; `overhead_s, overhead_p95_s`: run time beyond the sleep.
     """
     waits = np.stack([run["start_s"] - run["submit_s"] for run in runs])
     means, mean = waits.mean(axis=1), float(waits.mean())
@@ -64,6 +65,12 @@ def between(runs: Sequence[Record]) -> dict[str, float]:
         "wait_greatest_s": float(means.max()),
         "mean_differs": _average([abs(means[a] - means[b]) for a, b in pairs]) / mean,
         "job_differs": _average([np.abs(waits[a] - waits[b]).mean() for a, b in pairs]) / mean,
+        "waited_within_10pct": _average(
+            [
+                float((np.abs(waits[b] - waits[a]) <= 0.1 * waits[a])[waits[a] > WAITED_S].mean())
+                for a, b in itertools.permutations(range(len(runs)), 2)
+            ]
+        ),
         "overhead_s": float(np.median(overhead)),
         "overhead_p95_s": float(np.percentile(overhead, 95)),
     }
