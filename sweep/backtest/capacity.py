@@ -49,7 +49,8 @@ def logged_size(workload: Workload) -> LoggedSize:
         return LoggedSize(peak, "that is the peak of the log's recorded use")
     return LoggedSize(
         n_nodes * per_node,
-        f"the log names {n_nodes:,} nodes, and at most {per_node:,} slots were in use on one",
+        f"the log names {_count(n_nodes, 'node')}, with at most {_count(per_node, 'slot')} in use "
+        "on one",
         n_nodes if per_node > 1 else 0,
     )
 
@@ -81,3 +82,7 @@ def nodes_used(workload: Workload, use: Recorded) -> tuple[int, int]:
     order = np.lexsort((time_s, np.concatenate((node, node))))
     # what a node has in use begins and ends at 0, so one sum goes through all of them
     return nodes.n_nodes, int(np.cumsum(change[order]).max(initial=1))
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'s' * (n != 1)}"
