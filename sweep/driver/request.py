@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sweep.backtest.request import words_of_log
 from sweep.grid import overrides, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
@@ -28,9 +27,12 @@ def make_request(
     if parsed.study is not None and parsed.experiment is not None:
         studies.check(parsed.study, options.files["experiment"][parsed.experiment])
     sync.fetch(parsed.settings.results)
-    if parsed.backtest_runs is not None and (words := words_of_log(parsed)):
-        return request.read([*overrides, *words], options, fail_fast=fail_fast)
-    return parsed
+    if parsed.backtest_runs is None:
+        return parsed
+    from sweep.backtest.request import words_of_log  # brings numba, which no other sweep needs
+
+    words = words_of_log(parsed)
+    return request.read([*overrides, *words], options, fail_fast=fail_fast) if words else parsed
 
 
 def repeat_request(

@@ -10,7 +10,6 @@ from pathlib import Path
 from sim.base import files, interrupt
 from sim.base.errors import InputError
 from sweep import track
-from sweep.backtest.strategy import Backtest
 from sweep.driver.output import Outcome, add_backtests, write_folder
 from sweep.driver.request import python_path
 from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
@@ -42,6 +41,8 @@ ONE_SEED = "no seed changes anything here, as the workload is fixed and no polic
 def strategy_for(request: Request) -> Strategy:
     """Return the strategy of a request; its options and grid are checked."""
     if request.backtest_runs is not None:
+        from sweep.backtest.strategy import Backtest  # brings numba, which no other sweep needs
+
         return Backtest(request)
     if isinstance(request.goal, Target):
         return TargetSearches(request)

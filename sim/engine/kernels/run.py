@@ -117,11 +117,28 @@ def _next_time(st):
     outage = st.state_i[NEXT_OUTAGE]
     if outage < len(st.w_outage_time):
         time = min(time, st.w_outage_time[outage])
-    if st.state_i[N_SERVICE] > 0:
-        time = min(time, st.state_service_time[st.state_service_heap[0]])
     if REPLANS:
         time = min(time, next_wake(st))
+    if SERVICE:
+        time = _next_crossing(st, time)
     return max(time, st.state_f[NOW])
+
+
+@part
+def _next_crossing(st, before):
+    """Return the time of the next crossing, at most `before`.
+
+    An entry that came too early is postponed: nothing happens at its time, so nothing is placed.
+    """
+    while st.state_i[N_SERVICE] > 0:
+        j = st.state_service_heap[0]
+        time = st.state_service_time[j]
+        if time >= before:
+            break
+        if crossing(st, j) <= time:
+            return time
+        postpone_crossing(st, j)
+    return before
 
 
 @inlined

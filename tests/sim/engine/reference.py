@@ -275,7 +275,8 @@ class _Run(Choosing, Launching, Replanning):
         limit = min(self._thresholds(j))
         if j not in self.submitted or self.view["left"][j] == 0:
             return INF
-        if not self.variable_ends and limit > self.c.job_work[j] * (1 + 1e-9):
+        is_bounded = not self.variable_ends and not self.lag
+        if is_bounded and limit > self.c.job_work[j] * (1 + 1e-9):
             return INF
         if self.attained[j] >= limit:
             return self.since[j]
