@@ -52,6 +52,8 @@ PACKAGE_TRACES = {
     "backfill": "parquet", "jockey": "scope_jobs", "wing": "cosmos", "slearn": "slearn_2sigma",
 }  # fmt: skip
 """Trace of the policies of a package; all are loaded so heavily that policies differ."""
+OPTIONS = {"slurm": "backfill/slurm"}
+"""Options of policies that have none of their own name."""
 EVALUATORS = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
     "deadlines": "jockey",
@@ -134,7 +136,7 @@ def cells(folder: Path) -> Iterator[tuple[str, str]]:
     rigid_jobs(folder / "rigid")
     for name in policies.names():
         trace = PACKAGE_TRACES.get(policies.spec(name).__module__.split(".")[1], "alibaba_synth")
-        yield f"policy {name}", _cell(folder, trace, f"policy={name}")
+        yield f"policy {name}", _cell(folder, trace, f"policy={OPTIONS.get(name, name)}")
     for preset in ("dagps/true_order", "tetris/alignment", "tez_tetris/alignment"):
         yield f"policy {preset}", _cell(folder, "alibaba_synth", f"policy={preset}")
     for evaluator, policy in EVALUATORS.items():
