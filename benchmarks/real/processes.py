@@ -6,10 +6,12 @@ import contextlib
 import math
 import os
 import signal
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
 NICE = -10
 
@@ -119,3 +121,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     for other in (signal.SIGINT, signal.SIGTERM):
         signal.signal(other, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def exit_with(main: Callable[[], int]) -> NoReturn:
+    """Run a command and exit with its code, 130 where it was interrupted."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

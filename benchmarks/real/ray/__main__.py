@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import sys
 import time
 from pathlib import Path
 
@@ -46,7 +45,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    processes.exit_with(main)

@@ -16,7 +16,6 @@ import pwd
 import re
 import shutil
 import struct
-import sys
 import tempfile
 import time
 from calendar import timegm
@@ -192,7 +191,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    processes.exit_with(main)
