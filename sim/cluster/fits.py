@@ -63,15 +63,19 @@ TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
 
 def check_room(workload: Workload, cluster: Cluster) -> None:
     """Refuse a run whose state exceeds the memory, before any of it is allocated."""
-    n_machines, n_resources = cluster.capacity.shape
-    n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
-    n_bytes += TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
-    n_bytes += JOB_BYTES * workload.n_jobs
     check_memory(
-        n_bytes,
-        f"a run of {workload.n_tasks:,} tasks on {n_machines:,} machines",
+        run_bytes(workload, cluster),
+        f"a run of {workload.n_tasks:,} tasks on {cluster.n_machines:,} machines",
         "lower the capacity, or take fewer jobs",
     )
+
+
+def run_bytes(workload: Workload, cluster: Cluster) -> int:
+    """Return the memory that the state of a run takes at most, bytes."""
+    n_machines, n_resources = cluster.n_machines, len(cluster.resources)
+    n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
+    n_bytes += TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
+    return n_bytes + JOB_BYTES * workload.n_jobs
 
 
 def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:
