@@ -40,7 +40,7 @@ class Prepared(Policy):
 
     def __init__(self, policy: Policy, workload: sim.Workload, cluster: sim.Cluster) -> None:
         c = workload.columns
-        filled = Plan(len(c.job_submit), len(c.stage_job), len(c.task_duration))
+        filled = Plan(len(c.job_submit), len(c.stage_job), c.n_tasks)
         memory = policy.begin(World(c, cluster, 0, {}), filled)
         for name, value in (("policy", policy), ("filled", filled), ("memory", memory)):
             object.__setattr__(self, name, value)

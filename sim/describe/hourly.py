@@ -92,7 +92,8 @@ def _used(
         add(slice(None), workload.stage_duration_s, n_tasks)
     else:
         for begin in range(0, workload.n_tasks, _TASKS_AT_ONCE):
-            tasks = workload.tasks.slice(begin, _TASKS_AT_ONCE)
+            end = min(begin + _TASKS_AT_ONCE, workload.n_tasks)
+            tasks = workload.task_rows(begin, end)
             add(tasks["stage"].to_numpy(), tasks["duration_s"].to_numpy(), 1)
     return [[total.by_hour() for total in hours] for hours in pieces]
 

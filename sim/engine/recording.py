@@ -51,7 +51,7 @@ def record_alone(
     assert run.task_start is not None
     assert run.task_finish is not None
     columns = workload.columns
-    n = len(columns.task_duration)
+    n = columns.n_tasks
     n_failed = np.diff(columns.attempt0) if len(columns.attempt0) > 1 else np.zeros(n)
     stage = columns.task_stage().astype(np.int32)
     return {

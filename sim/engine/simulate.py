@@ -78,7 +78,7 @@ def _begin(
 ) -> tuple[World, Plan, object, dict[str, NDArray[Any]], frozenset[str]]:
     """Let the policy fill its plan, and allocate the kernel's state."""
     columns = workload.columns
-    plan = Plan(len(columns.job_submit), len(columns.stage_job), len(columns.task_duration))
+    plan = Plan(len(columns.job_submit), len(columns.stage_job), columns.n_tasks)
     # the live views need the kernel's arrays, which need the filled plan: views come first
     views = _views(columns.job_submit, len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})

@@ -141,7 +141,7 @@ def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | No
 def tasks_over_time(run: Run, max_tasks: int = MAX_TASKS_DRAWN) -> dict[str, Any] | None:
     """Return machine, start and finish of each task of a small run; None for a larger one."""
     columns = run.workload.columns
-    if len(columns.task_duration) > max_tasks:
+    if columns.n_tasks > max_tasks:
         return None
     if run.task_start is None or run.task_finish is None or run.task_machine is None:
         return None

@@ -68,7 +68,7 @@ def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload
     position = np.arange(len(rows)) - begin  # of the stage in its DAG
     child = np.flatnonzero(position)
     parent = begin[child] + rng.integers(position[child])
-    tasks, duration_s = take_tasks(workload, rows)
+    tasks, runs = take_tasks(workload, rows)
     stages = take_rows(workload.stages, rows)
     stages = with_column(stages, "job", np.repeat(np.arange(jobs, dtype=np.int32), sizes))
     stages = with_column(stages, "name", [f"stage-{number}" for number in position])
@@ -80,7 +80,7 @@ def named_dags(workload: Workload, jobs: Count = 900, seed: int = 0) -> Workload
     transform = {"named_dags": jobs, "jobs": len(rows), "seed": int(seed)}
     edges = {"parent": parent, "child": child}
     return rebuild(
-        workload, transform, duration_s, True, False, jobs=first_jobs, stages=stages, tasks=tasks,
+        workload, transform, runs, True, False, jobs=first_jobs, stages=stages, tasks=tasks,
         stage_edges=edges, downloads=None,
     )  # fmt: skip
 

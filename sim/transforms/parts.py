@@ -14,6 +14,7 @@ from sim.base.random import stream
 from sim.dags.graphs import Graphs
 from sim.workload.columns import job_n_tasks
 from sim.workload.recorded import WITH_RECORDED, drop_recorded
+from sim.workload.runs import Runs
 from sim.workload.tables import names, take_rows, values, with_column
 from sim.workload.transform import take_tasks
 from sim.workload.workload import Workload
@@ -22,12 +23,14 @@ from sim.workload.workload import Workload
 def rebuild(
     workload: Workload,
     transform: Mapping[str, object] | None,
-    duration_s: F8 | None = None,
+    durations: F8 | Runs | None = None,
     validate: bool = False,
     keep_recorded: bool = True,
     **changed: Any,
 ) -> Workload:
     """Rebuild the workload with some tables or durations changed, and note the transform.
+
+    `durations` are one a stage, (G,) s, or runs of like tasks; ``tasks=`` is a table of them.
 
     ``keep_recorded=False`` drops when jobs really ran (`sim.workload.recorded`): for transforms
     that move submissions or make other jobs of them.
@@ -39,11 +42,17 @@ def rebuild(
         )
     names = ("jobs", "stages", "stage_edges", "job_edges", "downloads", "history", "training")
     tables = {name: getattr(workload, name) for name in names} | changed
-    uniform = workload.stage_duration_s if duration_s is None else duration_s
-    if tables.get("tasks") is None and uniform is None:
-        tables["tasks"] = workload.tasks
-    elif tables.get("tasks") is None:
-        tables["stages"] = tables["stages"].append_column("duration_s", pa.array(uniform))
+    if tables.get("tasks") is None:
+        if durations is None:
+            durations = workload.runs if workload.in_runs else None
+        if isinstance(durations, Runs) and durations.one_a_stage:
+            durations = durations.duration_s
+        if durations is None:
+            tables["tasks"] = workload.tasks
+        elif isinstance(durations, Runs):
+            tables["tasks"] = durations.table()
+        else:
+            tables["stages"] = tables["stages"].append_column("duration_s", pa.array(durations))
     if not keep_recorded:
         tables |= {name: drop_recorded(tables[name]) for name in WITH_RECORDED if name in tables}
     meta = {**workload.meta}
@@ -140,7 +149,7 @@ def repeat_jobs(
     stage = ranges(graphs.job_stage0[rows], graphs.job_stage0[rows + 1])
     first_edge = graphs.edge0[graphs.job_stage0]
     edge = ranges(first_edge[rows], first_edge[rows + 1])
-    tasks, duration_s = take_tasks(workload, stage)
+    tasks, runs = take_tasks(workload, stage)
     new_row = np.full(workload.n_jobs, -1, dtype=np.int32)
     new_row[rows[~copy]] = np.flatnonzero(~copy)
     jobs = with_column(take_rows(workload.jobs, rows), "submit_s", submit_s)
@@ -149,7 +158,7 @@ def repeat_jobs(
         job_edges = with_column(job_edges, key, new_row[values(job_edges, key)])
     kind = take_rows(workload.stage_edges, edge)["kind"]
     return rebuild(
-        workload, transform, duration_s, keep_recorded=False,
+        workload, transform, runs, keep_recorded=False,
         jobs=with_column(jobs, "job_id", _unique_ids(jobs["job_id"].to_pylist(), copy)),
         stages=with_column(take_rows(workload.stages, stage), "job", taken.stage_job),
         tasks=tasks,

@@ -95,9 +95,10 @@ def lengthen(workload: Workload, seconds: NotNegative = 0.0, factor: Factor = 1.
         If a number is out of its range.
     """
     transform = {"lengthen": float(seconds), "factor": float(factor)}
-    uniform = workload.stage_duration_s
-    if uniform is not None:
-        return rebuild(workload, transform, uniform * factor + seconds)
+    if workload.in_runs:
+        runs = workload.runs
+        longer = runs.with_durations(runs.duration_s * factor + seconds)
+        return rebuild(workload, transform, longer)
     duration_s = values(workload.tasks, "duration_s") * factor + seconds
     tasks = with_column(workload.tasks, "duration_s", duration_s)
     return rebuild(workload, transform, tasks=tasks)

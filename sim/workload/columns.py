@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -67,7 +68,11 @@ class Columns:
     stage_runs_on: I4  # index into `runs_on`
     stage_max_s: F8  # longest and shortest duration of a stage's tasks, s
     stage_min_s: F8
-    task_duration: F8  # running time of a task, s
+    # runs of like tasks (`sim.workload.runs`): those of stage g are ``stage_run0[g]`` to
+    # ``stage_run0[g+1]``, tasks of run n ``run_task0[n]`` to ``run_task0[n+1]``
+    stage_run0: I8
+    run_task0: I8
+    run_duration: F8  # running time of each task of the run, s
     # attempts of task t that fail are the rows ``attempt0[t]`` to ``attempt0[t+1]``, in order; a
     # lone 0 where there is no table of failures
     attempt0: I8
@@ -101,6 +106,18 @@ class Columns:
         """Number of tasks of each job, (J,)."""
         return frozen(np.diff(self.stage_task0[self.job_stage0]))
 
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks T."""
+        return int(self.stage_task0[-1])
+
+    @cached_property
+    def task_duration(self) -> F8:
+        """Running time of each task, (T,) s; made of the runs on first use, if tasks are alike."""
+        if len(self.run_duration) == self.n_tasks:
+            return self.run_duration
+        return frozen(np.repeat(self.run_duration, np.diff(self.run_task0)))
+
     def task_stage(self) -> I8:
         """Return the row of each task's stage, (T,); a new array at each call."""
         return np.repeat(np.arange(len(self.stage_job)), self.stage_n_tasks)
@@ -111,13 +128,7 @@ def build(workload: Tables) -> Columns:
     views = shared_with_tables(workload)
     jobs, edges = workload.jobs, workload.stage_edges
     n_jobs, n_stages = workload.n_jobs, workload.n_stages
-    task0 = workload.stage_task0
-    uniform = workload.stage_duration_s
-    if uniform is None:
-        task_duration = views["task_duration"]
-    else:
-        task_duration = np.repeat(uniform, values(workload.stages, "n_tasks"))
-    work, longest, shortest = _stage_durations(workload, task_duration)
+    work, longest, shortest = stage_durations(workload)
     demand_quanta, demand, quantum = stage_demand(workload)
     child = views["edge_child"]
     kind = codes(edges, "kind", EDGE_KINDS)
@@ -132,7 +143,7 @@ def build(workload: Tables) -> Columns:
         "job_input_mode": codes(jobs, "input_mode", INPUT_MODES),
         "job_poll_lag": column_or_default(jobs, POLL_LAG),
         "job_work": np.bincount(views["stage_job"], work, n_jobs),
-        "stage_task0": task0,
+        "stage_task0": workload.stage_task0,
         "stage_demand": demand_quanta,
         "stage_demand_f": demand,
         "stage_work": work,
@@ -141,7 +152,7 @@ def build(workload: Tables) -> Columns:
         "stage_runs_on": _runs_on(workload.stages)[0],
         "stage_max_s": longest,
         "stage_min_s": shortest,
-        "task_duration": task_duration,
+        **_runs(workload),
         "attempt0": _attempt0(workload),
         "input0": offsets(np.bincount(upstream, minlength=n_jobs)),
         "input_reader": values(workload.job_edges, "downstream")[hard],
@@ -169,16 +180,18 @@ def shared_with_tables(workload: Tables) -> dict[str, NDArray[Any]]:
         "attempt_s": values(workload.failures, "after_s"),
         "attempt_lost": values(workload.failures, "lost"),
     }
-    if workload.stage_duration_s is None:
-        views["task_duration"] = values(workload.tasks, "duration_s")
-    return views
+    if not workload.in_runs:  # if no two neighbours are alike
+        return views | {"run_duration": values(workload.tasks, "duration_s")}
+    if workload.runs.one_a_stage:
+        return views | {"run_duration": workload.runs.duration_s}
+    return views | _runs(workload)
 
 
 def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
     """Build `Columns` of `arrays`, which become read-only, and the names of the indices."""
     for array in arrays.values():
         array.setflags(write=False)
-    return Columns(
+    columns = Columns(
         **arrays,
         resources=workload.resources,
         queue_names=names(workload.jobs, "queue"),
@@ -188,12 +201,16 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
         features=Features(workload.jobs, workload.stages, workload.history),
         training=Training(workload.jobs, workload.training),
     )
+    if not workload.in_runs:  # share the numbers of the table
+        columns.__dict__["task_duration"] = values(workload.tasks, "duration_s")
+    return columns
 
 
-def array_fields(columns: Columns) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `columns` by name."""
+def not_shared(columns: Columns, shared: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of `columns` that are not among those of `shared_with_tables`."""
     by_name = {f.name: getattr(columns, f.name) for f in fields(columns)}
-    return {k: v for k, v in by_name.items() if isinstance(v, np.ndarray)}
+    arrays = {k: v for k, v in by_name.items() if isinstance(v, np.ndarray)}
+    return {k: v for k, v in arrays.items() if k not in shared or len(v) != len(shared[k])}
 
 
 def quanta(demand: F8, quantum: F8) -> I8:
@@ -228,9 +245,31 @@ def stage_work_s(workload: Tables) -> F8:
 
 def stage_durations(workload: Tables) -> tuple[F8, F8, F8]:
     """Return sum, maximum and minimum of each stage's durations, (G,) s, without expanding."""
-    uniform = workload.stage_duration_s
-    durations = values(workload.tasks, "duration_s") if uniform is None else uniform
-    return _stage_durations(workload, durations)
+    runs = workload.runs
+    n_tasks = values(workload.stages, "n_tasks")
+    if runs.one_a_stage:
+        return runs.duration_s * n_tasks, runs.duration_s, runs.duration_s
+    longest = np.maximum.reduceat(runs.duration_s, runs.stage0[:-1])
+    shortest = np.minimum.reduceat(runs.duration_s, runs.stage0[:-1])
+    # equal tasks are one product, so that the sum has the same bits in either representation
+    work = shortest * n_tasks
+    for stages in chunks(workload, np.flatnonzero(longest != shortest)):
+        task0 = offsets(n_tasks[stages])
+        work[stages] = np.add.reduceat(workload.stage_tasks_s(stages), task0[:-1])
+    return work, longest, shortest
+
+
+CHUNK = 2**20
+"""Number of tasks processed together."""
+
+
+def chunks(workload: Tables, stages: I8) -> Iterator[I8]:
+    """Yield the stages in parts of about `CHUNK` tasks."""
+    task0 = workload.stage_task0
+    n_before = np.cumsum(task0[stages + 1] - task0[stages])
+    for part in np.split(stages, np.flatnonzero(np.diff(n_before // CHUNK)) + 1):
+        if len(part):
+            yield part
 
 
 def job_stage0(workload: Tables) -> I8:
@@ -265,17 +304,11 @@ def _attempt0(workload: Tables) -> I8:
     return offsets(np.bincount(values(failures, "task"), minlength=workload.n_tasks))
 
 
-def _stage_durations(workload: Tables, task_duration: F8) -> tuple[F8, F8, F8]:
-    uniform = workload.stage_duration_s
-    if uniform is not None:
-        return uniform * values(workload.stages, "n_tasks"), uniform, uniform
-    first = workload.stage_task0[:-1]
-    longest = np.maximum.reduceat(task_duration, first)
-    shortest = np.minimum.reduceat(task_duration, first)
-    # equal tasks are one product, so that the sum has the same bits in either representation
-    product = shortest * values(workload.stages, "n_tasks")
-    work = np.where(longest == shortest, product, np.add.reduceat(task_duration, first))
-    return work, longest, shortest
+def _runs(workload: Tables) -> dict[str, NDArray[Any]]:
+    runs = workload.runs
+    return {
+        "stage_run0": runs.stage0, "run_task0": runs.task0, "run_duration": runs.duration_s
+    }  # fmt: skip
 
 
 def codes(table: Any, column: str, choices: tuple[str, ...]) -> I1:

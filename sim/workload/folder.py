@@ -17,19 +17,26 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sim.base import files, parquet
-from sim.base.arrays import F8, I4
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError
+from sim.workload.columns import chunks
 from sim.workload.record import Tables
-from sim.workload.schema import OPTIONAL_TABLES, TABLES
+from sim.workload.runs import Runs
+from sim.workload.schema import COUNT, OPTIONAL_TABLES, TABLES
 from sim.workload.tables import normalise, plain, values
 
 _ROWS = 1 << 20
+MAX_TASK_ROWS = 10_000_000
+"""Largest number of tasks of which each is a row of ``tasks.parquet``."""
 _META = b"workload.meta"
 _DIGEST = b"workload.digest"
 
 
 def write(workload: Tables, folder: str | os.PathLike[str], digest: str) -> None:
     """Write `workload` and its `digest` as ``<table>.parquet`` files.
+
+    A row of ``tasks.parquet`` is a task, or, of more than `MAX_TASK_ROWS`, a run of like tasks with
+    its ``count``, unless the table has columns of single tasks.
 
     The same content gives the same bytes. Each file is written under a temporary name and renamed
     when all are complete, so that a reader sees only complete files. Each also holds the workload's
@@ -78,17 +85,24 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
     tables = {n: _read_file(p) for n, p in paths.items() if n != "tasks"}
     meta = _joint_metadata(paths)
     stages = normalise("stages", tables["stages"])
-    duration_s = _uniform_durations(paths["tasks"], stages)
-    if duration_s is None:
+    runs = _find_runs(paths["tasks"], stages)
+    if runs is None:
         tables["tasks"] = _read_file(paths["tasks"])
+    elif runs.one_a_stage:
+        tables["stages"] = tables["stages"].append_column("duration_s", pa.array(runs.duration_s))
     else:
-        tables["stages"] = tables["stages"].append_column("duration_s", pa.array(duration_s))
+        tables["tasks"] = runs.table()
     return {**tables, "meta": meta}
 
 
 def _pieces(workload: Tables, name: str) -> Iterator[pa.Table]:
     if name != "tasks":
         yield getattr(workload, name)
+        return
+    is_long = workload.n_tasks > MAX_TASK_ROWS
+    if is_long and (workload.in_runs or len(workload.tasks.column_names) == 2):
+        for begin in range(0, len(workload.runs.duration_s), _ROWS):
+            yield workload.runs.table(begin, begin + _ROWS)
         return
     for begin in range(0, workload.n_tasks, _ROWS):
         yield workload.task_rows(begin, min(begin + _ROWS, workload.n_tasks))
@@ -152,16 +166,23 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
     return dict(meta)
 
 
-def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
-    """Return the common duration of each stage's tasks; None if tasks differ otherwise."""
+def _find_runs(path: Path, stages: pa.Table) -> Runs | None:
+    """Return the runs of a table with a row a task, block by block.
+
+    None if the file has other columns, breaks a rule, or has more runs than half as many as tasks.
+    """
     n_tasks = values(stages, "n_tasks")
+    firsts: list[I8] = []
+    durations: list[F8] = []
     counts = np.zeros(len(n_tasks), np.int64)
-    duration_s = np.full(len(n_tasks), np.nan)
+    n_rows, n_runs, last = 0, 0, (-1, np.int64(0))
     try:
         with pq.ParquetFile(path) as file:
             parquet.check_file(path, file)
-            _check_count(path, file.metadata.num_rows, n_tasks)
             schema = file.schema_arrow
+            if COUNT.name in schema.names:
+                return None
+            _check_count(path, file.metadata.num_rows, n_tasks)
             kinds = [schema.field(i).type for i in range(len(schema))]
             if schema.names != ["stage", "duration_s"] or kinds != [pa.int32(), pa.float64()]:
                 return None
@@ -171,14 +192,27 @@ def _uniform_durations(path: Path, stages: pa.Table) -> F8 | None:
                 stage, duration = (column.to_numpy() for column in batch.columns)
                 if not len(stage) or stage.min() < 0 or stage.max() >= len(counts):
                     return None
-                fresh = counts[stage] == 0
-                duration_s[stage[fresh][::-1]] = duration[fresh][::-1]
-                if (stage[1:] < stage[:-1]).any() or (duration_s[stage] != duration).any():
+                if (stage[1:] < stage[:-1]).any() or stage[0] < last[0]:
                     return None
+                bits = duration.view(np.int64)
+                is_first = np.append(
+                    (stage[0], bits[0]) != last, (stage[1:] != stage[:-1]) | (bits[1:] != bits[:-1])
+                )
+                firsts.append(n_rows + np.flatnonzero(is_first))
+                durations.append(duration[is_first])
                 counts[stage[0] : stage[-1] + 1] += np.bincount(stage - stage[0])
+                n_rows, n_runs = n_rows + len(stage), n_runs + len(durations[-1])
+                last = (stage[-1], bits[-1])
+                if 2 * n_runs > n_rows + _ROWS and n_runs > stage[-1] + 1:
+                    return None
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
-    return duration_s if (counts == n_tasks).all() else None
+    if not n_rows or (counts != n_tasks).any():
+        return None
+    is_short = 2 * n_runs > n_rows and n_runs > len(counts)
+    first = np.concatenate([*firsts, [n_rows]])
+    stage0 = np.searchsorted(first, offsets(n_tasks))
+    return None if is_short else Runs(stage0, first, np.concatenate(durations))
 
 
 @contextlib.contextmanager
@@ -247,28 +281,24 @@ def _add_column(sha: Any, name: str, array: pa.Array) -> None:
 
 def _add_tasks(sha: Any, workload: Tables) -> None:
     # A stage of equal durations counts with one duration, any other with all.
-    uniform = workload.stage_duration_s
-    if uniform is None:
-        duration = values(workload.tasks, "duration_s")
-        first = workload.stage_task0[:-1]
-        same = np.ones(len(duration), dtype=bool)
-        same[1:] = duration[1:] == duration[:-1]
-        same[first] = True
-        is_uniform = np.logical_and.reduceat(same, first)
-        sizes = values(workload.stages, "n_tasks")
-        other = duration[np.repeat(~is_uniform, sizes)]
-        _add_parts(sha, is_uniform, duration[first][is_uniform], other)
-        for extra in workload.tasks.column_names[2:]:
-            _add_column(sha, f"tasks.{extra}", workload.tasks[extra].chunk(0))
-    else:
+    runs = workload.runs
+    if runs.one_a_stage:
         is_uniform = np.ones(workload.n_stages, dtype=bool)
-        _add_parts(sha, is_uniform, uniform, uniform[:0])
-
-
-def _add_parts(sha: Any, *parts: NDArray[Any]) -> None:
-    for part in parts:
+    else:
+        longest = np.maximum.reduceat(runs.duration_s, runs.stage0[:-1])
+        is_uniform = longest == np.minimum.reduceat(runs.duration_s, runs.stage0[:-1])
+    other = np.flatnonzero(~is_uniform)
+    first = runs.duration_s[runs.stage0[:-1][is_uniform]]
+    for part in (is_uniform, first):
         sha.update(f"\ntasks {len(part)}\n".encode())
         _add_bytes(sha, part)
+    n_other = int(values(workload.stages, "n_tasks")[other].sum(dtype=np.int64))
+    sha.update(f"\ntasks {n_other}\n".encode())
+    for stages in chunks(workload, other):
+        _add_bytes(sha, workload.stage_tasks_s(stages))
+    if not workload.in_runs:
+        for extra in workload.tasks.column_names[2:]:
+            _add_column(sha, f"tasks.{extra}", workload.tasks[extra].chunk(0))
 
 
 def _add_bytes(sha: Any, array: NDArray[Any]) -> None:

@@ -6,23 +6,19 @@ counted: a long job that arrives late leaves a tail that no cluster could have w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from sim.base import maths
-from sim.base.arrays import F8, I8, offsets, ranges
-from sim.workload.columns import stage_demand, stage_durations
+from sim.base.arrays import F8, offsets, ranges
+from sim.workload.columns import chunks, stage_demand, stage_durations
 from sim.workload.record import Tables
 from sim.workload.tables import values
 
 N_STEPS = 1000
 """Number of equal time steps, from the first submission to the last, at whose ends work is summed
 up."""
-
-CHUNK = 2**20
-"""Number of tasks processed together."""
 
 SLOT = "slot"
 """Resource of a pool (`sim.Cluster.slots`): every task takes one, regardless of its demand."""
@@ -67,28 +63,18 @@ def inflow(workload: Tables) -> Inflow:
     time = np.linspace(0.0, span, N_STEPS + 1)
     start = submit[values(workload.stages, "job")] - submit[0] + head
     demand = np.column_stack([quanta * quantum, np.ones(workload.n_stages)])
-    n_tasks = values(workload.stages, "n_tasks").astype(np.float64)
+    n_tasks = values(workload.stages, "n_tasks")
     done = np.stack([step_integral(start, column * n_tasks, time) for column in demand.T])
     # equal tasks count as one, so that the sums have the same bits in either representation
     is_uniform = longest == shortest
     weight = (demand * n_tasks[:, None])[is_uniform]
     for resource in range(len(names)):
         done[resource] -= step_integral((start + longest)[is_uniform], weight[:, resource], time)
-    for stage, duration in _task_chunks(workload, np.flatnonzero(~is_uniform)):
+    for stages in chunks(workload, np.flatnonzero(~is_uniform)):
+        stage, duration = np.repeat(stages, n_tasks[stages]), workload.stage_tasks_s(stages)
         for resource in range(len(names)):
             done[resource] -= step_integral(start[stage] + duration, demand[stage, resource], time)
     return Inflow(names, time, np.maximum.accumulate(np.maximum(done, 0.0), axis=1))
-
-
-def _task_chunks(workload: Tables, stages: I8) -> Iterator[tuple[I8, F8]]:
-    """Yield stage and duration of each task of some stages, about `CHUNK` tasks at a time."""
-    task0 = workload.stage_task0
-    n_before = np.cumsum(task0[stages + 1] - task0[stages])
-    for part in np.split(stages, np.flatnonzero(np.diff(n_before // CHUNK)) + 1):
-        if len(part):
-            rows = ranges(task0[part], task0[part + 1])
-            stage = np.repeat(part, task0[part + 1] - task0[part])
-            yield stage, values(workload.tasks, "duration_s")[rows]
 
 
 def stage_start_s(workload: Tables, longest_s: F8, submit_s: F8 | None = None) -> F8:

@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8, offsets
+from sim.base.arrays import F8, I4, I8, offsets, ranges
+from sim.workload.runs import Runs, find_runs, one_a_stage
 from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_TABLES, TABLES, empty
 from sim.workload.tables import values
 
 
 class Tables:
-    """Tables of a workload in normal form (`sim.workload.tables.normalise`); immutable."""
+    """Tables of a workload in normal form (`sim.workload.tables.normalise`); immutable.
+
+    Either a table of tasks is stored, or runs of like tasks are, and the table is made of them.
+    """
 
     jobs: pa.Table
     stages: pa.Table
@@ -26,11 +30,14 @@ class Tables:
     history: pa.Table
     training: pa.Table
     failures: pa.Table
-    stage_duration_s: F8 | None
+    in_runs: bool
     meta: Mapping[str, Any]
 
     def __init__(
-        self, tables: Mapping[str, pa.Table], stage_duration_s: F8 | None, meta: Mapping[str, Any]
+        self,
+        tables: Mapping[str, pa.Table],
+        durations: F8 | Runs | None,
+        meta: Mapping[str, Any],
     ) -> None:
         # called by this package only: normal tables, valid or about to be validated
         state = self.__dict__
@@ -39,31 +46,50 @@ class Tables:
                 state[name] = tables[name]
         for name in OPTIONAL_TABLES:
             state.setdefault(name, empty(name))
-        if stage_duration_s is not None:
-            stage_duration_s.setflags(write=False)
-        state["stage_duration_s"] = stage_duration_s
+        state["in_runs"] = durations is not None
+        if isinstance(durations, Runs):
+            state["runs"] = durations.freeze()
+            if durations.one_a_stage:
+                state["stage_task0"] = durations.task0
+        elif durations is not None:  # one a stage
+            state["runs"] = one_a_stage(durations, self.stage_task0)
         state["meta"] = MappingProxyType(dict(meta))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a workload is immutable; {name!r} can't be set")
 
     @cached_property
+    def runs(self) -> Runs:
+        """Runs of like tasks; found in the table of tasks if that is stored."""
+        return find_runs(values(self.tasks, "duration_s"), self.stage_task0)
+
+    @property
+    def stage_duration_s(self) -> F8 | None:
+        """Duration of every task of each stage, (G,) s; None if tasks of a stage may differ."""
+        return self.runs.duration_s if self.in_runs and self.runs.one_a_stage else None
+
+    def stage_tasks_s(self, stages: I8 | slice) -> F8:
+        """Return the durations of the tasks of some stages, stage by stage."""
+        if self.in_runs:
+            return self.runs.expand(stages)
+        task0, duration_s = self.stage_task0, values(self.tasks, "duration_s")
+        if isinstance(stages, slice):
+            assert stages.step is None
+            return duration_s[task0[:-1][stages][0] : task0[1:][stages][-1]]
+        return duration_s[ranges(task0[stages], task0[stages + 1])]
+
+    @cached_property
     def tasks(self) -> pa.Table:
-        """Table of tasks; expanded from `stage_duration_s` on first use if that is not None."""
+        """Table of tasks; expanded from `runs` on first use if it is not stored."""
         return self.task_rows(0, self.n_tasks)
 
     def task_rows(self, begin: int, end: int) -> pa.Table:
         """Return the rows `begin` to `end` of the table of tasks, without expanding the rest."""
         if "tasks" in self.__dict__:
             return self.tasks.slice(begin, end - begin)
-        assert self.stage_duration_s is not None
-        task0 = self.stage_task0
-        first = int(np.searchsorted(task0, begin, side="right")) - 1
-        last = int(np.searchsorted(task0, end, side="left"))
-        inside = np.clip(task0[first : last + 1], begin, end)
-        counts = inside[1:] - inside[:-1]
-        stage = np.repeat(np.arange(first, last, dtype=np.int32), counts)
-        return pa.table({"stage": stage, "duration_s": self.stage_duration_s[stage]})
+        stage = _expand(self.stage_task0, begin, end)
+        run = stage if self.runs.one_a_stage else _expand(self.runs.task0, begin, end)
+        return pa.table({"stage": stage, "duration_s": self.runs.duration_s[run]})
 
     @cached_property
     def stage_task0(self) -> I8:
@@ -105,3 +131,12 @@ class Tables:
         counts = ((self.n_jobs, "job"), (self.n_stages, "stage"), (self.n_tasks, "task"))
         sizes = ", ".join(f"{n:,} {noun}{'s' * (n != 1)}" for n, noun in counts)
         return f"<{type(self).__name__} {name}: {sizes}; {', '.join(self.resources)}>"
+
+
+def _expand(task0: I8, begin: int, end: int) -> I4:
+    """Return the groups of the tasks `begin` to `end`, of groups that begin at `task0`."""
+    first = int(np.searchsorted(task0, begin, side="right")) - 1
+    last = int(np.searchsorted(task0, end, side="left"))
+    inside = np.clip(task0[first : last + 1], begin, end)
+    counts = inside[1:] - inside[:-1]
+    return np.repeat(np.arange(first, last, dtype=np.int32), counts)

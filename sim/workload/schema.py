@@ -224,6 +224,10 @@ BILLING: Final = (
     Column("qos", CATEGORY, "name", "its quality of service; '' if unknown", ""),
 )
 """Optional columns of ``jobs`` in logs of Slurm, for fair share and priorities."""
+COUNT: Final = Column(
+    "count", pa.int64(), "tasks", "the row stands for this many tasks, one after the other", low=1
+)
+"""Optional column of ``tasks``, whose rows then are runs of like tasks (`sim.workload.runs`)."""
 OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "jobs": (
         POLL_LAG,
@@ -238,7 +242,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         *BILLING,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),
-    "tasks": RECORDED,
+    "tasks": (COUNT, *RECORDED),
     "history": CLOCK,
 }
 """Optional columns, by table; a table without them does not get their defaults."""

@@ -16,6 +16,7 @@ from sim.base.errors import InputError
 from sim.workload.columns import job_stage0, stage_demand, stage_work_s
 from sim.workload.record import Tables
 from sim.workload.recorded import drop_recorded, shift_recorded
+from sim.workload.runs import Runs
 from sim.workload.tables import sort_rows, take_rows, values, with_column
 
 W = TypeVar("W", bound=Tables)
@@ -41,7 +42,7 @@ def take(workload: W, job_rows: ArrayLike) -> W:
     stages = ranges(stage0[rows], stage0[rows + 1])
     new_job = _renumber(rows, workload.n_jobs)
     new_stage = _renumber(stages, workload.n_stages)
-    tasks, duration_s = take_tasks(workload, stages)
+    tasks, durations = take_tasks(workload, stages)
     tables = {
         "jobs": take_rows(workload.jobs, rows),
         "stages": _relabel(take_rows(workload.stages, stages), new_job, "job"),
@@ -54,13 +55,13 @@ def take(workload: W, job_rows: ArrayLike) -> W:
     }
     if tasks is not None:
         tables["tasks"] = tasks
-    return _rebuilt(workload, tables, duration_s)
+    return type(workload)(tables, durations, workload.meta)
 
 
-def take_tasks(workload: Tables, stages: I8) -> tuple[pa.Table | None, F8 | None]:
-    """Return the tasks of the stages, renumbered from 0, or None and the stages' durations."""
-    if workload.stage_duration_s is not None:
-        return None, workload.stage_duration_s[stages]
+def take_tasks(workload: Tables, stages: I8) -> tuple[pa.Table | None, Runs | None]:
+    """Return the tasks of the stages, renumbered from 0: their table, or else their runs."""
+    if workload.in_runs:
+        return None, workload.runs.take(stages)
     task0 = workload.stage_task0
     tasks = take_rows(workload.tasks, ranges(task0[stages], task0[stages + 1]))
     stage = np.repeat(np.arange(len(stages), dtype=np.int32), np.diff(task0)[stages])
@@ -219,10 +220,7 @@ def _with_times(
         tables[name] = sort_rows(name, with_column(getattr(workload, name), column, time))
     tables["jobs"] = move_recorded(tables["jobs"])
     tables["stages"] = move_recorded(workload.stages)
-    if workload.stage_duration_s is None:
+    if not workload.in_runs:
         tables["tasks"] = move_recorded(workload.tasks)
-    return _rebuilt(workload, tables, workload.stage_duration_s)
-
-
-def _rebuilt(workload: W, tables: dict[str, Any], duration_s: F8 | None) -> W:
-    return type(workload)(tables, duration_s, workload.meta)
+    durations = workload.runs if workload.in_runs else None
+    return type(workload)(tables, durations, workload.meta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.acyclic import find_cycle
-from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.arrays import I4, I8, Mask
 from sim.base.distinct import first_repeat
 from sim.base.errors import InputError
 from sim.workload.columns import codes, column_or_default, job_n_tasks
@@ -32,8 +32,9 @@ def validate(workload: Tables) -> None:
     """Raise InputError for the first broken rule of `workload`."""
     _check_sizes(workload)
     for name in TABLES:
-        if name == "tasks" and workload.stage_duration_s is not None:
-            check_number("stages", TABLES["tasks"][1], workload.stage_duration_s)
+        if name == "tasks" and workload.in_runs:
+            if workload.stage_duration_s is not None:  # a table of runs is validated before
+                check_number("stages", TABLES["tasks"][1], workload.stage_duration_s)
             continue
         table = getattr(workload, name)
         columns = list(TABLES[name])
@@ -77,7 +78,11 @@ def _check_stages(workload: Tables) -> None:
 
 
 def _check_tasks(workload: Tables) -> None:
-    if workload.stage_duration_s is not None:
+    if workload.n_tasks > np.iinfo(np.int32).max:
+        raise InputError(
+            f"the stages have {workload.n_tasks:,} tasks; at most 2^31 - 1", rule="too many rows"
+        )
+    if workload.in_runs:
         return
     _check_ascending(workload, "tasks", "stage")
     counts = np.bincount(values(workload.tasks, "stage"), minlength=workload.n_stages)
@@ -196,7 +201,7 @@ def _check_deadlines(workload: Tables) -> None:
 
 
 def _check_recorded(workload: Tables) -> None:
-    for name in ("stages", "tasks")[: 1 + (workload.stage_duration_s is None)]:
+    for name in ("stages", "tasks")[: 1 + (not workload.in_runs)]:
         table = getattr(workload, name)
         for column in RECORDED:
             if column.name in table.column_names:
@@ -239,7 +244,7 @@ def _check_failures(workload: Tables) -> None:
     if table.num_rows == 0:
         return
     task, lost, after = (values(table, name) for name in ("task", "lost", "after_s"))
-    duration = _duration_s(workload, task)
+    duration = workload.runs.duration_s[workload.runs.run_rows(task)]
     refuse(
         workload, "failures", after > duration,
         lambda i: f"after_s is {after[i]}, but the task lasts {duration[i]} s",
@@ -250,12 +255,6 @@ def _check_failures(workload: Tables) -> None:
         lambda i: f"lost is {lost[i]}; valid: tasks that task {task[i]} waits for, or -1",
         "not a parent's task",
     )  # fmt: skip
-
-
-def _duration_s(workload: Tables, task: I4) -> F8:
-    if workload.stage_duration_s is not None:
-        return workload.stage_duration_s[_task_stage(workload, task)]
-    return values(workload.tasks, "duration_s")[task]
 
 
 def _is_awaited(workload: Tables, task: I4, lost: I4) -> Mask:

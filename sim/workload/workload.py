@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.workload import columns as _columns
 from sim.workload import folder as _folder
@@ -21,7 +22,9 @@ from sim.workload.from_jobs import tables_from_jobs
 from sim.workload.inflow import Inflow, inflow
 from sim.workload.paths import submit_span_s
 from sim.workload.record import Tables
-from sim.workload.schema import OPTIONAL_TABLES, TABLES, empty
+from sim.workload.run_table import runs_from_table
+from sim.workload.runs import Runs, find_runs, one_a_stage
+from sim.workload.schema import COUNT, OPTIONAL_TABLES, TABLES, empty
 from sim.workload.tables import (
     TableLike,
     normalise,
@@ -41,9 +44,9 @@ class Workload(Tables):
     Build one with `from_tables`, `from_jobs`, `read`, `sim.read_trace` or `sim.synthesize`. The
     tables have the columns of `sim.workload.schema`; `columns` holds them as arrays for the kernel.
 
-    If the tasks of each stage have equal durations, no table of tasks is stored:
-    `stage_duration_s` holds one number a stage, and `tasks` expands it on first use. Such a
-    workload equals the expanded one in digest, in columns and in the bytes it writes.
+    Where tasks are alike no table of them need be stored: `runs` holds the number and duration of
+    each run of like tasks, and `tasks` expands them on first use. Such a workload equals the
+    expanded one in digest, in columns and in the bytes it writes.
 
     Attributes
     ----------
@@ -55,8 +58,10 @@ class Workload(Tables):
         Tasks of earlier runs of the jobs' templates, to learn from too; often without rows.
     failures : pyarrow.Table
         Failing attempts of tasks, and their times; often without rows.
+    in_runs : bool
+        True if runs of like tasks are stored, False if the table of tasks is.
     stage_duration_s : (G,) float64 or None
-        Duration of every task of each stage, s; None if there is a table of tasks.
+        Duration of every task of each stage, s; None if runs are not stored or a stage has several.
     meta : mapping of str to JSON-able values
         ``name``, ``quantum`` (of each resource), ``report`` (rows that a loader dropped, by rule),
         ``resolution_s`` (of a log's times, s), ... Only the quanta are part of the content, that
@@ -86,6 +91,7 @@ class Workload(Tables):
         history, training, failures : pyarrow.Table or mapping
             Columns of `sim.workload.schema`; columns with a default are optional. Without `tasks`,
             `stages` needs a column ``duration_s``: the duration of each of the stage's tasks, s.
+            A row of `tasks` with a ``count`` stands for that many like tasks.
             Without any demand column every task demands one ``cpu``.
         meta : mapping, optional
             See the class; ``quantum`` defaults to 1e-6 for every resource. Unknown columns whose
@@ -111,18 +117,21 @@ class Workload(Tables):
         }
         tables = {n: empty(n) if t is None else normalise(n, t) for n, t in inputs.items()}
         meta = report_unused_columns(meta, inputs)
-        duration_s = None
+        durations: F8 | Runs | None = None
         if tasks is None:
             del tables["tasks"]
-            tables["stages"], duration_s = split_duration(tables["stages"])
+            tables["stages"], durations = split_duration(tables["stages"])
         elif "duration_s" in tables["stages"].column_names:
             raise InputError(
                 "stages has a column 'duration_s' beside a table of tasks; give one of the two",
                 rule="duration given twice",
             )
+        elif COUNT.name in tables["tasks"].column_names:
+            n_tasks = values(tables["stages"], "n_tasks")
+            durations = runs_from_table(tables.pop("tasks"), n_tasks)
         tables["stages"] = with_demand(tables["stages"])
         meta = {**meta, "quantum": resource_quanta(tables["stages"], meta)}
-        workload = cls(tables, duration_s, meta)
+        workload = cls(tables, durations, meta)
         if validate:
             _validate(workload)
         return workload
@@ -185,12 +194,23 @@ class Workload(Tables):
 
     @cached_property
     def tasks(self) -> pa.Table:
-        """Table of tasks; expanded from `stage_duration_s` on first use if that is not None."""
+        """Table of tasks; expanded from `runs` on first use if it is not stored."""
         whole = self.task_rows(0, self.n_tasks)
         if "columns" in self.__dict__:  # share its numbers
             duration = pa.array(self.columns.task_duration)
             whole = whole.set_column(1, "duration_s", duration)
         return whole
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Runs of like tasks (`sim.workload.runs`); found in the table of tasks if that is stored.
+
+        Its arrays are those of `columns`, if these exist.
+        """
+        if "columns" not in self.__dict__:
+            return find_runs(values(self.tasks, "duration_s"), self.stage_task0)
+        c = self.columns
+        return Runs(c.stage_run0, c.run_task0, c.run_duration)
 
     @cached_property
     def columns(self) -> Columns:
@@ -219,7 +239,7 @@ class Workload(Tables):
 
     def with_meta(self, more: Mapping[str, Any]) -> Workload:
         """Return the same workload with more entries in `meta`."""
-        return type(self)(self._tables(), self.stage_duration_s, {**self.meta, **more})
+        return type(self)(self._tables(), self._durations(), {**self.meta, **more})
 
     def with_training(self, training: TableLike | None) -> Workload:
         """Return the same workload with other earlier runs (`schema.TRAINING`), or none.
@@ -243,16 +263,22 @@ class Workload(Tables):
 
     def _with_optional(self, name: str, table: TableLike | None) -> Workload:
         other = {name: empty(name) if table is None else normalise(name, table)}
-        workload = type(self)(self._tables() | other, self.stage_duration_s, self.meta)
+        workload = type(self)(self._tables() | other, self._durations(), self.meta)
         validate_optional(workload)
         return workload
 
     def _tables(self) -> dict[str, pa.Table]:
         """Return the stored tables, without an expanded table of tasks."""
         tables = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL_TABLES) if n in self.__dict__}
-        if self.stage_duration_s is not None:
+        if self.in_runs:
             tables.pop("tasks", None)
         return tables
+
+    def _durations(self) -> F8 | Runs | None:
+        """Return the runs, as one duration a stage if that is enough; None if a table is stored."""
+        if not self.in_runs:
+            return None
+        return self.runs.duration_s if self.runs.one_a_stage else self.runs
 
     def take(self, job_rows: ArrayLike) -> Workload:
         """Select jobs; their order and times stay the same.
@@ -320,22 +346,27 @@ class Workload(Tables):
         state = dict(self.__dict__)
         state["meta"] = dict(self.meta)
         state.pop("stage_task0", None)
-        if self.stage_duration_s is not None:
+        state.pop("runs", None)
+        if self.in_runs:
             state.pop("tasks", None)
+        state["durations"] = self._durations()
         built = state.pop("columns", None)
         if built is not None:
-            shared = _columns.shared_with_tables(self)
-            arrays = _columns.array_fields(built)
-            state["derived"] = {k: v for k, v in arrays.items() if k not in shared}
+            state["derived"] = _columns.not_shared(built, _columns.shared_with_tables(self))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the columns from the tables' buffers and the pickled arrays."""
-        derived = state.pop("derived", None)
+        derived, durations = state.pop("derived", None), state.pop("durations")
         state["meta"] = MappingProxyType(state["meta"])
-        if state["stage_duration_s"] is not None:
-            state["stage_duration_s"].setflags(write=False)
         self.__dict__.update(state)
+        if isinstance(durations, Runs):
+            self.__dict__["runs"] = durations.freeze()
+        elif durations is not None and derived is None:
+            self.__dict__["runs"] = one_a_stage(durations, self.stage_task0)
+        elif durations is not None:
+            runs = Runs(derived["stage_run0"], derived["run_task0"], durations)
+            self.__dict__["runs"] = runs.freeze()
         if derived is not None:
             views = _columns.shared_with_tables(self)
             self.__dict__["columns"] = _columns.assemble(self, {**views, **derived})

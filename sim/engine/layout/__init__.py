@@ -56,7 +56,7 @@ def lay_out(
     check_rigid(columns, cluster, plan)
     check_replan(columns, cluster, plan)
     n_jobs, n_stages = len(columns.job_submit), len(columns.stage_job)
-    n_tasks = len(columns.task_duration)
+    n_tasks = columns.n_tasks
     resources, n_rigid, n_fit = order_resources(cluster, plan)
     quantum = resource_quanta(columns, cluster, resources)
     order = [cluster.resources.index(name) for name in resources]

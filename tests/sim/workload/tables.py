@@ -53,13 +53,26 @@ def table_workloads(draw: st.DrawFn) -> sim.Workload:
     job = np.repeat(np.arange(n_jobs), per_job)
     n_stages = len(job)
     n_tasks = rng.integers(1, 6, n_stages)
-    uniform = draw(st.booleans())
+    kind = draw(st.sampled_from(["uniform", "runs", "single"]))
+    uniform = kind == "uniform"
     stage_s = rng.choice([0.0, 0.5, 1.0, 7.25, 1e5], n_stages)
     stage = np.repeat(np.arange(n_stages), n_tasks)
     task_s = stage_s[stage] if uniform else rng.random(len(stage)) * 100
-    first = np.cumsum(per_job) - per_job
+    tasks = None if uniform else {"stage": stage, "duration_s": task_s}
+    if kind == "runs":  # a count for every piece of a run of like tasks
+        run = np.sort(rng.integers(0, 4, len(stage)))
+        task_s = task_s[np.searchsorted(run, run)]
+        first = np.flatnonzero(
+            np.append(
+                True,
+                (np.diff(stage) != 0) | (rng.random(len(stage) - 1) < 0.5) | (np.diff(run) != 0),
+            )
+        )
+        count = np.diff(np.append(first, len(stage)))
+        tasks = {"stage": stage[first], "duration_s": task_s[first], "count": count}
+    stage0 = np.cumsum(per_job) - per_job
     edges = [
-        (first[j] + order[a], first[j] + order[b])
+        (stage0[j] + order[a], stage0[j] + order[b])
         for j in range(n_jobs)
         for order in [rng.permutation(per_job[j])]
         for a in range(per_job[j])
@@ -94,7 +107,7 @@ def table_workloads(draw: st.DrawFn) -> sim.Workload:
             "demand_gpu": rng.integers(0, 2, n_stages),
         }
         | ({"duration_s": stage_s} if uniform else {}),
-        tasks=None if uniform else {"stage": stage, "duration_s": task_s},
+        tasks=tasks,
         stage_edges={
             "parent": [int(a) for a, _ in edges],
             "child": [int(b) for _, b in edges],
@@ -111,7 +124,7 @@ def table_workloads(draw: st.DrawFn) -> sim.Workload:
             "n": rng.integers(1, 4, 5),
         },
         training=_training(rng, names),
-        failures=_failures(rng, stage, stage_s[stage] if uniform else task_s, edges, kinds),
+        failures=_failures(rng, stage, task_s, edges, kinds),
         meta={"name": "drawn", "quantum": {"cpu": 0.5, "gpu": 1.0}, "report": {"rows": 3}},
     )
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import sim
-from sim.workload import inflow
+from sim.workload import columns
 from sim.workload.columns import stage_durations
 from sim.workload.inflow import SLOT, stage_start_s
 
@@ -44,7 +44,7 @@ def naive(w, until_s):
 @pytest.mark.parametrize("like", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_work_that_can_be_done_against_a_naive_sum(seed, like, monkeypatch):
-    monkeypatch.setattr(inflow, "CHUNK", 7)
+    monkeypatch.setattr(columns, "CHUNK", 7)
     w = some(seed, like)
     actual = w.inflow
     assert actual.resources == (*w.resources, SLOT)
