@@ -15,7 +15,7 @@ from sweep.driver.request import python_path
 from sweep.driver.sweep_loop import CompletedSweep, SweepLoop
 from sweep.execution import cells_table, notes
 from sweep.execution.cell import Simulate
-from sweep.execution.on_ray.pool import make_runner
+from sweep.execution.on_ray.launch import make_runner
 from sweep.execution.plan import PreparedGrid
 from sweep.grid import grid, remote_results
 from sweep.grid.goals import Target

@@ -120,7 +120,7 @@ class Inputs:
             ("", 0) if description is None else (description["digest"], description["n_tasks"])
         )
         if not self.is_from_files(name):
-            return Recipe(recipe_parts.trace, recipe_parts.cluster, digest=digest)
+            return Recipe(recipe_parts.trace, recipe_parts.cluster, None, digest, n_tasks)
         # such a trace is read as fast as a converted copy
         is_parquet = recipe_parts.trace["format"] == "parquet"
         converted = None if is_parquet else converted_workloads.folder_for(self._results, name)

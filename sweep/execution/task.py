@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import policies
@@ -79,7 +80,23 @@ def make(
     """Build a workload here, see `workload_build.make`; return its first few jobs, too."""
     add_module_folders(python_path)
     built, workload = workload_build.make(recipe, clusters_needed)
-    return built, workload, workload_build.first_jobs(workload)
+    return replace(built, node=_node_id()), workload, workload_build.first_jobs(workload)
+
+
+def make_again(recipe: Recipe, first: tuple[Any, Any], python_path: Sequence[str]) -> Workload:
+    """Build a workload on one more node, or fetch it where that can't be done here.
+
+    `first` are references to the description and to the workload that `make` returned.
+    """
+    add_module_folders(python_path)
+    ray = sys.modules["ray"]
+    built, whole = first
+
+    def digest() -> str:
+        return str(ray.get(built).description["digest"])
+
+    workload = workload_build.make_again(recipe, digest)
+    return ray.get(whole) if workload is None else workload
 
 
 def convert(recipe: Recipe, python_path: Sequence[str]) -> dict[str, Any]:

@@ -78,6 +78,8 @@ class BuiltWorkload:
 
     description: dict[str, Any]  # see `describe`
     clusters: Clusters
+    run_bytes: int = 0  # memory of a run on the largest of them
+    node: str = ""  # Ray node that built it; empty outside Ray
 
 
 def make(
@@ -87,12 +89,33 @@ def make(
 
     Raises InputError where it can't be built, or a job does not fit one of the clusters.
     """
+    from sim.cluster.fits import run_bytes  # loads Arrow: planning may do without
+
     workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
-    built = BuiltWorkload(describe(workload), Clusters())
+    clusters, n_bytes = Clusters(), [0]
     for config, capacity in cluster_configs:
-        built.clusters.get_or_build(workload, config, capacity)
-    return built, workload
+        sized = clusters.get_or_build(workload, config, capacity)
+        n_bytes.append(run_bytes(workload, sized.cluster))
+    return BuiltWorkload(describe(workload), clusters, max(n_bytes)), workload
+
+
+def make_again(recipe: Recipe, digest: Callable[[], str]) -> Workload | None:
+    """Build a workload on one more node.
+
+    None where this node lacks its files, or makes another content than `digest` returns.
+    """
+    try:
+        if recipe.converted is None:
+            workload: Workload | None = load(recipe)
+        else:
+            workload = converted_workloads.load(recipe.converted, recipe.digest)
+    except (InputError, OSError):
+        return None
+    if workload is None or workload.digest != digest():
+        return None
+    _ = workload.columns
+    return workload
 
 
 def first_jobs(workload: Workload) -> Workload:

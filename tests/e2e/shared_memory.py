@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sim import Workload
-from sweep.execution.on_ray.pool import make_runner
+from sweep.execution.on_ray.launch import make_runner
 from sweep.execution.on_ray.shared_workloads import LARGE_TASKS
 from sweep.execution.plan import PlannedCell
 from sweep.execution.result_batch import ResultBatch

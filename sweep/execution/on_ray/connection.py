@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
+from sim.base.memory import NEGLIGIBLE_BYTES
 from sweep.execution.on_ray import nodes
 from sweep.execution.on_ray.start import join, knock, start_local, worker_environment
 from sweep.execution.on_ray.task_queue import Loss
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 UPDATE_EVERY_S = 2.0
 CHECK_POLL_S = 0.2
+PROCESS_BYTES = 300_000_000
+"""Memory of a worker beside its run: libraries and kernels, also while it compiles."""
 HEAD_TIMEOUT_S = 30.0
 """Ray ends processes that miss the head for a minute: give up before."""
 
@@ -125,14 +128,11 @@ class Connection:
     def own_node_options(self) -> dict[str, Any]:
         """Return the options of a task that runs on this process's node alone."""
         import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         node_id = ray.get_runtime_context().get_node_id()
         node = self.nodes.good().get(node_id)
-        return {
-            "num_cpus": int(node is not None and node.n_cpus >= 1),  # a head may have no CPUs
-            "scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=False),
-        }
+        n_cpus = int(node is not None and node.n_cpus >= 1)  # a head may have no CPUs
+        return {"num_cpus": n_cpus, **nodes.pinned(node_id)}
 
     def close(self) -> None:
         """Stop Ray if it was started here, else leave the cluster."""
@@ -164,11 +164,18 @@ class Connection:
         """Memory of the largest node that is up, bytes."""
         return max((node.memory for node in self.nodes.good().values()), default=0.0)
 
-    @property
-    def doubled_memory(self) -> int:
-        """Twice the memory of a slot, bytes, but no more than the largest node has."""
-        total = sum(node.memory for node in self.nodes.good().values())
-        return int(min(self.largest_memory, 2 * total / self.slots))
+    def memory_to_reserve(self, run_bytes: int, *, double: bool = False) -> int:
+        """Return the memory that a task reserves, bytes, no more than the largest node has.
+
+        0 if a run, with its process, needs no more than the share of a slot on every node. If it is
+        to `double`, twice what the run needs, but at least twice the mean share.
+        """
+        good = [node for node in self.nodes.good().values() if node.n_cpus >= 1]
+        share = min((node.memory / int(node.n_cpus) for node in good), default=0.0)
+        needed = float(PROCESS_BYTES + run_bytes) if run_bytes > NEGLIGIBLE_BYTES else 0.0
+        if double:
+            needed = 2 * max(needed, sum(node.memory for node in good) / self.slots)
+        return int(min(self.largest_memory, needed)) if needed > share else 0
 
     def _knock_at_own_node(self) -> None:
         """Raise DisconnectedError if the own node is gone.

@@ -117,15 +117,19 @@ class Nodes:
             not is_any_good or time.monotonic() < min(start_times_s) + MAX_WAIT_S
         )
 
-    def placement_options(self, excluded_node: str = "") -> dict[str, Any]:
-        """Return the options of a task that keep it away from nodes that may not run cells."""
+    def placement_options(self, excluded_node: str = "", node: str = "") -> dict[str, Any]:
+        """Return the options of a task that keep it away from nodes that may not run cells.
+
+        It runs on `node`, if that is not empty, while it is up.
+        """
         good = self.good()
         excluded = sorted(
             key
             for key in self._up
             if key not in good or (key == excluded_node and self.has_other(excluded_node))
         )
-        return {"label_selector": {LABEL: f"!in({','.join(excluded)})"}} if excluded else {}
+        selector = {"label_selector": {LABEL: f"!in({','.join(excluded)})"}} if excluded else {}
+        return {**selector, **(pinned(node, soft=True) if node else {})}
 
     def has_other(self, excluded_node: str) -> bool:
         """Tell whether there is a node for cells other than `excluded_node`."""
@@ -194,13 +198,11 @@ class Nodes:
 
     def _start_check(self, node_id: str, node: Node, environment: preflight.Environment) -> None:
         import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         # by value: the node may not have the module
         ray.cloudpickle.register_pickle_by_value(preflight)
-        strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
         check = ray.remote(preflight.check_node)
-        options = {"max_retries": 0, "num_cpus": 0, "scheduling_strategy": strategy}
+        options = {"max_retries": 0, "num_cpus": 0, **pinned(node_id)}
         node.answer = check.options(**options).remote(environment)
         node.check_start_s, node.next_check_s = time.monotonic(), 0.0
         node.n_checks += 1
@@ -270,6 +272,13 @@ class Nodes:
 
     def _report(self, node_id: str, text: str) -> None:
         self._lines.append(Line(f"node {self.name(node_id)} {text}"))
+
+
+def pinned(node_id: str, *, soft: bool = False) -> dict[str, Any]:
+    """Return the options of a task that runs on one node; elsewhere if `soft` and it is gone."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=soft)}
 
 
 def display_name(entry: Mapping[str, Any]) -> str:

@@ -6,13 +6,14 @@ import itertools
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, summary_line
 from sweep.execution import compute, task
 from sweep.execution.cell import describe_error
-from sweep.execution.compute import ExcludeCached, InlineRunner, MakeStoreSpec, Runner, Workloads
+from sweep.execution.compute import ExcludeCached, MakeStoreSpec, Workloads
 from sweep.execution.memory import rare_full_collections
 from sweep.execution.on_ray import heartbeats
 from sweep.execution.on_ray.connection import (
@@ -48,6 +49,17 @@ Outcomes = Iterator[ResultBatch | str]
 """Result batches, and texts (`Line` or the current activity) in between."""
 
 
+@dataclass
+class _Task:
+    """A task that was submitted."""
+
+    batch: Batch
+    heartbeat: str  # name of its heartbeats
+    last_result_s: float  # submission or last result batch
+    memory: int  # that it reserves, bytes
+    node: str  # chosen for it; empty: Ray chooses
+
+
 class RayRunner:
     """Runs cells as Ray tasks that are never retried by Ray itself.
 
@@ -68,14 +80,11 @@ class RayRunner:
         self._simulate = simulate
         self._connection = Connection(launcher, python_path)
         self._workloads = SharedWorkloads(self._connection, python_path)
-        self._tasks: dict[Any, Batch] = {}  # by their generators
-        self._heartbeat_names: dict[Any, str] = {}  # of the tasks' heartbeats
-        self._last_result_s: dict[Any, float] = {}  # submission or last result batch
+        self._tasks: dict[Any, _Task] = {}  # by their generators
         self._heartbeat_prefix = f"{secrets.token_hex(8)}:"
         self._task_numbers = itertools.count()
         self._heartbeats_read_s = 0.0
         self._long_cells = ""
-        self._task_memory: dict[Any, int] = {}
         self._is_ready = False
         self._make_store_spec: MakeStoreSpec | None = None
 
@@ -189,27 +198,31 @@ class RayRunner:
             arguments = (few_jobs, variants, self._python_path, self._timeout_s)
             yield from warm_up(self._connection, *arguments)
 
-    def _with_options(self, run_batch: Any, memory: int, ahead: int, exclude: str) -> Any:
+    def _with_options(
+        self, run_batch: Any, memory: int, ahead: int, exclude: str, node: str
+    ) -> Any:
         # Ray prefers the node that stores the workload, if a slot is free there
         return run_batch.options(
             max_retries=0,
             num_cpus=1,
             memory=memory or None,
             _generator_backpressure_num_objects=ahead,
-            **self._connection.nodes.placement_options(exclude),
+            **self._connection.nodes.placement_options(exclude, node),
         )
 
     def _submit(
         self, with_options: Any, batch: Batch, queue: TaskQueue, workloads: Workloads
     ) -> None:
         specs = [tuple(cell.spec) for cell in batch.cells]
-        memory = self._connection.doubled_memory if batch.double_memory else 0
+        n_bytes = self._workloads.size(batch.workload, workloads).run_bytes
+        memory = self._connection.memory_to_reserve(n_bytes, double=batch.double_memory)
         store_spec = None if self._make_store_spec is None else self._make_store_spec(batch.cells)
         try:
-            workload, built = self._workloads.get(batch.workload, workloads)
+            node = self._workloads.place(batch.workload, workloads, memory, batch.exclude)
+            workload, built = self._workloads.get(batch.workload, workloads, node)
             with self._connection.guarded():
                 n_ahead = 1 if batch.one_by_one else BATCHES_AHEAD
-                remote = with_options(memory, n_ahead, batch.exclude)
+                remote = with_options(memory, n_ahead, batch.exclude, node)
                 name = f"{self._heartbeat_prefix}{next(self._task_numbers):09d}"
                 watched = Watched(name, self._timeout_s, heartbeats.post)
                 payload = TaskPayload(
@@ -224,20 +237,17 @@ class RayRunner:
         except DisconnectedError:
             queue.put_back(batch)
             raise
-        self._tasks[ref] = batch
-        self._heartbeat_names[ref] = name
-        self._last_result_s[ref] = time.monotonic()
-        if memory:
-            self._task_memory[ref] = memory
+        self._tasks[ref] = _Task(batch, name, time.monotonic(), memory, node)
+        self._workloads.n_placed[node] += 1
 
     def _cancel_unplaceable(self) -> None:
         """Cancel tasks that need more memory than any node has, or a node that is gone."""
         import ray
 
         largest, nodes = self._connection.largest_memory, self._connection.nodes
-        for ref, batch in self._tasks.items():
-            is_too_large = self._task_memory.get(ref, 0) > largest
-            if is_too_large or (batch.exclude and not nodes.has_other(batch.exclude)):
+        for ref, running in self._tasks.items():
+            exclude = running.batch.exclude
+            if running.memory > largest or (exclude and not nodes.has_other(exclude)):
                 with self._connection.guarded():
                     ray.cancel(ref)
 
@@ -245,7 +255,7 @@ class RayRunner:
         """Collect the next result batch of a task, or its end."""
         import ray
 
-        batch = self._tasks[ref]
+        batch = self._tasks[ref].batch
         try:
             result_batch: ResultBatch = ray.get(next(ref), timeout=GET_S)
             self._workloads.report(batch.workload, workloads, GET_S)
@@ -258,7 +268,7 @@ class RayRunner:
             raise DisconnectedError(f"the connection to Ray broke: {error}") from error
         else:
             results, cells = result_batch.results, batch.cells
-            self._last_result_s[ref] = time.monotonic()
+            self._tasks[ref].last_result_s = time.monotonic()
             queue.done(batch, len(results), sum(result.seconds for result in results))
             pairs = zip(cells, results, strict=False)
             final = [result for cell, result in pairs if self._is_final(cell, result, queue)]
@@ -277,10 +287,9 @@ class RayRunner:
         return False
 
     def _pop(self, ref: Any) -> Batch:
-        self._task_memory.pop(ref, None)
-        self._heartbeat_names.pop(ref)
-        self._last_result_s.pop(ref)
-        return self._tasks.pop(ref)
+        running = self._tasks.pop(ref)
+        self._workloads.n_placed[running.node] -= 1
+        return running.batch
 
     def _handle_loss(self, ref: Any, error: Exception, queue: TaskQueue) -> Outcomes:
         loss = classify_loss(error)
@@ -324,11 +333,12 @@ class RayRunner:
 
         A worker whose cell blocks all other threads posts none: it is recognized by its run time.
         """
-        name = self._heartbeat_names[ref]
+        running = self._tasks[ref]
+        name, batch = running.heartbeat, running.batch
         entry = heartbeats.read(name).get(name) if self._connection.answers() else None
         if entry is not None and entry["over"]:
             return entry
-        seconds, batch = time.monotonic() - self._last_result_s[ref], self._tasks[ref]
+        seconds = time.monotonic() - running.last_result_s
         is_known = len(batch.cells) == 1 or bool(batch.one_by_one and batch.cells)
         if self._timeout_s is None or not is_known or seconds < self._timeout_s + GRACE_S:
             return None
@@ -341,22 +351,23 @@ class RayRunner:
         self._heartbeats_read_s = time.monotonic()
         posted = heartbeats.read(self._heartbeat_prefix) if self._connection.answers() else {}
         keys = {entry["key"] for entry in posted.values()}
-        in_flight = (cell for batch in self._tasks.values() for cell in batch.cells) if keys else ()
+        batches = [running.batch for running in self._tasks.values()] if keys else []
+        in_flight = (cell for batch in batches for cell in batch.cells)
         names = {cell.key: cell.name for cell in in_flight if cell.key in keys}
         self._long_cells = heartbeats.describe(posted.values(), names)
         return self._long_cells
 
     def _clear_tasks(self) -> None:
         self._workloads.release()
-        for mapping in (self._tasks, self._task_memory, self._heartbeat_names, self._last_result_s):
-            mapping.clear()
+        self._workloads.n_placed.clear()
+        self._tasks.clear()
 
     def _requeue_all(self, queue: TaskQueue, reason: str) -> Iterator[ResultBatch]:
         """Requeue the cells of all running tasks."""
-        running = list(self._tasks.values())
+        batches = [running.batch for running in self._tasks.values()]
         self._clear_tasks()
         error = _worker_error(DisconnectedError(reason))
-        failed = (cell for batch in running for cell in queue.lost(batch, "lost"))
+        failed = (cell for batch in batches for cell in queue.lost(batch, "lost"))
         yield from (ResultBatch([CellResult(cell.key, error=error)]) for cell in failed)
 
     def _reconnect(self, reason: str) -> Iterator[str]:
@@ -383,18 +394,3 @@ class RayRunner:
 
 def _worker_error(error: Exception) -> CellError:
     return {**describe_error("worker", error), "message": summary_line(error)}
-
-
-def make_runner(
-    launcher: Mapping[str, Any],
-    python_path: Sequence[str] = (),
-    simulate: Simulate | None = None,
-    timeout_s: float | None = None,
-) -> Runner:
-    """Create the runner of a launcher's configuration; nothing is started yet.
-
-    A cell that runs for longer than `timeout_s` is ended.
-    """
-    if launcher["kind"] == "inline":
-        return InlineRunner(simulate, timeout_s)
-    return RayRunner(launcher, python_path, simulate, timeout_s)

@@ -2,14 +2,21 @@
 
 A trace is read by a task on the driver's machine, as other machines may not see its files. The
 driver never holds it; only a driver outside the cluster reads it itself.
+
+A small workload is built once, and Ray copies it to the nodes whose cells need it. A large one is
+built once on each of these nodes, where the node can: it is synthesized, or its Parquet copy lies
+in a shared folder.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sweep.execution import task
+from sweep.execution.on_ray import placement
 from sweep.execution.on_ray.connection import Connection, put
 from sweep.execution.on_ray.warm_up import HEARTBEAT_S
 from sweep.execution.workload_build import BuiltWorkload, ClusterConfig, Recipe
@@ -21,18 +28,39 @@ if TYPE_CHECKING:
 MAX_REBUILDS = 5
 """Times that Ray rebuilds a workload whose worker or node was lost, by its lineage."""
 LARGE_TASKS = 1_000_000
-"""Tasks of a workload from which its reader's process is ended, to free the memory."""
+"""Tasks from which a workload is large; the process that built it is ended, to free its memory."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of a workload: its tasks, and the memory of a run, bytes."""
+
+    n_tasks: int = 0
+    run_bytes: int = 0
+
+
+@dataclass
+class _Shared:
+    """References to a workload: its description, itself, its first jobs; its copy on each node."""
+
+    built: Any
+    workload: Any
+    first_jobs: Any
+    copies: dict[str, Any] = field(default_factory=dict)
 
 
 class SharedWorkloads:
-    """References to workloads, each stored once for all nodes, and to their descriptions."""
+    """References to workloads, and to their descriptions."""
 
     def __init__(self, connection: Connection, python_path: Sequence[str]) -> None:
         self._connection = connection
         self._python_path = python_path
-        self._refs: dict[str, tuple[Any, Any, Any]] = {}
+        self._shared: dict[str, _Shared] = {}
         self._cluster_configs: dict[str, dict[tuple[int, float], ClusterConfig]] = {}
         self._unreported: set[str] = set()  # built, description not yet at the driver
+        self._sizes: dict[str, Size] = {}
+        self._last_size = Size()  # that is known, for workloads that are being built
+        self.n_placed: Counter[str] = Counter()  # tasks of large workloads on each node
 
     def expect(self, work: Iterable[PlannedCell]) -> None:
         """Note which clusters each workload needs."""
@@ -41,32 +69,76 @@ class SharedWorkloads:
             workload_numbers = self._cluster_configs.setdefault(cell.workload, {})
             workload_numbers[id(config), capacity] = (config, capacity)
 
-    def get(self, name: str, workloads: Workloads) -> tuple[Any, Any]:
-        """Return references to a workload and to its `BuiltWorkload`; build it if needed."""
-        if name not in self._refs:
+    def size(self, name: str, workloads: Workloads) -> Size:
+        """Return the size of a workload; while it is not known, as that of the last one."""
+        if name not in self._sizes:
+            last = self._last_size
+            n_tasks = workloads.recipe(name).n_tasks or last.n_tasks
+            scale = n_tasks / max(1, last.n_tasks)
+            self._sizes[name] = Size(n_tasks, int(scale * last.run_bytes))
+        return self._sizes[name]
+
+    def place(self, name: str, workloads: Workloads, memory: int, exclude: str) -> str:
+        """Choose the node for a task of a large workload; empty for a small one: Ray chooses.
+
+        The task reserves `memory`, bytes, and must not run on the node `exclude`.
+        """
+        if self.size(name, workloads).n_tasks <= LARGE_TASKS:
+            return ""
+        nodes = {key: n for key, n in self._connection.nodes.good().items() if key != exclude}
+        if len(nodes) < 2:
+            return ""
+        copies = self._shared[name].copies if name in self._shared else {}
+        return placement.choose(nodes, self.n_placed, copies, memory)
+
+    def get(self, name: str, workloads: Workloads, node: str = "") -> tuple[Any, Any]:
+        """Return references to a workload and to its `BuiltWorkload`; build it if needed.
+
+        On `node`, if it is not empty.
+        """
+        if name not in self._shared:
             recipe = workloads.recipe(name)
             cluster_configs = list(self._cluster_configs.get(name, {}).values())
             with self._connection.guarded():
-                self._refs[name] = self._make(recipe, cluster_configs)
+                self._shared[name] = self._make(recipe, cluster_configs, node)
             self._unreported.add(name)
-        built, workload, _ = self._refs[name]
-        return workload, built
+        shared = self._shared[name]
+        if not node:
+            return shared.workload, shared.built
+        if node not in shared.copies:
+            with self._connection.guarded():
+                shared.copies[node] = self._make_again(workloads.recipe(name), shared, node)
+        return shared.copies[node], shared.built
 
-    def _make(self, recipe: Recipe, cluster_configs: Sequence[ClusterConfig]) -> Any:
+    def _make(self, recipe: Recipe, cluster_configs: Sequence[ClusterConfig], node: str) -> _Shared:
         """Submit a task that builds a workload; Ray repeats it if its output is lost."""
         import ray
 
         if not recipe.is_from_files:
-            options = {"num_cpus": 1, **self._connection.nodes.placement_options()}
+            options = {"num_cpus": 1, **self._connection.nodes.placement_options(node=node)}
         elif self._connection.is_remote_driver:
             built, workload, few_jobs = task.make(recipe, cluster_configs, self._python_path)
-            return ray.put(built), put(workload), ray.put(few_jobs)
+            return _Shared(ray.put(built), put(workload), ray.put(few_jobs))
         else:  # on this machine, which has the files
             options = self._connection.own_node_options()
+            node = ray.get_runtime_context().get_node_id()
+        make = self._remote(3, recipe, options)(task.make)
+        shared = _Shared(*make.remote(recipe, cluster_configs, self._python_path))
+        if node:
+            shared.copies[node] = shared.workload
+        return shared
+
+    def _make_again(self, recipe: Recipe, shared: _Shared, node: str) -> Any:
+        options = {"num_cpus": 1, **self._connection.nodes.placement_options(node=node)}
+        make_again = self._remote(1, recipe, options)(task.make_again)
+        return make_again.remote(recipe, (shared.built, shared.workload), self._python_path)
+
+    def _remote(self, num_returns: int, recipe: Recipe, options: dict[str, Any]) -> Any:
+        import ray
+
         if recipe.n_tasks > LARGE_TASKS:
-            options["max_calls"] = 1  # the memory of reading is freed with its process
-        make = ray.remote(num_returns=3, max_retries=MAX_REBUILDS, **options)(task.make)
-        return make.remote(recipe, cluster_configs, self._python_path)
+            options = {**options, "max_calls": 1}  # memory is freed with its process
+        return ray.remote(num_returns=num_returns, max_retries=MAX_REBUILDS, **options)
 
     def build_first(
         self, name: str, workloads: Workloads
@@ -77,25 +149,36 @@ class SharedWorkloads:
         """
         import ray
 
-        _, built = self.get(name, workloads)
-        waiting = [built]
+        _, built_ref = self.get(name, workloads)
+        waiting = [built_ref]
         while waiting:
             yield "building the first workload"
             with self._connection.guarded():
                 _, waiting = ray.wait(waiting, timeout=HEARTBEAT_S)
-        return ray.get(built), self._refs[name][2]
+        built = ray.get(built_ref)
+        self._note(name, built)
+        return built, self._shared[name].first_jobs
 
     def report(self, name: str, workloads: Workloads, timeout_s: float) -> None:
         """Report a built workload's description to the driver; raise the error of its build."""
         import ray
 
         if name in self._unreported:
-            built: BuiltWorkload = ray.get(self._refs[name][0], timeout=timeout_s)
+            built: BuiltWorkload = ray.get(self._shared[name].built, timeout=timeout_s)
             workloads.add_description(name, built.description)
+            self._note(name, built)
             self._unreported.discard(name)
+
+    def _note(self, name: str, built: BuiltWorkload) -> None:
+        """Note the size of a workload, and the node that has it."""
+        self._last_size = Size(built.description["n_tasks"], built.run_bytes)
+        self._sizes[name] = self._last_size
+        shared = self._shared[name]
+        if built.node:
+            shared.copies.setdefault(built.node, shared.workload)
 
     def release(self, name: str | None = None) -> None:
         """Release the references to a workload; to all without a name."""
-        for workload in [name] if name is not None else list(self._refs):
-            self._refs.pop(workload, None)
+        for workload in [name] if name is not None else list(self._shared):
+            self._shared.pop(workload, None)
             self._unreported.discard(workload)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweep.execution import task
 from sweep.execution.on_ray.connection import Connection
+from sweep.execution.on_ray.nodes import pinned
 
 if TYPE_CHECKING:
     from sweep.execution.task import Variant
@@ -53,10 +54,7 @@ def warm_up(
 
 def _options_for(node_id: str) -> dict[str, Any]:
     """Return the options of a task that runs on one node."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    strategy = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    return {"max_retries": 0, "num_cpus": 1, "scheduling_strategy": strategy}
+    return {"max_retries": 0, "num_cpus": 1, **pinned(node_id)}
 
 
 def _wait(

@@ -18,7 +18,7 @@ from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellResult
 from tests.sweep.small import planned
 
-MADE = SimpleNamespace(description={}, results=[])
+MADE = SimpleNamespace(description={"n_tasks": 1}, run_bytes=0, node="", results=[])
 
 
 class Stream:

@@ -163,10 +163,11 @@ def test_machines_that_come_are_used(fake: FakeRay, monkeypatch: pytest.MonkeyPa
     assert ray_connection.slots == 2
     fake.nodes_up = 3
     ray_connection.update()
-    assert (ray_connection.slots, ray_connection.doubled_memory) == (6, 8)
+    assert (ray_connection.slots, ray_connection.memory_to_reserve(0, double=True)) == (6, 8)
     fake.nodes_up = 0
     ray_connection.update()
-    assert (ray_connection.slots, ray_connection.n_cpus, ray_connection.doubled_memory) == (1, 0, 0)
+    assert (ray_connection.slots, ray_connection.n_cpus) == (1, 0)
+    assert not ray_connection.memory_to_reserve(0, double=True)
 
 
 def test_a_head_that_does_not_answer_is_gone_after_a_while(

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ray import exceptions as ray_errors
 
 from sim import Workload
 from sweep.execution import task, workload_build
+from sweep.execution.on_ray import nodes
 from sweep.execution.on_ray.connection import Connection
-from sweep.execution.on_ray.shared_workloads import LARGE_TASKS, MAX_REBUILDS, SharedWorkloads
+from sweep.execution.on_ray.nodes import Node
+from sweep.execution.on_ray.shared_workloads import (
+    LARGE_TASKS,
+    MAX_REBUILDS,
+    SharedWorkloads,
+    Size,
+)
 from sweep.execution.workload_build import Recipe
 from tests.sweep.small import CLUSTER, planned
 
@@ -28,19 +40,29 @@ READ = Recipe({"format": "swf", "path": "log.swf"}, CLUSTER, n_tasks=LARGE_TASKS
 class Ray:
     """Runs tasks at once; a reference is what it refers to."""
 
+    exceptions = ray_errors
+    node = "here"  # where tasks run
+
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
-        self.n_puts = 0
+        self.n_puts = self.n_gets_whole = 0
 
     def remote(self, **options: Any) -> Any:
         self.requests.append(options)
         return lambda function: SimpleNamespace(remote=function)
+
+    def is_initialized(self) -> bool:
+        return True
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(get_node_id=lambda: self.node)
 
     def put(self, value: object) -> object:
         self.n_puts += 1
         return value
 
     def get(self, ref: object, **_: object) -> object:
+        self.n_gets_whole += isinstance(ref, Workload)
         return ref
 
     def wait(self, refs: list[object], **_: object) -> tuple[list[object], list[object]]:
@@ -156,3 +178,105 @@ def test_clusters_are_built_where_their_workload_was_made(
     other = cells[0]._replace(cluster={**RECIPE.cluster, "count": 3})
     _, variants = task.sample_variants([other, *cells], lambda: (None, about.clusters))
     assert [item.n_machines for _, item in variants] == [1]  # none of one that was not built
+
+
+LARGE = replace(RECIPE, n_tasks=LARGE_TASKS + 1)
+UP = {name: Node(name, name, 1.0, 0.0, "good") for name in ("here", "there", "yonder")}
+
+
+class LargeWorkloads(FakeWorkloads):
+    def recipe(self, name: str) -> Recipe:
+        return replace(LARGE, trace={**LARGE.trace, "seed": int(name)})
+
+
+@pytest.fixture
+def wide(ray: Ray, monkeypatch: pytest.MonkeyPatch) -> SharedWorkloads:
+    """Three nodes of a slot each; a task runs on the node that it is given."""
+    opened = Connection({"kind": "ray"}, [])
+    monkeypatch.setattr(opened.nodes, "good", lambda: UP)
+    monkeypatch.setattr(nodes, "pinned", lambda node, **_: {"on": node})
+    return SharedWorkloads(opened, [])
+
+
+def place(shared: SharedWorkloads, known: FakeWorkloads, name: str) -> tuple[str, Any]:
+    """Place a cell, and return its node and its workload."""
+    node = shared.place(name, known, 0, "")
+    shared.n_placed[node] += 1
+    return node, shared.get(name, known, node)[0]
+
+
+def test_a_large_one_is_built_once_on_each_node_that_runs_its_cells(
+    ray: Ray, wide: SharedWorkloads
+) -> None:
+    known = LargeWorkloads()
+    cells = [place(wide, known, "0") for _ in range(9)]
+    assert Counter(node for node, _ in cells) == dict.fromkeys(UP, 3)
+    assert [options["on"] for options in ray.requests] == [*UP]
+    assert [options["max_calls"] for options in ray.requests] == [1, 1, 1]
+    workloads = {id(workload): workload.digest for _, workload in cells}
+    assert len(workloads) == 3
+    assert len(set(workloads.values())) == 1
+    assert not ray.n_gets_whole
+    assert not ray.n_puts
+
+
+def test_large_ones_of_few_cells_are_spread_and_built_once(ray: Ray, wide: SharedWorkloads) -> None:
+    known = LargeWorkloads()
+    assert [place(wide, known, str(seed))[0] for seed in range(3)] == [*UP]
+    assert len(ray.requests) == 3
+
+
+def test_a_node_that_would_build_another_content_fetches_it(
+    ray: Ray, wide: SharedWorkloads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = LargeWorkloads()
+    _, first = place(wide, known, "0")
+    other = workload_build.load(replace(RECIPE, trace={**RECIPE.trace, "seed": 7}))
+    monkeypatch.setattr(workload_build, "load", lambda recipe: other)
+    _, second = place(wide, known, "0")
+    assert second is first
+    assert ray.n_gets_whole == 1
+
+
+@pytest.mark.usefixtures("reads")
+def test_a_trace_is_read_once_a_node_from_its_parquet_copy(
+    ray: Ray, wide: SharedWorkloads, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nodes that do not see the folder fetch the workload from the driver's node."""
+    whole = workload_build.load(RECIPE)
+    recipe = replace(READ, converted=tmp_path / "converted", digest=whole.digest)
+    monkeypatch.setattr(FakeWorkloads, "recipe", lambda self, name: recipe)
+    monkeypatch.setattr(nodes.Nodes, "has_other", lambda *_: True)
+    for is_there in (True, False):
+        if is_there:
+            whole.write(tmp_path / "converted")
+        else:
+            shutil.rmtree(tmp_path / "converted")
+        wide.release()
+        ray.n_gets_whole = 0
+        known = FakeWorkloads()
+        assert {place(wide, known, "read")[1].digest for _ in UP} == {whole.digest}
+        assert ray.n_gets_whole == (0 if is_there else 2)
+
+
+def test_the_node_of_the_first_is_known_once_it_is_built(ray: Ray, wide: SharedWorkloads) -> None:
+    known = LargeWorkloads()
+    ray.node = "there"
+    for _ in wide.build_first("0", known):
+        pass
+    wide._sizes["0"] = Size(LARGE_TASKS + 1, 5)
+    assert place(wide, known, "0")[0] == "there"
+    assert len(ray.requests) == 1
+    assert wide.size("1", known).n_tasks == LARGE_TASKS + 1
+
+
+def test_the_size_of_one_that_is_being_built_is_that_of_the_last(
+    ray: Ray, wide: SharedWorkloads
+) -> None:
+    known = FakeWorkloads()
+    assert wide.size("made", known) == Size(0, 0)
+    wide.get("made", known)
+    wide.report("made", known, 1.0)
+    size = wide.size("made", known)
+    assert size.n_tasks > 0
+    assert wide.size("another", SimpleNamespace(recipe=lambda _: RECIPE)) == size  # type: ignore[arg-type]
