@@ -10,6 +10,7 @@ import numpy as np
 
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.cluster.cluster import Cluster
+from sim.engine.batches import Batches
 from sim.engine.plan import Scheduler
 from sim.workload.workload import Workload
 
@@ -32,6 +33,7 @@ class Run:
     task_finish: F8 | None = None
     task_machine: I4 | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices
+    batches: Batches | None = None  # the same, if like tasks moved as one
     job_estimate: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
 

@@ -13,6 +13,7 @@ from sim.base.arrays import F8, I4
 from sim.base.errors import DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits, check_room
+from sim.engine.batches import TASK_COLUMNS, Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.run import compiled_variant
@@ -42,8 +43,15 @@ def simulate(
     limits = [(np.nan, *limited)] if limited else []
     state, changed = layout.make(arrays), plan.take_changed()
     run = compiled_variant(features, state, changed)
-    if not _alternate(run, state, changed, arrays, policy, memory, world, plan, limits):
+    recorder = Recorder(arrays)
+    if not _alternate(run, state, changed, arrays, recorder, policy, memory, world, plan, limits):
         raise DeadlockError(_stuck(workload, arrays))
+    tasks: dict[str, Any] = {}
+    batches = recorder.batches() if record_tasks and "BATCHES" in features else None
+    if batches:
+        tasks = batches.by_task(workload.n_tasks)
+    elif record_tasks:
+        tasks = {f"task_{name}": arrays[f"out_task_{name}"] for name in TASK_COLUMNS}
     return Run(
         workload,
         cluster,
@@ -53,9 +61,8 @@ def simulate(
         job_start=arrays["out_job_start"],
         job_finish=arrays["out_job_finish"],
         job_failed=arrays["out_job_failed"].astype(np.bool_),
-        task_start=arrays["out_task_start"] if record_tasks else None,
-        task_finish=arrays["out_task_finish"] if record_tasks else None,
-        task_machine=arrays["out_task_machine"] if record_tasks else None,
+        **tasks,
+        batches=batches,
         task_devices=arrays["out_task_devices"] if record_tasks and cluster.devices else None,
         job_estimate=plan.estimate_s,
         limits_set=limits,
@@ -92,6 +99,7 @@ def _alternate(
     state: Any,
     changed: I4,
     arrays: dict[str, NDArray[Any]],
+    recorder: Recorder,
     policy: Scheduler,
     memory: object,
     world: World,
@@ -102,7 +110,11 @@ def _alternate(
     code = run(state, changed, -1)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
-    while code == kernel.NEEDS_POLICY:
+    while code in (kernel.NEEDS_POLICY, kernel.FULL):
+        if code == kernel.FULL:
+            recorder.empty()
+            code = run(state, changed, -1)
+            continue
         n, now = counts.item(layout.N_EVENTS), times.item(layout.NOW)
         plan.timer_s = timer_s = times.item(layout.TIMER)
         policy.react(memory, Batch(now, kinds[:n].copy(), rows[:n].copy()), world, plan)

@@ -12,6 +12,8 @@ from sim.base.jit import Feature
 POOL = Feature("POOL")
 """Slots, and nothing but orders and weights of queues: the hot loops of
 `sim.engine.kernels.pool`."""
+BATCHES = Feature("BATCHES")
+"""Like tasks move as one (`sim.engine.kernels.batches`). Without it each task moves by itself."""
 STRICT = Feature("STRICT")
 """The first in order that does not fit blocks its queue. Without it stages behind it are tried."""
 SKIP = Feature("SKIP")

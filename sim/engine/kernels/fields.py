@@ -6,7 +6,8 @@ given by the counts of its axes: J jobs, G stages, T tasks, E edges, R resources
 the resources that decide what fits, Q kernel queues (organisations × the queues of the policy), O
 organisations, L the queues of the policy, S slots for running tasks, N entries of the heap of their
 ends, H held slots of gangs, B candidates of a bundle, V events between two callbacks, K types of
-tasks in a mix, Y kinds of stages, P steps of an availability profile, BLOCK; * is any number.
+tasks in a mix, Y kinds of stages, P steps of an availability profile, X runs of like tasks (tasks
+of a stage in a row, of equal duration), C records of batches, BLOCK; * is any number.
 ``J+1`` is one more, and ``J:GANGS`` is J where there are GANGS, else 1: a feature, or a condition
 that `sim.engine.layout` knows.
 
@@ -45,7 +46,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_o2o", "i1", "G", INPUT),
     ("w_stage_home", "i4", "G", INPUT),  # machine of its first task's input, -1 for none
     ("w_stage_remote_factor", "f8", "G", INPUT),
-    ("w_task_duration", "f8", "T", INPUT),  # s
+    ("w_task_duration", "f8", "T:SINGLES", INPUT),  # s
+    ("w_run_task0", "i8", "X+1:BATCHES", INPUT),  # first task of each run
+    ("w_run_duration", "f8", "X:BATCHES", INPUT),  # s, of each of its tasks
     # attempts that fail before the task succeeds
     ("w_attempt0", "i8", "T+1:FAILS", INPUT),
     ("w_attempt_s", "f8", "*", INPUT),  # s until the attempt fails
@@ -132,6 +135,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
     # stages
     ("state_stage_next", "i4", "G", 0),  # tasks started
+    ("state_stage_run", "i8", "G:BATCHES", INPUT),  # run of the task that starts next
     ("state_stage_waiting", "i4", "G", 0),  # ready tasks not started
     ("state_stage_left", "i4", "G", INPUT),  # unfinished tasks
     ("state_stage_done", "i1", "G", 0),  # all its tasks were finished once
@@ -162,6 +166,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_used", "i8", "Q, R", 0),
     ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
     ("state_queue_blocked_stage", "i4", "Q", -1),
+    ("state_queue_batch", "i4", "Q", -1),  # slot of its batch that may still grow, -1 for none
     ("state_queue_waiting", "i4", "Q", 0),  # stages in the scan list
     ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
     ("state_org_used", "i8", "O, R", 0),
@@ -181,8 +186,10 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # its room changed since the last placement
     ("state_mach_touched", "i1", "M:VARIABLE_ENDS", 0),
     ("state_touched", "i4", "M:VARIABLE_ENDS", 0),  # list of touched machines
-    # running tasks
-    ("state_slot_task", "i4", "S", 0),
+    # running tasks, or batches of them
+    ("state_slot_task", "i4", "S", 0),  # the first of a batch
+    ("state_slot_count", "i4", "S:BATCHES", 1),  # tasks of the batch
+    ("state_slot_duration", "f8", "S:BATCHES", 0),  # of each of them, s
     ("state_slot_stage", "i4", "S", 0),
     ("state_slot_machine", "i4", "S", 0),
     ("state_slot_flag", "i1", "S", 0),  # bit 0: among the first k, bit 1: in a held gang slot
@@ -297,8 +304,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_job_start", "f8", "J", INPUT),
     ("out_job_finish", "f8", "J", INPUT),
     ("out_job_failed", "i1", "J", INPUT),
-    ("out_task_start", "f8", "T:RECORD", nan),
-    ("out_task_finish", "f8", "T:RECORD", nan),
-    ("out_task_machine", "i4", "T:RECORD", -1),
+    ("out_task_start", "f8", "T:TASK_RECORDS", nan),
+    ("out_task_finish", "f8", "T:TASK_RECORDS", nan),
+    ("out_task_machine", "i4", "T:TASK_RECORDS", -1),
+    # batches since the caller last emptied these
+    ("out_batch_task", "i4", "C:BATCH_RECORDS", 0),  # its first
+    ("out_batch_count", "i4", "C:BATCH_RECORDS", 0),
+    ("out_batch_start", "f8", "C:BATCH_RECORDS", 0),  # s
+    ("out_batch_finish", "f8", "C:BATCH_RECORDS", 0),  # s
+    ("out_batch_machine", "i4", "C:BATCH_RECORDS", 0),
     ("out_task_devices", "i8", "T:DEVICES", 0),
 )

@@ -3,8 +3,10 @@
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.batches import less_each
 from sim.engine.kernels.choice import acquire_devices, release_devices
 from sim.engine.kernels.features import (
+    BATCHES,
     CHOOSES,
     DYNAMIC_ORDER,
     GANGS,
@@ -35,11 +37,10 @@ from sim.engine.kernels.state import (
     ONE_TO_ONE,
     PENDING,
     PREFERS,
-    PRIORITY,
     RECORD,
     REMOTE,
-    TASK_ORDER,
 )
+from sim.engine.kernels.turns import bring_forward, index_of, next_turn, turn_of
 from sim.engine.kernels.waiting import (
     kernel_queue,
     stage_drained,
@@ -86,7 +87,7 @@ def open_stage(st, g):
     n = st.w_stage_task0[g + 1] - task0
     if st.w_stage_o2o[g] & 1:
         for turn in range(n):
-            if st.state_task_missing[task0 + _index_of(st, task0, turn)] == 0:
+            if st.state_task_missing[task0 + index_of(st, task0, turn)] == 0:
                 turn_push(st, g, turn)
     else:
         st.state_stage_waiting[g] = n
@@ -105,11 +106,11 @@ def start_task(st, g, machine, in_held_slot):
     j = st.w_stage_job[g]
     task0 = st.w_stage_task0[g]
     if st.w_stage_o2o[g] & 1:
-        task = task0 + _index_of(st, task0, turn_pop(st, g))
+        task = task0 + index_of(st, task0, turn_pop(st, g))
     else:
         if st.state_i[PREFERS]:
-            _bring_forward(st, g, next_turn(st, g, machine))
-        task = task0 + _index_of(st, task0, st.state_stage_next[g])
+            bring_forward(st, g, next_turn(st, g, machine))
+        task = task0 + index_of(st, task0, st.state_stage_next[g])
         st.state_stage_waiting[g] -= 1
     st.state_stage_next[g] += 1
     if SERVICE or DYNAMIC_ORDER:
@@ -129,7 +130,7 @@ def start_task(st, g, machine, in_held_slot):
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
             acquire_devices(st, g, machine, slot)
-        acquire_task(st, j, g, machine)
+        acquire_task(st, j, g, machine, 1)
     st.state_slot_flag[slot] = flag
     start = now
     if st.state_i[LAUNCH]:
@@ -174,30 +175,34 @@ def _duration_s(st, slot):
 
 @inlined
 def end_task(st, slot):
-    """End the task in `slot` now: release its room and open what waited for it."""
+    """End the task or batch in `slot` now: release its room and open what waited for it."""
     now = st.state_f[NOW]
     task = st.state_slot_task[slot]
     g = st.state_slot_stage[slot]
     j = st.w_stage_job[g]
     flag = st.state_slot_flag[slot]
+    count = st.state_slot_count[slot] if BATCHES else 1
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
     if VARIABLE_ENDS:
         leave_machine(st, slot)
-    if st.state_i[RECORD]:
+    if not BATCHES and st.state_i[RECORD]:
         st.out_task_finish[task] = now
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
-    duration = st.w_task_duration[task]
-    st.state_job_done_work[j] += duration
-    if st.state_i[EXPECTED]:
-        st.state_stage_done_work[g] += duration
-    if not st.state_i[PENDING]:
-        st.state_job_remaining[j] -= task_weighted_s(st, g, task)
-    st.state_job_running[j] -= 1
-    st.state_job_done[j] += 1
-    st.state_job_left[j] -= 1
-    st.state_stage_left[g] -= 1
+    duration = st.state_slot_duration[slot] if BATCHES else st.w_task_duration[task]
+    if BATCHES:
+        _end_work(st, j, g, duration, count)
+    else:
+        st.state_job_done_work[j] += duration
+        if st.state_i[EXPECTED]:
+            st.state_stage_done_work[g] += duration
+        if not st.state_i[PENDING]:
+            st.state_job_remaining[j] -= task_weighted_s(st, g, task)
+    st.state_job_running[j] -= count
+    st.state_job_done[j] += count
+    st.state_job_left[j] -= count
+    st.state_stage_left[g] -= count
     if flag & HELD:
         st.state_held_machine[st.w_job_held0[j] + st.state_job_idle_held[j]] = (
             st.state_slot_machine[slot]
@@ -206,7 +211,7 @@ def end_task(st, slot):
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
             release_devices(st, slot)
-        release_task(st, j, g, st.state_slot_machine[slot])
+        release_task(st, j, g, st.state_slot_machine[slot], count)
     in_first_k = flag & FIRST_K
     if st.state_i[FIRST_ENDED]:
         in_first_k = st.state_job_first_ended[j] < st.p_job_notify_at[j]
@@ -225,6 +230,14 @@ def end_task(st, slot):
         return
     refresh_job(st, j)
     request_refill(st, j)
+
+
+@inlined
+def _end_work(st, j, g, duration, count):
+    """Count the work of a batch of stage `g`, where the order of jobs depends on it."""
+    if DYNAMIC_ORDER:
+        weighted = duration * st.p_stage_weight[g]
+        st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
 
 
 @inlined
@@ -287,68 +300,6 @@ def _release_children(st, g, index):
             if st.state_stage_waiting[child] == 1:
                 stage_ready(st, child)
                 request_refill(st, st.w_stage_job[child])
-
-
-@part
-def next_task(st, g, machine):
-    """Return the task of stage `g` that `machine` takes next; the stage must have a ready one."""
-    task0 = st.w_stage_task0[g]
-    return task0 + _index_of(st, task0, next_turn(st, g, machine))
-
-
-@inlined
-def next_turn(st, g, machine):
-    """Return the turn of the task of stage `g` that `machine` takes next.
-
-    The first task that prefers the machine, if all are ready at once; else the first.
-    """
-    task0 = st.w_stage_task0[g]
-    turn = st.state_task_heap[task0] if st.w_stage_o2o[g] & 1 else st.state_stage_next[g]
-    if st.state_i[PREFERS] and not st.w_stage_o2o[g] & 1:
-        turn = _preferring(st, g, machine, turn)
-    return turn
-
-
-@part
-def _preferring(st, g, machine, first):
-    """Return the first turn from `first` on whose task prefers `machine`; `first` if none does."""
-    task0 = st.w_stage_task0[g]
-    for turn in range(first, st.w_stage_task0[g + 1] - task0):
-        if st.p_turn_prefers[task0 + turn] == machine:
-            return turn
-    return first
-
-
-@part
-def _bring_forward(st, g, turn):
-    """Move the task of that turn to the next turn of stage `g`."""
-    task0 = st.w_stage_task0[g]
-    first, last = task0 + st.state_stage_next[g], task0 + turn
-    order, prefers = st.p_task_order, st.p_turn_prefers
-    index, machine = order[last], prefers[last]
-    for i in range(last, first, -1):
-        order[i] = order[i - 1]
-        prefers[i] = prefers[i - 1]
-    order[first] = index
-    prefers[first] = machine
-    if st.state_i[PRIORITY]:
-        priority = st.p_turn_priority
-        moved_priority = priority[last]
-        for i in range(last, first, -1):
-            priority[i] = priority[i - 1]
-        priority[first] = moved_priority
-
-
-@part
-def _index_of(st, task0, turn):
-    """Return the index within the stage of the task with that turn."""
-    return st.p_task_order[task0 + turn] if st.state_i[TASK_ORDER] else turn
-
-
-@part
-def turn_of(st, task0, index):
-    """Return the turn of the task with that index within its stage."""
-    return st.p_task_turn[task0 + index] if st.state_i[TASK_ORDER] else index
 
 
 @part

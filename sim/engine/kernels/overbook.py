@@ -8,7 +8,6 @@ task itself and of those that run there already (DAGPS, §5; the formula is in
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.lifecycle import next_task
 from sim.engine.kernels.rates import remaining_s
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.scanlist import find_rigid
@@ -21,6 +20,7 @@ from sim.engine.kernels.score import (
     task_worth,
 )
 from sim.engine.kernels.state import EXPECTED, N_RIGID
+from sim.engine.kernels.turns import next_task
 
 SLACK = 1.0 - 1e-9
 """Factor of a bound, so that rounding can't take it beyond the truth."""

@@ -1,18 +1,28 @@
-"""The hot loops of a pool of slots: a task ends, and the next in order takes its slot.
+"""The hot loops of a pool of slots: a batch of tasks ends, and the next in order take its slots.
 
 They read every field into a local once and handle only the common case. Rare events (an arrival, a
 crossing, several ends at one instant, a stage that others wait for) they leave to the general loop
 *before* they have changed anything; a test holds the two to the same bits.
 """
 
+# mypy: disable-error-code="no-untyped-def"
+
 import math
 
 import numpy as np
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.batches import (
+    close_batches,
+    less_each,
+    like_tasks,
+    record_batch,
+    records_full,
+    start_batch,
+)
 from sim.engine.kernels.features import DYNAMIC_ORDER, SERVICE, USAGE
-from sim.engine.kernels.heaps import ONE, fin_push, fin_sink
-from sim.engine.kernels.service import drop_crossing, schedule_crossing
+from sim.engine.kernels.heaps import ONE, fin_sink
+from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
 from sim.engine.kernels.state import (
     JOBS_LEFT,
     N_DIRTY,
@@ -25,27 +35,27 @@ from sim.engine.kernels.state import (
     RELEASED,
     TIMER,
 )
-from sim.engine.kernels.waiting import stage_drained, update_rank
+from sim.engine.kernels.waiting import SHARE_ORDER, rank, stage_drained, update_rank
 
 
 @inlined
 def run_pool(st):
     """Run from end to end while nothing rare happens; stop before the first rare event."""
     fin_time, fin_slot, slot_task = st.state_fin_time, st.state_fin_slot, st.state_slot_task
-    slot_stage, stage_job, stage_task0 = st.state_slot_stage, st.w_stage_job, st.w_stage_task0
+    slot_stage, slot_count = st.state_slot_stage, st.state_slot_count
+    slot_duration, stage_job = st.state_slot_duration, st.w_stage_job
     stage_left, stage_waiting = st.state_stage_left, st.state_stage_waiting
     stage_next, stage_weight, edge0 = st.state_stage_next, st.p_stage_weight, st.w_edge0
-    duration, root, home = st.w_task_duration, st.state_queue_root, st.state_job_queue
+    stage_task0, stage_run, run_task0 = st.w_stage_task0, st.state_stage_run, st.w_run_task0
+    duration, root, home = st.w_run_duration, st.state_queue_root, st.state_job_queue
     running, done, left = st.state_job_running, st.state_job_done, st.state_job_left
-    done_work, remaining = st.state_job_done_work, st.state_job_remaining
     attained, since, started = st.state_job_attained, st.state_job_since, st.state_job_started
-    job_used, queue_used = st.state_job_used, st.state_queue_used
-    service_time, service_heap = st.state_service_time, st.state_service_heap
-    task_start, task_finish, task_machine = (
-        st.out_task_start,
-        st.out_task_finish,
-        st.out_task_machine,
+    job_used, queue_used, remaining = (
+        st.state_job_used,
+        st.state_queue_used,
+        st.state_job_remaining,
     )
+    service_time, service_heap = st.state_service_time, st.state_service_heap
     job_start, job_finish, counters = st.out_job_start, st.out_job_finish, st.state_i
     record = counters[RECORD]
     job = counters[NEXT_JOB]
@@ -61,27 +71,27 @@ def run_pool(st):
             break
         slot = np.uint64(fin_slot[0])
         g = np.uint64(slot_stage[slot])
-        if stage_left[g] == 1 and edge0[g] < edge0[g + ONE]:
+        count = slot_count[slot]
+        if stage_left[g] == count and edge0[g] < edge0[g + ONE]:
             break
-        # the task in `slot` ends
+        if record and records_full(st):
+            break
+        # the tasks in `slot` end
         now = end
         st.state_f[NOW] = now
-        j, task = np.uint64(stage_job[g]), np.uint64(slot_task[slot])
+        j = np.uint64(stage_job[g])
         if SERVICE or DYNAMIC_ORDER:
             attained[j] += running[j] * (now - since[j])
             since[j] = now
-        length = duration[task]
-        done_work[j] += length
-        remaining[j] -= length * stage_weight[g]
-        running[j] -= 1
-        done[j] += 1
-        left[j] -= 1
-        stage_left[g] -= 1
-        if record:
-            task_finish[task] = now
+        if DYNAMIC_ORDER:
+            remaining[j] = less_each(remaining[j], slot_duration[slot] * stage_weight[g], count)
+        running[j] -= count
+        done[j] += count
+        left[j] -= count
+        stage_left[g] -= count
         if USAGE:
-            job_used[j, 0] -= 1
-            queue_used[home[j], 0] -= 1
+            job_used[j, 0] -= count
+            queue_used[home[j], 0] -= count
         if left[j] == 0:
             job_finish[j] = now
             counters[JOBS_LEFT] -= 1
@@ -92,37 +102,45 @@ def run_pool(st):
                 update_rank(st, j)
             if SERVICE:
                 schedule_crossing(st, j)
-        head = _head(st) if USAGE else root[0]
-        if head < 0:  # nothing waits: the slot stays free
-            n -= 1
-            last = fin_slot[n]
-            fin_sink(st, n, fin_time[n], last)
+        q = _next_queue(st) if USAGE else 0
+        head = root[q] if q >= 0 else -1
+        if head < 0 or (count > 1 and _startable(st, q, head, count) < count):
+            n -= 1  # slots stay free, or tasks of several stages take them
+            fin_sink(st, n, fin_time[n], fin_slot[n])
             st.state_slot_free[counters[N_SLOT_FREE]] = slot
             counters[N_SLOT_FREE] += 1
-            st.state_mach_free[0, 0] += 1
+            st.state_mach_free[0, 0] += count
+            if head >= 0:
+                counters[N_FIN] = n
+                _fill(st)
+                n = counters[N_FIN]
             continue
-        # the next task of stage `h` takes it
+        # the next tasks of stage `head` take its place
         h = np.uint64(head)
         j = np.uint64(stage_job[h])
-        task = np.uint64(stage_task0[h] + stage_next[h])
-        stage_next[h] += 1
-        stage_waiting[h] -= 1
+        run = np.uint64(stage_run[h])
+        task = stage_task0[h] + stage_next[h]
+        stage_next[h] += count
+        stage_waiting[h] -= count
+        if task + count == run_task0[run + ONE]:
+            stage_run[h] += 1
         if SERVICE or DYNAMIC_ORDER:
             attained[j] += running[j] * (now - since[j])
             since[j] = now
         if started[j] == 0:
             job_start[j] = now
-        started[j] += 1
-        running[j] += 1
+        started[j] += count
+        running[j] += count
         slot_task[slot] = task
         slot_stage[slot] = h
-        if record:
-            task_start[task] = now
-            task_machine[task] = 0
+        slot_duration[slot] = duration[run]
         if USAGE:
-            job_used[j, 0] += 1
-            queue_used[home[j], 0] += 1
-        fin_sink(st, n, now + duration[task], slot)
+            job_used[j, 0] += count
+            queue_used[home[j], 0] += count
+        end = now + duration[run]
+        if record:
+            record_batch(st, slot, end)
+        fin_sink(st, n, end, slot)
         if stage_waiting[h] == 0:
             stage_drained(st, h)
         if DYNAMIC_ORDER:
@@ -135,62 +153,95 @@ def run_pool(st):
 @inlined
 def dispatch_pool(st):
     """Fill the free slots with the heads of the queues."""
-    free, counters = st.state_mach_free, st.state_i
-    now = st.state_f[NOW]
+    if st.state_mach_free[0, 0] > 0:
+        _fill(st)
+    st.state_i[RELEASED] = 0
+    st.state_i[N_DIRTY] = 0
+    st.state_mach_dirty[0] = 0
+
+
+@part
+def _fill(st):
+    """Fill the free slots with the heads of the queues, in batches."""
+    free, now = st.state_mach_free, st.state_f[NOW]
     while free[0, 0] > 0:
-        h = _head(st) if USAGE else st.state_queue_root[0]
+        q = _next_queue(st) if USAGE else 0
+        h = st.state_queue_root[q] if q >= 0 else -1
         if h < 0:
             break
         j = st.w_stage_job[h]
+        count = _startable(st, q, h, free[0, 0])
         if SERVICE or DYNAMIC_ORDER:
-            st.state_job_attained[j] += st.state_job_running[j] * (now - st.state_job_since[j])
-            st.state_job_since[j] = now
+            accrue(st, j)
         if st.state_job_started[j] == 0:
             st.out_job_start[j] = now
-        # a head stays head while its start moves neither its rank nor the use of its queue
-        batch = 1
-        if not USAGE and not DYNAMIC_ORDER:
-            batch = min(free[0, 0], st.state_stage_waiting[h])
-        task = st.w_stage_task0[h] + st.state_stage_next[h]
-        for _ in range(batch):
-            counters[N_SLOT_FREE] -= 1
-            slot = st.state_slot_free[counters[N_SLOT_FREE]]
-            st.state_slot_task[slot] = task
-            st.state_slot_stage[slot] = h
-            st.state_slot_machine[slot] = 0
-            st.state_slot_flag[slot] = 0
-            if st.state_i[RECORD]:
-                st.out_task_start[task] = now
-                st.out_task_machine[task] = 0
-            fin_push(st, now + st.w_task_duration[task], slot)
-            task += 1
-        free[0, 0] -= batch
-        st.state_job_started[j] += batch
-        st.state_job_running[j] += batch
-        st.state_stage_next[h] += batch
-        st.state_stage_waiting[h] -= batch
+        start_batch(st, q, h, count, 0)
+        free[0, 0] -= count
+        st.state_job_started[j] += count
+        st.state_job_running[j] += count
         if USAGE:
-            st.state_job_used[j, 0] += 1
-            st.state_queue_used[st.state_job_queue[j], 0] += 1
+            st.state_job_used[j, 0] += count
+            st.state_queue_used[st.state_job_queue[j], 0] += count
         if st.state_stage_waiting[h] == 0:
             stage_drained(st, h)
         if DYNAMIC_ORDER:
             update_rank(st, j)
         if SERVICE:
             schedule_crossing(st, j)
-    counters[RELEASED] = 0
-    counters[N_DIRTY] = 0
-    st.state_mach_dirty[0] = 0
+    close_batches(st)
+
+
+@inlined
+def _startable(st, q, g, limit):
+    """Count the like tasks of stage `g`, the head of queue `q`, that start before another head's.
+
+    At most `limit`. A start moves the rank of its job if shares decide, or if service has accrued
+    since: then it is one.
+    """
+    count = min(limit, like_tasks(st, g))
+    if count == 1:
+        return count
+    if DYNAMIC_ORDER:
+        j = st.w_stage_job[g]
+        accrue(st, j)
+        order = st.p_queue_order[q % len(st.p_queue_order)]
+        if order == SHARE_ORDER or rank(st, j) != st.state_job_rank[j]:
+            return 1
+    if USAGE:
+        return _before_other_queues(st, q, count)
+    return count
 
 
 @part
-def _head(st):
-    """Return the head of the queue that is served next, -1 for none (`waiting.precedes`)."""
+def _before_other_queues(st, q, limit):
+    """Count the tasks, at most `limit`, that start from queue `q` before another queue is next."""
+    root, tier, other = st.state_queue_root, st.p_queue_tier, -1
+    for p in range(len(root)):
+        competes = p != q and root[p] >= 0 and tier[p] == tier[q]
+        if competes and (other < 0 or _use(st, p, 0) < _use(st, other, 0)):
+            other = p
+    if other < 0:
+        return limit
+    use = _use(st, other, 0)
+    low, high = 1, limit  # it is next for the first `low` of them, and maybe for `high`
+    while low < high:
+        middle = (low + high + 1) // 2
+        use_then = _use(st, q, middle - 1)
+        if use_then < use or (use_then == use and q < other):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@part
+def _next_queue(st):
+    """Return the queue that is served next, -1 for none (`waiting.precedes`)."""
     root, best = st.state_queue_root, -1
     for q in range(len(root)):
         if root[q] >= 0 and (best < 0 or _precedes(st, q, best)):
             best = q
-    return -1 if best < 0 else root[best]
+    return best
 
 
 @inlined
@@ -198,9 +249,10 @@ def _precedes(st, a, b):
     tier = st.p_queue_tier
     if tier[a] != tier[b]:
         return tier[a] < tier[b]
-    return _use(st, a) < _use(st, b)
+    return _use(st, a, 0) < _use(st, b, 0)
 
 
-@inlined
-def _use(st, q):
-    return st.state_queue_used[q, 0] * st.c_scale[0] / st.p_queue_weight[q]
+@part
+def _use(st, q, more):
+    """Return the use of queue `q` over its weight, once it has `more` tasks than now."""
+    return (st.state_queue_used[q, 0] + more) * st.c_scale[0] / st.p_queue_weight[q]

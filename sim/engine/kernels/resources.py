@@ -40,15 +40,15 @@ def within_cap(st, j, demand, row, times):
 
 
 @inlined
-def acquire_task(st, j, g, machine):
-    """Acquire the room of one task of stage `g` on `machine`."""
-    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), 1)
+def acquire_task(st, j, g, machine, count):
+    """Acquire the room of `count` tasks of stage `g` on `machine`."""
+    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), count)
 
 
 @inlined
-def release_task(st, j, g, machine):
-    """Release the room of one task of stage `g` on `machine`."""
-    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), -1)
+def release_task(st, j, g, machine, count):
+    """Release the room of `count` tasks of stage `g` on `machine`."""
+    _move(st, j, machine, st.w_stage_demand, demand_row(st, g), -count)
     st.state_org_freed[st.w_job_org[j]] = 1
     freed(st, machine)
 
@@ -68,9 +68,9 @@ def release_held(st, j, machine):
 
 
 @part
-def _move(st, j, machine, demand, row, sign):
+def _move(st, j, machine, demand, row, times):
     for r in range(demand.shape[1]):
-        amount = sign * demand[row, r]
+        amount = times * demand[row, r]
         st.state_mach_free[machine, r] -= amount
         if USAGE:
             st.state_job_used[j, r] += amount

@@ -15,7 +15,7 @@ from sim.engine.kernels.choice import release_devices
 from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.launch import forget_start
-from sim.engine.kernels.lifecycle import FIRST_K, emit, refresh_job, task_weighted_s, turn_of
+from sim.engine.kernels.lifecycle import FIRST_K, emit, refresh_job, task_weighted_s
 from sim.engine.kernels.rates import clear_end, leave_machine
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
@@ -28,6 +28,7 @@ from sim.engine.kernels.state import (
     NOW,
     PENDING,
 )
+from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import stage_ready, update_rank
 
 
@@ -56,7 +57,7 @@ def stop_task(st, slot):
     st.state_stage_next[g] -= 1
     if CHOOSES and st.state_i[CONSTRAINED]:
         release_devices(st, slot)
-    release_task(st, j, g, st.state_slot_machine[slot])
+    release_task(st, j, g, st.state_slot_machine[slot], 1)
     refresh_job(st, j)
 
 

@@ -16,8 +16,10 @@ from typing import Any
 
 from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
+from sim.engine.kernels.batches import records_full
 from sim.engine.kernels.dispatch import dispatch_pack, dispatch_skip, dispatch_strict
 from sim.engine.kernels.features import (
+    BATCHES,
     DYNAMIC_ORDER,
     GANGS,
     LIMITS,
@@ -62,7 +64,7 @@ from sim.engine.kernels.state import (
 )
 from sim.engine.kernels.waiting import reorder_job, update_queue, update_rank, update_wait_queue
 
-DONE, NEEDS_POLICY, STUCK = range(3)
+DONE, NEEDS_POLICY, STUCK, FULL = range(4)
 
 MAX_IDLE_TICKS = 10_000
 """Deadlock limit: timer ticks in a row with nothing running, arriving or started."""
@@ -70,9 +72,10 @@ MAX_IDLE_TICKS = 10_000
 
 @jit
 def run(st, changed, n_changed):
-    """Run until DONE, STUCK, or an instant with events for the policy (NEEDS_POLICY).
+    """Run until DONE, STUCK, an instant with events for the policy, or the records are FULL.
 
-    The policy `changed` the first `n_changed` jobs; -1 at the first call, before any placement.
+    With events (NEEDS_POLICY), the policy `changed` the first `n_changed` jobs. -1 at the first
+    call, before any placement, and to go on once the records of batches are empty again.
     """
     placing = n_changed >= 0
     if LIMITS and placing:
@@ -88,6 +91,8 @@ def run(st, changed, n_changed):
             run_pool(st)
         if st.state_i[JOBS_LEFT] == 0:
             return DONE
+        if BATCHES and records_full(st):
+            return FULL
         now = _next_time(st)
         if now == math.inf or st.state_i[IDLE_TICKS] > MAX_IDLE_TICKS:
             return STUCK

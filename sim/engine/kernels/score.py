@@ -10,7 +10,7 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.gang import is_waiting_gang
-from sim.engine.kernels.lifecycle import next_turn, start_task
+from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import demand_row, within_cap
 from sim.engine.kernels.scanlist import BY_CAP, drop_new, fits_at, move_to_refused, refuse, score_at
 from sim.engine.kernels.state import (
@@ -28,6 +28,7 @@ from sim.engine.kernels.state import (
     SUM_REMAINING,
     SUM_WORTH,
 )
+from sim.engine.kernels.turns import next_turn
 from sim.engine.kernels.waiting import precedes
 
 

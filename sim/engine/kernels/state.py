@@ -55,6 +55,7 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     N_RUNNING_JOBS,
     NEXT_OPENING,
     N_OPENING,
+    N_BATCHES,
     # configuration
     SHARE,
     UNIT,
@@ -85,9 +86,9 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     CACHES_SCORES,
     LAUNCH,
     BY_PLACE,
-) = range(53)
-N_I = 53
-# Configuration registers:
+) = range(54)
+N_I = 54
+# N_BATCHES counts the records of batches. Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
 # ONE_TO_ONE: there are one-to-one edges. N_RIGID: number of resources that can't be overbooked.

@@ -97,7 +97,9 @@ def lay_out(
         "HEAPS": restarts or bool(flags[layout.ONE_TO_ONE]),
         "PREFERS": bool(flags[layout.PREFERS]),
         "PRIORITY": bool(flags[layout.PRIORITY]),
-        "RECORD": record_tasks,
+        "BATCH_RECORDS": record_tasks and "BATCHES" in features,
+        "TASK_RECORDS": record_tasks and "BATCHES" not in features,
+        "SINGLES": "BATCHES" not in features,
         "REPLANNED": plan.replan is not None,
         "RESERVED": plan.reservations > 0,
         "SCAN": "STRICT" not in features,
@@ -115,6 +117,7 @@ def lay_out(
         "P": 3 * n_jobs + 2, "D": len(capacity) + len(org_weight) + 1, "A": n_tasks + 2 * n_jobs,
         "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
         "U": int(total[0]) if cluster.unit else len(capacity), "W": n_steps(plan, n_jobs),
+        "X": len(columns.run_duration), "C": n_slots + MIN_RECORDS,
     }  # fmt: skip
     pack = plan.packing
     inputs: dict[str, NDArray[Any]] = {
@@ -133,7 +136,7 @@ def lay_out(
         "w_stage_o2o": o2o_bits(columns, restarts),
         "w_stage_home": columns.stage_home,
         "w_stage_remote_factor": columns.stage_remote_factor,
-        "w_task_duration": columns.task_duration,
+        **_durations(columns, "BATCHES" in features),
         "w_attempt0": columns.attempt0 if fails else np.zeros(1, dtype=np.int64),
         "w_attempt_s": columns.attempt_s,
         "w_attempt_lost": columns.attempt_lost,
@@ -179,8 +182,21 @@ def lay_out(
     return allocate(sizes, conditions_met, inputs), features
 
 
+MIN_RECORDS = 2**16
+"""Records of batches that a run keeps before it empties them, at least."""
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")
 _JOB_VIEWS = ("turn", "left", "started", "running", "done", "done_work", "first_work")
+
+
+def _durations(columns: Columns, batches: bool) -> dict[str, NDArray[Any]]:
+    """Return the fields of durations: of runs of like tasks with batches, else of single tasks."""
+    absent = np.zeros(1)
+    return {
+        "w_task_duration": absent if batches else columns.task_duration,
+        "w_run_task0": columns.run_task0 if batches else absent.astype(np.int64),
+        "w_run_duration": columns.run_duration if batches else absent,
+        "state_stage_run": (columns.stage_run0[:-1] if batches else absent).astype(np.int64),
+    }
 
 
 def allocate(

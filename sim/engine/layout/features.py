@@ -101,6 +101,7 @@ def _needed(
         )
     needed = {
         has.POOL: pool,
+        has.BATCHES: pool,
         has.STRICT: fit == Fit.STRICT,
         has.SKIP: fit == Fit.SKIP,
         has.SCORED: scored,
