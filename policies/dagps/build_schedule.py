@@ -22,8 +22,6 @@ from policies.dagps.dag import (
     demand_quanta,
     one_job,
     ordered_parts,
-    path_s,
-    read_only,
     stage_profile,
     sub_dag,
     upward_rank,
@@ -31,6 +29,7 @@ from policies.dagps.dag import (
 )
 from policies.dagps.lists import ListSearch, shortest_placement, without_demands
 from policies.dagps.placer import Placement, Placer, Space, to_placement
+from policies.dagps.span_bounds import exact_bound_s, span_lower_bound, stage_load
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
@@ -49,13 +48,6 @@ def time_alone(placer: Placer) -> F8:
     stages = range(len(placer.dag.order))
     spans = [placer.place(stage, g, False, placer.empty, 0, np.inf) for g in stages]
     return np.array([0.0 if space is None else space.span_s for space in spans])
-
-
-def stage_load(dag: Dag, capacity: I8) -> F8:
-    """Measure each stage's work against the capacity of all machines, (G, R) s."""
-    work = np.add.reduceat(dag.duration, dag.task0[:-1])
-    load: F8 = work[:, None] * (dag.demand / np.maximum(capacity.sum(axis=0), 1))
-    return load
 
 
 def frag_score(dag: Dag, capacity: I8, alone: F8) -> F8:
@@ -131,9 +123,6 @@ MAX_CANDIDATES = 128
 with one profile a stage have more sets, and trying all of them found nothing better.
 """
 
-SLACK = 1e-12
-"""Relative tolerance: a span this close to a lower bound counts as optimal."""
-
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
@@ -189,9 +178,12 @@ def schedule(
     now = 0.0
     for stages in ordered_parts(dag):
         part, tasks = sub_dag(dag, stages)
-        compact = most_compact(part, capacity, max_candidates)
-        if shared is not None:
-            compact = improve_with_lists(part, capacity, max_candidates, shared, compact)
+        if is_uniform(part, shared):
+            compact = place_in_order(part, capacity)
+        else:
+            compact = most_compact(part, capacity, max_candidates)
+            if shared is not None:
+                compact = improve_with_lists(part, capacity, max_candidates, shared, compact)
         shift = now - compact.begin.min()
         begin[tasks], end[tasks] = compact.begin + shift, compact.end + shift
         machine[tasks] = compact.machine
@@ -199,12 +191,32 @@ def schedule(
     return Schedule(begin, end, machine, np.argsort(begin, kind="stable"), now)
 
 
+def is_uniform(dag: Dag, shared: Mask | None) -> bool:
+    """Tell whether a DAG is one stage of equal tasks that never share an overbooked resource.
+
+    No schedule of equal tasks ends before the greedy one in the order of rows, and no schedule that
+    BuildSchedule or list scheduling builds differs from that one by as much as a rounding error.
+    """
+    if len(dag.order) > 1 or (dag.duration != dag.duration[0]).any():
+        return False
+    return shared is None or len(dag.duration) == 1 or not dag.demand[0, shared].any()
+
+
+def place_in_order(dag: Dag, capacity: I8, priority: F8 | None = None) -> Placement:
+    """Schedule a DAG alone, greedily: of the ready tasks the one of highest priority goes next."""
+    placer = Placer(dag, usable_machines(capacity, len(dag.duration)), priority)
+    whole = np.zeros(len(dag.duration), dtype=np.int32)
+    space = placer.place(whole, 0, False, placer.empty, 0, np.inf)
+    assert space is not None  # there is no limit
+    return to_placement(space)
+
+
 def most_compact(dag: Dag, capacity: I8, max_candidates: int | None) -> Placement:
     """Build the most compact schedule over all choices of troublesome tasks (Fig. 5)."""
     placer = Placer(dag, usable_machines(capacity, len(dag.duration)))
     alone = time_alone(placer)
     best: Placement | None = None
-    bound_s = span_lower_bound(dag, capacity, alone) * (1 + SLACK)
+    bound_s = max(span_lower_bound(dag, capacity, alone), exact_bound_s(dag, capacity, alone))
     score = frag_score(dag, capacity, alone)[dag.task_stage]
     for label in candidate_labels(
         dag.duration, score, placer.forward_dag, placer.reversed_dag, max_candidates
@@ -228,30 +240,42 @@ def improve_with_lists(
     (`policies.dagps.lists`): once with all demands held to capacity, and once with the fungible
     ones overbooked.
     """
-    bound_s = _span_bound_s(dag, capacity)
-    if best.span_s <= bound_s:
+    bounds_s = _list_bounds_s(dag, capacity, best.span_s)
+    demanded = _demanded(dag, shared)
+    if best.span_s <= bounds_s[int(demanded.any())]:
         return best
     machines = usable_machines(capacity, len(dag.duration))
-    return shortest_placement(
-        dag, machines, *_seed_keys(dag, capacity, max_candidates, shared, best), best, bound_s
-    )
+    seed_keys = _seed_keys(dag, capacity, max_candidates, demanded, best)
+    return shortest_placement(dag, machines, demanded, seed_keys, best, bounds_s)
 
 
-def _span_bound_s(dag: Dag, capacity: I8) -> float:
-    return span_lower_bound(dag, capacity, np.zeros(len(dag.order))) * (1 + SLACK)
+def _list_bounds_s(dag: Dag, capacity: I8, span_s: float = np.inf) -> tuple[float, float]:
+    """Bound the span of lists from below, s: with all demands held to capacity, and with none.
+
+    A `span_s` at the second bound needs no better first one.
+    """
+    bound_s = span_lower_bound(dag, capacity, np.zeros(len(dag.order)))
+    if span_s <= bound_s:
+        return bound_s, bound_s
+    alone = time_alone(Placer(dag, usable_machines(capacity, len(dag.duration))))
+    return max(bound_s, exact_bound_s(dag, capacity, alone)), bound_s
+
+
+def _demanded(dag: Dag, shared: Mask) -> Mask:
+    demanded: Mask = shared & (dag.demand > 0).any(axis=0)
+    return demanded
 
 
 def _seed_keys(
-    dag: Dag, capacity: I8, max_candidates: int | None, shared: Mask, best: Placement
-) -> tuple[Mask, list[F8]]:
-    """Return the demanded shared resources, and the begins of tasks with and without them."""
-    demanded = shared & (dag.demand > 0).any(axis=0)
+    dag: Dag, capacity: I8, max_candidates: int | None, demanded: Mask, best: Placement
+) -> list[F8]:
+    """Return the begins of tasks with and without the `demanded` shared resources."""
     seed_keys = [best.begin]
     if demanded.any():
         seed_keys.append(
             most_compact(without_demands(dag, demanded), capacity, max_candidates).begin
         )
-    return demanded, seed_keys
+    return seed_keys
 
 
 def best_list(
@@ -275,14 +299,15 @@ def best_list(
     part_lists: list[tuple[I8, list[tuple[float, NDArray[Any]]]]] = []
     for part, tasks in (sub_dag(dag, stages) for stages in ordered_parts(dag)):
         compact = most_compact(part, capacity, max_candidates)
-        demanded, seed_keys = _seed_keys(part, capacity, max_candidates, shared, compact)
-        search, bound_s = ListSearch(part, machines, demanded), _span_bound_s(part, capacity)
+        demanded = _demanded(part, shared)
+        seed_keys = _seed_keys(part, capacity, max_candidates, demanded, compact)
+        search, bounds_s = ListSearch(part, machines, demanded), _list_bounds_s(part, capacity)
         part_lists.append(
             (
                 tasks,
                 [
                     search.shortest_list(seed_keys, checked, bound_s)
-                    for checked in search.checked_choices()
+                    for checked, bound_s in zip(search.checked_choices(), bounds_s, strict=False)
                 ],
             )
         )
@@ -321,30 +346,6 @@ def subset_orders(placer: Placer, label: I4, limit: float) -> Iterator[Placement
             yield to_placement(space)
 
 
-def span_lower_bound(dag: Dag, capacity: I8, alone: F8) -> float:
-    """Bound the span of any schedule from below, s.
-
-    The greatest of CPLen, TWork and ModCP (§6). A stage of equal tasks can't take less time than it
-    takes alone, because the greedy packer runs as many of them at once as any schedule can.
-    """
-    from sim.bounds.kernels.bounds import whole_stage_paths  # compiled: slow to import
-
-    first = dag.task0[:-1]
-    longest = np.maximum.reduceat(dag.duration, first)
-    shortest = np.minimum.reduceat(dag.duration, first)
-    load = stage_load(dag, capacity)
-    whole = np.maximum(load.max(axis=1), longest)
-    whole = np.where(longest == shortest, np.maximum(whole, alone), whole)
-    group = np.zeros(len(first), dtype=np.int64)
-    shape: list[NDArray[Any]] = [dag.order, group, dag.edge0, dag.edge_child, dag.edge_kind]
-    path = whole_stage_paths(*[read_only(a) for a in (*shape, dag.task0, shortest, whole)])
-    return float(max(path_s(dag).max(), path.max(), load.sum(axis=0).max()))
-
-
 def heft_schedule(dag: Dag, capacity: I8) -> Placement:
     """Schedule a DAG alone on some machines by HEFT, the reference for BuildSchedule."""
-    placer = Placer(dag, capacity, upward_rank(dag))
-    whole = np.zeros(len(dag.duration), dtype=np.int32)
-    space = placer.place(whole, 0, False, placer.empty, 0, np.inf)
-    assert space is not None  # there is no limit
-    return to_placement(space)
+    return place_in_order(dag, capacity, upward_rank(dag))

@@ -52,19 +52,22 @@ def shortest_placement(
     fungible: Mask,
     keys: list[NDArray[Any]],
     best: Placement,
-    bound_s: float,
+    bounds_s: tuple[float, float],
 ) -> Placement:
-    """Return the shortest of `best` and the list schedules; stop at a span of `bound_s`.
+    """Return the shortest of `best` and the list schedules.
 
-    Lists are tried with all resources held to capacity, then with `fungible` ones overbooked.
+    Lists are tried with all resources held to capacity, then with `fungible` ones overbooked;
+    `bounds_s` are lower bounds of both.
     """
     search = ListSearch(dag, capacity, fungible)
-    for checked in search.checked_choices():
+    for checked, bound_s in zip(search.checked_choices(), bounds_s, strict=False):
+        if best.span_s <= bound_s:
+            continue
         for _, placement in search.trials(keys, checked):
             if placement.span_s < best.span_s:
                 best = placement
             if best.span_s <= bound_s:
-                return best
+                break
     return best
 
 

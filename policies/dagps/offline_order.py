@@ -17,7 +17,7 @@ from policies.dagps.build_schedule import (
 )
 from policies.dagps.dag import Dag, demand_quanta, one_job, stage_profile
 from sim.base import disk_cache
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4, I8, Mask
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
 
@@ -73,7 +73,8 @@ class OrdersAtArrival:
     Jobs of one template with equal stages, sizes, demands and edges share an order, until twice as
     many runs of the template are known (1, 2, 4, ...). So a template of n runs has at most
     2 + log2(n) schedules. Expected durations count as fractions of the longest, in single
-    precision: the last bits of a mean are no reason for another schedule.
+    precision: the last bits of a mean are no reason for another schedule. Jobs whose order is that
+    of their rows whatever is expected (`rows_in_order`) need no schedule.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class OrdersAtArrival:
         self._columns = columns
         self._builder = _Builder(columns, cluster, max_candidates, candidates)
         self._duration = np.ones(int(columns.stage_task0[-1]))  # of one job's tasks at a time
+        self.in_order = self._builder.rows_in_order()
         self._shared: dict[tuple[object, ...], tuple[int, disk_cache.Arrays]] = {}
         self._built: dict[tuple[bytes, ...], disk_cache.Arrays] = {}
 
@@ -146,6 +148,24 @@ class _Builder:
         """Return sizes, demands and edges of a job's stages as bytes."""
         return tuple(array.tobytes() for array in _shape(self._columns, self._demand, job))
 
+    def rows_in_order(self) -> Mask:
+        """Find the jobs whose tasks begin in the order of their rows in any schedule, (J,).
+
+        These are chains of stages in the order of rows over barriers. Each stage is a part of its
+        own (§4.4), and equal tasks begin by row: see `policies.dagps.build_schedule.is_uniform`.
+        """
+        columns, n_tasks = self._columns, np.diff(self._columns.stage_task0)
+        parent = np.repeat(np.arange(len(n_tasks)), np.diff(columns.edge0))
+        is_next = (columns.edge_child == parent + 1) & (columns.edge_kind == 0)
+        chained = np.zeros(len(n_tasks), dtype=np.bool_)
+        chained[parent[is_next]] = True
+        chained[columns.job_stage0[1:] - 1] = True
+        if self._shared is not None:
+            chained &= (n_tasks == 1) | ~self._demand[:, self._shared].any(axis=1)
+        in_order = np.ones(len(columns.job_submit), dtype=np.bool_)
+        in_order[columns.stage_job[~chained]] = False
+        return in_order
+
     def build(self, jobs: list[int], duration: F8) -> list[disk_cache.Arrays]:
         """Build the schedule of each of `jobs`, given the expected duration of each task, (T,) s.
 
@@ -205,6 +225,15 @@ def best_list_order(
         r for r, is_checked in zip(cluster.resources, built["checked"], strict=True) if is_checked
     )
     return _assemble(columns, [built], np.zeros(1, dtype=np.int64)), checked
+
+
+def row_priority(columns: Columns) -> F8:
+    """Return priScore of the tasks of all jobs, (T,), in the order of their rows."""
+    job_task0 = columns.stage_task0[columns.job_stage0]
+    n_tasks = np.diff(job_task0)
+    rank = np.arange(job_task0[-1]) - np.repeat(job_task0[:-1], n_tasks)
+    score: F8 = 1.0 - rank / np.repeat(np.maximum(n_tasks - 1, 1), n_tasks)
+    return score
 
 
 def _assemble(

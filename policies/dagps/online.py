@@ -13,7 +13,12 @@ import numpy as np
 
 from policies.base import Policy, check_ranges
 from policies.dagps.build_schedule import MAX_CANDIDATES, Candidates, build_schedule
-from policies.dagps.offline_order import OrdersAtArrival, best_list_order, offline_order
+from policies.dagps.offline_order import (
+    OrdersAtArrival,
+    best_list_order,
+    offline_order,
+    row_priority,
+)
 from policies.estimates.durations import Truth
 from policies.estimates.learnt import LearntDurations
 from policies.estimates.stage_profiles import StageProfiles
@@ -189,7 +194,8 @@ class Dagps(Policy):
         memory.durations.refresh(batch, world, plan, self.refresh_s)
         if memory.orders is not None:
             profiles = memory.profiles
-            for job in batch.row[batch.row >= 0].tolist():
+            arrived = batch.row[batch.row >= 0]
+            for job in arrived[~memory.orders.in_order[arrived]].tolist():
                 stages, tasks = memory.orders.rows(job)
                 known = profiles.expect(stages), profiles.n_runs(stages)
                 order = memory.orders.order(job, *known)
@@ -229,16 +235,24 @@ class Dagps(Policy):
         """Order the tasks of all jobs by true durations, or leave it until the jobs arrive."""
         columns, cluster = world.columns, world.cluster
         if "true" not in (self.knowledge, self.order_from):
-            n_tasks = np.diff(columns.stage_task0)
-            plan.task_order = ranges(np.zeros_like(n_tasks), n_tasks).astype(np.int32)
-            plan.task_priority = np.zeros(len(plan.task_order))
-            return OrdersAtArrival(columns, cluster, self.max_candidates, self.candidates)
+            return self._order_by_rows(world, plan)
         order = offline_order(columns, cluster, self.max_candidates, self.candidates)
         n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
         plan.task_order = order.task_order
         plan.task_priority = self._scores(order.pri_score, np.repeat(n_tasks, n_tasks))
         plan.set_stages(key=1 - order.stage_pri)
         return None
+
+    def _order_by_rows(self, world: World, plan: Plan) -> OrdersAtArrival:
+        """Order tasks by row: for good where rows are in order, else until the job arrives."""
+        columns = world.columns
+        orders = OrdersAtArrival(columns, world.cluster, self.max_candidates, self.candidates)
+        n_tasks = np.diff(columns.stage_task0)
+        plan.task_order = ranges(np.zeros_like(n_tasks), n_tasks).astype(np.int32)
+        pri_score, size = row_priority(columns), np.diff(columns.stage_task0[columns.job_stage0])
+        plan.task_priority = self._scores(pri_score, np.repeat(size, size))
+        plan.set_stages(key=1 - pri_score[columns.stage_task0[:-1]])
+        return orders
 
     def _scores(self, pri_score: F8, n_tasks: I8 | int) -> F8:
         """Return priScore, or the number of tasks of its job, of `n_tasks`, after each task."""

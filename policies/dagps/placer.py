@@ -36,15 +36,15 @@ class Placer:
     N_SPACES = 6
 
     def __init__(self, dag: Dag, capacity: I8, priority: F8 | None = None) -> None:
-        from policies.dagps.kernels import dagrecord, space  # compiled: slow to import
+        from policies.dagps.kernels import dagrecord  # compiled: slow to import
 
         arrays = _arrays(dag, dag.duration if priority is None else priority)
         self.dag = dag
         self.forward_dag = dagrecord.make(arrays, len(capacity))
         self.reversed_dag = dagrecord.make(_reverse_edges(arrays), len(capacity))
-        n_tasks, n_stages = len(dag.duration), len(dag.order)
-        self.empty = Space(space.make(capacity, n_tasks, n_stages), False, 0.0)
-        self._spare = [space.make(capacity, n_tasks, n_stages) for _ in range(self.N_SPACES)]
+        self._capacity = capacity
+        self.empty = Space(self._make_space(), False, 0.0)
+        self._spare: list[Any] = [None] * self.N_SPACES
 
     def place(
         self, label: I4, subset: int, backward: bool, start: Space, spare: int, limit: float
@@ -53,12 +53,19 @@ class Placer:
         from policies.dagps.kernels import placement, space
 
         record = self._spare[spare]
+        if record is None:
+            record = self._spare[spare] = self._make_space()
         space.copy(start.record, record, start.mirrored != backward)
         dag = self.reversed_dag if backward else self.forward_dag
         if not placement.place(dag, record, label, subset, limit):
             return None
         begin, end = space.columns(record)["state_span"]
         return Space(record, backward, float(end - begin))
+
+    def _make_space(self) -> Any:
+        from policies.dagps.kernels import space
+
+        return space.make(self._capacity, len(self.dag.duration), len(self.dag.order))
 
     def place_more_compact(
         self, label: I4, subset: int, start: Space, spares: tuple[int, int], limit: float

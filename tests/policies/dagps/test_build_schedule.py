@@ -1,11 +1,14 @@
 """BuildSchedule: equal to the reference, feasible, near the optimum; the order it passes on."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sim
+from policies.dagps import build_schedule as build_schedule_module
 from policies.dagps.build_schedule import (
     build_schedule,
     heft_schedule,
@@ -14,6 +17,7 @@ from policies.dagps.build_schedule import (
 )
 from policies.dagps.dag import demand_quanta, one_job, ordered_parts, sub_dag, upward_rank
 from policies.dagps.offline_order import offline_order
+from policies.dagps.span_bounds import exact_unit_s
 from sim.base import disk_cache
 from sim.base.random import stream
 from sim.bounds.optimum import optimum
@@ -299,6 +303,30 @@ def test_heft_ranks_tasks_and_not_stages():
     assert heft_schedule(dag, capacities(1)).begin.tolist() == [0, 8, 5]
     paired = make_dag([2, 2], [1, 1, 2, 9], [[1, 1], [1, 1]], [(0, 1, 1)])
     assert upward_rank(paired).tolist() == [3, 10, 2, 9]
+
+
+@given(dags(equal_tasks=True), st.integers(1, 3), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_search_that_stops_at_an_exact_bound_finds_the_same_schedule(dag, n_machines, share):
+    capacity, shared = capacities(n_machines, small=n_machines > 1), np.array([False, share])
+    stops = [schedule(dag, capacity, shared=shared)]
+    with patch.object(build_schedule_module, "exact_bound_s", return_value=0.0):
+        stops.append(schedule(dag, capacity, shared=shared))
+    with patch.object(build_schedule_module, "is_uniform", return_value=False):
+        stops.append(schedule(dag, capacity, shared=shared))
+    for other in stops[1:]:
+        for name, value in vars(stops[0]).items():
+            assert np.array_equal(value, getattr(other, name)), name
+
+
+def test_an_exact_unit_is_the_greatest_common_divisor_unless_sums_round():
+    assert exact_unit_s(np.array([0.0, 1.5, 0.75, 3.0])) == 0.75
+    assert exact_unit_s(np.array([6.0, 10.0])) == 2.0
+    assert exact_unit_s(np.full(7, 0.125)) == 0.125
+    assert exact_unit_s(np.array([0.1, 0.2])) == 0.0
+    assert exact_unit_s(np.array([0.1, 0.25])) == 0.0
+    assert exact_unit_s(np.zeros(2)) == 0.0
+    assert exact_unit_s(np.array([5e-324, 1.0])) == 0.0
 
 
 def test_the_disk_cache_returns_the_same_order_for_equal_inputs_only(monkeypatch, tmp_path):

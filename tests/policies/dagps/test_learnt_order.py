@@ -8,7 +8,7 @@ import pytest
 import policies
 import sim
 from policies.dagps import offline_order
-from policies.dagps.offline_order import OrdersAtArrival
+from policies.dagps.offline_order import OrdersAtArrival, row_priority
 from policies.estimates.stage_profiles import StageProfiles
 from sim.engine.plan import Plan
 from tests.policies.dagps.test_online import CLUSTER, crowd
@@ -171,6 +171,54 @@ def test_an_order_from_the_true_durations_is_that_of_all_jobs_together():
         assert order.pri_score.tolist() == whole.pri_score[tasks].tolist()
         assert order.task_order.tolist() == whole.task_order[tasks].tolist()
         assert order.stage_pri.tolist() == whole.stage_pri[stages].tolist()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_chain_of_stages_begins_in_the_order_of_its_rows(seed):
+    """So it needs no schedule: the one that is built has this order whatever is expected."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for _ in range(4):
+        stages = []
+        for s in range(int(rng.integers(1, 4))):
+            demand = {"cpu": rng.integers(0, 5) / 4, "mem": rng.integers(0, 5) / 4}
+            demand |= {"disk": 0.5 * (rng.random() < 0.1)}
+            n = 1 if demand["disk"] else int(rng.integers(1, 30))
+            parents = {f"s{s - 1}": "barrier"} if s else {}
+            stages.append(
+                {"name": f"s{s}", "durations_s": [1.0] * n, "demand": demand, "parents": parents}
+            )
+        jobs.append({"submit_s": 0.0, "template": "x", "stages": stages})
+    columns = sim.Workload.from_jobs(jobs).columns
+    machines = int(rng.integers(1, 4))
+    cluster = sim.Cluster.machines(machines, cpu=1, mem=1, disk=1, fungible=("disk",))
+    orders = OrdersAtArrival(columns, cluster)
+    assert orders.in_order.all()
+    pri_score = row_priority(columns)
+    for j in range(4):
+        stages, tasks = orders.rows(j)
+        lengths = (np.ones(len(stages)), rng.lognormal(0, 2, len(stages)), np.zeros(len(stages)))
+        for n_runs, expected_s in enumerate(lengths):
+            order = orders.order(j, expected_s, 2**n_runs)
+            assert order.pri_score.tolist() == pri_score[tasks].tolist()
+            assert (np.diff(order.task_order) > 0).sum() == len(order.task_order) - len(stages)
+
+
+def test_rows_are_not_in_order_beside_a_fork_a_pairwise_edge_or_shared_tasks():
+    def stages(**last):
+        first = {"name": "s0", "durations_s": [1.0, 1.0], "demand": {"cpu": 1.0}}
+        return [first, {**first, "name": "s1", **last}]
+
+    jobs = [
+        stages(parents={"s0": "barrier"}),
+        stages(),
+        stages(parents={"s0": "one_to_one"}),
+        stages(parents={"s0": "barrier"}, demand={"disk": 0.6}),
+        stages()[:1],
+    ]
+    columns = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": s} for s in jobs]).columns
+    in_order = OrdersAtArrival(columns, FOUR_RESOURCES).in_order
+    assert in_order.tolist() == [True, False, False, False, True]
 
 
 def test_runs_are_known_once_all_stages_of_a_job_are():
