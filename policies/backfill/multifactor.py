@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from policies.backfill.orders import Conservative, Easy
 from policies.backfill.priorities import Priorities, Prioritizing
 from policies.backfill.slurm import Slurm
@@ -44,7 +42,7 @@ class Multifactor(Prioritizing):
         """Order the queue by priority."""
         inherited = super().prepare(world, plan)
         plan.queues = Queues.make(1, order=Order.KEY)
-        return Memory(Priorities(self, world), inherited)
+        return Memory(Priorities(self, world, plan.jobs["key"]), inherited)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Update usage and priorities."""
@@ -54,9 +52,8 @@ class Multifactor(Prioritizing):
             super().react(memory.inherited, batch, world, plan)
         changed = priorities.update(batch)
         if len(changed):
-            plan.set_jobs(changed, key=priorities.key[changed])
-        # an order needs two; usage of the time between is caught up with
-        plan.timer_s = priorities.next_s if priorities.n_waiting > 1 else np.inf
+            plan.note_jobs(changed)
+        plan.timer_s = priorities.timer_s
 
 
 @register("multifactor_easy")

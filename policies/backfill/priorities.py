@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from policies.backfill.fair_share import Shares, Usage
+from policies.backfill.fair_share import Shares
 from policies.base import Policy
-from sim.base.arrays import F8, I4, I8
+from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, Positive
 from sim.cluster.cluster import Cluster
-from sim.engine.plan import Batch, Event, World
+from sim.engine.plan import Batch, World
 from sim.workload.columns import Columns
 from sim.workload.tables import names, values
 
@@ -25,6 +26,7 @@ NO_ACCOUNT = "default"
 """The account of all users, and the QOS of all jobs, where a workload has none."""
 TIER = 2.0**32
 """Above any priority, which has 32 bits."""
+FACTORS = ("age", "fair_share", "job_size", "partition", "qos")
 
 
 @dataclass(frozen=True)
@@ -87,188 +89,113 @@ class Prioritizing(Policy):
 class Priorities:
     """Priorities of the jobs of a run, and what they are made of.
 
+    Parameters
+    ----------
+    policy : Prioritizing
+        The settings.
+    world : World
+        The run.
+    key : (J,) float64
+        The plan's keys, smallest first, by tier, then by priority; overwritten.
+
     Attributes
     ----------
-    key : (J,) float64
-        Smallest first: by tier, then by priority; 0 before submission.
-    n_waiting : int
-        Number of waiting jobs at the last update.
-    next_s : float
-        Time of the next calculation, s.
+    associations : tuple of (str, str)
+        Account and user of each association, (A,).
+    arrays : dict of str to array
+        The state (`policies.backfill.kernels.priority_record`).
     """
 
-    def __init__(self, policy: Prioritizing, world: World) -> None:
+    def __init__(self, policy: Prioritizing, world: World, key: F8) -> None:
+        from policies.backfill.kernels import priorities as kernels  # loads numba
+        from policies.backfill.kernels import priority_record as record  # loads numba
+        from sim.base.jit import compiled  # loads numba
+
         columns = world.columns
-        self.policy, self.view = policy, world.view
         accounts, users = category(columns, "account"), columns.user_names
         pairs = [
             (accounts[1][a], users[u])
             for a, u in zip(accounts[0].tolist(), columns.job_user.tolist(), strict=True)
         ]
-        self.shares = Shares(pairs, policy.shares, policy.parents)
-        index = {pair: i for i, pair in enumerate(self.shares.associations)}
-        self.association: I4 = np.array([index[pair] for pair in pairs], dtype=np.int32)
-        self.usage = Usage(len(index), policy.half_life_s)
-        self.cpus = task_cpus(columns, world.cluster)  # of one task, then of the allocation
-        self.is_gang = columns.job_min_tasks > 0
-        width = np.where(self.is_gang, columns.job_min_tasks, columns.job_n_tasks)
-        self.constant = self._constant(columns, world.cluster, width * self.cpus)
-        self.cpus = np.where(self.is_gang, width, 1) * self.cpus
-        self.counted_s = np.zeros(len(width))  # task seconds of other jobs
+        shares = Shares(pairs, policy.shares, policy.parents)
+        self.associations = shares.associations
+        index = {pair: i for i, pair in enumerate(self.associations)}
+        cpus = task_cpus(columns, world.cluster)
+        is_gang = columns.job_min_tasks > 0
+        width = np.where(is_gang, columns.job_min_tasks, columns.job_n_tasks)
         tier = [policy.tiers.get(name, 1) for name in columns.queue_names]
-        self.tier: F8 = np.array(tier, dtype=np.float64)[columns.job_queue]
-        self.present = np.zeros(0, dtype=np.int32)
-        self.key = np.zeros(len(width))
-        self.n_waiting = 0
-        self.n_calculated = 0  # number of the last calculation; the first is number 0, at 0 s
-        if policy.fair_tree:
-            self.factor = self.shares.fair_tree(self.usage.cpu_s)
-        else:
-            self.factor = np.full(len(index), np.nan)
-            self.above = self.shares.effective_above(self.usage.cpu_s)
+        # 0.693 for ln 2, and the first two terms of the exponential, as in the plugin
+        decay = 1 - 0.693 / policy.half_life_s if policy.half_life_s else 1.0
+        setting = np.zeros(record.N_SETTINGS)
+        setting[record.WEIGHT_AGE], setting[record.MAX_AGE] = policy.weight_age, policy.max_age_s
+        setting[record.WEIGHT_FAIR_SHARE] = policy.weight_fair_share
+        setting[record.PERIOD], setting[record.DECAY] = policy.calc_period_s, decay
+        inputs = shares.arrays | {
+            "w_setting": setting,
+            "w_submit": world.view["submit"],
+            "w_start": world.view["start"],
+            "w_done_work": world.view["done_work"],
+            "w_association": np.array([index[pair] for pair in pairs]),
+            "w_cpus": np.where(is_gang, width, 1) * cpus,
+            "w_is_gang": is_gang,
+            "w_tier_key": -np.array(tier, dtype=np.float64)[columns.job_queue] * TIER,
+            "w_constant": _constant(policy, columns, world.cluster, width * cpus),
+            "out_key": key,
+        }
+        self._state, self.arrays = record.make(inputs, len(width))
+        self._changed: I4 = self.arrays["out_changed"]
+        self._times, self._next = self.arrays["state_f"], record.NEXT
+        registers = self.arrays["state_i"]
+        registers[record.FAIR_TREE] = policy.fair_tree
+        # such jobs wait together, once: only then the order of those that wait is all that counts
+        registers[record.RIGID] = (
+            (columns.job_min_tasks == columns.job_n_tasks).all()
+            and len(columns.stage_job) == len(width)
+            and not len(world.cluster.outages)
+            and not len(columns.attempt_s)
+        )
+        self._kernels: Any = kernels
+        no_events = np.zeros(0, dtype=np.int32)
+        self._update: Any = compiled(kernels.update, self._state, 0.0, no_events, no_events)
+        self._kernels.begin(self._state)
 
     @property
-    def next_s(self) -> float:
-        """Time of the next calculation, s."""
-        return (self.n_calculated + 1) * self.policy.calc_period_s
+    def timer_s(self) -> float:
+        """Time of the next calculation that the order of waiting jobs needs, s; inf for none."""
+        timer_s: float = self._times.item(self._next)
+        return timer_s
 
     def update(self, batch: Batch) -> I4:
-        """Process the events of an instant; return the jobs with new priorities."""
-        n = self._n_due(batch.now) - self.n_calculated
-        if n > 0:
-            self.catch_up(n)
-        ended = (batch.kind == Event.JOB_DONE) | (batch.kind == Event.JOB_FAILED)
-        if ended.any():
-            self._end(batch.row[ended], batch.now)
-        arrived = batch.rows(Event.JOB_ARRIVED)
-        waiting = self._waiting()
-        self.present = np.concatenate([self.present, arrived])
-        self.n_waiting = len(waiting) + len(arrived)
-        changed = np.concatenate([waiting, arrived]) if n > 0 else arrived
-        users = self.association[arrived]
-        users = users[np.isnan(self.factor[users])]
-        if len(users):
-            cpu_s = self.usage.cpu_s
-            self._set_classic(users, cpu_s[users], np.full(len(users), np.cumsum(cpu_s)[-1]))
-        self.key[changed] = -self.tier[changed] * TIER - self.priority(changed)
-        return changed
-
-    def priority(self, jobs: I4) -> F8:
-        """Return the priorities of jobs as of the last calculation, or of a later submission."""
-        priority: F8 = np.floor(np.maximum(sum(self.weighted(jobs).values()), 1.0))
-        return priority
-
-    def weighted(self, jobs: I4) -> dict[str, F8]:
-        """Return each factor times its weight, by the name of the factor."""
-        policy = self.policy
-        age_s = np.maximum(self.usage.at_s - self.view["submit"][jobs], 0.0)
-        return {
-            "age": policy.weight_age * np.minimum(age_s / policy.max_age_s, 1.0),
-            "fair_share": policy.weight_fair_share * self.factor[self.association[jobs]],
-            **{name: column[jobs] for name, column in self.constant.items()},
-        }
-
-    def _constant(self, columns: Columns, cluster: Cluster, cpus: F8) -> dict[str, F8]:
-        policy = self.policy
-        total, n_nodes = cluster_cpus(cluster)
-        size = (cpus / total + 1 / n_nodes) / 2
-        size = np.clip(1 - size if policy.favor_small else size, 0.0, 1.0)
-        factors = [policy.partitions.get(name, 1) for name in columns.queue_names]
-        partition = np.array(factors)[columns.job_queue]
-        code, qos_names = category(columns, "qos")
-        qos = np.array([policy.qos.get(name, 0) for name in qos_names])[code]
-        return {
-            "job_size": policy.weight_job_size * size,
-            "partition": policy.weight_partition
-            * (partition / max([1, *policy.partitions.values(), *factors])),
-            "qos": policy.weight_qos * (qos / max([1, *policy.qos.values()])),
-        }
-
-    def _waiting(self) -> I4:
-        """Return the jobs that wait, in the order of submission."""
-        waiting: I4 = self.present[np.isnan(self.view["start"][self.present])]
-        return waiting
-
-    def _n_due(self, now: float) -> int:
-        """Return the number of the last calculation until now."""
-        period_s = self.policy.calc_period_s
-        n = int(now // period_s)
-        if (n + 1) * period_s <= now:  # the quotient is rounded
-            return n + 1
-        return n - 1 if n * period_s > now else n
-
-    def catch_up(self, n: int) -> None:
-        """Calculate usage `n` times, every period, and the last time the factors, too."""
-        period_s, usage = self.policy.calc_period_s, self.usage
-        if n > 1:
-            association, cpus, start_s = self._running()
-            while n > 1 and (start_s > usage.at_s).any():
-                usage.decay_to(self.next_s, association, cpus, start_s)
-                self.n_calculated += 1
-                n -= 1
-            usage.decay_often(n - 1, period_s, association, cpus)
-            self.n_calculated += n - 1
-        self.calculate(self.next_s)
-        self.n_calculated += 1
+        """Process the events of an instant; return the jobs with new keys."""
+        n: int = self._update(self._state, batch.now, batch.kind, batch.row)
+        return self._changed[:n]
 
     def calculate(self, at_s: float) -> None:
-        """Calculate usage and the factors of fair share at a time, s."""
-        if not self.policy.fair_tree:
-            self.above = self.shares.effective_above(self.usage.cpu_s)
-        added = self.usage.decay_to(at_s, *self._running())
-        if self.policy.fair_tree:
-            self.factor = self.shares.fair_tree(self.usage.cpu_s)
-        else:
-            self._classic(added)
+        """Calculate usage and the factors of fair share at a time, s, out of turn."""
+        self._kernels.calculate(self._state, at_s)
 
-    def _running(self) -> tuple[I4, F8, F8]:
-        """Return association, CPUs and start of running gangs; count the ended tasks of others."""
-        jobs = self.present[self.view["start"][self.present] >= 0]
-        is_gang = self.is_gang[jobs]
-        self._count_tasks(jobs[~is_gang])
-        self.gangs = jobs[is_gang]
-        return self.association[self.gangs], self.cpus[self.gangs], self.view["start"][self.gangs]
+    def weighted(self, job: int) -> tuple[float, dict[str, float]]:
+        """Return the priority of a job and each factor times its weight, as last calculated."""
+        priority: float = self._kernels.weigh(self._state, job)
+        values = self.arrays["state_weighted"].tolist()
+        return priority, dict(zip(FACTORS, values, strict=True))
 
-    def _classic(self, added: F8) -> None:
-        """Set the classic factors, given what running gangs added to the usage.
 
-        As the plugin does: usage of accounts is from before this calculation. Jobs are looked at in
-        the order of submission, running ones to add to the usage, and the first waiting one of a
-        user to calculate the factor. That of users with no waiting job is left to their next job.
-        """
-        running, waiting = self.gangs, self._waiting()
-        first = np.full(len(self.factor), len(self.key))
-        np.minimum.at(first, self.association[waiting], waiting)
-        owner = self.association[running]
-        later = np.where(running < first[owner], 0.0, added)
-        own = self.usage.cpu_s - np.bincount(owner, later, len(first))
-        order = np.argsort(running, kind="stable")
-        from_row = np.append(np.cumsum(added[order][::-1])[::-1], 0.0)
-        users = np.flatnonzero(first < len(self.key))
-        after = from_row[np.searchsorted(running[order], first[users])]
-        self.factor = np.full(len(first), np.nan)
-        self._set_classic(users, own[users], np.cumsum(self.usage.cpu_s)[-1] - after)
-
-    def _set_classic(self, users: I4 | I8, own: F8, total: F8) -> None:
-        part = np.divide(own, total, out=np.zeros(len(own)), where=total > 0)
-        self.factor[users] = self.shares.classic(users, part, self.above[users])
-
-    def _end(self, jobs: I4, now: float) -> None:
-        """Add the usage of jobs since the last calculation, and forget them."""
-        self._count_tasks(jobs[~self.is_gang[jobs]])
-        gangs = jobs[self.is_gang[jobs] & (self.view["start"][jobs] >= 0)]
-        since_s = np.maximum(self.view["start"][gangs], self.usage.at_s)
-        self.usage.add_run(self.association[gangs], self.cpus[gangs], now - since_s)
-        for j in jobs.tolist():  # rarely more than one
-            self.present = self.present[self.present != j]
-
-    def _count_tasks(self, jobs: I4) -> None:
-        if not len(jobs):
-            return
-        work_s = self.view["done_work"][jobs]
-        new_s = work_s - self.counted_s[jobs]
-        self.usage.add(self.association[jobs], new_s * self.cpus[jobs])
-        self.counted_s[jobs] = work_s
+def _constant(policy: Prioritizing, columns: Columns, cluster: Cluster, cpus: F8) -> F8:
+    """Return the factors that never change, each times its weight, (J, 3)."""
+    total, n_nodes = cluster_cpus(cluster)
+    size = (cpus / total + 1 / n_nodes) / 2
+    size = np.clip(1 - size if policy.favor_small else size, 0.0, 1.0)
+    factors = [policy.partitions.get(name, 1) for name in columns.queue_names]
+    partition = np.array(factors)[columns.job_queue]
+    code, qos_names = category(columns, "qos")
+    qos = np.array([policy.qos.get(name, 0) for name in qos_names])[code]
+    weighted = (
+        policy.weight_job_size * size,
+        policy.weight_partition * (partition / max([1, *policy.partitions.values(), *factors])),
+        policy.weight_qos * (qos / max([1, *policy.qos.values()])),
+    )
+    return np.stack(weighted, axis=1)
 
 
 def category(columns: Columns, name: str) -> tuple[I4, tuple[str, ...]]:

@@ -57,7 +57,8 @@ def replayed(name: str, **changes: Any) -> Iterator[tuple[Priorities, list[str],
     # Slurm calculates now and then a second late: at the times of its log, not at ours
     params = settings["policy"] | {"calc_period_s": 1e9} | changes
     world = World(w.columns, sim.Cluster.machines(settings["nodes"], cpu=settings["cpus"]), 0, view)
-    priorities = Priorities(policies.build("multifactor", **params), world)
+    policy = policies.build("multifactor", **params)
+    priorities = Priorities(policy, world, np.zeros(len(jobs)))
 
     calculated = [float(s) for s in read(name, "calculations.csv.gz").split()[1:]]
     outputs = read(name, "outputs.txt.gz").split("### ")[1:]
@@ -90,13 +91,12 @@ def errors(name: str, **changes: Any) -> list[float]:
         header, *rows = rows_of(output, "sprio")
         partition = len(header) - 1 - header[::-1].index("PARTITION")  # the second is the factor
         for row in rows:
-            jobs = np.array([ids.index(row[0])], dtype=np.int32)
-            ours = {k: v.item(0) for k, v in priorities.weighted(jobs).items()}
+            priority, ours = priorities.weighted(ids.index(row[0]))
             theirs = {
                 factor: float(row[partition if factor == "partition" else header.index(column)])
                 for factor, column in COLUMNS.items()
             }
-            priority = priorities.priority(jobs).item(0) - float(row[header.index("PRIORITY")])
+            priority -= float(row[header.index("PRIORITY")])
             # factors are printed rounded; the priority is their sum without its fraction
             largest.append(max(abs(priority) / 2, *(abs(ours[k] - theirs[k]) for k in theirs)))
     return largest
@@ -113,11 +113,12 @@ def test_priorities_are_those_of_sprio(name: str) -> None:
 def test_usage_is_that_of_sshare(name: str) -> None:
     n = 0
     for priorities, _, output in replayed(name):
-        associations = priorities.shares.associations
+        associations = priorities.associations
         header, *rows = rows_of(output, "sshare")
         for row in rows:
             if row[1]:
-                usage = priorities.usage.cpu_s[associations.index((row[0].strip(), row[1]))]
+                pair = row[0].strip(), row[1]
+                usage = priorities.arrays["state_usage"][associations.index(pair)]
                 assert usage - 1.5 <= float(row[header.index("RawUsage")]) <= usage + 0.5
                 n += usage > 1000
     assert n > 50

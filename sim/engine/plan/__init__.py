@@ -199,6 +199,14 @@ class Plan:
             is_one = isinstance(where, int)
             self._changed.append(where if is_one else _rows(where, len(self.jobs["key"])))
 
+    def note_jobs(self, rows: I4) -> None:
+        """Let the kernel re-read the jobs `rows`, whose columns in `jobs` the caller has written.
+
+        Nothing is checked: for compiled callbacks, which write a column in place.
+        """
+        if self._changed is not None:
+            self._changed.append(rows)
+
     def set_stages(
         self,
         rows: ArrayLike | slice | None = None,

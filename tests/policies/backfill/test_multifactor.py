@@ -9,8 +9,12 @@ import pytest
 
 import policies
 import sim
-from policies.backfill.fair_share import Shares, Usage
+from policies.backfill.fair_share import Shares
+from policies.backfill.kernels.priorities import begin
+from policies.backfill.kernels.priority_record import FAIR_TREE, make
+from policies.backfill.priorities import Priorities
 from policies.backfill.slurm import Slurm
+from sim.engine.plan import Batch, Event, World
 from tests.policies.backfill.priorities import Site, starts
 
 SLOTS = 12
@@ -115,33 +119,70 @@ def test_orders_by_priority_by_hand():
     assert plain.job_start.tolist() == [0, 8, 13]
 
 
+def used(jobs, half_life_s, at_s, period_s=1e9):
+    """Usage of jobs (submit, start, end, cpus), each of a user of its own, at the last event.
+
+    Calculated at some times or, with a period, every period, and caught up with at these times.
+    """
+    w = sim.Workload.from_jobs(
+        {
+            "submit_s": submit,
+            "stages": [{"durations_s": [1.0] * cpus}],
+            "min_tasks": cpus,
+            "user": str(row),
+        }
+        for row, (submit, _, _, cpus) in enumerate(jobs)
+    )
+    view = {"submit": w.columns.job_submit, "done_work": np.zeros(len(jobs))}
+    view["start"] = np.full(len(jobs), np.nan)
+    settings = policies.build("multifactor", half_life_s=half_life_s, calc_period_s=period_s)
+    world = World(w.columns, sim.Cluster.slots(9), 0, view)
+    priorities = Priorities(settings, world, np.zeros(len(jobs)))
+    events = [(s, 3, 0) for s in at_s]
+    no_events = np.zeros(0, dtype=np.int32)
+    for row, (submit, start, end, _) in enumerate(jobs):
+        events += [(submit, 0, row), (start, 1, row), (end, 2, row)]
+    for now, kind, row in sorted(events):
+        if kind == 1:
+            view["start"][row] = now
+        elif kind == 3 and period_s == 1e9:
+            priorities.calculate(now)
+        elif kind == 3:
+            priorities.update(Batch(now, no_events, no_events))
+        else:
+            event = Event.JOB_DONE if kind else Event.JOB_ARRIVED
+            kinds, rows = np.array([[event], [row]], dtype=np.int32)
+            priorities.update(Batch(now, kinds, rows))
+    usage = dict(zip(priorities.associations, priorities.arrays["state_usage"], strict=True))
+    return [usage["default", str(row)] for row in range(len(jobs))]
+
+
 def test_usage_decays_by_hand():
-    usage = Usage(2, half_life_s=693.0)  # 0.999 a second
-    pair = np.array([0, 1], dtype=np.int32)
-    usage.decay_to(10.0, pair, np.array([2.0, 1.0]), np.array([0.0, 4.0]))
-    assert usage.cpu_s == pytest.approx([2 * 10 * 0.999**10, 6 * 0.999**6])
-    usage.add_run(pair[:1], np.array([2.0]), np.array([5.0]))  # until it ends at 15 s
+    jobs = [(0.0, 0.0, 15.0, 2), (0.0, 4.0, 99.0, 1)]
+    half_life_s = 693.0  # 0.999 a second
+    usage = used(jobs, half_life_s, [10.0])
     first = 2 * 10 * 0.999**10 + 2 * 5 * 0.999**5
-    usage.decay_to(20.0, pair[1:], np.array([1.0]), np.array([4.0]))
-    assert usage.cpu_s[0] == pytest.approx(first * 0.999**10)
+    assert usage == pytest.approx([first, 6 * 0.999**6 + 89 * 0.999**89])
+    usage = used(jobs, half_life_s, [10.0, 20.0])
+    assert usage[0] == pytest.approx(first * 0.999**10)
 
 
 @pytest.mark.parametrize("half_life_s", [0.0, 50.0])
 def test_many_decays_equal_single_ones(half_life_s):
-    often, single = Usage(2, half_life_s), Usage(2, half_life_s)
-    often.cpu_s[:] = single.cpu_s[:] = [3.0, 70.0]
-    pair, cpus = np.array([1, 1], dtype=np.int32), np.array([2.0, 5.0])
-    often.decay_often(9, 7.0, pair, cpus)
-    for k in range(9):
-        single.decay_to((k + 1) * 7.0, pair, cpus, np.array([-9.0, 0.0]))
-    assert often.cpu_s == pytest.approx(single.cpu_s)
-    assert often.at_s == single.at_s
+    jobs = [(0.0, 1.0, 30.0, 3), (0.0, 0.0, 63.0, 2), (0.0, 8.0, 63.0, 4)]
+    single = used(jobs, half_life_s, [7.0 * k for k in range(1, 9)], 7.0)
+    often = used(jobs, half_life_s, [], 7.0)
+    assert often == pytest.approx(single, rel=1e-12)
+    assert single[0] < 3 * 29 or not half_life_s
 
 
 def factors(pairs, used, shares=None, parents=None):
     tree = Shares(pairs, shares or {}, parents or {})
     cpu_s = np.array([used.get(pair, 0.0) for pair in tree.associations])
-    return dict(zip(tree.associations, tree.fair_tree(cpu_s).tolist(), strict=True))
+    state, arrays = make(tree.arrays | {"state_usage": cpu_s})
+    arrays["state_i"][FAIR_TREE] = True
+    begin(state)
+    return dict(zip(tree.associations, arrays["state_factor"].tolist(), strict=True))
 
 
 def test_fair_tree_by_hand():

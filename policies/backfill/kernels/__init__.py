@@ -1,0 +1,1 @@
+"""Compiled calculation of multifactor priorities and of fair share."""

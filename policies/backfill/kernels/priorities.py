@@ -1,0 +1,253 @@
+"""Calculation of the priorities of waiting jobs: every period, and as they come."""
+
+# mypy: disable-error-code="no-untyped-def"
+
+import math
+
+from policies.backfill.kernels.fair_share import (
+    add_run,
+    add_tasks,
+    decay_often,
+    decay_to,
+    rank_tree,
+    set_classic,
+    set_effective_above,
+    set_unknown,
+)
+from policies.backfill.kernels.priority_record import (
+    AT,
+    FAIR_TREE,
+    IS_STALE,
+    MAX_AGE,
+    N_CALCULATED,
+    N_PRESENT,
+    N_QUEUE,
+    NEXT,
+    PERIOD,
+    RIGID,
+    WEIGHT_AGE,
+    WEIGHT_FAIR_SHARE,
+)
+from sim.base.jit import inlined, jit, part
+from sim.engine.plan import Event
+
+JOB_ARRIVED, JOB_DONE = int(Event.JOB_ARRIVED), int(Event.JOB_DONE)
+JOB_FAILED = int(Event.JOB_FAILED)
+
+
+@jit
+def begin(st):
+    """Calculate the factors of fair share before anything was used."""
+    if st.state_i[FAIR_TREE]:
+        rank_tree(st)
+    else:
+        st.state_factor[:] = math.nan
+        set_effective_above(st)
+
+
+@jit
+def update(st, now, kinds, rows):
+    """Process the events of an instant; return the number of jobs with another key in the plan.
+
+    Keys that leave the order of rigid jobs as it is are handed over when the next job comes.
+    """
+    n_due = _n_due(st, now) - st.state_i[N_CALCULATED]
+    if n_due > 0:
+        _catch_up(st, n_due)
+    _end(st, now, kinds, rows)
+    _list_waiting(st)
+    if n_due > 0:
+        for i in range(st.state_i[N_QUEUE]):
+            _calculate_key(st, st.state_queue[i])
+        st.state_i[IS_STALE] = 1
+    n_before = st.state_i[N_QUEUE]
+    _arrive(st, kinds, rows)
+    first = n_before
+    if st.state_i[IS_STALE] and not (
+        st.state_i[RIGID] and st.state_i[N_QUEUE] == n_before and _is_sorted(st)
+    ):
+        first = 0
+        st.state_i[IS_STALE] = 0
+    n_changed = 0
+    for i in range(first, st.state_i[N_QUEUE]):
+        j = st.state_queue[i]
+        st.out_key[j] = st.state_key[j]
+        st.out_changed[n_changed] = j
+        n_changed += 1
+    if st.state_i[RIGID] and n_changed > 0:
+        _sort(st)
+    # an order needs two; usage of the time between is caught up with
+    next_s = (st.state_i[N_CALCULATED] + 1) * st.w_setting[PERIOD]
+    st.state_f[NEXT] = next_s if st.state_i[N_QUEUE] > 1 else math.inf
+    return n_changed
+
+
+@inlined
+def _n_due(st, now):
+    """Return the number of the last calculation until now."""
+    period_s = st.w_setting[PERIOD]
+    n = math.floor(now / period_s)
+    while (n + 1) * period_s <= now:  # the quotient is rounded
+        n += 1
+    while n * period_s > now:
+        n -= 1
+    return n
+
+
+@inlined
+def _catch_up(st, n):
+    """Calculate usage `n` times, every period, and the last time the factors, too."""
+    period_s = st.w_setting[PERIOD]
+    if n > 1:
+        n_running = _list_running(st)
+        while n > 1 and _last_start(st, n_running) > st.state_f[AT]:
+            decay_to(st, (st.state_i[N_CALCULATED] + 1) * period_s, n_running)
+            st.state_i[N_CALCULATED] += 1
+            n -= 1
+        if n > 1:
+            decay_often(st, n - 1, period_s, n_running)
+            st.state_i[N_CALCULATED] += n - 1
+    calculate(st, (st.state_i[N_CALCULATED] + 1) * period_s)
+    st.state_i[N_CALCULATED] += 1
+
+
+@inlined
+def _last_start(st, n):
+    """Return the last start of the listed jobs, s; 0 for none."""
+    last = 0.0
+    for i in range(n):
+        last = max(last, st.w_start[st.state_listed[i]])
+    return last
+
+
+@jit
+def calculate(st, at_s):
+    """Calculate usage and the factors of fair share at a time, s."""
+    if not st.state_i[FAIR_TREE]:
+        set_effective_above(st)
+    n_running = _list_running(st)
+    decay_to(st, at_s, n_running)
+    if st.state_i[FAIR_TREE]:
+        rank_tree(st)
+    else:
+        set_classic(st, n_running)
+
+
+@part
+def _list_running(st):
+    """List the gangs that run, and return their number; count the ended tasks of other jobs."""
+    n = 0
+    for is_gang in range(2):
+        n = 0
+        for i in range(st.state_i[N_PRESENT]):
+            j = st.state_present[i]
+            if st.w_start[j] >= 0 and st.w_is_gang[j] == is_gang:
+                st.state_listed[n] = j
+                n += 1
+        if not is_gang:
+            add_tasks(st, n)
+    return n
+
+
+@inlined
+def _end(st, now, kinds, rows):
+    """Add the usage of jobs that ended since the last calculation, and forget them."""
+    n_ended = 0
+    for is_gang in range(2):
+        n = 0
+        for i in range(len(kinds)):
+            j = rows[i]
+            if (kinds[i] == JOB_DONE or kinds[i] == JOB_FAILED) and st.w_is_gang[j] == is_gang:
+                st.state_gone[j] = 1
+                n_ended += 1
+                if not is_gang or st.w_start[j] >= 0:
+                    st.state_listed[n] = j
+                    n += 1
+        if is_gang:
+            add_run(st, n, now)
+        else:
+            add_tasks(st, n)
+    if n_ended > 0:
+        n = 0
+        for i in range(st.state_i[N_PRESENT]):
+            j = st.state_present[i]
+            if not st.state_gone[j]:
+                st.state_present[n] = j
+                n += 1
+        st.state_i[N_PRESENT] = n
+
+
+@inlined
+def _list_waiting(st):
+    """Keep the jobs that still wait, of the queue or, if they can wait again, of all."""
+    jobs, end = st.state_queue, st.state_i[N_QUEUE]
+    if not st.state_i[RIGID]:
+        jobs, end = st.state_present, st.state_i[N_PRESENT]
+    n = 0
+    for i in range(end):
+        j = jobs[i]
+        if math.isnan(st.w_start[j]) and not st.state_gone[j]:
+            st.state_queue[n] = j
+            n += 1
+    st.state_i[N_QUEUE] = n
+
+
+@inlined
+def _arrive(st, kinds, rows):
+    """Append the jobs that come now."""
+    for i in range(len(kinds)):
+        if kinds[i] == JOB_ARRIVED:
+            j = rows[i]
+            st.state_present[st.state_i[N_PRESENT]] = j
+            st.state_queue[st.state_i[N_QUEUE]] = j
+            st.state_i[N_PRESENT] += 1
+            st.state_i[N_QUEUE] += 1
+            if not st.state_i[FAIR_TREE]:
+                set_unknown(st, st.w_association[j])
+            _calculate_key(st, j)
+
+
+@part
+def _calculate_key(st, j):
+    """Set the key of job `j`, as of the last calculation, or of a later submission."""
+    st.state_key[j] = st.w_tier_key[j] - weigh(st, j)
+
+
+@jit
+def weigh(st, j):
+    """Return the priority of job `j`, and set its factors, each times its weight."""
+    age_s = max(st.state_f[AT] - st.w_submit[j], 0.0)
+    share = st.state_factor[st.w_association[j]]
+    st.state_weighted[0] = st.w_setting[WEIGHT_AGE] * min(age_s / st.w_setting[MAX_AGE], 1.0)
+    st.state_weighted[1] = st.w_setting[WEIGHT_FAIR_SHARE] * share
+    for i in range(st.w_constant.shape[1]):
+        st.state_weighted[2 + i] = st.w_constant[j, i]
+    priority = 0.0
+    for i in range(len(st.state_weighted)):
+        priority += st.state_weighted[i]
+    return float(math.floor(max(priority, 1.0)))
+
+
+@inlined
+def _is_sorted(st):
+    for i in range(1, st.state_i[N_QUEUE]):
+        if _goes_first(st, st.state_queue[i], st.state_queue[i - 1]):
+            return False
+    return True
+
+
+@inlined
+def _sort(st):
+    queue = st.state_queue
+    for i in range(1, st.state_i[N_QUEUE]):
+        j, k = queue[i], i
+        while k > 0 and _goes_first(st, j, queue[k - 1]):
+            queue[k] = queue[k - 1]
+            k -= 1
+        queue[k] = j
+
+
+@part
+def _goes_first(st, a, b):
+    key_a, key_b = st.state_key[a], st.state_key[b]
+    return key_a < key_b or (key_a == key_b and a < b)
