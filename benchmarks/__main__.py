@@ -22,8 +22,8 @@ ALL = (
     "wing",
     "jockey",
 )
-ON_REQUEST = ("soak", "dagps_demands")
-"""Run only if named: the first needs root and takes ten minutes; the second measures no speed."""
+ON_REQUEST = ("soak", "nodes", "dagps_demands")
+"""Run only if named: two need root and take ten minutes; the last measures no speed."""
 
 
 def main(names: list[str]) -> int:

@@ -176,7 +176,9 @@ class Fleet:
     def get(self, keys: Sequence[str], **_: Any) -> Any:
         """Stand for ``ray.get``: of a part what its cells came to, their shard put."""
         if not keys:
-            return SimpleNamespace(description={"n_tasks": 1}, run_bytes=0, node="")
+            return SimpleNamespace(
+                description={"n_tasks": 1}, n_bytes=0, seconds=0.0, run_bytes=0, node=""
+            )
         with self.aside():
             rows = [Row(bytes.fromhex(key), "{}", self._schema, b"", METRICS) for key in keys]
             shard, about = shards.encode(rows)

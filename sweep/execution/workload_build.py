@@ -7,6 +7,8 @@ or in the driver where there are none.
 from __future__ import annotations
 
 import json
+import pickle
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +80,9 @@ class BuiltWorkload:
 
     description: dict[str, Any]  # see `describe`
     clusters: Clusters
-    run_bytes: int = 0  # memory of a run on the largest of them
+    n_bytes: int = 0  # size of the workload on its way to another node
+    seconds: float = 0.0  # that its build took
+    run_bytes: int = 0  # memory of a run on the largest cluster
     node: str = ""  # Ray node that built it; empty outside Ray
 
 
@@ -91,13 +95,23 @@ def make(
     """
     from sim.cluster.fits import run_bytes  # loads Arrow: planning may do without
 
+    begin_s = time.perf_counter()
     workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
-    clusters, n_bytes = Clusters(), [0]
+    description, seconds = describe(workload), time.perf_counter() - begin_s
+    clusters, state_bytes = Clusters(), [0]
     for config, capacity in cluster_configs:
         sized = clusters.get_or_build(workload, config, capacity)
-        n_bytes.append(run_bytes(workload, sized.cluster))
-    return BuiltWorkload(describe(workload), clusters, max(n_bytes)), workload
+        state_bytes.append(run_bytes(workload, sized.cluster))
+    size = _n_bytes(workload), seconds, max(state_bytes)
+    return BuiltWorkload(description, clusters, *size), workload
+
+
+def _n_bytes(workload: Workload) -> int:
+    """Return the size of a workload's pickle."""
+    buffers: list[pickle.PickleBuffer] = []
+    text = pickle.dumps(workload, protocol=5, buffer_callback=buffers.append)
+    return len(text) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
 def make_again(recipe: Recipe, digest: Callable[[], str]) -> Workload | None:
@@ -110,7 +124,7 @@ def make_again(recipe: Recipe, digest: Callable[[], str]) -> Workload | None:
             workload: Workload | None = load(recipe)
         else:
             workload = converted_workloads.load(recipe.converted, recipe.digest)
-    except (InputError, OSError):
+    except Exception:  # the first node has it in any case
         return None
     if workload is None or workload.digest != digest():
         return None

@@ -27,6 +27,16 @@ def choose(
     return min((key for key in nodes if slots[key]), key=load, default="")
 
 
+def enough(nodes: Mapping[str, Node], n_cells: int) -> list[str]:
+    """Return the nodes whose slots begin so many cells at once; none if one node does."""
+    n_left, chosen = n_cells, []
+    for key, node in sorted(nodes.items(), key=lambda item: (-int(item[1].n_cpus), item[0])):
+        if n_left > 0 and node.n_cpus >= 1:
+            chosen.append(key)
+            n_left -= int(node.n_cpus)
+    return chosen if len(chosen) > 1 else []
+
+
 def n_slots(node: Node, memory: int) -> int:
     """Return the number of tasks that a node runs at once if each reserves `memory`, bytes."""
     n_cpus = int(node.n_cpus)

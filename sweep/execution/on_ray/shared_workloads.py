@@ -4,8 +4,9 @@ A trace is read by a task on the driver's machine, as other machines may not see
 driver never holds it; only a driver outside the cluster reads it itself.
 
 A small workload is built once, and Ray copies it to the nodes whose cells need it. A large one is
-built once on each of these nodes, where the node can: it is synthesized, or its Parquet copy lies
-in a shared folder.
+built on several nodes at the same time, where they can: it is synthesized, or its Parquet copy lies
+in a shared folder. A node that needs it later builds it, or takes it from another, if that is
+faster.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ LARGE_TASKS = 1_000_000
 """Tasks from which a workload is large; the process that built it is ended, to free its memory."""
 
 
+BYTES_PER_S = 100e6
+"""Of a network of 1 Gbit/s."""
+
+
 @dataclass(frozen=True)
 class Size:
     """Size of a workload: its tasks, and the memory of a run, bytes."""
@@ -47,6 +52,7 @@ class _Shared:
     workload: Any
     first_jobs: Any
     copies: dict[str, Any] = field(default_factory=dict)
+    is_sent: bool = False  # further nodes take it from another one
 
 
 class SharedWorkloads:
@@ -57,6 +63,7 @@ class SharedWorkloads:
         self._python_path = python_path
         self._shared: dict[str, _Shared] = {}
         self._cluster_configs: dict[str, dict[tuple[int, float], ClusterConfig]] = {}
+        self._n_cells: Counter[str] = Counter()  # that were drawn, of each workload
         self._unreported: set[str] = set()  # built, description not yet at the driver
         self._sizes: dict[str, Size] = {}
         self._last_size = Size()  # that is known, for workloads that are being built
@@ -65,6 +72,7 @@ class SharedWorkloads:
     def expect(self, work: Iterable[PlannedCell]) -> None:
         """Note which clusters each workload needs."""
         for cell in work:
+            self._n_cells[cell.workload] += 1
             config, capacity = cell.cell.cluster, cell.cell.capacity
             workload_numbers = self._cluster_configs.setdefault(cell.workload, {})
             workload_numbers[id(config), capacity] = (config, capacity)
@@ -105,7 +113,9 @@ class SharedWorkloads:
         shared = self._shared[name]
         if not node:
             return shared.workload, shared.built
-        if node not in shared.copies:
+        if node not in shared.copies and shared.is_sent:
+            shared.copies[node] = shared.workload
+        elif node not in shared.copies:
             with self._connection.guarded():
                 shared.copies[node] = self._make_again(workloads.recipe(name), shared, node)
         return shared.copies[node], shared.built
@@ -143,12 +153,17 @@ class SharedWorkloads:
     def build_first(
         self, name: str, workloads: Workloads
     ) -> Generator[str, None, tuple[BuiltWorkload, Any]]:
-        """Build a workload; yield the activity meanwhile.
+        """Build a workload, on as many nodes as have slots for its cells; yield the activity.
 
         Return its description with its clusters, and a reference to its first few jobs.
         """
         import ray
 
+        good = self._connection.nodes.good()
+        is_large = self.size(name, workloads).n_tasks > LARGE_TASKS
+        if is_large or not workloads.recipe(name).n_tasks:  # or unknown
+            for node in placement.enough(good, self._n_cells[name]):
+                self.get(name, workloads, node)
         _, built_ref = self.get(name, workloads)
         waiting = [built_ref]
         while waiting:
@@ -174,6 +189,7 @@ class SharedWorkloads:
         self._last_size = Size(built.description["n_tasks"], built.run_bytes)
         self._sizes[name] = self._last_size
         shared = self._shared[name]
+        shared.is_sent = built.seconds > built.n_bytes / BYTES_PER_S
         if built.node:
             shared.copies.setdefault(built.node, shared.workload)
 

@@ -18,7 +18,9 @@ from sweep.execution.workload_build import Recipe
 from sweep.store.cell import CellResult
 from tests.sweep.small import planned
 
-MADE = SimpleNamespace(description={"n_tasks": 1}, run_bytes=0, node="", results=[])
+MADE = SimpleNamespace(
+    description={"n_tasks": 1}, n_bytes=0, seconds=0.0, run_bytes=0, node="", results=[]
+)
 
 
 class Stream:

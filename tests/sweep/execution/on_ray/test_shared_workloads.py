@@ -24,7 +24,7 @@ from sweep.execution.on_ray.shared_workloads import (
     SharedWorkloads,
     Size,
 )
-from sweep.execution.workload_build import Recipe
+from sweep.execution.workload_build import BuiltWorkload, Clusters, Recipe
 from tests.sweep.small import CLUSTER, planned
 
 RECIPE = Recipe({"synth": "alibaba2018", "jobs": 5, "seed": 0}, CLUSTER)
@@ -280,3 +280,27 @@ def test_the_size_of_one_that_is_being_built_is_that_of_the_last(
     size = wide.size("made", known)
     assert size.n_tasks > 0
     assert wide.size("another", SimpleNamespace(recipe=lambda _: RECIPE)) == size  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("n_bytes", "n_built"), [(10**10, 3), (10**6, 1)])
+def test_a_node_that_comes_later_does_what_is_faster(
+    ray: Ray, wide: SharedWorkloads, n_bytes: int, n_built: int
+) -> None:
+    """Build it again, in a second, or fetch it."""
+    known = LargeWorkloads()
+    wide.get("0", known, "here")
+    built = BuiltWorkload({"n_tasks": LARGE_TASKS + 1}, Clusters(), n_bytes, seconds=1.0)
+    wide._note("0", built)
+    assert {place(wide, known, "0")[0] for _ in UP} == {*UP}
+    assert len(ray.requests) == n_built
+
+
+@pytest.mark.parametrize(("n_cells", "n_built"), [(1, 1), (2, 2), (9, 3)])
+def test_the_first_is_built_on_as_many_nodes_as_its_cells_need(
+    ray: Ray, wide: SharedWorkloads, n_cells: int, n_built: int
+) -> None:
+    known = LargeWorkloads()
+    wide.expect([planned(str(index), "0") for index in range(n_cells)])
+    for _ in wide.build_first("0", known):
+        pass
+    assert len(ray.requests) == n_built
