@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.real.slurm.workloads import JUDGES, NAMES
+from benchmarks.real.slurm.workloads import JUDGES, LATER_JUDGES, NAMES
 
 SCHEDULERS = ("builtin", "backfill", "backfill_short")
 N_RUNS = 5
@@ -45,7 +45,8 @@ def planned(workloads: Sequence[str], n_runs: int) -> list[Run]:
     priorities; then the repetitions that are left, in the same order.
     """
     mine = [w for w in NAMES if w in workloads]
-    groups = [[w for w in mine if w not in JUDGES], [w for w in mine if w in JUDGES]]
+    judges = JUDGES + LATER_JUDGES
+    groups = [[w for w in mine if w not in judges], [w for w in mine if w in judges]]
     first, later = range(1, min(n_runs, 2) + 1), range(3, n_runs + 1)
     return [
         Run(workload, f"{scheduler}-{priority}", number)

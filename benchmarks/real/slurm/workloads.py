@@ -29,9 +29,11 @@ MIN_NODES, MAX_NODES = 32, 64
 SPAN_S = 3 * 3600.0
 WIDTHS = (1, 2, 4, 8, 16, 32)
 WIDTHS_WEIGHTS = (6, 4, 4, 3, 2, 1)
-NAMES = ("kth1", "kth2", "kth3", "synth1", "synth2", "seconds1")
 JUDGES = ("kth2", "kth3", "synth2")
 """Workloads on which no model is developed."""
+LATER_JUDGES = ("kth4", "synth3", "seconds2")
+"""Those on which is judged what was mended after the first judgement."""
+NAMES = ("kth1", "synth1", "seconds1", *JUDGES, *LATER_JUDGES)
 _FIELDS = ("job", "submit_s", "cpus", "run_s", "limit_s", "queue")
 
 
