@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.bounds import bound_arrays
 from sim.engine.record import Run
@@ -29,8 +29,11 @@ class Result(Run):
         Start of the job's first task and end of its last one, s; NaN if it never started or ended.
     job_failed : (J,) bool
         True if the job failed.
+    records : sim.engine.record.TaskRecords or None
+        Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
+        next four.
     task_start, task_finish : (T,) float64 or None
-        Start and end of each task, s; None with record="jobs", as the next two.
+        Start and end of each task, s; made of `records` on first use, as the next one.
     task_machine : (T,) int32 or None
         The machine it ran on.
     task_devices : (T,) int64 or None
@@ -82,7 +85,7 @@ class Result(Run):
         ``devices`` as well where machines have some, as bits. ``stage`` is the row of the
         workload's stages, ``task`` the index within the stage.
         """
-        if self.task_start is None:
+        if self.records is None:
             return None
         columns = self.workload.columns
         stage = columns.task_stage().astype(np.int32)
@@ -97,6 +100,34 @@ class Result(Run):
                 "start_s": self.task_start,
                 "finish_s": self.task_finish,
                 **devices,
+            }
+        )
+
+    @cached_property
+    def batches(self) -> pa.Table | None:
+        """A row a batch: stage, task, count, machine, start_s, finish_s; None with record="jobs".
+
+        A batch is `count` like tasks of one stage, `task` and those after it, that ran at the same
+        time. Where the run moved each task by itself, it is one task.
+        """
+        if self.records is None:
+            return None
+        records, columns = self.records, self.workload.columns
+        first: I4 | I8
+        count: I4
+        if records.task is None or records.count is None:
+            first, count = np.arange(columns.n_tasks), np.ones(columns.n_tasks, np.int32)
+        else:
+            first, count = records.task, records.count
+        stage = columns.stages_of(first)
+        return pa.table(
+            {
+                "stage": stage.astype(np.int32),
+                "task": (first - columns.stage_task0[stage]).astype(np.int32),
+                "count": count,
+                "machine": records.machine,
+                "start_s": records.start_s,
+                "finish_s": records.finish_s,
             }
         )
 
@@ -120,7 +151,7 @@ class Result(Run):
         InputError
             If the run was simulated with record="jobs": some metrics need the times of tasks.
         """
-        if self.task_start is None:
+        if self.records is None:
             raise InputError(
                 "metrics need the times of tasks, which record='jobs' does not keep: simulate with "
                 "record='tasks', the default",

@@ -1,4 +1,4 @@
-"""Records of batches: like tasks that ran at the same time on one machine, as one row."""
+"""Records of tasks, and of batches: like tasks that ran at the same time, as one row."""
 
 from __future__ import annotations
 
@@ -12,54 +12,69 @@ from numpy.typing import NDArray
 from sim.base.arrays import F8, I4, ranges
 from sim.engine.kernels.state import N_BATCHES
 
-TASK_COLUMNS = {"start": np.nan, "finish": np.nan, "machine": -1}
-"""Columns of a task's record, and their values for a task that never started."""
-_COLUMNS = ("task", "count", *TASK_COLUMNS)
+_COLUMNS = ("task", "count", "start", "finish", "machine")
+MAX_SCATTERED = 2**24
+"""Largest number of tasks for which batches are put in order by an array of that length."""
 
 
 @dataclass(frozen=True, eq=False)
-class Batches:
-    """Batches of tasks in the order of their starts, (N,) each.
+class TaskRecords:
+    """Start, end and machine of tasks: of each, or of batches of like tasks.
+
+    The tasks of a batch are rows of one stage, one after the other, that ran at the same time.
 
     Attributes
     ----------
-    task : int32
-        The first of its tasks, which are contiguous rows of one stage.
-    count : int32
-        Number of its tasks.
-    start, finish : float64
-        When they started and ended, s.
-    machine : int32
-        Where they ran.
+    start_s, finish_s : (N,) float64
+        Times of each task or batch, s; NaN for never.
+    machine : (N,) int32
+        The machine it ran on; -1 for none.
+    task, count : (N,) int32 or None
+        First task of each batch, ascending, and number of its tasks; None if all T tasks have a row
+        of their own. Tasks without a batch never ran.
     """
 
-    task: I4
-    count: I4
-    start: F8
-    finish: F8
+    start_s: F8
+    finish_s: F8
     machine: I4
+    task: I4 | None = None
+    count: I4 | None = None
 
-    def by_task(self, n_tasks: int) -> dict[str, NDArray[Any]]:
-        """Return ``task_start``, ``task_finish`` and ``task_machine``, a row a task, (T,) each.
+    @classmethod
+    def from_batches(
+        cls, n_tasks: int, task: I4, count: I4, start_s: F8, finish_s: F8, machine: I4
+    ) -> TaskRecords:
+        """Sort batches, (N,) each, of `n_tasks` tasks by their first task."""
+        if n_tasks <= MAX_SCATTERED:  # faster than a sort
+            row = np.full(n_tasks, -1, dtype=np.int32)
+            row[task] = np.arange(len(task), dtype=np.int32)
+            order: NDArray[Any] = row[row >= 0]
+        else:
+            order = np.argsort(task)
+        return cls(start_s[order], finish_s[order], machine[order], task[order], count[order])
 
-        NaN and -1 for tasks that never started.
+    def rows(self, first: int, last: int) -> slice:
+        """Return the rows of the tasks `first` to `last`, of whole stages."""
+        if self.task is None:
+            return slice(first, last)
+        ends = np.array([first, last], self.task.dtype)  # of another type `task` would be copied
+        return slice(*np.searchsorted(self.task, ends).tolist())
+
+    def expand(self, values: NDArray[Any], missing: float, first: int, last: int) -> NDArray[Any]:
+        """Return a value for each of the tasks `first` to `last`, of whole stages.
+
+        `values` has one for each of their rows; `missing` is that of tasks that never ran.
         """
-        order = self._in_task_order(n_tasks)
-        first, count = self.task[order].astype(np.int64), self.count[order]
-        columns = {}
-        for name, absent in TASK_COLUMNS.items():
-            column = np.repeat(getattr(self, name)[order], count)
-            if len(column) < n_tasks:
-                started, column = column, np.full(n_tasks, absent, dtype=column.dtype)
-                column[ranges(first, first + count)] = started
-            columns[f"task_{name}"] = column
-        return columns
-
-    def _in_task_order(self, n_tasks: int) -> NDArray[Any]:
-        """Return the batches in the order of their tasks, (N,): this is faster than a sort."""
-        row = np.full(n_tasks, -1, dtype=np.int32)
-        row[self.task] = np.arange(len(self.task), dtype=np.int32)
-        return row[row >= 0]
+        if self.task is None or self.count is None:
+            return values
+        rows = self.rows(first, last)
+        count = self.count[rows]
+        if count.sum(dtype=np.int64) == last - first:
+            return np.repeat(values, count)
+        begin = self.task[rows].astype(np.int64) - first
+        expanded = np.full(last - first, missing, values.dtype)
+        expanded[ranges(begin, begin + count)] = np.repeat(values, count)
+        return expanded
 
 
 class Recorder:
@@ -75,7 +90,10 @@ class Recorder:
         self._parts.append([self._arrays[f"out_batch_{name}"][:n].copy() for name in _COLUMNS])
         self._arrays["state_i"][N_BATCHES] = 0
 
-    def batches(self) -> Batches:
-        """Return all batches."""
+    def records(self, n_tasks: int, batches: bool) -> TaskRecords:
+        """Return the records of all batches, or of each task if the kernel knows no batches."""
+        if not batches:
+            return TaskRecords(*(self._arrays[f"out_task_{name}"] for name in _COLUMNS[2:]))
         self.empty()
-        return Batches(*(np.concatenate(part) for part in zip(*self._parts, strict=True)))
+        columns = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        return TaskRecords.from_batches(n_tasks, *columns)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.memory import check_memory
 from sim.cluster.cluster import Cluster
-from sim.engine.batches import Batches
+from sim.engine.batches import TaskRecords
 from sim.engine.plan import Scheduler
 from sim.workload.workload import Workload
 
@@ -29,13 +31,40 @@ class Run:
     job_start: F8
     job_finish: F8
     job_failed: Mask
-    task_start: F8 | None = None
-    task_finish: F8 | None = None
-    task_machine: I4 | None = None
+    records: TaskRecords | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices
-    batches: Batches | None = None  # the same, if like tasks moved as one
     job_estimate: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
+
+    @cached_property
+    def task_start(self) -> F8 | None:
+        """Start of each task, (T,) s; expanded from batches on first use."""
+        times: F8 | None = self._task_column("start_s", np.nan)
+        return times
+
+    @cached_property
+    def task_finish(self) -> F8 | None:
+        """End of each task, (T,) s; expanded from batches on first use."""
+        times: F8 | None = self._task_column("finish_s", np.nan)
+        return times
+
+    @cached_property
+    def task_machine(self) -> I4 | None:
+        """Machine of each task, (T,); expanded from batches on first use."""
+        machines: I4 | None = self._task_column("machine", -1)
+        return machines
+
+    def _task_column(self, name: str, missing: float) -> Any:
+        if self.records is None:
+            return None
+        values, n_tasks = getattr(self.records, name), self.workload.n_tasks
+        if self.records.task is not None:
+            check_memory(
+                values.itemsize * n_tasks,
+                f"a record of each of {n_tasks:,} tasks",
+                "read the batches of like tasks instead (result.batches)",
+            )
+        return self.records.expand(values, missing, 0, n_tasks)
 
     @cached_property
     def estimate_s(self) -> F8:

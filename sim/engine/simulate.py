@@ -13,7 +13,7 @@ from sim.base.arrays import F8, I4
 from sim.base.errors import DeadlockError, InputError, PolicyError
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits, check_room
-from sim.engine.batches import TASK_COLUMNS, Recorder
+from sim.engine.batches import Recorder
 from sim.engine.kernels import run as kernel
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.run import compiled_variant
@@ -46,12 +46,7 @@ def simulate(
     recorder = Recorder(arrays)
     if not _alternate(run, state, changed, arrays, recorder, policy, memory, world, plan, limits):
         raise DeadlockError(_stuck(workload, arrays))
-    tasks: dict[str, Any] = {}
-    batches = recorder.batches() if record_tasks and "BATCHES" in features else None
-    if batches:
-        tasks = batches.by_task(workload.n_tasks)
-    elif record_tasks:
-        tasks = {f"task_{name}": arrays[f"out_task_{name}"] for name in TASK_COLUMNS}
+    batches = "BATCHES" in features
     return Run(
         workload,
         cluster,
@@ -61,8 +56,7 @@ def simulate(
         job_start=arrays["out_job_start"],
         job_finish=arrays["out_job_finish"],
         job_failed=arrays["out_job_failed"].astype(np.bool_),
-        **tasks,
-        batches=batches,
+        records=recorder.records(workload.n_tasks, batches) if record_tasks else None,
         task_devices=arrays["out_task_devices"] if record_tasks and cluster.devices else None,
         job_estimate=plan.estimate_s,
         limits_set=limits,

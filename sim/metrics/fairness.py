@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,6 +11,9 @@ from sim.base.arrays import F8, I4
 from sim.cluster.sizing import queue_shares, stage_demands
 from sim.engine.record import Run
 from sim.metrics.common import NAN, Metric
+
+CHUNK = 2**20
+"""Number of tasks processed together."""
 
 METRICS = {
     "jain_10s": Metric("1", "higher", "Jain's fairness index of the queues, windows of 10 s"),
@@ -38,7 +42,7 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     queues = np.unique(columns.job_queue)
     if len(queues) <= 1:
         return [1.0 if len(queues) else NAN] * len(windows_s)
-    if run.task_start is None or run.task_finish is None:
+    if run.records is None:
         return [NAN] * len(windows_s)
     origin = columns.job_submit[0]
     finish = run.job_finish - origin
@@ -47,14 +51,16 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     allocations = [np.zeros((len(queues), len(w))) for w in windows]
     share = queue_shares(columns, run.cluster)[queues]
     demand = stage_demands(columns, run.cluster) / run.cluster.total
-    task_stage = columns.task_stage()
-    task_queue = columns.job_queue[columns.stage_job[task_stage]]
-    ran = np.isfinite(run.task_finish)
+    records = run.records
+    stage = columns.task_stage() if records.task is None else columns.stages_of(records.task)
+    stage_queue = columns.job_queue[columns.stage_job[stage]]
+    ran = np.isfinite(records.finish_s)
     for i, queue in enumerate(queues):
-        rows = np.flatnonzero(ran & (task_queue == queue))
-        weight = demand[task_stage[rows]]
-        edges = (run.task_start[rows] - origin, run.task_finish[rows] - origin)
-        began, ended = (_Ramp(edge, weight) for edge in edges)
+        rows = np.flatnonzero(ran & (stage_queue == queue))
+        weight = demand[stage[rows]]
+        count = None if records.count is None else records.count[rows]
+        edges = (records.start_s[rows] - origin, records.finish_s[rows] - origin)
+        began, ended = (_Ramp(edge, weight, count) for edge in edges)
         for window, out, width in zip(windows, allocations, windows_s, strict=True):
             low, high = window * width, (window + 1) * width
             used = (began(high) - ended(high)) - (began(low) - ended(low))
@@ -63,26 +69,42 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
 
 
 class _Ramp:
-    """Integral up to t of steps of height `weight` at `time`, for sorted t.
+    """Integral up to t of `count` steps each of height `weight` at `time`, for sorted t.
 
     The running tasks' use of resources, integrated up to t, is the ramp of their starts minus
     that of their ends; prefix sums give all t at once.
     """
 
-    def __init__(self, time: F8, weight: F8) -> None:
+    def __init__(self, time: F8, weight: F8, count: I4 | None) -> None:
         order = np.argsort(time, kind="stable")
         self.time = time[order]
-        zero = np.zeros((1, weight.shape[1]))
-        sorted_weight = weight[order]
-        self.sum = np.concatenate([zero, np.cumsum(sorted_weight, axis=0)])
-        moments = np.cumsum(sorted_weight * self.time[:, None], axis=0)
-        self.moment = np.concatenate([zero, moments])
+        counts = None if count is None else count[order]
+        self.sum = _prefix_sums(weight[order], counts)
+        self.moment = _prefix_sums(weight[order] * self.time[:, None], counts)
 
     def __call__(self, t: F8) -> F8:
         """Return the ramp at each of `t`, by resource: (len(t), R)."""
         n = np.searchsorted(self.time, t)
         out: F8 = self.sum[n] * t[:, None] - self.moment[n]
         return out
+
+
+def _prefix_sums(values: F8, count: I4 | None) -> F8:
+    """Return the sums of the first n rows, each added `count` times, for all n: (N+1, R).
+
+    One addition a task, so that the bits are those of single tasks.
+    """
+    sums = np.zeros((len(values) + 1, values.shape[1]))
+    if count is None:
+        np.cumsum(values, axis=0, out=sums[1:])
+        return sums
+    cuts = np.searchsorted(np.cumsum(count) // CHUNK, np.arange(count.sum() // CHUNK + 1))
+    for begin, end in itertools.pairwise([*np.unique(cuts).tolist(), len(values)]):
+        tasks = np.repeat(values[begin:end], count[begin:end], axis=0)
+        tasks[:1] += sums[begin]
+        np.cumsum(tasks, axis=0, out=tasks)
+        sums[begin + 1 : end + 1] = tasks[np.cumsum(count[begin:end]) - 1]
+    return sums
 
 
 def _all_busy(submit: F8, finish: F8, job_queue: I4, queues: I4) -> tuple[F8, F8]:

@@ -59,7 +59,7 @@ def utilization(run: Run) -> dict[str, float]:
     if end == begin:
         finish = run.job_finish[np.isfinite(run.job_finish)]
         end = float(finish.max()) if len(finish) else begin
-    if end > begin and run.task_start is not None:
+    if end > begin and run.records is not None:
         used = maths.dot(_ran_s(run, begin, end), stage_demands(columns, cluster))
         share = used / (cluster.total * (end - begin))
     else:
@@ -70,16 +70,17 @@ def utilization(run: Run) -> dict[str, float]:
 
 def _ran_s(run: Run, begin: float, end: float) -> F8:
     """Sum the running time of each stage's tasks between two times, (G,) s."""
-    assert run.task_start is not None
-    assert run.task_finish is not None
+    assert run.records is not None
     task0 = run.workload.columns.stage_task0
     ran = np.zeros(len(task0) - 1)
     for first, last in _chunks(task0):
-        tasks = slice(task0[first], task0[last])
-        ended = np.minimum(run.task_finish[tasks], end)
-        within = np.maximum(ended - np.maximum(run.task_start[tasks], begin), 0.0)
+        tasks = int(task0[first]), int(task0[last])
+        rows = run.records.rows(*tasks)
+        ended = np.minimum(run.records.finish_s[rows], end)
+        within = np.maximum(ended - np.maximum(run.records.start_s[rows], begin), 0.0)
         begins = task0[first:last] - task0[first]
-        ran[first:last] = np.add.reduceat(np.nan_to_num(within), begins)
+        seconds = run.records.expand(np.nan_to_num(within), 0.0, *tasks)
+        ran[first:last] = np.add.reduceat(seconds, begins)
     return ran
 
 
@@ -104,12 +105,10 @@ def utilization_makespan(run: Run, done: Mask, makespan_s: float) -> float:
 
 def _recorded_work(run: Run) -> F8:
     """Sum the recorded running time of each stage's tasks, (G,); 0 without records."""
-    columns = run.workload.columns
-    n_stages = len(columns.stage_job)
-    if run.task_start is None or run.task_finish is None or n_stages == 0:
+    n_stages = len(run.workload.columns.stage_job)
+    if run.records is None or n_stages == 0:
         return np.zeros(n_stages)
-    ran = np.nan_to_num(run.task_finish - run.task_start)
-    return np.add.reduceat(ran, columns.stage_task0[:-1])
+    return _ran_s(run, -np.inf, np.inf)
 
 
 def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | None:

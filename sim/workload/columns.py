@@ -118,6 +118,10 @@ class Columns:
             return self.run_duration
         return frozen(np.repeat(self.run_duration, np.diff(self.run_task0)))
 
+    def stages_of(self, tasks: I4 | I8) -> I8:
+        """Return the row of the stage of each of some tasks."""
+        return np.searchsorted(self.stage_task0, tasks, side="right") - 1
+
     def task_stage(self) -> I8:
         """Return the row of each task's stage, (T,); a new array at each call."""
         return np.repeat(np.arange(len(self.stage_job)), self.stage_n_tasks)

@@ -56,8 +56,7 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
         estimate_s=jobs,
         gap_lb=jobs,
         prediction_error=jobs,
-        task_start=None,
-        task_finish=None,
+        records=None,
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import sim
 from sim import metrics
+from sim.engine.batches import TaskRecords
 from sim.metrics import devices
 from sim.metrics.value import value_over_time
 from sim.result import Result
@@ -24,15 +25,15 @@ def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None,
     """Return a run with these times."""
     mask = np.zeros(w.n_jobs, bool)
     mask[list(failed)] = True
-    as_array = {
-        "job_start": start, "job_finish": finish, "task_start": task_start,
-        "task_finish": task_finish,
-    }  # fmt: skip
-    arrays = {k: None if v is None else np.asarray(v, float) for k, v in as_array.items()}
+    arrays = {"job_start": np.asarray(start, float), "job_finish": np.asarray(finish, float)}
+    records = None
+    if task_start is not None:
+        times = np.asarray(task_start, float), np.asarray(task_finish, float)
+        records = TaskRecords(*times, np.zeros(w.n_tasks, np.int32))
     arrays["job_estimate"] = np.broadcast_to(np.asarray(estimate, float), w.n_jobs)
     arrays["job_submit"] = w.columns.job_submit
     arrays["limits_set"] = ()
-    return Result(w, cluster, None, 0, job_failed=mask, **arrays)
+    return Result(w, cluster, None, 0, job_failed=mask, records=records, **arrays)
 
 
 def compute(result):
@@ -252,7 +253,7 @@ def test_jain_only_counts_windows_of_demand_in_every_queue():
 def test_jain_needs_task_records_of_several_queues():
     r = queue_run([("a", 0, 0, 50), ("b", 0, 0, 50)], sim.Cluster.slots(2))
     assert compute(r)["jain_10s"] == 1
-    without = dataclasses.replace(r, task_start=None, task_finish=None)
+    without = dataclasses.replace(r, records=None)
     assert math.isnan(compute(without)["jain_10s"])
 
 
