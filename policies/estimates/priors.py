@@ -3,67 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from policies.estimates.timeline import timeline
+from policies.estimates.timeline import replay
+from policies.estimates.weights import SHORTEST_S
 from sim.base import maths
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, frozen
 from sim.base.random import Normal
-from sim.workload.history import NAMES, Features
+from sim.workload.history import Features
 from sim.workload.tables import values
 
-SHORTEST_S = 1e-3
-"""Lower limit of durations, so that logarithms exist."""
-
-RECENT = 100
-"""Effective number of predictions in the errors of a kind of group: the T of SLearn's Fig. 4."""
-
-OWN_RECENT = 10
-"""Effective number of predictions in the errors of one group."""
-
-KIND_WEIGHT = 4.0
-"""Weight of the errors of a group's kind, in errors of the group itself."""
-
 UNKNOWN = Normal(0.0, math.inf)
-
-
-class Errors:
-    """Exponentially weighted squared errors of both predictions, by mean and by moving mean."""
-
-    __slots__ = ("_decay", "last", "mean", "n")
-
-    def __init__(self, recent: int) -> None:
-        self._decay = 1.0 - 1.0 / recent
-        self.n = self.mean = self.last = 0.0
-
-    def add(self, by_mean: float, by_last: float) -> None:
-        """Add the error of each prediction."""
-        decay = self._decay
-        self.n = decay * self.n + 1.0
-        self.mean = decay * self.mean + by_mean * by_mean
-        self.last = decay * self.last + by_last * by_last
-
-
-class Runs:
-    """Runs that share one value of one feature, in logarithms of mean task seconds."""
-
-    __slots__ = ("errors", "last", "mean", "n")
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.mean = self.last = 0.0
-        self.errors = Errors(OWN_RECENT)
-
-    def add(self, log_s: float) -> None:
-        """Add a finished run."""
-        self.n += 1
-        self.mean += (log_s - self.mean) / self.n
-        self.last = log_s if self.n == 1 else (self.last + log_s) / 2
-
-
-Predictions = list[tuple[Runs, Errors, float, float]]
 
 
 class Priors:
@@ -75,11 +29,11 @@ class Priors:
     that error is its variance.
 
     The error of a prediction is a mean over three sources: recent errors of the group itself; with
-    weight `KIND_WEIGHT`, the errors of all groups of its kind, which share the feature and had
-    about as many runs (1, 2 to 3, 4 to 7, ...); and one error of the mean of all finished runs, so
-    that a kind with few predictions is uncertain. For a job with a new value of the first feature,
-    only the errors for such jobs count, without the group's own: groups that predict known programs
-    well may predict new ones badly.
+    weight `KIND_WEIGHT` (`policies.estimates.weights`), the errors of all groups of its kind, which
+    share the feature and had about as many runs (1, 2 to 3, 4 to 7, ...); and one error of the mean
+    of all finished runs, so that a kind with few predictions is uncertain. For a job with a new
+    value of the first feature, only the errors for such jobs count, without the group's own: groups
+    that predict known programs well may predict new ones badly.
 
     So a program with one earlier run is as certain as such programs were, and a program that
     changed is uncertain for a while. Exactly the jobs that ended by `now` count, both of the
@@ -88,47 +42,30 @@ class Priors:
     """
 
     def __init__(self, features: Features) -> None:
-        now, past = features.codes
-        self.codes: list[list[int]] = now.tolist()
-        self._past: list[list[int]] = past.tolist()
+        # numba is loaded where a kernel runs
+        from policies.estimates.kernels import priors as kernel
+        from sim.base.jit import compiled
+
+        history = replay(features)
         mean_task_s = features.history_column("mean_task_s").clip(SHORTEST_S)
-        self._past_log: list[float] = maths.log(mean_task_s).tolist()
+        inputs: dict[str, NDArray[Any]] = {
+            "group": history.group,
+            "time": history.time,
+            "event": history.event,
+            "past_log": maths.log(mean_task_s),
+        }
         self._n_tasks = values(features.stages, "n_tasks")
-        self._timeline = timeline(features)
-        self._next_event = 0
-        self._groups: list[dict[int, Runs]] = [{} for _ in NAMES]
-        self._all, self._broad = Runs(), Errors(RECENT)
-        # by feature and last of all runs; of known jobs, then of new ones
-        kinds = range(2 * (len(NAMES) + 1))
-        self._kind_errors = [[Errors(RECENT) for _ in range(32)] for _ in kinds]
-        self._queries: dict[int, tuple[bool, Predictions]] = {}
+        self.group = frozen(history.group[: len(self._n_tasks)])
+        self.n_groups = history.n_groups + 1
+        self._state = kernel.make(inputs, self.n_groups)
+        self._prior: Callable[..., tuple[float, float]] = compiled(
+            kernel.prior, self._state, 0, 0.0
+        )
+        self._add: Callable[..., None] = compiled(kernel.add, self._state, 0, 0.0, 0.0)
 
     def prior(self, stage: int, now: float) -> Normal:
         """Return a stage's prior on its job's arrival; infinite variance for unknown."""
-        self._catch_up(now)
-        is_new, predictions = self._queries[stage] = self._query(self.codes[stage])
-        best, best_variance = UNKNOWN
-        if self._broad.n == 0.0:
-            return UNKNOWN
-        broad = self._broad.mean / self._broad.n
-        for runs, kind, mean, last in predictions:
-            share, group = KIND_WEIGHT / (kind.n + 1.0), runs.errors
-            by_mean, by_last, n = (
-                share * (kind.mean + broad),
-                share * (kind.last + broad),
-                KIND_WEIGHT,
-            )
-            if not is_new:
-                by_mean, by_last, n = (
-                    by_mean + group.mean,
-                    by_last + group.last,
-                    n + group.n,
-                )
-            if by_mean < best_variance * n:
-                best, best_variance = mean, by_mean / n
-            if by_last < best_variance * n:
-                best, best_variance = last, by_last / n
-        return Normal(best, best_variance)
+        return Normal._make(self._prior(self._state, stage, now))
 
     def expect(self, stages: I8, now: float) -> F8:
         """See `policies.estimates.durations.Durations`: the median of each prior."""
@@ -142,54 +79,4 @@ class Priors:
 
     def add(self, stage: int, mean_task_s: float, now: float) -> None:
         """Add a finished stage."""
-        self._catch_up(now)
-        log_s = maths.log(max(mean_task_s, SHORTEST_S))
-        self._learn(self.codes[stage], self._queries.pop(stage, (True, [])), log_s)
-
-    def _query(self, codes: Sequence[int]) -> tuple[bool, Predictions]:
-        """Return True if the first feature is new, and each group's predictions and kind errors."""
-        predictions: Predictions = []
-        is_new = codes[0] not in self._groups[0]
-        row = len(NAMES) + 1 if is_new else 0
-        for groups, code in zip(self._groups, codes, strict=True):
-            runs = groups.get(code)
-            if runs is not None:
-                predictions.append(
-                    (runs, self._kind_errors[row][runs.n.bit_length()], runs.mean, runs.last)
-                )
-            row += 1
-        runs = self._all
-        if runs.n:
-            predictions.append(
-                (runs, self._kind_errors[row][runs.n.bit_length()], runs.mean, runs.last)
-            )
-        return is_new, predictions
-
-    def _learn(self, codes: Sequence[int], query: tuple[bool, Predictions], log_s: float) -> None:
-        is_new, predictions = query
-        if predictions:
-            self._broad.add(log_s - predictions[-1][2], log_s - predictions[-1][3])
-        for runs, kind_errors, mean, last in predictions:
-            kind_errors.add(log_s - mean, log_s - last)
-            if not is_new:
-                runs.errors.add(log_s - mean, log_s - last)
-        for groups, code in zip(self._groups, codes, strict=True):
-            if code >= 0:
-                group = groups.get(code)
-                if group is None:
-                    group = groups[code] = Runs()
-                group.add(log_s)
-        self._all.add(log_s)
-
-    def _catch_up(self, now: float) -> None:
-        """Replay arrivals and ends of the history up to `now`."""
-        events, i = self._timeline, self._next_event
-        while i < len(events) and events[i][0] <= now:
-            _, is_arrival, row = events[i]
-            i += 1
-            if is_arrival:
-                self._queries[-1 - row] = self._query(self._past[row])
-            else:
-                query = self._queries.pop(-1 - row, (True, []))
-                self._learn(self._past[row], query, self._past_log[row])
-        self._next_event = i
+        self._add(self._state, stage, mean_task_s, now)

@@ -18,7 +18,7 @@ from policies.estimates.priors import Priors
 from policies.knows import Knows
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
-from policies.slearn.history import History, HistoryEstimator
+from policies.slearn.history import History, HistoryEstimator, Statistic
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
 from sim.base.arrays import I4, I8
@@ -27,7 +27,6 @@ from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
 from sim.workload.history import NAMES
 
 EstimatorName = Literal["oracle", "history", "pilots", "truth_after_pilots", "posterior"]
-Statistic = Literal["utility", "median", "quantile", "mean"]
 LaterStages = Literal["pilots", "history"]
 
 # plain integers: comparing with a flag takes longer than the rest of a callback's dispatch
@@ -73,8 +72,8 @@ class GenericScheduler(MultilevelQueues):
     later_stages : {"pilots", "history"}
         Estimate of later stages: the pilots' mean, or history's, corrected by the pilots.
     statistic : {"utility", "median", "quantile", "mean"}
-        Statistic of history's distribution that is the estimate (`policies.slearn.histogram`;
-        "quantile" is the median as Hive interpolates it).
+        Statistic of history's distribution that is the estimate; "quantile" is the median as Hive
+        interpolates it (`policies.slearn.kernels.histogram`).
     window_days : float
         Length of history; 0 for as many days as the workload's own history covers.
     bins : int
@@ -82,8 +81,8 @@ class GenericScheduler(MultilevelQueues):
     features : {"all", "user"}
         Features by which jobs are similar.
     judged_by : {"statistic", "points"}
-        Past estimates that rank groups: those by `statistic`, or the best of
-        `policies.slearn.history.PointEstimators`.
+        Past estimates that rank groups: those by `statistic`, or those of the best point estimator
+        (`policies.slearn.history.History`).
     unscored : {"last", "first", "never"}
         Rank of a group without past estimates: after the others, before them, or unused.
     unknown : {"all", "first", "last"}

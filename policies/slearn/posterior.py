@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from policies.estimates.priors import SHORTEST_S, UNKNOWN, Priors
+from policies.estimates.priors import UNKNOWN, Priors
+from policies.estimates.weights import SHORTEST_S
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
 from sim.base.arrays import F8
-from sim.base.random import Normal, posterior
+from sim.base.random import Normal
 from sim.engine.plan import World
-from sim.workload.history import NAMES
 
 MAX_PERCENT = 3
 """SLearn's initial ratio (NSDI 2022, §5.1.2)."""
@@ -24,15 +24,6 @@ RECENT = 100
 
 MAX_SURPRISE = 10.0
 """Cap on one prior's squared error over its variance."""
-
-_NODES = (1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783)
-_WEIGHTS = (
-    1.0185664100087874, 0.6118617025232777, 0.12512187656567728, 0.006991340497741218,
-    5.6012724410311303e-05,
-)  # fmt: skip
-NODES = np.array([*(-node for node in reversed(_NODES)), 0.0, *_NODES])
-WEIGHTS = np.array([*reversed(_WEIGHTS[1:]), *_WEIGHTS])
-"""Gauss-Hermite nodes and weights, for the weight function exp(-x**2 / 2)."""
 
 
 class Posterior(Pilots):
@@ -60,7 +51,11 @@ class Posterior(Pilots):
         super().__init__(world, percent)
         self._priors = priors
         self._bounds = maths.log(thresholds)
-        self._spread = Spread(world, priors.codes)
+        columns = world.columns
+        n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
+        self._n_tasks: list[int] = n_tasks.tolist()
+        self._log_n_tasks: list[float] = maths.log(n_tasks).tolist()
+        self._spread = Spread(world, priors)
         self._stretch: deque[float] = deque(maxlen=RECENT)
         self._prior: dict[int, Normal] = {}
         self._stage_prior: dict[int, Normal] = {}
@@ -90,14 +85,13 @@ class Posterior(Pilots):
             return n_pilots(n_tasks, self._percent or 3)
         jobs, stage = self._jobs, self._jobs.sampled[job]
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
-        size = sum(jobs.n_tasks[jobs.stage0[job] : jobs.stage0[job + 1]])
+        size = self._n_tasks[job]
         self._n_waiting.append(int(np.count_nonzero(self._view["left"][:job])))
         # after a lull other jobs still arrive
         n_others = max(self._n_waiting[-1], sum(self._n_waiting) / len(self._n_waiting))
         n_max = n_pilots(n_tasks, MAX_PERCENT)
-        chances = chances_of_other_queue(
-            prior, n_max, maths.log1p(self._spread.expected(stage)), self._bounds - maths.log(size)
-        ).tolist()
+        bounds = self._bounds - self._log_n_tasks[job]
+        chances = chances_of_other_queue(prior, n_max, self._spread.task_variance(stage), bounds)
         best, best_gain = 0, 0.0
         for m in range(1, n_max + 1):
             expected_gain = gain(
@@ -143,7 +137,10 @@ class Spread:
     task or of zero length do not count.
     """
 
-    def __init__(self, world: World, codes: list[list[int]]) -> None:
+    def __init__(self, world: World, priors: Priors) -> None:
+        from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
+        from sim.base.jit import compiled
+
         columns = world.columns
         first, sizes = columns.stage_task0[:-1], np.diff(columns.stage_task0)
         mean = columns.stage_work / sizes
@@ -153,48 +150,36 @@ class Spread:
             squared = variance / mean**2
         squared[(sizes < 2) | (mean == 0)] = np.nan
         self._squared_cv: list[float] = squared.tolist()
-        self._codes = codes
-        self._groups: list[dict[int, tuple[int, float]]] = [{} for _ in NAMES]
-        self._all = (0, 0.0)
+        self._arrays = priors.group, np.zeros((priors.n_groups, 2))
+        self._add: Callable[..., None] = compiled(pilots.add_spread, *self._arrays, 0, 0.0)
+        self._variance: Callable[..., float] = compiled(pilots.task_variance, *self._arrays, 0)
 
     def learn(self, stage: int) -> None:
         """Add a finished stage."""
         value = self._squared_cv[stage]
-        if math.isnan(value):
-            return
-        for groups, code in zip(self._groups, self._codes[stage], strict=True):
-            if code >= 0:
-                n, total = groups.get(code, (0, 0.0))
-                groups[code] = (n + 1, total + value)
-        self._all = (self._all[0] + 1, self._all[1] + value)
+        if not math.isnan(value):
+            self._add(*self._arrays, stage, value)
 
-    def expected(self, stage: int) -> float:
-        """Return the expected squared coefficient of variation of a stage."""
-        for groups, code in zip(self._groups, self._codes[stage], strict=True):
-            n, total = groups.get(code, (0, 0.0))
-            if n >= 3:
-                return total / n
-        n, total = self._all
-        return total / n if n else 1.0
+    def task_variance(self, stage: int) -> float:
+        """Return the expected variance of the logarithms of a stage's task durations."""
+        return self._variance(*self._arrays, stage)
 
 
-def chances_of_other_queue(prior: Normal, n_max: int, task_variance: float, bounds: F8) -> F8:
+def chances_of_other_queue(
+    prior: Normal, n_max: int, task_variance: float, bounds: F8
+) -> list[float]:
     """Return the probability that x and its estimate from 0 to `n_max` samples differ in queue.
 
     The estimate is normal with the variance that the samples remove from the prior's; x is normal
     around it with the remaining variance. The mean over the estimate uses nine Gauss-Hermite nodes.
     All values are logarithms.
     """
-    m = np.arange(n_max + 1)
-    left = np.array([posterior(prior, n, prior.mean, task_variance).variance for n in m.tolist()])
-    estimate = prior.mean + np.sqrt(np.maximum(0.0, prior.variance - left))[:, None] * NODES
-    queue = np.searchsorted(bounds, estimate, side="right")
-    ends = np.append(bounds, -math.inf)[np.stack([queue, queue - 1])]
-    deviation = np.where(left > 0, np.sqrt(left), 1.0)[:, None]
-    above, below = maths.normal_cdf((ends - estimate) / deviation)
-    chances: F8 = ((1.0 - (above - below)) * WEIGHTS).sum(axis=1) / math.sqrt(2 * math.pi)
-    chances[left == 0] = 0.0
-    return chances
+    from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
+
+    chances = np.empty(n_max + 1)
+    pilots.chances_of_other_queue(prior.mean, prior.variance, task_variance, bounds, chances)
+    values: list[float] = chances.tolist()
+    return values
 
 
 def gain(

@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 
 from policies.attained_service import LeastAttainedService
 from policies.registry import register
-from policies.slearn.gs import GenericScheduler, PointEstimate, SLearn, Statistic, ThreeSigma
+from policies.slearn.gs import GenericScheduler, PointEstimate, SLearn, ThreeSigma
+from policies.slearn.history import Statistic
 from sim.base.parameters import Between, Whole
 
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import sim
-from policies.estimates.priors import KIND_WEIGHT, OWN_RECENT, RECENT, Priors
+from policies.estimates.priors import Priors
+from policies.estimates.weights import KIND_WEIGHT, OWN_RECENT, RECENT
+from tests.policies.estimates import priors as plain
 
 
 def priors(history, jobs=({"application": "a"},)):
-    """Build priors of jobs that arrive at 0, after a history of (application, user, seconds)."""
+    """Build the priors of `workload`."""
+    return Priors(workload(history, jobs).columns.features)
+
+
+def workload(history, jobs):
+    """Build jobs that arrive at 0, after a history of (application, user, seconds)."""
     n = len(history)
     submit_s = [-100.0 * (n - i) for i in range(n)]
-    workload = sim.Workload.from_jobs(
+    return sim.Workload.from_jobs(
         [{"submit_s": 0.0, **job, "stages": [{"durations_s": [1.0]}]} for job in jobs]
     ).with_history(
         {
@@ -26,7 +34,6 @@ def priors(history, jobs=({"application": "a"},)):
             "user": [u for _, u, _ in history],
         }
     )
-    return Priors(workload.columns.features)
 
 
 def test_nothing_is_known_before_anything_was_predicted():
@@ -82,3 +89,28 @@ def test_only_finished_runs_count():
     assert steady.prior(0, 0.0).variance == 0.0
     steady.add(0, 40.0, 0.0)
     assert steady.prior(0, 0.0).variance > 0
+
+
+def test_equals_plain_python_to_the_bit():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        history = [
+            (f"a{a}" if a else "", f"u{rng.integers(3)}", float(rng.lognormal(3, 2) * (a != 3)))
+            for a in rng.integers(0, 9, 200)
+        ]
+        jobs = [
+            {"application": f"a{rng.integers(0, 12)}", "user": f"u{rng.integers(5)}"}
+            for _ in range(60)
+        ]
+        features = workload(history, jobs).columns.features
+        compiled, reference = Priors(features), plain.Priors(features)
+        now, running = -15_000.0, []
+        for stage in range(len(jobs)):
+            now += float(rng.exponential(400.0))
+            assert compiled.prior(stage, now) == reference.prior(stage, now)
+            running.append(stage)
+            while rng.uniform() < 0.6 and running:
+                ended = running.pop(int(rng.integers(len(running))))
+                value = float(rng.lognormal(3, 2) * (rng.uniform() < 0.9))
+                compiled.add(ended, value, now)
+                reference.add(ended, value, now)

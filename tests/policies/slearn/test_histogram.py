@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from policies.slearn.histogram import Histogram, by_mean, by_median, by_quantile, by_utility
+from tests.policies.slearn.histogram import Histogram, by_mean, by_median, by_quantile, by_utility
 
 
 def filled(values, max_bins=80):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import sim
-from policies.slearn.history import History, PointEstimators
+from policies.slearn.history import History
 from sim.workload.history import NAMES
+from tests.policies.slearn import history as plain
 
 DAY = 86_400.0
 NAN = float("nan")
@@ -157,7 +158,7 @@ def test_the_feature_with_the_least_error_is_used():
 @pytest.mark.parametrize("seed", range(3))
 def test_points_are_the_best_of_three_by_their_last_two_hundred_errors(seed):
     rng = np.random.default_rng(seed)
-    points, values, rows = PointEstimators(), [], []
+    points, values, rows = plain.PointEstimators(), [], []
     assert (points.error, points.now) == (math.inf, ())
     for value in rng.lognormal(2, 1, 450).tolist():
         estimates = points.now if rng.random() < 0.9 else ()
@@ -185,7 +186,6 @@ def test_groups_ranked_by_points_and_unused_features():
     assert History(w.columns.features, "mean", 14.0, 80, **rules).predict(0, 0.0) == 20.0
     only = History(w.columns.features, "mean", 14.0, 80, predictors=("application",), **rules)
     assert only.predict(0, 0.0) == 20.0
-    assert only.codes[0][1:] == [-1] * 5
     none = History(w.columns.features, "mean", 14.0, 80, predictors=(), falls_back=False)
     assert math.isnan(none.predict(0, 0.0))
 
@@ -194,7 +194,7 @@ def test_records_without_times_end_before_the_next_arrives():
     never = float("nan")
     untimed = [(never, never, mean, "a", "u") for mean in (10.0, 4.0)]
     w = workload([(-5.0, -1.0, 1.0, "a", "u"), *untimed], application="a")
-    history = predictor(w)
+    history = plain.History(w.columns.features, "median", 14.0, 80)
     history.predict(0, 0.0)
     group = history._groups[0][0].since(-100)
     # the second was expected to last 10 s, and the one with times the median of 10 and 4
@@ -224,3 +224,45 @@ def test_no_length_at_all():
     w = workload([(-5.0, -4.0, 0.0, "a"), (-3.0, -2.0, 0.0, "a")], application="a")
     for statistic in ("median", "utility", "mean"):
         assert predictor(w, statistic).predict(0, 0.0) == 0.0
+
+
+RULES = [
+    {},
+    {"unscored": "first", "predictors": ("application", "hour")},
+    {"unscored": "never", "falls_back": False},
+    {"judged_by": "points"},
+    {"judged_by": "points", "unscored": "first"},
+]
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("statistic", ["utility", "median", "quantile", "mean"])
+def test_equals_plain_python_to_the_bit(statistic, rules):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        bins, window_days = int(rng.integers(2, 12)), float(rng.choice([0.0, 1.0, 2.5]))
+        n, n_jobs = 150, 60
+        mean_s = np.round(rng.lognormal(3, 1, n), int(rng.integers(0, 3)))  # some are equal, or 0
+        submit = rng.uniform(-5 * DAY, 2 * DAY, n)
+        finish = submit + rng.exponential(DAY / 3, n)
+        submit[: 20 * seed], finish[: 20 * seed] = NAN, NAN
+        names = [f"a{a}" if a else "" for a in rng.integers(0, 4, n + n_jobs)]
+        past = zip(submit, finish, mean_s, names, strict=False)
+        times = np.sort(rng.uniform(0, 4 * DAY, n_jobs))
+        jobs = [
+            {"submit_s": t, "stages": [{"durations_s": [1.0]}] * 2, "application": name}
+            for t, name in zip(times, names[n:], strict=True)
+        ]
+        w = sim.Workload.from_jobs(jobs).with_history(workload(list(past)).history)
+        arguments = w.columns.features, statistic, window_days, bins
+        compiled, reference = History(*arguments, **rules), plain.History(*arguments, **rules)
+        events = [(t, 1, 2 * j + k) for j, t in enumerate(times) for k in range(2)]
+        events += [(t + rng.exponential(DAY / 3), 0, g) for t, _, g in events]
+        for now, kind, stage in sorted(events):
+            if kind == 1:
+                expected = reference.predict(stage, now)
+                assert np.array_equal(compiled.predict(stage, now), expected, equal_nan=True)
+            else:
+                value = float(np.round(rng.lognormal(3, 1)))
+                reference.learn(stage, value, now)
+                compiled.learn(stage, value, now)

@@ -57,8 +57,8 @@ def test_chance_of_another_queue_is_that_of_draws(mean, sd0, sd1, m):
 
 def test_a_certain_size_is_in_its_queue():
     bounds = np.array([10.0, math.inf])
-    assert chances_of_other_queue(Normal(9.0, 0.0), 2, 1.0, bounds).tolist() == [0.0] * 3
-    unsure, *sampled = chances_of_other_queue(Normal(10.0, 4.0), 2, 0.0, bounds).tolist()
+    assert chances_of_other_queue(Normal(9.0, 0.0), 2, 1.0, bounds) == [0.0] * 3
+    unsure, *sampled = chances_of_other_queue(Normal(10.0, 4.0), 2, 0.0, bounds)
     assert unsure > 0.4
     assert sampled == [0.0, 0.0]
 

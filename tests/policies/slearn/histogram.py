@@ -1,4 +1,4 @@
-"""Streaming histogram: a distribution in a bounded number of bins, updated value by value."""
+"""Streaming histogram in plain Python, the reference of `policies.slearn.kernels.histogram`."""
 
 from __future__ import annotations
 

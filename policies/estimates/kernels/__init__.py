@@ -1,0 +1,1 @@
+"""Compiled replay of history for `policies.estimates.priors`."""

@@ -1,0 +1,1 @@
+"""Compiled histories and choices of SLearn's estimators."""

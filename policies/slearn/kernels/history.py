@@ -1,0 +1,373 @@
+"""Past jobs in groups of similar ones, by day, and predictions from them, as 3Sigma makes them.
+
+`policies.slearn.history` has the method. A row is a stage of the workload, or after these a past
+job. Group ``n_groups - 1`` is of all rows. A group has a span of slots, one for each row that it
+may get. The mean task durations of its rows, in the order of their ends, fill the span; those of a
+day that was summarised are replaced by the bins of their histogram. The days of the group have as
+many slots, and the histogram of its window at most one more bin than the maximum.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping
+from math import floor, inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.slearn.kernels.histogram import add_value, merge_nearest, statistic
+from sim.base.arrays import offsets
+from sim.base.jit import JIT, jit, part
+from sim.base.record import record
+
+FIELDS: tuple[tuple[str, str, int], ...] = (
+    ("w_group", "i4", 2),  # [N, F] group of each row by feature; -1 for none
+    ("w_time", "f8", 1),  # [2H] arrivals and ends of past jobs, ascending, s
+    ("w_event", "i8", 1),  # [2H] the row that arrives, or -1 - the row that ends
+    ("w_n_tasks", "i8", 1),  # [G] of stages
+    ("w_past_s", "f8", 1),  # [H] mean task duration of past jobs, after the rows of stages
+    ("w_options", "i8", 1),  # [4] see the registers below
+    ("w_limits", "f8", 1),  # [2] window, days; rank of a group without past estimates
+    ("w_slot0", "i8", 1),  # [K+1] slots of each group
+    ("w_bin0", "i8", 1),  # [K+1] bins of each group's window
+    ("w_recent0", "i8", 1),  # [K+1] errors of each group's point estimators
+    ("state_next", "i8", 1),  # [1] next event
+    ("state_estimate", "f8", 3),  # [N, F, 1 or 3] estimates of each group on arrival; NaN for none
+    # by slot
+    ("state_value", "f8", 1),  # mean task duration, or center of a bin of a summarised day
+    ("state_count", "i4", 1),  # number of rows in that bin
+    ("state_day", "i8", 2),  # [., 5] day, see the registers below
+    ("state_day_s", "f8", 2),  # [., 3] day: sum of values in bins, of errors, of true values
+    # by group
+    ("state_group", "i8", 2),  # [K, 8] see the registers below
+    ("state_window_s", "f8", 2),  # [K, 4] sum of values, of errors, of true values; statistic
+    ("state_points", "f8", 2),  # [K, 4] sum of true values; mean, moving mean and first value
+    ("state_n_points", "i8", 2),  # [K, 2] rows; estimates
+    # by bin of a window
+    ("state_center", "f8", 1),
+    ("state_bin", "i8", 1),  # number of rows
+    ("state_recent", "f8", 2),  # absolute errors of each point estimator, a ring for each group
+    # scratch
+    ("state_centers", "f8", 2),  # [2, .]
+    ("state_counts", "i8", 2),
+)
+Past = namedtuple("Past", [name for name, _, _ in FIELDS])  # type: ignore[misc]
+_pack = record("PastState", FIELDS, ("w_",)) if JIT else None
+
+# registers of w_options
+STATISTIC, BINS, BY_POINTS, FALLS_BACK = range(4)
+# registers of state_group: first day of the window; days; rows; those in the histogram; its bins;
+# its rows; estimates; the statistic is that of the histogram
+FIRST_DAY, N_DAYS, N_ROWS, N_ADDED, N_BINS, N_IN, N_ERRORS, IS_KNOWN = range(8)
+# registers of state_day: its number; its first slot; ends of the slots with its bins, and of the
+# rows that are in them; estimates
+NUMBER, BEGIN, BINS_END, SUMMARISED, DAY_ERRORS = range(5)
+# columns of state_day_s and state_window_s
+TOTAL, ERROR, TRUTH, VALUE = range(4)
+
+DAY_S = 86_400.0
+RECENT = 200
+"""Number of estimates of each point estimator that a group is ranked by (3Sigma, EuroSys 2018)."""
+
+
+def make(inputs: Mapping[str, NDArray[Any]], n_groups: int, bins: int, *, by_points: bool) -> Any:
+    """Lay out the record: `inputs` by name without ``w_``, and the state of no row."""
+    group = inputs["group"]
+    n_rows, n_features = group.shape
+    sizes = np.bincount(group[group >= 0], minlength=n_groups)
+    sizes[n_groups - 1] = n_rows
+    n_bins = np.minimum(sizes, bins + 1)
+    n_recent = np.minimum(sizes, RECENT) if by_points else np.zeros(n_groups, np.int64)
+    spans = {"slot0": offsets(sizes), "bin0": offsets(n_bins), "recent0": offsets(n_recent)}
+    n_slots, longest = int(sizes.sum()), max(int(sizes.max()), bins + 1)
+    state = {
+        "next": np.zeros(1),
+        "estimate": np.full((n_rows, n_features, 3 if by_points else 1), nan),
+        "value": np.empty(n_slots),
+        "count": np.empty(n_slots, np.int32),
+        "day": np.empty((n_slots, 5), np.int64),
+        "day_s": np.empty((n_slots, 3)),
+        "group": np.zeros((n_groups, 8), np.int64),
+        "window_s": np.zeros((n_groups, 4)),
+        "points": np.zeros((n_groups if by_points else 0, 4)),
+        "n_points": np.zeros((n_groups if by_points else 0, 2), np.int64),
+        "center": np.empty(int(n_bins.sum())),
+        "bin": np.empty(int(n_bins.sum()), np.int64),
+        "recent": np.empty((int(n_recent.sum()), 3)),
+        "centers": np.empty((2, longest)),
+        "counts": np.empty((2, longest), np.int64),
+    }
+    arrays = []
+    for name, code, _ in FIELDS:
+        kind, _, key = name.partition("_")
+        source = {**inputs, **spans} if kind == "w" else state
+        array = np.ascontiguousarray(source[key], dtype=code)
+        array.setflags(write=kind == "state")
+        arrays.append(array)
+    return _pack(arrays) if _pack else Past(*arrays)
+
+
+@jit
+def predict(s, row, now):
+    """Estimate the mean task duration of a row on its arrival, s; NaN for unknown."""
+    _catch_up(s, now)
+    return _predict(s, row, now)
+
+
+@jit
+def predict_size(s, first, end, now):
+    """Return the sum over rows of predicted mean task duration times number of tasks, s."""
+    _catch_up(s, now)
+    size = 0.0
+    for row in range(first, end):
+        size += _predict(s, row, now) * s.w_n_tasks[row]
+    return size
+
+
+@jit
+def learn(s, row, mean_task_s, now):
+    """Add a row that ends now."""
+    _catch_up(s, now)
+    _learn(s, row, mean_task_s, now)
+
+
+@part
+def _catch_up(s, now):
+    """Replay arrivals and ends of past jobs up to `now`."""
+    i = s.state_next[0]
+    first = len(s.w_group) - len(s.w_past_s)
+    while i < len(s.w_time) and s.w_time[i] <= now:
+        row, time_s = s.w_event[i], s.w_time[i]
+        if row >= 0:
+            _ask(s, row, time_s)
+        else:
+            _learn(s, -1 - row, s.w_past_s[-1 - row - first], time_s)
+        i += 1
+    s.state_next[0] = i
+
+
+@part
+def _predict(s, row, now):
+    """Store the estimates of a row's groups; return that of the best group."""
+    group = _ask(s, row, now)
+    if group < 0:
+        if s.w_options[FALLS_BACK] == 0:
+            return nan
+        group = len(s.state_group) - 1
+        _open_window(s, group, now)
+    return _statistic(s, group)
+
+
+@part
+def _ask(s, row, now):
+    """Store the estimates of each group of a row; return the best group, -1 for none."""
+    best, best_error = np.int64(-1), inf
+    for f in range(s.w_group.shape[1]):
+        group = np.int64(s.w_group[row, f])
+        s.state_estimate[row, f, 0] = nan
+        if group < 0 or s.state_group[group, N_ROWS] == 0:
+            continue
+        _open_window(s, group, now)
+        if s.state_group[group, N_IN] == 0:
+            continue
+        if s.w_options[BY_POINTS]:
+            for k in range(3):
+                s.state_estimate[row, f, k] = s.state_points[group, 1 + k]
+            n_estimates = s.state_n_points[group, 1]
+        else:
+            s.state_estimate[row, f, 0] = _statistic(s, group)
+            n_estimates = s.state_group[group, N_ERRORS]
+        rank = s.w_limits[1]
+        if n_estimates > 0:
+            rank = _points_error(s, group) if s.w_options[BY_POINTS] else _error(s, group)
+        if rank < best_error or (best < 0 and rank == best_error):
+            best, best_error = group, rank
+    return best
+
+
+@part
+def _statistic(s, group):
+    """Return the statistic of a group's window, which is up to date."""
+    reg, window = s.state_group[group], s.state_window_s[group]
+    if reg[IS_KNOWN] == 0:
+        bin0 = s.w_bin0[group]
+        centers, counts = s.state_center[bin0:], s.state_bin[bin0:]
+        code = s.w_options[STATISTIC]
+        window[VALUE] = statistic(code, centers, counts, reg[N_BINS], reg[N_IN], window[TOTAL])
+        reg[IS_KNOWN] = 1
+    return window[VALUE]
+
+
+@part
+def _error(s, group):
+    """Return the relative error of a group's estimates, of which there are some."""
+    window = s.state_window_s[group]
+    if window[ERROR] == 0.0:
+        return 0.0
+    return window[ERROR] / window[TRUTH] if window[TRUTH] > 0.0 else inf
+
+
+@part
+def _points_error(s, group):
+    """Return the relative error of a group's best point estimator, all of which have some."""
+    if s.state_points[group, 0] == 0.0:
+        return inf
+    first, cap = s.w_recent0[group], s.w_recent0[group + 1] - s.w_recent0[group]
+    n = s.state_n_points[group, 1]
+    best, length = inf, min(n, cap)
+    for k in range(3):
+        total = 0.0
+        for i in range(length):
+            total += s.state_recent[first + (n - length + i) % cap, k]
+        best = min(best, total / length)
+    return best / (s.state_points[group, 0] / n)
+
+
+@part
+def _open_window(s, group, now):
+    """Bring the histogram of a group's window up to date."""
+    reg, window, slot0 = s.state_group[group], s.state_window_s[group], s.w_slot0[group]
+    first_number = np.int64(floor(now / DAY_S - s.w_limits[0]))
+    if reg[FIRST_DAY] < reg[N_DAYS] and s.state_day[slot0 + reg[FIRST_DAY], NUMBER] < first_number:
+        _drop_days(s, group, first_number)
+    if reg[N_ADDED] < reg[N_ROWS]:
+        bin0, bins, n = s.w_bin0[group], s.w_options[BINS], reg[N_BINS]
+        centers, counts = s.state_center[bin0:], s.state_bin[bin0:]
+        for slot in range(slot0 + reg[N_ADDED], slot0 + reg[N_ROWS]):
+            n = add_value(centers, counts, n, bins, s.state_value[slot])
+            window[TOTAL] += s.state_value[slot]
+        reg[N_IN] += reg[N_ROWS] - reg[N_ADDED]
+        reg[N_ADDED], reg[N_BINS], reg[IS_KNOWN] = reg[N_ROWS], n, 0
+
+
+@part
+def _drop_days(s, group, first_number):
+    """Drop days before `first_number`; make the window's histogram that of the others."""
+    reg, window, slot0 = s.state_group[group], s.state_window_s[group], s.w_slot0[group]
+    while reg[FIRST_DAY] < reg[N_DAYS]:
+        if s.state_day[slot0 + reg[FIRST_DAY], NUMBER] >= first_number:
+            break
+        reg[FIRST_DAY] += 1
+    window[:] = 0.0
+    reg[N_IN], reg[N_ERRORS], reg[IS_KNOWN] = 0, 0, 0
+    n, side = 0, 0
+    for index in range(reg[FIRST_DAY], reg[N_DAYS]):
+        day, day_s = s.state_day[slot0 + index], s.state_day_s[slot0 + index]
+        is_last = index + 1 == reg[N_DAYS]
+        end = slot0 + reg[N_ROWS] if is_last else s.state_day[slot0 + index + 1, BEGIN]
+        _summarise(s, day, day_s, end, 1 - side)
+        n = _unite(s, day, n, side)
+        side = 1 - side
+        window[TOTAL] += day_s[TOTAL]
+        window[ERROR] += day_s[ERROR]
+        window[TRUTH] += day_s[TRUTH]
+        reg[N_ERRORS] += day[DAY_ERRORS]
+    centers, counts = s.state_centers[side], s.state_counts[side]
+    for i in range(n):
+        reg[N_IN] += counts[i]
+    while n > s.w_options[BINS]:
+        n = merge_nearest(centers, counts, n)
+    bin0 = s.w_bin0[group]
+    for i in range(n):
+        s.state_center[bin0 + i], s.state_bin[bin0 + i] = centers[i], counts[i]
+    reg[N_ADDED], reg[N_BINS] = reg[N_ROWS], n
+
+
+@part
+def _summarise(s, day, day_s, end, side):
+    """Replace the values of a day, whose slots end at `end`, by the bins of their histogram."""
+    if day[SUMMARISED] == end:
+        return
+    centers, counts = s.state_centers[side], s.state_counts[side]
+    begin, n = day[BEGIN], day[BINS_END] - day[BEGIN]
+    for i in range(n):
+        centers[i], counts[i] = s.state_value[begin + i], s.state_count[begin + i]
+    for slot in range(day[SUMMARISED], end):
+        n = add_value(centers, counts, n, s.w_options[BINS], s.state_value[slot])
+        day_s[TOTAL] += s.state_value[slot]
+    for i in range(n):
+        s.state_value[begin + i], s.state_count[begin + i] = centers[i], counts[i]
+    day[SUMMARISED], day[BINS_END] = end, begin + n
+
+
+@part
+def _unite(s, day, n, side):
+    """Unite `n` bins of one side of the scratch with a day's, on the other; return their number."""
+    centers, counts = s.state_centers[side], s.state_counts[side]
+    out_centers, out_counts = s.state_centers[1 - side], s.state_counts[1 - side]
+    i, slot, k = 0, day[BEGIN], 0
+    while i < n or slot < day[BINS_END]:
+        take_first = slot == day[BINS_END] or (i < n and centers[i] <= s.state_value[slot])
+        take_second = i == n or (slot < day[BINS_END] and s.state_value[slot] <= centers[i])
+        out_counts[k] = 0
+        if take_first:
+            out_centers[k] = centers[i]
+            out_counts[k] += counts[i]
+        if take_second:
+            out_centers[k] = s.state_value[slot]
+            out_counts[k] += s.state_count[slot]
+        i += take_first
+        slot += take_second
+        k += 1
+    return k
+
+
+@part
+def _learn(s, row, mean_task_s, now):
+    """Add a row that ends now, and the errors of its estimates, to its groups."""
+    today = np.int64(floor(now / DAY_S))
+    for f in range(s.w_group.shape[1]):
+        group, expected = np.int64(s.w_group[row, f]), s.state_estimate[row, f, 0]
+        if group < 0:
+            continue
+        if s.w_options[BY_POINTS]:
+            _add_points(s, group, row, f, mean_task_s)
+            expected = nan
+        _add(s, group, today, mean_task_s, expected)
+        s.state_estimate[row, f, 0] = nan
+    _add(s, len(s.state_group) - 1, today, mean_task_s, nan)
+
+
+@part
+def _add(s, group, today, mean_task_s, expected):
+    """Add a true mean task duration and its estimate, NaN for none, to a group."""
+    reg, window, slot0 = s.state_group[group], s.state_window_s[group], s.w_slot0[group]
+    slot = slot0 + reg[N_ROWS]
+    if reg[N_DAYS] == reg[FIRST_DAY] or s.state_day[slot0 + reg[N_DAYS] - 1, NUMBER] != today:
+        day = s.state_day[slot0 + reg[N_DAYS]]
+        day[NUMBER], day[DAY_ERRORS] = today, 0
+        day[BEGIN] = day[BINS_END] = day[SUMMARISED] = slot
+        s.state_day_s[slot0 + reg[N_DAYS]] = 0.0
+        reg[N_DAYS] += 1
+    s.state_value[slot] = mean_task_s
+    reg[N_ROWS] += 1
+    if expected == expected:
+        error, day = abs(expected - mean_task_s), slot0 + reg[N_DAYS] - 1
+        reg[N_ERRORS] += 1
+        window[ERROR] += error
+        window[TRUTH] += mean_task_s
+        s.state_day[day, DAY_ERRORS] += 1
+        s.state_day_s[day, ERROR] += error
+        s.state_day_s[day, TRUTH] += mean_task_s
+
+
+@part
+def _add_points(s, group, row, f, value):
+    """Add a true value, and the errors of its estimates, to a group's point estimators."""
+    points, n_points = s.state_points[group], s.state_n_points[group]
+    if s.state_estimate[row, f, 0] == s.state_estimate[row, f, 0]:
+        first, cap = s.w_recent0[group], s.w_recent0[group + 1] - s.w_recent0[group]
+        for k in range(3):
+            error = abs(s.state_estimate[row, f, k] - value)
+            s.state_recent[first + n_points[1] % cap, k] = error
+        n_points[1] += 1
+        points[0] += value
+    if n_points[0] == 0:
+        points[1] = points[2] = points[3] = value
+    n_points[0] += 1
+    points[1] += (value - points[1]) / n_points[0]
+    points[2] = 0.6 * points[2] + 0.4 * value
