@@ -57,8 +57,9 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 
 
 MACHINE_BYTES, RESOURCE_BYTES = 100, 80
-TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
-"""Largest state of a run for each machine, and each resource of it, task, stage and job, bytes."""
+TASK_BYTES, RUN_BYTES, SLOT_BYTES, STAGE_BYTES, JOB_BYTES = 100, 100, 60, 500, 300
+"""Largest state of a run for each machine, and each resource of it, task, run of like tasks, slot,
+stage and job, bytes. Tasks count where each moves by itself; runs and slots where batches do."""
 
 
 def check_room(workload: Workload, cluster: Cluster) -> None:
@@ -70,12 +71,28 @@ def check_room(workload: Workload, cluster: Cluster) -> None:
     )
 
 
+def check_task_room(n_tasks: int) -> None:
+    """Refuse a run in which each task moves by itself, if there are more than the memory holds."""
+    check_memory(
+        TASK_BYTES * n_tasks,
+        f"a run that moves each of {n_tasks:,} tasks by itself",
+        "take fewer jobs, or a policy and cluster under which like tasks move as one",
+    )
+
+
 def run_bytes(workload: Workload, cluster: Cluster) -> int:
-    """Return the memory that the state of a run takes at most, bytes."""
+    """Return the memory that the state of a run takes at most, bytes.
+
+    On a pool of slots like tasks are assumed to move as one; if they don't, `check_task_room`
+    follows.
+    """
     n_machines, n_resources = cluster.n_machines, len(cluster.resources)
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
-    n_bytes += TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
-    return n_bytes + JOB_BYTES * workload.n_jobs
+    n_bytes += STAGE_BYTES * workload.n_stages + JOB_BYTES * workload.n_jobs
+    if not cluster.unit:
+        return n_bytes + TASK_BYTES * workload.n_tasks
+    n_slots = min(int(cluster.total[0]), workload.n_tasks)
+    return n_bytes + RUN_BYTES * len(workload.runs.duration_s) + SLOT_BYTES * n_slots
 
 
 def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:

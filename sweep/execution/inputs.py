@@ -181,4 +181,4 @@ def _digest(content: Any) -> str:
 def _n_bytes(workload: Workload) -> int:
     tables = (workload.jobs, workload.stages, workload.stage_edges, workload.job_edges)
     n_bytes = sum(table.nbytes for table in (*tables, workload.downloads))
-    return int(n_bytes) + 8 * workload.n_tasks
+    return int(n_bytes) + 16 * len(workload.runs.duration_s)

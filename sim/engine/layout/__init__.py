@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import frozen
+from sim.cluster.fits import check_task_room
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
 from sim.engine.kernels.state import READ_ONLY
@@ -72,6 +73,8 @@ def lay_out(
     check_choice(columns, cluster, plan)
     set_registers(flags, columns, cluster, plan, resources, quantum)
     features = select_features(columns, cluster, plan, events, n_queues, remote)
+    if "BATCHES" not in features:
+        check_task_room(n_tasks)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
