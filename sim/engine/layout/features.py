@@ -38,9 +38,10 @@ def select_features(
 
 def _rounded(needed: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
+    is_wide = os.environ.get("SIM_VARIANTS") == "wide"
     if has.POOL in needed:
-        return needed
-    if os.environ.get("SIM_VARIANTS") == "wide":
+        return needed | _ORDERS if is_wide else needed
+    if is_wide:
         return needed | _WIDE | _widest(needed)
     if has.REPLANS in needed:
         needed = needed | {has.GANGS}
@@ -59,8 +60,8 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
 def _widest(needed: set[Feature]) -> set[Feature]:
     """Return further features of runs on machines, so that each way to fit has one variant.
 
-    With SIM_VARIANTS=wide these four serve any run, tests for instance; each costs more to compile,
-    and a run more time.
+    With SIM_VARIANTS=wide these, and one of pools, serve any run, tests for instance; each costs
+    more to compile, and a run more time.
     """
     if has.STRICT in needed:
         return {has.EVICTS}
