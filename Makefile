@@ -9,7 +9,8 @@
 # make real LOG=KTH.swf.gz   run Slurm on this machine as in tests/real/slurm (hours; skipped without)
 # make bench   set up the benchmarks' references, measure
 # make audit   licences and known vulnerabilities of the locked packages
-# make wheel   build the wheel; try it in an empty environment, without extras and with all
+# make wheel   compile common kernels for it, build the wheel; try it in an empty environment, without
+#              extras and with all
 # make lint    the linters, type checker and import contracts alone
 # make lint-forge   linters of the workflows, the container file and the citation file
 # make test-numba NUMBA=0.68.0   kernels' tests with another numba (newest: the newest there is)
@@ -33,7 +34,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-long test-nojit ui docs reproduce fuzz spark-logs real bench audit lock clean
+.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-long test-nojit ui docs reproduce fuzz spark-logs real bench audit lock kernels clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -159,16 +160,24 @@ version:
 	@$(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 
 # packages of the versions in the lock file; what a person gets without a lock is tried by the
-# workflow on a public forge (RESOLVE= there)
+# workflow on a public forge (RESOLVE= there). The wheel brings kernels of this version of Python,
+# and those in MORE_KERNELS, which `make kernels` with other versions or on other processors made
 RESOLVE ?= --constraint requirements.txt
 WHEEL_ENV = build/wheel-env
-wheel: $(READY)
-	rm -rf dist $(WHEEL_ENV) && mkdir -p build
+KERNELS = build/kernels
+kernels: $(READY)
+	rm -rf $(KERNELS)
+	$(BIN)/python .ci/compile_ahead.py $(KERNELS)
+
+wheel: kernels
+	rm -rf dist $(WHEEL_ENV)
+	$(if $(MORE_KERNELS),cp -r $(MORE_KERNELS)/. $(KERNELS))
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist . >build/wheel.log
 	sed -n 's/^\([a-zA-Z0-9_.-]*==.*\) \\$$/\1/p' requirements.lock > build/requirements.txt
 	$(BIN)/uv venv --quiet --python $(BIN)/python $(WHEEL_ENV)
 	cd build && ../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) ../dist/*.whl
-	cd build && wheel-env/bin/python ../.ci/try_wheel.py
+	cd build && NUMBA_CACHE_DIR=$$(mktemp -d) wheel-env/bin/python ../.ci/try_wheel.py \
+		$(if $(RESOLVE),compiled)
 	cd build && ../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) \
 		"$$(echo ../dist/*.whl)[all]"
 	cd build && wheel-env/bin/cluster-sweep paths.results=wheel-results

@@ -1,12 +1,19 @@
-"""Try the installed wheel without extras: simulate, bound, and miss an extra."""
+"""Try the installed wheel without extras: simulate, bound, and miss an extra.
+
+With the argument ``compiled``, the wheel must bring the kernels of these runs.
+"""
 
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import policies
 import sim
+from sim.base.errors import SimError
+from sim.engine.kernels.run import is_compiled
+from sim.engine.simulate import variant
 
 for package in ("ray", "mlflow", "optuna", "pandas", "plotly", "matplotlib", "hydra"):
     assert find_spec(package) is None, f"{package} is installed without an extra"
@@ -15,6 +22,11 @@ for name in ("sim", "policies", "sweep"):
 
 workload = sim.synthesize("alibaba2018", jobs=200, seed=0)
 cluster = sim.Cluster.slots(50)
+if "compiled" in sys.argv[1:]:
+    for name in policies.names():
+        with suppress(SimError):
+            features = variant(workload, cluster, policies.build(name))
+            assert is_compiled(features), f"the wheel brings no kernel for {name}: {features}"
 mean_s = {
     name: sim.simulate(workload, cluster, policies.build(name)).metrics["jct_mean_s"]
     for name in ("fifo", "srpt")

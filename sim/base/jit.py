@@ -23,6 +23,7 @@ from sim.base.kernel_cache import (
     file_stem,
     is_intact,
     module_folder,
+    shipped_folder,
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -151,10 +152,12 @@ def compiled(function: F, *args: Any, message: str = "") -> F:
 
 
 def is_cached(kernel: Callable[..., Any], features: frozenset[str]) -> bool:
-    """Check that the variant of a kernel with `features` is cached on this machine, undamaged."""
+    """Check that the variant of a kernel with `features` is on this machine, undamaged."""
     function = getattr(kernel, "py_func", kernel)
     begin = file_stem(function.__module__, _variant_name(function, features), features)
-    return not JIT or any(map(is_intact, module_folder(function.__module__).glob(f"{begin}.*.nbc")))
+    folders = (module_folder(function.__module__), shipped_folder(function.__module__))
+    files = (file for folder in folders for file in folder.glob(f"{begin}.*.nbc"))
+    return not JIT or any(map(is_intact, files))
 
 
 def _variant_name(function: Callable[..., Any], features: Iterable[str]) -> str:
@@ -200,10 +203,29 @@ def _lock_compilation(dispatcher: Any, function: Callable[..., Any]) -> None:
     lock: Path = module_folder(function.__module__) / f"{function.__qualname__}.lock"
 
     def compile_locked(sig: Any) -> Any:
+        _defer_blas()
         with exclusive_lock(lock):
             return compile_now(sig)
 
     dispatcher.compile = compile_locked
+
+
+@cache
+def _defer_blas() -> None:
+    """Leave out SciPy, which numba imports to find a BLAS: a third of a first answer.
+
+    No kernel uses one. Other code that does still works: numba looks again before it compiles it.
+    """
+    from numba.np import linalg
+
+    ensure_blas = getattr(linalg, "ensure_blas", None)
+    if ensure_blas is None:  # a numba with other internals
+        return
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = ensure_blas
 
 
 def _widen(arg: Any) -> Any:

@@ -6,6 +6,9 @@ compiled kernel lies in a folder of its module. The folder's name carries a dige
 of the module and of all modules of the project that it imports (`sim.base.sources`), the versions
 of the compilers, the bounds-check flag and the level of optimisation.
 
+A wheel brings folders of the same names (`shipped_folder`), with the kernels of common runs
+compiled for any processor of their kind. They are used where the user's folder lacks a kernel.
+
 numba does not verify the files that it reads: a flipped bit gives other machine code. So each
 compiled kernel is one file that ends in its SHA-256. It is replaced in one step, so that content
 and checksum are never of two versions, as they could be in two files.
@@ -15,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -35,6 +39,9 @@ CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
 
 LEVEL = os.environ.get("NUMBA_OPT", "3")
 """Level of optimisation: 1 compiles in a third less time, to the same bits (NUMBA_OPT=1)."""
+
+SHIPPED = Path(__file__).parent / "compiled"
+"""Folder of the kernels that the wheel brings; a checkout has none."""
 
 _SHA = 32  # bytes
 
@@ -84,6 +91,11 @@ def module_folder(module: str) -> Path:
     return cache_dir() / f"{module.rpartition('.')[2]}-{digest(module)}"
 
 
+def shipped_folder(module: str) -> Path:
+    """Return the folder of a module's kernels that the wheel brings, if it has this version."""
+    return SHIPPED / module_folder(module).name
+
+
 def file_stem(module: str, name: str, features: Iterable[str] = ()) -> str:
     """Return the readable start of a kernel's file names: module, function and features."""
     variant = "-".join(sorted(features)).lower() or "plain"
@@ -93,13 +105,21 @@ def file_stem(module: str, name: str, features: Iterable[str] = ()) -> str:
 @cache
 def digest(module: str) -> str:
     """Digest everything that a module's compiled kernels depend on."""
-    inputs = (sources.digest(module), *_versions(), str(CHECKED), LEVEL, sys.version)
+    inputs = (sources.digest(module), *_versions(), *_platform(), str(CHECKED), LEVEL)
     return hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:16]
 
 
 @cache
 def _versions() -> tuple[str, ...]:
-    return tuple(version(package) for package in ("numba", "llvmlite", "numpy"))
+    """Return the versions of the compilers, and NumPy's up to patches, which change no layout."""
+    numpy = ".".join(version("numpy").split(".")[:2])
+    return (version("numba"), version("llvmlite"), numpy)
+
+
+def _platform() -> tuple[str, ...]:
+    """Return the kinds of system and processor, and Python's version up to patches."""
+    tag = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
+    return (sys.platform, platform.machine(), tag)
 
 
 def write_checked(file: Path, content: bytes) -> None:

@@ -13,18 +13,38 @@ import logging
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.compiler import CompileResult
 
-from sim.base.kernel_cache import cache_dir, file_stem, module_folder, verify, write_checked
+from sim.base.kernel_cache import (
+    cache_dir,
+    file_stem,
+    module_folder,
+    shipped_folder,
+    verify,
+    write_checked,
+)
 
 _LOG = logging.getLogger("sim.compiling")
 
 
+class _AnyProcessor(NamedTuple):
+    """Code generator for any processor of a kind, as a part of a key."""
+
+    triple: str
+
+    def magic_tuple(self) -> tuple[str, str, str]:
+        """Return the processor's kind, name and features, as numba does with NUMBA_CPU_NAME."""
+        return (self.triple, "generic", "")
+
+
 class KernelCache(FunctionCache):
     """Compiled code of a kernel: a file for each signature and processor type.
+
+    A kernel that this user has not compiled may come with the wheel: for any processor, which
+    measures as fast, and gives the same bits, as LLVM joins no multiplication and addition.
 
     Attributes
     ----------
@@ -36,6 +56,7 @@ class KernelCache(FunctionCache):
         self._name = repr(function)
         self._py_func = function
         self._folder = module_folder(function.__module__)
+        self._shipped = shipped_folder(function.__module__)
         features: frozenset[str] = getattr(function, "features", frozenset())
         self._stem = file_stem(function.__module__, function.__qualname__, features)
         self._files = IndexDataCacheFile(self.cache_path, self._stem, None)  # without its index
@@ -55,31 +76,37 @@ class KernelCache(FunctionCache):
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load a compiled kernel; None if it is missing, or was damaged and is now deleted."""
         self.was_damaged = False
-        file = self._file(sig, target_context.codegen())
-        try:
-            verify(file)
-            reduced = self._files._load_data(file.name)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, ValueError) as error:
-            self.was_damaged = True
-            reason = getattr(error, "strerror", None) or error
-            _LOG.warning(f"sim: {file} is damaged ({reason}): {_deleted(file)}; compiling it again")
-            return None
-        return CompileResult._rebuild(target_context, *reduced)
+        codegen = target_context.codegen()
+        triple, *_ = codegen.magic_tuple()
+        shipped = self._file(self._shipped, sig, _AnyProcessor(triple))
+        for file in (self._file(self._folder, sig, codegen), shipped):
+            try:
+                verify(file)
+                reduced = self._files._load_data(str(file))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except (OSError, ValueError) as error:
+                self.was_damaged = True
+                reason = getattr(error, "strerror", None) or error
+                done = _deleted(file)
+                _LOG.warning(f"sim: {file} is damaged ({reason}): {done}; compiling it again")
+                return None
+            return CompileResult._rebuild(target_context, *reduced)
+        return None
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         """Store a compiled kernel if the disk has room; skip one with an address of the process."""
         if data.library.has_dynamic_globals:
             return
         try:
-            write_checked(self._file(sig, data.codegen), self._files._dump(data._reduce()))
+            file = self._file(self._folder, sig, data.codegen)
+            write_checked(file, self._files._dump(data._reduce()))
         except OSError as error:
             _log_not_stored(error.strerror)
 
-    def _file(self, sig: Any, codegen: Any) -> Path:
+    def _file(self, folder: Path, sig: Any, codegen: Any) -> Path:
         key = repr(self._index_key(sig, codegen)).encode()
-        return self._folder / f"{self._stem}.{hashlib.sha256(key).hexdigest()[:16]}.nbc"
+        return folder / f"{self._stem}.{hashlib.sha256(key).hexdigest()[:16]}.nbc"
 
 
 def _deleted(file: Path) -> str:

@@ -80,7 +80,7 @@ def below(name: str) -> tuple[str, ...]:
 
 
 def data_files(module: Module) -> Iterator[Path]:
-    """List the data files of a package of the project: all files except code and page templates."""
+    """List the data files of a package of the project: all but code, compiled or not, and pages."""
     if module.is_package and module.name.partition(".")[0] in WITH_NUMBERS:
         yield from _data_in(module.file.parent)
 
@@ -92,7 +92,7 @@ def _data_in(folder: Path) -> Iterator[Path]:
         if entry.is_dir():
             if not (entry / "__init__.py").exists():  # else a package with data files of its own
                 yield from _data_in(entry)
-        elif entry.suffix not in (".py", ".pyc", ".typed", *_PAGES):
+        elif entry.suffix not in (".py", ".pyc", ".nbc", ".typed", *_PAGES):
             yield entry
 
 

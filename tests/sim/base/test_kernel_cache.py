@@ -49,7 +49,7 @@ def test_the_cache_folder_is_private() -> None:
 @pytest.mark.parametrize("package", ["numba", "llvmlite", "numpy"])
 def test_another_version_uses_another_folder(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(name: str) -> str:
-        return version(name) + "+other" * (name == package)
+        return "99." * (name == package) + version(name)
 
     def digest_now() -> str:
         kernel_cache._versions.cache_clear()
@@ -60,6 +60,18 @@ def test_another_version_uses_another_folder(package: str, monkeypatch: pytest.M
     assert digest_now() != before
     monkeypatch.undo()
     assert digest_now() == before
+
+
+def test_a_patch_of_numpy_or_python_uses_the_same_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digest("sim.base.text")
+    other = ".".join((*version("numpy").split(".")[:2], "99"))
+    monkeypatch.setattr(
+        kernel_cache, "version", lambda name: other if name == "numpy" else version(name)
+    )
+    monkeypatch.setattr("sys.version", "3.x of another day")
+    kernel_cache._versions.cache_clear()
+    assert digest.__wrapped__("sim.base.text") == before
+    kernel_cache._versions.cache_clear()
 
 
 def test_a_disk_without_locks_is_no_reason_to_fail(
