@@ -61,7 +61,7 @@ class Priors:
         self._prior: Callable[..., tuple[float, float]] = compiled(
             kernel.prior, self._state, 0, 0.0
         )
-        self._add: Callable[..., None] = compiled(kernel.add, self._state, 0, 0.0, 0.0)
+        self._add: Callable[..., float] = compiled(kernel.add, self._state, 0, 0.0, 0.0)
 
     def prior(self, stage: int, now: float) -> Normal:
         """Return a stage's prior on its job's arrival; infinite variance for unknown."""
@@ -77,6 +77,6 @@ class Priors:
         for stage, mean_s in zip(stages, work_s / self._n_tasks[stages], strict=True):
             self.add(int(stage), float(mean_s), now)
 
-    def add(self, stage: int, mean_task_s: float, now: float) -> None:
-        """Add a finished stage."""
-        self._add(self._state, stage, mean_task_s, now)
+    def add(self, stage: int, mean_task_s: float, now: float) -> float:
+        """Add a finished stage; return the logarithm of its duration, at least `SHORTEST_S`."""
+        return self._add(self._state, stage, mean_task_s, now)

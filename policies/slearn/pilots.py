@@ -58,8 +58,8 @@ class Pilots(Estimator):
         jobs = self._jobs
         mean = self._mean_s(job, now)
         first, begin, end = jobs.sampled[job], jobs.stage0[job], jobs.stage0[job + 1]
-        predicted = self._predicted.pop(job, [])
-        if not predicted or end - begin == 1:
+        predicted = self._predicted.pop(job, None)
+        if predicted is None or end - begin == 1:
             return mean * sum(jobs.n_tasks[begin:end])
         expected = predicted[first - begin]
         ratio = mean / expected if expected > 0 else 1.0

@@ -12,7 +12,6 @@ from policies.estimates.priors import UNKNOWN, Priors
 from policies.estimates.weights import SHORTEST_S
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
-from sim.base.arrays import F8
 from sim.base.random import Normal
 from sim.engine.plan import World
 
@@ -39,9 +38,9 @@ class Posterior(Pilots):
     Phys. Rev. 40, 1932, on measurements that disagree); each ratio is capped at `MAX_SURPRISE`.
 
     The number of pilots, up to `MAX_PERCENT` of the tasks, is the one with the greatest expected
-    gain (`gain`), and 0 if no number has a positive gain: then the prior's mean is the estimate.
-    If pilots ran, they alone are the estimate: a job with an uncertain prior often differs from
-    history, and weighing both by their variances was no better
+    gain (`policies.slearn.kernels.pilots`), and 0 if no number has a positive gain: then the
+    prior's mean is the estimate. If pilots ran, they alone are the estimate: a job with an
+    uncertain prior often differs from history, and weighing both by their variances was no better
     (docs/decisions/0023-slearn-bayes.md).
     """
 
@@ -50,12 +49,11 @@ class Posterior(Pilots):
     ) -> None:
         super().__init__(world, percent)
         self._priors = priors
-        self._bounds = maths.log(thresholds)
         columns = world.columns
         n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
         self._n_tasks: list[int] = n_tasks.tolist()
         self._log_n_tasks: list[float] = maths.log(n_tasks).tolist()
-        self._spread = Spread(world, priors)
+        self._spread = Spread(world, priors, thresholds)
         self._stretch: deque[float] = deque(maxlen=RECENT)
         self._prior: dict[int, Normal] = {}
         self._stage_prior: dict[int, Normal] = {}
@@ -71,9 +69,10 @@ class Posterior(Pilots):
             return 0
         first = jobs.sampled[job]
         if len(stages) > 1:
+            expected_s = maths.exp([prior.mean for prior in priors]).tolist()
             self._predicted[job] = [
-                math.nan if math.isinf(prior.variance) else maths.exp(prior.mean)
-                for prior in priors
+                math.nan if math.isinf(prior.variance) else mean_s
+                for prior, mean_s in zip(priors, expected_s, strict=True)
             ]
         first_prior = self._stage_prior[first] = priors[first - stages[0]]
         self._prior[job] = Normal(first_prior.mean, first_prior.variance * self._inflation())
@@ -85,21 +84,14 @@ class Posterior(Pilots):
             return n_pilots(n_tasks, self._percent or 3)
         jobs, stage = self._jobs, self._jobs.sampled[job]
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
-        size = self._n_tasks[job]
-        self._n_waiting.append(int(np.count_nonzero(self._view["left"][:job])))
+        n_waiting = int(np.count_nonzero(self._view["left"][:job]))
+        self._n_waiting.append(n_waiting)
         # after a lull other jobs still arrive
-        n_others = max(self._n_waiting[-1], sum(self._n_waiting) / len(self._n_waiting))
-        n_max = n_pilots(n_tasks, MAX_PERCENT)
-        bounds = self._bounds - self._log_n_tasks[job]
-        chances = chances_of_other_queue(prior, n_max, self._spread.task_variance(stage), bounds)
-        best, best_gain = 0, 0.0
-        for m in range(1, n_max + 1):
-            expected_gain = gain(
-                chances[0] - chances[m], stretch, size, jobs.slots[job], n_others, m
-            )
-            if expected_gain > best_gain:
-                best, best_gain = m, expected_gain
-        return best
+        n_others = max(n_waiting, sum(self._n_waiting) / len(self._n_waiting))
+        return self._spread.choose_n_pilots(
+            stage, prior, n_pilots(n_tasks, MAX_PERCENT), stretch,
+            self._n_tasks[job], self._log_n_tasks[job], jobs.slots[job], float(n_others),
+        )  # fmt: skip
 
     def _mean_s(self, job: int, now: float) -> float:
         prior = self._prior.pop(job)
@@ -111,11 +103,12 @@ class Posterior(Pilots):
     def stage_done(self, stage: int, now: float) -> None:
         """Add the stage to the history, and the spread of its tasks."""
         mean_s = self._jobs.mean_task_s(stage)
-        self._priors.add(stage, mean_s, now)
+        log_s = self._priors.add(stage, mean_s, now)
         self._spread.learn(stage)
         prior = self._stage_prior.pop(stage, UNKNOWN)
         if 0 < prior.variance < math.inf and mean_s > 0:
-            surprise = (maths.log(mean_s) - prior.mean) ** 2 / prior.variance
+            log_s = log_s if mean_s >= SHORTEST_S else maths.log(mean_s)
+            surprise = (log_s - prior.mean) ** 2 / prior.variance
             self._surprise.append(min(surprise, MAX_SURPRISE))
 
     def _inflation(self) -> float:
@@ -137,7 +130,7 @@ class Spread:
     task or of zero length do not count.
     """
 
-    def __init__(self, world: World, priors: Priors) -> None:
+    def __init__(self, world: World, priors: Priors, thresholds: Sequence[float]) -> None:
         from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
         from sim.base.jit import compiled
 
@@ -152,7 +145,10 @@ class Spread:
         self._squared_cv: list[float] = squared.tolist()
         self._arrays = priors.group, np.zeros((priors.n_groups, 2))
         self._add: Callable[..., None] = compiled(pilots.add_spread, *self._arrays, 0, 0.0)
-        self._variance: Callable[..., float] = compiled(pilots.task_variance, *self._arrays, 0)
+        bounds = maths.log(thresholds)
+        self._known = *self._arrays, bounds
+        numbers = 0, 0.0, 0.0, 0, 0.0, 0, 0.0, 0, 0.0
+        self._choose: Callable[..., int] = compiled(pilots.choose_n_pilots, *self._known, *numbers)
 
     def learn(self, stage: int) -> None:
         """Add a finished stage."""
@@ -160,39 +156,9 @@ class Spread:
         if not math.isnan(value):
             self._add(*self._arrays, stage, value)
 
-    def task_variance(self, stage: int) -> float:
-        """Return the expected variance of the logarithms of a stage's task durations."""
-        return self._variance(*self._arrays, stage)
+    def choose_n_pilots(self, stage: int, prior: Normal, *numbers: float) -> int:
+        """Return the number of pilots of a stage with the highest expected gain.
 
-
-def chances_of_other_queue(
-    prior: Normal, n_max: int, task_variance: float, bounds: F8
-) -> list[float]:
-    """Return the probability that x and its estimate from 0 to `n_max` samples differ in queue.
-
-    The estimate is normal with the variance that the samples remove from the prior's; x is normal
-    around it with the remaining variance. The mean over the estimate uses nine Gauss-Hermite nodes.
-    All values are logarithms.
-    """
-    from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
-
-    chances = np.empty(n_max + 1)
-    pilots.chances_of_other_queue(prior.mean, prior.variance, task_variance, bounds, chances)
-    values: list[float] = chances.tolist()
-    return values
-
-
-def gain(
-    chance_gain: float, stretch: float, n_tasks: int, slots: int, n_others: float, m: int
-) -> float:
-    """Return the gain from m pilots, in mean task durations of the job.
-
-    The rest of a job in a wrong queue loses about its completion time: the ideal one of
-    ``(n_tasks - m) / slots`` task durations times the current stretch. So do, one by one, the jobs
-    that it wrongly lets pass, or that let it pass: half of the `n_others`, which wait now or arrive
-    meanwhile. Pilots cost one task duration, for which the rest of the job waits, and the slots
-    that they use ahead of their turn.
-    """
-    if chance_gain <= 0:
-        return 0.0
-    return chance_gain * stretch * (n_tasks - m) / slots * (1 + n_others / 2) - 1.0 - m / slots
+        Further arguments are those of `policies.slearn.kernels.pilots.choose_n_pilots`.
+        """
+        return self._choose(*self._known, stage, prior.mean, prior.variance, *numbers)

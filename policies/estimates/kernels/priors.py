@@ -97,9 +97,11 @@ def prior(s, row, now):
 
 @jit
 def add(s, row, mean_task_s, now):
-    """Add a finished stage."""
+    """Add a finished stage; return the logarithm of its duration."""
     _catch_up(s, now)
-    _learn(s, row, log(max(mean_task_s, SHORTEST_S)))
+    log_s = log(max(mean_task_s, SHORTEST_S))
+    _learn(s, row, log_s)
+    return log_s
 
 
 @part

@@ -1,4 +1,4 @@
-"""Spread of task durations within stages, and the chance that an estimate misses a job's queue."""
+"""Spread of task durations within stages, and the number of pilots with the highest gain."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -8,7 +8,7 @@ from math import inf, pi, sqrt
 
 import numpy as np
 
-from sim.base.jit import jit
+from sim.base.jit import jit, part
 from sim.base.maths.kernels.logarithm import log1p
 from sim.base.maths.kernels.normal import normal_cdf
 
@@ -46,7 +46,48 @@ def add_spread(group, state_spread, stage, squared_cv):
 
 
 @jit
-def task_variance(group, spread, stage):
+def choose_n_pilots(
+    group,
+    spread,
+    bounds,
+    stage,
+    mean,
+    variance,
+    n_max,
+    stretch,
+    n_tasks,
+    log_n_tasks,
+    slots,
+    n_others,
+):
+    """Return the number of pilots, up to `n_max`, with the highest positive gain, or 0.
+
+    Parameters
+    ----------
+    group, spread
+        See `add_spread`.
+    bounds : (Q,) float64
+        Logarithms of the upper limits of job sizes by queue.
+    stage : int
+        The stage whose tasks are sampled.
+    mean, variance : float
+        Prior of the logarithm of its mean task duration.
+    stretch, n_tasks, slots, n_others
+        See `gain`; `log_n` is the logarithm of `n_tasks`.
+    """
+    per_task = bounds - log_n
+    chance = np.empty(n_max + 1)
+    chances_of_other_queue(mean, variance, _task_variance(group, spread, stage), per_task, chance)
+    best, best_gain = 0, 0.0
+    for m in range(1, n_max + 1):
+        expected_gain = gain(chance[0] - chance[m], stretch, n_tasks, slots, n_others, m)
+        if expected_gain > best_gain:
+            best, best_gain = m, expected_gain
+    return best
+
+
+@part
+def _task_variance(group, spread, stage):
     """Return the expected variance of the logarithms of a stage's task durations."""
     for f in range(group.shape[1]):
         if group[stage, f] >= 0 and spread[group[stage, f], 0] >= MIN_STAGES:
@@ -56,8 +97,39 @@ def task_variance(group, spread, stage):
 
 
 @jit
+def gain(chance_gain, stretch, n_tasks, slots, n_others, m):
+    """Return the gain from m pilots, in mean task durations of the job.
+
+    The rest of a job in a wrong queue loses about its completion time: the ideal one of
+    ``(n_tasks - m) / slots`` task durations times the current stretch. So do, one by one, the jobs
+    that it wrongly lets pass, or that let it pass: half of the `n_others`, which wait now or arrive
+    meanwhile. Pilots cost one task duration, for which the rest of the job waits, and the slots
+    that they use ahead of their turn.
+    """
+    if chance_gain <= 0:
+        return 0.0
+    return chance_gain * stretch * (n_tasks - m) / slots * (1 + n_others / 2) - 1.0 - m / slots
+
+
+@jit
 def chances_of_other_queue(mean, variance, task_variance, bounds, out_chance):
-    """Write the probability that x and its estimate from 0, 1, ... samples differ in queue."""
+    """Write the probability that x and its estimate from 0, 1, ... samples differ in queue.
+
+    The estimate is normal with the variance that the samples remove from the prior's; x is normal
+    around it with the remaining variance. The mean over the estimate uses nine Gauss-Hermite nodes.
+    All values are logarithms.
+
+    Parameters
+    ----------
+    mean, variance : float
+        The prior of x.
+    task_variance : float
+        Variance of one sample around x.
+    bounds : (Q,) float64
+        Upper limits of the queues.
+    out_chance : (M+1,) float64
+        Overwritten.
+    """
     n_bounds = len(bounds)
     terms = np.empty(len(NODES))
     for m in range(len(out_chance)):

@@ -9,7 +9,10 @@ import pytest
 
 import policies
 import sim
-from policies.slearn.posterior import chances_of_other_queue, gain
+from policies.slearn.kernels import pilots
+from policies.slearn.kernels.pilots import gain
+from policies.slearn.posterior import Posterior
+from sim.base import maths
 from sim.base.random import Normal, posterior
 
 
@@ -35,6 +38,12 @@ def test_posterior_at_its_ends():
     assert posterior(prior, 3, 13.0, 0.0) == Normal(13.0, 0.0)
     assert posterior(Normal(10.0, 0.0), 3, 13.0, 9.0) == Normal(10.0, 0.0)
     assert posterior(Normal(0.0, math.inf), 3, 13.0, 9.0) == Normal(13.0, 3.0)
+
+
+def chances_of_other_queue(prior, n_max, task_variance, bounds):
+    chances = np.empty(n_max + 1)
+    pilots.chances_of_other_queue(*prior, task_variance, np.array(bounds), chances)
+    return chances.tolist()
 
 
 @pytest.mark.parametrize(
@@ -118,11 +127,55 @@ def test_overconfident_priors_are_widened(monkeypatch):
 
     def widened() -> float:
         seen: list[float] = []
-        chances = "policies.slearn.posterior.chances_of_other_queue"
-        monkeypatch.setattr(chances, lambda p, *a: seen.append(p.variance) or np.zeros(2))
+        monkeypatch.setattr(
+            Posterior,
+            "_choose_n_pilots",
+            lambda self, job, *_: seen.append(self._prior[job].variance) or 0,
+        )
         run(past(mean_s), **params)
         return seen[1]
 
     trusting = widened()
     monkeypatch.setattr("policies.slearn.posterior.MAX_SURPRISE", 1.0)
     assert trusting == pytest.approx(10.0 * widened())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_number_of_pilots_equals_plain_python_to_the_bit(seed):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(-1, 3, (30, 6)).astype(np.int32)
+    spread = np.zeros((4, 2))
+    plain = [(0, 0.0)] * 4
+    for stage in range(30):
+        value = float(rng.exponential(rng.choice([0.0, 1.0])))
+        pilots.add_spread(group, spread, stage, value)
+        for g in (*(g for g in group[stage].tolist() if g >= 0), 3):
+            plain[g] = plain[g][0] + 1, plain[g][1] + value
+    assert spread.tolist() == [[n, total] for n, total in plain]
+    bounds = maths.log([*np.sort(rng.lognormal(7, 2, 5)), math.inf])
+    prior = Normal(float(rng.normal(3, 1)), float(rng.exponential(2.0) * (seed % 7 > 0)))
+    n_tasks, slots, stretch = int(rng.integers(3, 400)), int(rng.integers(1, 40)), 9.0
+    log_n, n_others, n_max = maths.log(float(n_tasks)), float(rng.integers(0, 9)), 12
+    similar = next((g for g in group[4].tolist() if g >= 0 and plain[g][0] >= 3), 3)
+    variance = maths.log1p(plain[similar][1] / plain[similar][0])
+    chance = [_chance(prior, m, variance, bounds - log_n) for m in range(n_max + 1)]
+    gains = [0.0, *(gain(chance[0] - chance[m], stretch, n_tasks, slots, n_others, m)
+                    for m in range(1, n_max + 1))]  # fmt: skip
+    numbers = n_max, stretch, n_tasks, log_n, slots, n_others
+    chosen = pilots.choose_n_pilots(group, spread, bounds, 4, *prior, *numbers)
+    assert chosen == (gains.index(max(gains)) if max(gains) > 0 else 0)
+    out = np.empty(n_max + 1)
+    pilots.chances_of_other_queue(*prior, variance, bounds - log_n, out)
+    assert out.tolist() == chance
+
+
+def _chance(prior, m, task_variance, bounds):
+    """Return the chance that x and its estimate from m samples differ in queue."""
+    left = posterior(prior, m, prior.mean, task_variance).variance
+    if left == 0:
+        return 0.0
+    estimate = prior.mean + np.sqrt(max(0.0, prior.variance - left)) * pilots.NODES
+    queue = np.searchsorted(bounds, estimate, side="right")
+    ends = np.append(bounds, -math.inf)[np.stack([queue, queue - 1])]
+    above, below = maths.normal_cdf((ends - estimate) / np.sqrt(left))
+    return float(((1.0 - (above - below)) * pilots.WEIGHTS).sum() / math.sqrt(2 * math.pi))
