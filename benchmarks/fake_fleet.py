@@ -24,6 +24,7 @@ from sweep.execution import compute, plan
 from sweep.execution.on_ray import connection
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.result_batch import ResultBatch, TaskPayload
+from sweep.execution.workload_build import BuiltWorkload, Clusters
 from sweep.grid import grid
 from sweep.grid.request import Request
 from sweep.store import shards
@@ -176,9 +177,7 @@ class Fleet:
     def get(self, keys: Sequence[str], **_: Any) -> Any:
         """Stand for ``ray.get``: of a part what its cells came to, their shard put."""
         if not keys:
-            return SimpleNamespace(
-                description={"n_tasks": 1}, n_bytes=0, seconds=0.0, run_bytes=0, node=""
-            )
+            return BuiltWorkload({"n_tasks": 1}, Clusters())
         with self.aside():
             rows = [Row(bytes.fromhex(key), "{}", self._schema, b"", METRICS) for key in keys]
             shard, about = shards.encode(rows)

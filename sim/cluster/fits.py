@@ -80,16 +80,16 @@ def check_task_room(n_tasks: int) -> None:
     )
 
 
-def run_bytes(workload: Workload, cluster: Cluster) -> int:
+def run_bytes(workload: Workload, cluster: Cluster, *, by_task: bool = False) -> int:
     """Return the memory that the state of a run takes at most, bytes.
 
-    On a pool of slots like tasks are assumed to move as one; if they don't, `check_task_room`
-    follows.
+    On a pool of slots like tasks are assumed to move as one, unless each moves by itself
+    (`by_task`); `check_task_room` checks that later.
     """
     n_machines, n_resources = cluster.n_machines, len(cluster.resources)
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
     n_bytes += STAGE_BYTES * workload.n_stages + JOB_BYTES * workload.n_jobs
-    if not cluster.unit:
+    if by_task or not cluster.unit:
         return n_bytes + TASK_BYTES * workload.n_tasks
     n_slots = min(int(cluster.total[0]), workload.n_tasks)
     return n_bytes + RUN_BYTES * len(workload.runs.duration_s) + SLOT_BYTES * n_slots

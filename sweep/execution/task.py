@@ -168,13 +168,14 @@ def sample_variants(
         for spec in simulated:
             cluster = built.find(spec.cluster, spec.capacity)
             if cluster is not None:
-                kinds[_variant_key(spec)] = (spec, cluster.cluster)
+                kinds[variant_key(spec)] = (spec, cluster.cluster)
         return few_jobs, [*kinds.values()][::-1]
     except Exception:
         return None, []
 
 
-def _variant_key(spec: CellSpec) -> str:
+def variant_key(spec: CellSpec) -> str:
+    """Return the key of cells that differ in workload, capacity and seed at most."""
     cluster = {key: value for key, value in spec.cluster.items() if key != "count"}
     return json.dumps([spec.policy, cluster], sort_keys=True, default=str)
 
@@ -193,6 +194,21 @@ def missing_variants(
         with contextlib.suppress(Exception):  # the cell itself will report the error
             cells.setdefault(variant(few_jobs, *_build_variant(cell)), cell)
     return [cell for features, cell in cells.items() if not is_compiled(features)]
+
+
+def find_by_task(
+    python_path: Sequence[str], few_jobs: Workload, variants: Sequence[Variant]
+) -> set[str]:
+    """Return the keys of cells whose runs move each task by itself; see `variant_key`."""
+    from sim.engine.simulate import variant  # in a worker: the driver loads no numba
+
+    add_module_folders(python_path)
+    keys = set()
+    for cell in variants:
+        with contextlib.suppress(Exception):  # the cell itself will report the error
+            if "BATCHES" not in variant(few_jobs, *_build_variant(cell)):
+                keys.add(variant_key(cell[0]))
+    return keys
 
 
 def compile_variant(python_path: Sequence[str], few_jobs: Workload, cell: Variant) -> None:

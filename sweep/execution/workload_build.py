@@ -82,7 +82,8 @@ class BuiltWorkload:
     clusters: Clusters
     n_bytes: int = 0  # size of the workload on its way to another node
     seconds: float = 0.0  # that its build took
-    run_bytes: int = 0  # memory of a run on the largest cluster
+    run_bytes: int = 0  # memory of a run on the largest cluster, like tasks moved as one
+    by_task_bytes: int = 0  # the same, each task moved by itself
     node: str = ""  # Ray node that built it; empty outside Ray
 
 
@@ -99,11 +100,11 @@ def make(
     workload = load(recipe)
     _ = workload.columns  # computed once here, shared by all
     description, seconds = describe(workload), time.perf_counter() - begin_s
-    clusters, state_bytes = Clusters(), [0]
-    for config, capacity in cluster_configs:
-        sized = clusters.get_or_build(workload, config, capacity)
-        state_bytes.append(run_bytes(workload, sized.cluster))
-    size = _n_bytes(workload), seconds, max(state_bytes)
+    clusters = Clusters()
+    sized = [clusters.get_or_build(workload, *pair).cluster for pair in cluster_configs]
+    as_one = max((run_bytes(workload, cluster) for cluster in sized), default=0)
+    by_task = max((run_bytes(workload, cluster, by_task=True) for cluster in sized), default=0)
+    size = _n_bytes(workload), seconds, as_one, by_task
     return BuiltWorkload(description, clusters, *size), workload
 
 

@@ -25,7 +25,7 @@ from sweep.execution.on_ray.connection import (
 from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared_workloads import SharedWorkloads
 from sweep.execution.on_ray.task_queue import MAX_LOST, Batch, TaskQueue
-from sweep.execution.on_ray.warm_up import HEARTBEAT_S, warm_up
+from sweep.execution.on_ray.warm_up import HEARTBEAT_S, find_by_task, warm_up
 from sweep.execution.plan import PlannedCell
 from sweep.execution.progress import Line
 from sweep.execution.result_batch import ResultBatch, TaskPayload
@@ -197,6 +197,8 @@ class RayRunner:
         if few_jobs is not None:
             arguments = (few_jobs, variants, self._python_path, self._timeout_s)
             yield from warm_up(self._connection, *arguments)
+            if self._workloads.is_large(work[0].workload, workloads):
+                self._workloads.by_task = yield from find_by_task(self._connection, *arguments[:3])
 
     def _with_options(
         self, run_batch: Any, memory: int, ahead: int, exclude: str, node: str
@@ -214,7 +216,7 @@ class RayRunner:
         self, with_options: Any, batch: Batch, queue: TaskQueue, workloads: Workloads
     ) -> None:
         specs = [tuple(cell.spec) for cell in batch.cells]
-        n_bytes = self._workloads.size(batch.workload, workloads).run_bytes
+        n_bytes = self._workloads.run_bytes(batch, workloads)
         memory = self._connection.memory_to_reserve(n_bytes, double=batch.double_memory)
         store_spec = None if self._make_store_spec is None else self._make_store_spec(batch.cells)
         try:

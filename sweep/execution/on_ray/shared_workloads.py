@@ -12,7 +12,7 @@ faster.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from sweep.execution.workload_build import BuiltWorkload, ClusterConfig, Recipe
 
 if TYPE_CHECKING:
     from sweep.execution.compute import Workloads
+    from sweep.execution.on_ray.task_queue import Batch
     from sweep.execution.plan import PlannedCell
 
 MAX_REBUILDS = 5
@@ -38,10 +39,11 @@ BYTES_PER_S = 100e6
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a workload: its tasks, and the memory of a run, bytes."""
+    """Size of a workload: its tasks, and the memory of a run, bytes, see `BuiltWorkload`."""
 
     n_tasks: int = 0
     run_bytes: int = 0
+    by_task_bytes: int = 0
 
 
 @dataclass
@@ -68,6 +70,7 @@ class SharedWorkloads:
         self._sizes: dict[str, Size] = {}
         self._last_size = Size()  # that is known, for workloads that are being built
         self.n_placed: Counter[str] = Counter()  # tasks of large workloads on each node
+        self.by_task: Collection[str] = ()  # cells whose runs move each task by itself
 
     def expect(self, work: Iterable[PlannedCell]) -> None:
         """Note which clusters each workload needs."""
@@ -83,15 +86,28 @@ class SharedWorkloads:
             last = self._last_size
             n_tasks = workloads.recipe(name).n_tasks or last.n_tasks
             scale = n_tasks / max(1, last.n_tasks)
-            self._sizes[name] = Size(n_tasks, int(scale * last.run_bytes))
+            n_bytes = int(scale * last.run_bytes), int(scale * last.by_task_bytes)
+            self._sizes[name] = Size(n_tasks, *n_bytes)
         return self._sizes[name]
+
+    def is_large(self, name: str, workloads: Workloads) -> bool:
+        """Tell whether a workload has more than `LARGE_TASKS`."""
+        return self.size(name, workloads).n_tasks > LARGE_TASKS
+
+    def run_bytes(self, batch: Batch, workloads: Workloads) -> int:
+        """Return the memory of a run of the largest cell of a batch, bytes."""
+        size = self.size(batch.workload, workloads)
+        is_large = self.is_large(batch.workload, workloads)
+        if is_large and any(task.variant_key(cell.spec) in self.by_task for cell in batch.cells):
+            return size.by_task_bytes
+        return size.run_bytes
 
     def place(self, name: str, workloads: Workloads, memory: int, exclude: str) -> str:
         """Choose the node for a task of a large workload; empty for a small one: Ray chooses.
 
         The task reserves `memory`, bytes, and must not run on the node `exclude`.
         """
-        if self.size(name, workloads).n_tasks <= LARGE_TASKS:
+        if not self.is_large(name, workloads):
             return ""
         nodes = {key: n for key, n in self._connection.nodes.good().items() if key != exclude}
         if len(nodes) < 2:
@@ -160,8 +176,7 @@ class SharedWorkloads:
         import ray
 
         good = self._connection.nodes.good()
-        is_large = self.size(name, workloads).n_tasks > LARGE_TASKS
-        if is_large or not workloads.recipe(name).n_tasks:  # or unknown
+        if self.is_large(name, workloads) or not workloads.recipe(name).n_tasks:  # or unknown
             for node in placement.enough(good, self._n_cells[name]):
                 self.get(name, workloads, node)
         _, built_ref = self.get(name, workloads)
@@ -186,7 +201,8 @@ class SharedWorkloads:
 
     def _note(self, name: str, built: BuiltWorkload) -> None:
         """Note the size of a workload, and the node that has it."""
-        self._last_size = Size(built.description["n_tasks"], built.run_bytes)
+        n_tasks = built.description["n_tasks"]
+        self._last_size = Size(n_tasks, built.run_bytes, built.by_task_bytes)
         self._sizes[name] = self._last_size
         shared = self._shared[name]
         shared.is_sent = built.seconds > built.n_bytes / BYTES_PER_S

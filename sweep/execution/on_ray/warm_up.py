@@ -52,6 +52,27 @@ def warm_up(
     yield from _wait(connection, compiling, task.COMPILING, None)
 
 
+def find_by_task(
+    connection: Connection, few_jobs: Any, variants: Sequence[Variant], python_path: Sequence[str]
+) -> Generator[str, None, set[str]]:
+    """Return the keys of cells whose runs move each task by itself, and so need more memory.
+
+    All cells, if that is not known in time.
+    """
+    import ray
+
+    with connection.guarded():
+        options = {"max_retries": 0, **connection.nodes.placement_options()}
+        find = ray.remote(num_cpus=1, **options)(task.find_by_task)
+        ref = find.remote(python_path, few_jobs, variants)
+    yield from _wait(connection, [ref], "", None)
+    try:
+        keys: set[str] = ray.get(ref, timeout=HEARTBEAT_S)
+    except (ray.exceptions.RayError, OSError):
+        return {task.variant_key(spec) for spec, _ in variants}
+    return keys
+
+
 def _options_for(node_id: str) -> dict[str, Any]:
     """Return the options of a task that runs on one node."""
     return {"max_retries": 0, "num_cpus": 1, **pinned(node_id)}

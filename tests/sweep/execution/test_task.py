@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from policies import orders
 from sim import Workload
+from sim.engine import simulate
 from sim.engine.kernels import run as kernel
 from sweep.execution import task
 from sweep.execution.result_batch import FlushPolicy, TaskPayload
@@ -160,3 +162,15 @@ def test_what_was_compiled_ahead_is_kept() -> None:
     few, cells = variants(spec_of("fifo"))
     task.compile_variant([], few, cells[0])
     assert task.missing_variants([], few, cells) == []
+
+
+def test_cells_that_move_each_task_by_itself_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def variant(few_jobs: Workload, cluster: Any, policy: Any) -> frozenset[str]:
+        if isinstance(policy, orders.ShortestJobFirst):
+            raise ValueError("the cell itself will report it")
+        return frozenset({"BATCHES"} if isinstance(policy, orders.Fifo) else {"SKIP"})
+
+    monkeypatch.setattr(simulate, "variant", variant)
+    specs = [spec_of(name) for name in ("fifo", "sjf", "srpt")]
+    assert task.find_by_task([], *variants(*specs)) == {task.variant_key(specs[2])}
+    assert task.variant_key(specs[2]) == task.variant_key(specs[2]._replace(seed=3, capacity=2.0))

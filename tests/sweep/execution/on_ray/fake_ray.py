@@ -14,13 +14,11 @@ from sim.base.errors import InputError
 from sweep.execution.on_ray import connection, pool
 from sweep.execution.on_ray.pool import RayRunner
 from sweep.execution.result_batch import ResultBatch
-from sweep.execution.workload_build import Recipe
+from sweep.execution.workload_build import BuiltWorkload, Clusters, Recipe
 from sweep.store.cell import CellResult
 from tests.sweep.small import planned
 
-MADE = SimpleNamespace(
-    description={"n_tasks": 1}, n_bytes=0, seconds=0.0, run_bytes=0, node="", results=[]
-)
+MADE = SimpleNamespace(results=[], **vars(BuiltWorkload({"n_tasks": 1}, Clusters())))
 
 
 class Stream:

@@ -8,11 +8,21 @@ from typing import Any
 
 import pytest
 
-from sweep.execution.on_ray import connection, placement
+from sweep.execution import task
+from sweep.execution.on_ray import connection, placement, shared_workloads
 from sweep.execution.on_ray.nodes import Node
-from sweep.execution.on_ray.shared_workloads import LARGE_TASKS
-from sweep.execution.workload_build import Recipe
-from tests.sweep.execution.on_ray.fake_ray import MADE, WORK, FakeRay, results_of, runner_of
+from sweep.execution.on_ray.shared_workloads import LARGE_TASKS, SharedWorkloads
+from sweep.execution.on_ray.task_queue import Batch
+from sweep.execution.workload_build import BuiltWorkload, Clusters, Recipe
+from tests.sweep.execution.on_ray.fake_ray import (
+    MADE,
+    WORK,
+    WORKLOADS,
+    FakeRay,
+    results_of,
+    runner_of,
+)
+from tests.sweep.small import planned
 
 GB = 10**9
 NODES = {name: Node(name, name, 2.0, 16.0 * GB, "good") for name in "abc"}
@@ -55,6 +65,23 @@ def test_reserved_runs_do_not_exceed_the_memory_of_a_node(n_tasks: int) -> None:
     assert (memory == 0) == (run_bytes + connection.PROCESS_BYTES <= 8 * GB)
     doubled = opened.memory_to_reserve(run_bytes, double=True)
     assert doubled == min(16 * GB, 2 * max(8 * GB, run_bytes + connection.PROCESS_BYTES))
+
+
+def test_cells_whose_runs_move_each_task_by_itself_reserve_more() -> None:
+    built = BuiltWorkload(
+        {"n_tasks": LARGE_TASKS + 1}, Clusters(), run_bytes=2 * GB, by_task_bytes=9 * GB
+    )
+    shared = SharedWorkloads(connection.Connection({"kind": "ray"}, []), [])
+    shared._shared["large"] = shared_workloads._Shared(built, None, None)
+    shared._note("large", built)
+    cell = planned("fifo", "large")
+    single = cell._replace(key="las", cell=cell.cell._replace(policy={"name": "las"}))
+    cells = [cell, single]
+    shared.by_task = {task.variant_key(single.spec)}
+    reserved = [
+        shared.run_bytes(Batch("large", some), WORKLOADS) for some in (cells[:1], cells[1:], cells)
+    ]
+    assert reserved == [2 * GB, 9 * GB, 9 * GB]
 
 
 def test_cells_reserve_what_a_run_takes(fake: FakeRay, monkeypatch: pytest.MonkeyPatch) -> None:
