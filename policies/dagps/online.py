@@ -192,7 +192,7 @@ class Dagps(Policy):
         if self.knowledge == "true":
             return
         memory.durations.refresh(batch, world, plan, self.refresh_s)
-        if memory.orders is not None:
+        if memory.orders is not None and batch.row[-1] >= 0:  # arrivals come behind a timer
             profiles = memory.profiles
             arrived = batch.row[batch.row >= 0]
             for job in arrived[~memory.orders.in_order[arrived]].tolist():
@@ -243,7 +243,7 @@ class Dagps(Policy):
         plan.set_stages(key=1 - order.stage_pri)
         return None
 
-    def _order_by_rows(self, world: World, plan: Plan) -> OrdersAtArrival:
+    def _order_by_rows(self, world: World, plan: Plan) -> OrdersAtArrival | None:
         """Order tasks by row: for good where rows are in order, else until the job arrives."""
         columns = world.columns
         orders = OrdersAtArrival(columns, world.cluster, self.max_candidates, self.candidates)
@@ -252,7 +252,7 @@ class Dagps(Policy):
         pri_score, size = row_priority(columns), np.diff(columns.stage_task0[columns.job_stage0])
         plan.task_priority = self._scores(pri_score, np.repeat(size, size))
         plan.set_stages(key=1 - pri_score[columns.stage_task0[:-1]])
-        return orders
+        return None if orders.in_order.all() else orders
 
     def _scores(self, pri_score: F8, n_tasks: I8 | int) -> F8:
         """Return priScore, or the number of tasks of its job, of `n_tasks`, after each task."""

@@ -36,10 +36,10 @@ class StageProfiles:
         by_class = Means(stage_class.reshape(-1), len(pairs))
         by_group = Means(job_group.reshape(-1)[columns.stage_job], len(groups))
         overall = Means(np.zeros(len(columns.stage_job), dtype=np.int64), 1)
-        self._levels = [by_class, by_group, overall] if ad_hoc == "user" else [by_class, overall]
+        self.levels = [by_class, by_group, overall] if ad_hoc == "user" else [by_class, overall]
+        self.guess_s = first_guess_s
+        self.runs = np.zeros(len(pairs), dtype=np.int64)  # finished or recorded, by class
         self._size = columns.stage_n_tasks
-        self._guess = first_guess_s
-        self._n_runs = np.zeros(len(pairs), dtype=np.int64)  # finished or recorded, by class
         if recorded:
             training = columns.training
             tasks = training.column("finish_s") - training.column("start_s")
@@ -48,7 +48,7 @@ class StageProfiles:
             classes = _find_pairs(pairs, stages)
             by_class.add(classes, tasks, np.ones(len(tasks)))
             runs = np.unique(np.stack([classes, training.column("run")], axis=1), axis=0)[:, 0]
-            np.add.at(self._n_runs, runs[runs >= 0], 1)
+            np.add.at(self.runs, runs[runs >= 0], 1)
             jobs_s, n_tasks = _past_work(columns)
             rows = np.concatenate([template, past_groups(columns)])
             work = np.concatenate([tasks, jobs_s])
@@ -59,19 +59,19 @@ class StageProfiles:
     def expect(self, stages: I8, now: float = 0.0) -> F8:
         """Return the expected task duration of each of `stages`, (n,) s."""
         expected_s: F8 = np.full(len(stages), np.nan)
-        for level in self._levels:
+        for level in self.levels:
             expected_s = np.where(np.isnan(expected_s), level.mean[level.group[stages]], expected_s)
-        return np.where(np.isnan(expected_s), self._guess, expected_s)
+        return np.where(np.isnan(expected_s), self.guess_s, expected_s)
 
     def learn(self, stages: I8, work_s: F8, now: float = 0.0) -> None:
         """Add finished stages, with the total durations of their tasks, (n,) s."""
-        for level in self._levels:
+        for level in self.levels:
             level.add(level.group[stages], work_s, self._size[stages])
-        np.add.at(self._n_runs, self._levels[0].group[stages], 1)
+        np.add.at(self.runs, self.levels[0].group[stages], 1)
 
     def n_runs(self, stages: I8) -> int:
         """Return the number of known runs of all of `stages`, which are one job's."""
-        return int(self._n_runs[self._levels[0].group[stages]].min())
+        return int(self.runs[self.levels[0].group[stages]].min())
 
 
 class Means:
@@ -80,15 +80,15 @@ class Means:
     def __init__(self, group: I8, n: int) -> None:
         self.group = group  # of each stage, (G,)
         self.mean = np.full(n, np.nan)
-        self._work, self._tasks = np.zeros(n), np.zeros(n)
+        self.work, self.tasks = np.zeros(n), np.zeros(n)
 
     def add(self, groups: I8, work_s: F8, n_tasks: F8 | I8) -> None:
         """Add work to the groups, row by row in order; -1 for none of them."""
         known = (groups >= 0) & (n_tasks > 0)
         groups = groups[known]
-        np.add.at(self._work, groups, work_s[known])
-        np.add.at(self._tasks, groups, n_tasks[known])
-        self.mean[groups] = self._work[groups] / self._tasks[groups]
+        np.add.at(self.work, groups, work_s[known])
+        np.add.at(self.tasks, groups, n_tasks[known])
+        self.mean[groups] = self.work[groups] / self.tasks[groups]
 
 
 def _past_work(columns: Columns) -> tuple[F8, F8]:

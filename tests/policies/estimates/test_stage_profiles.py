@@ -20,7 +20,8 @@ def expected(profiles: StageProfiles, *stages: int) -> list[float]:
 def test_a_profile_is_the_mean_of_earlier_runs_refined_by_the_stage_itself():
     columns = sim.Workload.from_jobs(runs_of("t", [2, 4], [1, 1], [9, 9])).columns
     learnt = LearntDurations(StageProfiles(columns, 30.0), columns, prior_tasks=2.0)
-    view = {"stage_left": np.array([2, 2, 2]), "stage_done_work": np.zeros(3)}
+    left = {name: np.full(3, 2, dtype="i4") for name in ("stage_left", "left")}
+    view = {**left, "started": np.zeros(3, dtype="i4"), "stage_done_work": np.zeros(3)}
     world, plan = World(columns, sim.Cluster.slots(1), 0, view), Plan(3, 3, 6)
 
     def refreshed(now: float, *jobs: int) -> list[float]:

@@ -1,0 +1,98 @@
+"""Refinement of expected durations: equal to a naive loop that refines and passes on every job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from policies.estimates.stage_profiles import StageProfiles
+from sim.base.arrays import ranges
+
+
+@dataclass
+class Naive:
+    """Learn and refine as §7.1 of DAGPS says, all running jobs at every timer."""
+
+    estimator: StageProfiles
+    columns: object
+    prior_tasks: float
+    running: set[int] = field(default_factory=set)
+
+    def begin(self, world, plan):
+        plan.set_stages(expected_s=self.estimator.expect(np.arange(len(self.columns.stage_job))))
+
+    def refresh(self, batch, world, plan, refresh_s):
+        size, left = self.columns.stage_n_tasks, world.view["stage_left"]
+        done_work = world.view["stage_done_work"]
+        for g in sorted(g for g in self.running if left[g] == 0):
+            self.estimator.learn(np.array([g]), done_work[[g]])
+            self.running.remove(g)
+        jobs = batch.row[batch.row >= 0]
+        first = self.columns.job_stage0
+        stages = ranges(first[jobs], first[jobs + 1])
+        self.running |= set(stages.tolist())
+        if -1 in batch.row:
+            stages = np.array(sorted(self.running), dtype=np.int64)
+            jobs = np.unique(self.columns.stage_job[stages])
+        if len(jobs):
+            prior_s = self.estimator.expect(stages) * self.prior_tasks
+            n_tasks = self.prior_tasks + (size - left)[stages]
+            expected_s = (prior_s + done_work[stages]) / n_tasks
+            plan.set_stages(stages, jobs=jobs, expected_s=expected_s)
+            plan.timer_s = min(plan.timer_s, batch.now + refresh_s)
+        return jobs
+
+
+def random_jobs(seed):
+    """Draw jobs of two templates and none, with pairs and barriers, some at the same time."""
+    rng = np.random.default_rng(seed)
+    jobs = []
+    for _ in range(25):
+        stages = []
+        for s in range(int(rng.integers(1, 4))):
+            kind = rng.choice(["barrier", "one_to_one"])
+            stages.append(
+                {
+                    "name": f"s{s}",
+                    "durations_s": rng.lognormal(2, 1, int(rng.integers(1, 6))).tolist(),
+                    "demand": {"cpu": int(rng.integers(1, 4)), "disk": int(rng.integers(0, 3))},
+                    "parents": {f"s{s - 1}": kind} if s and rng.random() < 0.8 else {},
+                }
+            )
+        submit_s = float(rng.integers(0, 12)) * 10.0
+        template = rng.choice(["", "x", "y"])
+        jobs.append({"submit_s": submit_s, "template": template, "user": "u", "stages": stages})
+    return sim.Workload.from_jobs(sorted(jobs, key=lambda job: job["submit_s"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "faults"),
+    [
+        ("dagps", {}, False),
+        ("dagps", {"srpt": "unfinished"}, True),
+        ("srpt", {"knowledge": "run"}, False),
+        ("critical_path", {"knowledge": "history"}, False),
+    ],
+)
+def test_a_run_equals_that_of_a_naive_refinement(name, params, faults, monkeypatch):
+    cluster = sim.Cluster.machines(4, cpu=4, disk=4, fungible=("disk",))
+    for seed in range(3):
+        workload = random_jobs(seed)
+        if faults:
+            rng = np.random.default_rng(seed)
+            duration_s = workload.columns.task_duration
+            task = np.flatnonzero(rng.random(len(duration_s)) < 0.2)
+            after_s, lost = 0.3 * duration_s[task], np.full(len(task), -1)
+            workload = workload.with_failures({"task": task, "after_s": after_s, "lost": lost})
+        policy = policies.build(name, refresh_s=7.0, **params)
+        run = sim.simulate(workload, cluster, policy)
+        with monkeypatch.context() as patch:
+            for module in ("dagps.online", "estimates.by_duration"):
+                patch.setattr(f"policies.{module}.LearntDurations", Naive)
+            naive = sim.simulate(workload, cluster, policy)
+        for column in ("task_start", "task_finish", "task_machine"):
+            assert np.array_equal(getattr(run, column), getattr(naive, column)), (seed, column)
