@@ -1,1 +1,1 @@
-"""Compiled replay of history for `policies.estimates.priors`."""
+"""Compiled loops of estimators."""
