@@ -56,7 +56,7 @@ def choose_n_pilots(
     n_max,
     stretch,
     n_tasks,
-    log_n_tasks,
+    log_n,
     slots,
     n_others,
 ):
