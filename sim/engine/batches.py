@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, ranges
+from sim.base.arrays import F8, I4, I8, ranges
+from sim.engine.kernels import ordering
 from sim.engine.kernels.state import N_BATCHES
 
 _COLUMNS = ("task", "count", "start", "finish", "machine")
@@ -40,19 +41,6 @@ class TaskRecords:
     task: I4 | None = None
     count: I4 | None = None
 
-    @classmethod
-    def from_batches(
-        cls, n_tasks: int, task: I4, count: I4, start_s: F8, finish_s: F8, machine: I4
-    ) -> TaskRecords:
-        """Sort batches, (N,) each, of `n_tasks` tasks by their first task."""
-        if n_tasks <= MAX_SCATTERED:  # faster than a sort
-            row = np.full(n_tasks, -1, dtype=np.int32)
-            row[task] = np.arange(len(task), dtype=np.int32)
-            order: NDArray[Any] = row[row >= 0]
-        else:
-            order = np.argsort(task)
-        return cls(start_s[order], finish_s[order], machine[order], task[order], count[order])
-
     def rows(self, first: int, last: int) -> slice:
         """Return the rows of the tasks `first` to `last`, of whole stages."""
         if self.task is None:
@@ -82,12 +70,14 @@ class Recorder:
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self._arrays = arrays
-        self._parts: list[list[NDArray[Any]]] = []
+        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
 
     def empty(self) -> None:
         """Take what the kernel has recorded since the last call."""
         n = self._arrays["state_i"].item(N_BATCHES)
-        self._parts.append([self._arrays[f"out_batch_{name}"][:n].copy() for name in _COLUMNS])
+        for name, parts in self._parts.items():
+            column = self._arrays[f"out_batch_{name}"][:n]
+            parts.append(column.copy() if column.any() else np.zeros(n, column.dtype))
         self._arrays["state_i"][N_BATCHES] = 0
 
     def records(self, n_tasks: int, batches: bool) -> TaskRecords:
@@ -95,5 +85,29 @@ class Recorder:
         if not batches:
             return TaskRecords(*(self._arrays[f"out_task_{name}"] for name in _COLUMNS[2:]))
         self.empty()
-        columns = (np.concatenate(part) for part in zip(*self._parts, strict=True))
-        return TaskRecords.from_batches(n_tasks, *columns)
+        order = order_by_task(self._take("task", keep=True), n_tasks)
+        columns = {f"{name}_s": self._take(name)[order] for name in ("start", "finish")}
+        machine = self._take("machine")
+        if machine.any():
+            machine = machine[order]
+        more = {name: self._take(name)[order] for name in ("task", "count")}
+        return TaskRecords(**columns, machine=machine, **more)
+
+    def _take(self, name: str, keep: bool = False) -> NDArray[Any]:
+        """Return a column of all batches, and forget it unless `keep`."""
+        parts = self._parts[name]
+        if not keep:
+            self._parts[name] = []
+        if name == "machine" and not any(part.any() for part in parts):
+            return np.zeros(sum(len(part) for part in parts), np.int32)  # touches no memory
+        return np.concatenate(parts)
+
+
+def order_by_task(task: I4, n_tasks: int) -> I8:
+    """Return the order of batches by their first task, (N,)."""
+    if n_tasks <= MAX_SCATTERED:
+        row = np.full(n_tasks, -1, dtype=np.int32)
+        row[task] = np.arange(len(task), dtype=np.int32)
+        return row[row >= 0].astype(np.int64)
+    shift = max(0, int(n_tasks // max(len(task), 1)).bit_length() - 1)
+    return ordering.order_by_task(task, n_tasks, shift)

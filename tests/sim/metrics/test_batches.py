@@ -10,7 +10,8 @@ import pytest
 import policies
 import sim
 from sim.base import memory
-from sim.engine.batches import TaskRecords
+from sim.engine import batches as engine_batches
+from sim.engine.batches import TaskRecords, order_by_task
 from sim.metrics import fairness, usage
 
 
@@ -103,3 +104,15 @@ def test_a_record_of_more_tasks_than_memory_holds_is_refused(
     monkeypatch.setattr(memory, "available_bytes", lambda: 8e9)
     with pytest.raises(sim.InputError, match="2,000,000,000 tasks would take about 16"):
         result.task_start  # noqa: B018
+
+
+@pytest.mark.parametrize("n_tasks", [1, 40, 5_000, 100_000])
+def test_batches_come_in_the_order_of_their_tasks(
+    n_tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = np.random.default_rng(n_tasks).permutation(n_tasks)[: max(1, n_tasks // 3)]
+    task = task.astype(np.int32)
+    expected = np.argsort(task).tolist()
+    assert order_by_task(task, n_tasks).tolist() == expected
+    monkeypatch.setattr(engine_batches, "MAX_SCATTERED", 0)
+    assert order_by_task(task, n_tasks).tolist() == expected

@@ -1,0 +1,234 @@
+"""Alibaba's whole trace: read, simulated and reported, and how time and memory grow up to it.
+
+``python -m benchmarks.whole_trace`` makes 637 copies of a real sample of Alibaba's cluster trace
+(6,599 jobs), each with its own times of submission and durations: 4.2 million jobs, 16 million
+stages, 1.4 thousand million tasks. A child process reads them from a folder, simulates them under
+one policy, and computes all metrics. The same is done for 10⁵ to 10⁹ tasks. The table and the page
+are stored in ``results/reproductions``; ``--page`` renders the page alone.
+
+``--trace`` names the sample; without the file, jobs from the generator stand in for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import policies
+import sim
+from benchmarks.common import ROOT, machine, row, run_child, scratch, show
+from sim.base.arrays import offsets, ranges
+from sim.cluster.load import offered_load
+from sim.cluster.sizing import full_count
+from sim.workload.tables import values
+
+SAMPLE = ROOT.parent / "shared" / "traces" / "alibaba2018" / "batch_task_6600_jobs.csv.gz"
+PAGES = ROOT / "results" / "reproductions"
+TABLE, PAGE = PAGES / "tables" / "whole_trace.json", PAGES / "whole_trace.md"
+COPIES = 637
+SIZES = {"10⁵": 1 / 32, "10⁶": 0.31, "10⁷": 3, "10⁸": 31, "10⁹": 309, "whole": COPIES}
+"""Copies of the sample by the number of tasks that they have together, about."""
+LOADS = (0.6, 0.9)
+GROWING = ("fifo", "srpt")
+"""Policies that are simulated at each size."""
+MAX_CPU_S = {"fifo": 30.0, "srpt": 30.0, "las": 60.0, "drf": 60.0, "tetris": 600.0}
+MAX_GB = 8.0
+MACHINES, SHAPE = 4_000, {"cpu": 96.0, "mem": 100.0}
+"""Alibaba's cluster: about as many machines, of 96 cores and 100 units of memory."""
+JITTER_S, SIGMA = 600.0, 0.1
+
+CHILD = """
+import json
+from benchmarks import whole_trace
+print(json.dumps(whole_trace.{call}))
+"""
+
+
+def load_sample(path: str) -> sim.Workload:
+    """Read the sample, or synthesize one like it."""
+    if Path(path).is_file():
+        return sim.read_trace("alibaba2018", path)
+    return sim.synthesize("alibaba2018", jobs=6_600, seed=0)
+
+
+def perturbed_copies(sample: sim.Workload, n_copies: float, seed: int = 0) -> sim.Workload:
+    """Copy the jobs of `sample`; below 1, a part of the jobs.
+
+    Each copy is shifted in time by a random part of the span (around its end), each job by up to
+    ten minutes more, and each stage's duration has a factor of its own, lognormal with deviation
+    0.1, so that no copy repeats another's instants.
+    """
+    rng = np.random.default_rng(seed)
+    if n_copies < 1:
+        n_jobs = max(1, round(sample.n_jobs * n_copies))
+        sample, n_copies = sample.take(np.sort(rng.permutation(sample.n_jobs)[:n_jobs])), 1
+    n, copies = sample.n_jobs, int(n_copies)
+    submit_s = values(sample.jobs, "submit_s")
+    span_s = float(submit_s[-1]) or 1.0
+    moved_s = np.tile(submit_s, copies) + np.repeat(rng.random(copies) * span_s, n)
+    moved_s = (moved_s + rng.random(n * copies) * JITTER_S) % span_s
+    order = np.argsort(moved_s, kind="stable")
+    job, submit = order % n, moved_s[order]
+    number = pa.array(order).cast(pa.string())
+    del moved_s, order
+    c = sample.columns
+    stage = ranges(c.job_stage0[job], c.job_stage0[job + 1])
+    stage0 = offsets(np.diff(c.job_stage0)[job])
+    stages = {
+        "job": np.repeat(np.arange(len(job), dtype=np.int32), np.diff(stage0)),
+        "name": sample.stages["name"].take(pa.array(stage)),
+        "n_tasks": c.stage_n_tasks[stage].astype(np.int32),
+        "duration_s": c.stage_max_s[stage] * np.exp(SIGMA * rng.standard_normal(len(stage))),
+        **{name: values(sample.stages, name)[stage] for name in ("demand_cpu", "demand_mem")},
+    }
+    del stage
+    first = c.edge0[c.job_stage0]
+    edge = ranges(first[job], first[job + 1])
+    shift = np.repeat(stage0[:-1] - c.job_stage0[job], np.diff(first)[job])
+    ends = {name: values(sample.stage_edges, name) for name in ("parent", "child")}
+    edges = {name: (rows[edge] + shift).astype(np.int32) for name, rows in ends.items()}
+    del edge, shift
+    return sim.Workload.from_tables(
+        jobs={"job_id": pc.binary_join_element_wise("j_", number, ""), "submit_s": submit},
+        stages=stages,
+        stage_edges=edges,
+        meta={"name": "alibaba2018 copies", "quantum": dict(sample.quantum)},
+    )
+
+
+def cpu_s() -> float:
+    """Return the CPU time of this process so far, all threads, s."""
+    return time.process_time()
+
+
+def peak_gb() -> float:
+    """Return the peak memory of this process so far, GB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024 / 1e9
+    return float("nan")
+
+
+def build(sample: str, n_copies: float, folder: str) -> dict[str, float]:
+    """Write the copies as a folder; return times and sizes."""
+    begin_s = cpu_s()
+    workload = perturbed_copies(load_sample(sample), n_copies)
+    made_s = cpu_s()
+    workload.write(folder)
+    n_bytes = sum(path.stat().st_size for path in Path(folder).iterdir())
+    return {
+        "jobs": workload.n_jobs,
+        "stages": workload.n_stages,
+        "tasks": workload.n_tasks,
+        "make_s": made_s - begin_s,
+        "write_s": cpu_s() - made_s,
+        "disk_gb": n_bytes / 1e9,
+        "peak_gb": peak_gb(),
+    }
+
+
+def run(folder: str, policy: str, load: float | None) -> dict[str, float]:
+    """Read the folder, simulate at a load (None: on Alibaba's machines), and compute the metrics.
+
+    Kernels are compiled before, and their time is not counted.
+    """
+    built = policies.build(policy)
+    small = perturbed_copies(sim.synthesize("alibaba2018", jobs=50, seed=0), 1)
+    cluster = sim.Cluster.slots(9) if load else sim.Cluster.machines(9, **SHAPE)
+    sim.simulate(small, cluster, built).metrics  # noqa: B018  # compiles
+    times = [cpu_s()]
+    workload = sim.Workload.read(folder)
+    workload.columns  # noqa: B018  # read is made ready to simulate
+    times.append(cpu_s())
+    read_gb = peak_gb()
+    if load:
+        cluster = sim.Cluster.slots(round(full_count(workload, "slots", load)))
+    else:  # as many for each job as the whole trace has
+        n = max(1, round(MACHINES * workload.n_tasks / 1.416e9))
+        cluster = sim.Cluster.machines(n, **SHAPE)
+    offered = max(offered_load(workload.inflow, cluster).values())
+    times.append(cpu_s())
+    result = sim.simulate(workload, cluster, built)
+    times.append(cpu_s())
+    simulated_gb = peak_gb()
+    metrics = result.metrics
+    times.append(cpu_s())
+    read_s, size_s, simulate_s, report_s = np.diff(times).tolist()
+    return {
+        "tasks": workload.n_tasks,
+        "capacity": float(cluster.total[0]) if load else cluster.n_machines,
+        "offered": offered,
+        "batches": len(result.records.start_s),
+        "read_s": read_s,
+        "size_s": size_s,
+        "simulate_s": simulate_s,
+        "report_s": report_s,
+        "read_gb": read_gb,
+        "simulated_gb": simulated_gb,
+        "peak_gb": peak_gb(),
+        **{name: metrics[name] for name in ("jct_mean_s", "slowdown_mean", "utilization")},
+    }
+
+
+def child(call: str) -> dict[str, float]:
+    """Call a function of this module in a process of its own; print and return what it returns."""
+    answer = run_child(CHILD.format(call=call))
+    print(call.partition("(")[0], {k: float(f"{v:.5g}") for k, v in answer.items()}, flush=True)
+    return answer
+
+
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    """Run all children, one after the other; return the table."""
+    table: dict[str, Any] = {"machine": machine(), "built": {}, "runs": []}
+    for size in args.sizes:
+        with scratch() as temporary:
+            folder = str(Path(args.folder or temporary) / "copies")
+            print(f"{size}: {SIZES[size]:g} copies", flush=True)
+            table["built"][size] = child(f"build({args.trace!r}, {SIZES[size]!r}, {folder!r})")
+            for policy in args.policies:
+                if size != "whole" and policy not in GROWING:
+                    continue
+                for load in (None,) if policy == "tetris" else LOADS:
+                    print(f"{size}, {policy}, load {load}", flush=True)
+                    measured = child(f"run({folder!r}, {policy!r}, {load!r})")
+                    entry = {"size": size, "policy": policy, "load": load, **measured}
+                    table["runs"].append(entry)
+    return table
+
+
+def targets(table: dict[str, Any]) -> int:
+    """Show the runs of the whole trace beside their targets."""
+    rows = []
+    for entry in table["runs"]:
+        if entry["size"] == "whole":
+            where = f"load {entry['load']:g}" if entry["load"] else f"{MACHINES:,} machines"
+            name = f"{entry['policy']}, {where}"
+            at_most = MAX_CPU_S[entry["policy"]]
+            rows.append(row(f"{name}: simulated", entry["simulate_s"], "CPU s", at_most=at_most))
+            rows.append(row(f"{name}: peak memory", entry["peak_gb"], "GB", at_most=MAX_GB))
+    return show("whole_trace", rows) if rows else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trace", default=str(SAMPLE), help="a batch_task file of Alibaba's")
+    parser.add_argument("--folder", type=Path, help="where to write (default: a temporary one)")
+    parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=list(SIZES))
+    parser.add_argument("--policies", nargs="+", default=list(MAX_CPU_S), choices=list(MAX_CPU_S))
+    parser.add_argument("--table", type=Path, help="where to store the table (default: the page's)")
+    args = parser.parse_args()
+    table = measure(args)
+    (args.table or TABLE).write_text(json.dumps(table, indent=1) + "\n")
+    return targets(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
