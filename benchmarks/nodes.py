@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import ROOT, Row, row, scratch, show
+from sim.base.files import read_checked_json
 from tests.e2e.machines import Machine, NoMachinesError, Site, ip, site
 
 POLICIES = "fifo,srpt"
@@ -116,10 +117,13 @@ def measure(args: argparse.Namespace, cluster: Site, folder: Path) -> list[Row]:
     (journal,) = (results / "journal").glob("*.jsonl")
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     cells = [event for event in events if event["event"] == "cell"]
+    known = [read_checked_json(f) or {} for f in (results / "cache" / "workloads").glob("*.json")]
+    n_tasks = max(about["n_tasks"] for about in known)
     first_s = min(event["time"] - event["seconds"] for event in cells)
     result_bytes = sum(f.stat().st_size for f in (results / "cache" / "shards").rglob("*.parquet"))
     rows = [
         row("cells", len(cells), ""),
+        row("tasks of a workload", n_tasks / 1e6, "million"),
         row("from the command to the last cell", max(e["time"] for e in cells) - begin, "s"),
         row("until the first cell begins", first_s - begin, "s"),
         row("seconds a cell", [e["seconds"] for e in cells], "s"),
