@@ -11,14 +11,17 @@ beat the best total.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import is_by_remaining, is_listed_before
 from sim.engine.kernels.devices import can_run
 from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.fitting import alignment
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.score import (
-    can_start,
     eta,
     first_queue,
     is_eligible,
+    is_within_cap,
+    max_worth,
     owed_queue,
     start_and_charge,
     task_worth,
@@ -31,17 +34,17 @@ _UNBOUNDED = 2**60
 
 @part
 def choose_bundle(st, machine, n):
-    """Choose the tasks that `machine` takes of the `n` fitting stages; return how many candidates.
+    """Choose the tasks that `machine` takes of the `n` fitting buckets; return how many candidates.
 
-    0 if no queue has anything that may start; -1 if a queue is owed of which nothing fits.
+    -1 if a queue is owed of which nothing fits.
     """
     first = first_queue(st, n)
-    if first < 0:
-        return 0
     k = _best_stages(st, machine, n, first, owed_queue(st, first))
     if k == 0:
         return -1
-    _load_candidates(st, k)
+    for i in range(k):
+        g = st.state_bundle_stage[i]
+        st.state_bundle_remaining[i] = st.state_job_remaining[st.w_stage_job[g]]
     _search(st, machine, k)
     return k
 
@@ -63,81 +66,96 @@ def start_bundle(st, machine, k):
 
 @inlined
 def _best_stages(st, machine, n, first, owed):
-    """List the best eligible stages of the `n` that fit, and the number of their tasks that count.
+    """List the best eligible stages of the `n` buckets, and the number of their tasks that count.
 
     As many as tasks make up a bundle, so only the last may count fewer of its tasks than fit.
     """
-    max_tasks, eta_now, k, n_tasks = st.state_i[BUNDLE], eta(st), 0, 0
-    matches, scores, max_counts = (
-        st.state_bundle_match,
-        st.state_bundle_score,
-        st.state_bundle_max_tasks,
-    )
+    max_tasks, k, n_tasks = st.state_i[BUNDLE], 0, 0
     for i in range(n):
-        position = st.state_scan_match[i]
-        g = st.state_scan[position]
-        if not is_eligible(st, st.state_scan_queue[position], first, owed):
+        position = st.state_bucket_position[st.state_match[i]]
+        if not is_eligible(st, st.state_bucket_queue[position], first, owed):
             continue
-        aligned = st.state_scan_score[i] if st.state_i[ALIGNED] else 1.0
-        worth = task_worth(st, g, machine, aligned)
-        score = worth - eta_now * st.state_job_remaining[st.w_stage_job[g]]
-        if n_tasks >= max_tasks and not _beats(st, score, position, k - 1):
-            continue
-        if not can_start(st, g):
-            continue
-        st.state_scan_score[i] = worth
-        n_fit = _max_fitting(st, machine, g)
-        n_tasks += n_fit
-        while (
-            k > 0
-            and n_tasks - max_counts[k - 1] >= max_tasks
-            and _beats(st, score, position, k - 1)
-        ):
-            k -= 1
-            n_tasks -= max_counts[k]
-        slot = k
-        k += 1
-        while slot > 0 and _beats(st, score, position, slot - 1):
-            scores[slot] = scores[slot - 1]
-            matches[slot] = matches[slot - 1]
-            max_counts[slot] = max_counts[slot - 1]
-            slot -= 1
-        scores[slot] = score
-        matches[slot] = i
-        max_counts[slot] = n_fit
+        aligned = alignment(st, machine, position) if st.state_i[ALIGNED] else 1.0
+        k, n_tasks = _take_best(st, machine, position, aligned, k, n_tasks)
     if k > 0:
-        max_counts[k - 1] -= max(0, n_tasks - max_tasks)
+        st.state_bundle_max_tasks[k - 1] -= max(0, n_tasks - max_tasks)
     return k
 
 
 @inlined
-def _beats(st, score, position, i):
+def _take_best(st, machine, position, aligned, k, n_tasks):
+    """List the best stages of the bucket at `position` among `k` with `n_tasks`; return both.
+
+    What is left of a heap is passed over where its first stage could not be among them: remaining
+    work lowers the score of those below it as much or more.
+    """
+    max_tasks, eta_now = st.state_i[BUNDLE], eta(st)
+    in_order = not is_by_remaining(st)
+    max_value = max_worth(st, aligned)
+    n_fit = _max_fitting(st, machine, st.state_bucket_root[position])
+    stack, size = st.state_stage_stack, 1
+    stack[0] = st.state_bucket_root[position]
+    while size > 0:
+        size -= 1
+        g = stack[size]
+        penalty = eta_now * st.state_job_remaining[st.w_stage_job[g]]
+        if n_tasks >= max_tasks:
+            bound = max_value - penalty
+            is_below = bound < st.state_bundle_score[k - 1]
+            if is_below or (in_order and not _beats(st, bound, g, k - 1)):
+                continue
+        for child in (st.state_stage_child[g], st.state_stage_sibling[g]):
+            if child >= 0:
+                stack[size] = child
+                size += 1
+        worth = task_worth(st, g, machine, aligned)
+        score = worth - penalty
+        if n_tasks >= max_tasks and not _beats(st, score, g, k - 1):
+            continue
+        n_more = min(n_fit, st.state_stage_waiting[g])
+        k, n_tasks = _insert(st, g, score, worth, n_more, k, n_tasks)
+    return k, n_tasks
+
+
+@inlined
+def _insert(st, g, score, worth, n_more, k, n_tasks):
+    """Insert a stage with `n_more` tasks among the `k` candidates; return their new numbers."""
+    max_tasks, max_counts = st.state_i[BUNDLE], st.state_bundle_max_tasks
+    n_tasks += n_more
+    while k > 0 and n_tasks - max_counts[k - 1] >= max_tasks and _beats(st, score, g, k - 1):
+        k -= 1
+        n_tasks -= max_counts[k]
+    slot = k
+    while slot > 0 and _beats(st, score, g, slot - 1):
+        st.state_bundle_score[slot] = st.state_bundle_score[slot - 1]
+        st.state_bundle_worth[slot] = st.state_bundle_worth[slot - 1]
+        st.state_bundle_stage[slot] = st.state_bundle_stage[slot - 1]
+        max_counts[slot] = max_counts[slot - 1]
+        slot -= 1
+    st.state_bundle_score[slot] = score
+    st.state_bundle_worth[slot] = worth
+    st.state_bundle_stage[slot] = g
+    max_counts[slot] = n_more
+    return k + 1, n_tasks
+
+
+@part
+def _beats(st, score, g, i):
+    """Tell whether stage `g` of that score comes before the `i`-th candidate."""
     other = st.state_bundle_score[i]
-    return score > other or (
-        score == other and position < st.state_scan_match[st.state_bundle_match[i]]
-    )
+    return score > other or (score == other and is_listed_before(st, g, st.state_bundle_stage[i]))
 
 
 @inlined
 def _max_fitting(st, machine, g):
     """Count the tasks of stage `g` that fit `machine`, at most a bundle."""
     row = demand_row(st, g)
-    n_fit = min(st.state_i[BUNDLE], st.state_stage_waiting[g])
+    n_fit = st.state_i[BUNDLE]
     for r in range(st.c_alignment_scale.shape[1]):
         free, demand = max(st.state_mach_free[machine, r], 0), st.w_stage_demand[row, r]
         while n_fit * demand > free:
             n_fit -= 1
     return n_fit
-
-
-@inlined
-def _load_candidates(st, k):
-    """Copy stage, worth and remaining work of the `k` candidates, for the running means."""
-    for i in range(k):
-        g = st.state_scan[st.state_scan_match[st.state_bundle_match[i]]]
-        st.state_bundle_stage[i] = g
-        st.state_bundle_worth[i] = st.state_scan_score[st.state_bundle_match[i]]
-        st.state_bundle_remaining[i] = st.state_job_remaining[st.w_stage_job[g]]
 
 
 @part
@@ -275,7 +293,9 @@ def _is_still_allowed(st, g, machine):
     """Tell whether a task of stage `g` may start on `machine` after others of its bundle did."""
     if CHOOSES and st.state_i[CONSTRAINED] and not can_run(st, g, machine):
         return False
-    if st.state_scan_position[g] < 0 or not can_start(st, g):
+    if st.state_stage_bucket[g] < 0:
+        return False
+    if not is_within_cap(st, st.state_bucket_position[st.state_stage_bucket[g]]):
         return False
     queue = st.state_job_wait_queue[st.w_stage_job[g]]
     owed = owed_queue(st, queue)

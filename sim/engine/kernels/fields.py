@@ -6,8 +6,9 @@ given by the counts of its axes: J jobs, G stages, T tasks, E edges, R resources
 the resources that decide what fits, Q kernel queues (organisations × the queues of the policy), O
 organisations, L the queues of the policy, S slots for running tasks, N entries of the heap of their
 ends, H held slots of gangs, B candidates of a bundle, V events between two callbacks, K types of
-tasks in a mix, Y kinds of stages, P steps of an availability profile, X runs of like tasks (tasks
-of a stage in a row, of equal duration), C records of batches, BLOCK; * is any number.
+tasks in a mix, Y kinds of stages, Z buckets of them, P steps of an availability profile, X runs of
+like tasks (tasks of a stage in a row, of equal duration), C records of batches, BLOCK; * is any
+number.
 ``J+1`` is one more, and ``J:GANGS`` is J where there are GANGS, else 1: a feature, or a condition
 that `sim.engine.layout` knows.
 
@@ -41,7 +42,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # w_stage_demand, but below any room for resources that do not decide what fits
     ("w_stage_fit", "i8", "G:DEMANDS, R", INPUT),
     ("w_stage_allowed", "i8", "G:CHOOSES", INPUT),  # classes of machines it may run on, as bits
-    ("w_stage_kind", "i4", "G:CHOOSES", INPUT),  # stages of a kind score the same
+    # stages of a kind have the same demand and may run on the same machines
+    ("w_stage_kind", "i4", "G:KINDS", INPUT),
     # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
     ("w_stage_o2o", "i1", "G", INPUT),
     ("w_stage_home", "i4", "G", INPUT),  # machine of its first task's input, -1 for none
@@ -105,7 +107,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_mix_allowed", "i8", "K", INPUT),
     ("p_mix_weight", "f8", "K", INPUT),
     # registers
-    ("state_f", "f8", "*", INPUT),  # NOW, TIMER, SUM_WORTH, SUM_REMAINING
+    ("state_f", "f8", "*", INPUT),  # NOW, TIMER and so on
     ("state_i", "i8", "*", INPUT),  # counters, then the configuration
     # jobs
     ("state_job_turn", "i4", "J", INPUT),  # jobs submitted before it; -1 not submitted
@@ -143,7 +145,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_stage_barriers", "i4", "G", INPUT),  # barrier parents not done
     ("state_stage_ready_next", "i4", "G", -1),  # the job's list of ready stages
     ("state_stage_ready_prev", "i4", "G", -1),
-    ("state_stage_child", "i4", "G", -1),  # pairing heap
+    # pairing heap of a queue; or heap of a bucket: left, right and parent
+    ("state_stage_child", "i4", "G", -1),
     ("state_stage_sibling", "i4", "G", -1),
     ("state_stage_prev", "i4", "G", -1),
     # stages that open after a lag, in order of their openings
@@ -167,7 +170,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
     ("state_queue_blocked_stage", "i4", "Q", -1),
     ("state_queue_batch", "i4", "Q", -1),  # slot of its batch that may still grow, -1 for none
-    ("state_queue_waiting", "i4", "Q", 0),  # stages in the scan list
+    ("state_queue_waiting", "i4", "Q", 0),  # waiting stages (skip and pack)
     ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
     ("state_org_used", "i8", "O, R", 0),
     ("state_org_freed", "i1", "O", 0),  # it released room since the last strict dispatch
@@ -211,21 +214,28 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_service_time", "f8", "J:SERVICE", 0),
     ("state_service_heap", "i4", "J:SERVICE", 0),
     ("state_service_pos", "i4", "J:SERVICE", -1),
-    # waiting stages in order (skip and pack)
+    # waiting stages in order (plans and reservations)
     ("state_scan", "i4", "G:SCAN", -1),  # stage at each position, -1 - stage for a hole
     ("state_scan_queue", "i4", "G:SCAN", 0),
     ("state_scan_rank", "f8", "G:SCAN", 0),
     ("state_scan_key", "f8", "G:SCAN", 0),
-    ("state_scan_demand", "f8", "F, G:SCAN", 0),
     ("state_scan_position", "i4", "G:SCAN", -1),  # position of each stage, -1 for none
-    ("state_scan_new", "i1", "G:SCAN", 0),  # by stage; see `sim.engine.kernels.scanlist`
-    ("state_scan_new_list", "i4", "G:SCAN", 0),  # stages for which it is not 0
-    # positions of stages that fit the current machine
-    ("state_scan_match", "i4", "G:SCAN", 0),
-    ("state_scan_score", "f8", "G+BLOCK:SCAN", 0),  # their scores; BLOCK longer
-    ("state_scan_room", "f8", "BLOCK", 0),  # least room they would leave of a resource
+    # waiting stages by queue and kind (skip and pack; `sim.engine.kernels.buckets`)
+    ("state_stage_bucket", "i4", "G:BUCKETS", -1),
+    ("state_stage_stack", "i4", "G:BUCKETS", 0),  # stages of a heap that are still to be visited
+    ("state_kind_bucket", "i4", "Y+1:BUCKETS", -1),  # first bucket; the last is of waiting gangs
+    ("state_bucket_next", "i4", "Z:BUCKETS", -1),  # next bucket of the kind
+    ("state_bucket_position", "i4", "Z:BUCKETS", INPUT),  # in the list
+    # bucket at each position of the list, and what it holds
+    ("state_bucket_at", "i4", "Z:BUCKETS", INPUT),
+    ("state_bucket_queue", "i4", "Z:BUCKETS", 0),
+    ("state_bucket_kind", "i4", "Z:BUCKETS", 0),
+    ("state_bucket_root", "i4", "Z:BUCKETS", -1),
+    ("state_bucket_demand", "f8", "F, Z:BUCKETS", 0),
+    ("state_match", "i4", "Z:BUCKETS", 0),  # buckets that fit the current machine
+    ("state_room_free", "f8", "F", 0),  # of the current machine
+    ("state_room_left", "f8", "BLOCK", 0),  # least room that buckets would leave of a resource
     # the B best stages for a machine, and the search for a bundle
-    ("state_bundle_match", "i4", "B", 0),  # index into state_scan_match
     ("state_bundle_stage", "i4", "B", 0),
     ("state_bundle_score", "f8", "B", 0),
     ("state_bundle_worth", "f8", "B", 0),

@@ -1,20 +1,16 @@
 """Gang scheduling: a job starts once its minimum parallelism fits, and then holds those slots."""
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import gang_kind, regroup
 from sim.engine.kernels.features import LIMITS
 from sim.engine.kernels.heaps import before
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import acquire_held, within_cap
-from sim.engine.kernels.state import LAUNCH, N_REFILL, NOW
+from sim.engine.kernels.state import LAUNCH, N_BUCKETS, N_REFILL, NOW
+from sim.engine.kernels.waiting import goes_before
 
 UNLIMITED = 2**62
-
-
-@part
-def is_waiting_gang(st, j):
-    """Tell whether job `j` is a gang that has no slots yet."""
-    return st.w_job_min_tasks[j] > 0 and st.state_job_idle_held[j] < 0
 
 
 @part
@@ -50,6 +46,38 @@ def admit_gang(st, j):
         if n_left == 0:
             break
     _begin_gang(st, j, n)
+
+
+@part
+def admit_waiting(st, j):
+    """Admit gang job `j`, and let what is left of its stages start single tasks."""
+    admit_gang(st, j)
+    regroup(st, j)
+
+
+@part
+def first_gang(st, before_stage):
+    """Return the first stage in order of a gang that may start, before that stage; -1 for none.
+
+    `before_stage` is -1 for no such limit.
+    """
+    best, stack = before_stage, st.state_stage_stack
+    for position in range(st.state_i[N_BUCKETS]):
+        if st.state_bucket_kind[position] != gang_kind(st):
+            continue
+        stack[0], n = st.state_bucket_root[position], 1
+        while n > 0:
+            n -= 1
+            g = stack[n]
+            j = st.w_stage_job[g]
+            if best < 0 or goes_before(st, g, best):
+                may_start = gang_within_cap(st, j) and gang_fits(st, j)
+                best = g if may_start else best
+            for child in (st.state_stage_child[g], st.state_stage_sibling[g]):
+                if child >= 0:
+                    stack[n] = child
+                    n += 1
+    return -1 if best == before_stage else best
 
 
 @part

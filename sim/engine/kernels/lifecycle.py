@@ -4,6 +4,7 @@ import math
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import less_each
+from sim.engine.kernels.buckets import follow_remaining
 from sim.engine.kernels.choice import acquire_devices, release_devices
 from sim.engine.kernels.features import (
     BATCHES,
@@ -12,6 +13,7 @@ from sim.engine.kernels.features import (
     GANGS,
     INPUTS,
     LIMITS,
+    SCORED,
     SERVICE,
     VARIABLE_ENDS,
 )
@@ -247,6 +249,8 @@ def refresh_job(st, j):
         update_wait_queue(st, j)
     if DYNAMIC_ORDER:
         update_rank(st, j)
+    if SCORED:
+        follow_remaining(st, j)
     if SERVICE:
         schedule_crossing(st, j)
 

@@ -8,18 +8,19 @@ task itself and of those that run there already (DAGPS, §5; the formula is in
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import is_listed_before
+from sim.engine.kernels.fitting import find_rigid
 from sim.engine.kernels.rates import remaining_s
 from sim.engine.kernels.resources import demand_row
-from sim.engine.kernels.scanlist import find_rigid
 from sim.engine.kernels.score import (
-    can_start,
+    drop_capped,
     eta,
     first_queue,
     is_eligible,
     owed_queue,
     task_worth,
 )
-from sim.engine.kernels.state import EXPECTED, N_RIGID
+from sim.engine.kernels.state import EXPECTED, N_REFUSED, N_RIGID
 from sim.engine.kernels.turns import next_task
 
 SLACK = 1.0 - 1e-9
@@ -28,39 +29,58 @@ SLACK = 1.0 - 1e-9
 
 @part
 def best_overbooking(st, machine):
-    """Return the position of the stage whose next task gains most on `machine`, -1 for none."""
-    n = find_rigid(st, machine)
-    first = first_queue(st, n)
-    if first < 0:
+    """Return the stage whose next task gains most on `machine`, -1 for none."""
+    n = drop_capped(st, find_rigid(st, machine, st.state_i[N_REFUSED]))
+    if n == 0:
         return -1
+    first = first_queue(st, n)
     owed = owed_queue(st, first)
     n_residents = _load_residents(st, machine)
     if n_residents == 0:
         return -1
     _sum_residents(st, machine, n_residents)
-    weight = eta(st)
     best, best_score = -1, 0.0
     for i in range(n):
-        position = st.state_scan_match[i]
-        g = st.state_scan[position]
-        if not is_eligible(st, st.state_scan_queue[position], first, owed):
-            continue
-        saved = _wait_s(st, g, machine, n_residents) * st.p_stage_weight[g]
-        max_gain = saved - _min_delay_s(st, g, machine)
+        position = st.state_bucket_position[st.state_match[i]]
+        if is_eligible(st, st.state_bucket_queue[position], first, owed):
+            best, best_score = _best_of(st, machine, position, n_residents, best, best_score)
+    return best
+
+
+@inlined
+def _best_of(st, machine, position, n_residents, best, best_score):
+    """Return the stage that gains most, of `best` and the bucket at `position`, and its score."""
+    root = st.state_bucket_root[position]
+    wait, weight = _wait_s(st, root, machine, n_residents), eta(st)
+    max_delay, max_stretch = _min_delay_s(st, root, machine)
+    stack, size = st.state_stage_stack, 1
+    stack[0] = root
+    while size > 0:
+        size -= 1
+        g = stack[size]
+        for child in (st.state_stage_child[g], st.state_stage_sibling[g]):
+            if child >= 0:
+                stack[size] = child
+                size += 1
+        saved = wait * st.p_stage_weight[g]
+        own = _duration_s(st, g, machine) * (max_stretch * SLACK - 1.0) * st.p_stage_weight[g]
+        max_gain = saved - (max_delay + own)
         if max_gain <= 0:
             continue
         penalty = weight * st.state_job_remaining[st.w_stage_job[g]]
         if best >= 0 and task_worth(st, g, machine, max_gain) - penalty < best_score:
             continue
-        if not can_start(st, g):
-            continue
         gain = saved - _delay_s(st, g, machine, n_residents, saved)
         if gain <= 0:
             continue
         score = task_worth(st, g, machine, gain) - penalty
-        if best < 0 or score > best_score or (score == best_score and position < best):
-            best, best_score = position, score
-    return best
+        if (
+            best < 0
+            or score > best_score
+            or (score == best_score and is_listed_before(st, g, best))
+        ):
+            best, best_score = g, score
+    return best, best_score
 
 
 @inlined
@@ -123,7 +143,10 @@ def _wait_s(st, g, machine, n_residents):
 
 @part
 def _min_delay_s(st, g, machine):
-    """Return a lower bound of `_delay_s`, by the resource that delays most."""
+    """Return by how much, at least, a task of stage `g` delays those on `machine`, and itself.
+
+    Weighted seconds, by the resource that delays most, and a factor of its own duration.
+    """
     row = demand_row(st, g)
     max_delay, max_stretch = 0.0, 1.0
     for r in range(st.state_i[N_RIGID], st.state_mach_free.shape[1]):
@@ -140,9 +163,7 @@ def _min_delay_s(st, g, machine):
                 st.state_resident_work[r] * stretch * SLACK - st.state_resident_end_sum[r] / SLACK
             )
             max_delay = max(max_delay, delay)
-    return (
-        max_delay + _duration_s(st, g, machine) * (max_stretch * SLACK - 1.0) * st.p_stage_weight[g]
-    )
+    return max_delay, max_stretch
 
 
 @part

@@ -16,8 +16,9 @@ least, by the least room that they have meanwhile; each takes as many of its tas
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choice import BEST_FIT, LEAST_DOT
-from sim.engine.kernels.gang import admit_gang_to, is_waiting_gang
+from sim.engine.kernels.gang import admit_gang_to
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.rigid import planned_end, width
 from sim.engine.kernels.state import HARD_CAPS, MACHINE_CHOICE, NOW

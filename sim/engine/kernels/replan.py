@@ -15,8 +15,9 @@ A plan is worked out up to the last job that may still start now.
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS
-from sim.engine.kernels.gang import fill_held, is_waiting_gang
+from sim.engine.kernels.gang import fill_held
 from sim.engine.kernels.launch import draw_lag
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.replan_nodes import (
@@ -60,7 +61,6 @@ from sim.engine.kernels.replan_registers import (
     WINDOW,
 )
 from sim.engine.kernels.resources import acquire_held, clear_dirty
-from sim.engine.kernels.scanlist import end_scan
 from sim.engine.kernels.state import LAUNCH, N_ARRIVED, N_HOLES, N_SCAN, NOW, RELEASED, UNIT
 
 
@@ -89,7 +89,6 @@ def dispatch_replanned(st):
         _note_update(st)
     if st.p_replan[PLANS] and not st.state_replan[IS_IDLE] and st.state_replan_s[WAKE] <= now:
         _wake(st)
-    end_scan(st)
     st.state_i[RELEASED] = 0
     clear_dirty(st)
 

@@ -18,8 +18,9 @@ Only times of events need a dispatch: a reservation starts at the expected end o
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS, PLACES
-from sim.engine.kernels.gang import admit_gang, is_waiting_gang
+from sim.engine.kernels.gang import admit_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.places import (
     AS_IT_IS,
@@ -34,7 +35,6 @@ from sim.engine.kernels.places import (
 )
 from sim.engine.kernels.resources import clear_dirty
 from sim.engine.kernels.rigid import list_waiting, planned_end, sink, width
-from sim.engine.kernels.scanlist import end_scan
 from sim.engine.kernels.state import (
     BY_PLACE,
     N_PROFILE,
@@ -62,7 +62,6 @@ def dispatch_reserved(st):
         _backfill(st, _reserve(st, n, reserves_all), n)
     for i in range(n):
         st.state_job_position[st.state_waiting_jobs[i]] = 0
-    end_scan(st)
     st.state_i[RELEASED] = 0
     clear_dirty(st)
 

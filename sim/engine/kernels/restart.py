@@ -11,8 +11,9 @@ are evicted first: they lose least.
 """
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import follow_remaining
 from sim.engine.kernels.choice import release_devices
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SERVICE
+from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SCORED, SERVICE
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.launch import forget_start
 from sim.engine.kernels.lifecycle import FIRST_K, emit, refresh_job, task_weighted_s
@@ -124,6 +125,8 @@ def _rerun(st, task, g):
     requeue_task(st, g, task)
     if DYNAMIC_ORDER:
         update_rank(st, j)
+    if SCORED:
+        follow_remaining(st, j)
 
 
 @part

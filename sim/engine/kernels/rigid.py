@@ -6,8 +6,8 @@ In several queues, of shares of their own, the waiting jobs are merged by rank.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS, PLACES
-from sim.engine.kernels.gang import is_waiting_gang
 from sim.engine.kernels.launch import next_lag
 from sim.engine.kernels.state import BY_PLACE, LAUNCH, N_SCAN, NOW
 

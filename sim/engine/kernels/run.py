@@ -17,7 +17,7 @@ from typing import Any
 from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
 from sim.engine.kernels.batches import records_full
-from sim.engine.kernels.dispatch import dispatch_pack, dispatch_skip, dispatch_strict
+from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.features import (
     BATCHES,
     DYNAMIC_ORDER,
@@ -43,12 +43,14 @@ from sim.engine.kernels.lifecycle import (
     recompute_remaining,
     request_refill,
 )
+from sim.engine.kernels.pack import dispatch_pack
 from sim.engine.kernels.pool import dispatch_pool, run_pool
 from sim.engine.kernels.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.replan import dispatch_replanned, next_wake
 from sim.engine.kernels.reserve import dispatch_reserved
 from sim.engine.kernels.restart import attempt_fails, fail_attempt, outages, wake_readers
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
+from sim.engine.kernels.skip import dispatch_skip
 from sim.engine.kernels.state import (
     EXPECTED,
     FAILS,

@@ -8,16 +8,14 @@
 import math
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import gang_kind, refuse
 from sim.engine.kernels.features import GANGS
-from sim.engine.kernels.gang import is_waiting_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import demand_row, within_cap
-from sim.engine.kernels.scanlist import BY_CAP, drop_new, fits_at, move_to_refused, refuse, score_at
 from sim.engine.kernels.state import (
     HARD_CAPS,
-    N_NEW,
-    N_REFUSED,
-    N_SCAN,
+    MAX_PRIORITY,
+    N_BUCKETS,
     PACK_ORDER,
     PACK_REMAINING,
     PACK_REMOTE,
@@ -47,6 +45,16 @@ def task_worth(st, g, machine, value):
         if prefers >= 0 and prefers != machine:
             worth = worth * st.p_pack[PACK_REMOTE]
     return worth
+
+
+@part
+def max_worth(st, value):
+    """Return an upper bound of the worth of any task, given a bound of `value`."""
+    if value <= 0:
+        return 0.0
+    if not st.state_i[PRIORITY] or st.state_i[REBASED]:
+        return value
+    return (1.0 - st.p_pack[PACK_ORDER] * (1.0 - st.state_f[MAX_PRIORITY])) * value
 
 
 @inlined
@@ -117,14 +125,12 @@ def _wants_room(st, queue):
     """Tell whether a task that waits in `queue` could start if there were room."""
     if not (GANGS or st.state_i[HARD_CAPS]):
         return True
-    for position in range(st.state_i[N_SCAN]):
-        g = st.state_scan[position]
-        if g < 0 or st.state_scan_queue[position] != queue:
+    for position in range(st.state_i[N_BUCKETS]):
+        if st.state_bucket_queue[position] != queue:
             continue
-        j = st.w_stage_job[g]
-        if GANGS and is_waiting_gang(st, j):
+        if GANGS and st.state_bucket_kind[position] == gang_kind(st):
             continue
-        if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
+        if is_within_cap(st, position):
             return True
     return False
 
@@ -161,47 +167,34 @@ def _tier(st, queue):
 
 
 @part
-def can_start(st, g):
-    """Tell whether a single task of stage `g` may start, room aside."""
-    j = st.w_stage_job[g]
-    if GANGS and is_waiting_gang(st, j):
-        return False
-    if within_cap(st, j, st.w_stage_demand, demand_row(st, g), 1):
-        return True
-    refuse(st, g, BY_CAP)
-    return False
+def drop_capped(st, n):
+    """Refuse those of the `n` listed buckets that a cap forbids; return how many are left."""
+    if not st.state_i[HARD_CAPS]:
+        return n
+    buckets, n_kept = st.state_match, 0
+    for i in range(n):
+        position = st.state_bucket_position[buckets[i]]
+        if is_within_cap(st, position):
+            buckets[n_kept] = buckets[i]
+            n_kept += 1
+        else:
+            refuse(st, position)
+    return n_kept
 
 
-@inlined
-def find_new(st, machine):
-    """List the positions of new stages that fit `machine`, with their scores; return how many."""
-    n_fitting = 0
-    i = st.state_i[N_REFUSED]
-    while i < st.state_i[N_NEW]:
-        g = st.state_scan_new_list[i]
-        position = st.state_scan_position[g]
-        if position < 0:
-            drop_new(st, i)
-            continue
-        if st.state_scan_new[g] > 1:
-            move_to_refused(st, i)
-        elif fits_at(st, machine, position):
-            st.state_scan_match[n_fitting] = position
-            st.state_scan_score[n_fitting] = score_at(st, machine, position)
-            n_fitting += 1
-        i += 1
-    return n_fitting
+@part
+def is_within_cap(st, position):
+    """Tell whether one more task of the bucket at `position` keeps to the cap."""
+    g = st.state_bucket_root[position]
+    return within_cap(st, st.w_stage_job[g], st.w_stage_demand, demand_row(st, g), 1)
 
 
 @part
 def first_queue(st, n):
-    """Return the queue served before all others of the `n` that fit, -1 if nothing may start."""
+    """Return the queue served before all others of the `n` listed buckets."""
     best = -1
     for i in range(n):
-        position = st.state_scan_match[i]
-        queue = st.state_scan_queue[position]
-        if queue == best or (best >= 0 and not queue_before(st, queue, best)):
-            continue
-        if can_start(st, st.state_scan[position]):
+        queue = st.state_bucket_queue[st.state_bucket_position[st.state_match[i]]]
+        if queue != best and (best < 0 or queue_before(st, queue, best)):
             best = queue
     return best

@@ -23,10 +23,10 @@ NAMES = tuple(name for name, _, _, _ in FIELDS)
 READ_ONLY = ("w_", "c_")
 
 BLOCK = 64
-"""Positions of the scan list that are tried on a machine at once."""
+"""Buckets that are tried on a machine at once."""
 
 # registers of state_f
-NOW, TIMER, SUM_WORTH, SUM_REMAINING = range(4)
+NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY = range(5)
 # registers of p_pack
 PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
 # registers of state_i: counters
@@ -43,9 +43,10 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     N_SERVICE,
     N_SCAN,
     N_HOLES,
+    N_BUCKETS,
     N_NEW,
     N_REFUSED,
-    SCAN_SHIFTS,
+    BUCKETS_MADE,
     N_REFILL,
     RELEASED,
     IDLE_TICKS,
@@ -86,8 +87,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     CACHES_SCORES,
     LAUNCH,
     BY_PLACE,
-) = range(54)
-N_I = 54
+) = range(55)
+N_I = 55
 # N_BATCHES counts the records of batches. Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
@@ -104,7 +105,8 @@ N_I = 54
 # `sim.engine.kernels.launch` code, 0 if tasks start where they are placed. BY_PLACE: reservations
 # name machines, in a variant that can.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
-# SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`).
+# SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
+# largest number of p_turn_priority so far.
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

@@ -1,16 +1,17 @@
 """Queues of waiting stages: the queue in which a job waits, its rank there, and the next queue.
 
 The stages with a ready task form a list in their job. They stand in the heap of the kernel queue
-``state_job_wait_queue`` (strict order) or in the scan list (skip and pack), or in neither while the
-job is parked because its run limit or its start gate binds. The next queue is that of the lower
-tier, then of the least use over weight.
+``state_job_wait_queue`` (strict order), in a bucket (skip and pack) or in the sorted list (plans
+and reservations), or in none while the job is parked because its run limit or its start gate binds.
+The next queue is that of the lower tier, then of the least use over weight.
 """
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.features import EVICTS, LIMITS, STRICT, USAGE
-from sim.engine.kernels.heaps import heap_decrease, heap_insert, heap_remove
+from sim.engine.kernels.buckets import bucket_insert, bucket_remove, reposition_job
+from sim.engine.kernels.features import EVICTS, LIMITS, REPLANS, RESERVES, STRICT, USAGE
+from sim.engine.kernels.heaps import before, heap_decrease, heap_insert, heap_remove
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
-from sim.engine.kernels.state import RELEASED, SHARE
+from sim.engine.kernels.state import RELEASED, RESERVATIONS, SHARE
 
 KEY, FIFO, REMAINING_ORDER, ATTAINED_ORDER, SHARE_ORDER = range(5)
 
@@ -114,6 +115,9 @@ def update_rank(st, j):
     g = st.state_job_ready_head[j]
     if g < 0:
         st.state_job_rank[j] = new
+    elif not STRICT and not _is_listed(st):
+        st.state_job_rank[j] = new
+        reposition_job(st, j)
     elif STRICT and new < old and st.state_stage_ready_next[g] < 0:
         st.state_job_rank[j] = new
         heap_decrease(st, queue, g)
@@ -128,7 +132,10 @@ def reorder_job(st, j):
     if queue < 0:
         return
     new = rank(st, j)
-    if STRICT or new != st.state_job_rank[j] or _key_changed(st, j):
+    if not STRICT and not _is_listed(st):
+        st.state_job_rank[j] = new
+        reposition_job(st, j)
+    elif STRICT or new != st.state_job_rank[j] or _key_changed(st, j):
         _reinsert(st, j, queue, new)
 
 
@@ -175,17 +182,28 @@ def _share_of_job(st, j):
 
 
 @part
+def _is_listed(st):
+    """Tell whether waiting stages are one sorted list, which plans and reservations go through."""
+    return REPLANS or (RESERVES and st.state_i[RESERVATIONS] > 0)
+
+
+@part
 def _enter(st, queue, g):
     if STRICT:
         heap_insert(st, queue, g)
-    else:
+    elif _is_listed(st):
         scan_insert(st, queue, g)
+    else:
+        bucket_insert(st, queue, g)
 
 
 @part
 def _leave(st, queue, g):
     if not STRICT:
-        scan_remove(st, g)
+        if _is_listed(st):
+            scan_remove(st, g)
+        else:
+            bucket_remove(st, g)
         return
     heap_remove(st, queue, g)
     if st.state_queue_blocked_stage[queue] == g:
@@ -223,6 +241,14 @@ def precedes(st, a, b):
     use_a = queue_use(st, st.state_queue_used, a) / st.p_queue_weight[level_a]
     use_b = queue_use(st, st.state_queue_used, b) / st.p_queue_weight[level_b]
     return use_a < use_b or (use_a == use_b and level_a < level_b)
+
+
+@part
+def goes_before(st, a, b):
+    """Tell whether waiting stage `a` is served before `b`: by queue, then in its order."""
+    queue_a = st.state_job_wait_queue[st.w_stage_job[a]]
+    queue_b = st.state_job_wait_queue[st.w_stage_job[b]]
+    return before(st, a, b) if queue_a == queue_b else precedes(st, queue_a, queue_b)
 
 
 @inlined

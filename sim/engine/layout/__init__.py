@@ -19,6 +19,7 @@ from sim.engine.layout.choice import (
     lay_out_choice,
     machine_quanta,
     set_registers,
+    stage_kinds,
 )
 from sim.engine.layout.columns import (
     demand_quanta,
@@ -37,7 +38,7 @@ from sim.engine.layout.columns import (
 from sim.engine.layout.features import event_capacity, registers, select_features
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
-from sim.engine.layout.tasks import by_turn, turns
+from sim.engine.layout.tasks import by_turn, max_priority, turns
 from sim.engine.plan import Event, Plan
 
 if TYPE_CHECKING:
@@ -87,15 +88,23 @@ def lay_out(
     np.cumsum(columns.job_min_tasks, out=held0[1:])
     views["stage_left"][:] = np.diff(columns.stage_task0)
     views["left"][:] = np.diff(columns.stage_task0[columns.job_stage0])
-    choice, n_kinds = ABSENT, 1
+    plans = plan.reservations > 0 or plan.replan is not None
+    buckets = "STRICT" not in features and not plans
+    kind, n_kinds = np.zeros(1, np.int32), 1
+    if buckets or "CHOOSES" in features:
+        kind, n_kinds = stage_kinds(columns, cluster, demand)
+    choice = ABSENT
     if "CHOOSES" in features:
-        choice, n_kinds = lay_out_choice(columns, cluster, plan, order, capacity, demand, flags)
+        choice = lay_out_choice(columns, cluster, plan, order, capacity, flags, n_kinds)
+    n_buckets = min(n_stages, n_queues * (n_kinds + 1))
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
     conditions = {
+        "BUCKETS": buckets,
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
         "DEMANDS": not cluster.unit,
         "FAILS": fails,
+        "KINDS": buckets or "CHOOSES" in features,
         "LAUNCHES": bool(flags[layout.LAUNCH]),
         "HEAPS": restarts or bool(flags[layout.ONE_TO_ONE]),
         "PREFERS": bool(flags[layout.PREFERS]),
@@ -105,7 +114,7 @@ def lay_out(
         "SINGLES": "BATCHES" not in features,
         "REPLANNED": plan.replan is not None,
         "RESERVED": plan.reservations > 0,
-        "SCAN": "STRICT" not in features,
+        "SCAN": plans,
         "STAGE_LAG": bool(len(stage_lag)),
         "TURNS": bool(flags[layout.TASK_ORDER]),
     }
@@ -118,7 +127,7 @@ def lay_out(
         "H": max(int(held0[-1]), 1),
         "B": plan.packing.bundle, "V": event_capacity(events, n_jobs, n_stages),
         "P": 3 * n_jobs + 2, "D": len(capacity) + len(org_weight) + 1, "A": n_tasks + 2 * n_jobs,
-        "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds,
+        "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds, "Z": n_buckets,
         "U": int(total[0]) if cluster.unit else len(capacity), "W": n_steps(plan, n_jobs),
         "X": len(columns.run_duration), "C": n_slots + MIN_RECORDS,
     }  # fmt: skip
@@ -136,6 +145,7 @@ def lay_out(
         "w_stage_task0": columns.stage_task0,
         "w_stage_demand": demand,
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
+        "w_stage_kind": kind,
         "w_stage_o2o": o2o_bits(columns, restarts),
         "w_stage_home": columns.stage_home,
         "w_stage_remote_factor": columns.stage_remote_factor,
@@ -169,7 +179,7 @@ def lay_out(
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         **replan_fields(plan),
-        "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0]),
+        "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority)]),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},
         "state_job_remaining": weighted_work(columns, plan),
@@ -177,6 +187,8 @@ def lay_out(
         "state_stage_done_work": views["stage_done_work"],
         "state_stage_barriers": columns.stage_n_barrier.copy(),
         "state_task_missing": missing_parent_tasks(columns, n_tasks, "HEAPS" in conditions_met),
+        "state_bucket_position": np.arange(n_buckets if buckets else 1, dtype=np.int32),
+        "state_bucket_at": np.arange(n_buckets if buckets else 1, dtype=np.int32),
         "state_mach_free": capacity.copy(),
         "state_room": np.zeros((2, n_fit), dtype=np.int64),
         "state_slot_free": np.arange(n_slots - 1, -1, -1, dtype=np.int32),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I8, offsets
+from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
 from sim.cluster.classes import ANY, capacity_in_quanta, class_bits, quanta_per_device
 from sim.engine.kernels import state as register
@@ -79,20 +79,12 @@ def lay_out_choice(
     plan: Plan,
     order: list[int],
     capacity: I8,
-    demand: I8,
     flags: I8,
-) -> tuple[dict[str, NDArray[Any]], int]:
-    """Return the fields, and the number of kinds of stages whose scores are cached."""
-    n_stages = len(columns.stage_job)
-    bits = class_bits(columns.runs_on, cluster.classes)
-    allowed = np.full(n_stages, -1) if cluster.unit else bits[columns.stage_runs_on]
-    kind, n_kinds = np.zeros(n_stages, np.int32), 1
-    if flags[register.MACHINE_CHOICE]:
-        rows = np.column_stack([demand, allowed])
-        types, type_index = np.unique(rows, axis=0, return_inverse=True)
-        if len(types) * len(capacity) <= MAX_SCORES:
-            kind, n_kinds = type_index.ravel().astype(np.int32), len(types)
-            flags[register.CACHES_SCORES] = 1
+    n_kinds: int,
+) -> dict[str, NDArray[Any]]:
+    """Return the fields; whether scores are cached depends on the number of kinds of stages."""
+    if flags[register.MACHINE_CHOICE] and n_kinds * len(capacity) <= MAX_SCORES:
+        flags[register.CACHES_SCORES] = 1
     device, per_device = int(flags[register.DEVICE]), int(flags[register.DEVICE_QUANTA])
     n_devices = (
         capacity[:, device] // per_device if device >= 0 else np.zeros(len(capacity), np.int64)
@@ -100,21 +92,49 @@ def lay_out_choice(
     mix = plan.choice.mix or Mix(np.zeros((0, len(order)), np.int64), _NO_TYPES, np.zeros(0))
     code = cluster.machine_class if len(cluster.machine_class) else np.zeros(len(capacity), int)
     return {
-        "w_stage_allowed": allowed,
-        "w_stage_kind": kind,
+        "w_stage_allowed": _allowed(columns, cluster),
         "c_mach_class": np.left_shift(1, code.astype(np.int64)),
         "c_mach_device0": offsets(n_devices),
         "p_mix_demand": np.ascontiguousarray(mix.demand[:, order]),
         "p_mix_allowed": mix.allowed.copy(),
         "p_mix_weight": mix.weight.copy(),
         "state_device_free": np.full(max(int(n_devices.sum()), 1), per_device, np.int64),
-    }, n_kinds
+    }
+
+
+def stage_kinds(columns: Columns, cluster: Cluster, demand: I8) -> tuple[I4, int]:
+    """Return the kind of each stage, (G,), by demand and allowed machines; and their number."""
+    kind, n_kinds = np.zeros(len(columns.stage_job), np.int64), 1
+    if not cluster.unit:
+        for column in (*demand.T, _allowed(columns, cluster)):
+            code, n = _codes(column)
+            kind, n_kinds = _codes(kind * n + code)
+    return kind.astype(np.int32), n_kinds
+
+
+def _codes(column: I8) -> tuple[I8, int]:
+    """Return the rank of each value among all of them, and their number."""
+    low = column.min(initial=0)
+    span = int(column.max(initial=0) - low) + 1
+    if span > 4 * len(column) + 1000:
+        values, code = np.unique(column, return_inverse=True)
+        return code, len(values)
+    rank = np.zeros(span, np.int64)
+    rank[column - low] = 1
+    np.cumsum(rank, out=rank)
+    return rank[column - low] - 1, int(rank[-1])
+
+
+def _allowed(columns: Columns, cluster: Cluster) -> I8:
+    """Return the classes of machines that each stage may run on, as bits: (G,)."""
+    if cluster.unit:
+        return np.full(len(columns.stage_job), -1)
+    return class_bits(columns.runs_on, cluster.classes)[columns.stage_runs_on]
 
 
 _NO_TYPES = np.zeros(0, np.int64)
 ABSENT: dict[str, NDArray[Any]] = {
     "w_stage_allowed": np.zeros(1, np.int64),
-    "w_stage_kind": np.zeros(1, np.int32),
     "c_mach_class": np.zeros(1, np.int64),
     "c_mach_device0": np.zeros(1, np.int64),
     "p_mix_demand": np.zeros((0, 1), np.int64),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import I4
+from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError
+from sim.engine.kernels.state import MAX_PRIORITY
 
 if TYPE_CHECKING:
     from sim.engine.plan import Plan
@@ -39,6 +40,11 @@ def by_turn(columns: Columns, plan: Plan, name: str) -> NDArray[Any]:
     return _by_turn(columns, plan, name, 0, len(columns.stage_job))
 
 
+def max_priority(priority: F8 | None) -> float:
+    """Return the largest of the priorities, 0 if there is none."""
+    return 0.0 if priority is None else float(np.max(priority, initial=0.0))
+
+
 def update_tasks(
     columns: Columns, plan: Plan, rows: NDArray[Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
@@ -65,7 +71,10 @@ def update_tasks(
             arrays["p_task_turn"][tasks] = turn
         for name in ("priority", "prefers"):
             if getattr(plan, f"task_{name}") is not None:
-                arrays[f"p_turn_{name}"][tasks] = _by_turn(columns, plan, name, s0, s1)
+                column = arrays[f"p_turn_{name}"][tasks] = _by_turn(columns, plan, name, s0, s1)
+                if name == "priority":
+                    bound = arrays["state_f"][MAX_PRIORITY]
+                    arrays["state_f"][MAX_PRIORITY] = max(bound, max_priority(column))
 
 
 def _turns(columns: Columns, plan: Plan, s0: int, s1: int) -> tuple[I4, I4]:

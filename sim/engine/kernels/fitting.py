@@ -1,0 +1,179 @@
+"""Buckets of waiting stages that fit a machine, and the alignment of their tasks with it.
+
+The demands of BLOCK buckets at a time are held against the room of the machine, one resource after
+the other; a few vector instructions test several buckets at once.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import gang_kind
+from sim.engine.kernels.devices import can_run
+from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.state import (
+    BLOCK,
+    CONSTRAINED,
+    N_BUCKETS,
+    N_DIRTY,
+    N_NEW,
+    N_REFUSED,
+    N_RIGID,
+)
+
+
+@inlined
+def find_fitting(st, machine, begin, end):
+    """List the buckets at the positions [begin, end) that fit `machine`; return their number."""
+    n_resources = st.c_alignment_scale.shape[1]
+    _set_free(st, machine)
+    n = _list_room(st, 0, _scarcest(st, machine, n_resources), n_resources, begin, end)
+    if CHOOSES and st.state_i[CONSTRAINED]:
+        return filter_fitting(st, machine, n)
+    return n
+
+
+@inlined
+def find_candidates(st):
+    """List the new buckets, and the others that may fit a freed machine; return their number.
+
+    All that fit some freed machine are among them: those that fit the most room of each resource.
+    """
+    n = 0
+    for position in range(st.state_i[N_REFUSED], st.state_i[N_NEW]):
+        if not _is_gangs(st, position):
+            st.state_match[n] = st.state_bucket_at[position]
+            n += 1
+    max_free = st.state_room_free
+    max_free[:] = -1.0
+    for i in range(st.state_i[N_DIRTY]):
+        machine = st.state_dirty[i]
+        if not st.state_mach_lost[machine]:
+            for r in range(len(max_free)):
+                max_free[r] = max(max_free[r], float(max(st.state_mach_free[machine, r], 0)))
+    if max_free[0] >= 0:
+        n_resources = len(max_free)
+        first = _scarcest(st, st.state_dirty[0], n_resources)
+        n = _list_room(st, n, first, n_resources, st.state_i[N_NEW], st.state_i[N_BUCKETS])
+    return n
+
+
+@inlined
+def find_rigid(st, machine, begin):
+    """List the buckets from position `begin` on that fit the rigid resources of `machine`."""
+    n, n_rigid, end = 0, st.state_i[N_RIGID], st.state_i[N_BUCKETS]
+    if n_rigid > 0:
+        _set_free(st, machine)
+        return _list_room(st, 0, _scarcest(st, machine, n_rigid), n_rigid, begin, end)
+    for position in range(begin, end):
+        if not _is_gangs(st, position):
+            st.state_match[n] = st.state_bucket_at[position]
+            n += 1
+    return n
+
+
+@part
+def _is_gangs(st, position):
+    return GANGS and st.state_bucket_kind[position] == gang_kind(st)
+
+
+@part
+def filter_fitting(st, machine, n):
+    """Keep those of the first `n` listed buckets that still fit `machine`; return their number."""
+    buckets, n_kept = st.state_match, 0
+    for i in range(n):
+        position = st.state_bucket_position[buckets[i]]
+        if position < st.state_i[N_BUCKETS] and fits_at(st, machine, position):
+            buckets[n_kept] = buckets[i]
+            n_kept += 1
+    return n_kept
+
+
+@part
+def fits_at(st, machine, position):
+    """Tell whether a task of the bucket at `position` fits `machine`."""
+    for r in range(st.c_alignment_scale.shape[1]):
+        demand = st.state_bucket_demand[r, position]
+        if demand > st.state_mach_free[machine, r] and demand > 0:
+            return False
+    if CHOOSES and st.state_i[CONSTRAINED]:
+        return can_run(st, st.state_bucket_root[position], machine)
+    return True
+
+
+@part
+def alignment(st, machine, position):
+    """Return free · demand of the bucket at `position` on `machine`, both over its capacity."""
+    total = 0.0
+    for r in range(st.c_alignment_scale.shape[1]):
+        weight = st.state_mach_free[machine, r] * st.c_alignment_scale[machine, r]
+        total += weight * st.state_bucket_demand[r, position]
+    return total
+
+
+@part
+def _list_room(st, n, first, n_resources, begin, end):
+    """List, after `n` others, the buckets at [begin, end) that fit into ``state_room_free``.
+
+    Of its first `n_resources` resources only. `first` is tried before the others: where it lets
+    none through, they are not tried.
+    """
+    buckets, room = st.state_match, st.state_room_left
+    for block in range(begin, end, BLOCK):
+        block_end = min(block + BLOCK, end)
+        if _compute_room(st, first, n_resources, block, block_end):
+            for i in range(block_end - block):
+                buckets[n] = st.state_bucket_at[block + i]
+                n += room[i] >= 0.0
+    return n
+
+
+@part
+def _set_free(st, machine):
+    """Set ``state_room_free`` to the free room of `machine`."""
+    for r in range(len(st.state_room_free)):
+        st.state_room_free[r] = float(max(st.state_mach_free[machine, r], 0))
+
+
+@part
+def _compute_room(st, first, n_resources, begin, end):
+    """Set ``state_room_left`` to the least room of any resource that each of [begin, end) leaves.
+
+    Return the number of buckets that fit.
+    """
+    room = st.state_room_left
+    free, demand = st.state_room_free[first], st.state_bucket_demand[first, begin:end]
+    n = 0
+    for i in range(len(demand)):
+        left = free - demand[i]
+        room[i] = left
+        n += left >= 0.0
+    for r in range(n_resources):
+        if r != first and n > 0:
+            n = _subtract_demand(st, r, begin, end)
+    return n
+
+
+@inlined
+def _subtract_demand(st, r, begin, end):
+    room = st.state_room_left
+    free, demand = st.state_room_free[r], st.state_bucket_demand[r, begin:end]
+    n = 0
+    for i in range(len(demand)):
+        left = free - demand[i]
+        min_left = room[i]
+        min_left = left if left < min_left else min_left
+        room[i] = min_left + 0.0  # never the old value itself: a masked store is slow
+        n += min_left >= 0.0
+    return n
+
+
+@part
+def _scarcest(st, machine, n_resources):
+    """Return the scarcest of the first `n_resources` on `machine`: the least part of it is free."""
+    best, min_share = 0, 2.0
+    for r in range(n_resources):
+        free = float(st.state_mach_free[machine, r])
+        share = free * free * st.c_alignment_scale[machine, r]
+        if share < min_share:
+            best, min_share = r, share
+    return best

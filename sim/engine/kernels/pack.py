@@ -1,0 +1,150 @@
+"""Packing: each machine takes the waiting tasks that score best on it.
+
+After a dispatch no (waiting stage, machine) pair fits that may start. The next one tries the new
+buckets on all machines and the others only on the machines freed since. Of the stages of a bucket
+those that start a task are found at the top of its heap.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import end_dispatch, gang_kind, is_listed_before, mark_tried
+from sim.engine.kernels.bundle import choose_bundle, start_bundle
+from sim.engine.kernels.features import GANGS, OVERBOOK, SCORED
+from sim.engine.kernels.fitting import alignment, filter_fitting, find_fitting
+from sim.engine.kernels.gang import admit_waiting, first_gang
+from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.overbook import best_overbooking
+from sim.engine.kernels.resources import clear_dirty, retry_machine
+from sim.engine.kernels.score import drop_capped, start_and_charge
+from sim.engine.kernels.state import (
+    BUCKETS_MADE,
+    N_BUCKETS,
+    N_DIRTY,
+    N_NEW,
+    N_REFUSED,
+    N_SLOT_FREE,
+    OVERBOOKING,
+    RELEASED,
+)
+from sim.engine.kernels.waiting import precedes
+
+
+@inlined
+def dispatch_pack(st):
+    """Start all tasks that may start now: on each machine in turn the fitting ones of best score.
+
+    Of the score (`sim.engine.plan.queues`) the alignment is the sum over resources of (free /
+    capacity) × (demand / capacity) of the machine, added in the order of the resources.
+    """
+    while GANGS:
+        gang = first_gang(st, -1)
+        if gang < 0:
+            break
+        admit_waiting(st, st.w_stage_job[gang])
+    idle = -1
+    while idle < 0 or (st.state_i[N_DIRTY] > 0 and st.state_i[N_SLOT_FREE] < idle):
+        idle = st.state_i[
+            N_SLOT_FREE
+        ]  # a queue for which room was kept may have found it elsewhere
+        _pack(st)
+
+
+@part
+def _pack(st):
+    if GANGS:
+        _pass_over_gangs(st)
+    _sort_dirty(st)
+    machine, i = -1, 0
+    while st.state_i[N_BUCKETS] > 0:
+        machine += 1
+        if st.state_i[N_NEW] == st.state_i[N_REFUSED]:  # go on to the next freed machine
+            while i < st.state_i[N_DIRTY] and st.state_dirty[i] < machine:
+                i += 1
+            if i == st.state_i[N_DIRTY]:
+                break
+            machine = st.state_dirty[i]
+        if machine == st.state_mach_free.shape[0]:
+            break
+        if st.state_mach_lost[machine]:
+            continue
+        is_freed = st.state_mach_dirty[machine] != 0
+        _fill(st, machine, is_freed)
+        if OVERBOOK and st.state_i[OVERBOOKING] and is_freed:
+            _overbook(st, machine)
+    end_dispatch(st)
+    st.state_i[RELEASED] = 0
+    clear_dirty(st)
+
+
+@inlined
+def _pass_over_gangs(st):
+    """Mark waiting gangs as tried: none has all the room that it needs."""
+    for position in range(st.state_i[N_NEW] - 1, -1, -1):
+        if st.state_bucket_kind[position] == gang_kind(st):
+            mark_tried(st, position)
+
+
+@inlined
+def _fill(st, machine, is_freed):
+    """Fill `machine` from all buckets if it was freed since the last dispatch, or from new ones."""
+    n_made, n = -1, 0
+    while True:
+        if st.state_i[BUCKETS_MADE] == n_made:
+            n = filter_fitting(st, machine, n)
+        else:
+            n_made = st.state_i[BUCKETS_MADE]
+            end = st.state_i[N_BUCKETS if is_freed else N_NEW]
+            n = find_fitting(st, machine, st.state_i[N_REFUSED], end)
+        n = drop_capped(st, n)
+        if n == 0 or not _start_best(st, machine, n):
+            return
+
+
+@part
+def _start_best(st, machine, n):
+    """Start the best of the `n` fitting buckets on `machine`; tell whether anything started."""
+    if SCORED:
+        k = choose_bundle(st, machine, n)
+        if k < 0:
+            retry_machine(st, machine)
+            return False
+        start_bundle(st, machine, k)
+        return True
+    best, best_queue, best_score = -1, -1, 0.0
+    for i in range(n):
+        position = st.state_bucket_position[st.state_match[i]]
+        g, queue = st.state_bucket_root[position], st.state_bucket_queue[position]
+        if best >= 0 and queue != best_queue and precedes(st, best_queue, queue):
+            continue
+        score = alignment(st, machine, position)
+        if (
+            best < 0
+            or queue != best_queue
+            or score > best_score
+            or (score == best_score and is_listed_before(st, g, best))
+        ):
+            best, best_queue, best_score = g, queue, score
+    start_task(st, best, machine, False)
+    return True
+
+
+@part
+def _overbook(st, machine):
+    """Start tasks on the full `machine` while overbooking gains."""
+    while True:
+        g = best_overbooking(st, machine)
+        if g < 0:
+            return
+        start_and_charge(st, g, machine)
+
+
+@inlined
+def _sort_dirty(st):
+    dirty = st.state_dirty
+    for i in range(1, st.state_i[N_DIRTY]):
+        machine, k = dirty[i], i
+        while k > 0 and dirty[k - 1] > machine:
+            dirty[k] = dirty[k - 1]
+            k -= 1
+        dirty[k] = machine

@@ -1,0 +1,104 @@
+"""Placement that skips stages that do not fit: the next in order that fits goes first.
+
+After a dispatch no (waiting stage, machine) pair fits. The next one tries the new buckets on all
+machines and the others only on the machines freed since; a bucket that fits none of them is left
+out, since room only gets less.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+
+from sim.base.jit import inlined, part
+from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
+from sim.engine.kernels.dispatch import machine_for
+from sim.engine.kernels.features import DYNAMIC_ORDER, GANGS
+from sim.engine.kernels.fitting import find_candidates
+from sim.engine.kernels.gang import admit_waiting, first_gang
+from sim.engine.kernels.lifecycle import start_task
+from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
+from sim.engine.kernels.state import (
+    BUCKETS_MADE,
+    HARD_CAPS,
+    N_BUCKETS,
+    N_DIRTY,
+    N_NEW,
+    RELEASED,
+)
+from sim.engine.kernels.waiting import goes_before
+
+
+@inlined
+def dispatch_skip(st):
+    """Start all tasks that may start now: the first in order that fits, on the first machine."""
+    n = _list_candidates(st)
+    hint_stage, hint = -1, 0
+    again = -1
+    while n >= 0:
+        i = again if again >= 0 else _first_candidate(st, n)
+        again = -1
+        position = st.state_bucket_position[st.state_match[i]] if i >= 0 else -1
+        g = st.state_bucket_root[position] if i >= 0 else -1
+        if GANGS:
+            gang = first_gang(st, g)
+            if gang >= 0:
+                admit_waiting(st, st.w_stage_job[gang])
+                n = _list_candidates(st)
+                continue
+        if i < 0:
+            break
+        row = demand_row(st, g)
+        if st.state_i[HARD_CAPS] and not within_cap(
+            st, st.w_stage_job[g], st.w_stage_demand, row, 1
+        ):
+            refuse(st, position)
+            n = _drop(st, i, n)
+            continue
+        is_new = position < st.state_i[N_NEW]
+        machine = machine_for(st, g, row, hint if g == hint_stage else 0, not is_new)
+        if machine < 0:
+            if is_new:
+                mark_tried(st, position)
+            n = _drop(st, i, n)
+            continue
+        hint_stage, hint = g, machine
+        n_made = st.state_i[BUCKETS_MADE]
+        bucket = st.state_match[i]
+        start_task(st, g, machine, False)
+        position = st.state_bucket_position[bucket]
+        if st.state_i[BUCKETS_MADE] != n_made:
+            n = _list_candidates(st)
+        elif position >= st.state_i[N_BUCKETS]:
+            n = _drop(st, i, n)
+        elif not DYNAMIC_ORDER and len(st.state_queue_root) == 1:
+            again = i if st.state_bucket_root[position] == g else -1
+    end_dispatch(st)
+    st.state_i[RELEASED] = 0
+    clear_dirty(st)
+
+
+@part
+def _list_candidates(st):
+    """List the buckets that may find room; return their number, -1 if nothing has changed."""
+    if st.state_i[N_DIRTY] == 0 and st.state_i[N_NEW] == 0:
+        return -1
+    return find_candidates(st)
+
+
+@part
+def _first_candidate(st, n):
+    """Return which of the `n` listed buckets has the first stage in order, -1 for none."""
+    best, best_stage = -1, -1
+    for i in range(n):
+        position = st.state_bucket_position[st.state_match[i]]
+        if position >= st.state_i[N_BUCKETS]:
+            continue  # run limits have parked its stages
+        g = st.state_bucket_root[position]
+        if best < 0 or goes_before(st, g, best_stage):
+            best, best_stage = i, g
+    return best
+
+
+@part
+def _drop(st, i, n):
+    """Remove the `i`-th of the `n` listed buckets; return how many are left."""
+    st.state_match[i] = st.state_match[n - 1]
+    return n - 1
