@@ -57,6 +57,68 @@ def merge_nearest(centers, counts, n):
 
 
 @part
+def reduce_bins(centers, counts, n, max_bins, tree, links):
+    """Merge the two nearest bins until there are at most `max_bins`; return their number.
+
+    A tree of minima over the gaps finds them, as a union of days may have thousands of bins.
+
+    Parameters
+    ----------
+    tree : (at least 4 n,) float64
+        Scratch: gap to the next bin as leaves, after the minima of pairs.
+    links : (2, at least n) int64
+        Scratch: previous and next bin.
+    """
+    if n <= max_bins:
+        return n
+    width = 1
+    while width < n:
+        width *= 2
+    for i in range(width):
+        tree[width + i] = centers[i + 1] - centers[i] if i + 1 < n else inf
+    for i in range(n):
+        links[0, i], links[1, i] = i - 1, i + 1
+    for node in range(width - 1, 0, -1):
+        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+    for _ in range(n - max_bins):
+        node = 1
+        while node < width:
+            node = 2 * node if tree[2 * node] <= tree[2 * node + 1] else 2 * node + 1
+        i = node - width
+        j = links[1, i]
+        merged = counts[i] + counts[j]
+        centers[i] = (centers[i] * counts[i] + centers[j] * counts[j]) / merged
+        counts[i], counts[j] = merged, 0
+        before, after = links[0, i], links[1, j]
+        links[1, i] = after
+        if after < n:
+            links[0, after] = i
+        _set_gap(tree, width, j, inf)
+        _set_gap(tree, width, i, centers[after] - centers[i] if after < n else inf)
+        if before >= 0:
+            _set_gap(tree, width, before, centers[i] - centers[before])
+    n_bins = 0
+    for i in range(n):
+        if counts[i] > 0:
+            centers[n_bins], counts[n_bins] = centers[i], counts[i]
+            n_bins += 1
+    return n_bins
+
+
+@part
+def _set_gap(tree, width, i, gap):
+    """Set a leaf of a tree of minima."""
+    node = width + i
+    tree[node] = gap
+    while node > 1:
+        node //= 2
+        smallest = min(tree[2 * node], tree[2 * node + 1])
+        if smallest == tree[node]:
+            break
+        tree[node] = smallest
+
+
+@part
 def statistic(code, centers, counts, n, n_values, total):
     """Return a statistic of a distribution of `n_values` that sum to `total`; NaN if it is empty.
 

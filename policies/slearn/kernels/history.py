@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from policies.slearn.kernels.histogram import add_value, merge_nearest, statistic
+from policies.slearn.kernels.histogram import add_value, reduce_bins, statistic
 from sim.base.arrays import offsets
 from sim.base.jit import JIT, jit, part
 from sim.base.record import record
@@ -54,6 +54,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     # scratch
     ("state_centers", "f8", 2),  # [2, .]
     ("state_counts", "i8", 2),
+    ("state_tree", "f8", 1),
+    ("state_links", "i8", 2),
 )
 Past = namedtuple("Past", [name for name, _, _ in FIELDS])  # type: ignore[misc]
 _pack = record("PastState", FIELDS, ("w_",)) if JIT else None
@@ -100,6 +102,8 @@ def make(inputs: Mapping[str, NDArray[Any]], n_groups: int, bins: int, *, by_poi
         "recent": np.empty((int(n_recent.sum()), 3)),
         "centers": np.empty((2, longest)),
         "counts": np.empty((2, longest), np.int64),
+        "tree": np.empty(4 * longest),
+        "links": np.empty((2, longest), np.int64),
     }
     arrays = []
     for name, code, _ in FIELDS:
@@ -269,8 +273,7 @@ def _drop_days(s, group, first_number):
     centers, counts = s.state_centers[side], s.state_counts[side]
     for i in range(n):
         reg[N_IN] += counts[i]
-    while n > s.w_options[BINS]:
-        n = merge_nearest(centers, counts, n)
+    n = reduce_bins(centers, counts, n, s.w_options[BINS], s.state_tree, s.state_links)
     bin0 = s.w_bin0[group]
     for i in range(n):
         s.state_center[bin0 + i], s.state_bin[bin0 + i] = centers[i], counts[i]
