@@ -9,6 +9,7 @@ ALL = (
     "kernel",
     "maths",
     "machines",
+    "policies",
     "sweep",
     "scale",
     "synth",

@@ -66,3 +66,60 @@ def paper_dags(n_jobs: int) -> Graphs:
     tables = read_tables(SHIPPED)
     sizes = tables.n_stages.draw(stream(0, "benchmark").random(n_jobs)).astype(np.int64)
     return synthesize_dags(tables, sizes, 0).graph
+
+
+def crowd(n_jobs: int = 100_000, n_history: int = 20_000, n_programs: int = 500) -> Workload:
+    """Make many small jobs: runs of programs of one to three stages of one to five tasks.
+
+    Every program has demands and a mean duration of its own, and runs before time 0; a user runs
+    the programs whose number ends like the user's.
+    """
+    rng = np.random.default_rng(0)
+    n_stages = rng.integers(1, 4, n_programs)
+    program_stage0 = np.concatenate([[0], np.cumsum(n_stages)])
+    width = rng.integers(1, 6, program_stage0[-1]).astype(np.int32)
+    cpu = rng.choice([1.0, 2.0, 4.0], len(width), p=[0.6, 0.3, 0.1])
+    mem = rng.choice([2.0, 4.0, 8.0, 16.0], len(width))
+    mean_s = rng.lognormal(4, 1, len(width))
+    program = rng.integers(0, n_programs, n_jobs + n_history)
+    run = rng.lognormal(0, 0.4, n_jobs + n_history)  # how much longer a run takes than others
+    names = {
+        "template": [f"program-{p}" for p in program],
+        "application": [f"program-{p}" for p in program],
+        "user": [f"user-{p % 40}" for p in program],
+    }
+    job = np.repeat(np.arange(n_jobs, dtype=np.int32), n_stages[program[:n_jobs]])
+    job_stage0 = np.concatenate([[0], np.cumsum(n_stages[program[:n_jobs]])])
+    place = np.arange(len(job)) - job_stage0[job]
+    row = program_stage0[program[job]] + place
+    stage = np.repeat(np.arange(len(job), dtype=np.int32), width[row])
+    child = np.flatnonzero(place > 0).astype(np.int32)
+    past = program[n_jobs:]
+    past_s = -np.sort(rng.uniform(1.0, 86_400.0, n_history))[::-1]
+    past_mean_s = mean_s[program_stage0[past]] * run[n_jobs:]
+    return Workload.from_tables(
+        jobs={
+            "job_id": [f"j{i}" for i in range(n_jobs)],
+            "submit_s": np.sort(rng.uniform(0.0, 86_400.0, n_jobs)),
+            **{name: column[:n_jobs] for name, column in names.items()},
+        },
+        stages={
+            "job": job,
+            "name": [f"s{p}" for p in place],
+            "n_tasks": width[row],
+            "demand_cpu": cpu[row],
+            "demand_mem": mem[row],
+        },
+        tasks={
+            "stage": stage,
+            "duration_s": (mean_s[row] * run[job])[stage] * rng.lognormal(0, 0.3, len(stage)),
+        },
+        stage_edges={"parent": child - 1, "child": child, "kind": ["barrier"] * len(child)},
+        history={
+            "submit_s": past_s - past_mean_s,
+            "finish_s": past_s,
+            "n_tasks": width[program_stage0[past]],
+            "mean_task_s": past_mean_s,
+            **{name: column[n_jobs:] for name, column in names.items()},
+        },
+    )

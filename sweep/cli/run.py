@@ -19,7 +19,7 @@ from sweep import driver
 from sweep import track as tracking
 from sweep.cli import outcome
 from sweep.cli.command import REQUEST_IS_FIXED, Command, add_grid_flags, repeat_request
-from sweep.execution import notes
+from sweep.execution import cell_costs, notes
 from sweep.execution.plan import PlannedCell, PreparedGrid, source_tables, stored_config
 from sweep.execution.rerun import rerun
 from sweep.stats.cell_columns import AXES, Rows
@@ -91,6 +91,8 @@ def plan(command: Command) -> int:
     n_cells, n_todo, n_cached = len(is_cached), len(prepared.missing_rows()), sum(is_cached)
     counts = f"{notes.count(n_cells, 'cells')}, {n_cached:,} cached, {n_todo:,} to run"
     print(f"{prepared.sweep}: {counts}")
+    if n_todo:
+        print(cell_costs.estimate(prepared))
     if request.precision is not None and not prepared.grid.is_fixed:
         n, limit = len(request.axes["seed"]), request.precision.max_seeds
         print(f"seeds=auto starts with these {n} seeds and adds more, up to {limit}, as needed")

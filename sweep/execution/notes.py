@@ -12,7 +12,7 @@ from sweep.grid.grid import build_policy
 
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
 _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
-_SINGULAR |= {"cells": "cell", "searches": "search", "settings": "setting"}
+_SINGULAR |= {"cells": "cell", "cores": "core", "searches": "search", "settings": "setting"}
 
 
 def note(text: str) -> None:
