@@ -4,7 +4,7 @@
 (6,599 jobs), each with its own times of submission and durations: 4.2 million jobs, 16 million
 stages, 1.4 thousand million tasks. A child process reads them from a folder, simulates them under
 one policy, and computes all metrics. The same is done for 10⁵ to 10⁹ tasks. The table and the page
-are stored in ``results/reproductions``; ``--page`` renders the page alone.
+are stored in ``results/reproductions``, a run beside those of earlier calls.
 
 ``--trace`` names the sample; without the file, jobs from the generator stand in for it.
 """
@@ -34,7 +34,8 @@ SAMPLE = ROOT.parent / "shared" / "traces" / "alibaba2018" / "batch_task_6600_jo
 PAGES = ROOT / "results" / "reproductions"
 TABLE, PAGE = PAGES / "tables" / "whole_trace.json", PAGES / "whole_trace.md"
 COPIES = 637
-SIZES = {"10⁵": 1 / 32, "10⁶": 0.31, "10⁷": 3, "10⁸": 31, "10⁹": 309, "whole": COPIES}
+WHOLE = "whole"
+SIZES = {"10⁵": 0.045, "10⁶": 0.45, "10⁷": 4, "10⁸": 45, "10⁹": 450, WHOLE: COPIES}
 """Copies of the sample by the number of tasks that they have together, about."""
 LOADS = (0.6, 0.9)
 GROWING = ("fifo", "srpt")
@@ -44,6 +45,8 @@ MAX_GB = 8.0
 MACHINES, SHAPE = 4_000, {"cpu": 96.0, "mem": 100.0}
 """Alibaba's cluster: about as many machines, of 96 cores and 100 units of memory."""
 JITTER_S, SIGMA = 600.0, 0.1
+KEPT = 0.685
+"""Share of a stage's tasks in a copy: the sample has more of them a job than the whole trace."""
 
 CHILD = """
 import json
@@ -64,7 +67,8 @@ def perturbed_copies(sample: sim.Workload, n_copies: float, seed: int = 0) -> si
 
     Each copy is shifted in time by a random part of the span (around its end), each job by up to
     ten minutes more, and each stage's duration has a factor of its own, lognormal with deviation
-    0.1, so that no copy repeats another's instants.
+    0.1, so that no copy repeats another's instants. A stage keeps 69 % of its tasks, rounded up or
+    down at random.
     """
     rng = np.random.default_rng(seed)
     if n_copies < 1:
@@ -85,7 +89,9 @@ def perturbed_copies(sample: sim.Workload, n_copies: float, seed: int = 0) -> si
     stages = {
         "job": np.repeat(np.arange(len(job), dtype=np.int32), np.diff(stage0)),
         "name": sample.stages["name"].take(pa.array(stage)),
-        "n_tasks": c.stage_n_tasks[stage].astype(np.int32),
+        "n_tasks": np.maximum(c.stage_n_tasks[stage] * KEPT + rng.random(len(stage)), 1).astype(
+            np.int32
+        ),
         "duration_s": c.stage_max_s[stage] * np.exp(SIGMA * rng.standard_normal(len(stage))),
         **{name: values(sample.stages, name)[stage] for name in ("demand_cpu", "demand_mem")},
     }
@@ -185,22 +191,27 @@ def child(call: str) -> dict[str, float]:
     return answer
 
 
-def measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Run all children, one after the other; return the table."""
-    table: dict[str, Any] = {"machine": machine(), "built": {}, "runs": []}
+def measure(args: argparse.Namespace, path: Path) -> dict[str, Any]:
+    """Run all children, one after the other; enter each result into the table at once."""
+    table: dict[str, Any] = {"built": {}, "runs": []}
+    if path.is_file():
+        table = json.loads(path.read_text())
+    table["machine"] = machine()
     for size in args.sizes:
         with scratch() as temporary:
             folder = str(Path(args.folder or temporary) / "copies")
             print(f"{size}: {SIZES[size]:g} copies", flush=True)
             table["built"][size] = child(f"build({args.trace!r}, {SIZES[size]!r}, {folder!r})")
             for policy in args.policies:
-                if size != "whole" and policy not in GROWING:
+                if size != WHOLE and policy not in GROWING:
                     continue
                 for load in (None,) if policy == "tetris" else LOADS:
                     print(f"{size}, {policy}, load {load}", flush=True)
                     measured = child(f"run({folder!r}, {policy!r}, {load!r})")
-                    entry = {"size": size, "policy": policy, "load": load, **measured}
-                    table["runs"].append(entry)
+                    key = {"size": size, "policy": policy, "load": load}
+                    rest = [e for e in table["runs"] if {k: e[k] for k in key} != key]
+                    table["runs"] = [*rest, {**key, **measured}]
+                    path.write_text(json.dumps(table, indent=1) + "\n")
     return table
 
 
@@ -208,7 +219,7 @@ def targets(table: dict[str, Any]) -> int:
     """Show the runs of the whole trace beside their targets."""
     rows = []
     for entry in table["runs"]:
-        if entry["size"] == "whole":
+        if entry["size"] == WHOLE:
             where = f"load {entry['load']:g}" if entry["load"] else f"{MACHINES:,} machines"
             name = f"{entry['policy']}, {where}"
             at_most = MAX_CPU_S[entry["policy"]]
@@ -225,9 +236,7 @@ def main() -> int:
     parser.add_argument("--policies", nargs="+", default=list(MAX_CPU_S), choices=list(MAX_CPU_S))
     parser.add_argument("--table", type=Path, help="where to store the table (default: the page's)")
     args = parser.parse_args()
-    table = measure(args)
-    (args.table or TABLE).write_text(json.dumps(table, indent=1) + "\n")
-    return targets(table)
+    return targets(measure(args, args.table or TABLE))
 
 
 if __name__ == "__main__":

@@ -89,13 +89,16 @@ def stage_start_s(workload: Tables, longest_s: F8, submit_s: F8 | None = None) -
     n_waiting = np.bincount(child, minlength=n_stages)
     start = np.zeros(n_stages) if submit_s is None else submit_s.copy()
     ready = np.flatnonzero(n_waiting == 0)
+    position = np.empty(n_stages, np.int64)
     while len(ready):  # all stages at once whose parents are done: one step for each level
         edges = ranges(edge0[ready], edge0[ready + 1])
         finish = np.repeat(start[ready] + longest_s[ready], edge0[ready + 1] - edge0[ready])
         np.maximum.at(start, child[edges], finish)
         np.subtract.at(n_waiting, child[edges], 1)
-        reached = np.unique(child[edges])
-        ready = reached[n_waiting[reached] == 0]
+        reached = child[edges]
+        reached = reached[n_waiting[reached] == 0]
+        position[reached] = np.arange(len(reached))  # the last one's, of a stage with several
+        ready = reached[position[reached] == np.arange(len(reached))]
     return start
 
 
