@@ -1,5 +1,6 @@
 # make sweep   set up, run the demonstration grid, show its table
 # make test    set up, run every test but those of `make test-long` (TESTS=PATH: only those)
+# make test-core   the part of it to run before each commit, in three minutes
 # make ui      show all sweeps and what they found in a browser, and MLflow's UI beside
 # make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
@@ -34,7 +35,7 @@ KERNEL_TESTS = $(addprefix tests/sim/,engine bounds/test_kernels.py dags/test_le
 # modules that it imports
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-long test-nojit ui docs reproduce fuzz spark-logs real bench audit lock kernels clean
+.PHONY: sweep wheel lint lint-forge test-numba version test test-main test-core test-long test-nojit ui docs reproduce fuzz spark-logs real bench audit lock kernels clean
 
 sweep: $(READY)
 	$(BIN)/python -m sweep
@@ -52,6 +53,11 @@ STREAMED = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 test-main: $(READY)
 	@$(BIN)/python -m pytest $(TESTS) -q --collect-only >/dev/null || :
 	$(STREAMED)NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest $(TESTS) -q -n $(WORKERS) --dist worksteal -m "not long"
+
+# what a change of anything may break, within three minutes: engine, grid, store, a policy of each
+# kind (tests/conftest.py), and names
+test-core: $(READY)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m core
 
 # clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as
 # they are for users, each variant of the event loop by itself: minutes. Two workers, as most wait
@@ -118,8 +124,9 @@ define install
 		|| { echo "$(PYTHON) is older than 3.11; say make PYTHON=python3.11 (or newer)"; exit 2; }
 	@test -x $(1)/bin/python || { echo "making $(1) ..."; $(PYTHON) -m venv $(1); }
 	@echo "installing the packages of $(2) (a minute the first time) ..."
-	@sed -n '/^uv==/,/[^\\]$$$$/p' $(2) > $(1)/uv.lock
+	@sed -n '/^uv==/,/[^\\]$$/p' $(2) > $(1)/uv.lock
 	@$(1)/bin/python -m pip install $(PIP_OPTIONS) --requirement $(1)/uv.lock
+	$(if $(filter sweep,$(or $(MAKECMDGOALS),sweep)),$(call compile_meanwhile,$(1),$(2)))
 	@$(1)/bin/uv pip install --quiet --require-hashes --no-deps --python $(1)/bin/python \
 		--requirement $(2) 2> $(1)/uv.log \
 		|| { echo "uv can't ($(1)/uv.log says why); with pip ..."; false; } \
@@ -127,6 +134,15 @@ define install
 	@test -z "$(3)" || $(1)/bin/uv pip install --quiet $(NO_LOOKUP) --python $(1)/bin/python $(3) \
 		2>> $(1)/uv.log || $(1)/bin/python -m pip install -qq $(NO_LOOKUP) $(3)
 	@touch $(1)/.ready
+endef
+
+# with five of the packages the kernels of the demonstration compile while the others are unpacked,
+# and while the sweep starts: it waits for what is not ready. Nothing depends on it
+define compile_meanwhile
+@sed -n '/^\(llvmlite\|numba\|numpy\|pyarrow\|pyyaml\)==/,/[^\\]$$/p' $(2) > $(1)/kernels.lock; \
+	$(1)/bin/uv pip install --quiet --require-hashes --no-deps --python $(1)/bin/python \
+		--requirement $(1)/kernels.lock 2> /dev/null \
+	&& { PYTHONPATH=$(CURDIR) $(1)/bin/python .ci/compile_ahead.py > /dev/null 2>&1 & } || :
 endef
 
 audit: $(READY)

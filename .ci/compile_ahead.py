@@ -1,8 +1,12 @@
-"""Compile kernels for the wheel: `python .ci/compile_ahead.py FOLDER`.
+"""Compile kernels: for the wheel (`compile_ahead.py FOLDER`), or those that `make sweep` needs.
 
-They are those of the demonstration, and of each policy on a few jobs, on slots and on machines, for
-any processor of this kind. Folders are named by version (`sim.base.kernel_cache`), so that kernels
-of several versions of Python, and of several kinds of processors, can lie in FOLDER together.
+Those of the wheel are of each policy on a few jobs, on slots and on machines, and those of the
+demonstration, for any processor of this kind. Folders are named by version
+(`sim.base.kernel_cache`), so that kernels of several versions of Python, and of several kinds of
+processors, can lie in FOLDER together.
+
+Without FOLDER, the kernels of the demonstration are compiled for this user and processor, while
+the packages that compile none are still being installed: what is imported here needs few packages.
 """
 
 from __future__ import annotations
@@ -11,9 +15,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import yaml
 
 import policies
 import sim
@@ -70,22 +76,41 @@ def simulate(kind: str, cluster: str, policy: str) -> None:
     sim.lower_bound(jobs, built)
 
 
-def main(folder: Path) -> None:
-    """Compile everything, on as many cores as there are."""
-    environment = {**os.environ, **GENERIC, "NUMBA_CACHE_DIR": str(folder)}
+def start(environment: dict[str, str], runs: Iterable[Sequence[str]]) -> None:
+    """Run a command of Python for each run, on as many cores as there are."""
 
-    def child(*command: str) -> None:
+    def child(command: Sequence[str]) -> None:
         subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, check=True)
 
-    with tempfile.TemporaryDirectory() as results, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for _ in pool.map(child, runs):
+            pass
+
+
+def for_the_wheel(folder: Path) -> None:
+    """Compile everything into `folder`, for any processor."""
+    environment = {**os.environ, **GENERIC, "NUMBA_CACHE_DIR": str(folder)}
+    with tempfile.TemporaryDirectory() as results:
         words = ["launcher=inline", "tracking=none", "seed=0", f"paths.results={results}"]
-        done = [pool.submit(child, "-m", "sweep", "experiment=demo", *words)]
-        done += [pool.submit(child, __file__, *names) for names in runs()]
-        for run in done:
-            run.result()
+        demonstration = ["-m", "sweep", "experiment=demo", *words]
+        start(environment, [demonstration, *([__file__, *names] for names in runs())])
     for lock in folder.glob("*/*.lock"):
         lock.unlink()
 
 
+def for_the_demonstration() -> None:
+    """Compile the kernels of the demonstration's policies on slots, one with metrics and bounds."""
+    experiment = yaml.safe_load((ROOT / "conf" / "experiment" / "demo.yaml").read_text())
+    names = experiment["axes"]["policy"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    start(environment, ([__file__, "one user", "slots", name] for name in names))
+
+
 if __name__ == "__main__":
-    simulate(*sys.argv[1:]) if len(sys.argv) > 2 else main(Path(sys.argv[1]).resolve())
+    match sys.argv[1:]:
+        case []:
+            for_the_demonstration()
+        case [path]:
+            for_the_wheel(Path(path).resolve())
+        case names:
+            simulate(*names)

@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -78,11 +79,44 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Distribute end-to-end tests among the workers, at the start of each worker's share.
+CORE = (
+    *("tests/sim/base", "tests/sim/engine", "tests/sim/test_result.py"),
+    *("tests/policies/test_base.py", "tests/policies/test_invariants.py"),
+    *("tests/sweep/grid", "tests/sweep/store", "tests/sweep/test_driver.py"),
+)
+"""Folders and modules of the core lane: what a change of anything may break."""
 
-    pytest-xdist gives each worker a contiguous share: one worker would get all end-to-end tests.
+
+def is_core(item: pytest.Item) -> bool:
+    """Check that a test is of the core lane: in CORE, quick, and of one policy of each file."""
+    path = item.path.relative_to(ROOT)
+    if not any(path.is_relative_to(core) for core in CORE):
+        return False
+    if any(item.get_closest_marker(slow) is not None for slow in ("slow", "e2e", "long")):
+        return False
+    callspec = getattr(item, "callspec", None)
+    name = callspec.params.get("name") if callspec is not None else None
+    return name not in registry.names() or name in first_of_each_file()
+
+
+@cache
+def first_of_each_file() -> frozenset[str]:
+    """Return the name of one policy of each file of policies, the first."""
+    files: dict[str, str] = {}
+    for name in registry.names():
+        files.setdefault(registry.spec(name).__module__, name)
+    return frozenset(files.values())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the core lane, and distribute end-to-end tests among the workers.
+
+    These start each worker's share: pytest-xdist gives each worker a contiguous share, and one
+    worker would get all of them.
     """
+    for item in items:
+        if is_core(item):
+            item.add_marker("core")
     n = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if n == 1:
         return
