@@ -57,7 +57,8 @@ test-main: $(READY)
 # what a change of anything may break, within three minutes: engine, grid, store, a policy of each
 # kind (tests/conftest.py), and names
 test-core: $(READY)
-	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m core
+	FEW_EXAMPLES=1 NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 \
+		$(BIN)/python -m pytest -q -n 2 --dist worksteal -m core
 
 # clusters whose machines, workers and drivers are killed, pages that start servers, and kernels as
 # they are for users, each variant of the event loop by itself: minutes. Two workers, as most wait

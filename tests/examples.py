@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from sim.base import jit
+
+FEW = bool(os.environ.get("FEW_EXAMPLES"))
+"""True in the core lane, which runs before each commit."""
 
 
 def examples(n: int) -> int:
-    """Return half of `n`; a quarter without the JIT, where kernels run slowly."""
-    return max(n // 2 if jit.JIT else n // 4, 10)
+    """Return half of `n`; a quarter without the JIT, where kernels run slowly, an eighth if FEW."""
+    return max(n // 8 if FEW else n // 2 if jit.JIT else n // 4, 10)
