@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from policies.dagps.dag import Dag, arrays_with_parents, path_s, reverse, upward_rank
 from policies.dagps.placer import Placement
-from sim.base.arrays import I8, Mask
+from sim.base.arrays import I8, Mask, ranges
 from sim.base.random import fixed_permutation
 
 N_DRAWN = 16
@@ -147,7 +147,7 @@ class ListRunner:
     def __init__(self, dag: Dag, capacity: I8, fungible: Mask) -> None:
         from policies.dagps.kernels import listrecord  # compiled: slow to import
 
-        self._stage = dag.task_stage
+        self._stage, self._task0 = dag.task_stage, dag.task0
         self.n_stages = len(dag.order)
         self._run = listrecord.make(arrays_with_parents(dag), capacity, fungible)
 
@@ -162,8 +162,7 @@ class ListRunner:
         from policies.dagps.kernels import listing, listrecord
 
         arrays = listrecord.columns(self._run)
-        task_key = key if len(key) == len(self._stage) else key[self._stage]
-        arrays["state_task_at"][:] = np.argsort(task_key, kind="stable")
+        arrays["state_task_at"][:] = self._in_order(key)
         arrays["state_checked"][:] = checked
         span = listing.run_list(self._run, packs, limit)
         if span == np.inf:
@@ -171,3 +170,10 @@ class ListRunner:
         names = ("out_begin", "out_end", "state_slot_machine")
         begin, end, machine = (arrays[name].copy() for name in names)
         return Placement(begin, end, machine, span)
+
+    def _in_order(self, key: NDArray[Any]) -> I8:
+        """Return the tasks by key, ties by row."""
+        if len(key) == len(self._stage):
+            return np.argsort(key, kind="stable")
+        stages = np.argsort(key, kind="stable")
+        return ranges(self._task0[stages], self._task0[stages + 1])

@@ -6,8 +6,9 @@ it best, as Tetris does: the one of greatest alignment, the sum over resources o
 fractions of the machine, with ties broken by the list. Unchecked resources may be overbooked, and
 then slow down the tasks that use them. The same DAG alone gets the same times in the simulator, to
 the bit. Speeds, ends and heaps are those of the event loop (`sim.engine.kernels.rates`,
-`sim.engine.kernels.heaps`), where the slot of a task is its row. Only the queue of stages differs:
-a stage's position is that of its first ready task in the list, which changes with every start.
+`sim.engine.kernels.heaps`). Only the queue of stages differs: a stage's position is that of its
+first ready task in the list, which changes with every start. Like tasks of a stage that start
+together on one machine also end together: they are one group, in the slot of its first task's row.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -17,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.jit import inlined, jit, part
-from sim.engine.kernels.heaps import turn_pop, turn_push
 from sim.engine.kernels.rates import (
     ENDED,
     begin_task,
@@ -27,7 +27,10 @@ from sim.engine.kernels.rates import (
     update_rates,
 )
 from sim.engine.kernels.resources import touch
-from sim.engine.kernels.state import N_DIRTY, N_FIN, N_TOUCHED, NOW
+from sim.engine.kernels.state import N_DIRTY, N_FIN, N_I, N_TOUCHED, NOW
+
+N_OPEN = N_I
+"""Register of the list's run alone: number of stages with a ready task."""
 
 
 @jit
@@ -60,22 +63,29 @@ def run_list(run, packs, limit):
 @inlined
 def _begin(run):
     run.state_f[NOW] = 0.0
-    run.state_i[N_FIN] = run.state_i[N_TOUCHED] = run.state_i[N_DIRTY] = 0
+    run.state_i[N_FIN] = run.state_i[N_TOUCHED] = run.state_i[N_DIRTY] = run.state_i[N_OPEN] = 0
     for machine in range(len(run.state_mach_slot)):
         for r in range(len(run.state_checked)):
             run.state_mach_free[machine, r] = run.c_capacity[machine, r]
             run.state_mach_rate[machine, r] = 1.0
         run.state_mach_slot[machine] = -1
         run.state_mach_touched[machine] = 0
+    for g in range(len(run.w_stage_task0) - 1):
+        run.state_stage_left[g] = 0
     for i in range(len(run.state_task_at)):
-        run.state_place[run.state_task_at[i]] = i
+        t = run.state_task_at[i]
+        g = run.state_slot_stage[t]
+        turn = run.w_stage_task0[g] + run.state_stage_left[g]
+        run.state_stage_left[g] += 1
+        run.state_place[turn] = i
+        run.state_turn[t] = turn
+        run.state_ready[i] = 0
         run.state_task_missing[i] = 0
         run.state_slot_entry[i] = ENDED
     for g in range(len(run.w_stage_task0) - 1):
         t0, t1 = run.w_stage_task0[g], run.w_stage_task0[g + 1]
+        run.state_n_begun[g] = 0
         run.state_stage_waiting[g] = 0
-        run.state_refused[g] = 0
-        run.state_stage_left[g] = t1 - t0
         run.state_stage_barriers[g] = 0
         for e in range(run.w_parent0[g], run.w_parent0[g + 1]):
             p = run.w_parent[e]
@@ -91,41 +101,80 @@ def _open(run, g):
     """Make ready the tasks of stage `g` without unfinished one-to-one parents."""
     for t in range(run.w_stage_task0[g], run.w_stage_task0[g + 1]):
         if run.state_task_missing[t] == 0:
-            turn_push(run, g, run.state_place[t])
+            _make_ready(run, g, t)
+
+
+@part
+def _make_ready(run, g, t):
+    turn = run.state_turn[t]
+    run.state_ready[turn] = 1
+    if run.state_stage_waiting[g] == 0:
+        n = run.state_i[N_OPEN]
+        run.state_open[n] = g
+        run.state_open_at[g] = n
+        run.state_i[N_OPEN] = n + 1
+        run.state_refused[g] = 0
+        run.state_first[g] = turn
+    run.state_stage_waiting[g] += 1
+    run.state_first[g] = min(run.state_first[g], turn)
+
+
+@part
+def _take_first(run, g):
+    """Take the first ready task of stage `g`, which begins."""
+    turn = run.state_first[g]
+    run.state_ready[turn] = 0
+    run.state_stage_waiting[g] -= 1
+    if run.state_stage_waiting[g] > 0:
+        turn += 1
+        while not run.state_ready[turn]:
+            turn += 1
+        run.state_first[g] = turn
+        return
+    n = run.state_i[N_OPEN] - 1
+    last, i = run.state_open[n], run.state_open_at[g]
+    run.state_open[i] = last
+    run.state_open_at[last] = i
+    run.state_i[N_OPEN] = n
 
 
 @inlined
 def _place(run):
     """Start tasks that fit, in the order of the list."""
-    n_stages = len(run.w_stage_task0) - 1
-    for g in range(n_stages):
-        run.state_hint[g] = 0
+    n_tasks = len(run.state_task_at)
+    for i in range(run.state_i[N_OPEN]):
+        run.state_hint[run.state_open[i]] = 0
     while True:
-        first, second = n_stages, len(run.state_task_at)
-        best = second
-        for g in range(n_stages):
-            if run.state_stage_waiting[g] > 0 and run.state_refused[g] < 2:
-                place = run.state_task_heap[run.w_stage_task0[g]]
+        first, best, second = -1, n_tasks, n_tasks
+        for i in range(run.state_i[N_OPEN]):
+            g = run.state_open[i]
+            if run.state_refused[g] < 2:
+                place = _first_place(run, g)
                 if place < best:
                     first, second, best = g, best, place
                 elif place < second:
                     second = place
-        if first == n_stages:
+        if first < 0:
             break
-        base = run.w_stage_task0[first]
-        while run.state_stage_waiting[first] > 0 and run.state_task_heap[base] < second:
+        while run.state_stage_waiting[first] > 0 and _first_place(run, first) < second:
             machine = _room(run, first)
             if machine < 0:
                 run.state_refused[first] = 2
                 break
-            _start(run, first, machine)
+            _start(run, first, machine, second, n_tasks)
+
+
+@part
+def _first_place(run, g):
+    """Return the position in the list of the first ready task of stage `g`."""
+    return run.state_place[run.state_first[g]]
 
 
 @inlined
 def _settle(run):
     """Record that every machine has refused the stages that still wait."""
-    for g in range(len(run.state_refused)):
-        run.state_refused[g] = 1 if run.state_stage_waiting[g] > 0 else 0
+    for i in range(run.state_i[N_OPEN]):
+        run.state_refused[run.state_open[i]] = 1
     run.state_i[N_DIRTY] = 0
 
 
@@ -133,8 +182,8 @@ def _settle(run):
 def _fill(run):
     """Let each machine in turn take the tasks that fill it best."""
     any_new = False
-    for g in range(len(run.state_refused)):
-        any_new |= run.state_stage_waiting[g] > 0 and not run.state_refused[g]
+    for i in range(run.state_i[N_OPEN]):
+        any_new |= not run.state_refused[run.state_open[i]]
     i, n_freed = 0, run.state_i[N_DIRTY]
     for machine in range(len(run.state_mach_slot)):
         is_freed = i < n_freed and run.state_dirty[i] == machine
@@ -143,7 +192,7 @@ def _fill(run):
             g = _best_filling(run, machine, is_freed)
             if g < 0:
                 break
-            _start(run, g, machine)
+            _start(run, g, machine, len(run.state_task_at), 1)
 
 
 @inlined
@@ -153,8 +202,9 @@ def _best_filling(run, machine, is_freed):
     A machine that has not been freed has refused all stages but new ones.
     """
     best, best_score, best_place = -1, 0.0, 0
-    for g in range(len(run.state_refused)):
-        if run.state_stage_waiting[g] == 0 or (run.state_refused[g] and not is_freed):
+    for i in range(run.state_i[N_OPEN]):
+        g = run.state_open[i]
+        if run.state_refused[g] and not is_freed:
             continue
         if not _fits(run, g, machine):
             continue
@@ -164,7 +214,7 @@ def _best_filling(run, machine, is_freed):
                 has = float(max(run.c_capacity[machine, r], 1))
                 free = run.state_mach_free[machine, r]
                 score += free * (1.0 / (has * has)) * run.w_stage_demand[g, r]
-        place = run.state_task_heap[run.w_stage_task0[g]]
+        place = _first_place(run, g)
         if best < 0 or score > best_score or (score == best_score and place < best_place):
             best, best_score, best_place = g, score, place
     return best
@@ -195,27 +245,49 @@ def _fits(run, g, machine):
 
 
 @part
-def _start(run, g, machine):
-    t = run.state_task_at[turn_pop(run, g)]
-    run.out_begin[t] = run.state_f[NOW]
-    run.state_slot_machine[t] = machine
-    begin_task(run, t, run.state_f[NOW], run.w_task_duration[t])
+def _start(run, g, machine, before, n_max):
+    """Start tasks of stage `g` on `machine`: the first, and those like it `before` a position.
+
+    At most `n_max`, and as many as have room.
+    """
     for r in range(len(run.state_checked)):
-        run.state_mach_free[machine, r] -= run.w_stage_demand[g, r]
+        if run.state_checked[r] and run.w_stage_demand[g, r] > 0:
+            n_max = min(n_max, run.state_mach_free[machine, r] // run.w_stage_demand[g, r])
+    n, begun = 0, run.w_stage_task0[g] + run.state_n_begun[g]
+    slot, now = run.state_task_at[_first_place(run, g)], run.state_f[NOW]
+    duration = run.w_task_duration[slot]
+    while n < n_max and run.state_stage_waiting[g] > 0:
+        place = _first_place(run, g)
+        t = run.state_task_at[place]
+        if place > before or run.w_task_duration[t] != duration:
+            break
+        _take_first(run, g)
+        run.state_begun[begun + n] = t
+        run.state_slot_machine[t] = machine
+        run.out_begin[t] = now
+        n += 1
+    run.state_group0[slot] = begun
+    run.state_group_size[slot] = n
+    run.state_n_begun[g] += n
+    begin_task(run, slot, now, duration)
+    for r in range(len(run.state_checked)):
+        run.state_mach_free[machine, r] -= n * run.w_stage_demand[g, r]
     touch(run, machine)
 
 
 @inlined
-def _end(run, t):
-    """End task `t`: return its room, and make ready the tasks that waited for it alone."""
-    g, machine = run.state_slot_stage[t], run.state_slot_machine[t]
-    run.out_end[t] = run.state_f[NOW]
-    leave_machine(run, t)
+def _end(run, slot):
+    """End the group in `slot`: return its room, and make ready the tasks that waited for it."""
+    g, machine = run.state_slot_stage[slot], run.state_slot_machine[slot]
+    first, n = run.state_group0[slot], run.state_group_size[slot]
+    for i in range(first, first + n):
+        run.out_end[run.state_begun[i]] = run.state_f[NOW]
+    leave_machine(run, slot)
     for r in range(len(run.state_checked)):
-        run.state_mach_free[machine, r] += run.w_stage_demand[g, r]
+        run.state_mach_free[machine, r] += n * run.w_stage_demand[g, r]
     touch(run, machine)
     _free(run, machine)
-    run.state_stage_left[g] -= 1
+    run.state_stage_left[g] -= n
     for e in range(run.w_child0[g], run.w_child0[g + 1]):
         child = run.w_child[e]
         if run.w_child_kind[e] == 0:
@@ -224,11 +296,13 @@ def _end(run, t):
                 if run.state_stage_barriers[child] == 0:
                     _open(run, child)
             continue
-        other = run.w_stage_task0[child] + t - run.w_stage_task0[g]
-        if other < run.w_stage_task0[child + 1]:
+        for i in range(first, first + n):
+            other = run.w_stage_task0[child] + run.state_begun[i] - run.w_stage_task0[g]
+            if other >= run.w_stage_task0[child + 1]:
+                continue
             run.state_task_missing[other] -= 1
             if run.state_task_missing[other] == 0 and run.state_stage_barriers[child] == 0:
-                turn_push(run, child, run.state_place[other])
+                _make_ready(run, child, other)
 
 
 @inlined

@@ -30,7 +30,6 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_stage_left", "i4", 1),  # [G]
     ("state_stage_barriers", "i4", 1),  # [G]
     ("state_task_missing", "i4", 1),  # [T]
-    ("state_task_heap", "i4", 1),  # [T] of positions in the list
     ("state_mach_free", "i8", 2),  # [M, R] may be negative
     ("state_mach_rate", "f8", 2),  # [M, R]
     ("state_mach_slot", "i4", 1),  # [M]
@@ -58,13 +57,24 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_child", "i4", 1),
     ("w_child_kind", "i1", 1),
     ("state_task_at", "i4", 1),  # [T] the list: set for every run
-    ("state_place", "i4", 1),  # [T] position of each task in it
+    ("state_place", "i4", 1),  # [T] positions in it of each stage's tasks, ascending
+    ("state_turn", "i4", 1),  # [T] entry of each task there
+    ("state_ready", "i1", 1),  # [T] 1 for an entry whose task is ready
+    ("state_first", "i4", 1),  # [G] first such entry of each stage that has one
+    ("state_open", "i4", 1),  # [G] the stages with a ready task
+    ("state_open_at", "i4", 1),  # [G] entry of each there
+    ("state_begun", "i4", 1),  # [T] tasks of each stage by begin
+    ("state_n_begun", "i4", 1),  # [G] how many of them have begun
+    ("state_group0", "i4", 1),  # [T] first entry there of a group, by its slot
+    ("state_group_size", "i4", 1),  # [T]
     ("state_checked", "i1", 1),  # [R] 1 for a resource that a task must fit
     ("state_refused", "i1", 1),  # [G] 1: by machines not freed since; 2: by all at this instant
     ("state_hint", "i4", 1),  # [G] no machine before it has room at this instant
     ("out_begin", "f8", 1),  # [T] s
     ("out_end", "f8", 1),  # [T]
 )
+
+_OF_STAGES = ("refused", "hint", "first", "n_begun", "open", "open_at")
 
 Listing = namedtuple("Listing", [name for name, _, _ in FIELDS])  # type: ignore[misc]
 _pack = record("ListedDag", FIELDS, READ_ONLY) if JIT else None
@@ -73,7 +83,7 @@ _pack = record("ListedDag", FIELDS, READ_ONLY) if JIT else None
 def make(dag_arrays: dict[str, NDArray[Any]], capacity: I8, fungible: Mask) -> Any:
     """Pack the arrays of a DAG (`policies.dagps.dag.arrays_with_parents`) and its machines."""
     n_stages, n_tasks = len(dag_arrays["task0"]) - 1, len(dag_arrays["duration"])
-    registers = np.zeros(N_I, dtype=np.int64)
+    registers = np.zeros(N_I + 1, dtype=np.int64)
     # rigid resources are never overbooked, so those after the first fungible one may be scanned
     registers[N_RIGID] = np.argmax(fungible) if fungible.any() else len(fungible)
     inputs = {
@@ -92,7 +102,7 @@ def make(dag_arrays: dict[str, NDArray[Any]], capacity: I8, fungible: Mask) -> A
     sizes: dict[str, int | tuple[int, ...]] = {
         **dict.fromkeys(field_names, n_tasks),
         **dict.fromkeys(("stage_waiting", "stage_left", "stage_barriers"), n_stages),
-        **dict.fromkeys(("refused", "hint"), n_stages),
+        **dict.fromkeys(_OF_STAGES, n_stages),
         **dict.fromkeys(("mach_slot", "mach_touched", "touched", "dirty"), len(capacity)),
         **dict.fromkeys(("mach_free", "mach_rate"), capacity.shape),
         **dict.fromkeys(("fin_time", "fin_slot"), 2 * n_tasks + 1),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policies.dagps.kernels.space import BEGIN, END, earliest, hold
+from policies.dagps.kernels.space import BEGIN, END, earliest, hold, room_for
 from sim.base.jit import inlined, jit, part
 from sim.engine.kernels.heaps import binary_pop, binary_push
 
@@ -23,7 +23,8 @@ def place(dag, space, label, subset, limit):
     goes next. It begins at the earliest time at which some machine has room for its whole duration
     (ties: the lowest row), but not before its placed parents end or the space begins. Equal tasks
     of a stage that become ready together form one run, and searches of machines for one of them
-    hold for the next, because room only ever shrinks.
+    hold for the next, because room only ever shrinks. As many of them as have room beside the first
+    go with it to the same machine and time.
     """
     base = space.state_span[BEGIN]
     n_left = _count_waiting(dag, label, subset)
@@ -48,16 +49,22 @@ def place(dag, space, label, subset, limit):
             if machine < 0:
                 return False
             end = begin + dag.w_duration[t]
-            hold(space, machine, begin, end, dag.w_demand, g)
-            space.state_begin[t] = begin
-            space.state_end[t] = end
-            space.state_machine[t] = machine
+            n = 1
+            if turn + 1 < until:
+                n = room_for(space, machine, begin, end, dag.w_demand, g, until - turn)
+                n = _count_like(dag, space, g, turn, n, release, label, subset)
+            hold(space, machine, begin, end, dag.w_demand, g, n)
+            for i in range(turn, turn + n):
+                placed = dag.w_task_at[i]
+                space.state_begin[placed] = begin
+                space.state_end[placed] = end
+                space.state_machine[placed] = machine
             space.state_first[g] = min(space.state_first[g], begin)
             space.state_last[g] = max(space.state_last[g], end)
             space.state_span[END] = max(space.state_span[END], end)
-            n_left -= 1
-            n_ready = _release_children(dag, space, t, g, label, subset, base, n_ready)
-            turn += 1
+            n_left -= n
+            n_ready = _release_children(dag, space, turn, n, g, label, subset, base, n_ready)
+            turn += n
     return n_left == 0 and space.state_span[END] - base < limit
 
 
@@ -103,21 +110,44 @@ def _open_stage(dag, space, g, label, subset, base, n_ready):
         t = dag.w_task_at[turn]
         if label[t] != subset or dag.state_missing[t] > 0:
             continue
+        n_ready = _push_run(dag, first, until, turn, n_ready)
         if turn != until:
-            if first >= 0:
-                dag.state_until[first] = until
-                binary_push(dag.state_heap, 0, n_ready, first)
-                n_ready += 1
             first = turn
         until = turn + 1
-    if first >= 0:
-        dag.state_until[first] = until
-        binary_push(dag.state_heap, 0, n_ready, first)
-        n_ready += 1
+    n_ready = _push_run(dag, first, until, -1, n_ready)
     return n_ready
 
 
 @inlined
+def _count_like(dag, space, g, turn, n, release, label, subset):
+    """Count the tasks of stage `g` that go with the first of the `n` from `turn` on.
+
+    They are as long, and have the same `release`; no child of one of them goes before the next.
+    """
+    duration = dag.w_duration[dag.w_task_at[turn]]
+    for i in range(1, n):
+        t = dag.w_task_at[turn + i]
+        if dag.w_duration[t] != duration or _earliest_begin(dag, space, t, g) != release:
+            return i
+        if _has_earlier_child(dag, g, dag.w_task_at[turn + i - 1], turn + i, label, subset):
+            return i
+    return n
+
+
+@part
+def _has_earlier_child(dag, g, t, turn, label, subset):
+    """Tell whether a one-to-one child of task `t` may go before `turn`."""
+    for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
+        if dag.w_child_kind[e] == 0:
+            continue
+        other = dag.w_task0[dag.w_child[e]] + t - dag.w_task0[g]
+        if other < dag.w_task0[dag.w_child[e] + 1] and label[other] == subset:
+            if dag.w_place[other] < turn:
+                return True
+    return False
+
+
+@part
 def _earliest_begin(dag, space, t, g):
     """Return the latest end of task `t`'s placed parents, or the space's begin."""
     release = dag.state_release[g]
@@ -171,10 +201,9 @@ def _find_machine(dag, space, g, duration, release, base, limit):
 
 
 @inlined
-def _release_children(dag, space, t, g, label, subset, base, n_ready):
-    """Make ready the tasks that waited only for task `t`."""
-    dag.state_left[g] -= 1
-    k = t - dag.w_task0[g]
+def _release_children(dag, space, turn, n, g, label, subset, base, n_ready):
+    """Make ready the tasks that waited only for the `n` tasks from `turn` on."""
+    dag.state_left[g] -= n
     for e in range(dag.w_child0[g], dag.w_child0[g + 1]):
         child = dag.w_child[e]
         if dag.w_child_kind[e] == 0:
@@ -183,13 +212,28 @@ def _release_children(dag, space, t, g, label, subset, base, n_ready):
                 if dag.state_waits[child] == 0 and dag.state_left[child] > 0:
                     n_ready = _open_stage(dag, space, child, label, subset, base, n_ready)
             continue
-        other = dag.w_task0[child] + k
-        if other >= dag.w_task0[child + 1]:
-            continue
-        dag.state_missing[other] -= 1
-        if dag.state_missing[other] == 0 and dag.state_waits[child] == 0 and label[other] == subset:
-            turn = dag.w_place[other]
-            dag.state_until[turn] = turn + 1
-            binary_push(dag.state_heap, 0, n_ready, turn)
-            n_ready += 1
+        first, until = -1, -1
+        for i in range(turn, turn + n):
+            other = dag.w_task0[child] + dag.w_task_at[i] - dag.w_task0[g]
+            if other >= dag.w_task0[child + 1]:
+                continue
+            dag.state_missing[other] -= 1
+            if dag.state_missing[other] > 0 or dag.state_waits[child] > 0:
+                continue
+            if label[other] == subset:
+                n_ready = _push_run(dag, first, until, dag.w_place[other], n_ready)
+                if dag.w_place[other] != until:
+                    first = dag.w_place[other]
+                until = dag.w_place[other] + 1
+        n_ready = _push_run(dag, first, until, -1, n_ready)
     return n_ready
+
+
+@part
+def _push_run(dag, first, until, turn, n_ready):
+    """Make ready the run from `first` to `until`, if there is one and `turn` does not go on."""
+    if first < 0 or turn == until:
+        return n_ready
+    dag.state_until[first] = until
+    binary_push(dag.state_heap, 0, n_ready, first)
+    return n_ready + 1

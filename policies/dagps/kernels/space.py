@@ -153,13 +153,7 @@ def earliest(space, machine, release, duration, demand, row):
 
     A duration of 0 needs the room at the instant at which it begins. Inf stands for never.
     """
-    c = space.state_head[machine]
-    after = space.state_next[c]
-    while after >= 0 and space.state_time[after, 0] <= release:
-        c, after = after, space.state_next[after]
-    i = space.state_n[c] - 1
-    while space.state_time[c, i] > release:
-        i -= 1
+    c, i = _region_at(space, machine, release)
     begin, end, open_since, room = release, release + duration, False, np.inf
     while True:
         if _holds(space.state_free[c], i, demand, row):
@@ -187,17 +181,27 @@ def earliest(space, machine, release, duration, demand, row):
 
 
 @part
-def hold(space, machine, begin, end, demand, row):
-    """Take ``demand[row]`` of `machine` from `begin` to `end`; there must be room."""
+def room_for(space, machine, begin, end, demand, row, n):
+    """Count how many times, at most `n`, `machine` has ``demand[row]`` from `begin` to `end`."""
+    c, i = _region_at(space, machine, begin)
+    while c >= 0:
+        for r in range(demand.shape[1]):
+            if demand[row, r] > 0:
+                n = min(n, space.state_free[c, i, r] // demand[row, r])
+        i += 1
+        if i == space.state_n[c]:
+            c, i = space.state_next[c], 0
+        if c < 0 or space.state_time[c, i] >= end:
+            break
+    return n
+
+
+@part
+def hold(space, machine, begin, end, demand, row, n):
+    """Take `n` times ``demand[row]`` of `machine` from `begin` to `end`; there must be room."""
     if end <= begin:
         return
-    c = space.state_head[machine]
-    after = space.state_next[c]
-    while after >= 0 and space.state_time[after, 0] <= begin:
-        c, after = after, space.state_next[after]
-    i = space.state_n[c] - 1
-    while space.state_time[c, i] > begin:
-        i -= 1
+    c, i = _region_at(space, machine, begin)
     if space.state_time[c, i] < begin:
         c, i = _cut(space, c, i, begin)
     while c >= 0 and space.state_time[c, i] < end:
@@ -209,13 +213,26 @@ def hold(space, machine, begin, end, demand, row):
             if i >= space.state_n[c]:
                 c, i = space.state_next[c], i - space.state_n[c]
         for r in range(demand.shape[1]):
-            space.state_free[c, i, r] -= demand[row, r]
+            space.state_free[c, i, r] -= n * demand[row, r]
         i += 1
         if i == space.state_n[c]:
             _summarise(space, c)
             c, i = space.state_next[c], 0
     if c >= 0 and i > 0:
         _summarise(space, c)
+
+
+@part
+def _region_at(space, machine, time):
+    """Return chunk and index of the region of `machine` that holds `time`."""
+    c = space.state_head[machine]
+    after = space.state_next[c]
+    while after >= 0 and space.state_time[after, 0] <= time:
+        c, after = after, space.state_next[after]
+    i = space.state_n[c] - 1
+    while space.state_time[c, i] > time:
+        i -= 1
+    return c, i
 
 
 @part
