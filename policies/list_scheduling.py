@@ -211,28 +211,32 @@ class Strip(Policy):
         if is_true:
             plan.task_order = longest_first(c.task_duration, c)
         gates = LevelGates.build(level, c)
-        gated = np.flatnonzero(c.job_min_tasks == 0)
-        first_gate = gates.n_tasks[gates.current[gated]]
+        has_gate = (c.job_min_tasks == 0) & (np.maximum.reduceat(level, c.job_stage0[:-1]) > 0)
+        gated = np.flatnonzero(has_gate)
+        first_gate = np.array(gates.n_tasks, np.int64)[np.array(gates.current, np.int64)[gated]]
         plan.set_jobs(gated, start_gate=first_gate, notify_at=first_gate)
         return gates
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Open the next level of jobs whose level has ended."""
         assert isinstance(memory, LevelGates)
-        jobs = batch.rows(Event.TASKS_DONE)
-        memory.current[jobs] += 1
-        jobs = jobs[memory.current[jobs] < memory.end[jobs]]
-        gate = memory.n_tasks[memory.current[jobs]]
-        plan.set_jobs(jobs, start_gate=gate, notify_at=gate)
+        for job in batch.row.tolist():
+            memory.current[job] = level = memory.current[job] + 1
+            gate = memory.n_tasks[level]
+            is_last = level + 1 == memory.end[job]
+            plan.set_jobs(job, start_gate=gate, notify_at=0 if is_last else gate)
 
 
 @dataclass(frozen=True, eq=False)
 class LevelGates:
-    """Limits on started tasks by level, for jobs that run their levels in sequence."""
+    """Limits on started tasks by level, for jobs that run their levels in sequence.
 
-    n_tasks: I8  # tasks of the job up to and including the level, for the levels of all jobs
-    current: I8  # each job's current level, advanced as it runs
-    end: I8  # one past each job's last level
+    Lists, because callbacks read one number at a time.
+    """
+
+    n_tasks: list[int]  # of the job, up to and including the level, for the levels of all jobs
+    current: list[int]  # each job's current level, advanced as it runs
+    end: list[int]  # one past each job's last level
 
     @classmethod
     def build(cls, level: I4, columns: Columns) -> LevelGates:
@@ -245,4 +249,5 @@ class LevelGates:
         ).astype(np.int64)
         cumulative = offsets(level_tasks)
         n_before = np.repeat(cumulative[first_level[:-1]], n_levels)
-        return cls(cumulative[1:] - n_before, first_level[:-1].copy(), first_level[1:])
+        n_tasks = cumulative[1:] - n_before
+        return cls(n_tasks.tolist(), first_level[:-1].tolist(), first_level[1:].tolist())

@@ -17,7 +17,7 @@ from policies.attained_service import MultilevelQueues
 from policies.estimates.priors import Priors
 from policies.knows import Knows
 from policies.registry import register
-from policies.slearn.estimators import Estimator, Oracle
+from policies.slearn.estimators import Estimator, Oracle, Unfinished
 from policies.slearn.history import History, HistoryEstimator, Statistic
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
@@ -209,6 +209,7 @@ class _RunState:
         self._width = job_widths(world).tolist()
         self._thin_limit, self._adaptive = policy.thin_limit, policy.adaptive_thin
         self._view, self._samples = world.view, policy.samples
+        self._unfinished = Unfinished(world)
 
     def react(self, batch: Batch) -> None:
         estimator, now = self._estimator, batch.now
@@ -238,8 +239,8 @@ class _RunState:
     def _limit(self, job: int) -> int:
         if not self._adaptive:
             return self._thin_limit
-        left = int(self._view["left"][:job].sum())  # jobs come in the order of their rows
-        running = int(self._view["running"][:job].sum())
+        rows = self._unfinished.before(job)
+        left, running = (int(self._view[name][rows].sum()) for name in ("left", "running"))
         return thin_limit_at(left / max(1, running), self._thin_limit)
 
     def _place(self, job: int, now: float) -> None:
@@ -248,9 +249,12 @@ class _RunState:
         queue = self._unknown if math.isnan(size) else bisect_right(self._thresholds, size)
         if queue > 0 and self._sampling:
             queue += 1
-        self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT)
         if self._orders_by_entry:
-            self._plan.set_jobs(job, key=now)
+            self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT, key=now)
+        elif self._samples:
+            self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT)
+        elif queue > 0:  # jobs begin in the first queue
+            self._plan.set_jobs(job, queue=queue)
 
 
 def thin_limit_at(load: float, max_limit: int) -> int:

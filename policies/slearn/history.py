@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -80,23 +81,19 @@ class History:
             "options": np.array(options),
             "limits": np.array([window_days or _days_of(features), rank_unscored]),
         }
-        self._state = kernel.make(inputs, past.n_groups + 1, bins, by_points=by_points)
-        self._predict: Callable[..., float] = compiled(kernel.predict, self._state, 0, 0.0)
-        arguments = self._state, 0, 0, 0.0
-        self._predict_size: Callable[..., float] = compiled(kernel.predict_size, *arguments)
-        self._learn: Callable[..., None] = compiled(kernel.learn, self._state, 0, 0.0, 0.0)
-
-    def predict(self, stage: int, now: float) -> float:
-        """Estimate a stage's mean task duration on its job's arrival, s; NaN for unknown."""
-        return self._predict(self._state, stage, now)
-
-    def predict_size(self, first: int, end: int, now: float) -> float:
-        """Return the sum over stages of predicted mean task duration times tasks, s."""
-        return self._predict_size(self._state, first, end, now)
-
-    def learn(self, stage: int, mean_task_s: float, now: float) -> None:
-        """Add a finished stage."""
-        self._learn(self._state, stage, mean_task_s, now)
+        state = kernel.make(inputs, past.n_groups + 1, bins, by_points=by_points)
+        # estimate of a stage's mean task duration on its job's arrival, s; NaN for unknown
+        self.predict: Callable[[int, float], float] = partial(
+            compiled(kernel.predict, state, 0, 0.0), state
+        )
+        # the same of stages from one to before another, times tasks, summed, s
+        self.predict_size: Callable[[int, int, float], float] = partial(
+            compiled(kernel.predict_size, state, 0, 0, 0.0), state
+        )
+        # addition of a finished stage, its mean task duration and end
+        self.learn: Callable[[int, float, float], None] = partial(
+            compiled(kernel.learn, state, 0, 0.0, 0.0), state
+        )
 
 
 class HistoryEstimator(Estimator):
@@ -108,7 +105,7 @@ class HistoryEstimator(Estimator):
 
     def __init__(self, world: World, history: History, leak_every: int = 0) -> None:
         self._jobs = Jobs(world)
-        self._history = history
+        self._history, self._predict_size = history, history.predict_size
         self._leaks = world.columns.features.every_nth_job(leak_every)
         self._leaked: set[int] = set()
 
@@ -122,8 +119,8 @@ class HistoryEstimator(Estimator):
         """Return the sum over the job's stages of predicted mean times number of tasks."""
         jobs = self._jobs
         first, end = jobs.stage0[job], jobs.stage0[job + 1]
-        size_s = self._history.predict_size(first, end, now)
-        if job in self._leaks:
+        size_s = self._predict_size(first, end, now)
+        if self._leaks and job in self._leaks:
             for g in range(first, end):
                 self._history.learn(g, jobs.mean_task_s(g), now)
             self._leaked.update(range(first, end))

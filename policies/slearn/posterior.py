@@ -10,6 +10,7 @@ import numpy as np
 
 from policies.estimates.priors import UNKNOWN, Priors
 from policies.estimates.weights import SHORTEST_S
+from policies.slearn.estimators import Unfinished
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
 from sim.base.random import Normal
@@ -49,6 +50,7 @@ class Posterior(Pilots):
     ) -> None:
         super().__init__(world, percent)
         self._priors = priors
+        self._unfinished = Unfinished(world)
         columns = world.columns
         n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
         self._n_tasks: list[int] = n_tasks.tolist()
@@ -84,7 +86,7 @@ class Posterior(Pilots):
             return n_pilots(n_tasks, self._percent or 3)
         jobs, stage = self._jobs, self._jobs.sampled[job]
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
-        n_waiting = int(np.count_nonzero(self._view["left"][:job]))
+        n_waiting = int(np.count_nonzero(self._view["left"][self._unfinished.before(job)]))
         self._n_waiting.append(n_waiting)
         # after a lull other jobs still arrive
         n_others = max(n_waiting, sum(self._n_waiting) / len(self._n_waiting))

@@ -327,11 +327,15 @@ class Plan:
         limits: I4 = self.jobs["run_limit"][rows]
         return rows, limits
 
-    def _checked_job(self, name: str, value: Any) -> NDArray[Any] | int:
+    def _checked_job(self, name: str, value: Any) -> NDArray[Any] | float:
         if name not in self.JOB_COLUMNS:
             raise PolicyError(unknown("job column", name, self.JOB_COLUMNS))
         low, high = self._range(name)
-        if isinstance(value, int) and low <= value <= high:  # what callbacks do, a job at a time
+        # what callbacks do, a job at a time
+        if isinstance(value, int) and low <= value <= high:
+            return value
+        dtype = self.JOB_COLUMNS[name][0]
+        if type(value) is float and dtype is np.float64 and low <= value <= high:
             return value
         array = np.asarray(value)
         if array.dtype.kind not in "iufb":
@@ -341,7 +345,7 @@ class Plan:
         if array.size and (array.min() < low or array.max() > high):
             bad = array.min() if array.min() < low else array.max()
             raise PolicyError(f"job column {name!r} holds {bad.item()!r}; valid: {low} to {high}")
-        return array.astype(self.JOB_COLUMNS[name][0], copy=False)
+        return array.astype(dtype, copy=False)
 
     def _range(self, name: str) -> tuple[float, float]:
         if name == "queue":
