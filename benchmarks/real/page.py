@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.real.slurm import noise
-from benchmarks.real.slurm.workloads import JUDGES
+from benchmarks.real.slurm.workloads import JUDGES, LATER_JUDGES
 from sweep.papers import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,6 +20,10 @@ SHIPPED = "Slurm backfill as shipped, jobs of minutes and hours"
 SHORT = "Slurm backfill with short intervals, jobs of minutes and hours"
 SECONDS = "Slurm backfill, jobs of seconds"
 PRIORITY = "Slurm with multifactor priorities"
+JUDGED, JUDGED_LATER, DEVELOPED = "Judged", "Judged later", "Developed on"
+FIRST, CHANGED = "backtests", "changed"
+"""Parts of the table: backtests by the model as first judged, and with what was changed then."""
+PURPOSES = (JUDGED, JUDGED_LATER, DEVELOPED)
 KINDS = (FIFO, SHIPPED, SHORT, SECONDS, PRIORITY)
 Row = Mapping[str, Any]
 """A backtest of a run by a policy, or the noise between the runs of a workload and settings."""
@@ -39,6 +43,8 @@ numbers, `python -m benchmarks.real.page` this page.
   them take jobs in that order, except `slurm_fcfs`."""
 
 
+_CHANGE = """The model of Slurm with the time for which nodes complete a job, measured on `kth1` and
+`synth1` after the first judgement (2.5 ms and 0.5 ms a node of the real clock)."""
 _SPARK = """Spark 3.5 with sleeping tasks (`tests/real/spark/README.md`): stages of 40 jobs on 16
 slots. Seed 1 was for development, 2 and 3 are judges. **error** and **job** are of completion
 times."""
@@ -65,9 +71,12 @@ def kind(row: Row) -> str:
     return SHORT if scheduler == "backfill_short" else SHIPPED
 
 
-def is_judge(row: Row) -> bool:
-    """Tell whether a run's workload is one on which no model was developed."""
-    return group(row).split("-")[0] in JUDGES
+def purpose(row: Row) -> str:
+    """Return for what the runs of a row's workload are: one of `PURPOSES`."""
+    workload = group(row).split("-")[0]
+    if workload in JUDGES:
+        return JUDGED
+    return JUDGED_LATER if workload in LATER_JUDGES else DEVELOPED
 
 
 def thresholds(rows: Sequence[Row]) -> list[tuple[str, str, str, bool]]:
@@ -103,15 +112,22 @@ def thresholds(rows: Sequence[Row]) -> list[tuple[str, str, str, bool]]:
 def render(table: Mapping[str, Sequence[Row]]) -> str:
     """Render the page in Markdown from the rows of ``noise`` and ``backtests``."""
     parts = ["# real", "Real schedulers beside their simulations.", _INTRO]
-    for title, judged in (("Judged", True), ("Developed on", False)):
-        rows = [row for row in table["backtests"] if is_judge(row) == judged]
+    for title in PURPOSES:
+        rows = [row for row in table[FIRST] if purpose(row) == title]
         if rows:
-            names = sorted({group(row).split("-")[0] for row in rows})
-            parts += [f"## {title}: {', '.join(names)}", _summary(rows), _by_group(rows)]
+            parts += [f"## {title}: {_workloads(rows)}", _summary(rows), _by_group(rows)]
+        rows = [row for row in table.get(CHANGED, ()) if purpose(row) == title]
+        if rows:
+            parts += [f"## {title}, with the change: {_workloads(rows)}", _CHANGE]
+            parts += [_summary(rows), _by_group(rows)]
     parts += ["## Noise between real runs of Slurm", _noise(table["noise"])]
     parts += ["## Spark", _SPARK, _completions("spark"), "## Ray", _RAY, _completions("ray")]
     parts.append(ledger.page_text(ledger.read(PAGES.parent / ledger.NAME), PAGE.stem, {}))
     return "\n\n".join(parts) + "\n"
+
+
+def _workloads(rows: Sequence[Row]) -> str:
+    return ", ".join(sorted({group(row).split("-")[0] for row in rows}))
 
 
 def _summary(rows: Sequence[Row]) -> str:
@@ -214,11 +230,11 @@ def _signed(share: float) -> str:
 
 
 def read_table(path: Path = TABLE) -> dict[str, list[dict[str, Any]]]:
-    """Read the stored table: rows of ``noise`` and ``backtests``; none if there is no table."""
+    """Read the stored table: rows of ``noise`` and of backtests; none if there is no table."""
     if not path.exists():
-        return {"noise": [], "backtests": []}
+        return {"noise": [], FIRST: [], CHANGED: []}
     table: dict[str, list[dict[str, Any]]] = json.loads(path.read_text(encoding="utf-8"))
-    return table
+    return {CHANGED: []} | table
 
 
 def write_table(table: Mapping[str, Iterable[Row]], path: Path = TABLE) -> None:

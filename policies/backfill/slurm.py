@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
+
 from policies.backfill.estimates import true_s
 from policies.base import Policy
 from policies.estimates.by_duration import SOURCES
 from policies.estimates.durations import requested_s
 from policies.knows import Knows
 from policies.registry import register
+from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, NotNegative
 from sim.engine.plan import Order, Plan, Queues, Replan, World
@@ -71,6 +74,8 @@ class Slurm(Policy):
         Time after a job's end in which nothing starts on its nodes, s: none of Slurm's options, but
         what its nodes take; some 0.02 s for one node and 0.1 s for 64 on one host were measured,
         an epilog takes longer.
+    node_completing_s : float
+        Further such time for each task of the job, s: its nodes report one after another.
     order : {"fcfs", "priority"}
         Order of the jobs: first come, first served (PriorityType: priority/basic), or the plan's
         keys, for a policy that sets these.
@@ -90,6 +95,7 @@ class Slurm(Policy):
     main_interval_s: _Seconds = 60
     main_delay_s: _Count = 3
     completing_s: NotNegative = 0.1
+    node_completing_s: NotNegative = 0.0
     order: Literal["fcfs", "priority"] = "fcfs"
     knowledge: Literal["declared", "true"] = "declared"
 
@@ -117,6 +123,8 @@ class Slurm(Policy):
         seconds = true_s(columns) if self.knowledge == "true" else requested_s(columns)
         plan.set_jobs(expected_s=seconds)
         plan.estimate_s[:] = seconds * columns.job_n_tasks
+        n_tasks = columns.job_n_tasks.astype(np.float64)
+        completing_s: F8 = self.completing_s + self.node_completing_s * n_tasks
         phase = world.rng("phases of Slurm's cycles")
         plan.replan = Replan(
             plans=self.backfill,
@@ -130,7 +138,7 @@ class Slurm(Policy):
             main_depth=self.main_depth,
             main_interval_s=self.main_interval_s,
             main_delay_s=self.main_delay_s,
-            completing_s=self.completing_s,
+            completing_s=completing_s,
             clock_s=phase.uniform(0.0, 3600.0),
             poll_phase_s=phase.uniform(),
             main_phase=math.floor(phase.uniform(0.0, self.main_interval_s)),

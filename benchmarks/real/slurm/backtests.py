@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import numpy as np
 
+import policies
+import sim
 from benchmarks.real import page
 from benchmarks.real.slurm.keep import INDEX
 from benchmarks.real.slurm.workloads import NAMES
+from sim.engine.simulate import simulate
+from sweep.backtest import nearest
+from sweep.backtest.audit import audit
+from sweep.backtest.compare import compare
+from sweep.backtest.lags import launch_lags_s
+from sweep.backtest.logged_jobs import logged_jobs
 
 N_RUNS = 30
 COLUMNS = (
@@ -33,22 +39,37 @@ _OPTIONS = {
 """Options of Slurm and parameters of the policy."""
 
 
-def candidates(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+NODE_COMPLETES_S, EACH_NODE_S = 0.0025, 0.0005
+"""Real time for which nodes complete a job, and more a node, s: measured on `kth1`, `synth1`."""
+
+
+def completing(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return how long nodes complete a job, for the model of Slurm, on the daemons' clock."""
+    speed = settings["speed"]
+    return {
+        "completing_s": round(NODE_COMPLETES_S * speed, 6),
+        "node_completing_s": round(EACH_NODE_S * speed, 6),
+    }
+
+
+def candidates(settings: Mapping[str, Any], changed: bool = False) -> dict[str, dict[str, Any]]:
     """Return the policies that a run is compared with, by name.
 
     ``slurm`` is the model of Slurm with the options that the run was set up with, ``builtin`` the
     model without its backfill thread. A run with multifactor priorities is compared with all of
     them in the order of priority, and with ``slurm`` in the order of submission, ``slurm_fcfs``.
+    `changed`: with the model as it is since its first judgement.
     """
     parameters = dict(word.split("=") for word in settings["parameters"].split(",") if word)
-    options = {_OPTIONS[key]: int(value) for key, value in parameters.items() if key in _OPTIONS}
+    options: dict[str, Any] = completing(settings) if changed else {}
+    options |= {_OPTIONS[key]: int(value) for key, value in parameters.items() if key in _OPTIONS}
     by_submission: dict[str, dict[str, Any]] = {
         "fifo": {"name": "fifo"},
         "easy": {"name": "easy"},
         "easy_all": {"name": "easy", "reservations": 1000},
         "conservative": {"name": "conservative"},
         "slurm": {"name": "slurm", **options},
-        "builtin": {"name": "slurm", "backfill": False},
+        "builtin": {"name": "slurm", "backfill": False} | (completing(settings) if changed else {}),
     }
     if settings["priority"] == "basic":
         return by_submission
@@ -81,43 +102,39 @@ def named(settings: Mapping[str, Any]) -> tuple[str, ...]:
     return ("fifo", "builtin") if settings["scheduler"] == "builtin" else ("slurm",)
 
 
-def backtest(log: Path, settings: Mapping[str, Any], n_runs: int) -> list[dict[str, Any]]:
+def backtest(
+    log: Path, settings: Mapping[str, Any], n_runs: int, changed: bool = False
+) -> list[dict[str, Any]]:
     """Backtest one log; return a row a policy: ``policy, is_named``, and `COLUMNS`.
 
-    Raises
-    ------
-    subprocess.CalledProcessError
-        If the backtest failed; its output has been printed.
+    The figures are those of ``python -m sweep backtest``, without its cells.
     """
-    policies = candidates(settings)
-    with tempfile.TemporaryDirectory(prefix="backtest-") as scratch:
-        folder = Path(scratch, "conf", "policy", "real")
-        folder.mkdir(parents=True)
-        for name, options in policies.items():
-            (folder / f"{name}.yaml").write_text(
-                "".join(f"{key}: {json.dumps(value)}\n" for key, value in options.items())
-            )
-        command = [
-            sys.executable, "-m", "sweep", "backtest", "--config-dir", str(folder.parents[1]),
-            "trace=slurm_jobcomp", f"trace.path={log}",
-            f"policy={','.join(f'real/{name}' for name in policies)}",
-            f"cluster.count={settings['n_nodes'] * settings['cpus_per_node']}", f"runs={n_runs}",
-            f"paths.results={scratch}/results", "launcher=inline", "tracking=none",
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
-            done.check_returncode()
-        (path,) = Path(scratch, "results", "sweeps").glob("*/backtest.parquet")
-        table = pq.read_table(path).to_pylist()
-    return [
-        {
-            "policy": (name := row["label"].removeprefix("real/")),
-            "is_named": name in named(settings),
+    n_cpus = settings["n_nodes"] * settings["cpus_per_node"]
+    workload, cluster = sim.read_trace("slurm_jobcomp", log), sim.Cluster.slots(n_cpus)
+    findings = audit(workload, cluster)
+    jobs, lags_s = logged_jobs(workload, findings), launch_lags_s(workload, findings, n_cpus)
+    runs = {}
+    for name, options in candidates(settings, changed).items():
+        policy = policies.build(**options)
+        results = []
+        for seed in range(n_runs):
+            lagging = cluster if policy.has_own_lag else cluster.with_launch(lags_s, seed)
+            results.append(simulate(workload, lagging, policy, seed=seed, record="jobs"))
+        runs[name] = tuple(
+            np.stack([getattr(run, column)[jobs.job] for run in results])
+            for column in ("job_start", "job_finish")
+        )
+    ranking = nearest.rank(jobs, [start_s for start_s, _ in runs.values()], findings)
+    rows = []
+    for place, (name, (start_s, finish_s)) in enumerate(runs.items()):
+        values = asdict(compare(jobs, start_s, finish_s)) | {
+            "wait_mean_recorded_s": float(jobs.wait_s.mean()),
+            "waited": int(jobs.waited.sum()),
+            "is_nearest": place == ranking.best,
         }
-        | {column: row[column] for column in COLUMNS}
-        for row in table
-    ]
+        row = {"policy": name, "is_named": name in named(settings)}
+        rows.append(row | {column: values[column] for column in COLUMNS})
+    return rows
 
 
 def main() -> None:
@@ -126,23 +143,26 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--priorities", nargs="+", default=["basic", "multifactor"])
     parser.add_argument("--numbers", nargs="+", default=["1", "2", "3", "4", "5"])
+    parser.add_argument("--changed", action="store_true", help="the model since its judgement")
     parser.add_argument("--runs", type=int, default=N_RUNS, help="of each policy")
     parser.add_argument("--table", type=Path, default=page.TABLE, help="JSON of the rows")
     words = parser.parse_args()
     index = json.loads((page.RUNS / INDEX).read_text())
+    part = page.CHANGED if words.changed else page.FIRST
     for run in index["runs"]:
         settings = index["settings"][run.rpartition("-")[0]]
         table = page.read_table(words.table)
         if (
-            any(row["run"] == run for row in table["backtests"])
+            any(row["run"] == run for row in table[part])
             or settings["workload"] not in words.workloads
             or settings["priority"] not in words.priorities
             or run.rpartition("-")[2] not in words.numbers
         ):
             continue
-        rows = backtest(page.RUNS / f"{run}.jobcomp.txt.gz", settings, words.runs)
-        table["backtests"] = sorted(
-            [*table["backtests"], *({"run": run, **row} for row in rows)],
+        log = page.RUNS / f"{run}.jobcomp.txt.gz"
+        rows = backtest(log, settings, words.runs, words.changed)
+        table[part] = sorted(
+            [*table[part], *({"run": run, **row} for row in rows)],
             key=lambda row: str(row["run"]),
         )
         page.write_table(table, words.table)

@@ -273,13 +273,14 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # periodic planning (`sim.engine.kernels.replan_registers`): U nodes, W steps
     ("p_replan", "i8", "*", INPUT),
     ("p_replan_s", "f8", "*", INPUT),
+    ("p_completing_s", "f8", "*", INPUT),  # of each job
     ("state_replan", "i8", "*", INPUT),
     ("state_replan_s", "f8", "*", INPUT),
     ("state_job_expected_end", "i8", "J:REPLANNED", 0),  # clock, s
     ("state_job_listed", "i1", "J:REPLANNED", 0),
     ("state_planned_jobs", "i4", "J:REPLANNED", 0),  # waiting jobs in order
     ("state_expected_jobs", "i4", "J:REPLANNED", 0),  # running jobs by expected end
-    ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs in order
+    ("state_completing_jobs", "i4", "J:REPLANNED", 0),  # ended jobs by the time it takes
     ("state_task_node", "i4", "T:REPLANNED", 0),  # of each slot of a job, from its first task on
     ("state_node_busy", "i1", "U:REPLANNED", 0),  # of slots
     ("state_node_completing", "i4", "U:REPLANNED", 0),  # tasks of jobs that it completes

@@ -36,7 +36,6 @@ from sim.engine.kernels.replan_nodes import (
 )
 from sim.engine.kernels.replan_registers import (
     CLOCK,
-    COMPLETING,
     CYCLE,
     DEPTH,
     END_COMPLETING,
@@ -155,9 +154,7 @@ def _note_events(st):
             n += 1
             continue
         happened = True
-        st.state_completing_jobs[registers[END_COMPLETING]] = j
-        registers[END_COMPLETING] += 1
-        _count_completing(st, j, 1)
+        _complete(st, j)
     registers[N_EXPECTED] = n
     while registers[FIRST_COMPLETING] < registers[END_COMPLETING]:
         j = st.state_completing_jobs[registers[FIRST_COMPLETING]]
@@ -173,9 +170,22 @@ def _note_events(st):
         _note_update(st)
 
 
+@inlined
+def _complete(st, j):
+    """List job `j`, which has ended, by the time at which its nodes have completed it."""
+    jobs, first = st.state_completing_jobs, st.state_replan[FIRST_COMPLETING]
+    k = st.state_replan[END_COMPLETING]
+    while k > first and _completed_s(st, jobs[k - 1]) > _completed_s(st, j):
+        jobs[k] = jobs[k - 1]
+        k -= 1
+    jobs[k] = j
+    st.state_replan[END_COMPLETING] += 1
+    _count_completing(st, j, 1)
+
+
 @part
 def _completed_s(st, j):
-    return st.out_job_finish[j] + st.p_replan_s[COMPLETING]
+    return st.out_job_finish[j] + st.p_completing_s[j]
 
 
 @part

@@ -13,7 +13,9 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.features import GANGS
 from sim.engine.kernels.replan_registers import (
     DEPTH,
+    FIRST_WINDOW,
     HORIZON,
+    KILL_WAIT,
     LINEAR,
     N_EXPECTED,
     N_RECORDS,
@@ -22,12 +24,6 @@ from sim.engine.kernels.replan_registers import (
     WINDOW,
 )
 from sim.engine.kernels.state import UNIT
-
-ALIGN_S = 30
-"""The first window of expected ends, and the multiple to which it is aligned, s."""
-
-KILL_WAIT_S = 30
-"""Time by which a job may outlive its limit, s."""
 
 UNLIMITED = 2**62
 NEVER = -1
@@ -167,14 +163,14 @@ def expected_start(st, now, j, may_wait):
     future, running = st.state_node_future, st.state_expected_jobs
     future[:] = st.state_node_now
     room = list_room(st, j, future)
-    window, aligned, i, n = ALIGN_S, 0, 0, st.state_replan[N_EXPECTED]
-    i = _next_overlapping(st, 0, n)
+    first, aligned, n = st.p_replan[FIRST_WINDOW], 0, st.state_replan[N_EXPECTED]
+    window, i = first, _next_overlapping(st, 0, n)
     while i < n:
         last, is_first = 0, True
         while i < n and (is_first or st.state_job_expected_end[running[i]] <= aligned + window):
             last = st.state_job_expected_end[running[i]]
             if aligned == 0:
-                aligned = last + ALIGN_S - last % ALIGN_S
+                aligned = last + first - last % first
             room += _remove(st, running[i], j)
             is_first = False
             i = _next_overlapping(st, i + 1, n)
@@ -184,7 +180,7 @@ def expected_start(st, now, j, may_wait):
                 break
         if room >= width:
             choose_nodes(st, j)
-            return last if last > now else max(last + KILL_WAIT_S, now + 1)
+            return last if last > now else max(last + st.p_replan[KILL_WAIT], now + 1)
     return NEVER
 
 

@@ -5,16 +5,18 @@
     PLANS,
     RESOLUTION,
     WINDOW,
+    FIRST_WINDOW,
     LINEAR,
+    KILL_WAIT,
     DEPTH,
     RESERVED,
     MAIN_DEPTH,
     MAIN_INTERVAL,
     MAIN_DELAY,
-) = range(9)
+) = range(11)
 
 # p_replan_s
-INTERVAL, CYCLE, COMPLETING, CLOCK, POLL_PHASE = range(5)
+INTERVAL, CYCLE, CLOCK, POLL_PHASE = range(4)
 
 # state_replan
 (

@@ -178,7 +178,7 @@ def lay_out(
         "p_turn_prefers": by_turn(columns, plan, "prefers"),
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
-        **replan_fields(plan),
+        **replan_fields(plan, n_jobs),
         "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority)]),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},

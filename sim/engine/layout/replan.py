@@ -21,6 +21,7 @@ _LOW = {
     "interval_s": 1,
     "resolution_s": 1,
     "window_s": 1,
+    "first_window_s": 1,
     "depth": 2,
     "main_interval_s": 1,
 }
@@ -31,9 +32,9 @@ def check_replan(columns: Columns, cluster: Cluster, plan: Plan) -> None:
     if plan.replan is None:
         return
     for field in fields(Replan):
-        value, low = getattr(plan.replan, field.name), _LOW.get(field.name, 0)
-        if not low <= value < 2**31:
-            raise PolicyError(f"plan.replan.{field.name} must be at least {low}, not {value!r}")
+        values, low = np.asarray(getattr(plan.replan, field.name)), _LOW.get(field.name, 0)
+        if not ((low <= values) & (values < 2**31)).all():
+            raise PolicyError(f"plan.replan.{field.name} must be at least {low}, not {values}")
     if plan.replan.window_s < plan.replan.resolution_s:
         raise PolicyError("plan.replan.window_s must be at least its resolution_s")
     if plan.reservations:
@@ -46,10 +47,10 @@ def check_replan(columns: Columns, cluster: Cluster, plan: Plan) -> None:
         )
 
 
-def replan_fields(plan: Plan) -> dict[str, NDArray[Any]]:
+def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
     """Return the fields of the options and registers; short ones without periodic planning."""
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(2)
-    options, options_s = np.zeros(0, np.int64), np.zeros(0)
+    options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
     if plan.replan is not None:
         replan = plan.replan
         options = np.array(
@@ -57,7 +58,9 @@ def replan_fields(plan: Plan) -> dict[str, NDArray[Any]]:
                 replan.plans,
                 replan.resolution_s,
                 replan.window_s,
+                replan.first_window_s,
                 replan.linear_s,
+                replan.kill_wait_s,
                 replan.depth,
                 replan.reserved,
                 replan.main_depth,
@@ -70,11 +73,11 @@ def replan_fields(plan: Plan) -> dict[str, NDArray[Any]]:
             [
                 replan.interval_s,
                 replan.cycle_s,
-                replan.completing_s,
                 replan.clock_s,
                 replan.poll_phase_s,
             ]
         )
+        completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase
         state[register.LAST_UPDATE] = -1
@@ -82,6 +85,7 @@ def replan_fields(plan: Plan) -> dict[str, NDArray[Any]]:
     return {
         "p_replan": options,
         "p_replan_s": options_s,
+        "p_completing_s": completing_s,
         "state_replan": state,
         "state_replan_s": times,
     }

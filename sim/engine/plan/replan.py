@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sim.base.arrays import F8
+
 
 @dataclass(frozen=True)
 class Replan:
@@ -26,9 +28,13 @@ class Replan:
         Reservations begin and end at multiples of this, rounded down, s.
     window_s : int
         Jobs that would start later than this are not planned, s.
+    first_window_s : int
+        Expected ends are taken together in windows: the first from one multiple of this to the
+        next, and as long, s; at least 1.
     linear_s : int
-        Expected ends are taken together in windows: each grows by this, s; 0 for each twice as long
-        as the one before. The first are 30 s.
+        Each window grows by this, s; 0 for each twice as long as the one before.
+    kill_wait_s : int
+        Time by which a job may outlive its limit, s: one that has is expected to end then.
     depth : int
         Number of jobs that a plan tries, and of steps of its table of reservations.
     reserved : int
@@ -39,8 +45,8 @@ class Replan:
         Time from one pass of the main loop over all jobs to the next, s.
     main_delay_s : int
         Least time from one pass to one after an event, s.
-    completing_s : float
-        Time for which a node completes a job that has ended: nothing starts on it, s.
+    completing_s : float or (J,) float64
+        Time for which its nodes complete a job that has ended: nothing starts on them, s.
     clock_s : float
         Time of the scheduler's clock when the workload begins, s, at least 0.
     poll_phase_s : float
@@ -56,13 +62,15 @@ class Replan:
     cycle_s: float = 0.01
     resolution_s: int = 60
     window_s: int = 86_400
+    first_window_s: int = 30
     linear_s: int = 0
+    kill_wait_s: int = 30
     depth: int = 500
     reserved: int = 0
     main_depth: int = 100
     main_interval_s: int = 60
     main_delay_s: int = 3
-    completing_s: float = 0.1
+    completing_s: float | F8 = 0.1
     clock_s: float = 0.0
     poll_phase_s: float = 0.0
     main_phase: int = 0

@@ -14,8 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-ALIGN_S = 30  # expected ends are taken together up to a multiple of this
-KILL_WAIT_S = 30  # Slurm's KillWait: how long a job may outlive its limit
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class Settings:
     depth: int = 500
     reserve: int = 0  # 0: no limit
     main_depth: int = 100
+    first_window_s: int = 30  # expected ends are taken together up to a multiple of this
+    kill_wait_s: int = 30  # how long a job may outlive its limit
 
 
 @dataclass
@@ -201,12 +202,13 @@ def _will_run(
     ends = sorted(
         (other for other in running if allowed & set(other.nodes)), key=lambda other: other.end_s
     )
-    window, aligned, k = ALIGN_S, 0, 0
+    window = step = settings.first_window_s
+    aligned = k = 0
     while k < len(ends):
         first = True
         while k < len(ends) and (first or ends[k].end_s <= aligned + window):
             if not aligned:
-                aligned = ends[k].end_s + ALIGN_S - ends[k].end_s % ALIGN_S
+                aligned = ends[k].end_s + step - ends[k].end_s % step
             _take(future, ends[k].nodes, ends[k].demand, 1)
             first = False
             k += 1
@@ -219,7 +221,7 @@ def _will_run(
         if nodes is not None:
             if last > now:
                 return last, nodes
-            return max(last + KILL_WAIT_S, now + 1), nodes
+            return max(last + settings.kill_wait_s, now + 1), nodes
     return None
 
 
@@ -279,6 +281,8 @@ class Replanning:
             options.depth,
             options.reserved,
             options.main_depth,
+            options.first_window_s,
+            options.kill_wait_s,
         )
         self.nodes = {}  # of each running job, its tasks by node
         self.expected_end = {}
@@ -341,7 +345,8 @@ class Replanning:
         ended = [j for j in self.nodes if self.view["left"][j] == 0 and j in self.expected_end]
         for j in ended:
             del self.expected_end[j]
-            self.completing[j] = float(self.view["finish"][j]) + self.plan.replan.completing_s
+            completing_s = np.broadcast_to(self.plan.replan.completing_s, len(self.view["left"]))
+            self.completing[j] = float(self.view["finish"][j] + completing_s[j])
         completed = [j for j, until in self.completing.items() if until <= self.now]
         for j in completed:
             del self.completing[j], self.nodes[j]
