@@ -45,7 +45,7 @@ class WeightedSum:
 
     def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`."""
-        order = np.argsort(finish_s, axis=1, kind="stable")
+        order = _order_stably(finish_s)
         so_far = np.cumsum(np.repeat(self.weights / n_tasks, n_tasks)[order], axis=1)
         so_far[:, -1] = 1.0
         times = np.zeros((len(finish_s), len(levels)))
@@ -54,6 +54,15 @@ class WeightedSum:
             first = np.searchsorted(so_far[row], levels[above] - _TOLERANCE)
             times[row, above] = finish_s[row, order[row, first]]
         return times
+
+
+def _order_stably(times_s: F8) -> I8:
+    """Sort each row as a stable sort does, (R, n): a faster one will do if no two are equal."""
+    order = np.argsort(times_s, axis=1)
+    ascending = np.take_along_axis(times_s, order, axis=1)
+    for row in np.flatnonzero((ascending[:, 1:] == ascending[:, :-1]).any(axis=1)).tolist():
+        order[row] = np.argsort(times_s[row], kind="stable")
+    return order
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,9 +141,9 @@ def _has_earlier_child(dag, g, t, turn, label, subset):
         if dag.w_child_kind[e] == 0:
             continue
         other = dag.w_task0[dag.w_child[e]] + t - dag.w_task0[g]
-        if other < dag.w_task0[dag.w_child[e] + 1] and label[other] == subset:
-            if dag.w_place[other] < turn:
-                return True
+        has_child = other < dag.w_task0[dag.w_child[e] + 1] and label[other] == subset
+        if has_child and dag.w_place[other] < turn:
+            return True
     return False
 
 
