@@ -301,7 +301,7 @@ class RayRunner:
                 was_excluded = self._connection.nodes.was_excluded(error)
             loss = "excluded" if was_excluded else loss
         entry = self._timed_out(ref) if loss == "lost" else None
-        batch = self._pop(ref)
+        node, batch = self._tasks[ref].node, self._pop(ref)
         if entry is not None:
             cell = queue.timed_out(batch, entry["key"])
             if cell is not None:
@@ -311,8 +311,8 @@ class RayRunner:
                 )
                 yield ResultBatch([CellResult(cell.key, error=details, seconds=entry["seconds"])])
             return
-        if loss in ("lost", "excluded") and is_object_lost(error):
-            self._workloads.release(batch.workload)
+        if loss in ("lost", "excluded"):
+            self._workloads.lost(batch.workload, node, is_object_lost(error))
         if not batch.cells:  # all of its cells had finished
             return
         first_cell, is_batch = batch.cells[0], len(batch.cells) > 1 and not batch.one_by_one

@@ -209,6 +209,14 @@ class SharedWorkloads:
         if built.node:
             shared.copies.setdefault(built.node, shared.workload)
 
+    def lost(self, name: str, node: str, is_object_lost: bool) -> None:
+        """Release the workload of a lost task, or the copy on its node: it may be the cause."""
+        shared = self._shared.get(name)
+        if is_object_lost:
+            self.release(name)
+        elif shared is not None and shared.copies.get(node) is not shared.workload:
+            shared.copies.pop(node, None)
+
     def release(self, name: str | None = None) -> None:
         """Release the references to a workload; to all without a name."""
         for workload in [name] if name is not None else list(self._shared):

@@ -304,3 +304,18 @@ def test_the_first_is_built_on_as_many_nodes_as_its_cells_need(
     for _ in wide.build_first("0", known):
         pass
     assert len(ray.requests) == n_built
+
+
+def test_a_copy_is_built_again_after_a_loss_on_its_node(ray: Ray, wide: SharedWorkloads) -> None:
+    """A task depends on the process that built it; all are built again if the first is lost."""
+    known = LargeWorkloads()
+    for node in UP:
+        wide.get("0", known, node)
+    for node, n_requests in (("here", 3), ("there", 4), ("", 4)):
+        wide.lost("0", node, is_object_lost=False)
+        for again in UP:
+            wide.get("0", known, again)
+        assert len(ray.requests) == n_requests
+    wide.lost("0", "there", is_object_lost=True)
+    wide.get("0", known)
+    assert len(ray.requests) == 5
