@@ -13,8 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,7 @@ import pyarrow.compute as pc
 
 import policies
 import sim
-from benchmarks.common import ROOT, machine, row, run_child, scratch, show
+from benchmarks.common import ROOT, machine, row, scratch, show
 from sim.base.arrays import offsets, ranges
 from sim.cluster.load import offered_load
 from sim.cluster.sizing import full_count
@@ -48,10 +51,13 @@ JITTER_S, SIGMA = 600.0, 0.1
 KEPT = 0.685
 """Share of a stage's tasks in a copy: the sample has more of them a job than the whole trace."""
 
+N_TASKS = 1.416e9
+
 CHILD = """
 import json
 from benchmarks import whole_trace
-print(json.dumps(whole_trace.{call}))
+for answer in {call}:
+    print(json.dumps(answer), flush=True)
 """
 
 
@@ -141,54 +147,94 @@ def build(sample: str, n_copies: float, folder: str) -> dict[str, float]:
     }
 
 
-def run(folder: str, policy: str, load: float | None) -> dict[str, float]:
-    """Read the folder, simulate at a load (None: on Alibaba's machines), and compute the metrics.
+def runs(folder: str, chosen: Sequence[tuple[str, float | None]]) -> Iterator[dict[str, Any]]:
+    """Read the folder, and simulate each policy at its load in a process forked from this one.
 
-    Kernels are compiled before, and their time is not counted.
+    Load None: on Alibaba's machines, as many for each task as the whole trace has. Kernels are
+    compiled before, and their time is not counted.
     """
-    built = policies.build(policy)
     small = perturbed_copies(sim.synthesize("alibaba2018", jobs=50, seed=0), 1)
-    cluster = sim.Cluster.slots(9) if load else sim.Cluster.machines(9, **SHAPE)
-    sim.simulate(small, cluster, built).metrics  # noqa: B018  # compiles
+    for policy, load in chosen:
+        cluster = sim.Cluster.slots(9) if load else sim.Cluster.machines(9, **SHAPE)
+        sim.simulate(small, cluster, policies.build(policy)).metrics  # noqa: B018  # compiles
     times = [cpu_s()]
     workload = sim.Workload.read(folder)
     workload.columns  # noqa: B018  # read is made ready to simulate
     times.append(cpu_s())
     read_gb = peak_gb()
-    if load:
-        cluster = sim.Cluster.slots(round(full_count(workload, "slots", load)))
-    else:  # as many for each job as the whole trace has
-        n = max(1, round(MACHINES * workload.n_tasks / 1.416e9))
-        cluster = sim.Cluster.machines(n, **SHAPE)
-    offered = max(offered_load(workload.inflow, cluster).values())
+    workload.inflow  # noqa: B018  # what a cluster is sized by
     times.append(cpu_s())
-    result = sim.simulate(workload, cluster, built)
+    read_s, size_s = np.diff(times).tolist()
+    for policy, load in chosen:
+        if load:
+            cluster = sim.Cluster.slots(round(full_count(workload, "slots", load)))
+        else:
+            n = max(1, round(MACHINES * workload.n_tasks / N_TASKS))
+            cluster = sim.Cluster.machines(n, **SHAPE)
+        measured = forked(lambda p=policy, c=cluster: simulated(workload, c, policies.build(p)))
+        if "peak_gb" in measured:
+            measured["peak_gb"] = max(measured["peak_gb"], peak_gb())
+        yield {
+            "policy": policy,
+            "load": load,
+            "tasks": workload.n_tasks,
+            "read_s": read_s,
+            "size_s": size_s,
+            "read_gb": read_gb,
+            **measured,
+        }
+
+
+def simulated(workload: sim.Workload, cluster: sim.Cluster, policy: Any) -> dict[str, float]:
+    """Simulate with records of all tasks, and compute the metrics."""
+    times = [cpu_s()]
+    result = sim.simulate(workload, cluster, policy)
     times.append(cpu_s())
     simulated_gb = peak_gb()
     metrics = result.metrics
     times.append(cpu_s())
-    read_s, size_s, simulate_s, report_s = np.diff(times).tolist()
+    simulate_s, report_s = np.diff(times).tolist()
     return {
-        "tasks": workload.n_tasks,
-        "capacity": float(cluster.total[0]) if load else cluster.n_machines,
-        "offered": offered,
+        "capacity": float(cluster.total[0]) if cluster.unit else cluster.n_machines,
+        "offered": max(offered_load(workload.inflow, cluster).values()),
         "batches": len(result.records.start_s),
-        "read_s": read_s,
-        "size_s": size_s,
         "simulate_s": simulate_s,
         "report_s": report_s,
-        "read_gb": read_gb,
         "simulated_gb": simulated_gb,
         "peak_gb": peak_gb(),
         **{name: metrics[name] for name in ("jct_mean_s", "slowdown_mean", "utilization")},
     }
 
 
-def child(call: str) -> dict[str, float]:
-    """Call a function of this module in a process of its own; print and return what it returns."""
-    answer = run_child(CHILD.format(call=call))
-    print(call.partition("(")[0], {k: float(f"{v:.5g}") for k, v in answer.items()}, flush=True)
-    return answer
+def forked(call: Callable[[], dict[str, float]]) -> dict[str, Any]:
+    """Call a function in a process forked from this one, whose memory counts, too."""
+    receive, send = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            os.write(send, json.dumps(call()).encode())
+        except sim.InputError as error:
+            os.write(send, json.dumps({"refused": str(error)}).encode())
+        finally:
+            os._exit(0)
+    os.close(send)
+    with os.fdopen(receive) as pipe:
+        text = pipe.read()
+    os.waitpid(process, 0)
+    return json.loads(text) if text else {"refused": "the process died"}
+
+
+def children(call: str) -> Iterator[dict[str, Any]]:
+    """Iterate over a function of this module in a process of its own; print what it yields."""
+    code = CHILD.format(call=call)
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE) as child:
+        for line in child.stdout:
+            answer = json.loads(line)
+            shown = {k: float(f"{v:.5g}") if isinstance(v, float) else v for k, v in answer.items()}
+            print(shown, flush=True)
+            yield answer
+    if child.returncode:
+        raise RuntimeError(f"a child process ended with {child.returncode}")
 
 
 def measure(args: argparse.Namespace, path: Path) -> dict[str, Any]:
@@ -198,20 +244,24 @@ def measure(args: argparse.Namespace, path: Path) -> dict[str, Any]:
         table = json.loads(path.read_text())
     table["machine"] = machine()
     for size in args.sizes:
+        chosen = [
+            (policy, load)
+            for policy in args.policies
+            if size == WHOLE or policy in GROWING
+            for load in ((None,) if policy == "tetris" else args.loads)
+        ]
         with scratch() as temporary:
-            folder = str(Path(args.folder or temporary) / "copies")
+            folder = str(Path(args.folder or temporary) / f"copies-{SIZES[size]:g}")
             print(f"{size}: {SIZES[size]:g} copies", flush=True)
-            table["built"][size] = child(f"build({args.trace!r}, {SIZES[size]!r}, {folder!r})")
-            for policy in args.policies:
-                if size != WHOLE and policy not in GROWING:
-                    continue
-                for load in (None,) if policy == "tetris" else LOADS:
-                    print(f"{size}, {policy}, load {load}", flush=True)
-                    measured = child(f"run({folder!r}, {policy!r}, {load!r})")
-                    key = {"size": size, "policy": policy, "load": load}
-                    rest = [e for e in table["runs"] if {k: e[k] for k in key} != key]
-                    table["runs"] = [*rest, {**key, **measured}]
-                    path.write_text(json.dumps(table, indent=1) + "\n")
+            if not Path(folder).is_dir():
+                call = f"[whole_trace.build({args.trace!r}, {SIZES[size]!r}, {folder!r})]"
+                (table["built"][size],) = children(call)
+            for answer in children(f"whole_trace.runs({folder!r}, {chosen!r})"):
+                entry = {"size": size, **answer}
+                key = [entry[name] for name in ("size", "policy", "load")]
+                rest = [e for e in table["runs"] if [e["size"], e["policy"], e["load"]] != key]
+                table["runs"] = [*rest, entry]
+                path.write_text(json.dumps(table, indent=1) + "\n")
     return table
 
 
@@ -219,7 +269,7 @@ def targets(table: dict[str, Any]) -> int:
     """Show the runs of the whole trace beside their targets."""
     rows = []
     for entry in table["runs"]:
-        if entry["size"] == WHOLE:
+        if entry["size"] == WHOLE and "refused" not in entry:
             where = f"load {entry['load']:g}" if entry["load"] else f"{MACHINES:,} machines"
             name = f"{entry['policy']}, {where}"
             at_most = MAX_CPU_S[entry["policy"]]
@@ -233,6 +283,7 @@ def main() -> int:
     parser.add_argument("--trace", default=str(SAMPLE), help="a batch_task file of Alibaba's")
     parser.add_argument("--folder", type=Path, help="where to write (default: a temporary one)")
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=list(SIZES))
+    parser.add_argument("--loads", nargs="+", type=float, default=list(LOADS))
     parser.add_argument("--policies", nargs="+", default=list(MAX_CPU_S), choices=list(MAX_CPU_S))
     parser.add_argument("--table", type=Path, help="where to store the table (default: the page's)")
     args = parser.parse_args()

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, I8, ranges
+from sim.base.arrays import F8, I4, ranges
 from sim.engine.kernels import ordering
 from sim.engine.kernels.state import N_BATCHES
 
+if TYPE_CHECKING:
+    from sim.workload.columns import Columns
+
 _COLUMNS = ("task", "count", "start", "finish", "machine")
+PIECE = 2**20
 MAX_SCATTERED = 2**24
 """Largest number of tasks for which batches are put in order by an array of that length."""
 
@@ -26,20 +31,37 @@ class TaskRecords:
 
     Attributes
     ----------
-    start_s, finish_s : (N,) float64
-        Times of each task or batch, s; NaN for never.
+    start_s : (N,) float64
+        Start of each task or batch, s; NaN for never.
     machine : (N,) int32
         The machine it ran on; -1 for none.
-    task, count : (N,) int32 or None
-        First task of each batch, ascending, and number of its tasks; None if all T tasks have a row
-        of their own. Tasks without a batch never ran.
+    end_s : (N,) float64 or None
+        Its end, s; None if each batch ends when its run's duration is over.
+    task : (N,) int32 or None
+        First task of each batch, ascending; None if all T tasks have a row of their own. Tasks
+        without a batch never ran.
+    size : (N,) int32 or None
+        Number of tasks of each batch; None if each reaches to the next.
+    columns : sim.workload.columns.Columns or None
+        Columns of the workload, where there are batches.
     """
 
     start_s: F8
-    finish_s: F8
     machine: I4
+    end_s: F8 | None = None
     task: I4 | None = None
-    count: I4 | None = None
+    size: I4 | None = None
+    columns: Columns | None = None
+
+    @cached_property
+    def finish_s(self) -> F8:
+        """End of each task or batch, (N,) s; NaN for never."""
+        return self.times(slice(0, len(self.start_s)))[1]
+
+    @cached_property
+    def count(self) -> I4 | None:
+        """Number of tasks of each batch, (N,); None if each row is a task."""
+        return None if self.task is None else self.counts(slice(0, len(self.start_s)))
 
     def rows(self, first: int, last: int) -> slice:
         """Return the rows of the tasks `first` to `last`, of whole stages."""
@@ -48,15 +70,41 @@ class TaskRecords:
         ends = np.array([first, last], self.task.dtype)  # of another type `task` would be copied
         return slice(*np.searchsorted(self.task, ends).tolist())
 
+    def times(self, rows: slice) -> tuple[F8, F8]:
+        """Return start and end of some rows, s."""
+        start_s = self.start_s[rows]
+        if self.end_s is not None:
+            return start_s, self.end_s[rows]
+        assert self.task is not None
+        assert self.columns is not None
+        if not len(start_s):
+            return start_s, start_s
+        task, run_task0 = self.task[rows], self.columns.run_task0
+        first, last = np.searchsorted(run_task0, [task[0], task[-1]], side="right").tolist()
+        cuts = np.searchsorted(task, run_task0[first:last].astype(task.dtype))
+        n_batches = np.diff(cuts, prepend=0, append=len(task))
+        return start_s, start_s + np.repeat(self.columns.run_duration[first - 1 : last], n_batches)
+
+    def counts(self, rows: slice) -> I4:
+        """Return the numbers of tasks of some batches."""
+        assert self.task is not None
+        assert self.columns is not None
+        if self.size is not None:
+            return self.size[rows]
+        if rows.stop < len(self.task):
+            return np.diff(self.task[rows.start : rows.stop + 1])
+        end = np.array([self.columns.n_tasks], self.task.dtype)
+        return np.diff(self.task[rows], append=end)
+
     def expand(self, values: NDArray[Any], missing: float, first: int, last: int) -> NDArray[Any]:
         """Return a value for each of the tasks `first` to `last`, of whole stages.
 
         `values` has one for each of their rows; `missing` is that of tasks that never ran.
         """
-        if self.task is None or self.count is None:
+        if self.task is None:
             return values
         rows = self.rows(first, last)
-        count = self.count[rows]
+        count = self.counts(rows)
         if count.sum(dtype=np.int64) == last - first:
             return np.repeat(values, count)
         begin = self.task[rows].astype(np.int64) - first
@@ -66,11 +114,16 @@ class TaskRecords:
 
 
 class Recorder:
-    """The batches that the kernel has recorded, taken from its arrays whenever they are full."""
+    """The batches that the kernel has recorded, taken from its arrays whenever they are full.
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    In a pool of slots no ends are kept, as they follow from the starts.
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:
         self._arrays = arrays
-        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
+        self._features = features
+        names = [name for name in _COLUMNS if name != "finish" or "POOL" not in features]
+        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
 
     def empty(self) -> None:
         """Take what the kernel has recorded since the last call."""
@@ -80,34 +133,53 @@ class Recorder:
             parts.append(column.copy() if column.any() else np.zeros(n, column.dtype))
         self._arrays["state_i"][N_BATCHES] = 0
 
-    def records(self, n_tasks: int, batches: bool) -> TaskRecords:
+    def records(self, columns: Columns) -> TaskRecords:
         """Return the records of all batches, or of each task if the kernel knows no batches."""
-        if not batches:
-            return TaskRecords(*(self._arrays[f"out_task_{name}"] for name in _COLUMNS[2:]))
+        if "BATCHES" not in self._features:
+            start_s, machine, end_s = (
+                self._arrays[f"out_task_{name}"] for name in ("start", "machine", "finish")
+            )
+            return TaskRecords(start_s, machine, end_s)
         self.empty()
-        order = order_by_task(self._take("task", keep=True), n_tasks)
-        columns = {f"{name}_s": self._take(name)[order] for name in ("start", "finish")}
-        machine = self._take("machine")
-        if machine.any():
-            machine = machine[order]
-        more = {name: self._take(name)[order] for name in ("task", "count")}
-        return TaskRecords(**columns, machine=machine, **more)
+        n_ran = sum(int(part.sum(dtype=np.int64)) for part in self._parts["count"])
+        if n_ran == columns.n_tasks:
+            del self._parts["count"]
+        task = self._take("task")
+        order = order_by_task(task, columns.n_tasks)
+        task = _gathered(task, order)
+        sorted_by_task = {name: _gathered(self._take(name), order) for name in [*self._parts]}
+        return TaskRecords(
+            sorted_by_task["start"],
+            sorted_by_task["machine"],
+            sorted_by_task.get("finish"),
+            task,
+            sorted_by_task.get("count"),
+            columns,
+        )
 
-    def _take(self, name: str, keep: bool = False) -> NDArray[Any]:
-        """Return a column of all batches, and forget it unless `keep`."""
-        parts = self._parts[name]
-        if not keep:
-            self._parts[name] = []
+    def _take(self, name: str) -> NDArray[Any]:
+        """Return a column of all batches, and forget it."""
+        parts = self._parts.pop(name)
         if name == "machine" and not any(part.any() for part in parts):
             return np.zeros(sum(len(part) for part in parts), np.int32)  # touches no memory
         return np.concatenate(parts)
 
 
-def order_by_task(task: I4, n_tasks: int) -> I8:
+def _gathered(column: NDArray[Any], order: I4) -> NDArray[Any]:
+    """Return the column in that order, a piece at a time: an index of 32 bits is copied."""
+    if not column.any():
+        return column
+    out = np.empty_like(column)
+    for begin in range(0, len(order), PIECE):
+        np.take(column, order[begin : begin + PIECE], out=out[begin : begin + PIECE], mode="clip")
+    return out
+
+
+def order_by_task(task: I4, n_tasks: int) -> I4:
     """Return the order of batches by their first task, (N,)."""
     if n_tasks <= MAX_SCATTERED:
         row = np.full(n_tasks, -1, dtype=np.int32)
         row[task] = np.arange(len(task), dtype=np.int32)
-        return row[row >= 0].astype(np.int64)
-    shift = max(0, int(n_tasks // max(len(task), 1)).bit_length() - 1)
+        return row[row >= 0]
+    shift = int(n_tasks // max(len(task), 1)).bit_length() + 1
     return ordering.order_by_task(task, n_tasks, shift)

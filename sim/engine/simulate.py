@@ -43,10 +43,9 @@ def simulate(
     limits = [(np.nan, *limited)] if limited else []
     state, changed = layout.make(arrays), plan.take_changed()
     run = compiled_variant(features, state, changed)
-    recorder = Recorder(arrays)
+    recorder = Recorder(arrays, features)
     if not _alternate(run, state, changed, arrays, recorder, policy, memory, world, plan, limits):
         raise DeadlockError(_stuck(workload, arrays))
-    batches = "BATCHES" in features
     return Run(
         workload,
         cluster,
@@ -56,7 +55,7 @@ def simulate(
         job_start=arrays["out_job_start"],
         job_finish=arrays["out_job_finish"],
         job_failed=arrays["out_job_failed"].astype(np.bool_),
-        records=recorder.records(workload.n_tasks, batches) if record_tasks else None,
+        records=recorder.records(workload.columns) if record_tasks else None,
         task_devices=arrays["out_task_devices"] if record_tasks and cluster.devices else None,
         job_estimate=plan.estimate_s,
         limits_set=limits,

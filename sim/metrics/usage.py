@@ -76,8 +76,8 @@ def _ran_s(run: Run, begin: float, end: float) -> F8:
     for first, last in _chunks(task0):
         tasks = int(task0[first]), int(task0[last])
         rows = run.records.rows(*tasks)
-        ended = np.minimum(run.records.finish_s[rows], end)
-        within = np.maximum(ended - np.maximum(run.records.start_s[rows], begin), 0.0)
+        start_s, finish_s = run.records.times(rows)
+        within = np.maximum(np.minimum(finish_s, end) - np.maximum(start_s, begin), 0.0)
         begins = task0[first:last] - task0[first]
         seconds = run.records.expand(np.nan_to_num(within), 0.0, *tasks)
         ran[first:last] = np.add.reduceat(seconds, begins)

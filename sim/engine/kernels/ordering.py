@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from sim.base.arrays import I4, I8
+from sim.base.arrays import I4
 from sim.base.jit import jit
 
 
 @jit
-def order_by_task(task: I4, n_tasks: int, shift: int) -> I8:
+def order_by_task(task: I4, n_tasks: int, shift: int) -> I4:
     """Sort distinct tasks below `n_tasks` by buckets of 2^`shift` rows; return their order.
 
     Batches of a stage start in the order of its tasks, so that there is little to sort in a bucket.
@@ -18,7 +18,7 @@ def order_by_task(task: I4, n_tasks: int, shift: int) -> I8:
         ends[(task[i] >> shift) + 1] += 1
     for b in range(1, len(ends)):
         ends[b] += ends[b - 1]
-    order = np.empty(n, np.int64)
+    order = np.empty(n, np.int32)
     for i in range(n):
         b = task[i] >> shift
         order[ends[b]] = i

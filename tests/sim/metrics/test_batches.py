@@ -30,8 +30,15 @@ def in_batches(result: sim.Result) -> sim.Result:
         else:
             rows.append([*row, t, 1])
     _, start, finish, machine, task, count = np.array(rows).T
-    whole = (x.astype(np.int32) for x in (machine, task, count))
-    return dataclasses.replace(result, records=TaskRecords(start, finish, *whole))
+    machines, tasks, counts = (x.astype(np.int32) for x in (machine, task, count))
+    in_batches = TaskRecords(start, machines, finish, tasks, counts, columns)
+    return dataclasses.replace(result, records=in_batches)
+
+
+def in_tasks(result: sim.Result) -> sim.Result:
+    """Return the run with a record for each task."""
+    times = result.task_start, result.task_machine, result.task_finish
+    return dataclasses.replace(result, records=TaskRecords(*times))  # type: ignore[arg-type]
 
 
 def like_tasks(seed: int, n_jobs: int = 60) -> sim.Workload:
@@ -64,7 +71,7 @@ def test_metrics_and_tables_are_those_of_single_tasks(
 ) -> None:
     workload = like_tasks(seed)
     cluster = sim.Cluster.slots(29).with_queues("weighted", {"a": 2.0, "b": 1.0})
-    single = sim.simulate(workload, cluster, policies.build("fifo"))
+    single = in_tasks(sim.simulate(workload, cluster, policies.build("fifo")))
     single.metrics  # noqa: B018  # before the pieces get smaller
     batches = in_batches(single)
     monkeypatch.setattr(usage, "CHUNK", 5)
@@ -93,7 +100,7 @@ def test_a_record_of_more_tasks_than_memory_holds_is_refused(
     )
     job_s = np.array([0.0])
     zero = np.array([0], np.int32)
-    records = TaskRecords(job_s, job_s + 1, zero, zero, np.array([n], np.int32))
+    records = TaskRecords(job_s, zero, None, zero, None, workload.columns)
     result = sim.Result(
         workload, sim.Cluster.slots(10), policies.build("fifo"), 0, job_s, job_s, job_s + 1,
         np.array([False]), records,
@@ -116,3 +123,35 @@ def test_batches_come_in_the_order_of_their_tasks(
     assert order_by_task(task, n_tasks).tolist() == expected
     monkeypatch.setattr(engine_batches, "MAX_SCATTERED", 0)
     assert order_by_task(task, n_tasks).tolist() == expected
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srpt", "las"])
+@pytest.mark.parametrize("scattered", [0, 2**24])
+def test_ends_and_counts_follow_from_starts_in_a_pool(
+    policy: str, scattered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_batches, "MAX_SCATTERED", scattered)
+    monkeypatch.setattr(engine_batches, "PIECE", 7)
+    rng = np.random.default_rng(0)
+    stages = 200
+    stage = np.repeat(np.arange(stages), rng.integers(1, 40, stages))
+    workload = sim.Workload.from_tables(
+        jobs={"job_id": [str(j) for j in range(50)], "submit_s": np.arange(50.0)},
+        stages={"job": np.repeat(np.arange(50), 4), "n_tasks": np.bincount(stage)},
+        tasks={"stage": stage, "duration_s": rng.choice([0.5, 3.0, 7.1], len(stage))},
+    )
+    batches = sim.simulate(workload, sim.Cluster.slots(300), policies.build(policy))
+    records, duration_s = batches.records, workload.columns.task_duration
+    assert records is not None
+    assert records.end_s is None
+    assert records.size is None
+    assert len(records.start_s) < 0.9 * workload.n_tasks
+    np.testing.assert_array_equal(batches.task_finish, batches.task_start + duration_s)
+    single = in_tasks(batches)
+    assert np.array(list(batches.metrics.values())).tobytes() == (
+        np.array(list(single.metrics.values())).tobytes()
+    )
+    monkeypatch.setattr(usage, "CHUNK", 5)
+    again = in_batches(single)
+    assert again.metrics["utilization"] == batches.metrics["utilization"]
+    assert int(records.count.sum()) == workload.n_tasks  # type: ignore[union-attr]

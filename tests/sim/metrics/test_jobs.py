@@ -28,8 +28,8 @@ def run(w, cluster, start, finish, failed=(), task_start=None, task_finish=None,
     arrays = {"job_start": np.asarray(start, float), "job_finish": np.asarray(finish, float)}
     records = None
     if task_start is not None:
-        times = np.asarray(task_start, float), np.asarray(task_finish, float)
-        records = TaskRecords(*times, np.zeros(w.n_tasks, np.int32))
+        start_s, finish_s = np.asarray(task_start, float), np.asarray(task_finish, float)
+        records = TaskRecords(start_s, np.zeros(w.n_tasks, np.int32), finish_s)
     arrays["job_estimate"] = np.broadcast_to(np.asarray(estimate, float), w.n_jobs)
     arrays["job_submit"] = w.columns.job_submit
     arrays["limits_set"] = ()
