@@ -58,19 +58,25 @@ class Priors:
         self.group = frozen(history.group[: len(self._n_tasks)])
         self.n_groups = history.n_groups + 1
         self._state = kernel.make(inputs, self.n_groups)
-        self._prior: Callable[..., tuple[float, float]] = compiled(
+        self._predict: Callable[..., tuple[float, float, float]] = compiled(
             kernel.prior, self._state, 0, 0.0
         )
         self._add: Callable[..., float] = compiled(kernel.add, self._state, 0, 0.0, 0.0)
 
+    def predict(self, stage: int, now: float) -> tuple[float, float, float]:
+        """Return mean and variance of a stage's prior on its job's arrival, and its median, s.
+
+        Infinite variance and NaN for unknown.
+        """
+        return self._predict(self._state, stage, now)
+
     def prior(self, stage: int, now: float) -> Normal:
         """Return a stage's prior on its job's arrival; infinite variance for unknown."""
-        return Normal._make(self._prior(self._state, stage, now))
+        return Normal._make(self.predict(stage, now)[:2])
 
     def expect(self, stages: I8, now: float) -> F8:
         """See `policies.estimates.durations.Durations`: the median of each prior."""
-        priors = [self.prior(stage, now) for stage in stages.tolist()]
-        return np.array([math.nan if math.isinf(p.variance) else maths.exp(p.mean) for p in priors])
+        return np.array([self.predict(stage, now)[2] for stage in stages.tolist()])
 
     def learn(self, stages: I8, work_s: F8, now: float) -> None:
         """See `policies.estimates.durations.Durations`."""

@@ -87,25 +87,6 @@ class Jobs:
         return (now - self._submit[job]) * self.slots[job] / work if work > 0 else float("nan")
 
 
-class Unfinished:
-    """Rows of the jobs before one, without those that have finished at the begin.
-
-    Jobs come in the order of their rows, so that few are left after many have finished.
-    """
-
-    def __init__(self, world: World) -> None:
-        self._left = world.view["left"]
-        self._first = 0
-
-    def before(self, job: int) -> slice:
-        """Return a slice of the rows before `job`."""
-        left, first = self._left, self._first
-        while first < job and left.item(first) == 0:
-            first += 1
-        self._first = first
-        return slice(first, job)
-
-
 def usable_slots(columns: Columns, cluster: Cluster) -> I8:
     """Return the parallelism of each job's widest stage on an empty cluster, tasks, (J,)."""
     sizes = np.diff(columns.stage_task0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -17,7 +18,7 @@ from policies.attained_service import MultilevelQueues
 from policies.estimates.priors import Priors
 from policies.knows import Knows
 from policies.registry import register
-from policies.slearn.estimators import Estimator, Oracle, Unfinished
+from policies.slearn.estimators import Estimator, Oracle
 from policies.slearn.history import History, HistoryEstimator, Statistic
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
@@ -208,8 +209,13 @@ class _RunState:
         self._sampling = policy.samples and policy.sampling_queue == "own"
         self._width = job_widths(world).tolist()
         self._thin_limit, self._adaptive = policy.thin_limit, policy.adaptive_thin
-        self._view, self._samples = world.view, policy.samples
-        self._unfinished = Unfinished(world)
+        self._samples = policy.samples
+        if policy.adaptive_thin:
+            from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
+
+            rows = np.zeros(len(self._width), np.int64), np.zeros(2, np.int64)
+            self._unfinished = world.view["left"], world.view["running"], *rows
+            self._count: Callable[..., tuple[int, int]] = pilots.count_unfinished
 
     def react(self, batch: Batch) -> None:
         estimator, now = self._estimator, batch.now
@@ -239,8 +245,7 @@ class _RunState:
     def _limit(self, job: int) -> int:
         if not self._adaptive:
             return self._thin_limit
-        rows = self._unfinished.before(job)
-        left, running = (int(self._view[name][rows].sum()) for name in ("left", "running"))
+        left, running = self._count(*self._unfinished, job)
         return thin_limit_at(left / max(1, running), self._thin_limit)
 
     def _place(self, job: int, now: float) -> None:

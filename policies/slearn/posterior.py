@@ -10,7 +10,6 @@ import numpy as np
 
 from policies.estimates.priors import UNKNOWN, Priors
 from policies.estimates.weights import SHORTEST_S
-from policies.slearn.estimators import Unfinished
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
 from sim.base.random import Normal
@@ -50,7 +49,7 @@ class Posterior(Pilots):
     ) -> None:
         super().__init__(world, percent)
         self._priors = priors
-        self._unfinished = Unfinished(world)
+        self._n_done, self._last, self._in_order = 0, -1, True
         columns = world.columns
         n_tasks = np.diff(columns.stage_task0[columns.job_stage0])
         self._n_tasks: list[int] = n_tasks.tolist()
@@ -66,18 +65,17 @@ class Posterior(Pilots):
         """Choose the number of pilots; score the priors of thin jobs later, too."""
         jobs = self._jobs
         stages = range(jobs.stage0[job], jobs.stage0[job + 1])
-        priors = [self._priors.prior(g, now) for g in stages]
+        priors = [self._priors.predict(g, now) for g in stages]
+        self._in_order &= job > self._last
+        self._last = job
         if thin:
             return 0
         first = jobs.sampled[job]
         if len(stages) > 1:
-            expected_s = maths.exp([prior.mean for prior in priors]).tolist()
-            self._predicted[job] = [
-                math.nan if math.isinf(prior.variance) else mean_s
-                for prior, mean_s in zip(priors, expected_s, strict=True)
-            ]
-        first_prior = self._stage_prior[first] = priors[first - stages[0]]
-        self._prior[job] = Normal(first_prior.mean, first_prior.variance * self._inflation())
+            self._predicted[job] = [prior[2] for prior in priors]
+        mean, variance, _ = priors[first - stages[0]]
+        self._stage_prior[first] = Normal(mean, variance)
+        self._prior[job] = Normal(mean, variance * self._inflation())
         return self._start_pilots(job, now)
 
     def _choose_n_pilots(self, job: int, n_tasks: int, now: float) -> int:
@@ -86,7 +84,9 @@ class Posterior(Pilots):
             return n_pilots(n_tasks, self._percent or 3)
         jobs, stage = self._jobs, self._jobs.sampled[job]
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
-        n_waiting = int(np.count_nonzero(self._view["left"][self._unfinished.before(job)]))
+        n_waiting = job - self._n_done  # of the jobs before it
+        if not self._in_order:
+            n_waiting = int(np.count_nonzero(self._view["left"][:job]))
         self._n_waiting.append(n_waiting)
         # after a lull other jobs still arrive
         n_others = max(n_waiting, sum(self._n_waiting) / len(self._n_waiting))
@@ -119,6 +119,7 @@ class Posterior(Pilots):
 
     def job_done(self, job: int, now: float) -> None:
         """Record the stretch: its completion time over that on an empty cluster."""
+        self._n_done += 1
         stretch = self._jobs.normalised_jct(job, now)
         if not math.isnan(stretch):
             self._stretch.append(stretch)

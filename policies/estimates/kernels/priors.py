@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
-from math import inf
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from policies.estimates.weights import KIND_WEIGHT, OWN_RECENT, RECENT, SHORTEST_S
 from sim.base.jit import JIT, jit, part
+from sim.base.maths.kernels.exponential import exp
 from sim.base.maths.kernels.logarithm import log
 from sim.base.record import record
 
@@ -67,12 +68,12 @@ def make(inputs: Mapping[str, NDArray[Any]], n_groups: int) -> Any:
 
 @jit
 def prior(s, row, now):
-    """Return the mean and the variance of a stage's prior on its arrival; (0, inf) for unknown."""
+    """Return a stage's prior on its arrival: mean, variance, median; (0, inf, NaN) for unknown."""
     _catch_up(s, now)
     _ask(s, row)
     best, best_variance = 0.0, inf
     if s.state_broad[0] == 0.0:
-        return best, best_variance
+        return best, best_variance, nan
     broad = s.state_broad[1] / s.state_broad[0]
     n_features = s.w_group.shape[1]
     is_new = s.state_status[row] == 2
@@ -92,7 +93,7 @@ def prior(s, row, now):
             best, best_variance = s.state_predicted[row, f, MEAN], by_mean / n
         if by_last < best_variance * n:
             best, best_variance = s.state_predicted[row, f, LAST], by_last / n
-    return best, best_variance
+    return best, best_variance, exp(best) if best_variance < inf else nan
 
 
 @jit

@@ -1,4 +1,4 @@
-"""Spread of task durations within stages, and the number of pilots with the highest gain."""
+"""Spread of task durations within stages, the number of pilots with the highest gain, the load."""
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -43,6 +43,37 @@ def add_spread(group, state_spread, stage, squared_cv):
             state_spread[group[stage, f], 1] += squared_cv
     state_spread[len(state_spread) - 1, 0] += 1.0
     state_spread[len(state_spread) - 1, 1] += squared_cv
+
+
+@jit
+def count_unfinished(left, running, state_rows, state_n, job):
+    """Return sums of both columns over the unfinished jobs before a job.
+
+    Parameters
+    ----------
+    left, running : (J,) int32
+        Unfinished and running tasks of each job.
+    state_rows : (J,) int64
+        Unfinished jobs, ascending, since the last call; updated.
+    state_n : (2,) int64
+        Their number, and the row up to which jobs were added; updated.
+    """
+    n = state_n[0]
+    for row in range(state_n[1], job):
+        state_rows[n] = row
+        n += 1
+    n_rows, n_left, n_running = 0, 0, 0
+    for i in range(n):
+        row = state_rows[i]
+        if left[row] == 0:
+            continue
+        state_rows[n_rows] = row
+        n_rows += 1
+        if row < job:
+            n_left += left[row]
+            n_running += running[row]
+    state_n[0], state_n[1] = n_rows, max(state_n[1], job)
+    return n_left, n_running
 
 
 @jit

@@ -10,7 +10,9 @@ import pytest
 import policies
 import sim
 from policies.slearn.gs import thin_limit_at
+from policies.slearn.kernels import pilots
 from policies.slearn.pilots import n_pilots
+from policies.slearn.posterior import Posterior
 from sim.engine.plan import Batch, Event, Plan, World
 
 SAMPLING = ("slearn", "slearn_dag", "bayes", "adaptive_thin")
@@ -299,3 +301,33 @@ def test_parameters_out_of_range_are_errors(params, message):
 def test_one_queue_is_enough():
     r = run("slearn", [job(0, *[5.0] * 4), job(1, 5.0)], 2, queues=1)
     assert np.isfinite(r.job_finish).all()
+
+
+@pytest.mark.parametrize("source", ["cosmos", "recurring"])
+def test_the_load_is_that_of_all_jobs_before(source, monkeypatch):
+    # jobs of cosmos wait for inputs, and arrive out of order
+    options = {"scale": 0.02} if source == "cosmos" else {"jobs": 120, "preset": "2sigma"}
+    w = sim.synthesize(source, seed=0, **options)
+    cluster = sim.Cluster.slots(max(4, int(w.columns.job_min_tasks.max())))
+    seen = []
+
+    def check_waiting(self, job, *rest):
+        chosen = choose(self, job, *rest)
+        if self._n_waiting:
+            assert self._n_waiting[-1] == np.count_nonzero(self._view["left"][:job])
+            seen.append(job)
+        return chosen
+
+    def check_counts(left, running, *rest):
+        counts = count(left, running, *rest)
+        assert counts == (left[: rest[-1]].sum(), running[: rest[-1]].sum())
+        seen.append(rest[-1])
+        return counts
+
+    choose, count = Posterior._choose_n_pilots, pilots.count_unfinished
+    monkeypatch.setattr(Posterior, "_choose_n_pilots", check_waiting)
+    monkeypatch.setattr(pilots, "count_unfinished", check_counts)
+    for name in ("bayes", "adaptive_thin"):
+        seen.clear()
+        sim.simulate(w, cluster, policies.build(name, thin_limit=1 + (name != "bayes")))
+        assert len(seen) > 20
