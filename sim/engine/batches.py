@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, ranges
 from sim.engine.kernels import ordering
-from sim.engine.kernels.state import N_BATCHES
+from sim.engine.kernels.state import N_BATCHES, N_TAKEN
 
 if TYPE_CHECKING:
     from sim.workload.columns import Columns
@@ -127,11 +127,12 @@ class Recorder:
 
     def empty(self) -> None:
         """Take what the kernel has recorded since the last call."""
-        n = self._arrays["state_i"].item(N_BATCHES)
+        counts = self._arrays["state_i"]
+        n = counts.item(N_BATCHES) - counts.item(N_TAKEN)
         for name, parts in self._parts.items():
             column = self._arrays[f"out_batch_{name}"][:n]
             parts.append(column.copy() if column.any() else np.zeros(n, column.dtype))
-        self._arrays["state_i"][N_BATCHES] = 0
+        counts[N_TAKEN] = counts.item(N_BATCHES)
 
     def records(self, columns: Columns) -> TaskRecords:
         """Return the records of all batches, or of each task if the kernel knows no batches."""

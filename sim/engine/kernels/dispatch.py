@@ -7,15 +7,16 @@ for room is next tried only on the machines freed since.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choice import best_machine
-from sim.engine.kernels.features import CHOOSES, EVICTS, GANGS
+from sim.engine.kernels.features import BATCHES, CHOOSES, EVICTS, GANGS, USAGE
 from sim.engine.kernels.gang import admit_gang, gang_fits, gang_within_cap
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, fits, within_cap
 from sim.engine.kernels.restart import evict_for
 from sim.engine.kernels.state import EVICTING, MACHINE_CHOICE, N_DIRTY
-from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, next_queue, unblock
+from sim.engine.kernels.waiting import BY_CAP, FOR_ROOM, is_contested, next_queue, unblock
 
 
 @inlined
@@ -59,7 +60,10 @@ def dispatch_strict(st):
         if machine < 0:
             _block(st, q, g, FOR_ROOM)
         else:
-            start_task(st, g, machine, False)
+            count = 1
+            if BATCHES and not (USAGE and is_contested(st, q)):
+                count = startable(st, g, machine)
+            start_task(st, g, machine, False, count)
             started = True
     clear_dirty(st)
 

@@ -49,6 +49,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_home", "i4", "G", INPUT),  # machine of its first task's input, -1 for none
     ("w_stage_remote_factor", "f8", "G", INPUT),
     ("w_task_duration", "f8", "T:SINGLES", INPUT),  # s
+    ("w_stage_run0", "i8", "G+1:BATCHES", INPUT),  # first run of each stage
     ("w_run_task0", "i8", "X+1:BATCHES", INPUT),  # first task of each run
     ("w_run_duration", "f8", "X:BATCHES", INPUT),  # s, of each of its tasks
     # attempts that fail before the task succeeds
@@ -138,6 +139,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # stages
     ("state_stage_next", "i4", "G", 0),  # tasks started
     ("state_stage_run", "i8", "G:BATCHES", INPUT),  # run of the task that starts next
+    ("state_stage_batch", "i4", "G:BATCHES", -1),  # slot of its last batch, -1 for none
     ("state_stage_waiting", "i4", "G", 0),  # ready tasks not started
     ("state_stage_left", "i4", "G", INPUT),  # unfinished tasks
     ("state_stage_done", "i1", "G", 0),  # all its tasks were finished once
@@ -169,7 +171,6 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_used", "i8", "Q, R", 0),
     ("state_queue_blocked", "i1", "Q", 0),  # 0 no, 1 for room, 2 by its cap
     ("state_queue_blocked_stage", "i4", "Q", -1),
-    ("state_queue_batch", "i4", "Q", -1),  # slot of its batch that may still grow, -1 for none
     ("state_queue_waiting", "i4", "Q", 0),  # waiting stages (skip and pack)
     ("state_queue_deficit", "f8", "Q", 0),  # service that it is owed
     ("state_org_used", "i8", "O, R", 0),
@@ -193,6 +194,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_slot_task", "i4", "S", 0),  # the first of a batch
     ("state_slot_count", "i4", "S:BATCHES", 1),  # tasks of the batch
     ("state_slot_duration", "f8", "S:BATCHES", 0),  # of each of them, s
+    ("state_slot_batch", "i8", "S:BATCHES", -1),  # number of the batch
     ("state_slot_stage", "i4", "S", 0),
     ("state_slot_machine", "i4", "S", 0),
     ("state_slot_flag", "i1", "S", 0),  # bit 0: among the first k, bit 1: in a held gang slot

@@ -126,7 +126,7 @@ def fill_held(st, j):
             other = st.state_stage_ready_next[other]
         st.state_job_idle_held[j] -= 1
         machine = st.state_held_machine[st.w_job_held0[j] + st.state_job_idle_held[j]]
-        start_task(st, g, machine, True)
+        start_task(st, g, machine, True, 1)
 
 
 @inlined

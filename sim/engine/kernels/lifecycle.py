@@ -3,7 +3,7 @@
 import math
 
 from sim.base.jit import inlined, part
-from sim.engine.kernels.batches import less_each
+from sim.engine.kernels.batches import less_each, next_run, start_batch
 from sim.engine.kernels.buckets import follow_remaining
 from sim.engine.kernels.choice import acquire_devices, release_devices
 from sim.engine.kernels.features import (
@@ -99,10 +99,11 @@ def open_stage(st, g):
 
 
 @part
-def start_task(st, g, machine, in_held_slot):
+def start_task(st, g, machine, in_held_slot, count):
     """Start the next task of stage `g` on `machine`, in a slot held by its gang or in free room.
 
-    If starts lag behind placements it only launches, and its room is held.
+    With batches the next `count`, which must be alike. If starts lag behind placements the task
+    only launches, and its room is held.
     """
     now = st.state_f[NOW]
     j = st.w_stage_job[g]
@@ -113,44 +114,49 @@ def start_task(st, g, machine, in_held_slot):
         if st.state_i[PREFERS]:
             bring_forward(st, g, next_turn(st, g, machine))
         task = task0 + index_of(st, task0, st.state_stage_next[g])
-        st.state_stage_waiting[g] -= 1
-    st.state_stage_next[g] += 1
+        st.state_stage_waiting[g] -= count
+    run = next_run(st, g, task, count) if BATCHES else 0
+    duration = st.w_run_duration[run] if BATCHES else st.w_task_duration[task]
+    st.state_stage_next[g] += count
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
-    n = st.state_i[N_SLOT_FREE] - 1
-    st.state_i[N_SLOT_FREE] = n
-    slot = st.state_slot_free[n]
-    st.state_slot_task[slot] = task
-    st.state_slot_stage[slot] = g
-    st.state_slot_machine[slot] = machine
     flag = 0
     if st.state_job_first_started[j] < st.p_job_notify_at[j]:
         flag = FIRST_K
-        st.state_job_first_started[j] += 1
+        st.state_job_first_started[j] += count
     if in_held_slot:
         flag |= HELD
-    else:
-        if CHOOSES and st.state_i[CONSTRAINED]:
-            acquire_devices(st, g, machine, slot)
-        acquire_task(st, j, g, machine, 1)
-    st.state_slot_flag[slot] = flag
     start = now
     if st.state_i[LAUNCH]:
         start = launch(st, j, task, in_held_slot)
+    if BATCHES:
+        slot = start_batch(st, g, task, run, count, machine, flag, start)
+    else:
+        st.state_i[N_SLOT_FREE] -= 1
+        slot = st.state_slot_free[st.state_i[N_SLOT_FREE]]
+        st.state_slot_task[slot] = task
+        st.state_slot_stage[slot] = g
+        st.state_slot_machine[slot] = machine
+        st.state_slot_flag[slot] = flag
+    if not in_held_slot:
+        if CHOOSES and st.state_i[CONSTRAINED]:
+            acquire_devices(st, g, machine, slot)
+        acquire_task(st, j, g, machine, count)
     st.state_slot_start[slot] = start
     if st.state_job_started[j] == 0 and math.isnan(st.out_job_start[j]):
         st.out_job_start[j] = start
-    st.state_job_started[j] += 1
-    st.state_job_running[j] += 1
+    st.state_job_started[j] += count
+    st.state_job_running[j] += count
     if st.state_i[PENDING]:
-        st.state_job_remaining[j] -= task_weighted_s(st, g, task)
-    if st.state_i[RECORD]:
+        weighted = weighted_s(st, g, duration)
+        st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
+    if not BATCHES and st.state_i[RECORD]:
         st.out_task_start[task] = start
         st.out_task_machine[task] = machine
     if VARIABLE_ENDS:
         begin_task(st, slot, start, _duration_s(st, slot))
-    else:
-        fin_push(st, start + st.w_task_duration[task], slot)
+    elif not BATCHES:
+        fin_push(st, start + duration, slot)
     if st.state_stage_waiting[g] == 0:
         stage_drained(st, g)
     refresh_job(st, j)
@@ -193,38 +199,40 @@ def end_task(st, slot):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     duration = st.state_slot_duration[slot] if BATCHES else st.w_task_duration[task]
-    if BATCHES:
-        _end_work(st, j, g, duration, count)
-    else:
-        st.state_job_done_work[j] += duration
+    if LIMITS or not BATCHES:  # else nobody reads it
+        st.state_job_done_work[j] = less_each(st.state_job_done_work[j], -duration, count)
         if st.state_i[EXPECTED]:
-            st.state_stage_done_work[g] += duration
-        if not st.state_i[PENDING]:
-            st.state_job_remaining[j] -= task_weighted_s(st, g, task)
+            st.state_stage_done_work[g] = less_each(st.state_stage_done_work[g], -duration, count)
+    if (DYNAMIC_ORDER or SCORED or not BATCHES) and not st.state_i[PENDING]:
+        weighted = weighted_s(st, g, duration)
+        st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
     st.state_job_running[j] -= count
     st.state_job_done[j] += count
     st.state_job_left[j] -= count
     st.state_stage_left[g] -= count
     if flag & HELD:
-        st.state_held_machine[st.w_job_held0[j] + st.state_job_idle_held[j]] = (
-            st.state_slot_machine[slot]
-        )
-        st.state_job_idle_held[j] += 1
+        for _ in range(count):
+            st.state_held_machine[st.w_job_held0[j] + st.state_job_idle_held[j]] = (
+                st.state_slot_machine[slot]
+            )
+            st.state_job_idle_held[j] += 1
     else:
         if CHOOSES and st.state_i[CONSTRAINED]:
             release_devices(st, slot)
         release_task(st, j, g, st.state_slot_machine[slot], count)
-    in_first_k = flag & FIRST_K
+    k = count if flag & FIRST_K else 0
     if st.state_i[FIRST_ENDED]:
-        in_first_k = st.state_job_first_ended[j] < st.p_job_notify_at[j]
-    if in_first_k:
+        k = max(min(count, st.p_job_notify_at[j] - st.state_job_first_ended[j]), 0)
+    for _ in range(k):
         st.state_job_first_ended[j] += 1
         st.state_job_first_work[j] += duration
         if st.state_job_first_ended[j] == st.p_job_notify_at[j]:
             emit(st, TASKS_DONE, j)
     is_rerun = st.state_i[FAILS] and st.state_task_rerun[task]
     if st.state_i[ONE_TO_ONE] and st.w_stage_o2o[g] & 2 and not is_rerun:
-        _release_children(st, g, task - st.w_stage_task0[g])
+        first = task - st.w_stage_task0[g]
+        for index in range(first, first + count):
+            _release_children(st, g, index)
     if st.state_stage_left[g] == 0 and not st.state_stage_done[g]:
         _stage_done(st, g)
     if st.state_job_left[j] == 0:
@@ -232,14 +240,6 @@ def end_task(st, slot):
         return
     refresh_job(st, j)
     request_refill(st, j)
-
-
-@inlined
-def _end_work(st, j, g, duration, count):
-    """Count the work of a batch of stage `g`, where the order of jobs depends on it."""
-    if DYNAMIC_ORDER:
-        weighted = duration * st.p_stage_weight[g]
-        st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
 
 
 @inlined
@@ -307,9 +307,10 @@ def _release_children(st, g, index):
 
 
 @part
-def task_weighted_s(st, g, task):
-    """Return the weighted seconds of `task` of stage `g` in the remaining work of its job."""
-    duration = st.p_stage_expected_s[g] if st.state_i[EXPECTED] else st.w_task_duration[task]
+def weighted_s(st, g, duration):
+    """Return the weighted seconds of a task of stage `g` in the remaining work of its job."""
+    if st.state_i[EXPECTED]:
+        duration = st.p_stage_expected_s[g]
     return duration * st.p_stage_weight[g]
 
 

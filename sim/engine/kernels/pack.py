@@ -8,9 +8,10 @@ those that start a task are found at the top of its heap.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.batches import begin_batches
 from sim.engine.kernels.buckets import end_dispatch, gang_kind, is_listed_before, mark_tried
 from sim.engine.kernels.bundle import choose_bundle, start_bundle
-from sim.engine.kernels.features import GANGS, OVERBOOK, SCORED
+from sim.engine.kernels.features import BATCHES, GANGS, OVERBOOK, SCORED
 from sim.engine.kernels.fitting import alignment, filter_fitting, find_fitting
 from sim.engine.kernels.gang import admit_waiting, first_gang
 from sim.engine.kernels.lifecycle import start_task
@@ -52,6 +53,8 @@ def dispatch_pack(st):
 
 @part
 def _pack(st):
+    if BATCHES:
+        begin_batches(st)  # so that a round that starts anything takes a slot
     if GANGS:
         _pass_over_gangs(st)
     _sort_dirty(st)
@@ -125,7 +128,7 @@ def _start_best(st, machine, n):
             or (score == best_score and is_listed_before(st, g, best))
         ):
             best, best_queue, best_score = g, queue, score
-    start_task(st, best, machine, False)
+    start_task(st, best, machine, False, 1)
     return True
 
 

@@ -116,7 +116,7 @@ def start_claim(st, j):
             end += 1
         admit_gang_to(st, j, first, end)
     else:
-        start_task(st, st.state_job_ready_head[j], st.state_entry_place[first], False)
+        start_task(st, st.state_job_ready_head[j], st.state_entry_place[first], False, 1)
     for r in range(len(st.state_free)):
         st.state_free[r] -= width(st, j) * st.w_job_slot[j, r]
     end_s = max(st.out_job_start[j] + st.p_job_expected_s[j], st.state_f[NOW])

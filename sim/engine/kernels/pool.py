@@ -13,9 +13,11 @@ import numpy as np
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import (
-    close_batches,
+    begin_batches,
+    keeps_rank,
     less_each,
     like_tasks,
+    next_run,
     record_batch,
     records_full,
     start_batch,
@@ -35,7 +37,7 @@ from sim.engine.kernels.state import (
     RELEASED,
     TIMER,
 )
-from sim.engine.kernels.waiting import SHARE_ORDER, rank, stage_drained, update_rank
+from sim.engine.kernels.waiting import stage_drained, update_rank
 
 
 @inlined
@@ -84,7 +86,10 @@ def run_pool(st):
             attained[j] += running[j] * (now - since[j])
             since[j] = now
         if DYNAMIC_ORDER:
-            remaining[j] = less_each(remaining[j], slot_duration[slot] * stage_weight[g], count)
+            weighted = slot_duration[slot] * stage_weight[g]
+            remaining[j] -= weighted
+            if count > 1:
+                remaining[j] = less_each(remaining[j], weighted, count - 1)
         running[j] -= count
         done[j] += count
         left[j] -= count
@@ -139,7 +144,7 @@ def run_pool(st):
             queue_used[home[j], 0] += count
         end = now + duration[run]
         if record:
-            record_batch(st, slot, end)
+            record_batch(st, slot, now, end)
         fin_sink(st, n, end, slot)
         if stage_waiting[h] == 0:
             stage_drained(st, h)
@@ -164,6 +169,7 @@ def dispatch_pool(st):
 def _fill(st):
     """Fill the free slots with the heads of the queues, in batches."""
     free, now = st.state_mach_free, st.state_f[NOW]
+    begin_batches(st)
     while free[0, 0] > 0:
         q = _next_queue(st) if USAGE else 0
         h = st.state_queue_root[q] if q >= 0 else -1
@@ -175,7 +181,10 @@ def _fill(st):
             accrue(st, j)
         if st.state_job_started[j] == 0:
             st.out_job_start[j] = now
-        start_batch(st, q, h, count, 0)
+        task = st.w_stage_task0[h] + st.state_stage_next[h]
+        start_batch(st, h, task, next_run(st, h, task, count), count, 0, 0, now)
+        st.state_stage_next[h] += count
+        st.state_stage_waiting[h] -= count
         free[0, 0] -= count
         st.state_job_started[j] += count
         st.state_job_running[j] += count
@@ -188,7 +197,6 @@ def _fill(st):
             update_rank(st, j)
         if SERVICE:
             schedule_crossing(st, j)
-    close_batches(st)
 
 
 @inlined
@@ -201,12 +209,8 @@ def _startable(st, q, g, limit):
     count = min(limit, like_tasks(st, g))
     if count == 1:
         return count
-    if DYNAMIC_ORDER:
-        j = st.w_stage_job[g]
-        accrue(st, j)
-        order = st.p_queue_order[q % len(st.p_queue_order)]
-        if order == SHARE_ORDER or rank(st, j) != st.state_job_rank[j]:
-            return 1
+    if DYNAMIC_ORDER and not keeps_rank(st, st.w_stage_job[g], q):
+        return 1
     if USAGE:
         return _before_other_queues(st, q, count)
     return count
@@ -215,14 +219,15 @@ def _startable(st, q, g, limit):
 @part
 def _before_other_queues(st, q, limit):
     """Count the tasks, at most `limit`, that start from queue `q` before another queue is next."""
-    root, tier, other = st.state_queue_root, st.p_queue_tier, -1
+    root, tier, other, use = st.state_queue_root, st.p_queue_tier, -1, 0.0
     for p in range(len(root)):
-        competes = p != q and root[p] >= 0 and tier[p] == tier[q]
-        if competes and (other < 0 or _use(st, p, 0) < _use(st, other, 0)):
-            other = p
+        if p == q or root[p] < 0 or tier[p] != tier[q]:
+            continue
+        use_of_p = _use(st, p, 0)
+        if other < 0 or use_of_p < use:
+            other, use = p, use_of_p
     if other < 0:
         return limit
-    use = _use(st, other, 0)
     low, high = 1, limit  # it is next for the first `low` of them, and maybe for `high`
     while low < high:
         middle = (low + high + 1) // 2
@@ -237,22 +242,17 @@ def _before_other_queues(st, q, limit):
 @part
 def _next_queue(st):
     """Return the queue that is served next, -1 for none (`waiting.precedes`)."""
-    root, best = st.state_queue_root, -1
+    root, tier, best, least = st.state_queue_root, st.p_queue_tier, -1, 0.0
     for q in range(len(root)):
-        if root[q] >= 0 and (best < 0 or _precedes(st, q, best)):
-            best = q
+        if root[q] < 0:
+            continue
+        use = _use(st, q, 0)
+        if best < 0 or tier[q] < tier[best] or (tier[q] == tier[best] and use < least):
+            best, least = q, use
     return best
 
 
 @inlined
-def _precedes(st, a, b):
-    tier = st.p_queue_tier
-    if tier[a] != tier[b]:
-        return tier[a] < tier[b]
-    return _use(st, a, 0) < _use(st, b, 0)
-
-
-@part
 def _use(st, q, more):
     """Return the use of queue `q` over its weight, once it has `more` tasks than now."""
     return (st.state_queue_used[q, 0] + more) * st.c_scale[0] / st.p_queue_weight[q]

@@ -373,7 +373,7 @@ def _start(st, j):
         _admit(st, j)
     else:
         machine = 0 if st.state_i[UNIT] else st.state_task_node[first]
-        start_task(st, st.state_job_ready_head[j], machine, False)
+        start_task(st, st.state_job_ready_head[j], machine, False, 1)
     end = _clock(st) + limit_s(st, j)
     st.state_job_expected_end[j] = end
     running, k = st.state_expected_jobs, st.state_replan[N_EXPECTED]

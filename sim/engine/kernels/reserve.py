@@ -256,7 +256,7 @@ def _start(st, j):
     elif GANGS and is_waiting_gang(st, j):
         admit_gang(st, j)
     else:
-        start_task(st, st.state_job_ready_head[j], 0, False)
+        start_task(st, st.state_job_ready_head[j], 0, False, 1)
     k = st.state_i[N_RUNNING_JOBS]
     st.state_i[N_RUNNING_JOBS] = k + 1
     end = _expected_end(st, j)

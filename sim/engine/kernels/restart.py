@@ -16,7 +16,7 @@ from sim.engine.kernels.choice import release_devices
 from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SCORED, SERVICE
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.launch import forget_start
-from sim.engine.kernels.lifecycle import FIRST_K, emit, refresh_job, task_weighted_s
+from sim.engine.kernels.lifecycle import FIRST_K, emit, refresh_job, weighted_s
 from sim.engine.kernels.rates import clear_end, leave_machine
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
@@ -52,7 +52,7 @@ def stop_task(st, slot):
     if st.state_i[LAUNCH] and st.out_job_start[j] > st.state_f[NOW]:
         forget_start(st, j)
     if st.state_i[PENDING]:
-        st.state_job_remaining[j] += task_weighted_s(st, g, st.state_slot_task[slot])
+        st.state_job_remaining[j] += weighted_s(st, g, st.w_task_duration[st.state_slot_task[slot]])
     if st.state_slot_flag[slot] & FIRST_K:
         st.state_job_first_started[j] -= 1
     st.state_stage_next[g] -= 1
@@ -120,7 +120,7 @@ def _rerun(st, task, g):
     st.state_job_done_work[j] -= duration
     if st.state_i[EXPECTED]:
         st.state_stage_done_work[g] -= duration
-    st.state_job_remaining[j] += task_weighted_s(st, g, task)
+    st.state_job_remaining[j] += weighted_s(st, g, duration)
     st.state_stage_next[g] -= 1
     requeue_task(st, g, task)
     if DYNAMIC_ORDER:

@@ -16,7 +16,7 @@ from typing import Any
 
 from sim.base.jit import compiled, inlined, is_cached, jit, part, specialised
 from sim.engine.kernels.arrivals import arrivals, next_arrival, openings
-from sim.engine.kernels.batches import records_full
+from sim.engine.kernels.batches import begin_batches, records_full
 from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.features import (
     BATCHES,
@@ -227,6 +227,8 @@ def _dispatch(st):
     if POOL:
         dispatch_pool(st)
         return
+    if BATCHES:
+        begin_batches(st)
     if GANGS:
         refill_gangs(st)
     if REPLANS:
@@ -257,7 +259,7 @@ def is_compiled(features: frozenset[str]) -> bool:
 def _variant_text(features: frozenset[str]) -> str:
     if POOL in features:
         return "the event loop of a pool of slots"
-    rest = [name.lower().replace("_", " ") for name in sorted(features - {"STRICT"})]
+    rest = [name.lower().replace("_", " ") for name in sorted(features - {"STRICT", "BATCHES"})]
     return "the event loop of machines" + (f" ({', '.join(rest)})" if rest else "")
 
 

@@ -140,7 +140,7 @@ def start_and_charge(st, g, machine):
     """Start the next task of stage `g`, and charge its cost to the deficits of the queues."""
     if queues_compete(st):
         _charge(st, st.state_job_wait_queue[st.w_stage_job[g]], st.p_stage_cost[g])
-    start_task(st, g, machine, False)
+    start_task(st, g, machine, False, 1)
 
 
 @inlined

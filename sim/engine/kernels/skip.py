@@ -8,9 +8,10 @@ out, since room only gets less.
 # mypy: disable-error-code="no-untyped-def"
 
 from sim.base.jit import inlined, part
+from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import DYNAMIC_ORDER, GANGS
+from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS
 from sim.engine.kernels.fitting import find_candidates
 from sim.engine.kernels.gang import admit_waiting, first_gang
 from sim.engine.kernels.lifecycle import start_task
@@ -62,13 +63,15 @@ def dispatch_skip(st):
         hint_stage, hint = g, machine
         n_made = st.state_i[BUCKETS_MADE]
         bucket = st.state_match[i]
-        start_task(st, g, machine, False)
+        one_queue = len(st.state_queue_root) == 1
+        count = startable(st, g, machine) if BATCHES and one_queue else 1
+        start_task(st, g, machine, False, count)
         position = st.state_bucket_position[bucket]
         if st.state_i[BUCKETS_MADE] != n_made:
             n = _list_candidates(st)
         elif position >= st.state_i[N_BUCKETS]:
             n = _drop(st, i, n)
-        elif not DYNAMIC_ORDER and len(st.state_queue_root) == 1:
+        elif not DYNAMIC_ORDER and one_queue:
             again = i if st.state_bucket_root[position] == g else -1
     end_dispatch(st)
     st.state_i[RELEASED] = 0

@@ -57,6 +57,8 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     NEXT_OPENING,
     N_OPENING,
     N_BATCHES,
+    N_TAKEN,
+    FIRST_BATCH,
     # configuration
     SHARE,
     UNIT,
@@ -87,9 +89,10 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     CACHES_SCORES,
     LAUNCH,
     BY_PLACE,
-) = range(55)
-N_I = 55
-# N_BATCHES counts the records of batches. Configuration registers:
+) = range(57)
+N_I = 57
+# Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
+# grow. Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
 # ONE_TO_ONE: there are one-to-one edges. N_RIGID: number of resources that can't be overbooked.

@@ -265,6 +265,18 @@ def next_queue(st):
 
 
 @inlined
+def is_contested(st, q):
+    """Tell whether starts from queue `q` may let another unblocked queue of its tier be next."""
+    n = len(st.p_queue_weight)
+    tier = st.p_queue_tier[q % n]
+    for p in range(len(st.state_queue_root)):
+        waits = st.state_queue_root[p] >= 0 and not st.state_queue_blocked[p]
+        if p != q and waits and st.p_queue_tier[p % n] == tier:
+            return True
+    return False
+
+
+@inlined
 def unblock(st):
     """Before a dispatch: unblock queues after a release, or behind a new head.
 

@@ -208,6 +208,7 @@ def _durations(columns: Columns, batches: bool) -> dict[str, NDArray[Any]]:
     absent = np.zeros(1)
     return {
         "w_task_duration": absent if batches else columns.task_duration,
+        "w_stage_run0": columns.stage_run0 if batches else absent.astype(np.int64),
         "w_run_task0": columns.run_task0 if batches else absent.astype(np.int64),
         "w_run_duration": columns.run_duration if batches else absent,
         "state_stage_run": (columns.stage_run0[:-1] if batches else absent).astype(np.int64),

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _ORDERS = {has.USAGE, has.DYNAMIC_ORDER, has.SERVICE}
 _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
+_SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
+"""Features with which each task moves by itself."""
 _WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.VARIABLE_ENDS, has.CHOOSES}
 
 
@@ -42,7 +44,7 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
     if has.POOL in needed:
         return needed | _ORDERS if is_wide else needed
     if is_wide:
-        return needed | _WIDE | _widest(needed)
+        return needed | _widest(needed)
     if has.REPLANS in needed:
         needed = needed | {has.GANGS}
     if needed >= {has.SCORED, has.VARIABLE_ENDS}:
@@ -58,14 +60,19 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
 
 
 def _widest(needed: set[Feature]) -> set[Feature]:
-    """Return further features of runs on machines, so that each way to fit has one variant.
+    """Return further features of runs on machines, so that each way to fit has two variants.
 
-    With SIM_VARIANTS=wide these, and one of pools, serve any run, tests for instance; each costs
-    more to compile, and a run more time.
+    One with batches, one without. With SIM_VARIANTS=wide these, and one of pools, serve any run,
+    tests for instance; each costs more to compile, and a run more time.
     """
+    if has.BATCHES in needed:
+        rest = {*_ORDERS, *_RARE, has.LIMITS}
+        return rest if needed & {has.STRICT, has.SKIP} else rest | {has.SCORED}
     if has.STRICT in needed:
-        return {has.EVICTS}
-    return {has.RESERVES, has.PLACES} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
+        return _WIDE | {has.EVICTS}
+    return _WIDE | (
+        {has.RESERVES, has.PLACES} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
+    )
 
 
 def _needed(
@@ -102,7 +109,6 @@ def _needed(
         )
     needed = {
         has.POOL: pool,
-        has.BATCHES: pool,
         has.STRICT: fit == Fit.STRICT,
         has.SKIP: fit == Fit.SKIP,
         has.SCORED: scored,
@@ -121,6 +127,8 @@ def _needed(
         has.CHOOSES: not cluster.unit
         and (has_constraints(columns, cluster) or plan.choice.machine != Machine.FIRST),
     }
+    singly = any(needed[name] for name in _SINGLY)
+    needed[has.BATCHES] = not singly and plan.task_prefers is None
     return {feature for feature, is_needed in needed.items() if is_needed}
 
 

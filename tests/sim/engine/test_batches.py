@@ -12,15 +12,22 @@ import policies
 import sim
 from policies.base import Policy
 from sim.base.jit import JIT
+from sim.cluster.faults import Slowdowns
 from sim.engine import layout
-from sim.engine.plan import Order, Plan, Queues, World
+from sim.engine.plan import NO_LIMIT, Batch, Event, Fit, Order, Plan, Queues, World
 from sim.engine.simulate import variant
-from tests.sim.engine.test_kernel import Unheard, assert_same
+from tests.sim.engine.strategies import AnyPlan
+from tests.sim.engine.test_kernel import FITS, assert_same
 
 N_WORLDS = 60 if JIT else 20
 
 
-def like_jobs(rng, n_jobs, n_tasks, whole=False):
+def singly(cluster):
+    """Return the cluster with a slow period after the end: then each task moves by itself."""
+    return cluster.with_slowdowns(Slowdowns.from_columns([1e9], [1e9 + 1], [0.5]))
+
+
+def like_jobs(rng, n_jobs, n_tasks, whole=False, edges=("barrier",)):
     """Make jobs of up to three stages whose tasks have one to three durations, in runs or mixed."""
     jobs, clock = [], 0.0
     for _ in range(n_jobs):
@@ -31,24 +38,37 @@ def like_jobs(rng, n_jobs, n_tasks, whole=False):
             durations = rng.choice(values, rng.integers(1, n_tasks + 1)).astype(float)
             if rng.random() < 0.7:
                 durations.sort()
-            parents = [f"s{p}" for p in range(s) if rng.random() < 0.4]
-            stages.append({"name": f"s{s}", "durations_s": durations.tolist(), "parents": parents})
-        user = f"u{rng.integers(0, 3)}"
-        jobs.append({"submit_s": clock, "stages": stages, "user": user})
+            parents = {f"s{p}": str(rng.choice(edges)) for p in range(s) if rng.random() < 0.4}
+            stage = {"name": f"s{s}", "durations_s": durations.tolist(), "parents": parents}
+            demand = {"cpu": int(rng.integers(0, 4)), "mem": float(rng.choice([0.0, 0.1, 0.3]))}
+            stages.append(stage | {"demand": demand})
+        names = {"user": f"u{rng.integers(0, 3)}", "queue": f"q{rng.integers(0, 2)}"}
+        jobs.append({"submit_s": clock, "stages": stages, **names})
     return sim.Workload.from_jobs(jobs)
 
 
 @dataclass(frozen=True)
 class AnyQueues(Policy):
-    """Queues of any order, weights, tiers and demotions, and nothing that needs single tasks."""
+    """Queues of any order, weights, tiers and demotions, and nothing that needs single tasks.
+
+    With `callbacks` also limits and gates, which it raises.
+    """
 
     order: int = 0
     plan_seed: int = 0
+    fit: str = "strict"
+    callbacks: bool = False
 
     name: ClassVar[str] = "any-queues"
 
-    def prepare(self, world: World, plan: Plan) -> None:
+    @property
+    def events(self) -> Event:  # type: ignore[override]
+        kinds = Event.TASKS_DONE | Event.STAGE_DONE | Event.JOB_DONE
+        return kinds if self.callbacks else Event.NONE
+
+    def prepare(self, world: World, plan: Plan) -> object:
         rng = np.random.default_rng(self.plan_seed)
+        plan.fit = Fit[self.fit.upper()]
         n = int(rng.integers(1, 4))
         order = np.where(rng.random(n) < 0.8, self.order, rng.integers(0, len(Order), n))
         demote_to = np.where(np.arange(n) + 1 < n, np.arange(n) + 1, -1)
@@ -70,6 +90,21 @@ class AnyQueues(Policy):
         plan.set_stages(
             key=rng.integers(0, 2, stages).astype(float), weight=rng.choice([1.0, 0.7], stages)
         )
+        if self.callbacks:
+            gate = rng.choice([2, 5, NO_LIMIT], jobs)
+            plan.set_jobs(
+                run_limit=rng.choice([1, 3, 7, NO_LIMIT], jobs),
+                start_gate=gate,
+                overflow_queue=rng.integers(-1, n, jobs) if rng.random() < 0.5 else -1,
+                notify_at=np.minimum(gate, rng.integers(1, 6, jobs)),
+            )
+            plan.first_ended = bool(rng.random() < 0.5)
+        return rng
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        opened = batch.rows(Event.TASKS_DONE)
+        if len(opened):
+            plan.set_jobs(opened, start_gate=NO_LIMIT, run_limit=9)
 
 
 @pytest.mark.parametrize("order", list(Order))
@@ -91,12 +126,44 @@ def test_same_bits_as_single_tasks(order):
         cluster = sim.Cluster.slots(int(rng.choice([20, 150, 900])))
         policy = AnyQueues(order=order, plan_seed=seed)
         batches = sim.simulate(workload, cluster, policy)
-        single = sim.simulate(workload, cluster, Unheard(policy))
+        single = sim.simulate(workload, singly(cluster), policy)
         for name in ("task_start", "task_finish", "task_machine", "job_start", "job_finish"):
             np.testing.assert_array_equal(getattr(batches, name), getattr(single, name), name)
-        assert batches.batches is not None
-        assert single.batches is None
-        assert len(batches.batches.task) < workload.n_tasks
+        assert single.records.task is None
+        assert len(batches.records.task) < workload.n_tasks
+
+
+def sharing(rng, workload, cluster):
+    """Let the workload's queues share the cluster in some mode, mostly none."""
+    mode = str(rng.choice(["global", "global", "weighted", "hard"]))
+    names = workload.columns.queue_names
+    shares = {name: 1 / len(names) for name in names}
+    return cluster if mode == "global" else cluster.with_queues(mode, shares)
+
+
+@pytest.mark.parametrize("callbacks", [False, True], ids=["columns", "callbacks"])
+@pytest.mark.parametrize("fit", FITS)
+def test_same_bits_on_machines(fit, callbacks):
+    for seed in range(N_WORLDS):
+        rng = np.random.default_rng([seed, 2])
+        workload = like_jobs(rng, 4, 16, whole=seed % 2 == 0)
+        cluster = sim.Cluster.machines(int(rng.integers(1, 4)), cpu=16, mem=1.5)
+        if callbacks and fit == "strict" and seed % 2:
+            cluster = sim.Cluster.slots(int(rng.integers(4, 20)))
+        order = int(rng.integers(0, len(Order)))
+        policy = AnyQueues(order=order, plan_seed=seed, fit=fit, callbacks=callbacks)
+        assert "BATCHES" in variant(workload, cluster, policy)
+        assert_same(workload, sharing(rng, workload, cluster), policy)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_same_bits_with_any_plan(fit):
+    for seed in range(N_WORLDS // 4):
+        rng = np.random.default_rng([seed, 3])
+        workload = like_jobs(rng, 4, 9, edges=("barrier", "barrier", "one_to_one"))
+        cluster = sim.Cluster.machines(int(rng.integers(3, 6)), cpu=8, mem=1.0)
+        policy = AnyPlan(fit=fit, plan_seed=seed, callbacks=bool(seed % 2))
+        assert_same(workload, sharing(rng, workload, cluster), policy)
 
 
 def test_records_are_emptied_when_they_are_full(monkeypatch):
@@ -107,16 +174,6 @@ def test_records_are_emptied_when_they_are_full(monkeypatch):
     often = sim.simulate(workload, cluster, policy)
     for name in ("task_start", "task_finish", "task_machine"):
         np.testing.assert_array_equal(getattr(once, name), getattr(often, name), name)
-
-
-def test_a_job_that_never_starts_has_no_record():
-    batches = sim.simulate(
-        like_jobs(np.random.default_rng(2), 1, 9), sim.Cluster.slots(3), AnyQueues()
-    ).batches
-    n_tasks = int(batches.count.sum())
-    columns = batches.by_task(n_tasks + 2)
-    assert np.isnan(columns["task_start"][n_tasks:]).all()
-    assert columns["task_machine"].tolist() == [0] * n_tasks + [-1, -1]
 
 
 def test_remaining_work_is_rounded_task_by_task():
