@@ -7,6 +7,7 @@ import sys
 
 ALL = (
     "kernel",
+    "batches",
     "maths",
     "machines",
     "policies",
