@@ -43,9 +43,12 @@ print(json.dumps({{"bytes": (status("VmHWM") - before) / w.n_tasks}}))
 """
 
 FIRST = """
-import json, time
+import json, os, time
+from pathlib import Path
 import numba, numpy, pyarrow
 import policies, sim
+from sim.base import kernel_cache
+kernel_cache.SHIPPED = Path(os.environ["SHIPPED"])
 stage = {{"durations_s": [1.0, 2.0], "demand": {{"cpu": 1.0, "net": 1.0}}}}
 job = {{"submit_s": 0.0, "template": "t", "stages": [stage]}}
 w = sim.Workload.from_jobs([job, job])  # one alone would follow a list under DAGPS
@@ -57,6 +60,9 @@ sim.simulate(w, cluster, policy)
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 print(json.dumps({{"wall": wall, "cpu": cpu}}))
 """
+
+ANY_PROCESSOR = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+"""As `.ci/compile_ahead.py` compiles the kernels of the wheel."""
 
 MACHINES = "machines(1, cpu=2, net=2, fungible=('net',))"
 FIRSTS = {
@@ -189,15 +195,18 @@ def footprint() -> list[Row]:
             rows.append(row(case, used, "B/task", at_most=target))
     for case, (cluster, policy, target) in FIRSTS.items():
         code = FIRST.format(cluster=cluster, policy=policy)
-        with scratch() as folder:
-            cold = run_child(code, NUMBA_CACHE_DIR=folder)
-            warm = [run_child(code, NUMBA_CACHE_DIR=folder) for _ in range(TIMES)]
+        with scratch() as folder, scratch() as wheel, scratch() as empty:
+            cold = run_child(code, NUMBA_CACHE_DIR=folder, SHIPPED=empty)
+            warm = [run_child(code, NUMBA_CACHE_DIR=folder, SHIPPED=empty) for _ in range(TIMES)]
+            run_child(code, NUMBA_CACHE_DIR=wheel, SHIPPED=empty, **ANY_PROCESSOR)
+            brought = [run_child(code, NUMBA_CACHE_DIR=empty, SHIPPED=wheel) for _ in range(TIMES)]
         first = f"first simulate, {case}"
         rows += [
             row(f"{first}, compiling: CPU", cold["cpu"], "s", at_most=target),
             row(f"{first}, compiling: wall", cold["wall"], "s"),
             row(f"{first}, compiled: CPU", [w["cpu"] for w in warm], "s", at_most=0.5),
             row(f"{first}, compiled: wall", [w["wall"] for w in warm], "s"),
+            row(f"{first}, of the wheel: CPU", [w["cpu"] for w in brought], "s", at_most=0.5),
         ]
     return rows
 
