@@ -77,9 +77,11 @@ class KernelCache(FunctionCache):
         """Load a compiled kernel; None if it is missing, or was damaged and is now deleted."""
         self.was_damaged = False
         codegen = target_context.codegen()
-        triple, *_ = codegen.magic_tuple()
-        shipped = self._file(self._shipped, sig, _AnyProcessor(triple))
-        for file in (self._file(self._folder, sig, codegen), shipped):
+        places = [self._file(self._folder, sig, codegen)]
+        if self._shipped.is_dir():
+            triple, *_ = codegen.magic_tuple()
+            places.append(self._file(self._shipped, sig, _AnyProcessor(triple)))
+        for file in places:
             try:
                 verify(file)
                 reduced = self._files._load_data(str(file))

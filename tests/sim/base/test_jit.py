@@ -106,6 +106,7 @@ def test_other_checks_or_optimisation_use_another_folder(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
+@pytest.mark.slow
 def test_says_once_that_it_compiles_and_nothing_when_it_does_not(tmp_path: Path) -> None:
     output = ran(ROOT, SIMULATE, tmp_path).stderr
     assert output == (
@@ -115,6 +116,7 @@ def test_says_once_that_it_compiles_and_nothing_when_it_does_not(tmp_path: Path)
 
 
 @pytest.mark.skipif(not jit.JIT, reason="nothing is compiled")
+@pytest.mark.slow
 def test_two_processes_compile_nothing_twice(tmp_path: Path) -> None:
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     both = [

@@ -31,6 +31,7 @@ def test_every_policy_has_an_option() -> None:
     assert ours <= {name.rpartition("/")[2] for name in Options().names("policy")}
 
 
+@pytest.mark.slow
 def test_every_option_composes() -> None:
     options = Options()
     names = {group: options.names(group) for group in GROUPS}

@@ -153,6 +153,7 @@ class TestAReadOnlyFolder:
             assert "name a folder that can be written to" in written.err
 
 
+@pytest.mark.slow
 class TestTwoSweepsInOneFolder:
     def run_both(self, fake: Command, *grids: tuple[str, ...]) -> list[str]:
         """Run sweeps side by side, each in its own process; return their standard error."""

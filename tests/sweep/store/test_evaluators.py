@@ -44,6 +44,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         sys.modules.pop(f"{name}_evaluator", None)
 
 
+@pytest.mark.slow
 def test_a_sweep_has_its_own_columns_and_bytes_among_others(
     tmp_path: Path,
     capfd: Any,

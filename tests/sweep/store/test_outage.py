@@ -293,6 +293,7 @@ def speed_up_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal.Journal, "lease", fast_lease)
 
 
+@pytest.mark.slow
 def test_a_sweep_survives_an_outage(
     run_remote: Callable[..., Ran],
     front: Front,

@@ -91,6 +91,7 @@ def digests() -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "edit", "stale"), [edit[1:] for edit in EDITS], ids=[edit[0] for edit in EDITS]
 )
+@pytest.mark.slow
 def test_an_edit_changes_only_the_digests_that_depend_on_it(
     edited: Sources, name: str, edit: dict[str, bytes], stale: set[str]
 ) -> None:
@@ -101,6 +102,7 @@ def test_an_edit_changes_only_the_digests_that_depend_on_it(
 
 
 @pytest.mark.parametrize("cell", ["fifo", "jockey"])
+@pytest.mark.slow
 def test_every_module_of_a_cell_is_in_its_digest(edited: Sources, cell: str) -> None:
     policy, evaluator = CELLS[cell]
     cell_sources = ({"name": policy}, {"name": evaluator})

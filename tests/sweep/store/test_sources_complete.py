@@ -21,6 +21,8 @@ from sweep.store import sources
 from tests.sweep.small import request, write_workload
 from tests.sweep.store.edits import source_file
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 CODE_SUFFIXES = (".py", ".pyc", ".j2", ".css", ".js")
 
