@@ -220,14 +220,18 @@ def _points_error(s, group):
     """Return the relative error of a group's best point estimator, all of which have some."""
     if s.state_points[group, 0] == 0.0:
         return inf
-    first, cap = s.w_recent0[group], s.w_recent0[group + 1] - s.w_recent0[group]
-    n = s.state_n_points[group, 1]
-    best, length = inf, min(n, cap)
-    for k in range(3):
-        total = 0.0
-        for i in range(length):
-            total += s.state_recent[first + (n - length + i) % cap, k]
-        best = min(best, total / length)
+    first, end = s.w_recent0[group], s.w_recent0[group + 1]
+    n, cap = s.state_n_points[group, 1], end - first
+    length = min(n, cap)
+    oldest = first + n % cap if n > cap else first
+    mean, moving, start = 0.0, 0.0, 0.0
+    row = oldest
+    for _ in range(length):
+        mean += s.state_recent[row, 0]
+        moving += s.state_recent[row, 1]
+        start += s.state_recent[row, 2]
+        row = row + 1 if row + 1 < end else first
+    best = min(min(mean / length, moving / length), start / length)
     return best / (s.state_points[group, 0] / n)
 
 
