@@ -86,11 +86,16 @@ class ByDuration(Policy):
         """Refine the expected durations, and the order that follows from them."""
         assert isinstance(memory, LearntDurations)
         jobs = memory.refresh(batch, world, plan, self.refresh_s)
-        if not len(jobs):
+        arrivals = batch.rows(Event.JOB_ARRIVED)
+        is_ordered = type(self).order_by_estimates is not ByDuration.order_by_estimates
+        if len(arrivals) and not is_ordered:
+            jobs = jobs[np.isin(jobs, arrivals)]
+        if not len(jobs) or not (len(arrivals) or is_ordered):
             return
         work_s = expected_work_s(world, plan, jobs)
-        arrived = np.isin(jobs, batch.rows(Event.JOB_ARRIVED))
-        plan.estimate_s[jobs[arrived]] = work_s[arrived]
+        if len(arrivals):
+            arrived = np.isin(jobs, arrivals)
+            plan.estimate_s[jobs[arrived]] = work_s[arrived]
         self.order_by_estimates(world, plan, jobs, work_s)
 
     def order_by_truth(self, world: World, plan: Plan) -> None:
@@ -114,10 +119,11 @@ class ByDuration(Policy):
 def expected_work_s(world: World, plan: Plan, jobs: I4 | I8) -> F8:
     """Return the work of the finished tasks of jobs, and the expected work of the others, s."""
     columns, view = world.columns, world.view
-    stages = ranges(columns.job_stage0[jobs], columns.job_stage0[jobs + 1])
+    begin, end = columns.job_stage0[jobs], columns.job_stage0[jobs + 1]
+    stages = ranges(begin, end)
     work_s = (
         view["stage_done_work"][stages]
         + view["stage_left"][stages] * plan.stages["expected_s"][stages]
     )
-    job = np.repeat(np.arange(len(jobs)), np.diff(columns.job_stage0)[jobs])
+    job = np.repeat(np.arange(len(jobs)), end - begin)
     return np.bincount(job, work_s, len(jobs)).astype(np.float64)
