@@ -235,6 +235,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_bucket_root", "i4", "Z:BUCKETS", -1),
     ("state_bucket_demand", "f8", "F, Z:BUCKETS", 0),
     ("state_match", "i4", "Z:BUCKETS", 0),  # buckets that fit the current machine
+    ("state_min_demand", "i8", "F", 0),  # of any new bucket, quanta
     ("state_room_free", "f8", "F", 0),  # of the current machine
     ("state_room_left", "f8", "BLOCK", 0),  # least room that buckets would leave of a resource
     # the B best stages for a machine, and the search for a bundle

@@ -10,6 +10,7 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import gang_kind
 from sim.engine.kernels.devices import can_run
 from sim.engine.kernels.features import CHOOSES, GANGS
+from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.state import (
     BLOCK,
     CONSTRAINED,
@@ -43,18 +44,45 @@ def find_candidates(st):
         if not _is_gangs(st, position):
             st.state_match[n] = st.state_bucket_at[position]
             n += 1
-    max_free = st.state_room_free
-    max_free[:] = -1.0
-    for i in range(st.state_i[N_DIRTY]):
-        machine = st.state_dirty[i]
-        if not st.state_mach_lost[machine]:
-            for r in range(len(max_free)):
-                max_free[r] = max(max_free[r], float(max(st.state_mach_free[machine, r], 0)))
-    if max_free[0] >= 0:
-        n_resources = len(max_free)
+    if _set_max_free(st):
+        n_resources = len(st.state_room_free)
         first = _scarcest(st, st.state_dirty[0], n_resources)
         n = _list_room(st, n, first, n_resources, st.state_i[N_NEW], st.state_i[N_BUCKETS])
     return n
+
+
+@inlined
+def filter_candidates(st, n):
+    """Keep those of the `n` listed candidates that are new or may still fit a freed machine."""
+    if n <= 1 or st.state_i[N_DIRTY] > n:
+        return n  # to go through the machines would cost more
+    has_room, n_kept = _set_max_free(st), 0
+    for i in range(n):
+        bucket = st.state_match[i]
+        position = st.state_bucket_position[bucket]
+        if position >= st.state_i[N_NEW]:
+            fits = has_room and position < st.state_i[N_BUCKETS]
+            for r in range(len(st.state_room_free)):
+                fits = fits and st.state_bucket_demand[r, position] <= st.state_room_free[r]
+            if not fits:
+                continue
+        st.state_match[n_kept] = bucket
+        n_kept += 1
+    return n_kept
+
+
+@part
+def _set_max_free(st):
+    """Set ``state_room_free`` to the most room on any freed machine; False if all are lost."""
+    max_free, has_room = st.state_room_free, False
+    max_free[:] = 0.0
+    for i in range(st.state_i[N_DIRTY]):
+        machine = st.state_dirty[i]
+        if not st.state_mach_lost[machine]:
+            has_room = True
+            for r in range(len(max_free)):
+                max_free[r] = max(max_free[r], float(st.state_mach_free[machine, r]))
+    return has_room
 
 
 @inlined
@@ -69,6 +97,26 @@ def find_rigid(st, machine, begin):
             st.state_match[n] = st.state_bucket_at[position]
             n += 1
     return n
+
+
+@inlined
+def set_min_demand(st):
+    """Set ``state_min_demand`` to the least demand of any new bucket for each resource."""
+    for r in range(len(st.state_min_demand)):
+        st.state_min_demand[r] = 0
+        for position in range(st.state_i[N_REFUSED], st.state_i[N_NEW]):
+            demand = st.w_stage_demand[demand_row(st, st.state_bucket_root[position]), r]
+            if position == st.state_i[N_REFUSED] or demand < st.state_min_demand[r]:
+                st.state_min_demand[r] = demand
+
+
+@inlined
+def has_min_room(st, machine):
+    """Tell whether `machine` has room for ``state_min_demand``; if not, no new bucket fits it."""
+    for r in range(len(st.state_min_demand)):
+        if st.state_min_demand[r] > max(st.state_mach_free[machine, r], 0):
+            return False
+    return True
 
 
 @part

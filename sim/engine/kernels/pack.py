@@ -12,7 +12,13 @@ from sim.engine.kernels.batches import begin_batches
 from sim.engine.kernels.buckets import end_dispatch, gang_kind, is_listed_before, mark_tried
 from sim.engine.kernels.bundle import choose_bundle, start_bundle
 from sim.engine.kernels.features import BATCHES, GANGS, OVERBOOK, SCORED
-from sim.engine.kernels.fitting import alignment, filter_fitting, find_fitting
+from sim.engine.kernels.fitting import (
+    alignment,
+    filter_fitting,
+    find_fitting,
+    has_min_room,
+    set_min_demand,
+)
 from sim.engine.kernels.gang import admit_waiting, first_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.overbook import best_overbooking
@@ -58,8 +64,11 @@ def _pack(st):
     if GANGS:
         _pass_over_gangs(st)
     _sort_dirty(st)
-    machine, i = -1, 0
+    machine, i, n_made = -1, 0, -1
     while st.state_i[N_BUCKETS] > 0:
+        if st.state_i[BUCKETS_MADE] != n_made:
+            n_made = st.state_i[BUCKETS_MADE]
+            set_min_demand(st)
         machine += 1
         if st.state_i[N_NEW] == st.state_i[N_REFUSED]:  # go on to the next freed machine
             while i < st.state_i[N_DIRTY] and st.state_dirty[i] < machine:
@@ -72,6 +81,8 @@ def _pack(st):
         if st.state_mach_lost[machine]:
             continue
         is_freed = st.state_mach_dirty[machine] != 0
+        if not is_freed and not has_min_room(st, machine):
+            continue
         _fill(st, machine, is_freed)
         if OVERBOOK and st.state_i[OVERBOOKING] and is_freed:
             _overbook(st, machine)

@@ -12,7 +12,7 @@ from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
 from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS
-from sim.engine.kernels.fitting import find_candidates
+from sim.engine.kernels.fitting import filter_candidates, find_candidates
 from sim.engine.kernels.gang import admit_waiting, first_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
@@ -58,7 +58,7 @@ def dispatch_skip(st):
         if machine < 0:
             if is_new:
                 mark_tried(st, position)
-            n = _drop(st, i, n)
+            n = filter_candidates(st, _drop(st, i, n))
             continue
         hint_stage, hint = g, machine
         n_made = st.state_i[BUCKETS_MADE]

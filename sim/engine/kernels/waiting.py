@@ -115,9 +115,6 @@ def update_rank(st, j):
     g = st.state_job_ready_head[j]
     if g < 0:
         st.state_job_rank[j] = new
-    elif not STRICT and not _is_listed(st):
-        st.state_job_rank[j] = new
-        reposition_job(st, j)
     elif STRICT and new < old and st.state_stage_ready_next[g] < 0:
         st.state_job_rank[j] = new
         heap_decrease(st, queue, g)
@@ -132,10 +129,8 @@ def reorder_job(st, j):
     if queue < 0:
         return
     new = rank(st, j)
-    if not STRICT and not _is_listed(st):
-        st.state_job_rank[j] = new
-        reposition_job(st, j)
-    elif STRICT or new != st.state_job_rank[j] or _key_changed(st, j):
+    is_listed = (RESERVES or REPLANS) and _is_listed(st)
+    if not is_listed or new != st.state_job_rank[j] or _key_changed(st, j):
         _reinsert(st, j, queue, new)
 
 
@@ -151,15 +146,19 @@ def _key_changed(st, j):
 
 @part
 def _reinsert(st, j, queue, new):
-    g = st.state_job_ready_head[j]
-    while g >= 0:
-        _leave(st, queue, g)
-        g = st.state_stage_ready_next[g]
+    if (STRICT or RESERVES or REPLANS) and (STRICT or _is_listed(st)):
+        g = st.state_job_ready_head[j]
+        while g >= 0:
+            _leave(st, queue, g)
+            g = st.state_stage_ready_next[g]
+        st.state_job_rank[j] = new
+        g = st.state_job_ready_head[j]
+        while g >= 0:
+            _enter(st, queue, g)
+            g = st.state_stage_ready_next[g]
+        return
     st.state_job_rank[j] = new
-    g = st.state_job_ready_head[j]
-    while g >= 0:
-        _enter(st, queue, g)
-        g = st.state_stage_ready_next[g]
+    reposition_job(st, j)
 
 
 @inlined
@@ -184,26 +183,27 @@ def _share_of_job(st, j):
 @part
 def _is_listed(st):
     """Tell whether waiting stages are one sorted list, which plans and reservations go through."""
-    return REPLANS or (RESERVES and st.state_i[RESERVATIONS] > 0)
+    return REPLANS or st.state_i[RESERVATIONS] > 0
 
 
 @part
 def _enter(st, queue, g):
     if STRICT:
         heap_insert(st, queue, g)
-    elif _is_listed(st):
+        return
+    if (RESERVES or REPLANS) and _is_listed(st):
         scan_insert(st, queue, g)
-    else:
-        bucket_insert(st, queue, g)
+        return
+    bucket_insert(st, queue, g)
 
 
 @part
 def _leave(st, queue, g):
     if not STRICT:
-        if _is_listed(st):
+        if (RESERVES or REPLANS) and _is_listed(st):
             scan_remove(st, g)
-        else:
-            bucket_remove(st, g)
+            return
+        bucket_remove(st, g)
         return
     heap_remove(st, queue, g)
     if st.state_queue_blocked_stage[queue] == g:
