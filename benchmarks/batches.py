@@ -62,12 +62,12 @@ def _ratio(w: Workload, name: str, slots: int, label: str = "") -> Row:
     singly = _one_by_one(w)
     pairs = []
     for _ in range(TIMES):
-        one, job_times = _kernel_seconds(singly, slots, policy)
+        single, job_times = _kernel_seconds(singly, slots, policy)
         batched, same_times = _kernel_seconds(w, slots, policy)
         if not np.array_equal(job_times, same_times):
             raise AssertionError(f"{name} on {slots} slots: batches change the schedule")
-        pairs.append((one, batched))
-    best = min(one for one, _ in pairs) / min(batched for _, batched in pairs)
+        pairs.append((single, batched))
+    best = min(single for single, _ in pairs) / min(batched for _, batched in pairs)
     target = TARGETS[name].get(slots) if not label else None
     return row(
         f"{name}, {slots} slots{label}: single tasks over batches", best, "×", at_least=target

@@ -282,7 +282,7 @@ class Cluster:
     def describe(self) -> str:
         """Describe the cluster in one line, e.g. ``200 machines: cpu 16, mem 128``."""
         if self.unit:
-            text = f"{int(self.capacity[0, 0])} slots"
+            text = f"{int(self.capacity[0, 0]):,} slots"
         elif len(self.machine_class):
             whole = zip(self.resources, self.total, strict=True)
             text = f"{self.n_machines} machines of several kinds, "

@@ -100,8 +100,8 @@ def _replay(pool: Recorded) -> _Replay:
     spell_s, spell_job = np.empty(len(time)), np.empty(len(time), np.int64)
     use0, use_node, use_share, n_nodes, per_node, node_free = pool.node_arrays()
     n_spells = replay_line(
-        time, kind, item, pool.need, pool.use, use0, use_node, use_share, n_nodes, per_node,
-        pool.capacity.copy(), node_free, lag_s, spell_s, spell_job, wait_s,
+        time, kind, item, pool.place, pool.need, pool.use, use0, use_node, use_share, n_nodes,
+        per_node, pool.capacity.copy(), node_free, lag_s, spell_s, spell_job, wait_s,
     )  # fmt: skip
     return _Replay(spell_s[:n_spells], lag_s, float(wait_s[0]))
 

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from sim.workload.workload import Workload
 from sweep.backtest.findings import Audit
+from sweep.backtest.recorded_use import has_priorities
 
 FEW_WAITED = 30
 """With fewer jobs that waited, little can be told about waits."""
@@ -18,7 +19,7 @@ _LENGTHS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
     """Write the findings of an audit, the most important first."""
     sentences = [
-        _order(audit),
+        _order(audit, "of its priorities" if has_priorities(workload) else "of submission"),
         _over_capacity(audit),
         _lag(audit),
         _resolution(audit),
@@ -47,14 +48,14 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _order(audit: Audit) -> str:
+def _order(audit: Audit, order: str) -> str:
     if not audit.n_waited:
         return f"No job waited for longer than {seconds(audit.grace_s)}, so nothing tests a policy."
     share = _percent(audit.head_could_start)
     first = "the first in line" if len(audit.pools) < 2 else "the first in line of its partition"
     if audit.is_in_order:
         return (
-            f"The log can be that of a policy which serves one pool in the order of submission: in "
+            f"The log can be that of a policy which serves one pool in the order {order}: in "
             f"{share} of the time in which a job waited, {first} had fitted for more than "
             f"{seconds(audit.grace_s)}."
         )
@@ -63,7 +64,7 @@ def _order(audit: Audit) -> str:
     if len(audit.pools) > 1:
         missing.remove("several partitions")
     return (
-        f"In {share} of the time in which a job waited, {first}, in the order of submission, had "
+        f"In {share} of the time in which a job waited, {first}, in the order {order}, had "
         f"fitted for more than {seconds(audit.grace_s)}: no policy that serves one pool in this "
         "order can have produced this log. Its scheduler may have had "
         f"{', '.join(missing[:-1])} or {missing[-1]}."

@@ -32,9 +32,9 @@ class Audit:
     n_jobs, n_waited : int
         Jobs whose start is recorded, and those of them that waited for longer than `grace_s`.
     head_could_start : float
-        Share of the time in which some job waits and the first in line, in order of submission, has
-        fitted for longer than `grace_s`; 0 if none ever waits. Each pool has a line of its own, and
-        both times are summed over pools.
+        Share of the time in which some job waits and the first in line, by priority and submission,
+        has fitted for longer than `grace_s`; 0 if none ever waits. Each pool has a line of its own,
+        and both times are summed over pools.
     grace_s : float
         Time that a job that fits may take to start, s.
     peak_over_capacity : float
@@ -87,5 +87,5 @@ class Audit:
 
     @property
     def is_in_order(self) -> bool:
-        """True if a policy that serves one pool in order of submission can have made the log."""
+        """True if a policy that serves one pool in the order of its line can have made the log."""
         return self.head_could_start <= MAX_HEAD_COULD_START

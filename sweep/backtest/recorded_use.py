@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, inverse
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta, column_or_default
@@ -17,8 +17,8 @@ from sim.workload.workload import Workload
 from sweep.backtest.kernels.line import BEGIN, END, ENTER, START
 from sweep.backtest.node_lists import Nodes, named_nodes
 
-PARTITION = "partition"
-"""Column of ``jobs``: a job of another partition is not first in the same line."""
+PRIORITY, PARTITION = "priority", "partition"
+"""Columns of ``jobs``: the first in line has the highest priority of its partition."""
 _START, _FINISH = RECORDED
 
 
@@ -40,6 +40,8 @@ class Recorded:
 
     Attributes
     ----------
+    place : (J,) int64
+        Order of the jobs in line: by priority, where the log has several, then of submission.
     enter_s, start_s : (J,) float64
         When a job comes into the line, and when it starts; NaN if unknown.
     need : (J, R) int64
@@ -60,6 +62,7 @@ class Recorded:
         The same by node; without it only the sum over nodes is known.
     """
 
+    place: I8
     enter_s: F8
     start_s: F8
     need: I8
@@ -118,7 +121,25 @@ def recorded(workload: Workload, cluster: Cluster) -> Recorded:
     need = demand[columns.job_stage0[:-1]] * gang[:, None]
     begin_s, end_s, use, stage = _uses(workload, demand)
     rows = np.flatnonzero(known)
-    return Recorded(enter_s, start_s, need, begin_s, end_s, use, stage, capacity, "", rows)
+    place = places_in_line(workload)
+    return Recorded(place, enter_s, start_s, need, begin_s, end_s, use, stage, capacity, "", rows)
+
+
+def places_in_line(workload: Workload) -> I8:
+    """Return the order of the jobs in line: by priority, highest first, then of submission, (J,).
+
+    A log has one priority of each job, though schedulers let it grow with the wait.
+    """
+    order = np.arange(workload.n_jobs)
+    if has_priorities(workload):
+        order = np.argsort(-workload.jobs[PRIORITY].to_numpy(), kind="stable")
+    return inverse(order)
+
+
+def has_priorities(workload: Workload) -> bool:
+    """Tell whether the log has jobs of several priorities."""
+    jobs = workload.jobs
+    return PRIORITY in jobs.column_names and len(jobs[PRIORITY].unique()) > 1
 
 
 def _resources(workload: Workload, cluster: Cluster) -> tuple[I8, I8]:

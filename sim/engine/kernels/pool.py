@@ -242,13 +242,13 @@ def _before_other_queues(st, q, limit):
 @part
 def _next_queue(st):
     """Return the queue that is served next, -1 for none (`waiting.precedes`)."""
-    root, tier, best, least = st.state_queue_root, st.p_queue_tier, -1, 0.0
+    root, tier, best, best_use = st.state_queue_root, st.p_queue_tier, -1, 0.0
     for q in range(len(root)):
         if root[q] < 0:
             continue
         use = _use(st, q, 0)
-        if best < 0 or tier[q] < tier[best] or (tier[q] == tier[best] and use < least):
-            best, least = q, use
+        if best < 0 or tier[q] < tier[best] or (tier[q] == tier[best] and use < best_use):
+            best, best_use = q, use
     return best
 
 

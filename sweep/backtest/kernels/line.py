@@ -1,4 +1,4 @@
-"""Replay of a log: the line of waiting jobs, in order of submission, beside the free capacity."""
+"""Replay of a log: the line of waiting jobs, in their order, beside the free capacity."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def replay_line(
     time: F8,
     kind: I1,
     item: I8,
+    place: I8,
     need: I8,
     use: I8,
     use0: I8,
@@ -43,6 +44,8 @@ def replay_line(
     time, kind, item : (E,) arrays
         Events, sorted by time, kind and item: time, s; kind; the job of `ENTER` and `START`, else
         the use.
+    place : (J,) int64
+        Order of the jobs in line, the first least; none twice.
     need : (J, R) int64
         Room that each job needs to start.
     use : (U, R) int64
@@ -100,7 +103,7 @@ def replay_line(
                     if after[end] == end:
                         wait_s = now
                     k = before[end]
-                    while k != end and k > j:
+                    while k != end and place[k] > place[j]:
                         k = before[k]
                     before[j], after[j] = k, after[k]
                     before[after[j]] = j

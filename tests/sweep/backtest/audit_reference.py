@@ -24,7 +24,7 @@ def replay(log: Recorded) -> tuple[dict[int, float], list[tuple[int, float]], fl
             if (begin_s < now or (begin_s == now and not is_before)) and end_s > now:
                 room = room - use
         fitting = []
-        for j in log.rows:
+        for j in sorted(log.rows, key=lambda j: log.place[j]):
             is_waiting = log.enter_s[j] <= now and (
                 log.start_s[j] > now or (is_before and log.start_s[j] == now)
             )

@@ -103,6 +103,8 @@ def test_replay_equals_the_reference(seed: int) -> None:
     columns: dict[str, Any] = {}
     if seed % 2:
         columns["recorded_eligible_s"] = submit + rng.integers(0, 5, n).astype(float)
+    if seed % 4 < 2:
+        columns["priority"] = rng.integers(0, 4, n).astype(float)
     if seed % 3 == 0:
         columns["partition"] = [str(p) for p in rng.integers(0, 2, n)]
     if seed % 4 == 0:
@@ -201,3 +203,15 @@ def test_kth_is_not_in_order(shared_traces: Path) -> None:
     assert checked.head_could_start > MAX_HEAD_COULD_START
     assert checked.resolution_s == 60.0
     assert checked.peak_over_capacity == pytest.approx(0.03)
+
+
+def test_the_first_in_line_has_the_highest_priority() -> None:
+    # beside the job that runs one slot is free: enough for the second, not for the third, which
+    # goes first
+    rows = [(0, 0, 100, 1), (10, 200, 300, 1), (10, 100, 200, 2)]
+    plain = audit(log(rows), sim.Cluster.slots(2), grace_s=0.0)
+    assert plain.head_could_start > 0.4
+    assert "in the order of submission" in plain.sentences[0]
+    ranked = audit(log(rows, priority=[1.0, 1.0, 5.0]), sim.Cluster.slots(2), grace_s=0.0)
+    assert ranked.head_could_start == 0.0
+    assert "in the order of its priorities" in ranked.sentences[0]
