@@ -111,7 +111,7 @@ class Profile:
         """The longest path through the job, s."""
         return float((self.longest_s + self.after_s).max())
 
-    @property
+    @cached_property
     def token_s(self) -> F8:
         """Token seconds of the tasks of each stage, without failures: (S,)."""
         total_s = np.add.reduceat(self.run_s + self.init_s, self.sample0[:-1])

@@ -117,8 +117,9 @@ class JockeyArbiter(Jockey):
         super().react(memory, batch, world, plan)
         assert isinstance(memory, Running)
         for job in memory.live.values():
-            assert isinstance(job.notes, WorkMeter)
-            plan.set_jobs(job.row, key=float(job.notes.turn))
+            turn = float(_meter(job).turn)
+            if plan.jobs["key"][job.row] != turn:
+                plan.set_jobs(job.row, key=turn)
 
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
         """Allocate the tokens that jobs need or, if too many, all tokens in the best order."""
@@ -146,8 +147,13 @@ class JockeyArbiter(Jockey):
         Their deadlines are `late_s` in the past now. The prediction is right, or too long or too
         short by a factor of `slack`.
         """
-        cases = (left_s / self.slack, left_s, left_s * self.slack)
-        return np.asarray(sum(self.utility_curve(late_s + case) for case in cases) / len(cases))
+        from policies.jockey.kernels.turns import expected_utility  # compiled: slow to import
+
+        curve, expected = self.utility_curve, np.empty(left_s.shape)
+        late_s = np.broadcast_to(late_s, left_s.shape).ravel()
+        points = curve.late_s.copy(), curve.value.copy(), curve.slope
+        expected_utility(late_s, left_s.ravel(), float(self.slack), *points, expected.reshape(-1))
+        return expected
 
     def _fill(self, due: Sequence[Job], left: RemainingWork, world: World, total: int) -> None:
         """Allocate tokens greedily by the jobs' expected utility with a constant allocation."""
@@ -182,9 +188,11 @@ class JockeyArbiter(Jockey):
         work_s = factor * float(maths.dot(1.0 - done, job.profile.token_s))
         least_s = factor * serial_s(job.profile, done)
         tokens = np.arange(1, model.max_tokens + 1)
-        left_s = np.maximum(factor * model.left_s(done), np.maximum(least_s, work_s / tokens))
+        level = model.level(done)
+        left_s = np.maximum(factor * model.table[level], np.maximum(least_s, work_s / tokens))
         job.raw = float(tokens_needed(self.law, deadline_s, elapsed_s, left_s))
-        mean_s = max(factor * float(model.left_by_run_s(done)[-1].mean()), work_s / tokens[-1])
+        mean_s = float(model.remaining.by_run(level)[-1].mean())
+        mean_s = max(factor * mean_s, work_s / tokens[-1])
         more_s = work_s * max(1.0 / tokens[-1] - 1.0 / total, 0.0)  # with all tokens it takes less
         return elapsed_s - deadline_s, work_s, max(least_s, mean_s - more_s)
 
@@ -209,23 +217,12 @@ def finish_times_s(left: RemainingWork, orders: I8, total: int) -> F8:
     A job is an amount of work for any number of tokens, up to the number that would end it in its
     shortest time. It takes up to that many of the tokens that the jobs before it leave.
     """
-    work = left.work_s[orders]
-    max_rate = np.minimum(left.work_s / np.maximum(left.least_s, 1e-9), total)[orders]
-    ends, now, runs = np.zeros(work.shape), np.zeros(len(orders)), work > 0
-    while runs.any():
-        demand = np.where(runs, max_rate, 0.0)
-        rate = np.clip(total - (np.cumsum(demand, axis=1) - demand), 0.0, demand)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends_in = np.where(rate > 0, work / rate, np.inf)
-        step = ends_in.min(axis=1)
-        step[~np.isfinite(step)] = 0.0
-        now = now + step
-        done = runs & (ends_in <= step[:, None] * (1 + 1e-12))
-        work = work - rate * step[:, None]
-        ends[done] = np.broadcast_to(now[:, None], ends.shape)[done]
-        runs &= ~done
-    finish_s = np.empty_like(ends)
-    np.put_along_axis(finish_s, orders, ends, axis=1)
+    from policies.jockey.kernels.turns import finish_times  # compiled: slow to import
+
+    max_rate = np.minimum(left.work_s / np.maximum(left.least_s, 1e-9), total)
+    finish_s = np.empty(orders.shape)
+    orders = np.array(orders, dtype=np.int64, order="C")
+    finish_times(left.work_s.copy(), max_rate, orders, float(total), finish_s)
     return finish_s
 
 

@@ -111,7 +111,7 @@ class Utility:
         late = np.asarray(late_s, dtype=np.float64)
         beyond = np.maximum(late - self.late_s[-1], 0.0)
         inside = maths.interp(late, self.late_s, self.value)
-        return np.asarray(inside + np.where(beyond > 0, beyond * self._slope, 0.0))
+        return np.asarray(inside + np.where(beyond > 0, beyond * self.slope, 0.0))
 
     def latest(self, value: float) -> float:
         """Return the greatest lateness with a utility of `value`, s; inf for any, -inf for none."""
@@ -119,13 +119,14 @@ class Utility:
             return -np.inf
         if value <= self.value[-1]:
             gap = value - self.value[-1]
-            return float(self.late_s[-1] + gap / self._slope) if self._slope < 0 else np.inf
+            return float(self.late_s[-1] + gap / self.slope) if self.slope < 0 else np.inf
         i = int(np.flatnonzero(self.value >= value)[-1])
         rise = (value - self.value[i]) / (self.value[i + 1] - self.value[i])
         return float(self.late_s[i] + rise * (self.late_s[i + 1] - self.late_s[i]))
 
     @property
-    def _slope(self) -> float:
+    def slope(self) -> float:
+        """Change of utility a second after the last point."""
         step = self.late_s[-1] - self.late_s[-2]
         return float((self.value[-1] - self.value[-2]) / step)
 

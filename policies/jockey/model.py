@@ -65,12 +65,16 @@ class Simulated:
 
     def left_s(self, done: F8) -> F8:
         """See `Model`."""
-        left_s: F8 = self.table[progress_level(float(self.indicator.progress(done)))]
+        left_s: F8 = self.table[self.level(done)]
         return left_s
+
+    def level(self, done: F8) -> int:
+        """Return the level of progress at the fractions `done`."""
+        return progress_level(float(self.indicator.progress(done)))
 
     def left_by_run_s(self, done: F8) -> F8:
         """Return the time left under each simulated allocation in each run: (A, R), s."""
-        return self.remaining.by_run(progress_level(float(self.indicator.progress(done))))
+        return self.remaining.by_run(self.level(done))
 
     @cached_property
     def table(self) -> F8:

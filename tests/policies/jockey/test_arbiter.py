@@ -242,3 +242,42 @@ def test_greedy_allocations_use_about_all_tokens():
         totals.append(n_tokens[result.job_finish > instant].sum())
     total = int(cluster.total[0])
     assert 0.9 * total < max(totals) <= total
+
+
+def naive_ends(jobs, order, total):
+    """Serve jobs in one order, an end at a time."""
+    rate_max = {j: min(jobs.work_s[j] / max(jobs.least_s[j], 1e-9), total) for j in order}
+    work, now, end = dict(enumerate(jobs.work_s)), 0.0, np.zeros(len(order))
+    running = [j for j in order if work[j] > 0]
+    while running:
+        before, rate = 0.0, {}
+        for j in running:
+            through = before + rate_max[j]
+            rate[j] = min(max(total - (through - rate_max[j]), 0.0), rate_max[j])
+            before = through
+        ends_in = {j: work[j] / rate[j] for j in running if rate[j] > 0}
+        step = min(ends_in.values())
+        now += step
+        for j in [j for j in ends_in if ends_in[j] <= step * (1 + 1e-12)]:
+            end[j] = now
+            running.remove(j)
+        for j in rate:
+            work[j] -= rate[j] * step
+    return end
+
+
+def test_ends_and_their_utility_equal_the_naive_ones():
+    rng = np.random.default_rng(3)
+    arbiter = policies.build("jockey_arbiter", utility=((0, 1), (5, 0.3), (10, -1), (1000, -9)))
+    for _ in range(20):
+        n = int(rng.integers(1, 7))
+        work_s = rng.lognormal(4, 2, n) * (rng.random(n) < 0.9)
+        jobs = RemainingWork(rng.normal(-200, 300, n), work_s, rng.lognormal(3, 1, n))
+        orders = np.array([rng.permutation(n) for _ in range(4)])
+        ends_s = finish_times_s(jobs, orders, 8)
+        for order, end_s in zip(orders, ends_s, strict=True):
+            assert end_s.tolist() == naive_ends(jobs, order.tolist(), 8).tolist()
+        slack, curve = arbiter.slack, arbiter.utility_curve
+        cases = [ends_s / slack, ends_s, ends_s * slack]
+        mean = sum(curve(jobs.late_s + case) for case in cases) / 3
+        assert arbiter.expected(jobs.late_s, ends_s).tolist() == mean.tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from policies.estimates.profile import build_profile
-from policies.jockey.indicators import NAMES, MinStage, WeightedSum, indicator
+from policies.jockey.indicators import NAMES, MinStage, WeightedSum, _order_stably, indicator
 from sim.base.errors import InputError
 from tests.policies.estimates.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.test_job_simulator import profile
@@ -75,3 +75,10 @@ def test_tasks_of_no_length_count_alike():
 def test_an_unknown_indicator_gets_the_nearest():
     with pytest.raises(InputError, match="did you mean 'minstage'"):
         indicator("minstag", profile())
+
+
+def test_equal_ends_count_in_the_order_of_rows():
+    """The sum of weights rounds: another order of equal ends may reach a level at another end."""
+    times_s = np.array([[3.0, 1.0, 3.0, 1.0, 2.0], [5.0, 4.0, 3.0, 2.0, 1.0]] * 20)
+    order = _order_stably(np.tile(times_s, 30))
+    assert np.array_equal(order, np.argsort(np.tile(times_s, 30), axis=1, kind="stable"))
