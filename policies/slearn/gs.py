@@ -213,8 +213,8 @@ class _RunState:
         if policy.adaptive_thin:
             from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
 
-            rows = np.zeros(len(self._width), np.int64), np.zeros(2, np.int64)
-            self._unfinished = world.view["left"], world.view["running"], *rows
+            self._view = world.view
+            self._unfinished = np.zeros(len(self._width), np.int64), np.zeros(2, np.int64)
             self._count: Callable[..., tuple[int, int]] = pilots.count_unfinished
 
     def react(self, batch: Batch) -> None:
@@ -243,7 +243,8 @@ class _RunState:
             self._plan.set_jobs(job, start_gate=n_pilots, notify_at=n_pilots)
 
     def _limit(self, job: int) -> int:
-        left, running = self._count(*self._unfinished, job)
+        view = self._view
+        left, running = self._count(view["left"], view["running"], *self._unfinished, job)
         return thin_limit_at(left / max(1, running), self._thin_limit)
 
     def _place(self, job: int, now: float) -> None:
