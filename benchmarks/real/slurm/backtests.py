@@ -14,6 +14,7 @@ import numpy as np
 import policies
 import sim
 from benchmarks.real import page
+from benchmarks.real.slurm.configure import OPTIONS
 from benchmarks.real.slurm.keep import INDEX
 from benchmarks.real.slurm.workloads import NAMES
 from sim.engine.simulate import simulate
@@ -29,14 +30,6 @@ COLUMNS = (
     "waited_within_10pct", "pairs_in_order", "in_range", "mae_between_runs", "is_nearest",
 )  # fmt: skip
 """Columns of a backtest that are taken over."""
-_OPTIONS = {
-    "bf_interval": "interval_s",
-    "bf_resolution": "resolution_s",
-    "bf_max_job_test": "depth",
-    "bf_job_part_count_reserve": "reserve",
-    "bf_window_linear": "linear_s",
-}
-"""Options of Slurm and parameters of the policy."""
 
 
 NODE_COMPLETES_S, EACH_NODE_S = 0.0025, 0.0005
@@ -62,7 +55,7 @@ def candidates(settings: Mapping[str, Any], changed: bool = False) -> dict[str, 
     """
     parameters = dict(word.split("=") for word in settings["parameters"].split(",") if word)
     options: dict[str, Any] = completing(settings) if changed else {}
-    options |= {_OPTIONS[key]: int(value) for key, value in parameters.items() if key in _OPTIONS}
+    options |= {OPTIONS[key]: int(value) for key, value in parameters.items() if key in OPTIONS}
     by_submission: dict[str, dict[str, Any]] = {
         "fifo": {"name": "fifo"},
         "easy": {"name": "easy"},

@@ -11,6 +11,14 @@ from typing import Any
 SHORT = "bf_interval=1,bf_resolution=1,bf_max_job_test=1000,bf_max_time=10"
 """Backfilling with short intervals: a plan every second, its times rounded to seconds."""
 VARIANTS = ("builtin", "backfill", "backfill_short", "builtin_node")
+OPTIONS = {
+    "bf_interval": "interval_s",
+    "bf_resolution": "resolution_s",
+    "bf_max_job_test": "depth",
+    "bf_job_part_count_reserve": "reserve",
+    "bf_window_linear": "linear_s",
+}
+"""Options of Slurm and the names that the model has for them."""
 MULTIFACTOR = {
     "PriorityType": "priority/multifactor",
     "PriorityWeightAge": "1000",

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.real.slurm.configure import OPTIONS
 from tests.sim.engine.reference_replan import (
     Job,
     Running,
@@ -89,13 +90,9 @@ def read(stem: Path) -> tuple[list[Logged], float]:
 def settings_of(parameters: str) -> Settings:
     """Return the settings that Slurm's ``SchedulerParameters`` name."""
     words = dict(word.split("=") for word in parameters.split(",") if word)
-    names = {
-        "bf_resolution": "resolution_s",
-        "bf_max_job_test": "depth",
-        "bf_job_part_count_reserve": "reserve",
-        "bf_window_linear": "linear_s",
-    }
-    return Settings(**{names[key]: int(value) for key, value in words.items() if key in names})
+    options = {OPTIONS[key]: int(value) for key, value in words.items() if key in OPTIONS}
+    options.pop("interval_s", None)  # single cycles
+    return Settings(**options)
 
 
 def judge(
