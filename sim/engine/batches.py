@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
 _COLUMNS = ("task", "count", "start", "finish", "machine")
-PIECE = 2**20
+PIECE, GROWTH = 2**20, 2**22
 MAX_SCATTERED = 2**24
 """Largest number of tasks for which batches are put in order by an array of that length."""
 
@@ -116,23 +116,39 @@ class TaskRecords:
 class Recorder:
     """The batches that the kernel has recorded, taken from its arrays whenever they are full.
 
-    In a pool of slots no ends are kept, as they follow from the starts.
+    In a pool of slots neither ends are kept, as they follow from the starts, nor the one machine.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:
         self._arrays = arrays
         self._features = features
-        names = [name for name in _COLUMNS if name != "finish" or "POOL" not in features]
-        self._parts: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+        self._n = 0
+        names = _COLUMNS[:3] if "POOL" in features else _COLUMNS
+        self._columns = {
+            name: np.empty(0, arrays[f"out_batch_{name}"].dtype)
+            for name in (names if "BATCHES" in features else ())
+        }
 
     def empty(self) -> None:
         """Take what the kernel has recorded since the last call."""
         counts = self._arrays["state_i"]
         n = counts.item(N_BATCHES) - counts.item(N_TAKEN)
-        for name, parts in self._parts.items():
-            column = self._arrays[f"out_batch_{name}"][:n]
-            parts.append(column.copy() if column.any() else np.zeros(n, column.dtype))
+        for name, column in self._columns.items():
+            if self._n + n > len(column):  # grows in place: large blocks are moved by their pages
+                step = GROWTH if self._n else 0
+                column.resize(self._n + n + step, refcheck=False)
+            column[self._n : self._n + n] = self._arrays[f"out_batch_{name}"][:n]
+        self._n += n
         counts[N_TAKEN] = counts.item(N_BATCHES)
+
+    def finish(self) -> None:
+        """Take the last records and let go of the kernel's state."""
+        if "BATCHES" in self._features:
+            self.empty()
+            self._arrays = {}
+        else:
+            names = [f"out_task_{name}" for name in _COLUMNS[2:]]
+            self._arrays = {name: self._arrays[name] for name in names}
 
     def records(self, columns: Columns) -> TaskRecords:
         """Return the records of all batches, or of each task if the kernel knows no batches."""
@@ -141,35 +157,26 @@ class Recorder:
                 self._arrays[f"out_task_{name}"] for name in ("start", "machine", "finish")
             )
             return TaskRecords(start_s, machine, end_s)
-        self.empty()
-        n_ran = sum(int(part.sum(dtype=np.int64)) for part in self._parts["count"])
-        if n_ran == columns.n_tasks:
-            del self._parts["count"]
-        task = self._take("task")
+        if self._columns["count"][: self._n].sum(dtype=np.int64) == columns.n_tasks:
+            del self._columns["count"]
+        task = self._columns.pop("task")[: self._n]
         order = order_by_task(task, columns.n_tasks)
         task = _gathered(task, order)
-        sorted_by_task = {name: _gathered(self._take(name), order) for name in [*self._parts]}
+        by_task = {
+            name: _gathered(self._columns.pop(name)[: self._n], order) for name in [*self._columns]
+        }
         return TaskRecords(
-            sorted_by_task["start"],
-            sorted_by_task["machine"],
-            sorted_by_task.get("finish"),
+            by_task["start"],
+            by_task.get("machine", np.zeros(self._n, np.int32)),
+            by_task.get("finish"),
             task,
-            sorted_by_task.get("count"),
+            by_task.get("count"),
             columns,
         )
-
-    def _take(self, name: str) -> NDArray[Any]:
-        """Return a column of all batches, and forget it."""
-        parts = self._parts.pop(name)
-        if name == "machine" and not any(part.any() for part in parts):
-            return np.zeros(sum(len(part) for part in parts), np.int32)  # touches no memory
-        return np.concatenate(parts)
 
 
 def _gathered(column: NDArray[Any], order: I4) -> NDArray[Any]:
     """Return the column in that order, a piece at a time: an index of 32 bits is copied."""
-    if not column.any():
-        return column
     out = np.empty_like(column)
     for begin in range(0, len(order), PIECE):
         np.take(column, order[begin : begin + PIECE], out=out[begin : begin + PIECE], mode="clip")

@@ -46,18 +46,24 @@ def simulate(
     recorder = Recorder(arrays, features)
     if not _alternate(run, state, changed, arrays, recorder, policy, memory, world, plan, limits):
         raise DeadlockError(_stuck(workload, arrays))
+    if record_tasks:
+        recorder.finish()
+    jobs = {name: arrays[f"out_job_{name}"] for name in ("submit", "start", "finish", "failed")}
+    devices = arrays["out_task_devices"] if record_tasks and cluster.devices else None
+    estimate_s = plan.estimate_s
+    del world, plan, memory, arrays, state, run  # before records are put in order
     return Run(
         workload,
         cluster,
         policy,
         seed,
-        job_submit=arrays["out_job_submit"],
-        job_start=arrays["out_job_start"],
-        job_finish=arrays["out_job_finish"],
-        job_failed=arrays["out_job_failed"].astype(np.bool_),
+        job_submit=jobs["submit"],
+        job_start=jobs["start"],
+        job_finish=jobs["finish"],
+        job_failed=jobs["failed"].astype(np.bool_),
         records=recorder.records(workload.columns) if record_tasks else None,
-        task_devices=arrays["out_task_devices"] if record_tasks and cluster.devices else None,
-        job_estimate=plan.estimate_s,
+        task_devices=devices,
+        job_estimate=estimate_s,
         limits_set=limits,
     )
 
