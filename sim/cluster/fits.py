@@ -57,9 +57,10 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 
 
 MACHINE_BYTES, RESOURCE_BYTES = 100, 80
-TASK_BYTES, RUN_BYTES, SLOT_BYTES, STAGE_BYTES, JOB_BYTES = 100, 100, 60, 500, 300
-"""Largest state of a run for each machine, and each resource of it, task, run of like tasks, slot,
-stage and job, bytes. Tasks count where each moves by itself; runs and slots where batches do."""
+TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
+RUN_BYTES, SLOT_BYTES, POOL_STAGE_BYTES = 50, 60, 200
+"""Largest state of a run for each machine, and each resource of it, task, stage and job, bytes; and
+where batches of a pool move, for each run of like tasks, slot and stage."""
 
 
 def check_room(workload: Workload, cluster: Cluster) -> None:
@@ -92,7 +93,8 @@ def run_bytes(workload: Workload, cluster: Cluster, *, by_task: bool = False) ->
     if by_task or not cluster.unit:
         return n_bytes + TASK_BYTES * workload.n_tasks
     n_slots = min(int(cluster.total[0]), workload.n_tasks)
-    return n_bytes + RUN_BYTES * len(workload.runs.duration_s) + SLOT_BYTES * n_slots
+    n_bytes += RUN_BYTES * len(workload.runs.duration_s) + POOL_STAGE_BYTES * workload.n_stages
+    return n_bytes + SLOT_BYTES * n_slots
 
 
 def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:
