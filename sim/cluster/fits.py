@@ -89,9 +89,9 @@ def run_bytes(workload: Workload, cluster: Cluster, *, by_task: bool = False) ->
     """
     n_machines, n_resources = cluster.n_machines, len(cluster.resources)
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
-    n_bytes += STAGE_BYTES * workload.n_stages + JOB_BYTES * workload.n_jobs
+    n_bytes += JOB_BYTES * workload.n_jobs
     if by_task or not cluster.unit:
-        return n_bytes + TASK_BYTES * workload.n_tasks
+        return n_bytes + TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
     n_slots = min(int(cluster.total[0]), workload.n_tasks)
     n_bytes += RUN_BYTES * len(workload.runs.duration_s) + POOL_STAGE_BYTES * workload.n_stages
     return n_bytes + SLOT_BYTES * n_slots

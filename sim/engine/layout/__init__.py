@@ -74,8 +74,6 @@ def lay_out(
     check_choice(columns, cluster, plan)
     set_registers(flags, columns, cluster, plan, resources, quantum)
     features = select_features(columns, cluster, plan, events, n_queues, remote)
-    if "BATCHES" not in features:
-        check_task_room(n_tasks)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
@@ -119,6 +117,8 @@ def lay_out(
         "TURNS": bool(flags[layout.TASK_ORDER]),
     }
     conditions_met = features | {name for name, holds in conditions.items() if holds}
+    if conditions_met & _FOR_EACH_TASK:
+        check_task_room(n_tasks)
     sizes = {
         "J": n_jobs, "G": n_stages, "T": n_tasks, "E": len(columns.edge_child),
         "R": len(total), "M": len(capacity), "F": n_fit,
@@ -199,6 +199,8 @@ def lay_out(
 
 MIN_RECORDS = 2**16
 """Records of batches that a run keeps before it empties them, at least."""
+_FOR_EACH_TASK = {"SINGLES", "LAUNCHES", "TURNS", "HEAPS", "FAILS", "DEVICES", "REPLANNED"}
+"""Conditions under which the state has rows for single tasks."""
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")
 _JOB_VIEWS = ("turn", "left", "started", "running", "done", "done_work", "first_work")
 
