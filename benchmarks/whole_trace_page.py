@@ -76,7 +76,8 @@ def _whole(runs: list[dict[str, Any]], built: dict[str, Any]) -> str:
         seconds = [number(e[name]) for name in ("read_s", "size_s", "simulate_s", "report_s")]
         rows.append(
             [e["policy"] + "*" * bool(e.get("earlier")), where(e), f"{e['offered']:.2f}",
-             f"{e['batches'] / 1e6:,.1f}", *seconds, f"{e['peak_gb']:.1f}", number(e["jct_mean_s"]), f"{e['utilization']:.3f}"]
+             f"{e['batches'] / 1e6:,.1f}", *seconds, f"{e['peak_gb']:.1f}",
+             number(e["jct_mean_s"]), f"{e['utilization']:.3f}"]
         )  # fmt: skip
     head = (
         "policy", "cluster", "load", "batches, M", "read", "size the cluster", "simulate",
