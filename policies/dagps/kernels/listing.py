@@ -84,7 +84,7 @@ def _begin(run):
         run.state_slot_entry[i] = ENDED
     for g in range(len(run.w_stage_task0) - 1):
         t0, t1 = run.w_stage_task0[g], run.w_stage_task0[g + 1]
-        run.state_n_begun[g] = 0
+        run.state_n_started[g] = 0
         run.state_stage_waiting[g] = 0
         run.state_stage_barriers[g] = 0
         for e in range(run.w_parent0[g], run.w_parent0[g + 1]):
@@ -253,7 +253,7 @@ def _start(run, g, machine, before, n_max):
     for r in range(len(run.state_checked)):
         if run.state_checked[r] and run.w_stage_demand[g, r] > 0:
             n_max = min(n_max, run.state_mach_free[machine, r] // run.w_stage_demand[g, r])
-    n, begun = 0, run.w_stage_task0[g] + run.state_n_begun[g]
+    n, first = 0, run.w_stage_task0[g] + run.state_n_started[g]
     slot, now = run.state_task_at[_first_place(run, g)], run.state_f[NOW]
     duration = run.w_task_duration[slot]
     while n < n_max and run.state_stage_waiting[g] > 0:
@@ -262,13 +262,13 @@ def _start(run, g, machine, before, n_max):
         if place > before or run.w_task_duration[t] != duration:
             break
         _take_first(run, g)
-        run.state_begun[begun + n] = t
+        run.state_started[first + n] = t
         run.state_slot_machine[t] = machine
         run.out_begin[t] = now
         n += 1
-    run.state_group0[slot] = begun
+    run.state_group0[slot] = first
     run.state_group_size[slot] = n
-    run.state_n_begun[g] += n
+    run.state_n_started[g] += n
     begin_task(run, slot, now, duration)
     for r in range(len(run.state_checked)):
         run.state_mach_free[machine, r] -= n * run.w_stage_demand[g, r]
@@ -281,7 +281,7 @@ def _end(run, slot):
     g, machine = run.state_slot_stage[slot], run.state_slot_machine[slot]
     first, n = run.state_group0[slot], run.state_group_size[slot]
     for i in range(first, first + n):
-        run.out_end[run.state_begun[i]] = run.state_f[NOW]
+        run.out_end[run.state_started[i]] = run.state_f[NOW]
     leave_machine(run, slot)
     for r in range(len(run.state_checked)):
         run.state_mach_free[machine, r] += n * run.w_stage_demand[g, r]
@@ -297,7 +297,7 @@ def _end(run, slot):
                     _open(run, child)
             continue
         for i in range(first, first + n):
-            other = run.w_stage_task0[child] + run.state_begun[i] - run.w_stage_task0[g]
+            other = run.w_stage_task0[child] + run.state_started[i] - run.w_stage_task0[g]
             if other >= run.w_stage_task0[child + 1]:
                 continue
             run.state_task_missing[other] -= 1

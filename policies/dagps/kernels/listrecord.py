@@ -63,8 +63,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_first", "i4", 1),  # [G] first such entry of each stage that has one
     ("state_open", "i4", 1),  # [G] the stages with a ready task
     ("state_open_at", "i4", 1),  # [G] entry of each there
-    ("state_begun", "i4", 1),  # [T] tasks of each stage by begin
-    ("state_n_begun", "i4", 1),  # [G] how many of them have begun
+    ("state_started", "i4", 1),  # [T] tasks of each stage by begin
+    ("state_n_started", "i4", 1),  # [G] how many of them have started
     ("state_group0", "i4", 1),  # [T] first entry there of a group, by its slot
     ("state_group_size", "i4", 1),  # [T]
     ("state_checked", "i1", 1),  # [R] 1 for a resource that a task must fit
@@ -74,7 +74,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("out_end", "f8", 1),  # [T]
 )
 
-_OF_STAGES = ("refused", "hint", "first", "n_begun", "open", "open_at")
+_OF_STAGES = ("refused", "hint", "first", "n_started", "open", "open_at")
 
 Listing = namedtuple("Listing", [name for name, _, _ in FIELDS])  # type: ignore[misc]
 _pack = record("ListedDag", FIELDS, READ_ONLY) if JIT else None
