@@ -88,3 +88,35 @@ def test_ties_end_as_in_the_naive_simulator(fit, plan, seed):
     slow = reference.simulate(workload, cluster, policy)
     for name in COLUMNS:
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
+
+
+@dataclass(frozen=True)
+class LeastLeft(AnyPlan):
+    """Alignment, less remaining work."""
+
+    name: ClassVar[str] = "least-left"
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        plan.packing = Packing(remaining=1.0, pending=self.plan_seed % 2 == 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_job_with_less_left_moves_up(seed):
+    rng = np.random.default_rng(seed)
+    demand = {"cpu": 1, "mem": 1}
+    jobs = [
+        {
+            "submit_s": float(t),
+            "stages": [
+                {"durations_s": rng.integers(1, 9, 2).astype(float).tolist(), "demand": demand}
+                for _ in range(3)
+            ],
+        }
+        for t in np.sort(rng.integers(0, 6, 20))
+    ]
+    workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.machines(4, cpu=2, mem=2)
+    policy = LeastLeft(fit="pack", plan_seed=seed)
+    fast = sim.simulate(workload, cluster, policy, record="tasks")
+    slow = reference.simulate(workload, cluster, policy)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
