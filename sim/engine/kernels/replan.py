@@ -23,6 +23,7 @@ from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.replan_nodes import (
     NEVER,
     allow_unreserved,
+    avoid_completing,
     begin_table,
     choose_nodes,
     expected_start,
@@ -282,7 +283,7 @@ def _plan(st):
             start, was_tried = _plan_job(st, now, j, may_wait)
             n_tried += was_tried
             if start == now:
-                _avoid_completing(st, j)
+                avoid_completing(st, j)
                 _start(st, j)
                 n_started += 1
                 continue
@@ -349,16 +350,6 @@ def _plan_job(st, now, j, may_wait):
         if not is_reserved(st, start, start + limit):
             return start, was_tried
         later = start
-
-
-@inlined
-def _avoid_completing(st, j):
-    """Choose nodes for job `j`, which can start now, among those that complete no job."""
-    for node in range(len(st.state_node_allowed)):
-        if st.state_node_completing[node] > 0:
-            st.state_node_allowed[node] = 0
-    list_room(st, j, st.state_node_now)
-    choose_nodes(st, j)
 
 
 @part

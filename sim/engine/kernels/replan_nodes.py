@@ -330,3 +330,13 @@ def _join_equal(st):
                 nodes[n] = nodes[k]
             n += 1
     st.state_replan[N_STEPS] = n
+
+
+@inlined
+def avoid_completing(st, j):
+    """Choose nodes for job `j`, which can start now, among those that complete no job."""
+    for node in range(len(st.state_node_allowed)):
+        if st.state_node_completing[node] > 0:
+            st.state_node_allowed[node] = 0
+    list_room(st, j, st.state_node_now)
+    choose_nodes(st, j)

@@ -20,6 +20,7 @@ from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.choice import Choice, Device, Machine, Mix
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.replan import Replan
+from sim.engine.plan.rows import misfit, rows_of
 from sim.engine.plan.world import Batch, Event, World
 
 __all__ = [
@@ -192,12 +193,12 @@ class Plan:
             try:
                 self.jobs[name][where] = checked
             except (ValueError, IndexError) as error:
-                raise _misfit("job", name, self.jobs[name], where, checked) from error
+                raise misfit("job", name, self.jobs[name], where, checked) from error
         if "run_limit" in columns:
-            self._limited.append(_rows(where, len(self.jobs["key"])))
+            self._limited.append(rows_of(where, len(self.jobs["key"])))
         if self._changed is not None:
             is_one = isinstance(where, int)
-            self._changed.append(where if is_one else _rows(where, len(self.jobs["key"])))
+            self._changed.append(where if is_one else rows_of(where, len(self.jobs["key"])))
 
     def note_jobs(self, rows: I4) -> None:
         """Let the kernel re-read the jobs `rows`, whose columns in `jobs` the caller has written.
@@ -246,7 +247,7 @@ class Plan:
             try:
                 self.stages[name][where] = array
             except (ValueError, IndexError) as error:
-                raise _misfit("stage", name, self.stages[name], where, array) from error
+                raise misfit("stage", name, self.stages[name], where, array) from error
         if self._changed is not None:
             self._changed.append(np.atleast_1d(np.asarray(jobs, dtype=np.int64)))
 
@@ -282,9 +283,9 @@ class Plan:
             try:
                 column[where] = array
             except (ValueError, IndexError) as error:
-                raise _misfit("task", name, column, where, array) from error
+                raise misfit("task", name, column, where, array) from error
         if self._changed is not None:
-            self._changed_tasks.append(_rows(where, self.n_tasks) % self.n_tasks)
+            self._changed_tasks.append(rows_of(where, self.n_tasks) % self.n_tasks)
 
     def take_changed_tasks(self) -> list[NDArray[Any]]:
         """Return the rows of the tasks changed since the last call, one array a change."""
@@ -379,25 +380,3 @@ class Scheduler(Protocol):
 
 def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArray[Any]]:
     return {name: np.full(n, default, dtype=dtype) for name, (dtype, default) in spec.items()}
-
-
-def _misfit(entity: str, name: str, column: NDArray[Any], where: Any, value: Any) -> PolicyError:
-    """Return the error that values don't fit the selected rows of a column."""
-    try:
-        n_rows = len(_rows(where, len(column)))
-        column[where]
-    except (ValueError, IndexError) as error:
-        return PolicyError(f"{entity} column {name!r}: {error}; there are {len(column)} {entity}s")
-    shape = np.shape(value)
-    received = f"{shape[0]} values" if len(shape) == 1 else f"an array of shape {shape}"
-    return PolicyError(
-        f"{entity} column {name!r} was given {received} for {n_rows} {entity}s; give one for each, "
-        "or one for all of them"
-    )
-
-
-def _rows(where: Any, n: int) -> NDArray[Any]:
-    if isinstance(where, slice):
-        return np.arange(n)[where]
-    rows = np.atleast_1d(np.asarray(where))
-    return np.flatnonzero(rows) if rows.dtype.kind == "b" else rows
