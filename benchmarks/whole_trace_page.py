@@ -34,7 +34,9 @@ from it simulates with records of all tasks, and computes every metric.
 
 - **CPU s** are seconds of one core, those of the system included; other work ran on the machine.
 - **batches**: like tasks of a stage that started at one instant, which the simulation moves as one.
-- **peak** is the largest resident memory of the process until then, GB."""
+- **peak** is the largest resident memory of the process until then, GB.
+
+The numbers of this page are not judged by a rule: they are measurements of time and memory."""
 
 
 def number(value: float) -> str:

@@ -130,11 +130,15 @@ class Priorities:
         setting[record.WEIGHT_AGE], setting[record.MAX_AGE] = policy.weight_age, policy.max_age_s
         setting[record.WEIGHT_FAIR_SHARE] = policy.weight_fair_share
         setting[record.PERIOD], setting[record.DECAY] = policy.calc_period_s, decay
+        # a plan may be filled for a world without views, which tells the kernel's variant
+        view = world.view or {
+            name: np.zeros(len(width)) for name in ("submit", "start", "done_work")
+        }
         inputs = shares.arrays | {
             "w_setting": setting,
-            "w_submit": world.view["submit"],
-            "w_start": world.view["start"],
-            "w_done_work": world.view["done_work"],
+            "w_submit": view["submit"],
+            "w_start": view["start"],
+            "w_done_work": view["done_work"],
             "w_association": np.array([index[pair] for pair in pairs]),
             "w_cpus": np.where(is_gang, width, 1) * cpus,
             "w_is_gang": is_gang,

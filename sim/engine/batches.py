@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, ranges
-from sim.engine.kernels import ordering
-from sim.engine.kernels.state import N_BATCHES, N_TAKEN
 
 if TYPE_CHECKING:
     from sim.workload.columns import Columns
@@ -131,6 +129,8 @@ class Recorder:
 
     def empty(self) -> None:
         """Take what the kernel has recorded since the last call."""
+        from sim.engine.kernels.state import N_BATCHES, N_TAKEN  # loads numba
+
         counts = self._arrays["state_i"]
         n = counts.item(N_BATCHES) - counts.item(N_TAKEN)
         for name, column in self._columns.items():
@@ -190,4 +190,6 @@ def order_by_task(task: I4, n_tasks: int) -> I4:
         row[task] = np.arange(len(task), dtype=np.int32)
         return row[row >= 0]
     shift = int(n_tasks // max(len(task), 1)).bit_length() + 1
+    from sim.engine.kernels import ordering  # compiled: slow to import
+
     return ordering.order_by_task(task, n_tasks, shift)

@@ -36,6 +36,11 @@ class Runs:
     duration_s: F8
 
     @property
+    def nbytes(self) -> int:
+        """Size of the arrays."""
+        return self.stage0.nbytes + self.task0.nbytes + self.duration_s.nbytes
+
+    @property
     def one_a_stage(self) -> bool:
         """True if all tasks of each stage have one duration."""
         return len(self.duration_s) == len(self.stage0) - 1

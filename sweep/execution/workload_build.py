@@ -7,7 +7,6 @@ or in the driver where there are none.
 from __future__ import annotations
 
 import json
-import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -109,10 +108,15 @@ def make(
 
 
 def _n_bytes(workload: Workload) -> int:
-    """Return the size of a workload's pickle."""
-    buffers: list[pickle.PickleBuffer] = []
-    text = pickle.dumps(workload, protocol=5, buffer_callback=buffers.append)
-    return len(text) + sum(buffer.raw().nbytes for buffer in buffers)
+    """Return the size of a workload's tables and columns, as they are sent."""
+
+    def size(value: object) -> int:
+        if isinstance(value, Mapping):
+            return sum(size(part) for part in value.values())
+        n_bytes: int = getattr(value, "nbytes", 0)
+        return n_bytes
+
+    return size(workload.__getstate__())
 
 
 def make_again(recipe: Recipe, digest: Callable[[], str]) -> Workload | None:
