@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +18,21 @@ class Record:
         words = [word for a in self.arrays for word in (a.ctypes.data, *a.shape)]
         self.table = np.array(words, dtype=np.intp)
         self.address = self.table.ctypes.data
+
+
+def field_arrays(
+    fields: tuple[tuple[str, str, int], ...],
+    inputs: Mapping[str, NDArray[Any]],
+    state: Mapping[str, NDArray[Any]],
+) -> list[NDArray[Any]]:
+    """Return the array of each field: read-only of `inputs` for ``w_NAME``, else of `state`."""
+    arrays = []
+    for name, code, _ in fields:
+        kind, _, key = name.partition("_")
+        array = np.ascontiguousarray((inputs if kind == "w" else state)[key], dtype=code)
+        array.setflags(write=kind == "state")
+        arrays.append(array)
+    return arrays
 
 
 def record(

@@ -20,7 +20,7 @@ from policies.estimates.weights import KIND_WEIGHT, OWN_RECENT, RECENT, SHORTEST
 from sim.base.jit import JIT, jit, part
 from sim.base.maths.kernels.exponential import exp
 from sim.base.maths.kernels.logarithm import log
-from sim.base.record import record
+from sim.base.record import field_arrays, record
 
 FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_group", "i4", 2),  # [N, F] group of each row by feature; -1 for none
@@ -57,12 +57,7 @@ def make(inputs: Mapping[str, NDArray[Any]], n_groups: int) -> Any:
         "kind": np.zeros(predictions, np.int16),
         "predicted": np.zeros((*predictions, 2)),
     }
-    arrays = []
-    for name, code, _ in FIELDS:
-        kind, _, key = name.partition("_")
-        array = np.ascontiguousarray((inputs if kind == "w" else state)[key], dtype=code)
-        array.setflags(write=kind == "state")
-        arrays.append(array)
+    arrays = field_arrays(FIELDS, inputs, state)
     return _pack(arrays) if _pack else Priors(*arrays)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from policies.slearn.kernels.histogram import add_value, reduce_bins, statistic
 from sim.base.arrays import offsets
 from sim.base.jit import JIT, jit, part
-from sim.base.record import record
+from sim.base.record import field_arrays, record
 
 FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_group", "i4", 2),  # [N, F] group of each row by feature; -1 for none
@@ -105,13 +105,7 @@ def make(inputs: Mapping[str, NDArray[Any]], n_groups: int, bins: int, *, by_poi
         "tree": np.empty(4 * longest),
         "links": np.empty((2, longest), np.int64),
     }
-    arrays = []
-    for name, code, _ in FIELDS:
-        kind, _, key = name.partition("_")
-        source = {**inputs, **spans} if kind == "w" else state
-        array = np.ascontiguousarray(source[key], dtype=code)
-        array.setflags(write=kind == "state")
-        arrays.append(array)
+    arrays = field_arrays(FIELDS, {**inputs, **spans}, state)
     return _pack(arrays) if _pack else Past(*arrays)
 
 

@@ -31,8 +31,6 @@ MAX_REBUILDS = 5
 """Times that Ray rebuilds a workload whose worker or node was lost, by its lineage."""
 LARGE_TASKS = 1_000_000
 """Tasks from which a workload is large; the process that built it is ended, to free its memory."""
-
-
 BYTES_PER_S = 100e6
 """Of a network of 1 Gbit/s."""
 
