@@ -44,8 +44,7 @@ def main() -> int:
         settings = configure.named(run.settings, replayed.n_nodes, replayed.speed)
         replay.run(replayed, settings, run.folder(words.out), run.stem)
         return 0
-    runs = batch.planned(words.workloads, words.runs)
-    runs = [run for run in runs if not words.settings or run.settings in words.settings]
+    runs = batch.planned(words.workloads, words.runs, words.settings or ())
     until_s = time.time() + 3600 * words.hours
     return int(batch.make(runs, words.log, words.out, words.at_once, until_s) > 0)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.real.slurm.workloads import JUDGES, LATER_JUDGES, NAMES
+from benchmarks.real.slurm.workloads import JUDGES, LAST_JUDGES, LATER_JUDGES, NAMES
 
 SCHEDULERS = ("builtin", "backfill", "backfill_short")
 N_RUNS = 5
@@ -38,14 +38,17 @@ class Run:
         return (self.folder(out) / f"{self.stem}.json").exists()
 
 
-def planned(workloads: Sequence[str], n_runs: int) -> list[Run]:
-    """Return the runs in their order.
+def planned(workloads: Sequence[str], n_runs: int, settings: Sequence[str] = ()) -> list[Run]:
+    """Return the runs in their order: of named settings, or those that are repeated.
 
-    Two of each first, on the workloads for development, then on the others, then with multifactor
-    priorities; then the repetitions that are left, in the same order.
+    The latter begin with two of each on the workloads for development, then on the others, then
+    with multifactor priorities; then come the repetitions that are left, in the same order.
     """
     mine = [w for w in NAMES if w in workloads]
-    judges = JUDGES + LATER_JUDGES
+    if settings:
+        numbers = range(1, n_runs + 1)
+        return [Run(w, name, i) for i in numbers for name in settings for w in mine]
+    judges = JUDGES + LATER_JUDGES + LAST_JUDGES
     groups = [[w for w in mine if w not in judges], [w for w in mine if w in judges]]
     first, later = range(1, min(n_runs, 2) + 1), range(3, n_runs + 1)
     return [

@@ -10,7 +10,20 @@ from typing import Any
 
 SHORT = "bf_interval=1,bf_resolution=1,bf_max_job_test=1000,bf_max_time=10"
 """Backfilling with short intervals: a plan every second, its times rounded to seconds."""
-VARIANTS = ("builtin", "backfill", "backfill_short", "builtin_node")
+EXPERIMENTS = {
+    "interval1": "bf_interval=1",
+    "interval120": "bf_interval=120",
+    "resolution1": "bf_resolution=1",
+    "linear1": "bf_window_linear=1",
+    "delay0": "batch_sched_delay=0",
+    "shortlinear1": f"{SHORT},bf_window_linear=1",
+}
+"""Kinds of backfilling with one setting changed against as shipped, or against `SHORT`."""
+SLOWER = {"x20": "", "shortx20": SHORT}
+"""As shipped and with short intervals at `SLOWER_SPEED`."""
+SLOWER_SPEED = 20
+KINDS = {"": "", "short": SHORT, **EXPERIMENTS, **SLOWER}
+VARIANTS = ("builtin", "builtin_node", *("_".join(("backfill", k)).rstrip("_") for k in KINDS))
 OPTIONS = {
     "bf_interval": "interval_s",
     "bf_resolution": "resolution_s",
@@ -94,7 +107,8 @@ def named(name: str, n_nodes: int, speed: int) -> Settings:
         )
     scheduler, _, kind = variant.partition("_")
     nodes, cpus = (1, n_nodes) if kind == "node" else (n_nodes, 1)
-    return Settings(scheduler, SHORT if kind == "short" else "", priority, nodes, cpus, speed)
+    speed = SLOWER_SPEED if kind in SLOWER else speed
+    return Settings(scheduler, KINDS.get(kind, ""), priority, nodes, cpus, speed)
 
 
 def write(settings: Settings, folder: Path, port: int) -> Path:

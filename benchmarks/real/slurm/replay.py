@@ -76,7 +76,7 @@ def submit(started: Cluster, jobs: tuple[Job, ...]) -> None:
 def wait(started: Cluster, replayed: Replayed) -> None:
     """Wait until the log of completed jobs has all jobs."""
     jobcomp = started.folder / "jobcomp.txt"
-    until = time.monotonic() + 60 + AT_MOST * replayed.jobs[-1].submit_s / replayed.speed
+    until = time.monotonic() + 60 + AT_MOST * replayed.jobs[-1].submit_s / started.settings.speed
     while time.monotonic() < until:
         if jobcomp.exists() and jobcomp.read_text().count("\n") >= len(replayed.jobs):
             return

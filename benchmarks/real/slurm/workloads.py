@@ -33,7 +33,9 @@ JUDGES = ("kth2", "kth3", "synth2")
 """Workloads on which no model is developed."""
 LATER_JUDGES = ("kth4", "synth3", "seconds2")
 """Those on which is judged what was mended after the first judgement."""
-NAMES = ("kth1", "synth1", "seconds1", *JUDGES, *LATER_JUDGES)
+LAST_JUDGES = ("kth5", "synth4", "synth5", "seconds3")
+"""And what was mended after those had been judged."""
+NAMES = ("kth1", "synth1", "seconds1", *JUDGES, *LATER_JUDGES, *LAST_JUDGES)
 _FIELDS = ("job", "submit_s", "cpus", "run_s", "limit_s", "queue")
 
 
