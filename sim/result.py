@@ -12,7 +12,7 @@ from sim.base.errors import InputError
 from sim.bounds import bound_arrays
 from sim.engine.record import Run
 from sim.metrics import compute
-from sim.metrics.jobs import gap_lb, prediction_error
+from sim.metrics.jobs import gap_lb, prediction_error, slowdown
 from sim.metrics.tokens import limit_changes
 
 
@@ -48,6 +48,11 @@ class Result(Run):
     def bounds(self) -> dict[str, F8]:
         """Lower bounds of each job, (J,) float64 each, s; see `sim.bounds.bound_arrays`."""
         return bound_arrays(self.workload.columns, self.cluster)
+
+    @cached_property
+    def slowdown(self) -> F8:
+        """Completion time over critical path length of each job done that has one, else NaN."""
+        return slowdown(self, self.bounds["cp_len"])
 
     @cached_property
     def gap_lb(self) -> F8:

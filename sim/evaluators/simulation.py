@@ -25,8 +25,8 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
         See `sim.metrics`.
     jobs : pyarrow.Table
         A row per job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
-        ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``gap_lb`` and
-        ``prediction_error`` (float32, see `sim.metrics`). Its metadata has, as JSON,
+        ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``slowdown``,
+        ``gap_lb`` and ``prediction_error`` (float32, see `sim.metrics`). Its metadata has, as JSON,
         ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
         and ``value`` (`sim.metrics.value`), where it has downloads.
     """
@@ -38,6 +38,7 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
         "finish_s": result.job_finish,
         "failed": result.job_failed,
         "estimate_s": result.estimate_s,
+        "slowdown": result.slowdown.astype(np.float32),
         "gap_lb": result.gap_lb.astype(np.float32),
         "prediction_error": result.prediction_error.astype(np.float32),
     }

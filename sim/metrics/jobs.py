@@ -61,6 +61,12 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     }
 
 
+def slowdown(run: Run, cp_len: F8) -> F8:
+    """Compute JCT over critical path length of each job; NaN if not done, or without a path."""
+    jct = np.where(done_mask(run), run.job_finish - run.job_submit, np.nan)
+    return jct / np.where(cp_len > 0, cp_len, np.nan)
+
+
 def gap_lb(run: Run, new_lb: F8) -> F8:
     """Compute JCT / ``new_lb`` - 1 of each job."""
     jct = np.where(done_mask(run), run.job_finish - run.job_submit, np.nan)

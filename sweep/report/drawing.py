@@ -1,81 +1,97 @@
-"""Figure of a metric against capacity: for a notebook (plotly), for a paper (SVG, PDF).
-
-Both use the data of the report's plots (`sweep.report.plots.figure`); error bars are of the means.
-"""
+"""Drawing of a chart: for a notebook (plotly), for a paper (SVG, PDF, PNG)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base import files
-from sim.base.errors import InputError, unknown
+from sim.base.errors import InputError
 from sim.base.extras import importing
 from sim.base.text import printable
-from sweep.report import plots
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import style
-from sweep.stats.summary import Block, Summary
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 KINDS = (".svg", ".pdf", ".png", ".html")
-COLOURS = ("#0072b2", "#c8500a", "#00805d", "#a8418a", "#6a4fb3", "#8a6d00", "#0d7c93", "#b2182b")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#e69f00", "#56b4e9", "#f0e442")
+"""Colours that people with any colour vision tell apart (Okabe and Ito, 2008)."""
+_DASHES = ("solid", "dash", "dot", "dashdot")
 _MARKS = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "cross": "P"}
+_LINES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+_PANEL_SIZE = (4.6, 3.2)  # inches
 
 
-def _panels(summary: Summary, metric: str) -> list[tuple[Block, Sequence[dict[str, Any]]]]:
-    """Return the coloured plotly traces of each block, one trace a policy."""
-    if metric not in summary.metrics:
-        raise InputError(unknown("metric of these cells", metric, summary.metrics))
-    panels = []
-    for block in summary.blocks:
-        traces = plots.figure(summary, block, metric, block.half)["data"]
-        for trace in traces:
-            colour = COLOURS[trace["meta"] % len(COLOURS)]
-            trace["marker"] = {**trace.get("marker", {}), "color": colour}
-            if "line" in trace:
-                trace["line"] = {**trace["line"], "color": colour}
-        panels.append((block, traces))
-    return panels
+@dataclass(frozen=True)
+class Panel:
+    """One plot of a chart: its title, traces as plotly's plain data, and ticks of the x axis."""
+
+    title: str
+    traces: Sequence[dict[str, Any]]
+    ticks: Sequence[float] = ()
 
 
-def _axis(metric: str) -> str:
-    metric_style = style(metric)
-    return (
-        f"{metric_style.label} ({metric_style.unit})" if metric_style.unit else metric_style.label
-    )
+@dataclass(frozen=True)
+class Chart:
+    """Panels side by side, and how they are drawn.
+
+    ``size`` is (width, height) of the whole in inches; None: 4.6 × 3.2 a panel.
+    """
+
+    panels: Sequence[Panel]
+    x_title: str
+    y_title: str
+    log_x: bool = False
+    log_y: bool = False
+    share_y: bool = False
+    size: tuple[float, float] | None = None
 
 
-def plotly_figure(summary: Summary, metric: str) -> go.Figure:
-    """Draw a metric against capacity, a panel a trace, a line a policy, 95 % intervals as bars."""
+def _painted(trace: dict[str, Any]) -> dict[str, Any]:
+    """Give a trace the colour of its number ("meta"); a ninth begins again with another dash."""
+    number = trace["meta"]
+    colour = COLOURS[number % len(COLOURS)]
+    painted = {**trace, "marker": {**trace.get("marker", {}), "color": colour}}
+    if "line" in trace:
+        again = number // len(COLOURS)
+        dash = _DASHES[again % len(_DASHES)] if again else trace["line"].get("dash", "solid")
+        painted["line"] = {**trace["line"], "color": colour, "dash": dash}
+    return painted
+
+
+def plotly_figure(chart: Chart) -> go.Figure:
+    """Draw a chart as a figure that shows itself in a notebook."""
     # takes a second to import
     with importing("plots"):
         from plotly.subplots import make_subplots
 
-    panels = _panels(summary, metric)
-    titles = [_no_html(block.title) for block, _ in panels]
-    figure = make_subplots(1, len(panels), shared_yaxes=True, subplot_titles=titles)
-    for panel, (block, traces) in enumerate(panels, start=1):
-        for trace in traces:
+    titles = [_no_html(panel.title) for panel in chart.panels]
+    n = len(chart.panels)
+    figure = make_subplots(1, n, shared_yaxes=chart.share_y, subplot_titles=titles)
+    named: set[str] = set()
+    for number, panel in enumerate(chart.panels, start=1):
+        for trace in panel.traces:
             name = _no_html(trace["name"])
-            fields = {"legendgroup": name, "showlegend": panel == 1, "name": name}
-            positions = [_no_html(x) for x in _positions(trace)]
-            figure.add_trace({**trace, **fields, "x": positions}, row=1, col=panel)
-        if len(block.capacities) > 1:
-            ticks = {"tickvals": block.capacities, "ticktext": [text(c) for c in block.capacities]}
-            figure.update_xaxes(title="capacity", **ticks, row=1, col=panel)
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_yaxes(title=_no_html(_axis(metric)), row=1, col=1)
+            fields = {"legendgroup": name, "showlegend": name not in named, "name": name}
+            named.add(name)
+            positions = [_no_html(x) for x in trace.get("customdata", trace["x"])]
+            figure.add_trace({**_painted(trace), **fields, "x": positions}, row=1, col=number)
+        if panel.ticks:
+            ticks = {"tickvals": panel.ticks, "ticktext": [text(tick) for tick in panel.ticks]}
+            figure.update_xaxes(**ticks, row=1, col=number)
+        if chart.x_title and panel.traces and panel.traces[0]["type"] != "bar":
+            figure.update_xaxes(title=_no_html(chart.x_title), row=1, col=number)
+    figure.update_xaxes(type="log" if chart.log_x else None)
+    figure.update_yaxes(**({"type": "log"} if chart.log_y else {"rangemode": "tozero"}))
+    figure.update_yaxes(title=_no_html(chart.y_title), row=1, col=1)
     figure.update_layout(template="plotly_white", margin={"l": 64, "r": 16, "t": 40, "b": 48})
+    if chart.size:
+        width, height = chart.size
+        figure.update_layout(width=96 * width, height=96 * height)
     return figure
-
-
-def _positions(trace: dict[str, Any]) -> list[Any]:
-    """Return a policy's x positions: the capacities; with one capacity only, its name."""
-    return list(trace.get("customdata", trace["x"]))
 
 
 def _no_html(text: Any) -> Any:
@@ -88,9 +104,10 @@ def _no_maths(text: Any) -> Any:
     return printable(text).replace("$", r"\$") if type(text) is str else text
 
 
-def write(summary: Summary, metric: str, path: Path) -> None:
-    """Write the figure as SVG, PDF, PNG or a self-contained page, by the file's extension.
+def write(chart: Chart, path: Path) -> None:
+    """Write a chart as SVG, PDF, PNG or a self-contained page, by the file's extension.
 
+    A PDF embeds its fonts as TrueType (conferences reject Type 3); the text of an SVG stays text.
     The same numbers give the same bytes with the same versions of the packages.
     """
     kind = path.suffix.lower()
@@ -98,52 +115,66 @@ def write(summary: Summary, metric: str, path: Path) -> None:
         raise InputError(
             f"{path}: a figure's file name must end in {', '.join(KINDS)}", rule="unknown format"
         )
-    panels = _panels(summary, metric)
     if kind == ".html":
-        files.write_text(path, plotly_figure(summary, metric).to_html(div_id="figure"))
+        files.write_text(path, plotly_figure(chart).to_html(div_id="figure"))
         return
     # not plotly: its SVG and PDF need a browser; not pyplot: it has global state
     with importing("plots"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.hashsalt": "sweep", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(4.6 * len(panels), 3.2), layout="constrained")
-        row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-        for axes, (block, traces) in zip(row, panels, strict=True):
-            axes.set_title(_no_maths(block.title), fontsize=9)
-            for trace in traces:
-                _draw(axes, trace)
-            if len(block.capacities) > 1:
-                axes.set_xlabel("capacity")
-                axes.set_xticks(block.capacities, [text(c) for c in block.capacities])
-            axes.spines[["top", "right"]].set_visible(False)
-        row[0].set_ylabel(_no_maths(_axis(metric)))
-        row[0].set_ylim(bottom=0)
-        if len(panels[0][0].capacities) > 1:
-            row[-1].legend(frameon=False)
+    n = len(chart.panels)
+    with mpl.rc_context(
+        {"svg.hashsalt": "sweep", "svg.fonttype": "none", "pdf.fonttype": 42, "font.size": 9}
+    ):
+        size = chart.size or (n * _PANEL_SIZE[0], _PANEL_SIZE[1])
+        figure = Figure(figsize=size, layout="constrained")
+        row = figure.subplots(1, n, sharey=chart.share_y, squeeze=False)[0]
+        for axes, panel in zip(row, chart.panels, strict=True):
+            _draw_panel(axes, panel, chart)
+        row[0].set_ylabel(_no_maths(chart.y_title))
+        handles: dict[str, Any] = {}
+        for axes in row:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                handles.setdefault(label, handle)
+        if handles:
+            row[-1].legend(handles.values(), handles.keys(), frameon=False)
         dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         with files.atomic_write(path) as out:
             figure.savefig(out, format=kind[1:], metadata=dated.get(kind), dpi=200)
 
 
+def _draw_panel(axes: Any, panel: Panel, chart: Chart) -> None:
+    axes.set_title(_no_maths(panel.title), fontsize=9)
+    for trace in panel.traces:
+        _draw(axes, _painted(trace))
+    if panel.traces and panel.traces[0]["type"] != "bar":
+        axes.set_xlabel(_no_maths(chart.x_title))
+    if chart.log_x:
+        axes.set_xscale("log")
+    if panel.ticks:
+        axes.set_xticks(panel.ticks, [text(tick) for tick in panel.ticks])
+    if chart.log_y:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def _draw(axes: Any, trace: dict[str, Any]) -> None:
-    """Draw a policy: a line over capacities, or a bar if there is only one."""
+    """Draw a trace: a bar, a line with error bars, or a step function."""
     values = [y if y is not None else float("nan") for y in trace["y"]]
     half = [h or 0.0 for h in trace.get("error_y", {}).get("array", ())] or None
     colour = trace["marker"]["color"]
     if trace["type"] == "bar":
         axes.bar([_no_maths(x) for x in trace["x"]], values, yerr=half, color=colour)
         return
+    style = {"label": _no_maths(trace["name"]), "color": colour}
+    style["linestyle"] = _LINES[trace["line"]["dash"]]
+    if trace["mode"] == "lines":
+        axes.step(trace["x"], values, where="post", **style)
+        return
+    mark = _MARKS.get(trace["marker"]["symbol"], "x")
     axes.errorbar(
-        trace["x"],
-        values,
-        half,
-        label=_no_maths(trace["name"]),
-        color=colour,
-        marker=_MARKS.get(trace["marker"]["symbol"], "x"),
-        markersize=4,
-        linestyle="--" if trace["line"]["dash"] == "dash" else "-",
-        elinewidth=0.8,
-        capsize=2,
+        trace["x"], values, half, marker=mark, markersize=4, elinewidth=0.8, capsize=2, **style
     )

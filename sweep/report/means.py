@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sim.base.errors import InputError, unknown
@@ -43,10 +43,16 @@ def choose_metrics(summary: Summary, metrics: Sequence[str]) -> list[str]:
     return list(metrics) or usual or list(summary.metrics[:5])
 
 
-def _entries(summary: Summary) -> Iterator[Entry]:
+def _entries(summary: Summary, policies: Mapping[str, str] | None = None) -> Iterator[Entry]:
+    """Yield the places of the table, with policies in their order if it is given."""
     for block in summary.blocks:
+        columns = columns_present(summary, block)
+        if policies is not None:
+            order = [*policies]
+            columns = [c for c in columns if summary.columns[c].label in policies]
+            columns.sort(key=lambda column: order.index(summary.columns[column].label))
         for capacity in range(len(block.capacities)):
-            yield from ((block, capacity, column) for column in columns_present(summary, block))
+            yield from ((block, capacity, column) for column in columns)
 
 
 def _labels(summary: Summary, entry: Entry) -> dict[str, Any]:
@@ -73,11 +79,14 @@ def rows(summary: Summary, metrics: Sequence[str]) -> list[dict[str, Any]]:
     return table
 
 
-def to_latex(summary: Summary, metrics: Sequence[str]) -> str:
-    """Write the means as a LaTeX table (package booktabs), a rule between capacities."""
-    labels = list(
-        dict.fromkeys(key for entry in _entries(summary) for key in _labels(summary, entry))
-    )
+def to_latex(summary: Summary, metrics: Sequence[str], policies: Mapping[str, str]) -> str:
+    """Write the means as a LaTeX table (package booktabs), a rule between capacities.
+
+    Bold entries are the best mean and those that no test tells from it, oracles aside. `policies`
+    maps labels of policies, in order, to the names in the table.
+    """
+    entries = list(_entries(summary, policies))
+    labels = list(dict.fromkeys(key for entry in entries for key in _labels(summary, entry)))
     heads = [
         f"{metric_style.label} ({metric_style.unit})"
         if metric_style.unit == "s"
@@ -87,16 +96,17 @@ def to_latex(summary: Summary, metrics: Sequence[str]) -> str:
     lines = [
         rf"\begin{{tabular}}{{{'l' * len(labels)}{'r' * len(metrics)}}}",
         r"\toprule",
-        _line([*labels, *heads]),
+        _line([_escaped(head) for head in (*labels, *heads)]),
     ]
     before: object = None
-    for entry in _entries(summary):
+    for entry in entries:
         row, group = _labels(summary, entry), (id(entry[0]), entry[1])
+        row["policy"] = policies[row["policy"]]
         if group != before:
             lines.append(r"\midrule")
             before = group
-        shown = [_entry(summary, entry, name) for name in metrics]
-        lines.append(_line([*(text(row.get(key)) for key in labels), *shown]))
+        named = [_escaped(text(row.get(key))) for key in labels]
+        lines.append(_line([*named, *(_entry(summary, entry, name) for name in metrics)]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -104,14 +114,13 @@ def _entry(summary: Summary, entry: Entry, metric: str) -> str:
     block, capacity, column = entry
     index = (capacity, column, summary.metrics.index(metric))
     mean, half = format_value(metric, float(block.mean[index]), float(block.half[index]))
-    return f"{mean} ± {half}" if half else mean or "–"
+    shown = _escaped(f"{mean} ± {half}" if half else mean or "–")
+    return rf"\textbf{{{shown}}}" if block.best[index] else shown
+
+
+def _escaped(value: str) -> str:
+    return "".join(_LATEX_ESCAPES.get(character, character) for character in value)
 
 
 def _line(texts: Sequence[str]) -> str:
-    return (
-        " & ".join(
-            "".join(_LATEX_ESCAPES.get(character, character) for character in value)
-            for value in texts
-        )
-        + r" \\"
-    )
+    return " & ".join(texts) + r" \\"

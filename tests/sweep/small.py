@@ -65,6 +65,10 @@ class FakeResult:
         return np.full(len(self.job_finish), np.nan)
 
     @property
+    def slowdown(self) -> np.ndarray[Any, Any]:
+        return (self.job_finish - self.job_submit) / 9.0
+
+    @property
     def gap_lb(self) -> np.ndarray[Any, Any]:
         return (self.job_finish - self.job_submit) / 5.0 - 1.0
 

@@ -17,6 +17,7 @@ import pytest
 
 import sweep
 from sim.base.errors import InputError
+from sweep.report import drawing
 from sweep.store.cache import Cache
 from tests.sweep.small import Command, lose, set_json
 
@@ -227,6 +228,21 @@ class TestTables:
         assert r"$\pm$" in text
         assert all(ord(sign) < 128 for sign in text)
 
+    def test_latex_names_policies_as_given_and_marks_the_best(self, ran: sweep.Sweep) -> None:
+        named = {"las": "LAS & co.", "fifo": "FIFO"}
+        text = ran.to_latex(metrics=["jct_mean_s"], policies=named)
+        assert text is not None
+        rows = [line.split(" & ", 2) for line in text.splitlines() if line.startswith("parquet")]
+        names = [row[2].split(" & \\textbf{")[0].split(" & ")[0] for row in rows]
+        assert names == [r"LAS \& co.", "FIFO"] * 2
+        summary, best = ran._summary, set()
+        for k, label in enumerate(("fifo", "las")):
+            if summary.blocks[0].best[0, k, summary.metrics.index("jct_mean_s")]:
+                best.add(named[label].replace("&", r"\&"))
+        bold = {line.split(" & ")[2] for line in text.splitlines()[3:6] if "textbf" in line}
+        assert best
+        assert {name.split(" ")[0] for name in bold} == {name.split(" ")[0] for name in best}
+
     def test_an_unknown_metric(self, ran: sweep.Sweep) -> None:
         for method in (ran.means, ran.plot):
             with pytest.raises(InputError, match="did you mean 'jct_mean_s'"):
@@ -260,6 +276,60 @@ class TestPlot:
         figure = result.plot(to=str(tmp_path / "bars.svg"))
         assert [bar.type for bar in figure.data] == ["bar", "bar"]
         assert b"fifo" in (tmp_path / "bars.svg").read_bytes()
+
+    def test_policies_are_chosen_ordered_and_named(self, ran: sweep.Sweep) -> None:
+        figure = ran.plot(policies={"srpt": "SRPT", "fifo": "FIFO"}, log=True, size=(3.5, 2.0))
+        assert [line.name for line in figure.data] == ["SRPT", "FIFO"]
+        assert [line.line.color for line in figure.data] == [*drawing.COLOURS[:2]]
+        assert figure.layout.yaxis.type == "log"
+        assert (figure.layout.width, figure.layout.height) == (336, 192)
+        for wrong, message in (
+            (["fiffo"], "unknown policy of this sweep 'fiffo'"),
+            ({"fifo": "A", "las": "A"}, "by a name of its own"),
+            ([], "at least one policy"),
+        ):
+            with pytest.raises(InputError, match=message):
+                ran.plot(policies=wrong)
+
+    def test_a_pdf_embeds_its_fonts(self, ran: sweep.Sweep, tmp_path: Path) -> None:
+        ran.plot(to=tmp_path / "a.pdf", size=(3.5, 2.0))
+        content = (tmp_path / "a.pdf").read_bytes()
+        assert b"/FontFile2" in content
+        assert b"/Type3" not in content
+        assert b"/MediaBox [ 0 0 252 144 ]" in content
+
+    def test_of_one_trace_leaves_other_axes_alone(self, ran: sweep.Sweep) -> None:
+        panel = drawing.Panel("t", [{**ran.plot().data[0].to_plotly_json(), "meta": 0}])
+        for share_y in (False, True):
+            chart = drawing.Chart([panel, panel], "x", "y", share_y=share_y)
+            figure = drawing.plotly_figure(chart)
+            assert (figure.layout.yaxis2.matches == "y") is share_y
+
+    def test_a_distribution_over_jobs(self, ran: sweep.Sweep, tmp_path: Path) -> None:
+        figure = ran.cdf("jct_s", capacity=0.5, policies=["las"], to=tmp_path / "cdf.svg")
+        jct = np.concatenate(
+            [
+                (cell.jobs["finish_s"] - cell.jobs["submit_s"]).to_numpy()
+                for cell in (ran.cell(policy="las", capacity=0.5, seed=seed) for seed in range(6))
+            ]
+        )
+        curve = figure.data[0]
+        assert curve.name == "las"
+        assert list(curve.x) == sorted(set(jct))
+        assert list(curve.y) == [np.mean(jct <= x) for x in curve.x]
+        assert (tmp_path / "cdf.svg").read_bytes().startswith(b"<?xml")
+        wait = ran.cdf("wait_s", capacity=1.0, log=False)
+        assert [line.name for line in wait.data] == ["fifo", "las", "srpt"]
+        for arguments, message in (
+            ({"quantity": "jtc_s"}, "did you mean 'jct_s'"),
+            ({}, "capacity=None: choose one of 0.5, 1"),
+            ({"quantity": "value", "capacity": 0.5}, "unknown quantity of a job 'value'"),
+        ):
+            with pytest.raises(InputError, match=message):
+                ran.cdf(**arguments)
+        lose(ran.folder.parent.parent, ran.cells["key"][0])
+        with pytest.raises(InputError, match="no longer in the cache"):
+            ran.cdf("jct_s", capacity=0.5)
 
     def test_an_unknown_file_format(self, ran: sweep.Sweep) -> None:
         with pytest.raises(InputError, match=r"must end in \.svg, \.pdf"):

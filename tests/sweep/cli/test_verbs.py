@@ -476,7 +476,7 @@ def test_no_verb_reads_the_text_columns_of_all_cells(fake: Command, many: list[A
     assert "row 7: done" in shown["show"].out
     loaded = sweep.load(results=fake.results)
     assert (len(loaded.cells), len(loaded.against("las")), bool(loaded.verdict)) == (8, 4, True)
-    assert set(loaded.cells).isdisjoint(sweep.api.LONG)
+    assert set(loaded.cells).isdisjoint(sweep.api.results.LONG)
     last = loaded.cell(policy="las", capacity=1, seed=1)
     assert (last.config["seed"], last.labels["policy"]) == (1, "las")
     assert all(names is not None and "config" not in names for names in many)

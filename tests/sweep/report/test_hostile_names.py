@@ -25,7 +25,7 @@ from sim import Workload
 from sim.base import html
 from sim.base.text import printable
 from sweep.cli import main
-from sweep.report import drawing, index, table_model
+from sweep.report import drawing, figures, index, table_model
 from sweep.stats.summary import summarise
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
@@ -285,11 +285,11 @@ def test_a_figure_for_a_paper_takes_names_as_they_are(
     assert len(few) > 6
     summary = summarise(pa.Table.from_pandas(few, preserve_index=False), swept=["evaluator.label"])
     for metric in ("jct_mean_s", "$x^2$"):
-        drawing.write(summary, metric, tmp_path / "figure.svg")
+        drawing.write(figures.by_capacity(summary, metric), tmp_path / "figure.svg")
         drawn = "".join(ET.parse(tmp_path / "figure.svg").getroot().itertext())
         assert "$x^2$" in drawn
         assert "<b>b</b>" in drawn
-        drawing.write(summary, metric, tmp_path / "figure.html")
+        drawing.write(figures.by_capacity(summary, metric), tmp_path / "figure.html")
         assert "\\u003cb\\u003e" not in (tmp_path / "figure.html").read_text()
 
 

@@ -1,14 +1,9 @@
-"""Sweeps from Python, for notebooks: `sweep.run`, `sweep.load`, and the `Sweep` that they return.
-
-Tables are pandas frames; figures draw themselves. Everything is read from the sweep's folder, so a
-notebook shows the same as the command line.
-"""
+"""`Sweep`: tables, tests, figures and cells of a finished sweep."""
 
 from __future__ import annotations
 
 import html
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,22 +14,17 @@ import pyarrow as pa
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
-from sweep import driver
-from sweep.execution import baseline_metrics, cells_table, notes, rerun
-from sweep.grid import remote_results
-from sweep.grid.options import Options
-from sweep.grid.overrides import quote
-from sweep.report import drawing, means
+from sweep.api.cell import Cell
+from sweep.execution import baseline_metrics, cells_table
+from sweep.report import drawing, figures, job_values, means
 from sweep.stats import contrasts
-from sweep.stats.cell_columns import AXES, NOT_METRICS, factorize, table_options, text
+from sweep.stats.cell_columns import AXES, factorize, table_options, text
 from sweep.stats.summary import Summary, summarise
-from sweep.store import sync
 from sweep.store.cache import Cache
 from sweep.store.folder import BACKTEST, SweepFolder
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
 
 TARGETS = (
     *("policy", "trace", "target", "capacity", "low", "high", "status"),
@@ -42,80 +32,6 @@ TARGETS = (
 )
 LONG = ("reproduce", "config")
 """Columns of long texts, left out of the frame of all cells: there may be very many."""
-
-
-def run(
-    *words: str, config_dir: str | Sequence[str] = (), fail_fast: bool = False, **keys: Any
-) -> Sweep:
-    """Run a sweep to its end, as ``python -m sweep`` does; cached cells are not run again.
-
-    Parameters
-    ----------
-    *words : str
-        Words of the command line: ``"policy=fifo,srpt"``, ``"seed=range(0,10)"``.
-    config_dir : str or sequence of str
-        Folders of your own options.
-    fail_fast : bool
-        Stop at the first failed cell.
-    **keys
-        The same as keywords: ``baseline="fifo"``, ``capacity=[0.7, 1.0]``, ``seed=range(10)``. A
-        string is read as on the command line; several values are an axis. Keys with a dot go as
-        ``**{"policy.queues": [5, 10]}``.
-
-    Returns
-    -------
-    Sweep
-        Cells that failed have the status ``failed``.
-
-    Raises
-    ------
-    InputError
-        If the grid is wrong; nothing was started.
-    """
-    folders = [config_dir] if isinstance(config_dir, str) else list(config_dir)
-    arguments = [*words, *(_word(key, value) for key, value in keys.items())]
-    for word in arguments:
-        if not isinstance(word, str) or not ("=" in word or word.startswith("~")):
-            raise InputError(f"{word!r} is not key=value, e.g. policy=fifo,sjf", rule="grammar")
-    return Sweep(driver.run(driver.make_request(arguments, folders, fail_fast=fail_fast)).folder)
-
-
-def load(name: str | Path | None = None, *, results: str | Path | None = None) -> Sweep:
-    """Load a finished sweep.
-
-    Parameters
-    ----------
-    name : str or path, optional
-        Its id, its name (the latest of that name) or its folder; left out: the latest begun.
-    results : str or path, optional
-        Folder of results; ``results`` unless `name` is itself a folder.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not finished.
-    """
-    folder = Options().compose()["paths"]["results"] if results is None else results
-    local = sync.fetch(remote_results.working_folder(str(folder)))
-    return Sweep(driver.open_intact(local, None if name is None else str(name)))
-
-
-def _word(key: str, value: Any) -> str:
-    """Write a keyword in the command line's grammar."""
-    if isinstance(value, str):
-        return f"{key}={value}"
-    if isinstance(value, range):
-        return f"{key}=range({value.start},{value.stop},{value.step})"
-    if isinstance(value, Iterable) and not isinstance(value, Mapping):
-        parts = [quote(key, _plain(item)).partition("=")[2] for item in value]
-        if not parts:
-            raise InputError(f"{key} has no values: an axis needs at least one", rule="empty axis")
-        return f"{key}={','.join(parts)}"
-    return quote(key, _plain(value))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 class Sweep:
@@ -211,29 +127,105 @@ class Sweep:
         return _write_or_return(text, path)
 
     def to_latex(
-        self, path: str | Path | None = None, *, metrics: Sequence[str] = ()
+        self,
+        path: str | Path | None = None,
+        *,
+        metrics: Sequence[str] = (),
+        policies: figures.Names = None,
     ) -> str | None:
-        """Write `means` as a LaTeX table (package booktabs); return it if no file is named."""
-        return _write_or_return(means.to_latex(self._summary, self._metrics(metrics)), path)
+        r"""Write `means` as a LaTeX table (package booktabs); return it if no file is named.
 
-    def plot(self, metric: str = "jct_mean_s", *, to: str | Path | None = None) -> go.Figure:
-        """Draw a metric against capacity, a line a policy, with 95 % intervals.
+        Bold marks the best policy that can be run and every one that no test tells from it.
+        `policies` chooses their order and names, as in `plot`.
+        """
+        shown = figures.shown_policies(self._policies, policies)
+        text = means.to_latex(self._summary, self._metrics(metrics), shown)
+        return _write_or_return(text, path)
+
+    def plot(
+        self,
+        metric: str = "jct_mean_s",
+        *,
+        to: str | Path | None = None,
+        policies: figures.Names = None,
+        size: figures.Size = None,
+        log: bool = False,
+        share_y: bool = False,
+    ) -> go.Figure:
+        """Draw a metric against capacity, a panel a trace, a line a policy, with 95 % intervals.
 
         Parameters
         ----------
         metric : str
             Any of the cells' metrics.
         to : str or path, optional
-            File to write: .svg, .pdf, .png or .html.
+            File to write: .svg, .pdf (fonts embedded), .png or .html.
+        policies : sequence or mapping of str, optional
+            Policies to draw, in this order; a mapping gives their names:
+            ``{"fifo": "FIFO", "wing_agg": "Wing"}``.
+        size : (float, float), optional
+            Width and height in inches.
+        log : bool
+            Logarithmic y axis.
+        share_y : bool
+            One y axis for all traces, instead of one for each.
 
         Returns
         -------
         plotly.graph_objects.Figure
-            A figure that draws itself in a notebook.
+            A figure that draws itself in a notebook. Colours are safe for colour-blind readers.
         """
-        if to is not None:
-            drawing.write(self._summary, metric, Path(to).expanduser())
-        return drawing.plotly_figure(self._summary, metric)
+        options: dict[str, Any] = {"policies": policies, "size": size}
+        chart = figures.by_capacity(self._summary, metric, log=log, share_y=share_y, **options)
+        return _draw(chart, to)
+
+    def cdf(
+        self,
+        quantity: str = "jct_s",
+        *,
+        capacity: float | None = None,
+        to: str | Path | None = None,
+        policies: figures.Names = None,
+        size: figures.Size = None,
+        log: bool = True,
+    ) -> go.Figure:
+        """Draw the distribution of a quantity over the jobs of all seeds, a curve a policy.
+
+        Parameters
+        ----------
+        quantity : str
+            ``jct_s``, ``wait_s``, ``slowdown`` (JCT over critical path) or ``gap_lb``.
+        capacity : float, optional
+            Which of the sweep's capacities; needed if there are several.
+        to, policies, size
+            As in `plot`.
+        log : bool
+            Logarithmic x axis.
+
+        Raises
+        ------
+        InputError
+            On an unknown quantity, capacity or policy, or if the jobs are no longer cached.
+        """
+        if quantity not in figures.QUANTITIES:
+            raise InputError(unknown("quantity of a job", quantity, figures.QUANTITIES))
+        capacities = self._summary.capacities
+        if capacity is None and len(capacities) == 1:
+            capacity = capacities[0]
+        if capacity not in capacities:
+            known = ", ".join(text(value) for value in capacities)
+            raise InputError(f"capacity={capacity}: choose one of {known}", rule="capacity")
+        shown = figures.shown_policies(self._policies, policies)
+        panels = job_values.panels(
+            self._narrow, self._cache, quantity, capacity, shown, self.config["swept"]
+        )
+        return _draw(
+            figures.distributions(panels, quantity, policies=shown, log=log, size=size), to
+        )
+
+    @property
+    def _policies(self) -> list[str]:
+        return [column.label for column in self._summary.columns]
 
     def cell(self, **labels: Any) -> Cell:
         """Select one cell: ``cell(policy="srpt", capacity=0.7, trace="alibaba_synth", seed=0)``.
@@ -267,7 +259,7 @@ class Sweep:
             request = ", ".join(f"{key}={value}" for key, value in labels.items()) or "all"
             n = f"{len(rows)} cells" if len(rows) else "no cell"
             raise InputError(f"{request}: {n} of {self.id}; choose by {'; '.join(words)}")
-        return Cell(self, int(rows[0]))
+        return Cell(self._folder, self._cache, self.config["swept"], int(rows[0]))
 
     @cached_property
     def _narrow(self) -> pa.Table:
@@ -312,67 +304,22 @@ class Sweep:
         return f"<p><b>{head}</b></p>{verdict}{self.means().to_html(index=False)}"
 
 
-class Cell:
-    """One cell of a sweep."""
-
-    def __init__(self, sweep: Sweep, row: int) -> None:
-        self._sweep = sweep
-        self._row = sweep._folder.row(row)
-
-    @property
-    def labels(self) -> dict[str, Any]:
-        """Policy, trace, capacity, seed, and the other swept parameters."""
-        return {key: self._row[key] for key in (*AXES, *self._sweep.config["swept"])}
-
-    @property
-    def status(self) -> str:
-        """``done``, ``cached`` or ``failed``."""
-        return str(self._row["status"])
-
-    @property
-    def metrics(self) -> dict[str, float]:
-        """Metrics by name."""
-        skip = {*NOT_METRICS, *self.labels}
-        return {k: v for k, v in self._row.items() if k not in skip and isinstance(v, float)}
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """Resolved configuration."""
-        config: dict[str, Any] = json.loads(self._row["config"])
-        return config
-
-    @cached_property
-    def jobs(self) -> pd.DataFrame:
-        """A row a job: ``submit_s``, ``start_s``, ``finish_s``, ``failed``, ...
-
-        They come from the cache. If they are no longer there, the cell runs again in this process;
-        a note on standard error says so.
-        """
-        if self.status == "failed":
-            row = self._row
-            reason = f"{row['error_type']} ({row['error_stage']}): {row['error_message']}"
-            raise InputError(f"this cell failed: {reason}; {row['reproduce']} shows it")
-        cached = self._sweep._cache.get(self._row["key"])
-        table = self._run_again() if cached is None else cached.jobs
-        assert table is not None
-        return _frame(table)
-
-    def _run_again(self) -> Any:
-        folder = self._sweep._folder
-        notes.note(f"{self!r}: no longer in the cache; running it again")
-        prepared, planned = driver.plan_cell(driver.repeat_request(folder), self.labels)
-        return rerun.rerun_and_store(prepared, planned, self._row["key"]).jobs
-
-    def __repr__(self) -> str:
-        labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)
-        return f"Cell {' '.join(labels)}: {self.status}"
-
-
 def _as_label(stored: Any, value: Any) -> Any:
     """Convert a label to the column's type: a capacity of 1 is 1.0."""
-    value = _plain(value)
+    value = plain(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if isinstance(stored, float) and is_number else value
+
+
+def plain(value: Any) -> Any:
+    """Convert a NumPy scalar to Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _draw(chart: drawing.Chart, to: str | Path | None) -> go.Figure:
+    if to is not None:
+        drawing.write(chart, Path(to).expanduser())
+    return drawing.plotly_figure(chart)
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:

@@ -1,0 +1,75 @@
+"""`Cell`: labels, metrics, configuration and jobs of one cell of a sweep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from sim.base.errors import InputError
+from sweep import driver
+from sweep.execution import notes, rerun
+from sweep.stats.cell_columns import AXES, NOT_METRICS, text
+from sweep.store.cache import Cache
+from sweep.store.folder import SweepFolder
+
+
+class Cell:
+    """One cell of a sweep."""
+
+    def __init__(self, folder: SweepFolder, cache: Cache, swept: Sequence[str], row: int) -> None:
+        self._folder = folder
+        self._cache = cache
+        self._swept = swept
+        self._row = folder.row(row)
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """Policy, trace, capacity, seed, and the other swept parameters."""
+        return {key: self._row[key] for key in (*AXES, *self._swept)}
+
+    @property
+    def status(self) -> str:
+        """``done``, ``cached`` or ``failed``."""
+        return str(self._row["status"])
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Metrics by name."""
+        skip = {*NOT_METRICS, *self.labels}
+        return {k: v for k, v in self._row.items() if k not in skip and isinstance(v, float)}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Resolved configuration."""
+        config: dict[str, Any] = json.loads(self._row["config"])
+        return config
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """A row a job: ``submit_s``, ``start_s``, ``finish_s``, ``failed``, ...
+
+        They come from the cache. If they are no longer there, the cell runs again in this process;
+        a note on standard error says so.
+        """
+        if self.status == "failed":
+            row = self._row
+            reason = f"{row['error_type']} ({row['error_stage']}): {row['error_message']}"
+            raise InputError(f"this cell failed: {reason}; {row['reproduce']} shows it")
+        cached = self._cache.get(self._row["key"])
+        table = self._run_again() if cached is None else cached.jobs
+        assert table is not None
+        frame: pd.DataFrame = table.to_pandas()
+        return frame
+
+    def _run_again(self) -> Any:
+        notes.note(f"{self!r}: no longer in the cache; running it again")
+        prepared, planned = driver.plan_cell(driver.repeat_request(self._folder), self.labels)
+        return rerun.rerun_and_store(prepared, planned, self._row["key"]).jobs
+
+    def __repr__(self) -> str:
+        labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)
+        return f"Cell {' '.join(labels)}: {self.status}"
