@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from policies.jockey.control import Utility
+from sim.workload.utility import Utility
 
 NODES = 1
 """Node limit of the integer program: cuts at the root prove most of the bound."""

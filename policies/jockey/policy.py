@@ -20,6 +20,7 @@ from sim.base.arrays import F8, I8
 from sim.base.parameters import Between, Count
 from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.columns import Columns
+from sim.workload.utility import POINTS, Utility, utility_curve
 
 
 @register("jockey")
@@ -80,7 +81,7 @@ class Jockey(Policy):
     quantile: Annotated[float, Between(1e-6, 1)] = 1.0
     indicator: indicators.Name = "totalworkWithQ"
     waits: bool = False
-    utility: tuple[tuple[float, ...], ...] = control.POINTS
+    utility: tuple[tuple[float, ...], ...] = POINTS
     runs: Annotated[int, Between(1, 10**5)] = 100
     allocations: Annotated[int, Between(2, 10**4)] = 20
     admission: Literal["all", "fitting"] = "all"
@@ -93,7 +94,7 @@ class Jockey(Policy):
 
     def __post_init__(self) -> None:
         check_ranges(self, period_s=(1e-3, np.inf))
-        control.utility(self.utility)
+        utility_curve(self.utility)
 
     @property
     def knows(self) -> Knows:
@@ -106,9 +107,9 @@ class Jockey(Policy):
         return control.Law(self.slack, self.hysteresis, self.dead_zone_s, self.gate)
 
     @cached_property
-    def utility_curve(self) -> control.Utility:
+    def utility_curve(self) -> Utility:
         """Utility over lateness."""
-        return control.utility(self.utility)
+        return utility_curve(self.utility)
 
     def prepare(self, world: World, plan: Plan) -> Running:
         """Make the model of every job with a deadline."""

@@ -42,6 +42,7 @@ _FIRST = (
     "gap_lb_p90",
     "value_attained",
     "deadlines_missed",
+    "utility",
     "allocation_above_oracle",
     "prediction_error_p50",
     "prediction_error_p90",
@@ -92,6 +93,10 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``deadlines_missed``: of the jobs with a deadline, the fraction that finished after it or
       never; if the deadline changes, the one in force when the job ends counts. NaN without
       deadlines.
+    - ``utility``: mean over the jobs with a deadline of Jockey's utility of their finish (EuroSys
+      2012, §5.1): 1 up to the deadline, -1 ten minutes later, -1,000 a thousand minutes later, in
+      straight lines that go on; a job that never finishes counts as a thousand minutes late. NaN
+      without deadlines.
     - ``allocation_above_oracle``: of the tokens that the policy guaranteed, the fraction above
       ceil(CPU time / deadline), over the jobs that met their deadlines; the CPU time of a job is
       the sum of its tasks' durations, or ``jobs.cpu_s`` if known. See

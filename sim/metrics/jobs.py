@@ -10,6 +10,7 @@ from sim.base.arrays import F8, Mask
 from sim.engine.record import Run
 from sim.metrics.common import NAN, Metric, done_mask, makespan_s, mean, percentiles
 from sim.workload.columns import final_deadline_s
+from sim.workload.utility import POINTS, utility_curve
 
 METRICS = {
     "jct_mean_s": Metric("s", "lower", "mean job completion time (finish - submit)"),
@@ -23,6 +24,7 @@ METRICS = {
     "gap_lb_p50": Metric("1", "lower", "median of completion time over lower bound - 1"),
     "gap_lb_p90": Metric("1", "lower", "90th percentile of completion time over lower bound - 1"),
     "deadlines_missed": Metric("1", "lower", "fraction missed, of the jobs with a deadline"),
+    "utility": Metric("1", "higher", "mean utility of the jobs with a deadline, 1 if met"),
     "prediction_error_p50": Metric("1", "lower", "median of |estimate - size| over size of jobs"),
     "prediction_error_p90": Metric("1", "lower", "90th percentile of |estimate - size| over size"),
     "jct_speedup_mean": Metric(
@@ -55,7 +57,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
         "jobs_failed": mean(run.job_failed),
         "gap_lb_p50": gap_p50,
         "gap_lb_p90": gap_p90,
-        "deadlines_missed": _deadlines_missed(run, done),
+        **_deadlines(run, done),
         "prediction_error_p50": error_p50,
         "prediction_error_p90": error_p90,
     }
@@ -120,8 +122,14 @@ def _ratio(a: F8, b: F8) -> F8:
     return out
 
 
-def _deadlines_missed(run: Run, done: Mask) -> float:
+def _deadlines(run: Run, done: Mask) -> dict[str, float]:
+    """Compute the fraction of missed deadlines, and the mean utility."""
     columns = run.workload.columns
     has_deadline = ~np.isnan(columns.job_deadline)
     elapsed_s = np.where(done, run.job_finish - columns.job_submit, np.inf)
-    return mean(~(elapsed_s <= final_deadline_s(columns, elapsed_s))[has_deadline])
+    deadline_s = final_deadline_s(columns, elapsed_s)[has_deadline]
+    elapsed_s = elapsed_s[has_deadline]
+    utility = utility_curve(POINTS)
+    ended = np.isfinite(elapsed_s)
+    late_s = np.where(ended, elapsed_s - deadline_s, utility.late_s[-1])
+    return {"deadlines_missed": mean(~(elapsed_s <= deadline_s)), "utility": mean(utility(late_s))}

@@ -13,8 +13,14 @@ from sweep.stats.summary import Summary
 MAX_METRICS = 5
 PRIORITY = (
     *("deadlines_missed", "value_attained", "jct_mean_s", "jct_p99_s", "gap_lb_p50"),
-    *("jct_speedup_mean", "allocation_above_oracle", "prediction_error_p50", "jobs_failed"),
-    *("utilization", "slowdown_mean", "wait_mean_s", "makespan_s"),
+    *(
+        "utility",
+        "jct_speedup_mean",
+        "allocation_above_oracle",
+        "prediction_error_p50",
+        "jobs_failed",
+    ),
+    *("jobs_failed", "utilization", "slowdown_mean", "wait_mean_s", "makespan_s"),
 )
 """Order of preference among metrics that the workload has and in which policies differ."""
 

@@ -17,6 +17,7 @@ _USUAL = (
     "jct_speedup_mean",
     "gap_lb_p50",
     "deadlines_missed",
+    "utility",
     "value_attained",
 )
 _LATEX_ESCAPES = {

@@ -31,6 +31,7 @@ _USUAL: tuple[Contrast, ...] = (
     ("jct_mean_s", "difference"),
     ("value_attained", "difference"),
     ("deadlines_missed", "difference"),
+    ("utility", "difference"),
     ("jobs_failed", "difference"),
 )
 

@@ -67,6 +67,7 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"jobs_failed", "jobs failed", "percent", _OUTCOME),
     (r"value_attained", "value attained", "percent", _OUTCOME),
     (r"deadlines_missed", "deadlines missed", "percent", _OUTCOME),
+    (r"utility", "mean utility", "number", _OUTCOME),
     (r"allocation_above_oracle", "allocation above oracle", "percent", _OUTCOME),
     (rf"prediction_error_{_P}", r"p\1 prediction error", "percent", _ESTIMATE),
 )

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 
 from policies.jockey.control import (
-    POINTS,
     Law,
     behind_s,
     next_allocation,
     raw_allocation,
-    utility,
     whole_tokens,
 )
 from sim.base.errors import InputError
+from sim.workload.utility import POINTS, utility_curve
 
 MIN = 60.0
-U = utility(POINTS)
+U = utility_curve(POINTS)
 LAW = Law()  # S = 1.2, α = 0.2, D = 3 min (§5.1)
 
 
@@ -38,7 +37,7 @@ def test_the_latest_finish_for_a_utility():
     actual = [U.latest(v) / MIN for v in values]
     np.testing.assert_allclose(actual, [0, 5, 10, 1000, 1990])
     assert U.latest(1.5) == -np.inf
-    flat = utility(((0.0, 1.0), (1.0, 0.0), (2.0, 0.0)))
+    flat = utility_curve(((0.0, 1.0), (1.0, 0.0), (2.0, 0.0)))
     assert flat.latest(0.0) == np.inf
 
 
@@ -106,4 +105,4 @@ def test_tokens_are_whole():
 )
 def test_invalid_utilities_are_errors(points, match):
     with pytest.raises(InputError, match=match):
-        utility(points)
+        utility_curve(points)

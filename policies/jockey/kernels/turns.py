@@ -43,7 +43,7 @@ def finish_times(work_s, max_rate, orders, total, out_finish_s):
 def expected_utility(late_s, left_s, slack, points_s, values, slope, out):
     """Set the mean utility of ends in ``left_s / slack``, ``left_s`` and ``left_s * slack``.
 
-    From `late_s` after the deadline on; see `policies.jockey.control.Utility`. All are (n,).
+    From `late_s` after the deadline on; see `sim.workload.utility.Utility`. All are (n,).
     """
     for i in range(len(out)):
         late = late_s[i]

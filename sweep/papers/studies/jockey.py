@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from policies.jockey.bound import utility_bound
-from policies.jockey.control import POINTS, utility
 from sim.base.arrays import F8
 from sim.published import numbers
+from sim.workload.utility import POINTS, utility_curve
 from sweep.papers.figures import Findings, column, grouped, mean, means, published, sort_by_figure
 from sweep.report.findings import Finding, FinishedSweep
 
@@ -243,7 +243,7 @@ def arbiter(finished: FinishedSweep) -> list[Finding]:
         table, policy, seed = finished.table(row), row["policy"], row["seed"]
         need = round(100.0 * N_TOKENS_NEEDED / table["tokens"][0].as_py())
         late_s = _late_s(table)
-        utilities[need][policy][seed] = float(utility(POINTS)(late_s).sum())
+        utilities[need][policy][seed] = float(utility_curve(POINTS)(late_s).sum())
         met[need][policy].append(float((late_s <= 0).sum()))
         if seed not in utilities[need][BOUND]:
             utilities[need][BOUND][seed] = bound = _bound(table)
@@ -311,7 +311,7 @@ def online(finished: FinishedSweep) -> Findings:
         }
         for figure, shares in figures.items():
             yield Finding.from_seeds(figure, label, [100.0 * float(share) for share in shares])
-        values = [float(utility(POINTS)(s).mean()) for s in late_s]
+        values = [float(utility_curve(POINTS)(s).mean()) for s in late_s]
         yield Finding.from_seeds("utility of a job", label, values)
 
 
@@ -329,4 +329,6 @@ def _bound(jobs: pa.Table, step_s: float = 60.0, whole: bool = False) -> float:
     names = ("submit_s", "deadline_s", "work_s", "shortest_s")
     submit, due, work, shortest = (jobs[name].to_numpy() for name in names)
     n_tokens = int(jobs["tokens"][0].as_py())
-    return utility_bound(submit, due, work, shortest, n_tokens, utility(POINTS), step_s, whole)
+    return utility_bound(
+        submit, due, work, shortest, n_tokens, utility_curve(POINTS), step_s, whole
+    )

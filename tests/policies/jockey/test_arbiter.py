@@ -17,7 +17,8 @@ from policies.jockey.arbiter import (
     finish_times_s,
 )
 from policies.jockey.bound import utility_bound
-from policies.jockey.control import POINTS, raw_allocation, training_profile, utility
+from policies.jockey.control import raw_allocation, training_profile
+from sim.workload.utility import POINTS, utility_curve
 from tests.policies.estimates.test_profile import ONE_RUN, TWO_STAGES, records
 from tests.policies.jockey.worlds import training_of
 
@@ -44,7 +45,7 @@ def test_half_a_task_is_done_of_those_that_run():
     assert meter.factor(np.array([0.5, 0.0])) == pytest.approx(want)
 
 
-U = utility(POINTS)
+U = utility_curve(POINTS)
 MIN = 60.0
 
 

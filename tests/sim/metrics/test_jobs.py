@@ -148,6 +148,16 @@ def test_deadlines_are_relative_to_submission_and_failures_miss_them():
     finish = [f for _, _, f in rows]
     m = compute(run(w, sim.Cluster.slots(9), [0, 10, 20, NAN], finish, failed=[3]))
     assert m["deadlines_missed"] == pytest.approx(2 / 3)
+    assert m["utility"] == pytest.approx((1 + (1 - 2 * 0.5 / 600) - 1000) / 3)
+
+
+@pytest.mark.parametrize(
+    ("late_min", "utility"), [(-9, 1), (0, 1), (5, 0), (10, -1), (505, -500.5), (1990, -1999)]
+)
+def test_utility_by_lateness(late_min, utility):
+    w = sim.Workload.from_jobs([job(30, [1], deadline_s=600), job(40, [1])])
+    m = compute(run(w, sim.Cluster.slots(9), [30, 40], [630 + 60 * late_min, 90]))
+    assert m["utility"] == pytest.approx(utility)
 
 
 def test_value_counts_downloads_from_completion_on():
