@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sim.evaluators import Evaluation, Simulate
+from sim.metrics.groups import compute_by
 from sim.metrics.usage import tasks_over_time, utilization_over_time
 from sim.metrics.value import value_over_time
 
@@ -16,13 +18,29 @@ MAX_TASKS_DRAWN = 1_000_000
 """Maximum number of tasks for which utilization over time is stored."""
 
 
-def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int) -> Evaluation:
+def evaluate(
+    run: Simulate,
+    workload: Any,
+    cluster: Any,
+    policy: Any,
+    seed: int,
+    *,
+    by: Sequence[str] = (),
+) -> Evaluation:
     """Simulate once.
+
+    Parameters
+    ----------
+    run, workload, cluster, policy, seed
+        See `sim.evaluators.evaluate`.
+    by : sequence of str
+        Keys of jobs, such as ``queue``: waits and slowdowns of each group, too
+        (`sim.metrics.groups`); ``metrics.by=queue`` of a sweep.
 
     Returns
     -------
     metrics : dict of str to float
-        See `sim.metrics`.
+        See `sim.metrics`, and with `by` `sim.metrics.groups`.
     jobs : pyarrow.Table
         A row per job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
         ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``slowdown``,
@@ -49,4 +67,5 @@ def evaluate(run: Simulate, workload: Any, cluster: Any, policy: Any, seed: int)
     }
     texts = {name: json.dumps(value) for name, value in series.items() if value is not None}
     metrics = {name: float(value) for name, value in result.metrics.items()}
+    metrics |= compute_by(result, result.bounds, by)
     return metrics, pa.table(jobs).replace_schema_metadata(texts)

@@ -12,13 +12,16 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import Plugins
 from sim.engine.record import Run
+from sim.metrics import groups
 from sim.metrics.common import Metric
 from sim.metrics.jobs import speedups
 
 __all__ = ["METRICS", "Metric", "compute", "metric", "names", "speedups"]
 
 MODULES_LOADED = ("sim.metrics",)  # imported by name (`sim.base.sources.meaning`)
-FAMILIES = Plugins("family of metrics", __name__, "compute", helpers=("kernels", "common"))
+FAMILIES = Plugins(
+    "family of metrics", __name__, "compute", helpers=("kernels", "common", "groups")
+)
 
 UTILIZATION = "utilization_"
 """Prefix of the metrics of single resources of the cluster."""
@@ -29,8 +32,12 @@ _FIRST = (
     "jct_p90_s",
     "jct_p99_s",
     "slowdown_mean",
+    "slowdown_p95",
     "bounded_slowdown_mean",
     "wait_mean_s",
+    "wait_p50_s",
+    "wait_p95_s",
+    "wait_p99_s",
     "makespan_s",
     "utilization",
     "utilization_makespan",
@@ -73,9 +80,11 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 
     - ``jct_mean_s``, ``jct_p50_s``, ``jct_p90_s``, ``jct_p99_s``: mean and percentiles (linear
       interpolation) of JCT over the jobs done.
-    - ``slowdown_mean``: mean over the jobs done of JCT over critical path length, the job's
-      duration alone on an unlimited cluster; a job of length 0 is left out.
-    - ``wait_mean_s``: mean over the jobs done of start of the first task minus submission.
+    - ``slowdown_mean``, ``slowdown_p95``: mean and percentile over the jobs done of JCT over
+      critical path length, the job's duration alone on an unlimited cluster; a job of length 0 is
+      left out.
+    - ``wait_mean_s``, ``wait_p50_s``, ``wait_p95_s``, ``wait_p99_s``: mean and percentiles over the
+      jobs done of start of the first task minus submission.
     - ``makespan_s``: last finish of the jobs done minus first submission of all.
     - ``utilization_<resource>``: the resource in use, over capacity, on average from the first
       submission to the last (if all jobs are submitted at one instant, to the last finish);
@@ -152,6 +161,8 @@ def metric(name: str) -> Metric:
     for metrics in (METRICS, ALONE_METRICS):
         if name in metrics:
             return metrics[name]
+    if grouped := groups.split(name):
+        return groups.metric(*grouped)
     if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):
         resource = name.removeprefix(UTILIZATION)
         return Metric("1", "higher", f"share of {resource} in use, on average while jobs arrive")

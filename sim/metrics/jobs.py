@@ -18,7 +18,11 @@ METRICS = {
     "jct_p90_s": Metric("s", "lower", "90th percentile of job completion times"),
     "jct_p99_s": Metric("s", "lower", "99th percentile of job completion times"),
     "slowdown_mean": Metric("1", "lower", "mean of completion time over critical path length"),
+    "slowdown_p95": Metric("1", "lower", "95th percentile of completion time over that length"),
     "wait_mean_s": Metric("s", "lower", "mean time from submission to the first task's start"),
+    "wait_p50_s": Metric("s", "lower", "median of these waits"),
+    "wait_p95_s": Metric("s", "lower", "95th percentile of these waits"),
+    "wait_p99_s": Metric("s", "lower", "99th percentile of these waits"),
     "makespan_s": Metric("s", "lower", "last completion - first submission"),
     "jobs_failed": Metric("1", "lower", "fraction of the jobs that failed"),
     "gap_lb_p50": Metric("1", "lower", "median of completion time over lower bound - 1"),
@@ -39,9 +43,7 @@ METRICS = {
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute the metrics of jobs; JCT is finish minus submission."""
     done = done_mask(run)
-    submit, finish = run.job_submit[done], run.job_finish[done]
-    jct = finish - submit
-    cp_len = bounds["cp_len"][done]
+    jct = run.job_finish[done] - run.job_submit[done]
     p50, p90, p99 = percentiles(jct, 50, 90, 99)
     gap, error = gap_lb(run, bounds["new_lb"]), prediction_error(run)
     gap_p50, gap_p90 = percentiles(gap[~np.isnan(gap)], 50, 90)
@@ -51,8 +53,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
         "jct_p50_s": p50,
         "jct_p90_s": p90,
         "jct_p99_s": p99,
-        "slowdown_mean": mean(jct[cp_len > 0] / cp_len[cp_len > 0]),
-        "wait_mean_s": mean(run.job_start[done] - submit),
+        **waits(run, bounds["cp_len"], done),
         "makespan_s": makespan_s(run),
         "jobs_failed": mean(run.job_failed),
         "gap_lb_p50": gap_p50,
@@ -67,6 +68,22 @@ def slowdown(run: Run, cp_len: F8) -> F8:
     """Compute JCT over critical path length of each job; NaN if not done, or without a path."""
     jct = np.where(done_mask(run), run.job_finish - run.job_submit, np.nan)
     return jct / np.where(cp_len > 0, cp_len, np.nan)
+
+
+def waits(run: Run, cp_len: F8, jobs: Mask) -> dict[str, float]:
+    """Compute the waits and slowdowns of some jobs, all of them done; by name of the metric."""
+    wait = run.job_start[jobs] - run.job_submit[jobs]
+    slowdowns = slowdown(run, cp_len)[jobs]
+    slowdowns = slowdowns[~np.isnan(slowdowns)]
+    p50, p95, p99 = percentiles(wait, 50, 95, 99)
+    return {
+        "slowdown_mean": mean(slowdowns),
+        "slowdown_p95": percentiles(slowdowns, 95)[0],
+        "wait_mean_s": mean(wait),
+        "wait_p50_s": p50,
+        "wait_p95_s": p95,
+        "wait_p99_s": p99,
+    }
 
 
 def gap_lb(run: Run, new_lb: F8) -> F8:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import backtests, config_tree, goals, overrides, remote_results
+from sweep.grid import backtests, config_tree, goals, overrides, planner, remote_results
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
@@ -153,6 +153,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         if line.key in _CONFIG_GROUPS:
             for value in line.values:
                 options.check(line.key, value)
+    planner.take_by(lines)
     backtest_runs = backtests.take_runs(lines)
     goal = goals.take_goal(lines, defaults)
     sweep_name = _name(lines.pop("name", None))
@@ -240,7 +241,7 @@ def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     head, _, inner = line.key.partition(".")
     if line.kind != "delete" and inner in goals.KEYS.get(head, ()):
         return
-    if line.key == backtests.RUNS:
+    if line.key in (backtests.RUNS, planner.BY):
         return
     if line.key in (*AXES, "cluster", "metrics", *_NOT_SWEPT):
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):

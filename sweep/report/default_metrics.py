@@ -10,27 +10,28 @@ from sim.base.arrays import F8
 from sweep.stats.metric_format import format_value
 from sweep.stats.summary import Summary
 
-MAX_METRICS = 5
+MAX_METRICS, MAX_GROUPS = 5, 12
+OF_GROUPS = "wait_p95_s"
+"""Metric that is shown of groups of jobs, where there are some (``metrics.by``)."""
 PRIORITY = (
     *("deadlines_missed", "value_attained", "jct_mean_s", "jct_p99_s", "gap_lb_p50"),
-    *(
-        "utility",
-        "jct_speedup_mean",
-        "allocation_above_oracle",
-        "prediction_error_p50",
-        "jobs_failed",
-    ),
-    *("jobs_failed", "utilization", "slowdown_mean", "wait_mean_s", "makespan_s"),
+    *("utility", "jct_speedup_mean", "allocation_above_oracle", "prediction_error_p50"),
+    *("jobs_failed", "utilization", "slowdown_mean", "wait_mean_s", "wait_p95_s", "makespan_s"),
 )
 """Order of preference among metrics that the workload has and in which policies differ."""
 
 
 def choose_metrics(summary: Summary, verdict_metrics: Sequence[str] = ()) -> list[str]:
-    """Choose about five metrics: those of the verdicts, then `PRIORITY`, then others."""
+    """Choose about five metrics: those of the verdicts, then `PRIORITY`, then others.
+
+    Beside them, the tail of the wait of each group of jobs, if there are groups.
+    """
     is_alone = len(summary.columns) < 2
     differ = [name for name in summary.metrics if is_alone or _differs(summary, name)]
     order = dict.fromkeys([*verdict_metrics, *PRIORITY, *differ])
     selected = [name for name in order if name in differ or name in verdict_metrics][:MAX_METRICS]
+    grouped = [name for name in summary.metrics if name.startswith(f"{OF_GROUPS}.")]
+    selected += [OF_GROUPS, *grouped[:MAX_GROUPS]] if grouped else []
     available = dict.fromkeys([*verdict_metrics, *summary.metrics])
     return [name for name in available if name in selected] or [*summary.metrics[:MAX_METRICS]]
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
 from sim.base.errors import InputError
 from sim.metrics import metric as look_up
+from sim.metrics.groups import split
 
 Kind = Literal["seconds", "percent", "ratio", "index", "number"]
 Better = Literal["lower", "higher"]
@@ -52,6 +53,7 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
     (r"slowdown_mean", "mean slowdown", "ratio", _COMPLETION),
     (rf"slowdown_{_P}", r"p\1 slowdown", "ratio", _COMPLETION),
     (r"wait_mean_s", "mean wait", "seconds", _COMPLETION),
+    (rf"wait_{_P}_s", r"p\1 wait", "seconds", _COMPLETION),
     (r"jct_speedup_mean", "speed-up of the mean JCT", "ratio", _BASELINE),
     (r"jct_speedup_p50", "median per-job speed-up", "ratio", _BASELINE),
     (rf"gap_lb_{_P}", r"p\1 gap to the lower bound", "percent", _BOUND),
@@ -76,6 +78,16 @@ _STYLES: tuple[tuple[str, str, Kind, str], ...] = (
 @cache
 def style(metric: str) -> Style:
     """Look up the style of a metric; any name has one."""
+    if grouped := split(metric):
+        name, key, group = grouped
+        whole = style(name)
+        return replace(
+            whole,
+            label=f"{whole.label}, {key} {group}",
+            meaning=look_up(metric).meaning,
+            family=f"By {key}",
+            rank=len(_STYLES) - 1,
+        )
     better: Better | None = None
     meaning = ""
     with contextlib.suppress(InputError):

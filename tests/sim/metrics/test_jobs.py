@@ -58,7 +58,11 @@ def test_every_number_by_hand():
     assert m["jct_p90_s"] == pytest.approx(4 + 0.8 * 3)
     assert m["jct_p99_s"] == pytest.approx(4 + 0.98 * 3)
     assert m["slowdown_mean"] == pytest.approx((1 + 7 / 5 + 1) / 3)
+    assert m["slowdown_p95"] == pytest.approx(1 + 0.9 * 2 / 5)
     assert m["wait_mean_s"] == pytest.approx(2 / 3)
+    assert m["wait_p50_s"] == 0
+    assert m["wait_p95_s"] == pytest.approx(0.9 * 2)
+    assert m["wait_p99_s"] == pytest.approx(0.98 * 2)
     assert m["makespan_s"] == 11
     assert m["utilization_makespan"] == pytest.approx((8 + 7 + 1) / 22)
     # until the last submission, at 10
