@@ -130,8 +130,12 @@ def ready_without_waiting(workload: Workload, longest_s: F8) -> F8:
 
     `longest_s` is the duration of each stage's longest task, (G,).
     """
-    graphs = Graphs.from_workload(workload)
-    ready = np.zeros(workload.n_stages)
+    return stage_ready_s(Graphs.from_workload(workload), longest_s)
+
+
+def stage_ready_s(graphs: Graphs, longest_s: F8) -> F8:
+    """Return when the stages of DAGs are ready if stage g takes ``longest_s[g]``: (G,) s."""
+    ready = np.zeros(len(longest_s))
     edge0: I8 = graphs.edge0
     for stage in graphs.order.tolist():
         end_s = ready[stage] + longest_s[stage]

@@ -14,22 +14,25 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I8, Mask, inverse, offsets, ranges
+from sim.base.arrays import F8, I8, Mask, inverse, offsets, ranges, ranks
 from sim.base.errors import InputError
 from sim.base.parameters import checked
 from sim.base.random import Stream, stream
 from sim.dags import Graphs
 from sim.dags.levels import longest_path_levels
+from sim.synth.alibaba2018.recorded_runs import Parts, RecordedRuns
 from sim.synth.alibaba2018.shipped import load_tables
 from sim.synth.fitted.jobs import draw_attributes
 from sim.synth.fitted.tables import Tables
 from sim.synth.fitted.tian_algorithm2 import synthesize_dags, uniforms
 from sim.transforms.parts import rebuild
 from sim.workload.columns import job_n_tasks, job_stage0
-from sim.workload.tables import take_rows, values, with_column
+from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.tables import names, take_rows, values, with_column
 from sim.workload.workload import Workload
 
 Cut = Literal["tasks", "time"]
+Per = Literal["job", "program"]
 
 
 @checked
@@ -39,10 +42,12 @@ def give_dags(
     seed: int = 0,
     variant: str = "improved",
     cut: Cut | None = None,
+    per: Per | None = None,
+    demands: bool = False,
 ) -> Workload:
     """Assign fitted DAGs to jobs without dependencies; preserve work, widths and arrivals.
 
-    One DAG per job is drawn from the tables, with the numbers of tasks and durations of its stages.
+    One DAG per job (or program) is drawn, with the numbers of tasks and durations of its stages.
     The DAGs are assigned at random among the jobs with enough tasks, those that need most tasks
     first. A job that is left without one gets a copy of a DAG for which it has enough tasks; a job
     without enough tasks for any DAG is not changed.
@@ -54,6 +59,9 @@ def give_dags(
     duration drawn for its stages. The total duration of a job's tasks is preserved. So a job cut by
     tasks is as wide as before if its stages run at the same time, and its critical path is longer;
     a job cut by time is not wider and its critical path is the same.
+
+    Recorded runs of a program (``training``) are divided like its jobs: each recorded task keeps
+    its wait and run time, after the end of the stages before. So policies can learn from them.
 
     Parameters
     ----------
@@ -68,6 +76,12 @@ def give_dags(
         See `sim.synth.fitted.tian_algorithm2`.
     cut : {"tasks", "time"}, optional
         By default ``time`` if all tasks of a job start together (`min_tasks`), else ``tasks``.
+    per : {"job", "program"}, optional
+        ``program``: all jobs of a template get the same DAG, with enough tasks in each of them; by
+        default if the workload has recorded runs, which are of a program.
+    demands : bool
+        Multiply the demands of a stage by its drawn ones over the mean of its job's tasks, for
+        resources that the tables have too; no demand gets larger than the workload's largest.
 
     Raises
     ------
@@ -81,25 +95,35 @@ def give_dags(
             "without; the transform rewire replaces dependencies",
             rule="dependencies already",
         )
-    dags = _Dags.draw(load_tables(tables), workload.n_jobs, seed, variant)
     n_tasks = job_n_tasks(workload).astype(np.int64)
     by_time = np.full(workload.n_jobs, cut == "time")
     if cut is None:
         by_time = values(workload.jobs, "min_tasks") == n_tasks
-    shape = np.full(workload.n_jobs, -1)
-    uniform_jobs = _uniform_jobs(workload)
+    runs = RecordedRuns.of(workload)
+    group, first = _groups(workload, by_time, per or ("program" if len(runs.n_tasks) else "job"))
+    dags = _Dags.draw(load_tables(tables), len(first), seed, variant)
+    is_uniform, fewest = np.ones(len(first), bool), n_tasks[first]
+    np.logical_and.at(is_uniform, group, _uniform_jobs(workload))
+    np.minimum.at(fewest, group, n_tasks)
+    owner, known = runs.first_job, runs.first_job >= 0
+    np.minimum.at(fewest, group[owner[known]], runs.n_tasks[known])
+    group_shape = np.full(len(first), -1)
     for is_timed, need in ((False, dags.graphs.job_n_stages), (True, dags.width)):
-        jobs = np.flatnonzero(uniform_jobs & (by_time == is_timed))
+        groups = np.flatnonzero(is_uniform & (by_time[first] == is_timed))
         rng = stream(seed, "give_dags", "time" if is_timed else "tasks")
-        assigned = assign_shapes(need[jobs], n_tasks[jobs], rng)
-        shape[jobs] = np.where(assigned >= 0, jobs[assigned], -1)
+        assigned = assign_shapes(need[groups], fewest[groups], rng)
+        group_shape[groups] = np.where(assigned >= 0, groups[assigned], -1)
+    shape = group_shape[group]
     transform = {
         "give_dags": int((shape >= 0).sum()),
         "unchanged": int((shape < 0).sum()),
         "cut by time": int((by_time & (shape >= 0)).sum()),
         "seed": int(seed),
     }
-    return _cut(workload, dags, shape, by_time, transform)
+    selected = np.flatnonzero(known & (shape[owner] >= 0))
+    job = owner[selected]
+    training = runs.cut(selected, dags.divide(shape[job], runs.n_tasks[selected], by_time[job]))
+    return _cut(workload, dags, shape, by_time, transform, demands, training)
 
 
 def assign_shapes(need: I8, n_tasks: I8, rng: Stream) -> I8:
@@ -126,8 +150,10 @@ def assign_shapes(need: I8, n_tasks: I8, rng: Stream) -> I8:
 class _Dags:
     """DAGs with drawn attributes of their stages, which are in order of their levels."""
 
-    def __init__(self, graphs: Graphs, level: I8, n_tasks: F8, duration_s: F8) -> None:
-        self.graphs, self.level, self.n_tasks = graphs, level, n_tasks
+    def __init__(
+        self, graphs: Graphs, level: I8, n_tasks: F8, duration_s: F8, demands: dict[str, F8]
+    ) -> None:
+        self.graphs, self.level, self.n_tasks, self.demands = graphs, level, n_tasks, demands
         key = graphs.stage_job * (int(level.max()) + 1) + level
         first = np.append(True, np.diff(key) != 0)
         self.level_number = np.cumsum(first) - 1  # of all levels of all DAGs
@@ -155,12 +181,42 @@ class _Dags:
             new_row[structure.graph.edge_child],
         )
         weight, duration_s = (stages[name][order] for name in ("n_tasks", "duration_s"))
-        return cls(graphs, level[order], weight.astype(np.float64), duration_s)
+        demands = {name: stages[name][order] for name in stages if name.startswith(DEMAND_PREFIX)}
+        return cls(graphs, level[order], weight.astype(np.float64), duration_s, demands)
 
     def take(self, rows: I8) -> tuple[Graphs, I8]:
         """Return the selected DAGs, and the rows of their stages among all."""
         stage0 = self.graphs.job_stage0
         return self.graphs.take(rows), ranges(stage0[rows], stage0[rows + 1])
+
+    def divide(self, rows: I8, total: I8, is_timed: Mask) -> Parts:
+        """Divide the tasks of n jobs, `total` of each, among the stages of the DAGs `rows`, (n,).
+
+        `is_timed` marks the jobs that are cut by time.
+        """
+        graphs, stage = self.take(rows)
+        job = graphs.stage_job
+        # a cell is a group of stages among which a job's tasks are divided: all, or one level's
+        timed = is_timed[job]
+        is_first = np.append(True, np.diff(job) != 0)[: len(stage)]
+        is_first[1:] |= timed[1:] & (np.diff(self.level_number[stage]) != 0)
+        cell = np.cumsum(is_first) - 1
+        n_tasks = _divide(total[job][is_first], cell, self.n_tasks[stage])
+        before = np.cumsum(n_tasks) - n_tasks
+        begin = before - before[is_first][cell]
+        return Parts(graphs, stage, n_tasks, begin, np.where(timed, self.share[stage], 1.0))
+
+
+def _groups(workload: Workload, by_time: Mask, per: Per) -> tuple[I8, I8]:
+    """Return the group of each job, which has one DAG, (J,), and the first job of each group."""
+    number = np.arange(workload.n_jobs)
+    if per == "job":
+        return number, number
+    code = values(workload.jobs, "template").astype(np.int64)
+    is_named = np.array([bool(name) for name in names(workload.jobs, "template")])[code]
+    key = np.where(is_named, 2 * code + by_time, -1 - number)
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    return ranks(first)[group.ravel()], np.sort(first)
 
 
 def _uniform_jobs(workload: Workload) -> Mask:
@@ -178,12 +234,20 @@ def _uniform_jobs(workload: Workload) -> Mask:
 
 
 def _cut(
-    workload: Workload, dags: _Dags, shape: I8, by_time: Mask, transform: dict[str, int]
+    workload: Workload,
+    dags: _Dags,
+    shape: I8,
+    by_time: Mask,
+    transform: dict[str, int],
+    demands: bool,
+    training: pa.Table,
 ) -> Workload:
     """Divide the jobs that have a shape into its stages."""
     old0 = job_stage0(workload)
     has_shape = shape >= 0
-    graphs, row = dags.take(shape[has_shape])
+    total = job_n_tasks(workload).astype(np.int64)[has_shape]
+    parts = dags.divide(shape[has_shape], total, by_time[has_shape])
+    graphs = parts.graphs
     n_new = np.where(has_shape, 0, np.diff(old0))
     n_new[has_shape] = graphs.job_n_stages
     job = np.repeat(np.arange(workload.n_jobs), n_new)
@@ -195,16 +259,9 @@ def _cut(
     old_rows = ranges(old0[:-1][~has_shape], old0[1:][~has_shape])
     n_tasks[~is_new] = values(workload.stages, "n_tasks")[old_rows]
     begin[~is_new] = workload.stage_task0[old_rows]
-    # a cell is a group of stages among which a job's tasks are divided: all, or one level's
-    is_timed = by_time[job[is_new]]
-    is_first = np.append(True, np.diff(job[is_new]) != 0)[: len(row)]
-    is_first[1:] |= is_timed[1:] & (np.diff(dags.level_number[row]) != 0)
-    cell = np.cumsum(is_first) - 1
-    tasks = np.diff(task0)[job[is_new]]
-    n_tasks[is_new] = _divide(tasks[is_first], cell, dags.n_tasks[row])
-    cum_before = np.cumsum(n_tasks[is_new]) - n_tasks[is_new]
-    begin[is_new] = task0[job[is_new]] + cum_before - cum_before[is_first][cell]
-    factor[is_new] = np.where(is_timed, dags.share[row], 1.0)
+    n_tasks[is_new] = parts.n_tasks
+    begin[is_new] = task0[job[is_new]] + parts.begin
+    factor[is_new] = parts.factor
 
     source = old0[:-1][job]
     source[~is_new] = old_rows
@@ -213,16 +270,21 @@ def _cut(
     stages = with_column(stages, "n_tasks", n_tasks.astype(np.int32))
     stage_number = np.arange(len(job)) - np.repeat(offsets(n_new)[:-1], n_new)
     old_names = workload.stages["name"].to_pylist()
-    names = [
+    new_names = [
         f"S{k + 1}" if m else old_names[s]
         for k, m, s in zip(stage_number, is_new, source, strict=True)
     ]
     new_rows = np.flatnonzero(is_new)
+    if demands:
+        for name in dags.demands.keys() & set(stages.column_names):
+            demand = _spread_demand(values(stages, name), dags.demands[name], parts, new_rows)
+            stages = with_column(stages, name, demand)
     return rebuild(
         workload, transform, _one_duration(workload, source, factor), True, False,
-        stages=with_column(stages, "name", names),
+        stages=with_column(stages, "name", new_names),
         tasks=None if _is_plain(workload) else _tasks(workload, begin, n_tasks, factor),
         stage_edges={"parent": new_rows[graphs.edge_parent], "child": new_rows[graphs.edge_child]},
+        training=training,
     )  # fmt: skip
 
 
@@ -237,6 +299,17 @@ def _divide(total: I8, cell: I8, weight: F8) -> I8:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order)) - (np.cumsum(size) - size)[cell[order]]
     return 1 + whole + (rank < missing[cell])
+
+
+def _spread_demand(demand: F8, drawn: F8, parts: Parts, rows: I8) -> F8:
+    """Multiply the demands of new stages by the drawn ones over the mean of their job's tasks."""
+    job, weight = parts.graphs.stage_job, parts.n_tasks.astype(np.float64)
+    stage_drawn = drawn[parts.stage]
+    mean = np.bincount(job, stage_drawn * weight) / np.bincount(job, weight)
+    spread = demand.copy()
+    spread[rows] *= stage_drawn / mean[job]
+    capped: F8 = np.minimum(spread, demand.max(initial=0.0))
+    return capped
 
 
 def _is_plain(workload: Workload) -> bool:

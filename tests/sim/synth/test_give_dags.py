@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import policies
 import sim
 from sim import transforms
 from sim.base.errors import InputError
@@ -136,3 +137,67 @@ def test_shapes_are_assigned_to_jobs_with_enough_tasks():
     assert sorted(assigned[[1, 3]]) == [0, 1]
     assert assign_shapes(np.array([2, 2]), np.array([1, 1]), rng).tolist() == [-1, -1]
     assert assign_shapes(np.array([9, 1]), np.array([4, 4]), rng).tolist() == [1, 1]
+
+
+def recurring(n: int = 60, runs: int = 2) -> sim.Workload:
+    """Runs of three programs of 12, 20 and 1 tasks with deadlines, and recorded runs of two."""
+    rng = np.random.default_rng(5)
+    jobs = []
+    for i in range(n):
+        durations_s = rng.uniform(1, 9, (12, 20, 1)[i % 3]).tolist()
+        stage = {"durations_s": durations_s, "demand": {"cpu": 1, "mem": 2 + i % 3}}
+        jobs.append(
+            {"submit_s": 9.0 * i, "template": f"t{i % 3}", "deadline_s": 99.0, "stages": [stage]}
+        )
+    training = []
+    for run in range(runs):
+        for name, width in (("t0", 10), ("t1", 20), ("t2", 1), ("gone", 3)):
+            for task in range(width):
+                row = {"template": name, "run": run, "stage": 0, "task": task, "ready_s": 0.0}
+                wait_s, took_s = rng.uniform(0, 2), rng.uniform(1, 9)
+                row |= {"start_s": wait_s, "finish_s": wait_s + took_s, "init_s": 0.5}
+                training.append(row)
+    return sim.Workload.from_jobs(jobs).with_training(pa.Table.from_pylist(training))
+
+
+def test_recorded_runs_are_divided_like_the_jobs_of_their_program():
+    plain = recurring()
+    synthesized = transforms.apply(plain, "give_dags", seed=2)
+    columns, training = synthesized.columns, synthesized.columns.training
+    n_stages = np.diff(columns.job_stage0)
+    assert all(len(set(n_stages[k::3])) == 1 for k in range(3))  # one DAG a program
+    assert n_stages[0] > 1
+    before, after = (w.training.to_pandas() for w in (plain, synthesized))
+    assert len(after) == len(before)
+    for name, width in (("t0", 10), ("t1", 20), ("t2", 1), ("gone", 3)):
+        old, new = (t[(t.template == name) & (t.run == 1)] for t in (before, after))
+        assert len(new) == width
+        for took in ("finish_s", "start_s"), ("start_s", "ready_s"):
+            took_old, took_new = (np.sort(t[took[0]] - t[took[1]]) for t in (old, new))
+            assert np.allclose(took_old, took_new)
+    graphs = Graphs.from_workload(synthesized).take([0])
+    run = after[(after.template == "t0") & (after.run == 0)]
+    assert set(run.stage) == set(range(n_stages[0]))
+    ended = run.groupby("stage").finish_s.max().to_numpy()
+    ready = run.groupby("stage").ready_s.first().to_numpy()
+    for stage in range(n_stages[0]):
+        parents = graphs.edge_parent[graphs.edge_child == stage]
+        assert ready[stage] == ended[parents].max(initial=0.0)
+    assert len(training) == len(after)
+    result = sim.simulate(
+        synthesized, sim.Cluster.slots(9), policies.build("jockey", infeasible="run")
+    )
+    assert np.isfinite(result.metrics["utility"])
+
+
+def test_demands_differ_between_the_stages_of_a_job():
+    plain = recurring(n=300)
+    demands = transforms.apply(plain, "give_dags", seed=2, demands=True, per="job").columns
+    old, new = plain.columns.stage_demand, demands.stage_demand
+    assert (new <= old.max(axis=0)).all()
+    assert (new != old[demands.stage_job]).any()
+    mem = plain.resources.index("mem")
+    job, n = demands.stage_job, demands.stage_n_tasks
+    mean = np.bincount(job, new[:, mem] * n) / np.bincount(job, n)
+    small = old[:, mem] == old[:, mem].min()  # few of them reach the limit
+    assert abs(np.median(mean[small] / old[small, mem]) - 1) < 1e-3
