@@ -31,12 +31,12 @@ _STEPS = 48
 _STEEPNESS_MAX = 64.0
 
 
-def variations(tables: Tables, programs: Programs, seed: int) -> F8:
+def variations(tables: Tables, programs: Programs, seed: int, past: bool = False) -> F8:
     """Return the target σ₁ / (√(0.03 n) μ) of each job, log-normal over jobs of several tasks.
 
-    The jobs are ranked by the variation of their strata.
+    The jobs are ranked by the variation of their strata. With `past`, those of the history follow.
     """
-    program = programs.program[: programs.n_jobs]
+    program = programs.program if past else programs.program[: programs.n_jobs]
     own_normal = stream(seed, "recurring", "spread").standard_normal(len(program))
     normal = (
         np.sqrt(SPREAD_CORRELATION) * programs.steadiness[program]
@@ -94,16 +94,8 @@ def make(
     drift: Drift,
     seed: int,
 ) -> Workload:
-    """Build the workload; redraw it a few times at most until it is near enough to its targets."""
-    drafts = []
-    for attempt in range(_ATTEMPTS):
-        draft_seed = int(stream(seed, "recurring", attempt).integers(2**62))
-        programs = draw_programs(tables, n_jobs, n_history, recurring, draft_seed)
-        draft, error = fitted_draft(tables, programs, tables.over_time, n_slots, drift, draft_seed)
-        drafts.append((error, draft, draft_seed))
-        if error <= GOOD_ERROR:
-            break
-    _, draft, draft_seed = min(drafts, key=lambda item: item[0])
+    """Build the workload."""
+    draft, draft_seed = draw_draft(tables, n_jobs, n_history, recurring, n_slots, drift, seed)
     n_tasks, mean_s = draft.programs.width[draft.programs.program], means(draft)
     target = variations(tables, draft.programs, draft_seed)
     task_s = durations(n_tasks[:n_jobs], mean_s[:n_jobs], target, draft_seed)
@@ -114,10 +106,34 @@ def make(
     return workload.with_meta({"seed": seed, "target, actual": pairs})
 
 
-def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
-    programs, n_jobs = draft.programs, draft.programs.n_jobs
-    program = programs.program
-    n_tasks = programs.width[program]
+def draw_draft(
+    tables: Tables,
+    n_jobs: int,
+    n_history: int | None,
+    recurring: float | None,
+    n_slots: int,
+    drift: Drift,
+    seed: int,
+) -> tuple[Draft, int]:
+    """Draw a draft, a few times at most, until it is near enough to its targets.
+
+    The seed that made it is returned too.
+    """
+    drafts = []
+    for attempt in range(_ATTEMPTS):
+        draft_seed = int(stream(seed, "recurring", attempt).integers(2**62))
+        programs = draw_programs(tables, n_jobs, n_history, recurring, draft_seed)
+        draft, error = fitted_draft(tables, programs, tables.over_time, n_slots, drift, draft_seed)
+        drafts.append((error, draft, draft_seed))
+        if error <= GOOD_ERROR:
+            break
+    _, draft, draft_seed = min(drafts, key=lambda item: item[0])
+    return draft, draft_seed
+
+
+def labels(draft: Draft) -> dict[str, pa.Array]:
+    """Return the features of each run, (N,) each: program, the job's name, user and request."""
+    programs, program = draft.programs, draft.programs.program
     version = np.where(programs.renamed[program], draft.version, -1)
     texts: dict[str, Any] = {
         "application": np.char.add("app-", program.astype(str)),
@@ -127,7 +143,12 @@ def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
         "user": np.char.add("user-", programs.user[program].astype(str)),
         "requested": np.char.add("request-", programs.request[program].astype(str)),
     }
-    names = {k: pa.array(list(v), pa.string()).dictionary_encode() for k, v in texts.items()}
+    return {k: pa.array(list(v), pa.string()).dictionary_encode() for k, v in texts.items()}
+
+
+def _workload(name: str, draft: Draft, mean_s: F8, task_s: F8) -> Workload:
+    programs, n_jobs = draft.programs, draft.programs.n_jobs
+    n_tasks, names = programs.width[programs.program], labels(draft)
     stage = np.arange(n_jobs, dtype=np.int32)
     past = slice(n_jobs, None)
     return Workload.from_tables(
