@@ -22,6 +22,7 @@ def main() -> int:
     every.add_argument("--workloads", nargs="+", choices=workloads.NAMES, default=workloads.NAMES)
     every.add_argument("--settings", nargs="+", help="only these, such as backfill-basic")
     every.add_argument("--runs", type=int, default=batch.N_RUNS, help="repetitions of each")
+    every.add_argument("--first", type=int, default=1, help="the first repetition")
     every.add_argument("--at-once", type=int, default=4, help="clusters side by side")
     every.add_argument("--hours", type=float, default=24.0, help="begin no run after that")
     copy = verbs.add_parser("keep", help="copy finished runs into the project")
@@ -45,6 +46,7 @@ def main() -> int:
         replay.run(replayed, settings, run.folder(words.out), run.stem)
         return 0
     runs = batch.planned(words.workloads, words.runs, words.settings or ())
+    runs = [run for run in runs if run.number >= words.first]
     until_s = time.time() + 3600 * words.hours
     return int(batch.make(runs, words.log, words.out, words.at_once, until_s) > 0)
 

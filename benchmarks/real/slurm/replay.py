@@ -11,9 +11,12 @@ from pathlib import Path
 from benchmarks.real.slurm import cluster, collect
 from benchmarks.real.slurm.cluster import Cluster
 from benchmarks.real.slurm.configure import Settings
-from benchmarks.real.slurm.workloads import Job, Replayed
+from benchmarks.real.slurm.workloads import SEED, Job, Replayed
+from sim.base.random import stream
 
 POLL_S = 1.0
+MOMENTS_S = 60.0
+"""Runs begin within this of the daemons' clock: cycles and minutes are shorter."""
 AT_MOST = 4.0
 """A run may take so many times the time in which jobs arrive, then it is given up."""
 
@@ -29,6 +32,7 @@ def run(replayed: Replayed, settings: Settings, target: Path, stem: str) -> None
     folder = Path(tempfile.mkdtemp(prefix="slurm-", dir=_memory()))
     try:
         with cluster.running(settings, folder) as started:
+            time.sleep(moment_s(stem) / settings.speed)
             busy, begun_s = _busy_s(), time.monotonic()
             submit(started, replayed.jobs)
             wait(started, replayed)
@@ -45,6 +49,15 @@ def run(replayed: Replayed, settings: Settings, target: Path, stem: str) -> None
         raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def moment_s(stem: str) -> float:
+    """Return how long a run waits before its first submission, s of the daemons' clock.
+
+    It is drawn. Else submissions would begin as long after the daemons in each run, and so in the
+    same phase of their cycles.
+    """
+    return stream(SEED, stem).uniform(0.0, MOMENTS_S)
 
 
 def submit(started: Cluster, jobs: tuple[Job, ...]) -> None:
