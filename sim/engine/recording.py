@@ -58,7 +58,7 @@ def record_alone(
         "run": np.zeros(n, np.int32),
         "stage": stage,
         "task": (np.arange(n) - columns.stage_task0[stage]).astype(np.int32),
-        "ready_s": np.minimum(_ready_s(run), run.task_start),
+        "ready_s": np.minimum(ready_s(run), run.task_start),
         "start_s": run.task_start,
         "finish_s": run.task_finish,
         "init_s": np.zeros(n) if init_s is None else init_s,
@@ -74,7 +74,7 @@ def training_table(names: Sequence[str], recorded: Sequence[dict[str, Any]]) -> 
     }
 
 
-def _ready_s(run: Run) -> F8:
+def ready_s(run: Run) -> F8:
     """Return the time at which the inputs of each task exist, (T,) s; for a lost input, again."""
     columns = run.workload.columns
     finish_s = run.task_finish

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,8 @@ from sweep.execution import notes, rerun
 from sweep.stats.cell_columns import AXES, NOT_METRICS, text
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
+from sweep.timeline import page, perfetto
+from sweep.timeline.page import Page
 
 
 class Cell:
@@ -69,6 +72,31 @@ class Cell:
         notes.note(f"{self!r}: no longer in the cache; running it again")
         prepared, planned = driver.plan_cell(driver.repeat_request(self._folder), self.labels)
         return rerun.rerun_and_store(prepared, planned, self._row["key"]).jobs
+
+    def timeline(self, beside: Cell | None = None) -> Page:
+        """Run the cell again and draw who ran where and when, what waited, and why.
+
+        Parameters
+        ----------
+        beside : Cell, optional
+            A second cell, drawn below and moving in step.
+
+        Returns
+        -------
+        sweep.timeline.page.Page
+            It shows itself in a notebook; ``write(path)`` keeps it.
+
+        Raises
+        ------
+        InputError
+            If a run has more than a million tasks.
+        """
+        cells = [self] if beside is None else [self, beside]
+        return page.draw([driver.timeline(cell._folder, cell._row) for cell in cells])
+
+    def perfetto(self, path: str | Path) -> None:
+        """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""
+        perfetto.write(driver.timeline(self._folder, self._row), Path(path).expanduser())
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sim.base.errors import InputError
@@ -20,9 +21,10 @@ from sweep.report import compare
 from sweep.stats.cell_columns import ALL_METRICS, AXES, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
+from sweep.timeline import page, perfetto
 
 MIN_KEY_LENGTH, KEY_SHOWN = 6, 12
-REPORTS = "reports"
+REPORTS, TIMELINES = "reports", "timelines"
 SIMULATION = "simulation"
 """Default evaluator."""
 
@@ -30,8 +32,22 @@ SIMULATION = "simulation"
 def show_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     parser.usage = f"{parser.prog} [SWEEP] [CELL] [paths.results=DIR] [flags]"
+    parser.add_argument(
+        "--timeline",
+        action="store_true",
+        help="run the cell again and draw it: who ran where and when, what waited, and why",
+    )
+    parser.add_argument(
+        "--beside", metavar="CELL", help="with --timeline: a second cell below, moving in step"
+    )
+    parser.add_argument(
+        "--perfetto",
+        metavar="FILE",
+        help="run the cell again and write it in Chrome's trace format (.json or .json.gz)",
+    )
     parser.epilog = (
-        "CELL is a row number or the first characters of a key; without it all cells are listed."
+        "CELL is a row number or the first characters of a key; without it all cells are listed. "
+        "--timeline takes up to a million tasks, --perfetto (for ui.perfetto.dev) any number."
     )
 
 
@@ -46,12 +62,35 @@ def show(command: Command) -> int:
         sweep = names.pop(0)
     folder = driver.open_intact(results, sweep)
     swept = folder.config()["swept"]
+    flags = command.flags
+    is_drawn = flags.timeline or flags.beside is not None or flags.perfetto is not None
+    if not names and is_drawn:
+        raise InputError("name the cell to draw, e.g. show 0 --timeline", rule="grammar")
     if not names:
         _list(folder, swept)
+    elif is_drawn:
+        _draw(folder, names[0], flags)
     else:
         number = _find(folder, names[0])
         print(printable(_cell({"row": number, **folder.row(number)}, swept)))
     return 0
+
+
+def _draw(folder: SweepFolder, cell: str, flags: argparse.Namespace) -> None:
+    """Write a cell's timeline as a page, or for Perfetto; print where."""
+    if flags.beside is not None and not flags.timeline:
+        raise InputError("--beside goes with --timeline", rule="grammar")
+    numbers = [_find(folder, word) for word in (cell, flags.beside) if word is not None]
+    drawn = [driver.timeline(folder, folder.row(number)) for number in numbers]
+    if flags.perfetto is not None:
+        path = Path(flags.perfetto).expanduser()
+        perfetto.write(drawn[0], path)
+        print(f"{path}: open it at https://ui.perfetto.dev")
+    if flags.timeline:
+        name = "-".join([folder.sweep, *map(str, numbers)])
+        path = folder.results / TIMELINES / f"{name}.html"
+        page.draw(drawn).write(path)
+        print(path)
 
 
 def _looks_like_cell(word: str) -> bool:

@@ -33,6 +33,7 @@ FLAGS = {
     "plan": ("--help", *_GRID, "--all"),
     "backtest": ("--help", *_GRID),
     "status": ("--help", "--all"),
+    "show": ("--help", "--timeline", "--beside", "--perfetto"),
     "report": ("--help", "--gantt"),
     "retry": ("--help", "--fail-fast"),
     "verify": ("--help", "--cells", "--seed"),
@@ -40,7 +41,7 @@ FLAGS = {
 }
 """Flags of each verb, for completion; the parsers have the same."""
 
-WITH_VALUE = ("--config-dir", "--gantt", "--cells", "--seed", "--again")
+WITH_VALUE = ("--config-dir", "--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again")
 """Flags that take a value: the word after them is no verb."""
 
 SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "track")

@@ -8,6 +8,7 @@ from sweep.driver.output import Outcome, find, write_report
 from sweep.driver.repair import open_intact
 from sweep.driver.request import find_modules, make_request, repeat_request
 from sweep.driver.run_sweep import ONE_SEED, prepare_first, run
+from sweep.driver.timelines import timeline
 
 __all__ = [
     "ONE_SEED",
@@ -20,5 +21,6 @@ __all__ = [
     "prepare_first",
     "repeat_request",
     "run",
+    "timeline",
     "write_report",
 ]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from sim.base.errors import InputError
 from sweep.execution import notes
-from sweep.execution.cell import run_cell
+from sweep.execution.cell import Simulate, run_cell
 from sweep.execution.plan import PlannedCell, PreparedGrid, stored_config
 from sweep.grid import clusters
 from sweep.store.cell import CellResult
 
 
-def rerun(prepared: PreparedGrid, planned: PlannedCell) -> CellResult:
-    """Run a cell of a plan, cached or not; do not change the cache."""
+def rerun(
+    prepared: PreparedGrid, planned: PlannedCell, simulate: Simulate | None = None
+) -> CellResult:
+    """Run a cell of a plan, cached or not; do not change the cache.
+
+    `simulate` stands in for `sim.simulate`.
+    """
     workload = prepared.inputs.workload(planned.workload)
     built = clusters.build_for(workload, planned.cell.cluster, planned.cell.capacity)
-    return run_cell(workload, planned.spec, built)
+    return run_cell(workload, planned.spec, built, simulate)
 
 
 def rerun_and_store(prepared: PreparedGrid, planned: PlannedCell, key: str) -> CellResult:

@@ -60,7 +60,7 @@ def embedded(figures: list[dict[str, Any]]) -> dict[str, str]:
     4.8 MB.
     """
     return {
-        "figures": _script_json(figures),
+        "figures": script_json(figures),
         "plotly_js": _plotly_js(figures),
         "css": css(),
         "js": (_FOLDER / "page.js").read_text(encoding="utf-8"),
@@ -87,7 +87,7 @@ def symbol(number: int) -> str:
     return SYMBOLS[number % len(SYMBOLS)]
 
 
-def _script_json(tree: Any) -> str:
+def script_json(tree: Any) -> str:
     """Write JSON that is safe inside a script element."""
     text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
     text = _JSON_ESCAPE.sub(_printable_escape, text).replace("\x7f", "\\\\x7f")

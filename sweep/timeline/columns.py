@@ -1,0 +1,170 @@
+"""Columns of a timeline: tasks by lane, when stages and jobs were ready, demands and names."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sim.base.arrays import F8, I4, I8, Mask
+from sim.base.errors import InputError
+from sim.cluster.sizing import stage_demands
+from sim.engine.recording import ready_s
+from sim.result import Result
+from sim.workload.columns import final_deadline_s
+from sweep.timeline.capture import Captured
+
+MAX_TASKS = 1_000_000
+"""Largest number of tasks of a page, and of lanes that are one task high."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One run, ready to be drawn. N drawn bars of T tasks, L lanes, G stages, J jobs, R resources.
+
+    Attributes
+    ----------
+    title : str
+        The policy and its cell.
+    result : Result
+        The run.
+    task, count : (N,) int
+        First task of a bar, and its number of like tasks: 1 unless there are very many tasks.
+    lane : (N,) int32
+        The row that a bar is drawn in; bars of a lane do not overlap.
+    start_s, finish_s, ready_s : (N,) float64
+        When its tasks ran, and when they could have, as far as their inputs are concerned.
+    lane_machine : (L,) int32
+        The machine of each lane, ascending.
+    is_pilot : (N,) bool
+        Bars of a job's pilots: tasks started before a finite start gate of the policy was lifted.
+    stage : (N,) int64
+        The stage of each bar.
+    demand : (G, R) float64
+        Demand of a task of each stage.
+    deadline_s : (J,) float64
+        Time at which a job is due, s; NaN for none.
+    """
+
+    title: str
+    result: Result
+    task: I8
+    count: I8
+    lane: I4
+    start_s: F8
+    finish_s: F8
+    ready_s: F8
+    lane_machine: I4
+    is_pilot: Mask
+    stage: I8
+    demand: F8
+    deadline_s: F8
+
+
+def build_timeline(captured: Captured, title: str) -> Timeline:
+    """Make the timeline of a captured run.
+
+    Up to `MAX_TASKS` tasks each has a bar; of more the bars are batches of like tasks.
+
+    Raises
+    ------
+    InputError
+        If the run kept no tasks, or none ever ran.
+    """
+    result, columns = captured.result, captured.result.workload.columns
+    if result.records is None:
+        raise InputError("the run kept no times of tasks", rule="record")
+    if columns.n_tasks <= MAX_TASKS:
+        assert result.task_start is not None
+        assert result.task_finish is not None
+        assert result.task_machine is not None
+        task, count = np.arange(columns.n_tasks), np.ones(columns.n_tasks, np.int64)
+        start, finish, machine = result.task_start, result.task_finish, result.task_machine
+        ready = np.minimum(ready_s(result), start)
+    else:
+        batches = result.batches
+        assert batches is not None
+        read = {name: batches[name].to_numpy() for name in batches.column_names}
+        task = columns.stage_task0[read["stage"]] + read["task"]
+        count = read["count"].astype(np.int64)
+        start, finish, machine = read["start_s"], read["finish_s"], read["machine"]
+        ready = start.copy()
+    ran = np.flatnonzero(np.isfinite(start) & np.isfinite(finish))
+    if not len(ran):
+        raise InputError("no task of the run ever started: there is nothing to draw", rule="empty")
+    ran = ran[np.lexsort((task[ran], start[ran], machine[ran]))]
+    lane, lane_machine = lanes(machine[ran], start[ran], finish[ran])
+    order = np.lexsort((start[ran], lane))
+    ran, lane = ran[order], lane[order]
+    stage = columns.stages_of(task[ran])
+    submit = result.job_submit[columns.stage_job[stage]]
+    pilot = _is_pilot(columns.stage_job[stage], start[ran], task[ran], captured.pilots)
+    elapsed = result.job_finish - result.job_submit
+    return Timeline(
+        title=title,
+        result=result,
+        task=task[ran].astype(np.int64),
+        count=count[ran],
+        lane=lane,
+        start_s=start[ran],
+        finish_s=finish[ran],
+        ready_s=np.maximum(ready[ran], np.minimum(submit, start[ran])),
+        lane_machine=lane_machine,
+        is_pilot=pilot,
+        stage=stage,
+        demand=stage_demands(columns, result.cluster),
+        deadline_s=result.job_submit + final_deadline_s(columns, elapsed),
+    )
+
+
+def lanes(machine: I4, start: F8, finish: F8) -> tuple[I4, I4]:
+    """Assign each bar the lowest lane of its machine that is free, in order of machine and start.
+
+    Returns
+    -------
+    lane : (N,) int32
+    lane_machine : (L,) int32
+        Machine of each lane; the lanes of a machine follow each other.
+    """
+    lane = np.empty(len(start), np.int32)
+    lane_machine: list[int] = []
+    cuts = np.flatnonzero(np.diff(machine, prepend=-1, append=-1))
+    for first, last in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+        base, n = len(lane_machine), 0
+        free: list[int] = []
+        busy: list[tuple[float, int]] = []
+        begins, ends = start[first:last].tolist(), finish[first:last].tolist()
+        for row, (begin, end) in enumerate(zip(begins, ends, strict=True), first):
+            while busy and busy[0][0] <= begin:
+                heapq.heappush(free, heapq.heappop(busy)[1])
+            if free:
+                number = heapq.heappop(free)
+            else:
+                number, n = n, n + 1
+            heapq.heappush(busy, (end, number))
+            lane[row] = base + number
+        lane_machine += [int(machine[first])] * n
+    return lane, np.array(lane_machine, np.int32)
+
+
+def _is_pilot(job: I4, start: F8, task: I8, pilots: I4) -> Mask:
+    """Mark the first tasks of each job to start, as many as it has pilots."""
+    order = np.lexsort((task, start, job))
+    first = np.searchsorted(job[order], np.arange(len(pilots)))
+    rank = np.arange(len(job)) - first[job[order]]
+    marked = np.zeros(len(job), np.bool_)
+    marked[order] = rank < pilots[job[order]]
+    return marked
+
+
+def stage_times(timeline: Timeline) -> dict[str, Any]:
+    """Return when each stage was ready, began and ended, (G,) s; NaN for never."""
+    n = len(timeline.demand)
+    ready, start, finish = np.full(n, np.inf), np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(ready, timeline.stage, timeline.ready_s)
+    np.minimum.at(start, timeline.stage, timeline.start_s)
+    np.maximum.at(finish, timeline.stage, timeline.finish_s)
+    times = {"ready": ready, "start": start, "finish": finish}
+    return {name: np.where(np.isfinite(value), value, np.nan) for name, value in times.items()}
