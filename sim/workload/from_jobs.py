@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sim.base.errors import InputError, did_you_mean, unknown
+from sim.workload.dates import is_date, to_seconds
 from sim.workload.schema import (
     CATEGORY,
     DEMAND_PREFIX,
@@ -30,7 +31,12 @@ _STAGE_KEYS = ("name", "durations_s", "demand", "parents", *(c.name for c in _ST
 
 def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Convert dicts of jobs into the arguments of `Workload.from_tables`."""
-    listed = [_checked_job(i, job) for i, job in enumerate(jobs)]
+    dicts, meta = [*jobs], {"name": "jobs"}
+    are_dicts = all(isinstance(job, Mapping) for job in dicts)
+    if are_dicts and any(is_date(job.get("submit_s")) for job in dicts):
+        submit_s, meta["zero"] = to_seconds([job.get("submit_s") for job in dicts])
+        dicts = [{**job, "submit_s": time} for job, time in zip(dicts, submit_s, strict=True)]
+    listed = [_checked_job(i, job) for i, job in enumerate(dicts)]
     listed.sort(key=lambda job: float(job["submit_s"]))
     columns: dict[str, list[Any]] = {k: [j[k] for j in listed] for k in _JOB_KEYS if k != "stages"}
     stages: dict[str, list[Any]] = {"job": [], "name": [], "n_tasks": []}
@@ -83,7 +89,7 @@ def tables_from_jobs(jobs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "stage_edges": edges if edges["parent"] else None,
         "job_edges": _job_edges(listed),
         "downloads": _downloads(listed),
-        "meta": {"name": "jobs"},
+        "meta": meta,
     }
 
 

@@ -144,7 +144,9 @@ class Workload(Tables):
         ----------
         jobs : iterable of dict
             One dict a job, in any order; jobs are sorted by ``submit_s``, and equal times stay in
-            the order of the input. ``submit_s`` (s) and ``stages`` are required. ``job_id``
+            the order of the input. ``submit_s`` and ``stages`` are required. ``submit_s`` is in
+            seconds, or a date and time in all jobs: then second 0 is the earliest, and
+            ``meta["zero"]`` says when and in which time zone that is. ``job_id``
             defaults to ``"job-<i>"`` with the dict's index in the list; ``template``, ``user``,
             ``queue`` ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to
             submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (a new deadline and the time of

@@ -86,7 +86,7 @@ def test_bars_of_a_lane_do_not_overlap_and_lanes_are_few() -> None:
         own = machine == m
         running = ((start[own] <= t) & (t < finish[own]) for t in start[own])
         peak = max(int(mask.sum()) for mask in running)
-        assert peak <= (lane_machine == m).sum() <= most + 1
+        assert peak <= (lane_machine == m).sum() <= peak + 1
 
 
 def test_pilots_are_marked() -> None:
