@@ -26,6 +26,7 @@ from sim.engine.kernels.state import (
     N_REFUSED,
     PACK_REMAINING,
 )
+from sim.engine.kernels.worth import remaining_over_worth
 
 FITS_NOTHING = 2.0**63
 """Demand of waiting gangs, whose stages start no single tasks: more quanta than an int64 counts."""
@@ -285,8 +286,8 @@ def _merge(st, a, b):
 def _goes_first(st, a, b):
     """Tell whether stage `a` goes before stage `b` in the heap of their bucket."""
     if is_by_remaining(st):
-        left_a = st.state_job_remaining[st.w_stage_job[a]]
-        left_b = st.state_job_remaining[st.w_stage_job[b]]
+        left_a = remaining_over_worth(st, st.w_stage_job[a])
+        left_b = remaining_over_worth(st, st.w_stage_job[b])
         if left_a != left_b:
             return left_a < left_b
     return before(st, a, b)

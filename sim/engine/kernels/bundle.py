@@ -27,6 +27,7 @@ from sim.engine.kernels.score import (
     task_worth,
 )
 from sim.engine.kernels.state import ALIGNED, BUNDLE, CONSTRAINED, SUM_REMAINING, SUM_WORTH
+from sim.engine.kernels.worth import remaining_over_worth
 
 _UNBOUNDED = 2**60
 """More than any demand."""
@@ -44,7 +45,7 @@ def choose_bundle(st, machine, n):
         return -1
     for i in range(k):
         g = st.state_bundle_stage[i]
-        st.state_bundle_remaining[i] = st.state_job_remaining[st.w_stage_job[g]]
+        st.state_bundle_remaining[i] = remaining_over_worth(st, st.w_stage_job[g])
     _search(st, machine, k)
     return k
 
@@ -98,7 +99,7 @@ def _take_best(st, machine, position, aligned, k, n_tasks):
     while size > 0:
         size -= 1
         g = stack[size]
-        penalty = eta_now * st.state_job_remaining[st.w_stage_job[g]]
+        penalty = eta_now * remaining_over_worth(st, st.w_stage_job[g])
         if n_tasks >= max_tasks:
             bound = max_value - penalty
             is_below = bound < st.state_bundle_score[k - 1]

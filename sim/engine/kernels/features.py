@@ -26,6 +26,8 @@ USAGE = Feature("USAGE")
 """Accounts of the use of queues and jobs."""
 DYNAMIC_ORDER = Feature("DYNAMIC_ORDER")
 """The order of some queue changes as tasks start and end."""
+WORTH = Feature("WORTH")
+"""Worth of jobs, and work beyond theirs, in remaining work."""
 SERVICE = Feature("SERVICE")
 """Thresholds of attained service."""
 LIMITS = Feature("LIMITS")

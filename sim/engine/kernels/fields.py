@@ -90,6 +90,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_job_service_at", "f8", "J", INPUT),
     ("p_job_expected_s", "f8", "J", INPUT),
     ("p_job_fill_key", "f8", "J", INPUT),
+    ("p_job_worth", "f8", "J", INPUT),
+    ("p_job_beyond", "f8", "J", INPUT),
     ("p_stage_key", "f8", "G", INPUT),
     ("p_stage_weight", "f8", "G", INPUT),
     ("p_task_order", "i4", "T:TURNS", INPUT),  # task of each turn
@@ -242,7 +244,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_bundle_stage", "i4", "B", 0),
     ("state_bundle_score", "f8", "B", 0),
     ("state_bundle_worth", "f8", "B", 0),
-    ("state_bundle_remaining", "f8", "B", 0),  # remaining work of its job
+    ("state_bundle_remaining", "f8", "B", 0),  # remaining work of its job, over worth
     ("state_bundle_max_tasks", "i8", "B", 0),  # tasks that count
     ("state_bundle_best", "i8", "B", 0),  # tasks of the best bundle
     ("state_bundle_path_stage", "i8", "B", 0),  # current path of the search: a candidate

@@ -22,6 +22,7 @@ from sim.engine.kernels.score import (
 )
 from sim.engine.kernels.state import EXPECTED, N_REFUSED, N_RIGID
 from sim.engine.kernels.turns import next_task
+from sim.engine.kernels.worth import remaining_over_worth
 
 SLACK = 1.0 - 1e-9
 """Factor of a bound, so that rounding can't take it beyond the truth."""
@@ -67,7 +68,7 @@ def _best_of(st, machine, position, n_residents, best, best_score):
         max_gain = saved - (max_delay + own)
         if max_gain <= 0:
             continue
-        penalty = weight * st.state_job_remaining[st.w_stage_job[g]]
+        penalty = weight * remaining_over_worth(st, st.w_stage_job[g])
         if best >= 0 and task_worth(st, g, machine, max_gain) - penalty < best_score:
             continue
         gain = saved - _delay_s(st, g, machine, n_residents, saved)

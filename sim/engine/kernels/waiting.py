@@ -12,6 +12,7 @@ from sim.engine.kernels.features import EVICTS, LIMITS, REPLANS, RESERVES, STRIC
 from sim.engine.kernels.heaps import before, heap_decrease, heap_insert, heap_remove
 from sim.engine.kernels.scanlist import scan_insert, scan_remove
 from sim.engine.kernels.state import RELEASED, RESERVATIONS, SHARE
+from sim.engine.kernels.worth import remaining_over_worth
 
 KEY, FIFO, REMAINING_ORDER, ATTAINED_ORDER, SHARE_ORDER = range(5)
 
@@ -95,7 +96,7 @@ def rank(st, j):
     if order == FIFO:
         return float(st.state_job_turn[j])
     if order == REMAINING_ORDER:
-        return st.state_job_remaining[j]
+        return remaining_over_worth(st, j)
     if order == ATTAINED_ORDER:
         return st.state_job_attained[j]
     if order == SHARE_ORDER:

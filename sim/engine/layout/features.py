@@ -27,7 +27,7 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
-_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.VARIABLE_ENDS, has.CHOOSES}
+_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.WORTH, has.VARIABLE_ENDS, has.CHOOSES}
 
 
 def select_features(
@@ -42,7 +42,7 @@ def _rounded(needed: set[Feature]) -> set[Feature]:
     """Add features that cost a run little, where another variant would cost a compilation."""
     is_wide = os.environ.get("SIM_VARIANTS") == "wide"
     if has.POOL in needed:
-        return needed | _ORDERS if is_wide else needed
+        return needed | _ORDERS | {has.WORTH} if is_wide else needed
     if is_wide:
         return needed | _widest(needed)
     if has.REPLANS in needed:
@@ -66,7 +66,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        rest = {*_ORDERS, *_RARE, has.LIMITS}
+        rest = {*_ORDERS, *_RARE, has.LIMITS, has.WORTH}
         return rest if needed & {has.STRICT, has.SKIP} else rest | {has.SCORED}
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
@@ -115,6 +115,7 @@ def _needed(
         has.OVERBOOK: overbook,
         has.USAGE: n_queues > 1 or shares or hard,
         has.DYNAMIC_ORDER: bool((queues.order >= Order.REMAINING).any()),
+        has.WORTH: plan.weighs_jobs,
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
         has.LIMITS: limits or events != Event.NONE,
         has.GANGS: gangs,

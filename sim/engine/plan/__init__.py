@@ -120,6 +120,8 @@ class Plan:
         "service_at": (np.float64, np.inf),
         "expected_s": (np.float64, np.inf),
         "fill_key": (np.float64, 0.0),
+        "worth": (np.float64, 1.0),
+        "beyond": (np.float64, 0.0),
     }
     STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
         "key": (np.float64, 0.0),
@@ -148,6 +150,7 @@ class Plan:
         self.reservations = 0
         self.replan: Replan | None = None
         self.first_ended = False
+        self.weighs_jobs = False  # True if `worth` or `beyond` was set before the run
         self.timer_s = np.inf
         self.n_tasks = n_tasks
         self.estimate_s = np.full(n_jobs, np.nan)
@@ -179,7 +182,10 @@ class Plan:
             expected_s : float64, expected run time of the job from its start on, s, by which
             reservations are planned: finite, for all jobs, if there are `reservations`;
             fill_key : float64, smallest first (then as in the queue): the order in which jobs
-            without a reservation are tried.
+            without a reservation are tried;
+            worth, beyond : float64, above 0, and 0 or more: remaining work plus ``beyond``, over
+            ``worth``, orders queues (`Order.REMAINING`) and lowers packing scores. To change them
+            in a callback, set one before the run, at any values.
 
         Raises
         ------
@@ -331,6 +337,10 @@ class Plan:
     def _checked_job(self, name: str, value: Any) -> NDArray[Any] | float:
         if name not in self.JOB_COLUMNS:
             raise PolicyError(unknown("job column", name, self.JOB_COLUMNS))
+        if name in ("worth", "beyond") and not self.weighs_jobs:
+            if self._changed is not None:
+                raise PolicyError(f"set {name!r} in prepare, too, at any values")
+            self.weighs_jobs = True
         low, high = self._range(name)
         # what callbacks do, a job at a time
         if isinstance(value, int) and low <= value <= high:
@@ -355,6 +365,8 @@ class Plan:
             return -1, len(self.queues.weight) - 1
         if name in ("run_limit", "start_gate", "notify_at"):
             return 0, NO_LIMIT
+        if name in ("worth", "beyond"):
+            return 1e-100 if name == "worth" else 0.0, 1e100
         if name == "expected_s":
             return 0, float(np.finfo(np.float64).max)
         return -np.inf, np.inf

@@ -18,7 +18,9 @@ class Order(IntEnum):
 
     KEY = 0  #: ``job_key``, smallest first
     FIFO = 1  #: the order of submission
-    REMAINING = 2  #: work of the job's unfinished tasks (seconds, or ``expected_s``, × ``weight``)
+    #: work of the job's unfinished tasks (seconds, or ``expected_s``, × ``weight``), with `beyond`,
+    #: over `worth`
+    REMAINING = 2
     ATTAINED = 3  #: task seconds the job had received when one of its tasks last started or ended
     SHARE = 4  #: dominant share that the job's running tasks hold
 
@@ -119,7 +121,8 @@ class Packing:
     The score of a stage's next task on a machine is ``worth - η · remaining work of its job``,
     where worth is ``priority · alignment``, times `remote` if the task prefers another machine, and
     alignment is free · demand, both as fractions of the machine. Priority is the ``task_priority``
-    of the plan, as far as `order` lets it count and `rebased` says. η is `remaining`
+    of the plan, as far as `order` lets it count and `rebased` says; remaining work is that of
+    `Order.REMAINING`. η is `remaining`
     times Σ worth / Σ remaining work over the tasks that have started where they fit (the ratio of
     their running means), 0 before the first. Ties go to the first in order. (DAGPS,
     MSR-TR-2016-19, §5, Fig. 8; with the defaults Tetris, SIGCOMM 2014, §3.2.)

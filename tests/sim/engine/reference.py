@@ -609,13 +609,17 @@ class _Run(Choosing, Launching, Replanning):
         rank = {
             Order.KEY: lambda: self.plan.jobs["key"][j],
             Order.FIFO: lambda: self.submitted.index(j),
-            Order.REMAINING: lambda: self.remaining[j],
+            Order.REMAINING: lambda: self._left_over_worth(j),
             Order.ATTAINED: lambda: self.attained[j],
             Order.SHARE: lambda: max(
                 u * (1.0 / t) if t else 0.0 for u, t in zip(self.used[j], self.total, strict=True)
             ),
         }[Order(order)]()
         return (rank, self.plan.stages["key"][g], g)
+
+    def _left_over_worth(self, j):
+        jobs = self.plan.jobs
+        return (self.remaining[j] + float(jobs["beyond"][j])) / float(jobs["worth"][j])
 
     def _slot(self, j):
         return [max(self.demand[g][r] for g in self.job_stages[j]) for r in range(len(self.total))]
@@ -896,7 +900,7 @@ class _Run(Choosing, Launching, Replanning):
     def _score(self, g, worth):
         m = self.plan.packing.remaining
         eta = m * self.sum_worth / self.sum_remaining if self.sum_remaining > 0 else 0.0
-        return worth - eta * self.remaining[self.c.stage_job[g]]
+        return worth - eta * self._left_over_worth(self.c.stage_job[g])
 
     def _bundle(self, stages, m):
         """Return the best tasks that fit together and have the greatest total score."""
@@ -927,7 +931,7 @@ class _Run(Choosing, Launching, Replanning):
                 best, best_total = counts, total
         picked = []
         for n, (_, g, worth, _) in zip(best, candidates, strict=False):
-            picked += [(g, worth, self.remaining[self.c.stage_job[g]])] * n
+            picked += [(g, worth, self._left_over_worth(self.c.stage_job[g]))] * n
         return picked
 
     def _fit_together(self, counts, rows, m):

@@ -21,6 +21,10 @@ DURATIONS = st.one_of(
 )
 
 
+WORTHS = [1.0, 0.1, 3.0, 1e9]
+"""Worth of jobs."""
+
+
 @st.composite
 def workloads(draw, max_jobs: int = 7, gangs: bool = True, inputs: bool = False) -> sim.Workload:
     """Draw a workload of DAG jobs with both kinds of edges, two resources and three queues.
@@ -183,6 +187,8 @@ class AnyPlan(Policy):
             notify_at=rng.integers(0, 4, jobs),
         )
         if rng.random() < 0.5:
+            plan.set_jobs(worth=rng.choice(WORTHS, jobs), beyond=rng.choice([0.0, 0.0, 3.0], jobs))
+        if rng.random() < 0.5:
             plan.set_jobs(run_limit=rng.choice([1, 2, 2**31 - 1], jobs))
         if self.callbacks and rng.random() < 0.7:
             # a gate is opened when its first tasks have ended, so that nothing waits for ever
@@ -242,6 +248,9 @@ class AnyPlan(Policy):
                 key=rng.integers(0, 3, len(picked)).astype(float),
                 queue=rng.integers(0, len(plan.queues.weight), len(picked)),
             )
+            if plan.weighs_jobs:
+                worth = rng.choice(WORTHS, len(picked))
+                plan.set_jobs(picked, worth=worth, beyond=rng.choice([0.0, 5.0]))
             if self.evicts:
                 limit = rng.choice([0, 1, 3], len(picked))
                 plan.set_jobs(picked, run_limit=limit, overflow_queue=0)

@@ -10,6 +10,7 @@ import pytest
 import policies
 import sim
 from policies.base import Policy
+from sim.base.errors import PolicyError
 from sim.engine.plan import NO_LIMIT, Event, Order, Queues
 
 
@@ -282,3 +283,31 @@ def test_a_resource_without_demand_changes_nothing():
 def test_a_huge_machine_holds_everything():
     r = run([job(0, stage(1, 1, 1))], sim.Cluster.machines(1, cpu=1e15))
     assert r.task_start.tolist() == [0, 0, 0]
+
+
+def test_remaining_work_counts_with_the_work_beyond_and_over_worth():
+    def prepare(world, plan):
+        plan.queues = Queues.make(1, order=Order.REMAINING)
+        plan.set_jobs(worth=[1.0, 1.0, 4.0, 1.0], beyond=[0.0, 0.0, 0.0, 5.0])
+
+    jobs = [job(0, stage(1)), job(0, stage(3)), job(0, stage(8)), job(0, stage(2))]
+    # 1, 3, 8 / 4 = 2 and 2 + 5 = 7
+    still = run(jobs, sim.Cluster.slots(1), Scripted(prepare_with=prepare))
+    assert still.job_start.tolist() == [0, 9, 1, 12]
+    changed = Scripted(
+        prepare_with=prepare,
+        react_with=lambda batch, world, plan: plan.set_jobs([2, 3], worth=[1.0, 7.0]),
+        listens=Event.JOB_DONE,
+    )
+    assert run(jobs, sim.Cluster.slots(1), changed).job_start.tolist() == [0, 3, 6, 1]
+
+
+def test_worth_that_was_not_set_before_the_run_stays():
+    policy = Scripted(
+        react_with=lambda batch, world, plan: plan.set_jobs(0, worth=2.0), listens=Event.JOB_ARRIVED
+    )
+    with pytest.raises(PolicyError, match="set 'worth' in prepare, too"):
+        run([job(0, stage(1))], sim.Cluster.slots(1), policy)
+    prepared = Scripted(prepare_with=lambda world, plan: plan.set_jobs(worth=0.0))
+    with pytest.raises(PolicyError, match="'worth' holds 0"):
+        run([job(0, stage(1))], sim.Cluster.slots(1), prepared)
