@@ -169,7 +169,7 @@ def _cell(folder: Path, later: list[object], trace: str, *words: str) -> str:
     more = TRACES.get(trace, (f"trace.path={folder / 'rigid'}", "cluster.count=12"))
     spec = request((*words, f"trace={trace}", *more, f"paths.results={folder}"))
     prepared = plan.prepare(grid.build(spec))
-    result = rerun(prepared, prepared.planned[0])
+    result = rerun(prepared.inputs, prepared.planned[0])
     assert result.error is None, result.error["traceback"]
     table = result.jobs.to_pydict() if result.jobs is not None else None
     if words[0] in LATER_OF:

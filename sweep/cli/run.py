@@ -1,16 +1,11 @@
-"""Verbs that build a request for a grid: run, plan, retry, track, verify."""
+"""Verbs that build a request for a grid: run, plan, retry, track."""
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import heapq
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
@@ -20,14 +15,9 @@ from sweep import track as tracking
 from sweep.cli import outcome
 from sweep.cli.command import REQUEST_IS_FIXED, Command, add_grid_flags, repeat_request
 from sweep.execution import cell_costs, notes
-from sweep.execution.plan import PlannedCell, PreparedGrid, source_tables, stored_config
-from sweep.execution.rerun import rerun
-from sweep.stats.cell_columns import AXES, Rows
-from sweep.store.cache import Cache
+from sweep.execution.plan import PreparedGrid, source_tables, stored_config
 from sweep.store.cache_miss import ClosestCached
-from sweep.store.cell import CellResult
 from sweep.store.journal import Journal
-from sweep.store.provenance import other_bits
 
 run_arguments = add_grid_flags
 
@@ -138,79 +128,3 @@ def _sources_changed(prepared: PreparedGrid) -> Callable[[Any, str], list[str]]:
     }.values()
     tables = dict(item for planned in kinds for item in source_tables(prepared, planned).items())
     return lambda old, new: prepared.cache.sources.changes(old, tables[new])
-
-
-def verify_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verb's flags."""
-    parser.usage = f"{parser.prog} [SWEEP] [--cells K] [--seed N] [paths.results=DIR] [flags]"
-    parser.add_argument(
-        "--cells", type=int, default=5, metavar="K", help="number of cells (default 5)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of their choice (default 0)"
-    )
-    parser.epilog = REQUEST_IS_FIXED
-
-
-def verify(command: Command) -> int:
-    """Run random cells of a sweep again; check that every bit of their results is the same."""
-    if command.flags.cells < 1:
-        raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
-    folder, request = repeat_request(command)
-    failed, swept = folder.failed(), folder.config()["swept"]
-    rows = np.flatnonzero(~failed)
-    if not len(rows):
-        raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
-    n_wrong = 0
-    for number in _sample(rows, command.flags.cells, command.flags.seed):
-        row = folder.row(number)
-        prepared, planned = driver.plan_cell(request, {key: row[key] for key in (*AXES, *swept)})
-        verdict, is_same = _verify(prepared, planned, row["key"])
-        n_wrong += not is_same
-        labels = " ".join(f"{value}" for value in mask_tree(planned.cell.labels).values())
-        print(f"row {number}: {labels}: {verdict}")
-    n_run = min(command.flags.cells, len(rows))
-    print(f"{n_run - n_wrong} of {n_run} cells are the same, bit for bit")
-    if n_wrong and (differs := other_bits(folder.provenance())):
-        print(f"{folder.sweep} was computed in an environment with other bits: {differs}")
-    return 1 if n_wrong else 0
-
-
-def _sample(rows: Rows, n: int, seed: int) -> list[int]:
-    """Choose rows by a hash, so that the same seed always chooses the same ones."""
-
-    def rank(row: int) -> bytes:
-        return hashlib.sha256(f"{seed}:{row}".encode()).digest()
-
-    return sorted(heapq.nsmallest(n, map(int, rows), key=rank))
-
-
-def _verify(prepared: PreparedGrid, planned: PlannedCell, key: str) -> tuple[str, bool]:
-    cached = Cache(prepared.grid.request.settings.results).get(key)
-    if cached is None:
-        return "differs: its result is no longer in the cache, or damaged", False
-    again = rerun(prepared, planned)
-    since = "" if planned.key == key else " (sources or input changed since)"
-    if again.error is not None:
-        return f"differs: fails now: {again.error['message']}{since}", False
-    differences = _differences(cached, again)
-    if differences:
-        return f"differs in {', '.join(differences)}{since}", False
-    return f"same{since}", True
-
-
-def _differences(old: CellResult, new: CellResult) -> list[str]:
-    names = dict.fromkeys((*old.metrics, *new.metrics))
-    absent = math.inf
-    wrong = [
-        f"{name} ({old.metrics.get(name)!r} → {new.metrics.get(name)!r})"
-        for name in names
-        if repr(old.metrics.get(name, absent)) != repr(new.metrics.get(name, absent))
-    ]
-    assert old.jobs is not None
-    assert new.jobs is not None
-    for column in old.jobs.column_names:
-        before, now = old.jobs[column].to_numpy(), new.jobs[column].to_numpy()
-        if before.tobytes() != now.tobytes():
-            wrong.append(f"column {column}")
-    return wrong

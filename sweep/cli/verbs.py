@@ -13,7 +13,8 @@ VERBS = {
     "show": "show.show",
     "report": "show.report",
     "retry": "run.retry",
-    "verify": "run.verify",
+    "verify": "archive.verify",
+    "export": "archive.export",
     "track": "run.track",
     "backtest": "backtest.backtest",
     "reproduce": "reproduce.reproduce",
@@ -36,7 +37,8 @@ FLAGS = {
     "show": ("--help", "--timeline", "--beside", "--perfetto"),
     "report": ("--help", "--gantt"),
     "retry": ("--help", "--fail-fast"),
-    "verify": ("--help", "--cells", "--seed"),
+    "verify": ("--help", "--cells", "--seed", "--trust"),
+    "export": ("--help", "--with-traces"),
     "reproduce": ("--help", *_GRID, "--list", "--again"),
 }
 """Flags of each verb, for completion; the parsers have the same."""
@@ -44,7 +46,7 @@ FLAGS = {
 WITH_VALUE = ("--config-dir", "--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again")
 """Flags that take a value: the word after them is no verb."""
 
-SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "track")
+SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "export", "track")
 """Verbs that take the name of a sweep."""
 
 TOPICS = (

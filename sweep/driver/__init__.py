@@ -6,7 +6,12 @@ Progress goes to standard error (`sweep.execution.notes`); the caller shows the 
 from sweep.driver.one_cell import plan_cell
 from sweep.driver.output import Outcome, find, write_report
 from sweep.driver.repair import open_intact
-from sweep.driver.request import find_modules, make_request, repeat_request
+from sweep.driver.request import (
+    find_modules,
+    find_recorded_modules,
+    make_request,
+    repeat_request,
+)
 from sweep.driver.run_sweep import ONE_SEED, prepare_first, run
 from sweep.driver.timelines import timeline
 
@@ -15,6 +20,7 @@ __all__ = [
     "Outcome",
     "find",
     "find_modules",
+    "find_recorded_modules",
     "make_request",
     "open_intact",
     "plan_cell",

@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from sim.base.errors import InputError
 from sweep.driver import output, run_sweep
-from sweep.driver.request import find_modules, request_for_results
+from sweep.driver.request import find_modules, recorded_options, request_for_results
 from sweep.driver.sweep_loop import SweepLoop
 from sweep.execution import cells_table, notes, origin
 from sweep.execution.plan import PreparedGrid
 from sweep.grid.config_tree import to_yaml
-from sweep.grid.options import Options
 from sweep.store import sync
 from sweep.store.cache import Cache
 from sweep.store.folder import CONFIG, DIFF, FINDINGS, PROVENANCE, REPORT_FILES, SweepFolder
@@ -74,7 +73,7 @@ def _rebuild(folder: SweepFolder, damaged: Mapping[str, str]) -> None:
 def _from_folder(folder: SweepFolder, damaged: Set[str]) -> None:
     cells, config = cells_table.read(folder), folder.config()
     if FINDINGS in damaged:
-        find_modules(Options.from_folders(config["config_dirs"]))  # of a user's own study
+        find_modules(recorded_options(folder, config["config_dirs"]))  # of a user's own study
         folder.replace(FINDINGS, output.find(folder.parts(), config, Cache(folder.results)))
     output.write_report(folder, cells, config, folder.provenance())
     folder.commit()
@@ -112,8 +111,9 @@ def _prepare_all(
         If a cell is not cached, or the sweep's command line does not give its cells any more.
     """
     words, config_dirs = _recorded_words(folder, damaged)
+    options = recorded_options(folder, config_dirs)
     request = request_for_results(
-        folder.results, words, config_dirs, ["launcher=inline", "tracking=none"]
+        folder.results, words, options, ["launcher=inline", "tracking=none"]
     )
     strategy = run_sweep.strategy_for(request)
     loop = SweepLoop(strategy)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sim.base.errors import InputError
 from sweep.grid import overrides, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
 from sweep.papers import studies
 from sweep.store import sync
 from sweep.store.folder import SweepFolder
+from sweep.store.journal import Journal
 
 
 def make_request(
-    overrides: Sequence[str], config_dirs: Sequence[str] = (), *, fail_fast: bool = False
+    overrides: Sequence[str],
+    config_dirs: Sequence[str] | Options = (),
+    *,
+    fail_fast: bool = False,
 ) -> Request:
     """Parse a command line into a request; find user modules and check the experiment's study.
 
     A backtest reads its log for the words that it lacks.
     """
-    options = Options.from_folders(config_dirs)
+    options = config_dirs if isinstance(config_dirs, Options) else Options.from_folders(config_dirs)
     find_modules(options)
     parsed = request.read(overrides, options, fail_fast=fail_fast)
     if parsed.study is not None and parsed.experiment is not None:
@@ -40,14 +46,33 @@ def repeat_request(
 ) -> Request:
     """Build the request of a finished sweep again; `words` set where and how it runs."""
     config = folder.config()
-    dirs = config["config_dirs"]
-    return request_for_results(folder.results, config["words"], dirs, words, fail_fast=fail_fast)
+    options = recorded_options(folder, config["config_dirs"])
+    return request_for_results(folder.results, config["words"], options, words, fail_fast=fail_fast)
+
+
+def recorded_options(folder: SweepFolder, config_dirs: Sequence[str]) -> Options:
+    """Build the options of a finished sweep again, from its recorded option folders.
+
+    They are looked up where this machine had them as the sweep ran, else below the working folder.
+    """
+    for event in reversed(Journal(folder.results, folder.sweep).milestones()):
+        places = event.get("option_folders", ())
+        if len(places) == len(config_dirs) and all(Path(place).is_dir() for place in places):
+            return Options.from_folders(places, config_dirs)
+    return Options.from_folders(config_dirs, config_dirs)
+
+
+def find_recorded_modules(folder: SweepFolder) -> None:
+    """Add the folders of a finished sweep's user modules to the module search path, if here."""
+    find_modules(Options())
+    with contextlib.suppress(InputError):  # a folder that came from another machine
+        find_modules(recorded_options(folder, folder.config()["config_dirs"]))
 
 
 def request_for_results(
     results: Path,
     grid_words: Sequence[str],
-    config_dirs: Sequence[str],
+    config_dirs: Sequence[str] | Options,
     words: Sequence[str] = (),
     *,
     fail_fast: bool = False,

@@ -123,6 +123,7 @@ class SweepLoop:
             cached=np.flatnonzero(cached).tolist(),
             argv=[mask(word) for word in sys.argv[1:]],
             **origin.request_words(prepared.grid.request),
+            **origin.request_location(prepared.grid.request),
         )
 
     def _prepare(self, grid: Grid) -> PreparedGrid:

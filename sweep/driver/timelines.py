@@ -27,7 +27,7 @@ def timeline(folder: SweepFolder, row: Mapping[str, Any]) -> columns.Timeline:
     labels = {key: row[key] for key in (*AXES, *folder.config()["swept"])}
     prepared, planned = plan_cell(repeat_request(folder), labels)
     runs: list[capture.Captured] = []
-    result = rerun.rerun(prepared, planned, capture.capturing(runs))
+    result = rerun.rerun(prepared.inputs, planned, capture.capturing(runs))
     if result.error is not None:
         raise InputError(f"this cell fails: {result.error['message']}", rule="failed cell")
     if not runs:

@@ -12,7 +12,8 @@ import pyarrow as pa
 from sim.base import columns
 from sim.base.arrays import F8
 from sim.metrics import METRICS, speedups
-from sweep.stats.arrange import ArrangedCells, arrange, by_capacity, check_baseline
+from sweep.stats.arrange import arrange, by_capacity, check_baseline
+from sweep.stats.cell_columns import cell_key
 from sweep.stats.contrasts import pairs
 from sweep.store.cache import Cache
 
@@ -36,23 +37,26 @@ def recompute(
         result = cache.get(key)
         return None if result is None else result.jct_s()
 
-    if baseline is not None:
-        arranged = arrange(cells, swept, baseline)
-        check_baseline(arranged.columns, baseline)
-        for row, base_row in _rows_with_baseline(arranged):
-            base_jct_s = cached_jct_s(arranged.key(base_row))
-            jct_s = None if base_jct_s is None else cached_jct_s(arranged.key(row))
-            if jct_s is not None and base_jct_s is not None:
-                for name, value in speedups(jct_s, base_jct_s).items():
-                    values[name][row] = value
+    for row, base_row in baseline_rows(cells, swept, baseline):
+        base_jct_s = cached_jct_s(cell_key(cells, base_row))
+        jct_s = None if base_jct_s is None else cached_jct_s(cell_key(cells, row))
+        if jct_s is not None and base_jct_s is not None:
+            for name, value in speedups(jct_s, base_jct_s).items():
+                values[name][row] = value
     for name in names:
         column = cells.column_names.index(name)
         cells = cells.set_column(column, name, columns.from_numpy(values[name]))
     return cells
 
 
-def _rows_with_baseline(arranged: ArrangedCells) -> Iterator[tuple[int, int]]:
+def baseline_rows(
+    cells: pa.Table, swept: Sequence[str], baseline: str | None
+) -> Iterator[tuple[int, int]]:
     """Yield each row that did not fail with its baseline row, capacity by capacity."""
+    if baseline is None:
+        return
+    arranged = arrange(cells, swept, baseline)
+    check_baseline(arranged.columns, baseline)
     bases = [k for k, column in enumerate(arranged.columns.values()) if column.is_baseline]
     blocks = arranged.blocks.values()
     for world in (w for members in blocks for w in by_capacity(arranged, members)):

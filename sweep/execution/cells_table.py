@@ -198,7 +198,7 @@ def reproduce(grid: Grid, row: PlannedCell) -> str:
     words += [quote(key, value) for key, value in swept if value is not None]
     words += [word for word in request.words if word.startswith("paths.traces=")]
     words += ["launcher=inline"]
-    words += [f"--config-dir={folder}" for folder in request.options.user_dirs]
+    words += [f"--config-dir={folder}" for folder in request.options.recorded_dirs]
     return mask(" ".join(["python -m sweep", *map(_shell_word, words)]))
 
 

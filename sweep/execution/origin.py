@@ -9,14 +9,19 @@ from sim.base.masking import mask_tree
 from sweep.execution.plan import PreparedGrid
 from sweep.grid.config_tree import abbreviated
 from sweep.grid.request import Request
-from sweep.store import provenance
+from sweep.store import own_sources, provenance
 
 
 def request_words(request: Request) -> dict[str, list[str]]:
-    """Return the words of a request and its option folders, secrets masked."""
-    words, folders = list(request.words), [str(folder) for folder in request.options.user_dirs]
+    """Return the words of a request and its option folders as recorded, secrets masked."""
+    words, folders = list(request.words), list(request.options.recorded_dirs)
     masked: dict[str, list[str]] = mask_tree({"words": words, "config_dirs": folders})
     return masked
+
+
+def request_location(request: Request) -> dict[str, list[str]]:
+    """Return the absolute paths of the option folders on this machine."""
+    return {"option_folders": [str(folder) for folder in request.options.user_dirs]}
 
 
 def provenance_record(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
@@ -26,9 +31,12 @@ def provenance_record(prepared: PreparedGrid) -> tuple[dict[str, Any], str]:
     inputs = [{"trace": name, **(prepared.inputs.known(key) or {})} for key, name in names.items()]
     words = [
         *request.words,
-        *(f"--config-dir={user_dir}" for user_dir in request.options.user_dirs),
+        *(f"--config-dir={folder}" for folder in request.options.recorded_dirs),
     ]
-    return provenance.collect(words, request.axes["seed"], inputs)
+    cells = (planned.cell for planned in prepared.representatives)
+    pairs = ((cell.policy, cell.evaluator) for cell in cells)
+    own = own_sources.own_files(pairs, request.study, request.options)
+    return provenance.collect(words, request.axes["seed"], inputs, own_sources.records(own))
 
 
 def config_record(prepared: PreparedGrid) -> dict[str, Any]:

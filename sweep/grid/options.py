@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from collections.abc import Sequence
@@ -33,17 +34,27 @@ class Options:
 
     # folders with the layout of the bundled one (``policy/mine.yaml``), absolute
     user_dirs: tuple[Path, ...] = ()
+    # the same as records have them: no absolute path of a folder below the working folder
+    recorded_dirs: tuple[str, ...] = ()
 
     @classmethod
-    def from_folders(cls, user_dirs: Sequence[str]) -> Options:
-        """Build the options with the user's folders, given by name."""
+    def from_folders(
+        cls, user_dirs: Sequence[str], recorded_dirs: Sequence[str] | None = None
+    ) -> Options:
+        """Build the options with the user's folders, given by name.
+
+        Records name them as given, relative to the working folder if they are below it; or as
+        `recorded_dirs`, if they were recorded before.
+        """
         folders = []
         for name in user_dirs:
             folder = Path(name).expanduser().resolve()
             if not folder.is_dir():
                 raise InputError(f"--config-dir {name}: no such folder")
             folders.append(folder)
-        return cls(tuple(folders))
+        if recorded_dirs is None:
+            recorded_dirs = [*map(_recorded_dir, user_dirs, folders)]
+        return cls(tuple(folders), tuple(recorded_dirs))
 
     @cached_property
     def files(self) -> dict[str, dict[str, Path]]:
@@ -119,6 +130,13 @@ class Options:
             user_files = [self.files[group][name] for group, name in choices.items()]
             user_files = [file for file in user_files if not file.is_relative_to(bundled())]
             raise _broken(chosen, error, user_files[0] if len(user_files) == 1 else None) from error
+
+
+def _recorded_dir(name: str, folder: Path) -> str:
+    """Return the name of a folder that other machines may have: relative, if possible."""
+    with contextlib.suppress(ValueError, OSError):
+        return folder.relative_to(Path.cwd().resolve()).as_posix()
+    return name
 
 
 def _broken(chosen: str, error: Exception, file: Path | None = None) -> InputError:

@@ -28,15 +28,26 @@ _CODE = ("sim", "policies", "sweep", "conf", "pyproject.toml", _LOCK)
 
 
 def collect(
-    words: Sequence[str], seeds: Sequence[int], inputs: Sequence[Mapping[str, Any]]
+    words: Sequence[str],
+    seeds: Sequence[int],
+    inputs: Sequence[Mapping[str, Any]],
+    own: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[dict[str, Any], str]:
-    """Collect the provenance of a sweep; return too the uncommitted changes of the code."""
+    """Collect the provenance of a sweep; return too the uncommitted changes of the code.
+
+    `own` describes the user's own modules and options (`sweep.store.own_sources.records`). One
+    that is not committed makes the code dirty.
+    """
     git, diff = _git()
+    diff += "".join(f"own file {f['file']} sha256 {f['sha256']}\n" for f in own if f["dirty"])
+    if git is not None:
+        git |= _changes(diff)
     provenance = {
         "command": mask(" ".join(["python -m sweep", *words])),
         "seeds": abbreviated(seeds),
         "inputs": mask_tree(list(inputs)),
         "git": git,
+        "own": list(own),
         "lock": _digest_of(_ROOT / _LOCK),
         "packages": {name: _version(name) for name in _PACKAGES},
         "python": platform.python_version(),
@@ -61,11 +72,13 @@ def _git() -> tuple[dict[str, Any] | None, str]:
     ).splitlines()
     lines = [f"new file {name} sha256 {_digest_of(_ROOT / name)}\n" for name in sorted(new)]
     changes = "".join([diff, *lines])
-    return {
-        "commit": commit.strip() if commit else None,
-        "dirty": bool(changes),
-        "diff_sha256": hashlib.sha256(changes.encode()).hexdigest() if changes else None,
-    }, changes
+    return {"commit": commit.strip() if commit else None}, changes
+
+
+def _changes(diff: str) -> dict[str, Any]:
+    """Describe the uncommitted changes."""
+    digest = hashlib.sha256(diff.encode()).hexdigest() if diff else None
+    return {"dirty": bool(diff), "diff_sha256": digest}
 
 
 def git_output(folder: Path, *words: str) -> str | None:

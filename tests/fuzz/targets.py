@@ -7,6 +7,7 @@ is one; any other outcome is a fault.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import math
@@ -31,12 +32,14 @@ from sim.synth.programs import file
 from sim.synth.recurring import tables as recurring
 from sim.synth.recurring.fit import fit
 from sim.traces.bqetl.files import EDGES, JOBS
-from sweep.driver import make_request
+from sweep.driver import archive, make_request
+from sweep.execution.rerun import recorded_cell
 from sweep.grid import grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse, quote
-from sweep.store import shards
+from sweep.store import shards, zip_files
 from sweep.store.cache import Cache
+from sweep.store.folder import CELLS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
 from sweep.store.journal import Journal
 from tests.sim.traces.spark_events import end, job, job_end, profile, stage, task, text, two_stages
 from tests.sweep.small import keys_kept
@@ -237,6 +240,71 @@ def _read_cell(
     return cache.get(KEY), cache.metrics(KEY), cache.config(KEY), keys_kept(folder)
 
 
+def _archive(content: bytes, folder: Path) -> object:
+    file = folder / "a.zip"
+    file.write_bytes(content)
+    with archive.opened(file) as opened:
+        return [*map(_recorded, opened.folder.cells(["config"])["config"].to_pylist())]
+
+
+def _archive_record(content: bytes, folder: Path) -> object:
+    """Read an archive whose ``archive.json`` has this content."""
+    entries = {**_archive_entries(), archive.RECORD: content}
+    with (folder / "a.zip").open("wb") as file:
+        zip_files.write(file, entries.items())
+    with archive.opened(folder / "a.zip") as opened:
+        opened.import_from(trust=False)
+        return opened.places([folder], trust=False)
+
+
+def _recorded_cell(content: bytes, _: Path) -> object:
+    return _recorded(content.decode(errors="replace"))
+
+
+def _recorded(text: str) -> object:
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError("no JSON") from error
+    return recorded_cell({"policy": "p", "trace": "t", "capacity": 1.0, "seed": 0}, config)
+
+
+@cache
+def _archive_entries() -> dict[str, bytes]:
+    """Return the entries of the archive of a sweep of one cell."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = SweepFolder(Path(name))
+        row = {"policy": "p", "trace": "t", "capacity": 1.0, "seed": 0, "status": "done"}
+        row |= {"key": KEY, "config": json.dumps(_CELL), "jct_mean_s": 1.0}
+        config = {key: [] for key in ("words", "config_dirs", "swept", "metrics")}
+        folder.replace_origin({**config, "baseline": None, "study": None}, {}, "")
+        folder.replace(CELLS, pa.Table.from_pylist([row]))
+        for part in (TABLE, MARKDOWN, HTML):
+            folder.replace_text(part, "")
+        folder.replace_json(VERDICT, [])
+        folder.commit()
+        entries = {
+            f"{archive.SWEEP}/{file.name}": file.read_bytes() for file in folder.path.iterdir()
+        }
+    entries |= {f"{archive.OWN}/m.py": b"", f"{archive.TRACES}/0/t.csv": b"1\n"}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in entries.items()}
+    trace = {"text": "in/t.csv", "name": "t.csv", "is_folder": False, "files": [["t.csv", KEY, 2]]}
+    record = {"format": 1, "sweep": "s-ab", "entries": digests, "modules": {}, "traces": [trace]}
+    return {**entries, archive.RECORD: json.dumps(record).encode()}
+
+
+def _archive_sample() -> bytes:
+    file = io.BytesIO()
+    zip_files.write(file, _archive_entries().items())
+    return file.getvalue()
+
+
+_CELL = {
+    "policy": {"name": "las", "module": None, "params": {"queues": 5}},
+    "trace": {"synth": "alibaba2018", "jobs": 5, "transforms": {"change_load": {"load": 1.3}}},
+    "cluster": {"shape": {"cpu": 16.0}, "count": 2, "load": 0.8},
+    "evaluator": {"name": "simulation"},
+}
 KEY = "ab" + "0" * 62
 OPTIONS = Options()
 _LINE = "1 10 5 60 4 30 100 8 100 200 1 3 1 5 2 -1 -1 -1"
@@ -484,6 +552,9 @@ TARGETS: dict[str, Target] = {
     "fitted": _fitted(read_tables, write_tables, fit_workload),
     "programs": _fitted(file.read, file.write, file.fit),
     "recurring": _fitted(recurring.read_tables, recurring.write_tables, lambda w: fit(w, 150)),
+    "archive": Target(_archive, (_archive_sample(),)),
+    "archive record": Target(_archive_record, (_archive_entries()[archive.RECORD],)),
+    "recorded cell": Target(_recorded_cell, (json.dumps(_CELL).encode(),), names_file=False),
     "shard": Target(_shard, _sample_shard()[:1]),
     "manifest": Target(_manifest, _sample_shard()[1:]),
 }

@@ -35,7 +35,7 @@ def test_what_another_sweep_has_kept_meanwhile_is_not_run(
         simulated.append((args[2].name, options["seed"]))
         if len(simulated) == 1:
             fake_engine(monkeypatch)
-            other.cache.put_many([(rerun(other, cell), {}) for cell in other.planned])
+            other.cache.put_many([(rerun(other.inputs, cell), {}) for cell in other.planned])
             fake_engine(monkeypatch, simulate)
         return fake_simulate(*args, **options)
 

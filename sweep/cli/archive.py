@@ -1,0 +1,133 @@
+"""Verbs ``export`` and ``verify``: a sweep as one file; its cells run again and compared."""
+
+from __future__ import annotations
+
+import argparse
+import zipfile
+from pathlib import Path
+
+from sim.base.errors import InputError
+from sim.base.masking import mask_tree
+from sweep import driver
+from sweep.cli.command import Command
+from sweep.driver import archive
+from sweep.driver.verification import Verification, sample
+from sweep.execution import notes
+from sweep.grid.options import Options
+from sweep.grid.overrides import Assignment, parse
+from sweep.grid.request import is_run_setting
+from sweep.store.folder import SweepFolder
+from sweep.store.provenance import other_bits
+
+TRACES = "paths.traces"
+
+
+def export_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP] FILE.zip [--with-traces] [paths.results=DIR]"
+    parser.add_argument(
+        "--with-traces", action="store_true", help="the files of traces too, not their digests"
+    )
+    parser.epilog = (
+        "The same sweep gives the same bytes. Secrets are masked. Data that your own modules open "
+        "is not in it."
+    )
+
+
+def export(command: Command) -> int:
+    """Write a sweep as one file, for `verify` on another machine: cells, report, own sources."""
+    *sweep, name = command.names or ("",)
+    if len(sweep) > 1 or not name.endswith(".zip"):
+        raise InputError("export takes a sweep and a file: export SWEEP FILE.zip", rule="grammar")
+    folder = driver.open_intact(command.results(), sweep[0] if sweep else None)
+    file = Path(name).expanduser()
+    record = archive.export(folder, file, with_traces=command.flags.with_traces)
+    print(f"{folder.sweep}: {notes.count(len(record['entries']), 'files')}")
+    for module, source in record["modules"].items():
+        print(f"  your module {module}: {archive.OWN}/{source}")
+    for trace in record["traces"]:
+        inside = "in it" if command.flags.with_traces else "its digest alone (--with-traces)"
+        print(f"  trace {trace['text']}: {inside}")
+    print(f"python -m sweep verify {file}")
+    print(file)
+    return 0
+
+
+def verify_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [SWEEP | FOLDER | FILE.zip] [--cells K] [--seed N] [flags]"
+    parser.add_argument(
+        "--cells", type=int, default=5, metavar="K", help="number of cells (default 5)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of their choice (default 0)"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="run the Python modules that FILE.zip brings"
+    )
+    parser.epilog = (
+        "Cells are run as the sweep recorded them, in this process; nothing is stored. "
+        "paths.traces=DIR holds the traces that FILE.zip names. The exit code is 1 if a cell "
+        "differs."
+    )
+
+
+def verify(command: Command) -> int:
+    """Run random cells of a sweep again, of a FILE.zip too; compare every metric, bit for bit."""
+    if command.flags.cells < 1:
+        raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
+    name = command.sweep()
+    traces = _folder_of_traces(command)
+    if name is not None and Path(name).is_file() and zipfile.is_zipfile(name):
+        with archive.opened(Path(name)) as opened:
+            opened.import_from(trust=command.flags.trust)
+            places = opened.places(traces, trust=command.flags.trust)
+            results = opened.folder.results
+            verification = Verification(opened.folder, results, places, opened.modules)
+            return _compare(command, opened.folder, verification)
+    if name is not None and name.endswith(".zip"):
+        raise InputError(f"{name} is not there, or is no zip file: `export` writes one")
+    results = _results(command)
+    folder = driver.open_intact(results, name)
+    if folder.path.parent.name == "sweeps":
+        results = folder.results
+    driver.find_recorded_modules(folder)
+    return _compare(command, folder, Verification(folder, results))
+
+
+def _compare(command: Command, folder: SweepFolder, verification: Verification) -> int:
+    rows = sample(folder, command.flags.cells, command.flags.seed)
+    n_wrong = 0
+    for cell in verification.compare(rows):
+        n_wrong += not cell.is_same
+        labels = " ".join(f"{value}" for value in mask_tree(cell.labels).values())
+        print(f"row {cell.row}: {labels}: {cell.text}", flush=True)
+    print(f"{len(rows) - n_wrong} of {len(rows)} cells are the same, bit for bit")
+    if n_wrong and (differs := other_bits(folder.provenance())):
+        print(f"{folder.sweep} was computed in an environment with other bits: {differs}")
+    return 1 if n_wrong else 0
+
+
+def _results(command: Command) -> Path:
+    words = [w.text for w in _assignments(command) if w.key == "paths.results"]
+    return Command(tuple(words), (), command.flags).results()
+
+
+def _folder_of_traces(command: Command) -> list[Path]:
+    """Return the folder of ``paths.traces=``, if it is given."""
+    folders = [Path(str(w.value)) for w in _assignments(command) if w.key == TRACES]
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(f"{TRACES}={folder}: no such folder")
+    return folders
+
+
+def _assignments(command: Command) -> list[Assignment]:
+    lines = parse(command.overrides, Options().names_swept)
+    for line in lines:
+        if not is_run_setting(line.key):
+            raise InputError(
+                f"{line.text}: cells are run as they were recorded; give only keys that say where "
+                "and how, such as paths.results="
+            )
+    return lines
