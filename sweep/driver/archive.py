@@ -69,19 +69,19 @@ def export(folder: SweepFolder, file: Path, *, with_traces: bool = False) -> dic
         entries[f"{OWN}/{source.name}"] = f"{OWN}/{source.name}", masked
     digests = FileDigests(folder.results / "cache" / "file_digests.json")
     inputs = _trace_inputs(configs, digests)
-    for number, (wanted, path) in enumerate(inputs) if with_traces else ():
+    for number, (trace, path) in enumerate(inputs) if with_traces else ():
         if path is None:
-            raise InputError(f"the trace {mask(wanted.text)} is not here; leave --with-traces out")
-        for name, *_ in wanted.files:
-            inside = f"{TRACES}/{number}/{wanted.name}" + f"/{name}" * wanted.is_folder
-            entries[inside] = inside, path / name if wanted.is_folder else path
+            raise InputError(f"the trace {mask(trace.text)} is not here; leave --with-traces out")
+        for name, *_ in trace.files:
+            inside = f"{TRACES}/{number}/{trace.name}" + f"/{name}" * trace.is_folder
+            entries[inside] = inside, path / name if trace.is_folder else path
     digests.save()
     record = {
         "format": FORMAT,
         "sweep": folder.sweep,
         "entries": {name: _digest(content) for name, (_, content) in sorted(entries.items())},
         "modules": {source.module: source.name for source in own if source.module is not None},
-        "traces": [{**asdict(wanted), "text": mask(wanted.text)} for wanted, _ in inputs],
+        "traces": [{**asdict(trace), "text": mask(trace.text)} for trace, _ in inputs],
     }
     entries[RECORD] = RECORD, files.json_text(record).encode()
     with files.atomic_write(file) as target:
@@ -105,7 +105,7 @@ def _own_files(
 ) -> list[OwnFile]:
     options = recorded_options(folder, config["config_dirs"])
     find_modules(options)
-    cells = ((each["policy"], each["evaluator"]) for each in configs)
+    cells = ((cell_config["policy"], cell_config["evaluator"]) for cell_config in configs)
     return own_sources.own_files(cells, config["study"], options)
 
 
@@ -116,13 +116,13 @@ def _masked(content: bytes) -> bytes:
 def _trace_inputs(
     configs: Sequence[Mapping[str, Any]], digests: FileDigests
 ) -> list[tuple[TraceInput, Path | None]]:
-    found: dict[str, tuple[TraceInput, Path | None]] = {}
+    paths: dict[str, tuple[TraceInput, Path | None]] = {}
     for config in configs:
-        for wanted, path in trace_files.find(config["trace"], digests.digest):
-            if path is None and wanted.text not in found:
-                notes.note(f"the trace {mask(wanted.text)} is not here: its digest is left out")
-            found.setdefault(wanted.text, (wanted, path))
-    return list(found.values())
+        for trace, path in trace_files.find(config["trace"], digests.digest):
+            if path is None and trace.text not in paths:
+                notes.note(f"the trace {mask(trace.text)} is not here: its digest is left out")
+            paths.setdefault(trace.text, (trace, path))
+    return list(paths.values())
 
 
 def _digest(content: Path | bytes) -> str:
@@ -155,12 +155,12 @@ class OpenArchive:
         find_modules(Options())
         new = []
         for name, file in self.modules.items():
-            here, content = modules.find(name), (self.root / OWN / file).read_bytes()
-            if here is None:
+            local, content = modules.find(name), (self.root / OWN / file).read_bytes()
+            if local is None:
                 new.append(file)
-            elif _masked(here.file.read_bytes()) != content:
+            elif _masked(local.file.read_bytes()) != content:
                 raise InputError(
-                    f"{here.file} is not the archive's {OWN}/{file}; verify it in a folder "
+                    f"{local.file} is not the archive's {OWN}/{file}; verify it in a folder "
                     f"without a module {name}",
                     file=self.file,
                     rule="other module",
@@ -185,29 +185,29 @@ class OpenArchive:
             If a file is neither in it nor here, or its address is to be fetched without `trust`.
         """
         digests = FileDigests(self.root / "file_digests.json")
-        found = {}
-        for number, wanted in enumerate(self.traces):
-            packed = self.root / TRACES / str(number) / wanted.name
+        paths = {}
+        for number, trace in enumerate(self.traces):
+            packed = self.root / TRACES / str(number) / trace.name
             if packed.exists():
-                found[wanted.text] = packed
-            elif not remote.is_remote(wanted.text):
-                here = trace_files.locate(wanted, folders, digests.digest)
-                if here is None:
+                paths[trace.text] = packed
+            elif not remote.is_remote(trace.text):
+                local = trace_files.locate(trace, folders, digests.digest)
+                if local is None:
                     raise InputError(
-                        f"it lacks the trace {wanted.describe()}, and {wanted.text} is not that "
+                        f"it lacks the trace {trace.describe()}, and {trace.text} is not that "
                         "trace here; give paths.traces=DIR, a folder that holds it, or ask for an "
                         "archive that `export --with-traces` wrote",
                         file=self.file,
                         rule="missing trace",
                     )
-                found[wanted.text] = here
+                paths[trace.text] = local
             elif not trust:
                 raise InputError(
-                    f"its trace is at {wanted.text}; --trust fetches it with your credentials",
+                    f"its trace is at {trace.text}; --trust fetches it with your credentials",
                     file=self.file,
                     rule="foreign address",
                 )
-        return found
+        return paths
 
 
 @contextmanager
@@ -287,8 +287,8 @@ def _record(file: Path, path: Path) -> dict[str, Any]:
             raise InputError(f"{source!r} is no file of module {module!r}", file=file)
         if f"{OWN}/{source}" not in entries:
             raise InputError(f"it lacks {OWN}/{source}", file=file, rule="archive")
-    for wanted in traces:
-        zip_files.check_name(file, wanted.name, "a trace")
+    for trace in traces:
+        zip_files.check_name(file, trace.name, "a trace")
     return {"sweep": name, "modules": inside, "traces": traces, "entries": entries}
 
 

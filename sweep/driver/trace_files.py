@@ -45,7 +45,7 @@ class TraceInput:
             return False
         if any(present[name].stat().st_size != size for name, _, size in self.files):
             return False
-        return all(digest(present[name]) == wanted for name, wanted, _ in self.files)
+        return all(digest(present[name]) == checksum for name, checksum, _ in self.files)
 
     def describe(self) -> str:
         """Name it with its size and digest."""
@@ -116,12 +116,12 @@ def relocated(option: Any, places: Mapping[str, Path]) -> Any:
 
 
 def locate(
-    wanted: TraceInput, folders: Sequence[Path], digest: Callable[[Path], str]
+    trace_input: TraceInput, folders: Sequence[Path], digest: Callable[[Path], str]
 ) -> Path | None:
     """Find what an archive's trace reads: where its path says, or in one of the folders."""
-    candidates = [] if remote.is_remote(wanted.text) else [remote.local_path(wanted.text)]
+    candidates = [] if remote.is_remote(trace_input.text) else [remote.local_path(trace_input.text)]
     for folder in folders:
-        candidates += sorted(folder.rglob(glob.escape(wanted.name)))
+        candidates += sorted(folder.rglob(glob.escape(trace_input.name)))
     with contextlib.suppress(OSError, ValueError):  # a foreign text need not be a file name
-        return next((path for path in candidates if wanted.matches(path, digest)), None)
+        return next((path for path in candidates if trace_input.matches(path, digest)), None)
     return None

@@ -45,17 +45,17 @@ def own_files(
     if study is not None and study.get("module") is not None:
         tables.append(digests.closure([study["module"]]))
     names = {name for table in tables for name in table if name.partition(".")[0] not in _PROJECT}
-    found = {}
+    own = {}
     for module in filter(None, map(modules.find, names)):
         suffix = "/__init__.py" if module.is_package else ".py"
         file = module.name.replace(".", "/") + suffix
-        found[file] = OwnFile(file, module.file, module.name)
+        own[file] = OwnFile(file, module.file, module.name)
     for folder, name in zip(options.user_dirs, option_dirs(options), strict=True):
         for group in OPTION_GROUPS:
             for path in (folder / group).rglob("*.yaml"):
                 file = f"{name}/{path.relative_to(folder).as_posix()}"
-                found.setdefault(file, OwnFile(file, path))
-    return [found[name] for name in sorted(found)]
+                own.setdefault(file, OwnFile(file, path))
+    return [own[name] for name in sorted(own)]
 
 
 _PROJECT = modules.PROJECT
@@ -79,7 +79,7 @@ def records(files: Iterable[OwnFile]) -> list[dict[str, Any]]:
     by_folder: dict[Path, list[OwnFile]] = {}
     for file in files:
         by_folder.setdefault(file.path.parent, []).append(file)
-    found = {}
+    results = {}
     for folder, members in by_folder.items():
         names = [file.path.name for file in members]
         commit = (git_output(folder, "rev-parse", "HEAD") or "").strip() or None
@@ -87,13 +87,13 @@ def records(files: Iterable[OwnFile]) -> list[dict[str, Any]]:
         changed = _names(folder, "diff --name-only --relative HEAD", names) if tracked else set()
         for file, name in zip(members, names, strict=True):
             is_clean = name in tracked and name not in changed
-            found[file.name] = {
+            results[file.name] = {
                 "file": file.name,
                 "sha256": hashlib.sha256(file.path.read_bytes()).hexdigest(),
                 "commit": commit if is_clean else None,
                 "dirty": not is_clean,
             }
-    return [found[name] for name in sorted(found)]
+    return [results[name] for name in sorted(results)]
 
 
 def _names(folder: Path, command: str, names: Sequence[str]) -> set[str]:
