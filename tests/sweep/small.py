@@ -55,6 +55,7 @@ class FakeResult:
     task_start: None = None
     task_finish: None = None
     task_machine: None = None
+    bounds: None = None
 
     @property
     def job_submit(self) -> np.ndarray[Any, Any]:
