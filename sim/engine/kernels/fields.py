@@ -279,6 +279,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_replan", "i8", "*", INPUT),
     ("p_replan_s", "f8", "*", INPUT),
     ("p_completing_s", "f8", "*", INPUT),  # of each job
+    ("p_cycle_factors", "f8", "*", INPUT),
     ("state_replan", "i8", "*", INPUT),
     ("state_replan_s", "f8", "*", INPUT),
     ("state_job_expected_end", "i8", "J:REPLANNED", 0),  # clock, s

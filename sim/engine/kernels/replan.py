@@ -44,6 +44,7 @@ from sim.engine.kernels.replan_registers import (
     INTERVAL,
     IS_IDLE,
     IS_REQUESTED,
+    JOB_CYCLE,
     LAST_PLAN,
     LAST_POLL,
     LAST_UPDATE,
@@ -51,6 +52,8 @@ from sim.engine.kernels.replan_registers import (
     MAIN_DEPTH,
     MAIN_INTERVAL,
     N_EXPECTED,
+    N_PLANNED,
+    N_PLANS,
     N_SUBMITTED,
     NEXT_FULL,
     PLANS,
@@ -219,10 +222,13 @@ def _wake(st):
         st.state_replan_s[WAKE] = st.state_f[NOW] + 1.0
         return
     registers[LAST_PLAN] = _clock(st)
-    pause = st.p_replan_s[CYCLE] + st.p_replan_s[INTERVAL]
-    st.state_replan_s[WAKE] = st.state_f[NOW] + pause
+    registers[N_PLANNED] = 0
     if _is_waiting(st) and _plan(st):
         registers[LAST_UPDATE] = registers[LAST_PLAN]
+    cycle = st.p_replan_s[CYCLE] + st.p_replan_s[JOB_CYCLE] * registers[N_PLANNED]
+    cycle *= st.p_cycle_factors[registers[N_PLANS] % len(st.p_cycle_factors)]
+    st.state_replan_s[WAKE] = st.state_f[NOW] + (cycle + st.p_replan_s[INTERVAL])
+    registers[N_PLANS] += 1
 
 
 @part
@@ -272,6 +278,7 @@ def _plan(st):
     run a task somewhere, so that nodes are marked as reserved for it.
     """
     n, now = _begin_cycle(st), _clock(st)
+    st.state_replan[N_PLANNED] = min(n, st.p_replan[DEPTH])
     begin_table(st, now)
     last = _last_candidate(st, now, -1, n - 1)
     n_tried = n_reserved = n_started = 0
@@ -368,17 +375,14 @@ def _start(st, j):
     end = _clock(st) + limit_s(st, j)
     st.state_job_expected_end[j] = end
     running, k = st.state_expected_jobs, st.state_replan[N_EXPECTED]
-    while k > 0 and _ends_after(st, running[k - 1], end, j):
+    while k > 0:
+        other_end = st.state_job_expected_end[running[k - 1]]
+        if other_end < end or (other_end == end and running[k - 1] < j):
+            break
         running[k] = running[k - 1]
         k -= 1
     running[k] = j
     st.state_replan[N_EXPECTED] += 1
-
-
-@part
-def _ends_after(st, other, end, j):
-    other_end = st.state_job_expected_end[other]
-    return other_end > end or (other_end == end and other > j)
 
 
 @inlined

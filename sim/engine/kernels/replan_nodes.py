@@ -164,16 +164,22 @@ def expected_start(st, now, j, may_wait):
     future[:] = st.state_node_now
     room = list_room(st, j, future)
     first, aligned, n = st.p_replan[FIRST_WINDOW], 0, st.state_replan[N_EXPECTED]
-    window, i = first, _next_overlapping(st, 0, n)
+    window, i = first, 0
     while i < n:
-        last, is_first = 0, True
-        while i < n and (is_first or st.state_job_expected_end[running[i]] <= aligned + window):
-            last = st.state_job_expected_end[running[i]]
+        last = NEVER
+        while i < n:
+            other = running[i]
+            i += 1
+            if not _has_allowed_node(st, other):
+                continue  # passed over, whatever its end
+            last = st.state_job_expected_end[other]
             if aligned == 0:
                 aligned = last + first - last % first
-            room += _remove(st, running[i], j)
-            is_first = False
-            i = _next_overlapping(st, i + 1, n)
+            room += _remove(st, other, j)
+            if i < n and st.state_job_expected_end[running[i]] > aligned + window:
+                break  # by the next running job, wherever it runs
+        if last == NEVER:
+            return NEVER
         while True:
             window += st.p_replan[LINEAR] if st.p_replan[LINEAR] > 0 else window
             if i == n or st.state_job_expected_end[running[i]] <= aligned + window:
@@ -185,16 +191,13 @@ def expected_start(st, now, j, may_wait):
 
 
 @part
-def _next_overlapping(st, i, n):
-    """Return the first running job from `i` on, by expected end, with an allowed node; else `n`."""
-    while i < n:
-        other = st.state_expected_jobs[i]
-        first = st.w_stage_task0[st.w_job_stage0[other]]
-        for entry in range(first, first + job_width(st, other)):
-            if st.state_node_allowed[st.state_task_node[entry]]:
-                return i
-        i += 1
-    return n
+def _has_allowed_node(st, other):
+    """Tell whether running job `other` is on an allowed node."""
+    first = st.w_stage_task0[st.w_job_stage0[other]]
+    for entry in range(first, first + job_width(st, other)):
+        if st.state_node_allowed[st.state_task_node[entry]]:
+            return True
+    return False
 
 
 @inlined

@@ -16,7 +16,7 @@
 ) = range(11)
 
 # p_replan_s
-INTERVAL, CYCLE, CLOCK, POLL_PHASE = range(4)
+INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE = range(5)
 
 # state_replan
 (
@@ -33,8 +33,10 @@ INTERVAL, CYCLE, CLOCK, POLL_PHASE = range(4)
     N_STEPS,  # of the table of reservations
     N_RECORDS,  # steps that it ever had in this plan
     HORIZON,  # its end, clock, s
-) = range(13)
-N_STATE = 13
+    N_PLANS,
+    N_PLANNED,  # jobs that waited when the last plan began
+) = range(15)
+N_STATE = 15
 
 # state_replan_s
 REQUESTED, WAKE = range(2)

@@ -51,6 +51,7 @@ def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
     """Return the fields of the options and registers; short ones without periodic planning."""
     state, times = np.zeros(register.N_STATE, np.int64), np.zeros(2)
     options, options_s, completing_s = np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+    factors = np.zeros(0)
     if plan.replan is not None:
         replan = plan.replan
         options = np.array(
@@ -73,11 +74,13 @@ def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
             [
                 replan.interval_s,
                 replan.cycle_s,
+                replan.job_cycle_s,
                 replan.clock_s,
                 replan.poll_phase_s,
             ]
         )
         completing_s = np.array(np.broadcast_to(replan.completing_s, n_jobs), dtype=np.float64)
+        factors = np.array(replan.cycle_factors, dtype=np.float64, ndmin=1)
         state[register.LAST_POLL] = -(10**9)
         state[register.NEXT_FULL] = replan.main_phase
         state[register.LAST_UPDATE] = -1
@@ -86,6 +89,7 @@ def replan_fields(plan: Plan, n_jobs: int) -> dict[str, NDArray[Any]]:
         "p_replan": options,
         "p_replan_s": options_s,
         "p_completing_s": completing_s,
+        "p_cycle_factors": factors,
         "state_replan": state,
         "state_replan_s": times,
     }

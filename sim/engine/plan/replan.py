@@ -22,8 +22,10 @@ class Replan:
         False for the main loop alone.
     interval_s : float
         Time from the end of one plan to the next, s; at least a second.
-    cycle_s : float
-        Time that a plan takes, s: its starts are at its begin.
+    cycle_s, job_cycle_s : float
+        Time that a plan takes, and more for each job that waits, s: its starts are at its begin.
+    cycle_factors : float or (C,) float64
+        By which the times of plans are multiplied, in turn.
     resolution_s : int
         Reservations begin and end at multiples of this, rounded down, s.
     window_s : int
@@ -60,6 +62,8 @@ class Replan:
     plans: bool = True
     interval_s: float = 30.0
     cycle_s: float = 0.01
+    job_cycle_s: float = 0.0
+    cycle_factors: float | F8 = 1.0
     resolution_s: int = 60
     window_s: int = 86_400
     first_window_s: int = 30

@@ -199,20 +199,24 @@ def _will_run(
     if not may_wait:
         return None
     future = [list(have) for have in free]
-    ends = sorted(
-        (other for other in running if allowed & set(other.nodes)), key=lambda other: other.end_s
-    )
+    ends = sorted(running, key=lambda other: other.end_s)
     window = step = settings.first_window_s
     aligned = k = 0
     while k < len(ends):
-        first = True
-        while k < len(ends) and (first or ends[k].end_s <= aligned + window):
-            if not aligned:
-                aligned = ends[k].end_s + step - ends[k].end_s % step
-            _take(future, ends[k].nodes, ends[k].demand, 1)
-            first = False
+        last = None
+        while k < len(ends):
+            other = ends[k]
             k += 1
-        last = ends[k - 1].end_s
+            if not allowed & set(other.nodes):
+                continue  # passed over, whatever its end
+            if not aligned:
+                aligned = other.end_s + step - other.end_s % step
+            last = other.end_s
+            _take(future, other.nodes, other.demand, 1)
+            if k < len(ends) and ends[k].end_s > aligned + window:
+                break  # by the next one, wherever it runs
+        if last is None:
+            break
         while True:
             window += settings.linear_s if settings.linear_s else window
             if k == len(ends) or ends[k].end_s <= aligned + window:
@@ -287,7 +291,7 @@ class Replanning:
         self.nodes = {}  # of each running job, its tasks by node
         self.expected_end = {}
         self.completing = {}  # job: time until which its nodes complete it
-        self.known = 0
+        self.known = self.plans = 0
         self.last_poll, self.next_full, self.requested = -(10**9), options.main_phase, None
         self.wake, self.is_idle = options.plan_phase_s, False
         self.last_plan, self.last_update = 0, -1
@@ -360,8 +364,13 @@ class Replanning:
             self.is_idle, self.wake = True, self.now + 1.0
             return
         self.last_plan = self._clock()
-        self.wake = self.now + (self.plan.replan.cycle_s + self.plan.replan.interval_s)
-        starts = backfill_cycle(self._cluster(), self._queue_jobs(), self.settings)
+        options, jobs = self.plan.replan, self._queue_jobs()
+        factors = np.array(options.cycle_factors, ndmin=1)
+        cycle_s = options.cycle_s + options.job_cycle_s * min(len(jobs), options.depth)
+        cycle_s *= float(factors[self.plans % len(factors)])
+        self.plans += 1
+        self.wake = self.now + (cycle_s + options.interval_s)
+        starts = backfill_cycle(self._cluster(), jobs, self.settings)
         for j, nodes in starts:
             self._start_on(j, nodes)
         first = self._queue_jobs()[:1]

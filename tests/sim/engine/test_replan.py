@@ -49,6 +49,8 @@ class AnyReplan(Policy):
             plans=bool(rng.integers(0, 5)),
             interval_s=pick(1.0, 1.0, 2.0, 3.5),
             cycle_s=pick(0.0, 0.01, 0.3),
+            job_cycle_s=pick(0.0, 0.05),
+            cycle_factors=pick(1.0, np.array([0.5, 2.0, 0.0])),
             resolution_s=resolution_s,
             window_s=max(pick(3, 40, 86_400), resolution_s),
             first_window_s=pick(1, 30, 30),
