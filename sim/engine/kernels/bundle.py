@@ -13,8 +13,9 @@ import math
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_by_remaining, is_listed_before
 from sim.engine.kernels.devices import can_run
-from sim.engine.kernels.features import CHOOSES
+from sim.engine.kernels.features import BATCHES, CHOOSES
 from sim.engine.kernels.fitting import alignment
+from sim.engine.kernels.repeats import repeats
 from sim.engine.kernels.resources import demand_row
 from sim.engine.kernels.score import (
     eta,
@@ -51,8 +52,17 @@ def choose_bundle(st, machine, n):
 
 
 @part
-def start_bundle(st, machine, k):
-    """Start the chosen tasks, until a run limit, a cap or an owed queue forbids the next."""
+def start_bundle(st, machine, n, k):
+    """Start the chosen tasks, until a run limit, a cap or an owed queue forbids the next.
+
+    A bundle of one starts all tasks of its stage before another of the `n` fitting buckets is best.
+    """
+    if BATCHES and st.state_i[BUNDLE] == 1:
+        g = st.state_bundle_stage[0]
+        st.state_f[SUM_WORTH] += st.state_bundle_worth[0]
+        st.state_f[SUM_REMAINING] += st.state_bundle_remaining[0]
+        start_and_charge(st, g, machine, repeats(st, machine, n, g))
+        return
     started = False
     for i in range(k):
         g = st.state_bundle_stage[i]
@@ -62,7 +72,7 @@ def start_bundle(st, machine, k):
             started = True
             st.state_f[SUM_WORTH] += st.state_bundle_worth[i]
             st.state_f[SUM_REMAINING] += st.state_bundle_remaining[i]
-            start_and_charge(st, g, machine)
+            start_and_charge(st, g, machine, 1)
 
 
 @inlined

@@ -22,6 +22,7 @@ from sim.engine.kernels.fitting import (
 from sim.engine.kernels.gang import admit_waiting, first_gang
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.overbook import best_overbooking
+from sim.engine.kernels.repeats import repeats
 from sim.engine.kernels.resources import clear_dirty, retry_machine
 from sim.engine.kernels.score import drop_capped, start_and_charge
 from sim.engine.kernels.state import (
@@ -123,7 +124,7 @@ def _start_best(st, machine, n):
         if k < 0:
             retry_machine(st, machine)
             return False
-        start_bundle(st, machine, k)
+        start_bundle(st, machine, n, k)
         return True
     best, best_queue, best_score = -1, -1, 0.0
     for i in range(n):
@@ -139,7 +140,8 @@ def _start_best(st, machine, n):
             or (score == best_score and is_listed_before(st, g, best))
         ):
             best, best_queue, best_score = g, queue, score
-    start_task(st, best, machine, False, 1)
+    count = repeats(st, machine, n, best) if BATCHES else 1
+    start_task(st, best, machine, False, count)
     return True
 
 
@@ -150,7 +152,7 @@ def _overbook(st, machine):
         g = best_overbooking(st, machine)
         if g < 0:
             return
-        start_and_charge(st, g, machine)
+        start_and_charge(st, g, machine, 1)
 
 
 @inlined

@@ -136,11 +136,14 @@ def _wants_room(st, queue):
 
 
 @inlined
-def start_and_charge(st, g, machine):
-    """Start the next task of stage `g`, and charge its cost to the deficits of the queues."""
+def start_and_charge(st, g, machine, count):
+    """Start the next `count` tasks of stage `g`; charge the cost of one to the queues' deficits.
+
+    Of several in a single queue, which owes nothing to itself.
+    """
     if queues_compete(st):
         _charge(st, st.state_job_wait_queue[st.w_stage_job[g]], st.p_stage_cost[g])
-    start_task(st, g, machine, False, 1)
+    start_task(st, g, machine, False, count)
 
 
 @inlined

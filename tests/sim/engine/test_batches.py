@@ -15,6 +15,7 @@ from sim.base.jit import JIT
 from sim.cluster.faults import Slowdowns
 from sim.engine import layout
 from sim.engine.plan import NO_LIMIT, Batch, Event, Fit, Order, Plan, Queues, World
+from sim.engine.plan.queues import Packing
 from sim.engine.simulate import variant
 from tests.sim.engine.strategies import AnyPlan
 from tests.sim.engine.test_kernel import FITS, assert_same
@@ -51,13 +52,15 @@ def like_jobs(rng, n_jobs, n_tasks, whole=False, edges=("barrier",)):
 class AnyQueues(Policy):
     """Queues of any order, weights, tiers and demotions, and nothing that needs single tasks.
 
-    With `callbacks` also limits and gates, which it raises.
+    With `callbacks` also limits and gates, which it raises; with `packs` scores that one queue
+    packs by.
     """
 
     order: int = 0
     plan_seed: int = 0
     fit: str = "strict"
     callbacks: bool = False
+    packs: bool = False
 
     name: ClassVar[str] = "any-queues"
 
@@ -69,7 +72,7 @@ class AnyQueues(Policy):
     def prepare(self, world: World, plan: Plan) -> object:
         rng = np.random.default_rng(self.plan_seed)
         plan.fit = Fit[self.fit.upper()]
-        n = int(rng.integers(1, 4))
+        n = 1 if self.packs else int(rng.integers(1, 4))
         order = np.where(rng.random(n) < 0.8, self.order, rng.integers(0, len(Order), n))
         demote_to = np.where(np.arange(n) + 1 < n, np.arange(n) + 1, -1)
         demotes = (demote_to > 0) & (rng.random(n) < 0.6)
@@ -99,6 +102,16 @@ class AnyQueues(Policy):
                 notify_at=np.minimum(gate, rng.integers(1, 6, jobs)),
             )
             plan.first_ended = bool(rng.random() < 0.5)
+        if self.packs:
+            plan.packing = Packing(
+                remaining=float(rng.choice([0.0, 0.3, 2.0])),
+                aligned=bool(rng.random() < 0.8),
+                pending=bool(rng.random() < 0.2),
+                bundle=int(rng.choice([1, 1, 1, 3])),
+                unfairness=float(rng.choice([np.inf, 0.0, 2.0])),
+            )
+            if rng.random() < 0.2:
+                plan.task_priority = rng.choice([0.3, 1.0], world.columns.n_tasks)
         return rng
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
@@ -154,6 +167,31 @@ def test_same_bits_on_machines(fit, callbacks):
         policy = AnyQueues(order=order, plan_seed=seed, fit=fit, callbacks=callbacks)
         assert "BATCHES" in variant(workload, cluster, policy)
         assert_same(workload, sharing(rng, workload, cluster), policy)
+
+
+@pytest.mark.parametrize("callbacks", [False, True], ids=["columns", "callbacks"])
+def test_same_bits_packing_by_score(callbacks):
+    for seed in range(N_WORLDS):
+        rng = np.random.default_rng([seed, 4])
+        workload = like_jobs(rng, 5, 12, whole=seed % 2 == 0)
+        cluster = sim.Cluster.machines(int(rng.integers(1, 4)), cpu=16, mem=1.5)
+        order = int(rng.integers(0, len(Order)))
+        policy = AnyQueues(order=order, plan_seed=seed, fit="pack", callbacks=callbacks, packs=True)
+        assert "BATCHES" in variant(workload, cluster, policy)
+        assert_same(workload, cluster, policy)
+
+
+def test_same_bits_packing_by_scores_that_are_nearly_equal():
+    for seed in (*range(10), 36, 118, 121, 129, 168, 186, 214, 273, 284):  # ties by rounding alone
+        rng = np.random.default_rng([seed, 5])
+        n_tasks, jobs = int(rng.integers(2, 7)), []
+        for _ in range(6):
+            tasks_s = [1 + 2.0**-52 * float(rng.integers(0, 4))] * n_tasks
+            demand = {"cpu": int(rng.integers(1, 3)), "mem": float(rng.choice([0.0, 0.1]))}
+            jobs.append({"submit_s": 0.0, "stages": [{"durations_s": tasks_s, "demand": demand}]})
+        cluster = sim.Cluster.machines(int(rng.integers(1, 3)), cpu=16, mem=1.5)
+        policy = AnyQueues(order=int(rng.integers(0, 2)), plan_seed=seed, fit="pack", packs=True)
+        assert_same(sim.Workload.from_jobs(jobs), cluster, policy)
 
 
 @pytest.mark.parametrize("fit", FITS)
