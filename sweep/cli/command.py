@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,11 @@ class Command:
     overrides: tuple[str, ...]  # words of the form ``key=value`` (or ``~key``)
     names: tuple[str, ...]  # all other words: sweeps, cells
     flags: argparse.Namespace  # what the verb's flags say
+
+    @property
+    def shows_config(self) -> bool:
+        """True if the composed configuration is to be shown, and nothing run."""
+        return bool(self.flags.cfg or self.flags.resolve or self.flags.info)
 
     def request(self) -> Request:
         """Build the request for the grid that the overrides describe."""
@@ -84,7 +90,20 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise argparse's message."""
-        raise InputError(f"{message}; see `{self.prog} --help`", rule="grammar")
+        hints = [way for flag, way in _HYDRA_FLAGS.items() if flag in re.split(r"[\s=]", message)]
+        ways = "; ".join([*hints, f"see `{self.prog} --help`"])
+        raise InputError(f"{message}; {ways}", rule="grammar")
+
+
+_HYDRA_FLAGS = {
+    "--config-name": "experiment=NAME names a grid",
+    "--config-path": "--config-dir DIR adds a folder of options",
+    "--run": "leave it out: what is given runs",
+    "--hydra-help": "`python -m sweep --help` has all keys",
+    "--shell-completion": "`python -m sweep completion bash` prints the script",
+    "--package": "--cfg job shows all",
+}
+"""Flags of Hydra, and what to write instead."""
 
 
 def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> Command:
@@ -127,3 +146,17 @@ def add_grid_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail-fast", action="store_true", help="stop at the first failed cell (max_failures=1)"
     )
+    parser.add_argument(
+        *("-m", "--multirun"),
+        action="store_true",
+        help="as Hydra has it; not needed, since a comma list sweeps in any case",
+    )
+
+
+def add_config_flags(parser: argparse.ArgumentParser) -> None:
+    """Add Hydra's flags that show the composed configuration and run nothing."""
+    parser.add_argument(
+        *("-c", "--cfg"), choices=("job", "all"), help="show the composed configuration"
+    )
+    for flag in ("--resolve", "--info"):
+        parser.add_argument(flag, action="store_true", help="the same as --cfg job")

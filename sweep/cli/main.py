@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from sim.base import interrupt
 from sim.base.errors import InputError, unknown
+from sim.base.version import __version__
 from sweep.cli.command import Parser, split
 from sweep.cli.overview import overview
 from sweep.cli.verbs import VERBS, is_bare, verb_function, verb_position
@@ -53,6 +54,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _main(argv: list[str]) -> int:
+    if argv == ["--version"]:
+        print(f"cluster-sweep {__version__}")
+        return DONE
     position = verb_position(argv)
     if position is not None:
         name = argv.pop(position)

@@ -58,6 +58,7 @@ other keys
   paths.results=DIR   folder for all output (results)
   paths.traces=DIR    folder of the real traces that experiments read (traces)
   --config-dir DIR    a folder of your own options: DIR/policy/mine.yaml
+  --cfg job           show the composed configuration (also --info); run nothing
 """
 _END = """\
 more help
@@ -86,6 +87,7 @@ _GROUPS = {
     "experiments": ("experiment",),
     "all": tuple(_TITLES),
 }
+_SYNONYMS = {"knobs": "transforms"}
 _TEXTS = {"metrics": metric_lines, "transforms": transform_lines}
 _PARAMETERS = {"policy": policy_help, "trace": trace_help}
 
@@ -116,6 +118,7 @@ def overview(words: Sequence[str] = ()) -> str:
                 f"--help {_topic(group)} lists each {group}",
                 rule="unknown topic",
             )
+    rest = [_SYNONYMS.get(word, word) for word in rest]
     topics = [word for word in rest if not word.startswith("-") and "=" not in word]
     for topic in topics:
         if topic not in TOPICS:

@@ -13,18 +13,32 @@ from sim.base.text import table_lines
 from sweep import driver
 from sweep import track as tracking
 from sweep.cli import outcome
-from sweep.cli.command import REQUEST_IS_FIXED, Command, add_grid_flags, repeat_request
+from sweep.cli.command import (
+    REQUEST_IS_FIXED,
+    Command,
+    add_config_flags,
+    add_grid_flags,
+    repeat_request,
+)
+from sweep.cli.composed import composed
 from sweep.execution import cell_costs, notes
 from sweep.execution.plan import PreparedGrid, source_tables, stored_config
 from sweep.store.cache_miss import ClosestCached
 from sweep.store.journal import Journal
 
-run_arguments = add_grid_flags
+
+def run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    add_grid_flags(parser)
+    add_config_flags(parser)
 
 
 def run(command: Command) -> int:
     """Run a grid (the default): simulate cells that are not cached; tabulate, report and track."""
     request = command.request()
+    if command.shows_config:
+        print(composed(request), end="")
+        return 0
     return outcome.show(driver.run(request), request.settings)
 
 
@@ -70,12 +84,16 @@ MAX_LINES = 40
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verb's flags."""
     add_grid_flags(parser)
+    add_config_flags(parser)
     parser.add_argument("--all", action="store_true", help="a line for each cell, cached or not")
 
 
 def plan(command: Command) -> int:
     """Show which cells are cached, and what changed for those that are not; run nothing."""
     request = command.request()
+    if command.shows_config:
+        print(composed(request), end="")
+        return 0
     prepared = driver.prepare_first(request)
     is_cached = prepared.is_cached().tolist()
     n_cells, n_todo, n_cached = len(is_cached), len(prepared.missing_rows()), sum(is_cached)

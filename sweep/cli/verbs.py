@@ -27,11 +27,12 @@ line in the overview; ``<function>_arguments(parser)`` beside it adds its flags.
 `InputError` on wrong input.
 """
 
-_GRID = ("--config-dir", "--fail-fast")
+_GRID = ("--config-dir", "--fail-fast", "--multirun")
+_CONFIG = ("--cfg", "--resolve", "--info")
 FLAGS = {
     **dict.fromkeys(VERBS, ("--help",)),
-    "run": ("--help", *_GRID),
-    "plan": ("--help", *_GRID, "--all"),
+    "run": ("--help", *_GRID, *_CONFIG),
+    "plan": ("--help", *_GRID, *_CONFIG, "--all"),
     "backtest": ("--help", *_GRID),
     "status": ("--help", "--all"),
     "show": ("--help", "--timeline", "--beside", "--perfetto"),
@@ -43,7 +44,10 @@ FLAGS = {
 }
 """Flags of each verb, for completion; the parsers have the same."""
 
-WITH_VALUE = ("--config-dir", "--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again")
+WITH_VALUE = (
+    *("--config-dir", "--cfg", "-c"),
+    *("--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again"),
+)
 """Flags that take a value: the word after them is no verb."""
 
 SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "export", "track")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import backtests, config_tree, goals, overrides, planner, remote_results
+from sweep.grid import backtests, config_tree, goals, hydra_keys, overrides, planner, remote_results
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
@@ -130,6 +130,7 @@ class Request:
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
     """Parse the overrides of a command line into a request; add experiment and defaults."""
     lines_given = parse(texts, options.names_swept)
+    hydra_keys.check(lines_given)
     experiment = _experiment_name(lines_given)
     choices = {line.key: line.value for line in lines_given if line.key in _CHOSEN_ONCE}
     choices["experiment"] = experiment
