@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sweep.papers import ledger
+from sweep.papers import ledger, matrix
 from sweep.papers.excluded import Marks
 from sweep.papers.ledger import Entry
 from sweep.report import findings
@@ -126,12 +126,14 @@ def render(
     """
     command = " ".join(["python -m sweep reproduce", name, *stored.words])
     title, text = study.table, table_name(name, "md")
+    listed = [finding for finding in stored.findings if not matrix.is_field(finding)]
     parts = [
         f"# {name}",
         study.summary,
         f"{findings.source_sentence(study.source)} Made by `{command}`"
         f"{_SAME_BITS if stored.same_bits else ''}.",
-        findings.to_markdown(findings.to_table(stored.findings), marks.reason).rstrip(),
+        matrix.to_markdown(stored.findings),
+        findings.to_markdown(findings.to_table(listed), marks.reason).rstrip() if listed else "",
         study.notes.strip(),
         ledger.page_text(judgements, name, stored.workloads),
         f"{title}: [{text}]({text})." if title else "",

@@ -135,7 +135,7 @@ def to_text(
             (
                 "" if row["figure"] == before else row["figure"],
                 row["what"],
-                _number(row["ours"]),
+                number(row["ours"]),
                 _interval(row),
                 row["paper"],
                 judged,
@@ -162,7 +162,7 @@ def verdict(row: Mapping[str, Any]) -> str:
 def _interval(row: Mapping[str, Any]) -> str:
     if row.get("exact"):
         return "exact"
-    return "" if math.isnan(row["low"]) else f"{_number(row['low'])} to {_number(row['high'])}"
+    return "" if math.isnan(row["low"]) else f"{number(row['low'])} to {number(row['high'])}"
 
 
 def to_markdown(table: pa.Table, excluded: Excluded | None = None) -> str:
@@ -191,7 +191,8 @@ def source_sentence(source: str) -> str:
     return f"{source}." if source.startswith("Beyond") else f"Beside {source}."
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Format a value of a page."""
     if value != value or math.isinf(value):
         return str(value)
     digits = 0 if abs(value) >= 1000 else 4 if abs(value) < 0.1 else 3 if abs(value) < 10 else 1

@@ -87,9 +87,8 @@ def make(jobs: int, seed: int, history: int | None, due: float) -> Workload:
         "new programs": int((~np.isin(present, program[:n_past])).sum()),
     }  # fmt: skip
     workload = split_history(workload, n_past)
-    kinds = np.bincount(values(workload.job_edges, "kind"), minlength=2)
     synth |= {
-        "reads": int(kinds.sum()),
+        "reads": workload.job_edges.num_rows,
         "deadlines": int((~np.isnan(is_due[n_past:])).sum()),
         "downloads": int(values(workload.downloads, "n").sum()),
     }

@@ -27,7 +27,7 @@ def grand_results() -> dict[tuple[str, str], Finding]:
          "value_attained": value}
         for trace, policy, seed, mean, value in CELLS
     ]  # fmt: skip
-    return study_results("grand", rows, baseline="fifo")
+    return study_results("alike/grand", rows, baseline="fifo")
 
 
 def test_speed_ups_are_averaged_geometrically_over_workloads() -> None:
