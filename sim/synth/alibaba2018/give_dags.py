@@ -99,7 +99,7 @@ def give_dags(
     by_time = np.full(workload.n_jobs, cut == "time")
     if cut is None:
         by_time = values(workload.jobs, "min_tasks") == n_tasks
-    runs = RecordedRuns.of(workload)
+    runs = RecordedRuns.from_workload(workload)
     group, first = _groups(workload, by_time, per or ("program" if len(runs.n_tasks) else "job"))
     dags = _Dags.draw(load_tables(tables), len(first), seed, variant)
     is_uniform, fewest = np.ones(len(first), bool), n_tasks[first]

@@ -34,7 +34,7 @@ class RecordedRuns:
     first_job: I8  # first job of the run's program, -1 if the workload has none: (R,)
 
     @classmethod
-    def of(cls, workload: Workload) -> RecordedRuns:
+    def from_workload(cls, workload: Workload) -> RecordedRuns:
         """Find the runs in a workload's training table."""
         table = workload.training
         if not table.num_rows:
@@ -46,8 +46,10 @@ class RecordedRuns:
         codes, jobs = np.unique(values(workload.jobs, "template"), return_index=True)
         job_names = names(workload.jobs, "template")
         first = {job_names[code]: job for code, job in zip(codes, jobs.tolist(), strict=True)}
-        of_template = np.array([first.get(name, -1) for name in names(table, "template")], np.int64)
-        return cls(table, first_row, of_template[template[first_row[:-1]]])
+        template_job = np.array(
+            [first.get(name, -1) for name in names(table, "template")], np.int64
+        )
+        return cls(table, first_row, template_job[template[first_row[:-1]]])
 
     @property
     def n_tasks(self) -> I8:
@@ -83,6 +85,6 @@ class RecordedRuns:
             "init_s": init_s,
         }.items():
             cut = with_column(cut, name, column)
-        others = np.setdiff1d(np.arange(len(self.n_tasks)), runs)
-        kept = ranges(self.first_row[others], self.first_row[others + 1])
-        return pa.concat_tables([take_rows(self.table, kept), cut])
+        uncut = np.setdiff1d(np.arange(len(self.n_tasks)), runs)
+        uncut_rows = ranges(self.first_row[uncut], self.first_row[uncut + 1])
+        return pa.concat_tables([take_rows(self.table, uncut_rows), cut])

@@ -58,11 +58,11 @@ def draw_reads(joins: Tables, user: I8, runs: list[I8], seed: int) -> Reads:
         k = int(n_inputs[program])
         earlier, chosen = order[:position], set[int]()
         for is_own, u in zip(rng.random(k) < joins.own, rng.random(k), strict=True):
-            others = earlier[(user[earlier] == user[program]) == is_own]
-            others = others[~np.isin(others, list(chosen))]
-            total = np.cumsum(weight[others])
-            if len(others) and total[-1] > 0:
-                up.append(int(others[np.searchsorted(total, u * total[-1], side="right")]))
+            candidates = earlier[(user[earlier] == user[program]) == is_own]
+            candidates = candidates[~np.isin(candidates, list(chosen))]
+            total = np.cumsum(weight[candidates])
+            if len(candidates) and total[-1] > 0:
+                up.append(int(candidates[np.searchsorted(total, u * total[-1], side="right")]))
                 chosen.add(up[-1])
                 down.append(program)
                 own.append(bool(is_own))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from sim.base.arrays import I4
 from sim.base.dataclass_json import load, save
 from sim.base.parameters import Share
 from sim.synth.programs.profiles import job_labels
-from sim.traces import read_trace
-from sim.traces.bqetl.files import read_files
 from sim.workload.columns import job_n_tasks
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values
+from sim.workload.workload import Workload
 
 FORMAT = "everything tables 1"
 """First entry of the file."""
@@ -42,17 +42,18 @@ class Tables:
     provenance: Mapping[str, Any]
 
 
-def fit(google: str | os.PathLike[str], lineage: str | os.PathLike[str]) -> Tables:
-    """Fit the tables to Google's jobs of 2011, and to Mozilla's scheduled tables.
+def fit(jobs: Workload, schedule: Sequence[str], up: I4, down: I4) -> Tables:
+    """Fit the tables to the jobs of one trace, and to the programs of another.
 
     Parameters
     ----------
-    google : path-like
-        Folder of the trace ``google2011``.
-    lineage : path-like
-        Folder of the trace ``bqetl``.
+    jobs : Workload
+        Jobs of the trace ``google2011``.
+    schedule : (P,) sequence of str
+        Schedule of each program of the trace ``bqetl``.
+    up, down : (R,) int32
+        Reads: program ``down`` reads the output of ``up``.
     """
-    jobs = read_trace("google2011", google)
     n_tasks = job_n_tasks(jobs)
     cpu, mem = (_rounded(values(jobs.stages, DEMAND_PREFIX + name)) for name in ("cpu", "mem"))
     ends = (*WIDTHS[1:], int(n_tasks.max()) + 1)
@@ -69,15 +70,13 @@ def fit(google: str | os.PathLike[str], lineage: str | os.PathLike[str]) -> Tabl
         if counts:
             users.setdefault(user, []).append(priority)
     usual = [max(sorted(set(own)), key=own.count) for own in users.values()]
-    graph = read_files(lineage, "error")
-    dag = np.unique(np.array(graph.dag), return_inverse=True)[1]
-    n = len(graph.name)
+    group = np.unique(np.array(schedule), return_inverse=True)[1]
     return Tables(
         requests=tuple(requests),
         priorities=_counts(usual),
-        inputs=_counts(np.bincount(graph.down, minlength=n)),
-        readers=_counts(np.bincount(graph.up, minlength=n)),
-        own=round(float((dag[graph.up] == dag[graph.down]).mean()), 3),
+        inputs=_counts(np.bincount(down, minlength=len(group))),
+        readers=_counts(np.bincount(up, minlength=len(group))),
+        own=round(float((group[up] == group[down]).mean()), 3),
         provenance={
             "requests, priorities": "Google clusterdata-2011-2, jobs of several tasks",
             "inputs, readers, own": "scheduled tables of Mozilla's bigquery-etl",

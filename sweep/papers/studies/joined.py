@@ -103,8 +103,8 @@ def matrix(finished: FinishedSweep) -> Findings:
         if mark == WORSE:
             kind = "over" if objective.is_ratio else "less"
             title = f"where {OURS} is worse"
-            what = f"{trace} at {capacity:g}, {objective.title} {kind} {best}'s"
-            yield Finding(title, what, paired.estimate, paired.low, paired.high)
+            quantity = f"{trace} at {capacity:g}, {objective.title} {kind} {best}'s"
+            yield Finding(title, quantity, paired.estimate, paired.low, paired.high)
 
 
 def removal(finished: FinishedSweep) -> Findings:
@@ -183,23 +183,25 @@ def _upper(paired: Paired) -> float:
 
 def _everything(capacity: float, policies: Groups) -> Findings:
     """Count the policies that ours does not beat in an objective, by Holm's correction over all."""
-    others = [name for name in _rivals(policies) if name != OURS]
+    rivals = [name for name in _rivals(policies) if name != OURS]
     objectives = [_BY_METRIC[metric] for metric in (MEAN, VALUE, MISSED)]
     pairs = [
-        [objective.compare(policies[OURS], policies[name]) for name in others]
+        [objective.compare(policies[OURS], policies[name]) for name in rivals]
         for objective in objectives
     ]
-    repeated = [objective for objective in objectives for _ in others]
+    repeated = [objective for objective in objectives for _ in rivals]
     marks = iter(_marks([paired for row in pairs for paired in row], repeated))
     for objective, row in zip(objectives, pairs, strict=True):
-        left = [name for name in others if next(marks) != BETTER]
+        left = [name for name in rivals if next(marks) != BETTER]
         limit = 0.0 if capacity in EVERYTHING_AT else math.inf
-        what = f"{objective.title}: policies not beaten" + (f" ({', '.join(left)})" if left else "")
+        quantity = f"{objective.title}: policies not beaten" + (
+            f" ({', '.join(left)})" if left else ""
+        )
         title = f"{EVERYTHING}, {capacity:g}"
-        yield Finding(title, what, len(left), exact=True, at_most=limit)
+        yield Finding(title, quantity, len(left), exact=True, at_most=limit)
         best = _best(objective, policies, also_equal=True)
         if best is not None:
-            paired = row[others.index(best)]
+            paired = row[rivals.index(best)]
             kind = "over" if objective.is_ratio else "less"
             name = f"{objective.title} {kind} {best}'s"
             yield Finding(title, name, paired.estimate, paired.low, paired.high)
@@ -220,8 +222,8 @@ def _way(trace: str, capacity: float, policies: Groups) -> Findings:
     way = float(gained.mean() / possible.mean())
     error, low, high = interval((gained - way * possible) / possible.mean())
     title = "way from the best learner to the truth, of the mean JCT"
-    what = f"{trace}, {capacity:g}"
-    yield Finding(title, what, way, way + low - error, way + high - error, at_least=0.5)
+    quantity = f"{trace}, {capacity:g}"
+    yield Finding(title, quantity, way, way + low - error, way + high - error, at_least=0.5)
 
 
 def _workloads(finished: FinishedSweep) -> Iterator[tuple[float, str, Groups]]:

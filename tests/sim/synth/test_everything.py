@@ -10,20 +10,21 @@ from sim.synth.everything.links import PER_RUN, Reads, draw_downloads, draw_read
 from sim.synth.everything.make import BANDS, DUE_STEP_S, MIN_RUNS, RATIOS
 from sim.synth.everything.tables import Tables, fit, shipped
 from sim.synth.programs.profiles import job_labels
+from sim.traces.bqetl.files import read_files
 from sim.workload.tables import names, values
 
 JOBS = 300
 
 
 @pytest.fixture(scope="module")
-def made() -> sim.Workload:
+def workload() -> sim.Workload:
     return sim.synthesize("everything", jobs=JOBS, seed=1001)
 
 
-def test_every_system_has_something_to_do(made):
-    columns = made.columns
-    assert made.n_jobs == JOBS
-    assert made.resources == ("cpu", "mem")
+def test_every_system_has_something_to_do(workload):
+    columns = workload.columns
+    assert workload.n_jobs == JOBS
+    assert workload.resources == ("cpu", "mem")
     n_stages = np.diff(columns.job_stage0)
     assert (n_stages > 1).mean() > 0.3
     assert n_stages.max() > 5
@@ -32,21 +33,21 @@ def test_every_system_has_something_to_do(made):
     due = ~np.isnan(columns.job_deadline)
     assert 0.1 < due.mean() < 0.6
     assert set(np.unique(columns.job_template[due])) <= set(np.unique(columns.training.template))
-    assert made.job_edges.num_rows > 20
-    assert values(made.downloads, "n").sum() > 50
-    assert made.history.num_rows > JOBS
-    known = np.isin(job_labels(made, "application"), names(made.history, "application"))
+    assert workload.job_edges.num_rows > 20
+    assert values(workload.downloads, "n").sum() > 50
+    assert workload.history.num_rows > JOBS
+    known = np.isin(job_labels(workload, "application"), names(workload.history, "application"))
     assert 0.4 < known.mean() < 0.95  # new programs among known ones
-    assert {len(set(job_labels(made, name))) > 1 for name in ("user", "queue")} == {True}
-    assert np.nansum(made.history["agg_value"].to_numpy()) > 0
+    assert {len(set(job_labels(workload, name))) > 1 for name in ("user", "queue")} == {True}
+    assert np.nansum(workload.history["agg_value"].to_numpy()) > 0
 
 
-def test_runs_of_a_program_share_what_is_drawn_for_it(made):
-    columns = made.columns
-    template, user = columns.job_template, job_labels(made, "user")
+def test_runs_of_a_program_share_what_is_drawn_for_it(workload):
+    columns = workload.columns
+    template, user = columns.job_template, job_labels(workload, "user")
     n_stages, deadline_s = np.diff(columns.job_stage0), np.nan_to_num(columns.job_deadline)
-    priority = values(made.jobs, "priority")
-    queue = job_labels(made, "queue")
+    priority = values(workload.jobs, "priority")
+    queue = job_labels(workload, "queue")
     for code in np.unique(template):
         rows = np.flatnonzero(template == code)
         assert len({(n_stages[r], deadline_s[r], user[r], priority[r]) for r in rows}) == 1
@@ -55,13 +56,13 @@ def test_runs_of_a_program_share_what_is_drawn_for_it(made):
     assert (np.mod(deadline_s, DUE_STEP_S) == 0).all()
 
 
-def test_own_inputs_are_waited_for_and_others_are_not(made):
-    up, down = (values(made.job_edges, end) for end in ("upstream", "downstream"))
-    hard = np.array(names(made.job_edges, "kind"))[values(made.job_edges, "kind")] == "hard"
-    user = np.array(job_labels(made, "user"))
+def test_own_inputs_are_waited_for_and_others_are_not(workload):
+    up, down = (values(workload.job_edges, end) for end in ("upstream", "downstream"))
+    hard = np.array(names(workload.job_edges, "kind"))[values(workload.job_edges, "kind")] == "hard"
+    user = np.array(job_labels(workload, "user"))
     assert ((user[up] == user[down]) == hard).all()
     assert (up < down).all()
-    mode = np.array(job_labels(made, "input_mode"))
+    mode = np.array(job_labels(workload, "input_mode"))
     assert (mode[down[hard]] == "poll").all()
     assert set(mode) == {"none", "poll"}
 
@@ -74,9 +75,9 @@ def test_the_same_seed_gives_the_same_workload():
 
 
 def test_no_deadlines_or_history_if_none_are_asked_for():
-    made = sim.synthesize("everything", jobs=50, seed=3, due=0.0)
-    assert np.isnan(made.columns.job_deadline).all()
-    assert not made.training.num_rows
+    workload = sim.synthesize("everything", jobs=50, seed=3, due=0.0)
+    assert np.isnan(workload.columns.job_deadline).all()
+    assert not workload.training.num_rows
 
 
 def test_deadlines_are_multiples_of_the_past_critical_path():
@@ -125,5 +126,7 @@ def test_downloads_take_the_latest_complete_run():
 
 
 def test_tables_are_fitted_to_the_traces(shared_traces):
-    fitted = fit(shared_traces / "google2011", shared_traces / "lineage")
+    tables = read_files(shared_traces / "lineage", "error")
+    jobs = sim.read_trace("google2011", shared_traces / "google2011")
+    fitted = fit(jobs, tables.dag, tables.up, tables.down)
     assert fitted == shipped()

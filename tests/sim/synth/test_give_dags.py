@@ -172,9 +172,9 @@ def test_recorded_runs_are_divided_like_the_jobs_of_their_program():
     for name, width in (("t0", 10), ("t1", 20), ("t2", 1), ("gone", 3)):
         old, new = (t[(t.template == name) & (t.run == 1)] for t in (before, after))
         assert len(new) == width
-        for took in ("finish_s", "start_s"), ("start_s", "ready_s"):
-            took_old, took_new = (np.sort(t[took[0]] - t[took[1]]) for t in (old, new))
-            assert np.allclose(took_old, took_new)
+        for end, begin in ("finish_s", "start_s"), ("start_s", "ready_s"):
+            old_s, new_s = (np.sort(t[end] - t[begin]) for t in (old, new))
+            assert np.allclose(old_s, new_s)
     graphs = Graphs.from_workload(synthesized).take([0])
     run = after[(after.template == "t0") & (after.run == 0)]
     assert set(run.stage) == set(range(n_stages[0]))

@@ -45,25 +45,25 @@ ROWS = [
 
 
 def test_fields_have_the_best_that_can_be_run_and_ours_marked():
-    found = results(joined.matrix, ROWS)
+    findings = results(joined.matrix, ROWS)
     jct = "capacity 0.4 · mean JCT, s"
-    assert found[jct, "a · bayes"].ours == pytest.approx(50.0)  # srpt knows the truth
-    assert found[jct, "a · wserpt ▲"].ours == pytest.approx(45.0)
-    assert found["capacity 0.4 · p99 of JCT, s", "a · wserpt ▼"].ours == pytest.approx(500.0)
-    worse = found["where wserpt is worse", "a at 0.4, p99 of JCT, s over bayes's"]
+    assert findings[jct, "a · bayes"].ours == pytest.approx(50.0)  # srpt knows the truth
+    assert findings[jct, "a · wserpt ▲"].ours == pytest.approx(45.0)
+    assert findings["capacity 0.4 · p99 of JCT, s", "a · wserpt ▼"].ours == pytest.approx(500.0)
+    worse = findings["where wserpt is worse", "a at 0.4, p99 of JCT, s over bayes's"]
     assert worse.ours == pytest.approx(1.25)
-    points = found["where wserpt is worse", "a at 0.4, value, % less bayes's"]
+    points = findings["where wserpt is worse", "a at 0.4, value, % less bayes's"]
     assert points.ours == pytest.approx(-2.0)
-    counts = [found["fields of wserpt", text].ours for text in
+    counts = [findings["fields of wserpt", text].ours for text in
               ("better than the best other", "not told apart", "worse")]  # fmt: skip
     assert counts == [1, 0, 2]
-    assert not any(what.startswith("b ·") for _, what in found)  # nothing differs there
+    assert not any(quantity.startswith("b ·") for _, quantity in findings)  # nothing differs there
 
 
 def test_without_ours_the_best_is_shown_alone():
-    found = results(joined.matrix, [row for row in ROWS if row["policy"] != OURS])
-    assert ("capacity 0.4 · mean JCT, s", "a · bayes") in found
-    assert not any("wserpt" in text for names in found for text in names)
+    findings = results(joined.matrix, [row for row in ROWS if row["policy"] != OURS])
+    assert ("capacity 0.4 · mean JCT, s", "a · bayes") in findings
+    assert not any("wserpt" in text for names in findings for text in names)
 
 
 def test_the_table_has_a_field_a_workload_and_objective():
@@ -84,14 +84,14 @@ def test_the_rule_is_held_row_by_row():
                jockey_arbiter={"jct_mean_s": 4.0, "jct_p99_s": 9.0, "deadlines_missed": 0.1},
                wserpt={"jct_mean_s": 5.0, "jct_p99_s": 9.0, "deadlines_missed": 0.11}),
     ]  # fmt: skip
-    found = results(joined.judged, rows)
-    assert found["a, 0.4", "mean JCT over bayes's"].is_met
-    assert found["a, 0.4", "mean JCT over bayes's, upper end"].at_most == 1.05
-    assert not found["a, 0.4", "p99 over bayes's"].is_met
-    assert not found["a, 0.4", "value, % less bayes's"].is_met
-    assert found["d, 0.6", "deadlines missed, % less jockey_arbiter's"].is_met
-    assert not found["d, 0.6", "mean JCT over jockey_arbiter's"].is_met
-    assert all(finding.expected for finding in found.values())
+    findings = results(joined.judged, rows)
+    assert findings["a, 0.4", "mean JCT over bayes's"].is_met
+    assert findings["a, 0.4", "mean JCT over bayes's, upper end"].at_most == 1.05
+    assert not findings["a, 0.4", "p99 over bayes's"].is_met
+    assert not findings["a, 0.4", "value, % less bayes's"].is_met
+    assert findings["d, 0.6", "deadlines missed, % less jockey_arbiter's"].is_met
+    assert not findings["d, 0.6", "mean JCT over jockey_arbiter's"].is_met
+    assert all(finding.expected for finding in findings.values())
 
 
 def test_the_way_to_the_truth_is_measured_on_slearns_workloads():
@@ -109,10 +109,10 @@ def test_everything_must_be_won_against_each_policy_at_once(capacity, limit):
     other = {"jct_mean_s": 9.0, "value_attained": 0.5, "deadlines_missed": 0.5}
     ours = {"jct_mean_s": 8.0, "value_attained": 0.6, "deadlines_missed": 0.5}
     rows = cells("everything", capacity, fifo=other, las=other, wserpt=ours)
-    found = results(joined.judged, rows)
+    findings = results(joined.judged, rows)
     title = f"everything, {capacity:g}"
-    assert found[title, "mean JCT, s: policies not beaten"].ours == 0
-    equal = found[title, "deadlines missed, %: policies not beaten (fifo, las)"]
+    assert findings[title, "mean JCT, s: policies not beaten"].ours == 0
+    equal = findings[title, "deadlines missed, %: policies not beaten (fifo, las)"]
     assert (equal.ours, equal.at_most) == (2, limit)
 
 
@@ -120,9 +120,9 @@ def test_parts_are_compared_with_the_whole():
     rows = cells("a", 0.6, wserpt={"jct_mean_s": 10.0}, fifo={"jct_mean_s": 99.0},
                  wserpt_without__history={"jct_mean_s": 12.0},
                  wserpt_without__worth={"jct_mean_s": 10.0})  # fmt: skip
-    found = results(joined.removal, rows)
+    findings = results(joined.removal, rows)
     title = "mean JCT, s without a part, over that of the whole"
-    assert found[f"{title} · history", "a, 0.6 · ▼"].ours == pytest.approx(1.2)
-    assert found[f"{title} · worth", "a, 0.6"].ours == pytest.approx(1.0)
-    assert len(found) == 2
+    assert findings[f"{title} · history", "a, 0.6 · ▼"].ours == pytest.approx(1.2)
+    assert findings[f"{title} · worth", "a, 0.6"].ours == pytest.approx(1.0)
+    assert len(findings) == 2
     assert WITHOUT == "wserpt_without/"
