@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from policies.estimates.timeline import replay
+from policies.estimates.timeline import replay, with_places
 from policies.estimates.weights import SHORTEST_S
 from sim.base import maths
 from sim.base.arrays import F8, I8, frozen
 from sim.base.random import Normal
+from sim.workload.columns import Columns
 from sim.workload.history import Features
 from sim.workload.tables import values
 
@@ -39,36 +40,43 @@ class Priors:
     changed is uncertain for a while. Exactly the jobs that ended by `now` count, both of the
     history and of the simulation. (3Sigma, EuroSys 2018, chooses among such predictors, and stores
     histograms.)
+
+    Given `columns`, there is a seventh feature, before the others: the template and the stage's
+    place in it. Its runs are those of recorded tasks of earlier runs (``training``), too. A program
+    is new if no run has its template and place, or its first other feature.
     """
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, features: Features, columns: Columns | None = None) -> None:
         # numba is loaded where a kernel runs
         from policies.estimates.kernels import priors as kernel
         from sim.base.jit import compiled
 
         history = replay(features)
-        mean_task_s = features.history_column("mean_task_s").clip(SHORTEST_S)
+        mean_task_s = features.history_column("mean_task_s")
+        if columns is not None:
+            history, mean_task_s = with_places(history, mean_task_s, columns)
         inputs: dict[str, NDArray[Any]] = {
             "group": history.group,
             "time": history.time,
             "event": history.event,
-            "past_log": maths.log(mean_task_s),
+            "past_log": maths.log(mean_task_s.clip(SHORTEST_S)),
+            "n_programs": np.array([1 if columns is None else 2]),
         }
         self._n_tasks = values(features.stages, "n_tasks")
         self.group = frozen(history.group[: len(self._n_tasks)])
         self.n_groups = history.n_groups + 1
-        self._state = kernel.make(inputs, self.n_groups)
+        self.state = kernel.make(inputs, self.n_groups)
         self._predict: Callable[..., tuple[float, float, float]] = compiled(
-            kernel.prior, self._state, 0, 0.0
+            kernel.prior, self.state, 0, 0.0
         )
-        self._add: Callable[..., float] = compiled(kernel.add, self._state, 0, 0.0, 0.0)
+        self._add: Callable[..., float] = compiled(kernel.add, self.state, 0, 0.0, 0.0)
 
     def predict(self, stage: int, now: float) -> tuple[float, float, float]:
         """Return mean and variance of a stage's prior on its job's arrival, and its median, s.
 
         Infinite variance and NaN for unknown.
         """
-        return self._predict(self._state, stage, now)
+        return self._predict(self.state, stage, now)
 
     def prior(self, stage: int, now: float) -> Normal:
         """Return a stage's prior on its job's arrival; infinite variance for unknown."""
@@ -85,4 +93,4 @@ class Priors:
 
     def add(self, stage: int, mean_task_s: float, now: float) -> float:
         """Add a finished stage; return the logarithm of its duration, at least `SHORTEST_S`."""
-        return self._add(self._state, stage, mean_task_s, now)
+        return self._add(self.state, stage, mean_task_s, now)

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policies.estimates.similar import NO_GROUP, past_groups, stage_pairs
 from sim.base.arrays import F8, I4, I8, Mask
+from sim.workload.columns import Columns
 from sim.workload.history import Features
 
 
@@ -41,3 +43,43 @@ def replay(features: Features, uses: Mask | None = None) -> Replay:
     order = np.lexsort((row, rank, time))
     row, is_arrival = row[order] + len(codes) - len(rows), is_arrival[order]
     return Replay(group, int(n_codes.sum()), time[order], np.where(is_arrival, row, -1 - row))
+
+
+def with_places(past: Replay, mean_task_s: F8, columns: Columns) -> tuple[Replay, F8]:
+    """Add template and place as the first feature, and recorded runs of stages, before all else.
+
+    A past job is of a place if its template's jobs have a single stage. `mean_task_s` are the mean
+    task durations of past jobs, (H,); those of recorded stages follow them in the result.
+    """
+    stages, training = stage_pairs(columns), columns.training
+    jobs = np.stack([past_groups(columns), np.zeros(len(mean_task_s), np.int64)], axis=1)
+    longer = np.unique(stages[stages[:, 1] > 0, 0])
+    jobs[np.isin(jobs[:, 0], longer) | (jobs[:, 0] == NO_GROUP)] = -1
+    records = [training.template, training.column("run"), training.column("stage")]
+    rows = np.stack([column.astype(np.int64) for column in records], axis=1)
+    runs, run_index = np.unique(rows[rows[:, 0] >= 0], axis=0, return_inverse=True)
+    task_s = (training.column("finish_s") - training.column("start_s"))[rows[:, 0] >= 0]
+    n_tasks = np.bincount(run_index.reshape(-1), minlength=len(runs))
+    run_s = np.bincount(run_index.reshape(-1), task_s, len(runs)) / np.maximum(n_tasks, 1)
+
+    pairs = np.concatenate([stages, jobs, runs[:, [0, 2]]])
+    places, code = np.unique(pairs, axis=0, return_inverse=True)
+    code = np.where(pairs[:, 0] < 0, -1, code.reshape(-1)).astype(np.int32)
+    unknown = np.full((len(runs), past.group.shape[1]), -1, dtype=np.int32)
+    group = np.concatenate([past.group, unknown])
+    group = np.column_stack([code, np.where(group >= 0, group + len(places), -1)]).astype(np.int32)
+
+    order = np.lexsort((runs[:, 2], runs[:, 0], runs[:, 1]))  # run by run
+    row = len(past.group) + order
+    job = runs[order][:, :2]
+    begins = np.ones(len(row), dtype=np.bool_)
+    begins[1:] = (job[1:] != job[:-1]).any(axis=1)
+    number = np.cumsum(begins)
+    event = np.concatenate([row, -1 - row])[
+        np.lexsort((np.tile(row, 2), np.repeat([0, 1], len(row)), np.tile(number, 2)))
+    ]
+    time = np.concatenate([np.full(len(event), -np.inf), past.time])
+    return (
+        Replay(group, past.n_groups + len(places), time, np.concatenate([event, past.event])),
+        np.concatenate([mean_task_s, run_s]),
+    )

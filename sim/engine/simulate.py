@@ -145,6 +145,7 @@ def _views(submit: F8, n_stages: int) -> dict[str, NDArray[Any]]:
     sums = {name: np.zeros(n_jobs) for name in ("done_work", "first_work")}
     stage_left = np.zeros(n_stages, dtype=np.int32)
     stages = {"stage_left": stage_left, "stage_done_work": np.zeros(n_stages)}
+    stages["stage_started"] = np.zeros(n_stages, dtype=np.int32)
     flags = {"failed": np.zeros(n_jobs, np.int8), "turn": np.full(n_jobs, -1, np.int32)}
     return counts | times | sums | stages | flags
 

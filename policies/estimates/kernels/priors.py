@@ -26,13 +26,14 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_group", "i4", 2),  # [N, F] group of each row by feature; -1 for none
     ("w_time", "f8", 1),  # [2H] arrivals and ends of past jobs, ascending, s
     ("w_event", "i8", 1),  # [2H] the row that arrives, or -1 - the row that ends
-    ("w_past_log", "f8", 1),  # [H] of past jobs, after the rows of stages
+    ("w_past_log", "f8", 1),  # [H] of past runs, after the rows of stages
+    ("w_n_programs", "i8", 1),  # [1] number of first features of which one names a known program
     ("state_next", "i8", 1),  # [1] next event
     ("state_n", "i8", 1),  # [K] finished runs of each group
     ("state_runs", "f8", 2),  # [K, 5] mean and moving mean; errors: n, of the mean, of the moving
     ("state_kinds", "f8", 3),  # [2 (F + 1), 32, 3] errors of groups of a kind
     ("state_broad", "f8", 1),  # [3] errors of all runs
-    ("state_status", "i1", 1),  # [N] 1: predicted on arrival; 2: with a new first feature
+    ("state_status", "i1", 1),  # [N] 1: predicted on arrival; 2: of a new program
     ("state_kind", "i2", 2),  # [N, F + 1] logarithmic size of each predicting group; -1 for none
     ("state_predicted", "f8", 3),  # [N, F + 1, 2] its mean and moving mean on arrival
 )
@@ -126,7 +127,9 @@ def _catch_up(s, now):
 @part
 def _ask(s, row):
     """Store the predictions of each group of a row on its arrival."""
-    is_new = _group(s, row, 0) < 0 or s.state_n[_group(s, row, 0)] == 0
+    is_new = True
+    for f in range(s.w_n_programs[0]):
+        is_new &= _group(s, row, f) < 0 or s.state_n[_group(s, row, f)] == 0
     s.state_status[row] = 2 if is_new else 1
     for f in range(s.w_group.shape[1] + 1):
         group = _group(s, row, f)

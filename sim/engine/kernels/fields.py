@@ -139,7 +139,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_due_heap", "i4", "J:INPUTS", 0),
     ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
     # stages
-    ("state_stage_next", "i4", "G", 0),  # tasks started
+    ("state_stage_next", "i4", "G", INPUT),  # tasks started
     ("state_stage_run", "i8", "G:BATCHES", INPUT),  # run of the task that starts next
     ("state_stage_batch", "i4", "G:BATCHES", -1),  # slot of its last batch, -1 for none
     ("state_stage_waiting", "i4", "G", 0),  # ready tasks not started

@@ -185,6 +185,7 @@ def lay_out(
         "state_job_remaining": weighted_work(columns, plan),
         "state_stage_left": views["stage_left"],
         "state_stage_done_work": views["stage_done_work"],
+        "state_stage_next": views["stage_started"],
         "state_stage_barriers": columns.stage_n_barrier.copy(),
         "state_task_missing": missing_parent_tasks(columns, n_tasks, "HEAPS" in conditions_met),
         "state_bucket_position": np.arange(n_buckets if buckets else 1, dtype=np.int32),

@@ -49,8 +49,8 @@ class World:
         the first ``notify_at`` started tasks), ``submit`` (s; that of the workload until it
         happens), ``start`` and ``finish`` (s, NaN before), ``failed`` (0 or 1), ``turn`` (how many
         were submitted before it, -1 until it is). One entry a stage: ``stage_left`` (unfinished
-        tasks) and, if the plan sets the stage column ``expected_s``, ``stage_done_work`` (summed
-        durations of the finished tasks, s).
+        tasks), ``stage_started`` (except those lost or evicted) and, if the plan sets the stage
+        column ``expected_s``, ``stage_done_work`` (summed durations of the finished tasks, s).
     """
 
     columns: Columns

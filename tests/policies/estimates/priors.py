@@ -10,6 +10,7 @@ import numpy as np
 from sim.base import maths
 from sim.base.arrays import F8, I8
 from sim.base.random import Normal
+from sim.workload.columns import Columns
 from sim.workload.history import NAMES, Features
 from sim.workload.tables import values
 
@@ -63,6 +64,7 @@ class Runs:
 
 
 Predictions = list[tuple[Runs, Errors, float, float]]
+Code = int | tuple[str, int]
 
 
 class Priors:
@@ -86,21 +88,31 @@ class Priors:
     histograms.)
     """
 
-    def __init__(self, features: Features) -> None:
+    def __init__(self, features: Features, columns: Columns | None = None) -> None:
         now, past = features.codes
-        self.codes: list[list[int]] = now.tolist()
-        self._past: list[list[int]] = past.tolist()
+        self._n_programs = 1 if columns is None else 2
+        self.codes: list[list[Code]] = now.tolist()
+        self._past: list[list[Code]] = past.tolist()
+        n_features = len(NAMES)
+        if columns is not None:
+            n_features += 1
+            add_places(self.codes, self._past, columns)
         mean_task_s = features.history_column("mean_task_s").clip(SHORTEST_S)
         self._past_log: list[float] = maths.log(mean_task_s).tolist()
         self._n_tasks = values(features.stages, "n_tasks")
         self._timeline = timeline(features)
         self._next_event = 0
-        self._groups: list[dict[int, Runs]] = [{} for _ in NAMES]
+        self._groups: list[dict[Code, Runs]] = [{} for _ in range(n_features)]
         self._all, self._broad = Runs(), Errors(RECENT)
         # by feature and last of all runs; of known jobs, then of new ones
-        kinds = range(2 * (len(NAMES) + 1))
+        kinds = range(2 * (n_features + 1))
         self._kind_errors = [[Errors(RECENT) for _ in range(32)] for _ in kinds]
         self._queries: dict[int, tuple[bool, Predictions]] = {}
+        for run in recorded_runs(columns) if columns is not None else ():
+            codes = [[place, *[-1] * len(NAMES)] for place, _ in run]
+            queries = [self._query(row) for row in codes]
+            for row, query, (_, mean_s) in zip(codes, queries, run, strict=True):
+                self._learn(row, query, maths.log(max(mean_s, SHORTEST_S)))
 
     def prior(self, stage: int, now: float) -> Normal:
         """Return a stage's prior on its job's arrival; infinite variance for unknown."""
@@ -145,11 +157,12 @@ class Priors:
         log_s = maths.log(max(mean_task_s, SHORTEST_S))
         self._learn(self.codes[stage], self._queries.pop(stage, (True, [])), log_s)
 
-    def _query(self, codes: Sequence[int]) -> tuple[bool, Predictions]:
+    def _query(self, codes: Sequence[Code]) -> tuple[bool, Predictions]:
         """Return True if the first feature is new, and each group's predictions and kind errors."""
         predictions: Predictions = []
-        is_new = codes[0] not in self._groups[0]
-        row = len(NAMES) + 1 if is_new else 0
+        programs = range(self._n_programs)
+        is_new = not any(codes[f] in self._groups[f] for f in programs)
+        row = len(self._groups) + 1 if is_new else 0
         for groups, code in zip(self._groups, codes, strict=True):
             runs = groups.get(code)
             if runs is not None:
@@ -164,7 +177,7 @@ class Priors:
             )
         return is_new, predictions
 
-    def _learn(self, codes: Sequence[int], query: tuple[bool, Predictions], log_s: float) -> None:
+    def _learn(self, codes: Sequence[Code], query: tuple[bool, Predictions], log_s: float) -> None:
         is_new, predictions = query
         if predictions:
             self._broad.add(log_s - predictions[-1][2], log_s - predictions[-1][3])
@@ -173,7 +186,7 @@ class Priors:
             if not is_new:
                 runs.errors.add(log_s - mean, log_s - last)
         for groups, code in zip(self._groups, codes, strict=True):
-            if code >= 0:
+            if code != -1:
                 group = groups.get(code)
                 if group is None:
                     group = groups[code] = Runs()
@@ -209,3 +222,35 @@ def timeline(features: Features) -> list[tuple[float, bool, int]]:
     return list(
         zip(time[order].tolist(), is_arrival[order].tolist(), row[order].tolist(), strict=True)
     )
+
+
+def add_places(codes: list[list[Code]], past: list[list[Code]], columns: Columns) -> None:
+    """Put template and place before the other features; -1 for jobs without a template."""
+    templates = columns.template_names
+    widest = dict.fromkeys(templates, 0)
+    for g, row in enumerate(codes):
+        job = int(columns.stage_job[g])
+        name, place = templates[columns.job_template[job]], g - int(columns.job_stage0[job])
+        widest[name] = max(widest[name], place)
+        row.insert(0, (name, place) if name else -1)
+    history = columns.features.history
+    column = "template" if "template" in history.column_names else "application"
+    for row, name in zip(past, history[column].to_pylist(), strict=True):
+        row.insert(0, (name, 0) if name and widest.get(name) == 0 else -1)
+
+
+def recorded_runs(columns: Columns) -> list[list[tuple[Code, float]]]:
+    """List recorded runs, each a list of places with their mean task durations."""
+    runs: dict[tuple[int, int], dict[int, list[float]]] = {}
+    table = columns.training.table.to_pylist()
+    for row, template in zip(table, columns.training.template.tolist(), strict=True):
+        if template >= 0:
+            stages = runs.setdefault((row["run"], template), {})
+            stages.setdefault(row["stage"], []).append(row["finish_s"] - row["start_s"])
+    return [
+        [
+            ((columns.template_names[template], stage), sum(tasks) / len(tasks))
+            for stage, tasks in sorted(runs[run, template].items())
+        ]
+        for run, template in sorted(runs)
+    ]

@@ -11,6 +11,7 @@ import sim
 from policies.estimates.priors import Priors
 from policies.estimates.weights import KIND_WEIGHT, OWN_RECENT, RECENT
 from tests.policies.estimates import priors as plain
+from tests.policies.unknown import recurring
 
 
 def priors(history, jobs=({"application": "a"},)):
@@ -102,15 +103,27 @@ def test_equals_plain_python_to_the_bit():
             {"application": f"a{rng.integers(0, 12)}", "user": f"u{rng.integers(5)}"}
             for _ in range(60)
         ]
-        features = workload(history, jobs).columns.features
-        compiled, reference = Priors(features), plain.Priors(features)
-        now, running = -15_000.0, []
-        for stage in range(len(jobs)):
-            now += float(rng.exponential(400.0))
-            assert compiled.prior(stage, now) == reference.prior(stage, now)
-            running.append(stage)
-            while rng.uniform() < 0.6 and running:
-                ended = running.pop(int(rng.integers(len(running))))
-                value = float(rng.lognormal(3, 2) * (rng.uniform() < 0.9))
-                compiled.add(ended, value, now)
-                reference.add(ended, value, now)
+        columns = workload(history, jobs).columns
+        assert_same(rng, Priors(columns.features), plain.Priors(columns.features), len(jobs))
+
+
+def test_template_and_place_come_first_and_recorded_runs_count():
+    for seed in range(3):
+        columns = recurring(seed).columns
+        pair = (estimator(columns.features, columns) for estimator in (Priors, plain.Priors))
+        rng = np.random.default_rng(seed)
+        assert_same(rng, *pair, len(columns.stage_job))
+
+
+def assert_same(rng, compiled, reference, n_stages):
+    """Hold two estimators to the same bits, on random arrivals and ends."""
+    now, running = -15_000.0, []
+    for stage in range(n_stages):
+        now += float(rng.exponential(400.0))
+        assert compiled.prior(stage, now) == reference.prior(stage, now)
+        running.append(stage)
+        while rng.uniform() < 0.6 and running:
+            ended = running.pop(int(rng.integers(len(running))))
+            value = float(rng.lognormal(3, 2) * (rng.uniform() < 0.9))
+            compiled.add(ended, value, now)
+            reference.add(ended, value, now)

@@ -49,6 +49,7 @@ class _Run(Choosing, Launching, Replanning):
             "start": np.full(n_jobs, np.nan),
             "finish": np.full(n_jobs, np.nan),
             "stage_left": np.diff(c.stage_task0).astype("i4"),
+            "stage_started": np.zeros(n_stages, "i4"),
             "stage_done_work": np.zeros(n_stages),
         }
         self.world = World(c, cluster, seed, self.view)
@@ -335,6 +336,7 @@ class _Run(Choosing, Launching, Replanning):
         view["started"][j] += 1
         view["running"][j] += 1
         self.task_started[task] = True
+        view["stage_started"][g] += 1
         if self._pending():
             self.remaining[j] -= self._weighted_s(g, task)
         self.task_start[task] = start
@@ -404,6 +406,7 @@ class _Run(Choosing, Launching, Replanning):
         j = int(self.c.stage_job[g])
         self.running.remove(entry)
         self.task_started[task] = False
+        self.view["stage_started"][g] -= 1
         if self._pending():
             self.remaining[j] += self._weighted_s(g, task)
         self._accrue(j)
@@ -438,6 +441,7 @@ class _Run(Choosing, Launching, Replanning):
         g = int(np.searchsorted(c.stage_task0, lost, side="right")) - 1
         j = int(c.stage_job[g])
         self.task_done[lost] = self.task_started[lost] = False
+        view["stage_started"][g] -= 1
         self.rerun.add(lost)
         view["stage_left"][g] += 1
         view["left"][j] += 1

@@ -42,7 +42,8 @@ def assert_same(workload, cluster, policy):
     for name in (*columns, "job_submit", "job_start", "job_finish", "job_failed"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
     assert spy.batches == slow.batches
-    for name in ("done_work", "first_work", "turn") if policy.events else ():  # else nobody looks
+    seen = ("done_work", "first_work", "turn", "stage_started") if policy.events else ()
+    for name in seen:  # else nobody looks
         np.testing.assert_array_equal(spy.view[name], slow.view[name], err_msg=name)
     return fast, slow
 

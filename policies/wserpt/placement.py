@@ -1,0 +1,73 @@
+"""Placement of tasks: in strict order, skipping, packing by score, or with reservations."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from policies.wserpt import offers
+from sim.base.arrays import F8, ranges
+from sim.base.errors import PolicyError
+from sim.cluster.sizing import stage_shares
+from sim.engine.plan import NO_LIMIT, Fit, Plan, World
+from sim.engine.plan.queues import Packing
+from sim.workload.columns import Columns, task_homes
+
+PlacementName = Literal["auto", "strict", "skip", "pack", "reserve"]
+
+
+def choose(name: PlacementName, world: World) -> PlacementName:
+    """Return the placement of a workload: packing pays only where several resources are scarce."""
+    if name != "auto":
+        return name
+    if offers.several_resources(world):
+        return "pack"
+    return "strict"
+
+
+def place(name: PlacementName, world: World, plan: Plan, remaining: float) -> None:
+    """Set the placement of one run, with the weight of remaining work in packing scores.
+
+    Remaining work is resource-time: on machines a task's second counts by its demands, as fractions
+    of a machine.
+    """
+    if not world.cluster.unit:
+        plan.set_stages(weight=stage_shares(world.columns, world.cluster).sum(axis=1))
+    if name in ("strict", "skip"):
+        plan.fit = Fit.STRICT if name == "strict" else Fit.SKIP
+        return
+    if name == "reserve":
+        reserve(world, plan)
+        return
+    columns, cluster = world.columns, world.cluster
+    plan.fit = Fit.PACK
+    plan.task_prefers = task_homes(columns, len(cluster.capacity))
+    plan.task_order = ranges(np.zeros_like(columns.stage_n_tasks), columns.stage_n_tasks).astype(
+        np.int32
+    )
+    plan.task_priority = tasks_after(columns)
+    plan.packing = Packing(
+        remaining=remaining, rebased=True, pending=True, remote=0.8, bundle=16, overbook=True
+    )
+
+
+def tasks_after(columns: Columns) -> F8:
+    """Return the number of tasks of its job after each task, (T,), in the order of rows."""
+    job_task0 = columns.stage_task0[columns.job_stage0]
+    n_tasks = np.diff(job_task0)
+    after = np.repeat(job_task0[1:], n_tasks) - 1 - np.arange(job_task0[-1])
+    return after.astype(np.float64)
+
+
+def reserve(world: World, plan: Plan) -> None:
+    """Reserve room for the first rigid jobs in order, by their expected run times."""
+    columns = world.columns
+    if not offers.rigid(world):
+        raise PolicyError("placement=reserve needs rigid jobs, all of whose tasks start together")
+    expected_s = plan.stages["expected_s"]
+    if np.isnan(expected_s).any():
+        expected_s = columns.stage_max_s
+    longest_s = np.maximum.reduceat(expected_s, columns.job_stage0[:-1])
+    plan.reservations = NO_LIMIT
+    plan.set_jobs(expected_s=longest_s, fill_key=longest_s)

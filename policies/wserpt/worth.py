@@ -1,0 +1,177 @@
+"""Worth of jobs: what a second of work is weighed by. The parts are factors of one product."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+import numpy as np
+
+from policies.estimates.past import Past
+from policies.wing.efficiency import Waiting
+from policies.wing.rescue import WingDep
+from sim.base import maths
+from sim.base.arrays import F8, I4, I8, ranges
+from sim.cluster.sizing import machine_capacity, stage_demands
+from sim.engine.plan import Plan, World
+from sim.workload.columns import final_deadline_s
+
+WorthName = Literal["auto", "one", "priority", "own", "aggregate", "decaying"]
+
+
+class Worth(Protocol):
+    """A factor of jobs' worth."""
+
+    moves: bool  #: True if it changes while jobs wait
+
+    def factor(self, jobs: I4 | I8, now: float) -> F8:
+        """Return the factor of each of `jobs` at time `now`: (n,), above 0."""
+
+
+class Fixed:
+    """A factor for each job, known before the run."""
+
+    moves = False
+
+    def __init__(self, factor: F8) -> None:
+        self._factor = factor
+
+    def factor(self, jobs: I4 | I8, now: float) -> F8:
+        """See `Worth`."""
+        return self._factor[jobs]
+
+
+def priority(world: World) -> Fixed:
+    """Return declared priorities, of which the least counts as 1."""
+    columns = world.columns
+    return Fixed(1.0 + columns.job_priority - columns.job_priority.min(initial=0.0))
+
+
+def own_value(world: World) -> Fixed:
+    """Return the expected value of jobs' own output, over the mean, plus 1."""
+    past = Past(world, "mean")
+    return Fixed(_over_mean(past.expected(past.column("value"))))
+
+
+def aggregate_value(world: World, plan: Plan) -> Fixed:
+    """Return the expected value of jobs with all downstream, and set the work downstream.
+
+    Wing-Agg (Chung et al., OSDI 2020, §5): aggregate value over aggregate resource-time.
+    """
+    past = Past(world, "mean")
+    value, whole_s, own_s = (
+        np.nan_to_num(past.expected(past.column(name)))
+        for name in ("agg_value", "agg_compute_s", "compute_s")
+    )
+    unit = 1.0 if world.cluster.unit else float(machine_capacity(world.cluster)[0])
+    plan.set_jobs(beyond=np.maximum(whole_s - own_s, 0.0) / unit)
+    return Fixed(_over_mean(value))
+
+
+class Decaying:
+    """Aggregate value left at the expected completion, as it decays while jobs wait."""
+
+    moves = True
+
+    def __init__(self, world: World) -> None:
+        waiting = WingDep().expected(world)
+        value = waiting.value / np.maximum(waiting.value[:, :1].mean(), 1e-300)
+        self._waiting = Waiting(value, np.ones(len(value)), waiting.length_s)
+        self._view = world.view
+
+    def factor(self, jobs: I4 | I8, now: float) -> F8:
+        """See `Worth`."""
+        waited_s = now - self._view["submit"][jobs]
+        return FLOOR - self._waiting.keys(jobs.astype(np.int64), waited_s)
+
+
+class Urgency:
+    """Apparent tardiness cost (Vepsalainen and Morton, Management Science 33, 1987).
+
+    The factor is 1 plus `weight` times exp(-slack / (`lookahead` · mean)). Slack is the time to the
+    deadline beyond what the job needs at least; the mean is that of the jobs that wait. So the
+    order minimises completion times plus `weight` times tardiness. Jobs without a deadline have 1.
+    """
+
+    moves = True
+
+    def __init__(self, world: World, plan: Plan, weight: float, lookahead: float) -> None:
+        self._world, self._plan = world, plan
+        self._weight, self._lookahead = weight, lookahead
+        self._slots = slots(world)
+        self._mean_s = 0.0  # remaining time of the jobs that were weighed last, s
+
+    def factor(self, jobs: I4 | I8, now: float) -> F8:
+        """See `Worth`."""
+        out, submit_s = np.ones(len(jobs)), self._world.view["submit"][jobs]
+        due_s = (
+            submit_s + final_deadline_s(self._world.columns, now - self._world.view["submit"])[jobs]
+        )
+        due = np.isfinite(due_s)
+        if not due.any():
+            return out
+        needed_s = remaining_s(self._world, self._plan, jobs) / self._slots
+        if len(jobs) > 1 or self._mean_s == 0.0:
+            self._mean_s = max(float(needed_s.mean()), 1e-9)
+        mean_s = self._mean_s
+        slack_s = np.maximum(due_s[due] - now - needed_s[due], 0.0)
+        out[due] += self._weight * maths.exp(-slack_s / (self._lookahead * mean_s))
+        return out
+
+
+class Ageing:
+    """A guard for the tail: worth grows with the time since submission.
+
+    The factor is 1 + `rate` · age / mean completion time so far. So the order minimises the sum of
+    completion times C plus `rate` · C² / (2 · mean): the second norm beside the first (Bansal and
+    Pruhs, Server scheduling in the weighted l_p norm, 2004).
+    """
+
+    moves = True
+
+    def __init__(self, world: World, rate: float) -> None:
+        self._view, self._rate = world.view, rate
+        self.mean_s = 0.0  # of completion times so far
+
+    def factor(self, jobs: I4 | I8, now: float) -> F8:
+        """See `Worth`."""
+        if self.mean_s <= 0:
+            return np.ones(len(jobs))
+        age_s = now - self._view["submit"][jobs]
+        out: F8 = 1.0 + self._rate * age_s / self.mean_s
+        return out
+
+
+FLOOR = 1.0
+"""Worth of a job without value, in mean values: its completion counts, too."""
+
+
+def _over_mean(value: F8) -> F8:
+    """Return values over their mean, plus the floor."""
+    known = np.nan_to_num(value)
+    return FLOOR + known / max(float(known.mean()), 1e-300)
+
+
+def remaining_s(world: World, plan: Plan, jobs: I4 | I8) -> F8:
+    """Return the expected task seconds left of each of `jobs`, true ones where all is known."""
+    columns, view = world.columns, world.view
+    if np.isnan(plan.stages["expected_s"][:1]).any():
+        left: F8 = columns.job_work[jobs] - view["done_work"][jobs]
+        return left
+    begin, end = columns.job_stage0[jobs], columns.job_stage0[jobs + 1]
+    stages = ranges(begin, end)
+    work_s = view["stage_left"][stages] * plan.stages["expected_s"][stages]
+    job = np.repeat(np.arange(len(jobs)), end - begin)
+    return np.bincount(job, work_s, len(jobs)).astype(np.float64)
+
+
+def slots(world: World) -> float:
+    """Return the number of average tasks that the cluster holds at once."""
+    columns, cluster = world.columns, world.cluster
+    if cluster.unit:
+        return float(cluster.total[0])
+    n_tasks = columns.stage_n_tasks
+    mean = maths.dot(n_tasks, stage_demands(columns, cluster)) / n_tasks.sum()
+    demanded = mean > 0
+    if not demanded.any():
+        return float(n_tasks.sum())
+    return max(1.0, float((cluster.total[demanded] / mean[demanded]).min()))

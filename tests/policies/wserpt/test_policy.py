@@ -1,0 +1,75 @@
+"""Worth over expected remaining work: equal to what it generalises, and each part by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import policies
+import sim
+from tests.policies.small import job, run, runs_of, stage, stage_starts, started
+from tests.policies.unknown import recurring
+
+PLAIN = {"sizes": "true", "worth": "one", "urgency": 0.0, "order": "given", "ageing": 0.0}
+
+
+@pytest.mark.parametrize("source", ["true", "declared"])
+def test_with_all_parts_taken_away_it_is_srpt(source):
+    workload, cluster = recurring(1), sim.Cluster.slots(4)
+    mine, known = (
+        sim.simulate(workload, cluster, policies.build(name, **parameters), record="tasks")
+        for name, parameters in (
+            ("wserpt", PLAIN | {"sizes": source}),
+            ("srpt", {"knowledge": source}),
+        )
+    )
+    np.testing.assert_array_equal(mine.task_start, known.task_start)
+
+
+def test_a_wide_job_that_nobody_knows_has_pilots_and_a_known_one_has_none():
+    new = job("a", 0, [5.0] * 40), job("b", 0, [1.0] * 40)
+    result = run("wserpt", new, sim.Cluster.slots(2), ageing=0.0)
+    # both pilots run, and then the shorter job
+    assert sorted(result.task_start[[0, 40]].tolist()) == [0, 0]
+    assert result.job_finish[1] < result.job_finish[0]
+    known = [*runs_of("p", *[[4.0] * 40] * 6), job("x", 1e4, [4.0] * 40, template="p")]
+    result = run("wserpt", known, sim.Cluster.slots(40), ageing=0.0)
+    assert (result.task_start[-40:] == 1e4).all()
+
+
+def test_urgency_lets_a_job_with_a_close_deadline_go_first():
+    jobs = [job("a", 0, [9.0]), job("b", 0, [3.0]), job("c", 0, [4.0], deadline_s=14.0)]
+    assert started(run("wserpt", jobs, **PLAIN)) == "bca"
+    assert started(run("wserpt", jobs, **PLAIN | {"urgency": 10.0})) == "cba"
+    jobs[2]["deadline_s"] = 1e6
+    assert started(run("wserpt", jobs, **PLAIN | {"urgency": 10.0})) == "bca"
+
+
+def test_ageing_lets_a_long_job_start_that_short_ones_would_pass_for_ever():
+    jobs = [job("long", 0.0, [60.0]), *(job(f"s{i}", 10.0 * i, [10.0]) for i in range(40))]
+    assert run("wserpt", jobs, **PLAIN).job_start[0] == 400.0
+    assert run("wserpt", jobs, **PLAIN | {"ageing": 1.0}).job_start[0] < 200.0
+
+
+def test_the_longest_expected_path_goes_first_inside_a_job():
+    stages = [stage("a", 1.0), stage("b", 1.0), stage("c", 9.0, parents=["b"])]
+    jobs = [{"submit_s": 0.0, "stages": stages}]
+    assert stage_starts(run("wserpt", jobs, **PLAIN)) == ["a", "b", "c"]
+    for order in ("path", "dagps"):
+        result = run("wserpt", jobs, **PLAIN | {"order": order})
+        assert stage_starts(result)[0] == "b", order
+
+
+def test_priority_and_value_are_worth():
+    jobs = [job("a", 0, [4.0]), job("b", 0, [6.0], priority=1)]
+    assert started(run("wserpt", jobs, **PLAIN | {"worth": "priority"})) == "ba"
+    workload = recurring(2)
+    history = workload.history
+    assert {"agg_value", "agg_compute_s"} <= set(history.column_names)
+    starts = [
+        sim.simulate(
+            workload, sim.Cluster.slots(3), policies.build("wserpt", **PLAIN | {"worth": worth})
+        ).job_start
+        for worth in ("one", "own", "aggregate", "decaying")
+    ]
+    assert all((other != starts[0]).any() for other in starts[1:])
