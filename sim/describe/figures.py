@@ -22,11 +22,31 @@ _DASHES = ("solid", "dash", "dot")
 def figures(description: Description) -> list[Figure]:
     """Build the figures that have data."""
     drawn = [
-        *_hourly(description), *_degrees(description), *_boxes(description), *_by_size(description),
+        *_waiting(description), *_hourly(description), *_degrees(description),
+        *_boxes(description), *_by_size(description),
         *_variations(description, "variability", "dependent"), *_classes(description),
         *_variations(description, "recurring", "recurring"), *_levels(description),
     ]  # fmt: skip
     return [figure for figure in drawn if figure.plot["data"]]
+
+
+def _waiting(description: Description) -> Iterable[Figure]:
+    """Plot the share of tasks that would wait against capacity, a plot a resource."""
+    if "waiting" not in description.tables:
+        return
+    for resource in pc.unique(description.tables["waiting"]["resource"]).to_pylist():
+        lines, ranges = [], []
+        for number, name, table in _by_dataset(description, "waiting"):
+            rows = table.filter(pc.equal(table["resource"], resource))
+            if not rows.num_rows:
+                continue
+            shares = [100 * share for share in rows["share"].to_pylist()]
+            lines.append(line(number, name, rows["capacity"].to_pylist(), shares))
+            mean, peak = rows["mean"][0].as_py(), rows["capacity"][0].as_py()
+            ranges.append(f"{name}: from {mean:,.4g} (mean use) to {peak:,.4g} (largest)")
+        drawn = _plot(lines, f"capacity, {resource}", "% of tasks that wait", x_log=True)
+        words = f"Capacities at which tasks wait, {resource}. {'; '.join(ranges)}"
+        yield Figure("load", words, drawn)
 
 
 def _hourly(description: Description) -> Iterable[Figure]:

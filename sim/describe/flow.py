@@ -16,6 +16,7 @@ from sim.describe.dataset import USED_PREFIX, Dataset
 from sim.describe.overview import HOUR_S
 from sim.describe.statistics import Kind, Section, Statistic, deviation, largest, mean, quantile
 from sim.workload.columns import job_n_tasks, stage_demand, stage_work_s
+from sim.workload.peaks import in_use_at_starts
 from sim.workload.schema import DEMAND_PREFIX
 from sim.workload.tables import values
 from sim.workload.workload import Workload
@@ -237,10 +238,7 @@ def _spread(section: Section, key: str, words: str, x: NDArray[Any], kind: Kind 
 
 def _peak(data: Dataset, amount: F8) -> float:
     """Compute the peak use, assuming that all tasks of a stage last as long as its longest."""
-    start_s, finish_s = data.spans_s
-    time_s = np.concatenate([finish_s, start_s])  # ends come before starts
-    order = np.argsort(time_s, kind="stable")
-    return float(np.cumsum(np.concatenate([-amount, amount])[order]).max(initial=0.0))
+    return float(in_use_at_starts(*data.spans_s, amount).max(initial=0.0))
 
 
 def _header_number(workload: Workload, key: str) -> float:

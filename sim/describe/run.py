@@ -15,6 +15,7 @@ from sim.describe import variability as vary
 from sim.describe.dataset import Dataset
 from sim.describe.fidelity import fidelity, verdict_table
 from sim.describe.statistics import Description, Statistic
+from sim.describe.waiting import waiting
 from sim.published import numbers
 
 TRACE = "alibaba2018"
@@ -104,6 +105,7 @@ def _measure(data: Dataset) -> tuple[list[Statistic], dict[str, pa.Table]]:
             numbers += section(data)
         tables["hourly"] = hourly.hourly(data)
         numbers += hourly.peak_to_trough(data, tables["hourly"])
+        tables["waiting"] = waiting(data)
     numbers += structure.shapes(data)
     shape = structure.measure_shape(data.large)
     numbers += structure.structure(data.large, shape)

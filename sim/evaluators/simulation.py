@@ -67,5 +67,6 @@ def evaluate(
     }
     texts = {name: json.dumps(value) for name, value in series.items() if value is not None}
     metrics = {name: float(value) for name, value in result.metrics.items()}
-    metrics |= compute_by(result, result.bounds, by)
+    if by:
+        metrics |= compute_by(result, result.bounds, by)
     return metrics, pa.table(jobs).replace_schema_metadata(texts)

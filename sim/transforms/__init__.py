@@ -20,19 +20,24 @@ from sim.base.plugins import options as options_of
 if TYPE_CHECKING:
     from sim.transforms.arrivals import arrive, hour_of, squeeze
     from sim.transforms.demands import amplify, fit_machines
+    from sim.transforms.draws import bootstrap
     from sim.transforms.faults import fail_tasks, straggle
     from sim.transforms.joined import named_dags
     from sim.transforms.past import history_and_trace, record_runs
     from sim.transforms.placement import deal_queues, place_inputs
+    from sim.transforms.planning import add, faster, without_queue
     from sim.transforms.tasks import lengthen, scale_tasks, stay
     from sim.workload.workload import Workload
 
 __all__ = [
+    "add",
     "amplify",
     "apply",
     "arrive",
+    "bootstrap",
     "deal_queues",
     "fail_tasks",
+    "faster",
     "fit_machines",
     "history_and_trace",
     "hour_of",
@@ -46,6 +51,7 @@ __all__ = [
     "squeeze",
     "stay",
     "straggle",
+    "without_queue",
 ]
 
 MODULES_FOUND = ("sim.transforms",)  # for sim.base.sources
@@ -53,11 +59,14 @@ TRANSFORMS = Plugins("transform", __name__, "", helpers=("parts",))
 """A transform is a function in a module of its name; `_MODULES` lists those that share a module."""
 
 _MODULES = {
+    "add": "sim.transforms.planning",
     "amplify": "sim.transforms.demands",
     "arrive": "sim.transforms.arrivals",
+    "bootstrap": "sim.transforms.draws",
     "change_load": "sim.synth.alibaba2018.transforms",
     "deal_queues": "sim.transforms.placement",
     "fail_tasks": "sim.transforms.faults",
+    "faster": "sim.transforms.planning",
     "fit_machines": "sim.transforms.demands",
     "give_dags": "sim.synth.alibaba2018.give_dags",
     "half": "sim.synth.programs.transforms",
@@ -73,6 +82,7 @@ _MODULES = {
     "squeeze": "sim.transforms.arrivals",
     "stay": "sim.transforms.tasks",
     "straggle": "sim.transforms.faults",
+    "without_queue": "sim.transforms.planning",
 }
 
 

@@ -23,6 +23,7 @@ from sweep.grid.grid import Grid
 from sweep.grid.request import Request, Settings
 from sweep.search.auto_seeds import AutoSeeds, with_seeds
 from sweep.search.parameters import ParameterSearches
+from sweep.search.restore import WhatIfs
 from sweep.search.strategy import Strategy, WholeGrid
 from sweep.search.targets import TargetSearches
 from sweep.store import storage, sync
@@ -48,6 +49,8 @@ def strategy_for(request: Request) -> Strategy:
         return TargetSearches(request)
     if request.goal is not None:
         return ParameterSearches(request)
+    if request.what_if is not None and request.precision is None:
+        return WhatIfs(request)
     if request.precision is None:
         return WholeGrid(grid.build(request))
     strategy = AutoSeeds(request)
@@ -94,6 +97,8 @@ def _before_cells(cells: Grid) -> None:
     request = cells.request
     if cells.is_fixed and request.precision is not None:
         notes.note(f"{ONE_SEED}: seeds=auto takes one")
+    elif cells.is_fixed and request.goal is not None:
+        notes.note(f"{ONE_SEED}: the search takes one")
     elif cells.is_fixed and len(request.axes["seed"]) > 1:
         notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
     if request.settings.tracking["kind"] == "mlflow":

@@ -25,10 +25,11 @@ from sim.metrics import METRICS
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, recompute
 from sweep.execution.cell_metrics import CellMetrics, Flags
 from sweep.execution.plan import IdentityCache, PlannedCell, PreparedGrid
+from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid, build_policy
 from sweep.grid.overrides import quote
-from sweep.stats.cell_columns import ABOUT, AXES, ERROR, KNOWS
+from sweep.stats.cell_columns import ABOUT, AXES, BOOTSTRAP, COST, ERROR, KNOWS
 from sweep.stats.cell_columns import text as shortest
 from sweep.store.cell import CellError
 from sweep.store.folder import ROWS_A_GROUP, SweepFolder
@@ -77,6 +78,11 @@ def narrow(
     for fact in CLUSTER_COLUMNS:
         values, is_present = metrics.column(fact)
         table[fact] = columns.from_numpy(values, is_present)
+    unit_costs = IdentityCache(lambda cluster: cost_month(cluster, 1.0))
+    costs = np.array([unit_costs(cell.cluster) for cell in grid.cells], np.float64)
+    if not np.isnan(costs).all():
+        costs *= metrics.column("n_machines")[0]
+        table[COST] = columns.from_numpy(costs, ~np.isnan(costs))
     for name in _metric_order(metrics.names()):
         table[name] = pa.nulls(n) if name in AGAINST_BASELINE else metrics.column(name)[0]
     del metrics
@@ -88,6 +94,8 @@ def narrow(
         commands = {row: reproduce(grid, prepared.planned[row]) for row in failed}
         table["reproduce"] = columns.strings(commands.get(row) for row in range(n))
     table |= dict(zip(ABOUT, flags, strict=True))
+    if grid.request.bootstrap is not None:
+        table[BOOTSTRAP] = np.ones(n, bool)
     table["key"] = columns.fixed_binary(prepared.keys, KEY_BYTES)
     arrays = {k: v if isinstance(v, pa.Array) else columns.from_numpy(v) for k, v in table.items()}
     return recompute(pa.table(arrays), grid.swept, grid.request.baseline, prepared.cache)
@@ -192,14 +200,22 @@ def with_status(cells: pa.Table, status: str) -> pa.Table:
 def reproduce(grid: Grid, row: PlannedCell) -> str:
     """Write the command that runs this cell alone, in this process, as for a debugger."""
     request = grid.request
-    words = [f"{key}={row.cell.labels[key]}" for key in AXES]
+    labels = dict(row.cell.labels)
+    if own := request.own_traces.get(labels["trace"]):
+        labels["trace"] = f"{labels['trace']}:{own.format}:{own.path}"
+    words = [f"{key}={labels[key]}" for key in AXES]
     words += [fixed.text for fixed in request.fixed if _applies(fixed.key, row)]
     swept = ((key, row.cell.labels[key]) for key in grid.swept)
     words += [quote(key, value) for key, value in swept if value is not None]
+    words += ["what_if.today=false"] * any(_is_change(word) for word in words)
     words += [word for word in request.words if word.startswith("paths.traces=")]
     words += ["launcher=inline"]
     words += [f"--config-dir={folder}" for folder in request.options.recorded_dirs]
     return mask(" ".join(["python -m sweep", *map(_shell_word, words)]))
+
+
+def _is_change(word: str) -> bool:
+    return word.startswith("what_if.")
 
 
 @lru_cache(maxsize=4096)  # the commands of a million cells are made of a few hundred words

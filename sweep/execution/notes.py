@@ -8,6 +8,7 @@ from typing import Any
 
 from sim.base.text import printable
 from sweep.execution.plan import PlannedCell, PreparedGrid
+from sweep.grid import cluster_size
 from sweep.grid.grid import build_policy
 
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
@@ -54,9 +55,35 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         if dropped:
             trace = description["meta"].get("name", "trace")
             lines.append(f"  {trace}: {description['n_jobs']:,} jobs; {dropped}")
+    lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
         note(line)
+
+
+def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:
+    """Say from which capacity on no task waits, if one of the sweep's is above it.
+
+    Only where the cluster has a count: others are sized so that tasks wait.
+    """
+    cluster = planned.cell.cluster
+    peaks = prepared.inputs.describe(planned.workload).get("peaks")
+    if not peaks or cluster.get("count") is None:
+        return ""
+    whole = cluster_size.at_capacity(cluster, float(cluster["count"]), 1.0)
+    totals = zip(whole.resources, whole.total, strict=True)
+    needed = {name: peaks.get(name, 0.0) / float(total) for name, total in totals if total}
+    resource = max(needed, key=lambda name: needed[name], default="")
+    capacities = prepared.grid.request.axes["capacity"]
+    above = [capacity for capacity in capacities if resource and capacity >= needed[resource]]
+    if not above or prepared.grid.request.goal is not None:
+        return ""
+    listed = ", ".join(f"{capacity:g}" for capacity in above[:4]) + ", ..." * (len(above) > 4)
+    return (
+        f"  {planned.cell.labels['trace']}: next to nothing waits from capacity "
+        f"{needed[resource]:.2g} on ({peaks[resource]:,.0f} {resource} are the most in use at "
+        f"once), so policies are alike at {listed}; give capacity={needed[resource] / 2:.2g}, say"
+    )
 
 
 def _missing_history(prepared: PreparedGrid, planned: PlannedCell) -> str:

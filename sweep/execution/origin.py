@@ -64,6 +64,10 @@ def config_record(prepared: PreparedGrid) -> dict[str, Any]:
             **options,
         }
     )
+    if request.bootstrap is not None:
+        config["bootstrap"] = {"by": request.bootstrap}
+    if request.what_if is not None:
+        config["what_if"] = dataclasses.asdict(request.what_if)
     if request.backtest_runs is not None:
         config["backtest"] = {"runs": request.backtest_runs}
     if request.goal is not None:

@@ -16,6 +16,7 @@ from sweep.execution.cell_metrics import CellMetrics, Flags, Rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.keys import cell_key, policy_text
 from sweep.execution.sweep_id import SweepId
+from sweep.grid.cluster_checks import without_price
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.lazy import LazySequence
@@ -149,6 +150,7 @@ def prepare(
         IdentityCache(canonical),
         lru_cache(canonical),
     )
+    cluster_texts = IdentityCache(lambda cluster: canonical(without_price(cluster)))
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
     numbers: dict[str, int] = {}
@@ -166,7 +168,7 @@ def prepare(
             source = digests[id(cell.policy), id(cell.evaluator)] = sources_digest(cell)
         parts = (
             policy_texts(cell.policy),
-            canonical_text(cell.cluster),
+            cluster_texts(cell.cluster),
             canonical_text(cell.evaluator),
         )
         key = cell_key(*parts, number_text(cell.capacity), str(cell.seed), workload, source)

@@ -189,8 +189,9 @@ def load(recipe: Recipe) -> Workload:
 
 
 def describe(workload: Workload) -> dict[str, Any]:
-    """Describe a workload by its digest, sizes, learnable columns and metadata."""
+    """Describe a workload by its digest, sizes, learnable columns, metadata and peak demands."""
     from sim.workload.history import available_data  # loads Arrow, as any workload has
+    from sim.workload.peaks import MAX_STAGES, peak_demands
 
     meta = {key: value for key, value in workload.meta.items() if key != "quantum"}
     description = {
@@ -201,5 +202,7 @@ def describe(workload: Workload) -> dict[str, Any]:
         "learnable": available_data(workload.jobs, workload.stages, workload.history),
         "meta": meta,
     }
+    if workload.n_stages <= MAX_STAGES:
+        description["peaks"] = peak_demands(workload)
     plain: dict[str, Any] = json.loads(canonical(description))  # as it will be read back
     return plain

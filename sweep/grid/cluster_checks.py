@@ -11,13 +11,17 @@ from sim.base.parameters import check as check_value
 from sim.base.plugins import check_names
 from sim.cluster.cluster import Cluster, check_size
 from sim.cluster.launch import Launch
-from sweep.grid.cluster_size import STEADY_LOAD
+from sweep.grid.cluster_size import EXTRA, STEADY_LOAD
 
 FAULTS = {
     "outages": ("mtbf_s", "repair_s", "until_s"),
     "slowdowns": ("every_s", "last_s", "speed", "until_s"),
 }
 LAUNCH, STAGE_LAG = "launch_s", "stage_lag_s"
+PRICE = "price_per_machine_h"
+"""Key of a cluster that no number of a run depends on, so that it is in no cell's key."""
+MONTH_H = 730.0
+"""Hours of a month."""
 TRACE_SHARES = "trace"
 """Value of the queues' shares that takes them from the trace."""
 _LABEL = "label"  # an optional key of slow periods: other labels draw other periods
@@ -29,6 +33,8 @@ _KEYS = (
     "tails",
     "queues",
     "fungible",
+    EXTRA,
+    PRICE,
     LAUNCH,
     STAGE_LAG,
     *FAULTS,
@@ -60,6 +66,8 @@ def check(config: Mapping[str, Any]) -> None:
     check_value("cluster.usual_load", config.get("usual_load", STEADY_LOAD), Positive)
     check_value("cluster.tails", config.get("tails", False), bool)
     check_value("cluster.count", count, Count | None)
+    check_value(f"cluster.{EXTRA}", config.get(EXTRA), int | None)
+    check_value(f"cluster.{PRICE}", config.get(PRICE), Positive | None)
     _check_queues(config.get("queues") or {})
     _check_fungible(config.get("fungible") or [], shape)
     _check_faults(config)
@@ -67,6 +75,17 @@ def check(config: Mapping[str, Any]) -> None:
         Launch.parse(config[LAUNCH], name=f"cluster.{LAUNCH}")
     if config.get(STAGE_LAG) is not None:
         check_value(f"cluster.{STAGE_LAG}", config[STAGE_LAG], NotNegative)
+
+
+def cost_month(config: Mapping[str, Any], machines: float) -> float | None:
+    """Return what machines cost a month; None without a price."""
+    price = config.get(PRICE)
+    return None if price is None else float(price) * MONTH_H * machines
+
+
+def without_price(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the configuration as far as a run depends on it."""
+    return {key: value for key, value in config.items() if key != PRICE}
 
 
 def check_count(config: Mapping[str, Any], capacity: float) -> None:

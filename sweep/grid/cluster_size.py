@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sim.base.errors import InputError
 from sim.cluster import load, sizing
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import scale_cluster, unit_cluster
@@ -16,6 +17,10 @@ STEADY_LOAD = 0.8
 """Default offered load of a cluster at capacity 1.0."""
 SCALE = "arrival_scale"
 """Key of a workload's ``meta``: the factor by which its arrivals were stretched."""
+FULL = "full_count"
+"""Key of a workload's ``meta``: slots or machines at capacity 1, before it was changed."""
+EXTRA = "extra"
+"""Key of a cluster: machines that are added, or if negative removed, at every capacity."""
 
 
 def stretches(config: Mapping[str, Any]) -> bool:
@@ -40,6 +45,8 @@ def full_count(workload: Workload, config: Mapping[str, Any]) -> float:
     """Return the number of slots or machines at capacity 1, before rounding to whole slots."""
     if config.get("count") is not None:
         return float(config["count"])
+    if FULL in workload.meta:
+        return float(workload.meta[FULL])
     target_load = config.get("load") or config.get("usual_load", STEADY_LOAD)
     tails = bool(config.get("tails", False))
     return sizing.full_count(workload, config["shape"], target_load, tails=tails)
@@ -47,7 +54,22 @@ def full_count(workload: Workload, config: Mapping[str, Any]) -> float:
 
 def at_capacity(config: Mapping[str, Any], full: float, capacity: float) -> Cluster:
     """Build the cluster of a capacity, with `full` machines at 1; jobs need not fit it."""
-    return build_shape(config["shape"], capacity * full)
+    return build_shape(config["shape"], units(config, full, capacity))
+
+
+def units(config: Mapping[str, Any], full: float, capacity: float) -> float:
+    """Return how many slots, machines, or whole lists of machines a capacity stands for."""
+    shape, extra = config["shape"], config.get(EXTRA) or 0
+    if not extra:
+        return capacity * full
+    n = capacity * full + extra / (unit_cluster(shape).n_machines if isinstance(shape, list) else 1)
+    if n <= 0:
+        raise InputError(
+            f"cluster.{EXTRA}={extra:g} leaves no machine of {capacity * full:g} at capacity "
+            f"{capacity:g}; remove fewer (what_if.nodes)",
+            rule="range",
+        )
+    return n
 
 
 def machine_count(cluster: Cluster, shape: Any) -> float:

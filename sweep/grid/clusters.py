@@ -32,7 +32,8 @@ def build_for(workload: Workload, config: Mapping[str, Any], capacity: float) ->
     shape = config["shape"]
     bare = cluster_size.at_capacity(config, cluster_size.full_count(workload, config), capacity)
     n_machines = cluster_size.machine_count(bare, shape)
-    count = capacity * config["count"] if isinstance(shape, list) else n_machines
+    is_list = isinstance(shape, list)
+    count = cluster_size.units(config, config["count"], capacity) if is_list else n_machines
     cluster = cluster_size.build_shape(shape, count, config.get("fungible") or ())
     queues = _queues(workload, config)
     cluster = cluster.with_queues(queues.get("mode", "global"), queues.get("shares"))

@@ -16,7 +16,14 @@ from sim import evaluators
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_names
 from sim.evaluators import NO_POLICY
-from sweep.grid import cluster_checks, config_tree, randomness, traces
+from sweep.grid import (
+    cluster_checks,
+    config_tree,
+    own_traces,
+    randomness,
+    traces,
+    what_ifs,
+)
 from sweep.grid.lazy import LazySequence
 from sweep.grid.overrides import Assignment
 from sweep.grid.request import Request
@@ -122,21 +129,42 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
     chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "evaluator")}
     plain = [line for line in fixed if line.key not in chosen]
     worlds = []
+    own = request.own_traces.get(option)
     composed: dict[str, Config] = {}
     for values in itertools.product(*(request.axes[key] for key in swept)):
         labels = dict(zip(swept, values, strict=True))
+        if request.what_if is not None and not request.what_if.has(labels):
+            continue
         choices = chosen | {key: value for key, value in labels.items() if key == "cluster"}
         choice = choices.get("cluster", "")
         if choice not in composed:
-            composed[choice] = request.options.compose(trace=option, **choices)
+            trace = option if own is None else own.format
+            composed[choice] = request.options.compose(trace=trace, **choices)
         parts = {key: composed[choice][key] for key in ("trace", "cluster", "evaluator")}
+        if own is not None:
+            parts["trace"] = own_traces.with_path(parts["trace"], own)
         for line in plain:
             parts = _apply(parts, line, whole=True)
         for key, value in labels.items():
-            if key != "cluster":
+            if key != "cluster" and not key.startswith(what_ifs.PREFIX):
                 parts = config_tree.with_value(parts, key, value)
+        if request.bootstrap is not None:
+            parts = _with_bootstrap(option, parts, request.bootstrap)
+        parts = what_ifs.apply(parts, labels, request.options)
         worlds.append(WorldVariant(option, labels, **parts))
     return worlds
+
+
+def _with_bootstrap(option: str, parts: Config, block: str) -> Config:
+    """Draw the log anew for each seed."""
+    if randomness.refers_to_seed(parts["trace"]):
+        raise InputError(
+            f"trace={option} draws another workload for each seed; seeds=bootstrap draws a log, "
+            "which has none: give seed=range(0,10)",
+            rule="seeds",
+        )
+    draw = {"bootstrap": {"by": block, "seed": "${seed}"}}
+    return what_ifs.with_transforms(parts, [draw])
 
 
 def _apply(config: Config, line: Assignment, *, whole: bool = False) -> Config:

@@ -1,10 +1,12 @@
-"""Keys of a planner: metrics of groups of jobs."""
+"""Keys of a planner: metrics of groups of jobs, draws of one's own log."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from sim.base.errors import InputError
+from sim.base.errors import InputError, unknown
 from sweep.grid.overrides import Assignment
 
 BY = "metrics.by"
@@ -35,3 +37,36 @@ def take_by(lines: dict[str, Assignment]) -> None:
             rule="wrong type",
         )
     lines["evaluator.by"] = replace(line, key="evaluator.by", values=([*values],), swept=False)
+
+
+SEEDS, BLOCK, BOOTSTRAP = "seeds", "seeds_block", "bootstrap"
+N_DRAWS = 10
+BLOCKS = ("auto", "week", "day", "hour", "user")
+
+
+def take_bootstrap(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> str | None:
+    """Remove ``seeds=bootstrap``; return the blocks that its draws are of, None without it.
+
+    The seeds are then numbers of draws (`sim.transforms.draws`): `N_DRAWS`, unless ``seed=``
+    names others.
+    """
+    is_asked = SEEDS in lines and lines[SEEDS].values == (BOOTSTRAP,)
+    block_line = lines.pop(BLOCK, None)
+    if not is_asked:
+        if block_line is not None:
+            raise InputError(f"{block_line.text} needs seeds=bootstrap", rule="wrong type")
+        return None
+    del lines[SEEDS]
+    block = defaults[BLOCK] if block_line is None else block_line.value
+    if block not in BLOCKS:
+        raise InputError(unknown(BLOCK, str(block), BLOCKS), rule="wrong type")
+    for key in ("seeds_metric", "seeds_width", "seeds_max", "search.metric", "backtest.runs"):
+        if key in lines:
+            raise InputError(
+                f"{lines[key].text} chooses seeds by itself: leave it out, or seeds=bootstrap",
+                rule="seeds",
+            )
+    lines.setdefault(
+        "seed", Assignment("seed", tuple(range(N_DRAWS)), True, "set", f"seed=range(0,{N_DRAWS})")
+    )
+    return str(block)

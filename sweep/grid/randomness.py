@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import types
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,11 @@ def ignores_seed(world: str, cluster: Mapping[str, Any], evaluator: Mapping[str,
     is_plain = evaluator.get("name") == "simulation" and not evaluator.get("module")
     is_drawn = any(map(cluster.get, FAULTS)) or Launch.parse(cluster.get(LAUNCH) or 0.0).is_drawn
     return is_plain and not is_drawn and not _SEED_REFERENCE.search(world)
+
+
+def refers_to_seed(config: Mapping[str, Any]) -> bool:
+    """Tell whether a configuration, its references not resolved, refers to the cell's seed."""
+    return bool(_SEED_REFERENCE.search(json.dumps(config, default=str)))
 
 
 def draws_randomly(policy: type) -> bool:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Between, Count, Positive, Whole, check
 from sim.metrics import metric
-from sweep.grid import backtests, config_tree, goals, hydra_keys, overrides, planner, remote_results
+from sweep.grid import (
+    backtests,
+    config_tree,
+    goals,
+    hydra_keys,
+    overrides,
+    own_traces,
+    planner,
+    remote_results,
+    what_ifs,
+)
 from sweep.grid.options import SWEPT_GROUPS, Options
 from sweep.grid.overrides import Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
@@ -86,8 +96,9 @@ SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 
 _CHOSEN_ONCE = ("experiment", "launcher", "tracking")
 VERDICT_METRIC = "verdict.metric"
-_NOT_SWEPT = ("baseline", "evaluator", "name", VERDICT_METRIC, *SEEDS_AUTO)
+_NOT_SWEPT = ("baseline", "evaluator", "name", VERDICT_METRIC, *SEEDS_AUTO, planner.BLOCK)
 _CONFIG_GROUPS = (*SWEPT_GROUPS, "evaluator")
+_WHAT_IF = {"what_if": (*what_ifs.CHANGES, "restore", "today", "together")}
 
 
 @dataclass(frozen=True)
@@ -125,6 +136,9 @@ class Request:
     goal: goals.Goal | None = None
     backtest_runs: int | None = None  # runs of each policy that are compared with the log
     name: str | None = None  # of the sweep; None: after its experiment
+    own_traces: Mapping[str, own_traces.OwnTrace] = field(default_factory=dict)  # by name
+    bootstrap: str | None = None  # blocks of the log, of which each seed is a draw
+    what_if: what_ifs.WhatIf | None = None
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:
@@ -149,12 +163,16 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         ]
     run_lines = [line for line in lines_given if is_run_setting(line.key)]
     lines = {line.key: line for line in lines_given if not is_run_setting(line.key)}
+    own = own_traces.take(lines, options)
     for line in lines.values():
         _check_key(line, defaults)
         if line.key in _CONFIG_GROUPS:
             for value in line.values:
-                options.check(line.key, value)
+                if line.key != "trace" or value not in own:
+                    options.check(line.key, value)
     planner.take_by(lines)
+    bootstrap = planner.take_bootstrap(lines, defaults)
+    what_if = what_ifs.take(lines, defaults, options)
     backtest_runs = backtests.take_runs(lines)
     goal = goals.take_goal(lines, defaults)
     sweep_name = _name(lines.pop("name", None))
@@ -181,6 +199,9 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         goal=goal,
         backtest_runs=backtest_runs,
         name=sweep_name or (None if backtest_runs is None else "backtest"),
+        own_traces=own,
+        bootstrap=bootstrap,
+        what_if=what_if,
     )
 
 
@@ -206,7 +227,8 @@ def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Pre
             raise InputError(f"{min(values)} needs seeds=auto", rule="wrong type")
         return None
     if settings["seeds"] != "auto":
-        message = f"{unknown('seeds', str(settings['seeds']), ['auto'])}; seed=0,1,2 names them"
+        known = unknown("seeds", str(settings["seeds"]), ["auto", planner.BOOTSTRAP])
+        message = f"{known}; seed=0,1,2 names them"
         raise InputError(message, rule="wrong type")
     metric, width, max_seeds = (settings[key] for key in SEEDS_AUTO[1:])
     check("seeds_metric", metric, str)
@@ -240,7 +262,7 @@ def _experiment_name(lines: Sequence[Assignment]) -> str | None:
 def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     """Refuse an unknown key; keys inside a group are checked for each option."""
     head, _, inner = line.key.partition(".")
-    if line.kind != "delete" and inner in goals.KEYS.get(head, ()):
+    if line.kind != "delete" and inner in (*goals.KEYS.get(head, ()), *_WHAT_IF.get(head, ())):
         return
     if line.key in (backtests.RUNS, planner.BY):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from sim.base.parameters import check as check_value
 from sim.base.parameters import type_hints
 from sim.base.plugins import check_names
 from sweep.grid import cluster_size, recipe, remote
-from sweep.grid.recipe import GENERIC_KEYS, WINDOW_KEYS
+from sweep.grid.recipe import ADD, AFTER, GENERIC_KEYS, WINDOW_KEYS
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
@@ -44,7 +44,7 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"trace.begin_s ({begin}) must be before trace.end_s ({end})")
     _check_options(option, trace)
-    _check_transforms(option, trace.get("transforms") or {})
+    _check_transforms(option, trace)
     if "format" in trace:
         _check_path(option, trace.get("path"))
 
@@ -65,15 +65,31 @@ def identity(
     }
     parts: dict[str, Any] = {"trace": options, "files": [], "stretch": None}
     if "path" in trace:
-        root = remote.local_path(trace["path"]).resolve()
-        folder = root if root.is_dir() else root.parent
-        files = sorted(root.rglob("*")) if root.is_dir() else [root]
-        parts["files"] = [
-            [file.relative_to(folder).as_posix(), digest(file)] for file in files if file.is_file()
-        ]
+        parts["files"] = _file_digests(trace["path"], digest)
+    if added := [*_added(trace)]:
+        parts["added"] = [_file_digests(other["path"], digest) for other in added]
     if cluster_size.stretches(cluster):
         parts["stretch"] = {key: cluster.get(key) for key in ("shape", "count", "load", "tails")}
+    elif trace.get(AFTER) and cluster.get("count") is None:
+        sized_by = ("shape", "load", "usual_load", "tails")
+        parts["sized"] = {key: cluster.get(key) for key in sized_by}
     return parts
+
+
+def _added(trace: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the traces of files that a trace's transforms add."""
+    for name, chosen in recipe.all_transforms(trace):
+        if name == ADD:
+            yield from (chosen["trace"],) if "path" in chosen["trace"] else ()
+            yield from _added(chosen["trace"])
+
+
+def _file_digests(path: str, digest: Callable[[Path], str]) -> list[list[str]]:
+    """Return the name and digest of a file, or of all files of a folder."""
+    root = remote.local_path(path).resolve()
+    folder = root if root.is_dir() else root.parent
+    files = sorted(root.rglob("*")) if root.is_dir() else [root]
+    return [[file.relative_to(folder).as_posix(), digest(file)] for file in files if file.is_file()]
 
 
 def source(trace: Mapping[str, Any]) -> tuple[Callable[..., Workload], dict[str, Any]]:
@@ -115,16 +131,18 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
     _check_arguments(f"trace={option}", "trace", arguments, known, _hints(function))
 
 
-def _check_transforms(option: str, chosen: Any) -> None:
+def _check_transforms(option: str, trace: Mapping[str, Any]) -> None:
     from sim import transforms  # they load Arrow, too
 
-    if not isinstance(chosen, Mapping):
-        raise InputError(f"trace.transforms of {option} must be {{name: {{option: value}}}}")
-    for name, options in chosen.items():
+    for key, chosen in (("transforms", [trace.get("transforms")]), (AFTER, trace.get(AFTER))):
+        if not all(isinstance(entry or {}, Mapping) for entry in chosen or ()):
+            raise InputError(f"trace.{key} of {option} must be {{name: {{option: value}}}}")
+    for name, options in recipe.all_transforms(trace):
+        if name == ADD:
+            check(f"{option}'s addition", options["trace"])
+            continue
         known, hints = transforms.options(name), _hints(getattr(transforms, name))
-        _check_arguments(
-            f"transform {name}", f"trace.transforms.{name}", options or {}, known, hints
-        )
+        _check_arguments(f"transform {name}", f"trace.transforms.{name}", options, known, hints)
 
 
 _hints = cache(type_hints)

@@ -17,7 +17,7 @@ from sweep.report.table_model import to_markdown as table_to_markdown
 from sweep.stats import ALPHA, MIN_PAIRS
 from sweep.stats.cell_columns import text
 from sweep.stats.contrasts import ALL_TRACES
-from sweep.stats.inference import EXACT, FEW, STUDENT
+from sweep.stats.inference import BOOTSTRAP, EXACT, FEW, STUDENT
 from sweep.stats.metric_format import format_contrast, style
 
 NOT_SIGNIFICANT = "n.s."
@@ -108,6 +108,8 @@ def _notes(
 ) -> tuple[str, ...]:
     """Explain the numbers and marks that occur."""
     pairs = "(trace, seed) pairs" if rows[0]["trace"] == ALL_TRACES else "seeds"
+    if any(row["test"] == BOOTSTRAP for row in rows):
+        pairs = pairs.replace("seed", "draw")
     if n_pairs_max == 1:
         pairs = pairs.removesuffix("s")
     kinds = {"ratio": "geometric mean of the ratios", "difference": "mean difference"}
@@ -117,7 +119,7 @@ def _notes(
     cells = [cell for group in table.groups for _, row_cells in group.rows for cell in row_cells]
     if any(cell.rest for cell in cells):
         notes[0] += " [95% interval]"
-    if STUDENT in tests:
+    if {STUDENT, BOOTSTRAP} & tests:
         n_tested = sum(not math.isnan(row["p"]) for row in rows)
         notes.append(
             f"{NOT_SIGNIFICANT}: no significant difference at 5% (Student's test, "

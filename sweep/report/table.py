@@ -63,17 +63,23 @@ def headline(summary: Summary, *, with_failures: bool = True) -> list[str]:
     """Describe the sweep in two or three lines: the grid, the cells, the failures."""
     policies = ", ".join(column.label for column in summary.columns)
     traces = dict.fromkeys(block.trace for block in summary.blocks)
-    seeds = len(summary.seeds)
     lines = [
         f"{policies} on {', '.join(traces)}",
         f"capacity {', '.join(text(c) for c in summary.capacities)}"
-        f" · {seeds} seed{'s' * (seeds != 1)}{_same(summary)}"
+        f" · {_seeds(summary)}{_same(summary)}"
         f" · {summary.n_cells} cell{'s' * (summary.n_cells != 1)}"
         + (f" · baseline {summary.baseline}" if summary.baseline else ""),
     ]
     if summary.failures and with_failures:
         lines.append(f"{summary.n_failed} of {summary.n_cells} cells failed")
     return lines
+
+
+def _seeds(summary: Summary) -> str:
+    """Write the number of seeds, or of a bootstrap's draws."""
+    n, noun = len(summary.seeds), "draw" if summary.is_bootstrap else "seed"
+    suffix = " of the log (bootstrap)" if summary.is_bootstrap else ""
+    return f"{n} {noun}{'s' * (n != 1)}{suffix}"
 
 
 def _same(summary: Summary) -> str:
@@ -90,7 +96,10 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
     seeds = len(summary.seeds)
     words = []
     if seeds > 1 and not summary.is_same:
-        words.append(f"mean ± half-width of the 95% confidence interval over {seeds} seeds")
+        source = f"over {seeds} seeds"
+        if summary.is_bootstrap:
+            source = f"of another log of this length, by {seeds} draws"
+        words.append(f"mean ± half-width of the 95% confidence interval {source}")
     if any(block.best.any() for block in summary.blocks):
         is_tested = seeds >= MIN_PAIRS
         test = " and all not significantly different from it" if is_tested else " (not tested)"

@@ -18,6 +18,7 @@ class CellFactory:
 
     def __init__(self, request: Request) -> None:
         self._request, self._resolver = request, Resolver()
+        self.is_fixed = False  # True: no seed changes any of the cells of the last grid
 
     def grid(self, axes: Mapping[str, Sequence[Any]], *, is_strict: bool = False) -> list[Cell]:
         """Return the cells of other axes.
@@ -27,7 +28,9 @@ class CellFactory:
         request = dataclasses.replace(self._request, axes={k: tuple(v) for k, v in axes.items()})
         if not is_strict:
             request = dataclasses.replace(request, named=frozenset({"policy"}), baseline=None)
-        return list(grid.build(request, self._resolver).cells)
+        built = grid.build(request, self._resolver)
+        self.is_fixed = built.is_fixed
+        return list(built.cells)
 
     def cells(self, template: Cell, seeds: Sequence[int], **labels: Any) -> list[Cell]:
         """Return a copy of the template cell for each seed, with other labels."""

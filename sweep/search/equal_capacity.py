@@ -168,7 +168,11 @@ def _rows(arranged: ArrangedCells, block_rows: Rows, metric: str) -> Iterator[di
         ]
         policy_values = np.stack(values_by_capacity[:-1], axis=1)
         ends = matching_capacity(
-            np.array(capacities), policy_values, values_by_capacity[-1], metric
+            np.array(capacities),
+            policy_values,
+            values_by_capacity[-1],
+            metric,
+            is_bootstrap=arranged.is_bootstrap,
         )
         yield {
             "metric": metric,
@@ -183,13 +187,18 @@ def _rows(arranged: ArrangedCells, block_rows: Rows, metric: str) -> Iterator[di
 
 
 def matching_capacity(
-    capacities: F8, policy_values: F8, baseline_values: F8, metric: str
+    capacities: F8,
+    policy_values: F8,
+    baseline_values: F8,
+    metric: str,
+    *,
+    is_bootstrap: bool = False,
 ) -> tuple[float, float, float]:
     """Interpolate the capacity at which a policy matches the baseline, and its 95 % interval.
 
     `policy_values` has a row a seed and a column a capacity, `baseline_values` a number a seed. The
     capacity is infinite outside the swept range; its ends are NaN with fewer than `FIRST_SEEDS`
-    seeds.
+    seeds. Draws of a bootstrap spread by themselves (`sweep.stats.inference`).
     """
     is_log = not is_fraction(metric) and policy_values.min() > 0 < baseline_values.min()
     sign = 1.0 if style(metric).better == "higher" else -1.0
@@ -214,7 +223,7 @@ def matching_capacity(
     total = np.zeros((N_RESAMPLES, joined.shape[1]))
     for seed_index in range(n):  # in one order, so that the sum is the same bits everywhere
         total += deviations[drawn[:, seed_index]]
-    means = mean + total / n
+    means = mean + total / n * math.sqrt(n + 1 if is_bootstrap else 1)
     resampled = np.sort(interpolate(means[:, :-1], means[:, -1]))
     t = stdtrit(n - 1, 0.5 + CONFIDENCE / 2)
     low, high = (int(q * (N_RESAMPLES - 1) + 0.5) for q in (ndtr(-t), ndtr(t)))

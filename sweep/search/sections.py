@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from sweep.report.section import Section
-from sweep.search import equal_capacity, settings_section, target_section
+from sweep.search import equal_capacity, restore_section, settings_section, target_section
 from sweep.stats.cell_columns import cell_key
-from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, SweepFolder
+from sweep.store.folder import EQUAL, IMPORTANCE, SETTINGS, TARGETS, VERDICT, WHAT_IF, SweepFolder
 
 N_SHOWN = 5
 """Largest number of a target search's capacities in the tables of means."""
@@ -19,7 +19,8 @@ N_SHOWN = 5
 def build_sections(folder: SweepFolder, config: Mapping[str, Any]) -> list[Section]:
     """Build the sections of a sweep from the tables in its folder."""
     targets, settings, equal_table = map(folder.table, (TARGETS, SETTINGS, EQUAL))
-    sections = []
+    changes = folder.table(WHAT_IF)
+    sections = [restore_section.build(changes)] if changes is not None else []
     if targets is not None:
         sections.append(target_section.build(targets, config))
     if settings is not None:

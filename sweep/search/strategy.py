@@ -78,13 +78,19 @@ class WholeGrid:
         return {}
 
 
-def _grid_of(request: Request, cells: Sequence[Cell]) -> Grid:
+def _grid_of(request: Request, cells: Sequence[Cell], *, is_fixed: bool = False) -> Grid:
     """Wrap a search's cells as a grid."""
-    return Grid(request, tuple(cells), tuple(key for key in request.axes if key not in AXES))
+    swept = tuple(key for key in request.axes if key not in AXES)
+    return Grid(request, tuple(cells), swept, is_fixed)
 
 
 def side_by_side(
-    request: Request, searches: Sequence[Search], words: str, sort_key: Callable[[Cell], Any]
+    request: Request,
+    searches: Sequence[Search],
+    words: str,
+    sort_key: Callable[[Cell], Any],
+    *,
+    is_fixed: bool = False,
 ) -> Batches:
     """Run searches together: the next cells of all of them are a batch.
 
@@ -94,12 +100,14 @@ def side_by_side(
     next_cells = [next(search, []) for search in searches]
     while any(next_cells):
         purpose = f"{words}, {count(sum(map(bool, next_cells)), 'searches')}"
-        results = yield Batch(_grid_of(request, [*chain.from_iterable(next_cells)]), purpose)
+        cells = [*chain.from_iterable(next_cells)]
+        results = yield Batch(_grid_of(request, cells, is_fixed=is_fixed), purpose)
         next_cells = [
             _next(search, results) if cells else []
             for search, cells in zip(searches, next_cells, strict=True)
         ]
-    return _grid_of(request, sorted(results.cells() if results else (), key=sort_key))
+    final = sorted(results.cells() if results else (), key=sort_key)
+    return _grid_of(request, final, is_fixed=is_fixed)
 
 
 def _next(search: Search, results: CellResults) -> list[Cell]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sweep.report.plots import layout, line
 from sweep.report.section import Plot, Section
 from sweep.search.section_builder import Row, SectionPart, build_section
+from sweep.stats.arrange import month_text
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
 
@@ -27,6 +28,8 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     numbers = {name: index for index, name in enumerate(dict.fromkeys(map(_label, rows)))}
     sure = "; each decision whether a mean meets the target has 95 % confidence"
     single_seed = "; with one seed, its value is taken as exact"
+    if config.get("bootstrap"):
+        sure = "; the range is its 95 % interval, as draws of the log spread"
     note = (
         f"Smallest number of machines tried between capacity {text(goal['low'])} and "
         f"{text(goal['high'])} at which the mean of {goal['metric']} over seeds is {_bound(goal)}"
@@ -35,11 +38,16 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
 
     def build_part(members: list[Row], _: str) -> SectionPart:
         unit = members[0]["unit"]
-        header = ("policy", unit, "capacity", "95 % range", "always met from", goal["metric"])
+        has_costs = any(row.get("cost_month") is not None for row in members)
+        header = ["policy", unit, "capacity", "95 % range", "always met from", goal["metric"]]
+        header += ["a month"] * has_costs
         return SectionPart(
-            _sentences(members, baseline, goal),
+            [
+                *_sentences(members, baseline, goal, is_bootstrap=bool(config.get("bootstrap"))),
+                *_cheapest(members),
+            ],
             (*header, "seeds", "cells"),
-            (_entries(row, goal) for row in members),
+            (_entries(row, goal, has_costs=has_costs) for row in members),
             [_plot(members, goal, numbers, baseline)],
         )
 
@@ -48,7 +56,9 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     return build_section(template, rows, ["trace"], build_part)
 
 
-def _sentences(rows: Sequence[Row], baseline: str | None, goal: Goal) -> list[str]:
+def _sentences(
+    rows: Sequence[Row], baseline: str | None, goal: Goal, *, is_bootstrap: bool = False
+) -> list[str]:
     """Write the needs of each policy, relative to the baseline or the first that has a result."""
     met = [row for row in rows if row["status"] == "met"]
     base = next((row for row in met if row["policy"] == baseline), met[0] if met else None)
@@ -63,14 +73,26 @@ def _sentences(rows: Sequence[Row], baseline: str | None, goal: Goal) -> list[st
             sentence = f"{label} needs at most {machines}, the fewest tried{value_text}"
         elif base is None or row is base:
             sentence = f"{label} needs {machines}"
-            if len(met) > 1 and not row["note"]:
+            if len(met) > 1 and not row["note"] and not is_bootstrap:
                 continue  # the others say it
         else:
             share = row["machines"] / base["machines"]
             sentence = f"{label} needs {machines}, {share:.2f} times as many as {_label(base)}, "
             sentence += f"which needs {text(round(base['machines'], 4))}"
-        sentences.append(f"{sentence}{_uncertainty(row)}.")
+        remarks = _range(row) if is_bootstrap else _uncertainty(row)
+        sentences.append(f"{sentence}{remarks}.")
     return sentences
+
+
+def _range(row: Row) -> str:
+    """Write the 95 % interval of a need, over draws of the log, and remarks."""
+    low, high = row["machines_low"], row["machines_high"]
+    ends = [] if low is None else [f"more than {text(low)}"]
+    ends += [] if high is None else [f"at most {text(high)}"]
+    if high is None and row["status"] != "never":
+        ends.append(f"even {text(row['machines_most'])} may be too few")
+    remarks = (f"95 % interval: {', '.join(ends)}" if ends else "", row["note"])
+    return "".join(f"; {part}" for part in remarks if part)
 
 
 def _uncertainty(row: Row) -> str:
@@ -86,7 +108,22 @@ def _uncertainty(row: Row) -> str:
     return "".join(f"; {part}" for part in (row["note"], " and ".join(ends)) if part)
 
 
-def _entries(row: Row, goal: Goal) -> tuple[str, ...]:
+def _cheapest(rows: Sequence[Row]) -> list[str]:
+    """Name the cheapest cluster that meets the target, of each policy with several to choose of."""
+    priced = [row for row in rows if row.get("cost_month") is not None]
+    sentences = []
+    for policy in dict.fromkeys(row["policy"] for row in priced):
+        choices = [row for row in priced if row["policy"] == policy]
+        best = min(choices, key=lambda row: row["cost_month"])
+        about = [_machines(best, "machines"), *([best["settings"]] if len(choices) > 1 else [])]
+        cost = month_text(best["cost_month"])
+        sentences.append(
+            f"The cheapest cluster for {policy} costs {cost} ({', '.join(filter(None, about))})."
+        )
+    return sentences
+
+
+def _entries(row: Row, goal: Goal, *, has_costs: bool = False) -> tuple[str, ...]:
     machines = row["status"] if row["machines"] is None else text(round(row["machines"], 4))
     machines = f"≤ {machines}" if row["status"] == "always" else machines
     ends = [f"{end:.4g}" if end is not None else "?" for end in (row["low"], row["high"])]
@@ -96,7 +133,9 @@ def _entries(row: Row, goal: Goal) -> tuple[str, ...]:
     half = math.nan if row["value_low"] is None else row["value"] - row["value_low"]
     value = "" if row["value"] is None else _value(goal, row["value"], half)
     counts = f"{row['seeds']}", f"{row['cells']}"
-    return _label(row), machines + "?" * (not row["is_sure"]), capacity, span, safe, value, *counts
+    cost = (month_text(row["cost_month"] or 0.0).removesuffix(" a month"),) * has_costs
+    machines += "?" * (not row["is_sure"])
+    return _label(row), machines, capacity, span, safe, value, *cost, *counts
 
 
 def _plot(

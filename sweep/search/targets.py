@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sweep.execution.inputs import Inputs
 from sweep.execution.notes import count
+from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
 from sweep.grid.grid import Cell, build_policy
@@ -51,6 +52,7 @@ SCHEMA = pa.schema(
         ("machines", pa.float64()),
         *((f"machines_{end}", pa.float64()) for end in ("low", "high", "safe", "most")),
         ("unit", pa.string()),
+        ("cost_month", pa.float64()),  # of `machines`; null without a price
         *((name, pa.int64()) for name in ("seeds", "cells")),
         *((name, pa.float64()) for name in ("value", "value_low", "value_high")),
         ("is_sure", pa.bool_()),
@@ -78,15 +80,21 @@ class TargetSearches:
         assert isinstance(request.goal, Target)
         self.request, self.id_part = request, request.goal
         self._goal = request.goal
+        self.is_fixed = False  # no seed changes anything, so that one is enough
         self._seeds: tuple[int, ...] = request.axes["seed"]
         self._points = CellFactory(request)
         self._cases: list[_Case] = []
+        self._is_bootstrap = request.bootstrap is not None
 
     def batches(self, inputs: Inputs) -> Batches:
         """Yield the next cells of all searches, until all are finished."""
         self._cases = self._all_cases(inputs)
         searches = [self._search(case) for case in self._cases]
-        return (yield from side_by_side(self.request, searches, self._goal.words, self._order))
+        return (
+            yield from side_by_side(
+                self.request, searches, self._goal.words, self._order, is_fixed=self.is_fixed
+            )
+        )
 
     def tables(self) -> Mapping[str, pa.Table]:
         """Return ``targets.parquet``: a row a policy and trace."""
@@ -102,9 +110,14 @@ class TargetSearches:
     def _all_cases(self, inputs: Inputs) -> list[_Case]:
         """Build a search for each policy, trace and setting of the grid."""
         cases, machines_by_world, goal = [], dict[str, Machines](), self._goal
-        seeds = seed_steps(len(self._seeds))
         axes = self.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
-        for cell in self._points.grid(axes, is_strict=True):
+        first_cells = self._points.grid(axes, is_strict=True)
+        self.is_fixed = self._points.is_fixed
+        if self.is_fixed:
+            self._seeds = self._seeds[:1]
+        n_seeds = len(self._seeds)
+        seeds = (n_seeds,) if self._is_bootstrap else seed_steps(n_seeds)
+        for cell in first_cells:
             name = inputs.workload_id(cell)
             world = canonical([name, cell.cluster])
             if world not in machines_by_world:
@@ -121,6 +134,7 @@ class TargetSearches:
                 seeds,
                 self._max_gap,
                 n_first,
+                is_bootstrap=self._is_bootstrap,
             )
             cases.append(_Case(cell, machines, search))
         return cases
@@ -159,7 +173,7 @@ class TargetSearches:
         result, labels = case.search.result(), case.cell.labels
         probes = {n: probe for n, probe in sorted(case.search.probes.items()) if probe.values}
         shown = probes.get(case.search.high if result.threshold is None else result.threshold)
-        value = (None,) * 3 if shown is None else map(_finite, interval(shown.values))
+        value = (None,) * 3 if shown is None else map(_finite, self._interval(shown))
         ends = {"": result.threshold, "low": result.low, "high": result.high, "safe": result.safe}
         names = {"": ("capacity", "machines"), "safe": ("capacity_safe", "machines_safe")}
         row: dict[str, Any] = {}
@@ -176,14 +190,23 @@ class TargetSearches:
             "status": result.status,
             "machines_most": case.machines.count(case.search.high),  # of the range
             "unit": _unit(case),
+            "cost_month": None
+            if row["machines"] is None
+            else cost_month(case.cell.cluster, row["machines"]),
             "seeds": max((len(probe.values) for probe in probes.values()), default=0),
             "cells": sum(len(probe.values) for probe in probes.values()),
             **dict(zip(("value", "value_low", "value_high"), value, strict=True)),
             "is_sure": result.is_sure,
             "is_oracle": policy is not None and policy.knows.is_oracle,
             "note": "; ".join(self._notes(case, result)),
-            "probes": [_probe(case.machines, n, probe) for n, probe in probes.items()],
+            "probes": [
+                _probe(case.machines, n, probe, self._interval(probe))
+                for n, probe in probes.items()
+            ],
         }
+
+    def _interval(self, probe: Probe) -> tuple[float, float, float]:
+        return interval(probe.values, is_bootstrap=self._is_bootstrap)
 
     def _notes(self, case: _Case, result: ThresholdResult) -> list[str]:
         """Write remarks: failed cells, too few seeds, a metric that is not monotone, large jobs."""
@@ -201,7 +224,7 @@ class TargetSearches:
         ]
         if failed:
             notes.append(f"cells failed at {count_text(max(failed))}")
-        elif not result.is_sure:
+        elif not result.is_sure and not self._is_bootstrap:
             notes.append(
                 f"{count(len(self._seeds), 'seeds')} (seeds_max) are too few for 95 % confidence"
             )
@@ -225,8 +248,10 @@ def _unit(case: _Case) -> str:
     return "slots" if case.cell.cluster["shape"] == "slots" else "machines"
 
 
-def _probe(machines: Machines, n: int, probe: Probe) -> dict[str, Any]:
-    mean, low, _ = interval(probe.values)
+def _probe(
+    machines: Machines, n: int, probe: Probe, ends: tuple[float, float, float]
+) -> dict[str, Any]:
+    mean, low, _ = ends
     return {
         "capacity": machines.capacity(n),
         "machines": machines.count(n),

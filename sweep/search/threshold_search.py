@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
+from sweep.stats.inference import error_share
 
 Status = Literal["met", "never", "always"]
 
@@ -73,6 +74,7 @@ class ThresholdSearch:
     seeds: tuple[int, ...]  # numbers of seeds to evaluate a number with, ascending
     max_gap: Callable[[int], int]  # tolerance: allowed gap between threshold and largest miss
     n_first: int = 5  # number of first probes
+    is_bootstrap: bool = False  # seeds are draws of a log (`sweep.stats.inference`)
     probes: dict[int, Probe] = field(default_factory=dict)
 
     def next_probes(self) -> list[tuple[int, int]]:
@@ -90,7 +92,7 @@ class ThresholdSearch:
     def record(self, n: int, values: Sequence[float]) -> None:
         """Record the metric at a number: the values of all seeds so far, in their order."""
         level = 1 - (1 - CONFIDENCE) / len(self.seeds)
-        mean, half = mean_and_half(values, level)
+        mean, half = mean_and_half(values, level, is_bootstrap=self.is_bootstrap)
         excess = mean - self.bound if self.is_most else self.bound - mean
         is_sure = math.isinf(mean) or (excess + half <= 0 if excess <= 0 else excess - half > 0)
         is_done = is_sure or len(values) >= self.seeds[-1]
@@ -146,13 +148,15 @@ class ThresholdSearch:
             increases = [
                 sign * (b - a) for a, b in zip(before.values[:n], after.values[:n], strict=True)
             ]
-            mean, half = mean_and_half(increases, level)
+            mean, half = mean_and_half(increases, level, is_bootstrap=self.is_bootstrap)
             if mean - half > 0 and mean > MIN_RISE * abs(before.mean):
                 rises.append((below, above))
         return rises
 
 
-def mean_and_half(values: Sequence[float], level: float) -> tuple[float, float]:
+def mean_and_half(
+    values: Sequence[float], level: float, *, is_bootstrap: bool = False
+) -> tuple[float, float]:
     """Compute the mean and half of Student's interval; 0 for one value, or for equal ones.
 
     A single value is exact: a user who gives one seed says that seeds make no difference.
@@ -164,7 +168,8 @@ def mean_and_half(values: Sequence[float], level: float) -> tuple[float, float]:
     from scipy.special import stdtrit  # 0.3 s to import: only where there is an interval
 
     t = float(stdtrit(len(column) - 1, 0.5 + level / 2))
-    return mean, t * float(column.std(ddof=1)) / math.sqrt(len(column))
+    share = float(error_share(len(column), is_bootstrap=is_bootstrap))
+    return mean, t * float(column.std(ddof=1)) * math.sqrt(share)
 
 
 def spread(low: int, high: int, n_max: int) -> list[int]:

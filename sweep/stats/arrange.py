@@ -17,6 +17,8 @@ from sim.evaluators import NO_POLICY
 from sweep.stats import metric_format
 from sweep.stats.cell_columns import (
     AXES,
+    BOOTSTRAP,
+    COST,
     KNOWS,
     NOT_METRICS,
     Rows,
@@ -69,6 +71,7 @@ class ArrangedCells:
     capacity: F8
     seed: Rows
     failed: Mask
+    is_bootstrap: bool = False  # seeds are draws of a log (`sweep.stats.inference`)
 
     def values(self, name: str, rows: Rows | slice = slice(None)) -> F8:
         """Return a metric of these rows, NaN where a cell failed or the metric does not apply."""
@@ -134,6 +137,7 @@ def arrange(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> Arra
         capacity=to_float64(cells, "capacity"),
         seed=to_numpy(cells.column("seed").combine_chunks()).astype(np.int64, copy=False),
         failed=np.isin(status_codes, [k for k, value in enumerate(statuses) if value == "failed"]),
+        is_bootstrap=_any(cells, BOOTSTRAP, np.arange(cells.num_rows)),
     )
 
 
@@ -292,6 +296,19 @@ def machines_text(arranged: ArrangedCells, rows: Rows) -> str:
     number = _format_count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
     unit = "slot" if _any(arranged.cells, "is_pool", rows) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
+
+
+def cost_text(arranged: ArrangedCells, rows: Rows) -> str:
+    """Write what the rows' clusters cost, such as ``5,840 a month``; empty without a price."""
+    if COST not in arranged.cells.column_names:
+        return ""
+    costs = to_float64(arranged.cells, COST)[rows]
+    return month_text(costs[~np.isnan(costs)].max(initial=0.0))
+
+
+def month_text(cost: float) -> str:
+    """Write a cost a month, such as ``5,840 a month``; empty for none."""
+    return f"{cost:,.{0 if cost >= 100 else 2}f} a month" if cost else ""
 
 
 def is_counted(arranged: ArrangedCells, rows: Rows) -> bool:

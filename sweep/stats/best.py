@@ -40,7 +40,9 @@ class Best:
         return self.members[0]
 
 
-def compare_metric(metric: str, values: F8, other_values: F8) -> tuple[Paired, bool]:
+def compare_metric(
+    metric: str, values: F8, other_values: F8, *, is_bootstrap: bool = False
+) -> tuple[Paired, bool]:
     """Compare two policies on a metric by ratio or difference; return it and whether it is a ratio.
 
     A ratio says how many times better the first is. Fractions, and values of which some are 0,
@@ -50,13 +52,13 @@ def compare_metric(metric: str, values: F8, other_values: F8) -> tuple[Paired, b
         sides = (
             (values, other_values) if style(metric).better == "higher" else (other_values, values)
         )
-        paired = ratio(*sides)
+        paired = ratio(*sides, is_bootstrap=is_bootstrap)
         if paired.test != NO_RATIO:
             return paired, True
-    return difference(values, other_values), False
+    return difference(values, other_values, is_bootstrap=is_bootstrap), False
 
 
-def best_of(metric: str, values: F8) -> Best | None:
+def best_of(metric: str, values: F8, *, is_bootstrap: bool = False) -> Best | None:
     """Find the best among policies that ran the same (trace, seed) pairs.
 
     Parameters
@@ -65,6 +67,8 @@ def best_of(metric: str, values: F8) -> Best | None:
         Name of the metric; without a known direction there is no best.
     values : (n_pairs, n_policies) float64
         NaN where a policy has no value.
+    is_bootstrap : bool
+        Pairs are draws of a bootstrap (`sweep.stats.inference`).
 
     Returns
     -------
@@ -81,7 +85,8 @@ def best_of(metric: str, values: F8) -> Best | None:
     first, runners_up = order[0], order[1:]
     tied = [column for column in runners_up if _ties(values[:, first], values[:, column])]
     comparisons = [
-        compare_metric(metric, values[:, column], values[:, first])[0] for column in runners_up
+        compare_metric(metric, values[:, column], values[:, first], is_bootstrap=is_bootstrap)[0]
+        for column in runners_up
     ]
     adjusted_p = holm(np.array([paired.p for paired in comparisons], dtype=np.float64))
     is_tested = len(values) >= MIN_PAIRS or all(paired.test == EXACT for paired in comparisons)

@@ -18,10 +18,14 @@ ERROR = ("error_stage", "error_type", "error_message", "error_traceback")
 ABOUT = ("is_pool", "is_counted", "is_oracle")
 """Columns of flags: the cluster is a pool of slots; its configuration states a count; the policy
 knows a truth that nobody knows beforehand, so it can't be run on a real cluster."""
+BOOTSTRAP = "is_bootstrap"
+"""Column: seeds are draws of a log (``seeds=bootstrap``); without it they are independent."""
+COST = "cost_month"
+"""Column: what the cell's machines cost a month; only where a price is configured."""
 KNOWS = "knows"
 """Column: source of the durations that the policy uses (`policies.knows.Knows`); null without."""
 NOT_METRICS = frozenset(
-    (*AXES, "status", KNOWS, *CLUSTER_COLUMNS, *ERROR, "reproduce", "key", *ABOUT)
+    (*AXES, "status", KNOWS, *CLUSTER_COLUMNS, *ERROR, "reproduce", "key", *ABOUT, BOOTSTRAP, COST)
 )
 ALL_METRICS = "all"
 """Value of ``metrics=`` that shows every metric."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
@@ -167,15 +168,17 @@ def _row(
         arranged.values(metric, paired_rows.policy_rows),
         arranged.values(metric, paired_rows.baseline_rows),
     )
-    traces = paired_rows.traces if is_stratified else None
+    traces, is_bootstrap = paired_rows.traces if is_stratified else None, arranged.is_bootstrap
+    difference = partial(stats.difference, traces=traces, is_bootstrap=is_bootstrap)
+    ratio = partial(stats.ratio, traces=traces, is_bootstrap=is_bootstrap)
     if statistic == "difference":
-        paired = stats.difference(values, baseline_values, traces)
+        paired = difference(values, baseline_values)
     elif _is_against_baseline(metric):
-        paired = stats.ratio(values, np.where(np.isnan(baseline_values), np.nan, 1.0), traces)
+        paired = ratio(values, np.where(np.isnan(baseline_values), np.nan, 1.0))
     elif style(metric).better == "higher":
-        paired = stats.ratio(values, baseline_values, traces)
+        paired = ratio(values, baseline_values)
     else:
-        paired = stats.ratio(baseline_values, values, traces)
+        paired = ratio(baseline_values, values)
     return {
         "metric": metric,
         "statistic": statistic,

@@ -10,6 +10,12 @@ Association* 64, 1969). `docs/decisions/0011-one-test.md` has the measurements.
 Pairs of several traces do not have one distribution. The variance of each trace's mean is estimated
 from its own seeds, and these are added, with Welch's and Satterthwaite's degrees of freedom; so the
 interval is about these traces and no others. For one trace that is Student's interval again.
+
+Draws of a bootstrap (``seeds=bootstrap``, `sim.transforms.draws`) are no independent samples:
+their spread s estimates the standard error itself, however many they are (Efron and Tibshirani, *An
+Introduction to the Bootstrap*, 1993, chapters 6 and 13). So the standard error of their mean about
+the truth is s √(1 + 1/n), with n - 1 degrees of freedom, in the place of s / √n: more draws make
+the interval surer, not narrower. A draw is the same jobs for every policy: comparisons are paired.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,19 +36,21 @@ ROUNDING = 1e-12
 """Relative difference up to which two values count as equal."""
 
 
-def interval(values: Sequence[float] | ArrayLike) -> tuple[float, float, float]:
+def interval(
+    values: Sequence[float] | ArrayLike, *, is_bootstrap: bool = False
+) -> tuple[float, float, float]:
     """Compute the mean of a metric over seeds and its 95 % confidence interval.
 
     Seeds are independent draws, so the interval is Student's:
     ``mean ± t(0.975, n − 1) · s / √n`` with ``s`` the sample standard deviation
-    (``n − 1`` in its denominator).
+    (``n − 1`` in its denominator); of draws of a bootstrap ``s · √(1 + 1/n)``.
     """
     column = np.asarray(values, dtype=np.float64).reshape(-1, 1)
-    mean, half, _ = intervals(column)
+    mean, half, _ = intervals(column, is_bootstrap=is_bootstrap)
     return float(mean[0]), float(mean[0] - half[0]), float(mean[0] + half[0])
 
 
-def intervals(values: F8) -> tuple[F8, F8, I8]:
+def intervals(values: F8, *, is_bootstrap: bool = False) -> tuple[F8, F8, I8]:
     """Compute `interval` for many metrics: means, half-widths, counts of values.
 
     The half-width is 0 where all values are equal but for rounding.
@@ -57,10 +66,16 @@ def intervals(values: F8) -> tuple[F8, F8, I8]:
         if has_spread.any():
             deviation = np.where(present, values - mean, 0.0)[:, has_spread]
             variance = (deviation**2).sum(axis=0) / (n[has_spread] - 1)
-            half[has_spread] = _t_quantile(n[has_spread] - 1) * np.sqrt(variance / n[has_spread])
+            error = np.sqrt(variance * error_share(n[has_spread], is_bootstrap=is_bootstrap))
+            half[has_spread] = _t_quantile(n[has_spread] - 1) * error
             size = np.where(present, np.abs(values), 0.0).max(axis=0, initial=0.0)
             half[half <= ROUNDING * size] = 0.0
     return mean, half, n
+
+
+def error_share(n: Any, *, is_bootstrap: bool) -> Any:
+    """Return the squared standard error of a mean of n values over their variance."""
+    return 1 + 1 / n if is_bootstrap else 1 / n
 
 
 def _t_quantile(degrees: I8) -> F8:
@@ -80,6 +95,7 @@ FIRST_SEEDS = 5
 ALPHA = 0.05
 
 STUDENT, EXACT, FEW, NO_RATIO = "t", "exact", "few", "no ratio"
+BOOTSTRAP = "bootstrap"
 
 
 @dataclass(frozen=True)
@@ -91,8 +107,9 @@ class Paired:
     high: float
     p: float  # two-sided, not corrected for other comparisons; NaN where nothing was tested
     n: int  # pairs
-    # `STUDENT`: Student's t; `EXACT`: all pairs have the same difference, so that there is nothing
-    # to test; `FEW`: too few pairs; `NO_RATIO`: a value is 0 or infinite where the other is not
+    # `STUDENT`: Student's t; `BOOTSTRAP`: the same, of draws; `EXACT`: all pairs have the same
+    # difference, so that there is nothing to test; `FEW`: too few pairs; `NO_RATIO`: a value is 0
+    # or infinite where the other is not
     test: str
 
 
@@ -103,16 +120,20 @@ def same(a: F8, b: F8) -> Mask:
     return is_same & np.isfinite(a) & np.isfinite(b)
 
 
-def difference(a: ArrayLike, b: ArrayLike, traces: ArrayLike | None = None) -> Paired:
+def difference(
+    a: ArrayLike, b: ArrayLike, traces: ArrayLike | None = None, *, is_bootstrap: bool = False
+) -> Paired:
     """Compare by the mean of ``a - b``, in the metric's unit."""
     first, second = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(invalid="ignore"):  # inf - inf
         differences = first - second
     differences[same(first, second)] = 0.0
-    return _compare(differences, traces)
+    return _compare(differences, traces, is_bootstrap)
 
 
-def ratio(a: ArrayLike, b: ArrayLike, traces: ArrayLike | None = None) -> Paired:
+def ratio(
+    a: ArrayLike, b: ArrayLike, traces: ArrayLike | None = None, *, is_bootstrap: bool = False
+) -> Paired:
     """Compare by the geometric mean of ``a / b``.
 
     The test is on logarithms of the ratios, so that the two sides may be exchanged. A pair of zeros
@@ -123,12 +144,12 @@ def ratio(a: ArrayLike, b: ArrayLike, traces: ArrayLike | None = None) -> Paired
         logs = np.where((first < 0) | (second < 0), math.inf, np.log(first) - np.log(second))
     logs[same(first, second)] = 0.0
     logs[np.isnan(first) | np.isnan(second)] = math.nan
-    paired_logs = _compare(logs, traces)
+    paired_logs = _compare(logs, traces, is_bootstrap)
     ends = (math.exp(paired_logs.estimate), math.exp(paired_logs.low), math.exp(paired_logs.high))
     return Paired(*ends, paired_logs.p, paired_logs.n, paired_logs.test)
 
 
-def _compare(differences: F8, traces: ArrayLike | None) -> Paired:
+def _compare(differences: F8, traces: ArrayLike | None, is_bootstrap: bool) -> Paired:
     present = ~np.isnan(differences)
     values = np.sort(differences[present])
     n = len(values)
@@ -145,16 +166,20 @@ def _compare(differences: F8, traces: ArrayLike | None) -> Paired:
         return Paired(estimate, estimate, estimate, math.nan, n, EXACT)
     if n < MIN_PAIRS or n_min < 2:
         return Paired(estimate, math.nan, math.nan, math.nan, n, FEW)
-    half, p = _student(strata, estimate)
-    return Paired(estimate, estimate - half, estimate + half, p, n, STUDENT)
+    half, p = _student(strata, estimate, is_bootstrap)
+    test = BOOTSTRAP if is_bootstrap else STUDENT
+    return Paired(estimate, estimate - half, estimate + half, p, n, test)
 
 
-def _student(strata: Sequence[F8], estimate: float) -> tuple[float, float]:
+def _student(strata: Sequence[F8], estimate: float, is_bootstrap: bool) -> tuple[float, float]:
     """Compute half the 95 % interval of the mean, and the two-sided p of a mean of 0."""
     from scipy.special import stdtr, stdtrit  # 0.3 s to import: only where there is a test
 
     n = sum(map(len, strata))
-    variances = np.array([float(v.var(ddof=1)) * len(v) / n**2 for v in strata])
+    if is_bootstrap:
+        variances = np.array([float(v.var(ddof=1)) * len(v) * (len(v) + 1) / n**2 for v in strata])
+    else:
+        variances = np.array([float(v.var(ddof=1)) * len(v) / n**2 for v in strata])
     variance = float(variances.sum())
     shares = variances / variance
     degrees = 1.0 / float((shares**2 / np.array([len(v) - 1 for v in strata])).sum())
@@ -166,12 +191,12 @@ def _student(strata: Sequence[F8], estimate: float) -> tuple[float, float]:
 def pairs_needed(paired: Paired, level: float = ALPHA, n_max: int = 1000) -> int | None:
     """Compute the smallest number of pairs at which the difference would be significant.
 
-    Assumes that mean and spread stay as they are. None where it is significant already, or where
-    `n_max` pairs would not be enough.
+    Assumes that mean and spread stay as they are. None where it is significant already, where
+    `n_max` pairs would not be enough, and of draws of a bootstrap, which no more draws separate.
     """
     from scipy.special import stdtr, stdtrit  # 0.3 s to import: only where there is a test
 
-    if math.isnan(paired.p) or paired.p <= level:
+    if math.isnan(paired.p) or paired.p <= level or paired.test == BOOTSTRAP:
         return None
     n = np.arange(paired.n + 1, n_max + 1, dtype=np.float64)
     t = float(stdtrit(paired.n - 1, paired.p / 2)) * np.sqrt(n / paired.n)

@@ -13,7 +13,14 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I8, Mask
 from sweep.stats import contrasts, intervals
-from sweep.stats.arrange import ArrangedCells, Column, arrange, by_capacity, machines_text
+from sweep.stats.arrange import (
+    ArrangedCells,
+    Column,
+    arrange,
+    by_capacity,
+    cost_text,
+    machines_text,
+)
 from sweep.stats.best import best_of
 from sweep.stats.cell_columns import Rows, text
 
@@ -33,7 +40,7 @@ class Block:
     ``paired``, of the shape of ``mean``, is half the interval of the difference from the baseline:
     NaN without a baseline, and for the baseline itself. ``best``, of that shape too, marks the best
     columns (`sweep.stats.best`) that are no oracles, none if all are. ``machines`` is the size of
-    the cluster at each capacity, such as ``41 machines``; empty if not known.
+    the cluster at each capacity, such as ``41 machines``, and its cost; empty if not known.
     """
 
     trace: str
@@ -94,6 +101,7 @@ class Summary:
     n_failed: int
     failures: tuple[Failure, ...]  # the first `MOST_FAILURES`
     is_fixed: bool = False
+    is_bootstrap: bool = False  # seeds are draws of a log
 
     @property
     def is_same(self) -> bool:
@@ -133,6 +141,7 @@ def summarise(
             _failure(arranged.row(row), arranged.swept) for row in failed[:MAX_FAILURES].tolist()
         ),
         is_fixed=is_fixed,
+        is_bootstrap=arranged.is_bootstrap,
     )
 
 
@@ -152,7 +161,8 @@ def _block(
     n_planned, n_failed = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     machines = []
     for level, group in enumerate(by_capacity(arranged, block_rows)):
-        machines.append(machines_text(arranged, group.rows))
+        size = machines_text(arranged, group.rows), cost_text(arranged, group.rows)
+        machines.append(", ".join(filter(None, size)))
         ordered = group.rows[np.argsort(group.seed_index, kind="stable")]
         for column in np.unique(arranged.column_index[ordered]).tolist():
             rows = ordered[arranged.column_index[ordered] == column]
@@ -161,17 +171,18 @@ def _block(
                 arranged.failed[rows].sum(),
             )
             mean[level, column], half[level, column], n[level, column] = intervals(
-                _values_matrix(arranged, rows, names)
+                _values_matrix(arranged, rows, names), is_bootstrap=arranged.is_bootstrap
             )
         for metric_index, name in enumerate(names):
-            best_policies = best_of(name, arranged.without_oracles(group.by_seed(arranged, name)))
+            by_seed = arranged.without_oracles(group.by_seed(arranged, name))
+            best_policies = best_of(name, by_seed, is_bootstrap=arranged.is_bootstrap)
             if best_policies is not None and not best_policies.is_all:
                 best[level, list(best_policies.members), metric_index] = True
         for _, column, paired_rows in contrasts.pairs(arranged, group.rows):
             differences = _values_matrix(arranged, paired_rows.policy_rows, names) - _values_matrix(
                 arranged, paired_rows.baseline_rows, names
             )
-            paired[level, column] = intervals(differences)[1]
+            paired[level, column] = intervals(differences, is_bootstrap=arranged.is_bootstrap)[1]
     return Block(
         trace=trace,
         settings=settings,

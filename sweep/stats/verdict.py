@@ -113,7 +113,11 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
             continue
         paired = _against_baseline(arranged, block_rows, metric)
         for group in by_capacity(arranged, block_rows):
-            best = best_of(metric, arranged.without_oracles(group.by_seed(arranged, metric)))
+            best = best_of(
+                metric,
+                arranged.without_oracles(group.by_seed(arranged, metric)),
+                is_bootstrap=arranged.is_bootstrap,
+            )
             if best is not None:
                 by_column = {
                     c: comparison for (k, c), comparison in paired.items() if k == group.capacity
@@ -153,7 +157,10 @@ def _against_baseline(
     values = partial(arranged.values, metric)
     return {
         (capacity, column): compare_metric(
-            metric, values(paired_rows.policy_rows), values(paired_rows.baseline_rows)
+            metric,
+            values(paired_rows.policy_rows),
+            values(paired_rows.baseline_rows),
+            is_bootstrap=arranged.is_bootstrap,
         )
         for capacity, column, paired_rows in contrasts.pairs(arranged, block_rows)
     }
@@ -171,14 +178,14 @@ def _verdict(
     columns = list(arranged.columns.values())
     values = group.by_seed(arranged, metric)
     first_values = values[:, best.first][~np.isnan(values[:, best.first])]
-    mean, low, high = interval(first_values)
+    mean, low, high = interval(first_values, is_bootstrap=arranged.is_bootstrap)
     comparison, is_ratio = paired.get(best.first, _NO_COMPARISON)
     against_baseline = None if comparison is None else _finite(comparison.estimate)
     if columns[best.first].is_baseline:
         against_baseline = 0.0 if is_fraction(metric) else 1.0
     present = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
     means = {index: float(np.nanmean(values[:, index])) for index in present}
-    oracles = _oracles(metric, columns, values, means, best)
+    oracles = _oracles(metric, columns, values, means, best, arranged.is_bootstrap)
     standings = tuple(
         Standing(
             policy=column.label,
@@ -255,12 +262,20 @@ def _verdict(
 
 
 def _oracles(
-    metric: str, columns: Sequence[Column], values: F8, means: Mapping[int, float], best: Best
+    metric: str,
+    columns: Sequence[Column],
+    values: F8,
+    means: Mapping[int, float],
+    best: Best,
+    is_bootstrap: bool,
 ) -> tuple[Oracle, ...]:
     """Compare the oracles with the best policy that can be run; empty if none can."""
     oracles = [index for index in means if index not in best.order]
     oracles.sort(key=lambda i: -means[i] if style(metric).better == "higher" else means[i])
-    compared = [compare_metric(metric, values[:, i], values[:, best.first]) for i in oracles]
+    first = values[:, best.first]
+    compared = [
+        compare_metric(metric, values[:, i], first, is_bootstrap=is_bootstrap) for i in oracles
+    ]
     adjusted_p = holm(np.array([paired.p for paired, _ in compared], dtype=np.float64))
     return tuple(
         Oracle(

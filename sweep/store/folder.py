@@ -23,6 +23,7 @@ from sweep.store import checksums, sweep_list
 CELLS, CONFIG, PROVENANCE = sweep_list.CELLS, "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
 TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
+WHAT_IF = "what_if.parquet"
 SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
 BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
 BACKTEST_JSON = "backtest.json"
@@ -35,7 +36,7 @@ REPORT_FILES = (VERDICT, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
 """Files that are rewritten from the others; see `sweep.driver.write_report`."""
 _REQUIRED_FILES = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
 _OPTIONAL_FILES = (
-    *(FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, DIFF),
+    *(FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, WHAT_IF, DIFF),
     *(BACKTEST, BACKTEST_JOBS, BACKTEST_JSON),
 )
 _WAY_OUT = "running the same sweep again rewrites it from the cached cells"

@@ -8,7 +8,7 @@ of the key itself. A comment changes no digest, nor does a module that a cell do
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,16 @@ def _name_and_module(configured: Named) -> tuple[str, str | None]:
 
 
 def _workload_sources(trace: Mapping[str, Any]) -> tuple[str, Table]:
-    source = (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
-    return _cached_workload_sources(*source, tuple(trace.get("transforms") or ()), (*sys.path,))
+    return _cached_workload_sources((*_registered(trace),), (*sys.path,))
+
+
+def _registered(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the registry and name of a trace's reader or generator, and of its transforms."""
+    yield (GENERATORS, trace["synth"]) if "synth" in trace else (READERS, trace["format"])
+    for name, chosen in recipe.all_transforms(trace):
+        yield TRANSFORMS, name
+        if name == recipe.ADD:
+            yield from _registered(chosen["trace"])
 
 
 @cache
@@ -91,12 +99,10 @@ def _cell_sources(
 
 @cache
 def _cached_workload_sources(
-    registry: str, name: str, transforms: tuple[str, ...], search_path: tuple[str, ...]
+    registered: tuple[tuple[str, str], ...], search_path: tuple[str, ...]
 ) -> tuple[str, Table]:
     recipe_module = recipe.make.__module__
-    roots = sources.registry_modules(registry, name)
-    for transform in transforms:
-        roots = roots | sources.registry_modules(TRANSFORMS, transform)
+    roots = set[str]().union(*(sources.registry_modules(*plugin) for plugin in registered))
     table = sources.closure([recipe_module, *roots], dispatcher=recipe_module)
     return sources.digest_table(table), table
 

@@ -113,7 +113,9 @@ def child_runs(arranged: ArrangedCells, kind: str, groups: Sequence[Rows]) -> li
         for run_metrics, rows in zip(metrics, groups, strict=True):
             mean, half = values[rows[0]], math.nan
             if len(rows) > 1:
-                (mean,), (half,), _ = intervals(values[rows, None])
+                (mean,), (half,), _ = intervals(
+                    values[rows, None], is_bootstrap=arranged.is_bootstrap
+                )
             pairs = ((renamed[name], mean), (f"{HALF}/{renamed[name]}", half))
             run_metrics |= {name: float(value) for name, value in pairs if math.isfinite(value)}
     return [_row(arranged, kind, *inputs) for inputs in zip(groups, metrics, strict=True)]

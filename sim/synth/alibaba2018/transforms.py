@@ -68,7 +68,11 @@ def _by_branch(graphs: Graphs) -> I8:
 
 @checked
 def change_load(
-    workload: Workload, load: Positive, seed: int = 0, tables: Tables | str | Path | None = None
+    workload: Workload,
+    load: Positive,
+    seed: int = 0,
+    tables: Tables | str | Path | None = None,
+    rewire: bool = True,
 ) -> Workload:
     """Multiply the arrival rate of jobs by `load`.
 
@@ -87,6 +91,8 @@ def change_load(
         Seed of the sample, the times and the dependencies.
     tables : Tables or path-like, optional
         Probability tables of dependencies, or their file; by default the shipped tables.
+    rewire : bool
+        False: copies keep the dependencies of their originals, too.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def change_load(
     rows, copy = rows[order], copy[order]
     transform: dict[str, object] = {"load": float(load), "seed": int(seed)}
     copied = repeat_jobs(workload, rows, copy, submit[order], transform)
-    return _with_new_edges(copied, copy, seed, tables)
+    return _with_new_edges(copied, copy, seed, tables) if rewire else copied
 
 
 def _with_new_edges(

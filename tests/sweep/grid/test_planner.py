@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from sim.base.errors import InputError
+from sweep.grid import grid, what_ifs
+from sweep.grid.grid import Cell
 from tests.sweep.grid.test_request import read
 
 
@@ -20,3 +24,77 @@ def test_other_evaluators_have_no_groups() -> None:
         read("policy=fifo", "metrics.by=queue", "evaluator=stream")
     with pytest.raises(InputError, match="give keys of jobs"):
         read("policy=fifo", "metrics.by=3")
+
+
+LOG = ("policy=fifo", "trace=parquet", "trace.path=.", "cluster.count=10")
+
+
+def cells(*words: str) -> list[Cell]:
+    return [*grid.build(read(*words)).cells]
+
+
+def test_each_change_is_tried_by_itself_beside_today() -> None:
+    words = ("what_if.load=1.3,0.5", "what_if.nodes=+20", "what_if.without_queue=x")
+    planned = cells(*LOG, *words)
+    assert [what_ifs.words(cell.labels) for cell in planned] == [
+        "", "without_queue=x", "nodes=+20", "load=1.3", "load=0.5",
+    ]  # fmt: skip
+    assert len(cells(*LOG, *words, "what_if.together=true")) == 3 * 2 * 2
+    today, without, nodes, load, _ = planned
+    assert "after" not in today.trace
+    assert without.trace["after"] == [{"without_queue": {"queue": ["x"]}}]
+    assert (today.cluster.get("extra"), nodes.cluster["extra"]) == (None, 20)
+    assert nodes.trace == today.trace
+    assert load.trace["after"] == [{"change_load": {"load": 1.3, "seed": 0, "rewire": False}}]
+    (alone,) = cells(*LOG, "what_if.load=1.3", "what_if.today=false")
+    assert alone.labels["what_if.load"] == 1.3
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("what_if.load=0", "must be a number above 0"),
+        ("what_if.faster=x", "must be a number above 0"),
+        ("what_if.nodes=0", "give machines to add"),
+        ("what_if.add=nothing", "unknown trace 'nothing'"),
+        ("what_if.add=swf", "write what_if.add=NAME:swf:FILE"),
+        ("what_if.add=a:swf", "write NAME:FORMAT:FILE"),
+        ("what_if.laod=2", "did you mean 'what_if.load'"),
+        ("what_if.restore=jct_speedup_mean", "compares with a baseline"),
+    ],
+)
+def test_wrong_changes_say_what_is_right(word: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        cells(*LOG, word)
+
+
+def test_traces_are_named_on_the_line(tmp_path: Path) -> None:
+    for name in ("one.swf", "two.txt"):
+        (tmp_path / name).touch()
+    words = ("policy=fifo", f"trace=a:swf:{tmp_path}/one.swf,b:sacct:{tmp_path}/two.txt")
+    planned = cells(*words)
+    assert [(c.labels["trace"], c.trace["format"]) for c in planned] == [
+        ("a", "swf"),
+        ("b", "sacct"),
+    ]
+    assert planned[1].trace["path"] == f"{tmp_path}/two.txt"
+    with pytest.raises(InputError, match=r"trace=a:swf:FILE,b:sacct:FILE"):
+        read("policy=fifo", "trace=swf,sacct", "trace.path=one.swf")
+    with pytest.raises(InputError, match="unknown trace 'swv'; did you mean 'swf'"):
+        read("policy=fifo", "trace=a:swv:one.swf")
+
+
+def test_draws_of_a_log_are_seeds() -> None:
+    planned = cells(*LOG, "seeds=bootstrap", "seeds_block=day")
+    assert [cell.seed for cell in planned] == [*range(10)]
+    assert planned[3].trace["after"] == [{"bootstrap": {"by": "day", "seed": 3}}]
+    assert len(cells(*LOG, "seeds=bootstrap", "seed=range(0,12)")) == 12
+    for words, message in (
+        (("seeds_block=day",), "needs seeds=bootstrap"),
+        (("seeds=bootstrap", "seeds_block=month"), "valid: auto, week, day, hour, user"),
+        (("seeds=bootstrap", "seeds_max=20"), "chooses seeds by itself"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(*LOG, *words)
+    with pytest.raises(InputError, match="draws another workload for each seed"):
+        cells("policy=fifo", "seeds=bootstrap")

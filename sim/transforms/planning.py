@@ -1,0 +1,169 @@
+"""Transforms of a planner: another trace's jobs too, faster machines, no jobs of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sim.base.errors import InputError, unknown
+from sim.base.parameters import Positive, checked
+from sim.transforms.parts import rebuild, repeat_jobs
+from sim.workload.recorded import drop_recorded
+from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.tables import names, values, with_column
+from sim.workload.workload import Workload
+
+
+@checked
+def faster(workload: Workload, factor: Positive) -> Workload:
+    """Divide every task's duration by a factor; users' requested run times stay as they are.
+
+    Parameters
+    ----------
+    workload : Workload
+        Workload without failures.
+    factor : float
+        How many times as fast machines are; below 1 they are slower.
+
+    Raises
+    ------
+    InputError
+        If the factor is not positive.
+    """
+    transform = {"faster": float(factor)}
+    if workload.in_runs:
+        runs = workload.runs
+        return rebuild(workload, transform, runs.with_durations(runs.duration_s / factor))
+    tasks = with_column(workload.tasks, "duration_s", values(workload.tasks, "duration_s") / factor)
+    return rebuild(workload, transform, tasks=tasks)
+
+
+def without_queue(workload: Workload, queue: str | Sequence[str]) -> Workload:
+    """Drop the jobs of a queue, or of several.
+
+    Parameters
+    ----------
+    workload : Workload
+        Any workload.
+    queue : str or sequence of str
+        Names of queues.
+
+    Raises
+    ------
+    InputError
+        If there is no such queue, or no other.
+    """
+    dropped = [queue] if isinstance(queue, str | int) else [*queue]
+    known = names(workload.jobs, "queue")
+    used = {known[code] for code in np.unique(values(workload.jobs, "queue")).tolist()}
+    for name in map(str, dropped):
+        if name not in used:
+            raise InputError(unknown("queue", name, sorted(used)), rule="unknown queue")
+    if not used - {*map(str, dropped)}:
+        raise InputError(
+            f"no job is left without queue {', '.join(map(str, dropped))}; the workload has no "
+            "other queue",
+            rule="empty workload",
+        )
+    codes = [code for code, name in enumerate(known) if name in {*map(str, dropped)}]
+    remaining = workload.take(~np.isin(values(workload.jobs, "queue"), codes))
+    return rebuild(remaining, {"without_queue": [*map(str, dropped)]})
+
+
+def add(workload: Workload, other: Workload) -> Workload:
+    """Add the jobs of another workload, both from their beginnings on.
+
+    Job ids that both have get a number. Resources that only one demands are demanded by its tasks
+    alone.
+
+    Parameters
+    ----------
+    workload, other : Workload
+        Workloads without failures; of histories and earlier runs, the first's stay.
+
+    Raises
+    ------
+    InputError
+        If the other has failures.
+    """
+    if other.failures.num_rows:
+        raise InputError("the added workload has task failures; add one without")
+    tables: dict[str, Any] = {
+        name: _joined(
+            [getattr(workload, name), _shifted(getattr(other, name), name, workload)], name
+        )
+        for name in ("jobs", "stages", "stage_edges", "job_edges", "downloads")
+    }
+    tables["tasks"] = pa.concat_tables(
+        [
+            workload.runs.table(),
+            with_column(
+                other.runs.table(),
+                "stage",
+                values(other.runs.table(), "stage") + workload.n_stages,
+            ),
+        ]
+    )
+    quantum = {**other.meta["quantum"], **workload.meta["quantum"]}
+    for name in workload.meta["quantum"].keys() & other.meta["quantum"].keys():
+        quantum[name] = min(workload.meta["quantum"][name], other.meta["quantum"][name])
+    tables["stages"] = drop_recorded(tables["stages"])
+    tables |= {"history": workload.history, "training": workload.training}
+    meta = {**workload.meta, "quantum": quantum}
+    both = Workload.from_tables(**tables, meta=meta, validate=False)
+    submit_s = values(both.jobs, "submit_s")
+    order = np.argsort(submit_s, kind="stable")
+    note: dict[str, object] = {"add": other.meta.get("name", "trace"), "jobs": other.n_jobs}
+    return repeat_jobs(both, order, order >= workload.n_jobs, submit_s[order], note)
+
+
+_KEYS = {
+    "stages": ("job",),
+    "stage_edges": ("parent", "child"),
+    "job_edges": ("upstream", "downstream"),
+    "downloads": ("job",),
+}
+
+
+def _shifted(table: pa.Table, name: str, before: Workload) -> pa.Table:
+    """Renumber the rows that a table refers to, as they come after another workload's."""
+    shift = before.n_stages if name == "stage_edges" else before.n_jobs
+    for key in _KEYS.get(name, ()):
+        table = with_column(table, key, values(table, key) + shift)
+    return table
+
+
+def _joined(parts: list[pa.Table], name: str) -> pa.Table:
+    """Join tables; categories as text, demands that one lacks as 0, other columns as null."""
+    plain = [_with_texts(part) for part in parts]
+    whole = pa.concat_tables(plain, promote_options="default")
+    for column in whole.column_names:
+        if name == "stages" and column.startswith(DEMAND_PREFIX):
+            demand = whole[column].fill_null(0.0)
+            whole = whole.set_column(whole.column_names.index(column), column, demand)
+    missing = [c for c in whole.column_names if any(c not in part.column_names for part in parts)]
+    texts = [c for c in missing if pa.types.is_string(whole.schema.field(c).type)]
+    for column in texts:
+        whole = whole.set_column(
+            whole.column_names.index(column), column, whole[column].fill_null("")
+        )
+    dropped = [
+        c
+        for c in missing
+        if whole[c].null_count
+        and c not in texts
+        and not c.startswith(DEMAND_PREFIX)
+        and not pa.types.is_floating(whole.schema.field(c).type)
+    ]
+    return whole.drop_columns(dropped)
+
+
+def _with_texts(table: pa.Table) -> pa.Table:
+    """Return a table whose categories are plain texts."""
+    for index, name in enumerate(table.column_names):
+        if pa.types.is_dictionary(table.schema.field(name).type):
+            table = table.set_column(index, name, table[name].cast(pa.string()))
+    return table

@@ -1,0 +1,157 @@
+"""Axes ``what_if.KEY`` that change the workload or the cluster of every cell.
+
+Each key is an axis that begins with today, which changes nothing. Of several keys each is tried by
+itself; ``what_if.together=true`` tries all their combinations. A change of the workload is a
+transform after its arrivals were stretched and its cluster sized (`sweep.grid.recipe.AFTER`), so
+that the cluster stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sim.base.errors import InputError
+from sim.base.parameters import Positive, check
+from sim.metrics import metric
+from sweep.grid import config_tree, own_traces, remote
+from sweep.grid.cluster_size import EXTRA
+from sweep.grid.options import Options
+from sweep.grid.overrides import Assignment
+from sweep.grid.recipe import ADD, AFTER
+
+PREFIX = "what_if."
+NODES = "what_if.nodes"
+CHANGES = ("load", "nodes", "without_queue", "faster", "add")
+RESTORE, TODAY, TOGETHER = "what_if.restore", "what_if.today", "what_if.together"
+
+Config = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A request with what-ifs: which metric is to be as it is today."""
+
+    restore: str | None  # None: no search for the machines that restore it
+    together: bool = False  # combine the changes; else each is tried by itself
+
+    def has(self, labels: Mapping[str, Any]) -> bool:
+        """Tell whether a combination of values is one of the request's."""
+        changes = [value for key, value in labels.items() if key.startswith(PREFIX)]
+        return self.together or sum(value is not None for value in changes) <= 1
+
+
+def take(
+    lines: dict[str, Assignment], defaults: Mapping[str, Any], options: Options
+) -> WhatIf | None:
+    """Turn what-ifs into axes that begin with today; None if there are none.
+
+    Raises
+    ------
+    InputError
+        If a value is out of its range.
+    """
+    settings = {}
+    for key in (RESTORE, TODAY, TOGETHER):
+        line = lines.pop(key, None)
+        settings[key] = (
+            defaults["what_if"][key.removeprefix(PREFIX)] if line is None else line.value
+        )
+    has_any = False
+    for change in CHANGES:
+        line = lines.get(PREFIX + change)
+        if line is None:
+            continue
+        values = tuple(value for value in line.values if value is not None)
+        if not values:
+            del lines[PREFIX + change]
+            continue
+        for value in values:
+            _check(line, change, value, options)
+        today = (None,) if settings[TODAY] or len(values) < len(line.values) else ()
+        lines[PREFIX + change] = replace(line, values=today + values, swept=True)
+        has_any = True
+    for key in (TODAY, TOGETHER):
+        check(key, settings[key], bool)
+    restore = settings[RESTORE]
+    if restore is not None and metric(str(restore)).against_baseline:
+        raise InputError(f"{RESTORE}={restore} compares with a baseline; give another metric")
+    restored = None if restore is None else str(restore)
+    # without today nothing is restored: one cell is made again
+    return WhatIf(restored, settings[TOGETHER] or not settings[TODAY]) if has_any else None
+
+
+def _check(line: Assignment, change: str, value: Any, options: Options) -> None:
+    if change in ("load", "faster"):
+        check(line.key, value, Positive)
+    elif change == "nodes":
+        check(line.key, value, int)
+        if value == 0:
+            raise InputError(f"{line.text}: give machines to add, or to remove as -5", rule="range")
+    elif change == "add":
+        _added(str(value), options)
+    elif not all(isinstance(name, str | int) for name in _list(value)):
+        raise InputError(f"{line.text}: give a queue, or several as [a,b]", rule="wrong type")
+
+
+def apply(parts: Config, labels: Mapping[str, Any], options: Options) -> Config:
+    """Apply the changes of a cell's labels to its configurations of trace and cluster."""
+    chosen = {key.removeprefix(PREFIX): labels[key] for key in labels if key.startswith(PREFIX)}
+    after: list[Config] = []
+    if chosen.get("without_queue") is not None:
+        queues = [str(name) for name in _list(chosen["without_queue"])]
+        after.append({"without_queue": {"queue": queues}})
+    if chosen.get("add") is not None:
+        after.append({ADD: {"trace": _added(str(chosen["add"]), options)}})
+    if chosen.get("load") is not None:
+        load = {"load": float(chosen["load"]), "seed": "${seed}", "rewire": False}
+        after.append({"change_load": load})
+    if chosen.get("faster") is not None:
+        after.append({"faster": {"factor": float(chosen["faster"])}})
+    if chosen.get("nodes") is not None:
+        cluster = config_tree.with_value(parts["cluster"], EXTRA, int(chosen["nodes"]), add=True)
+        parts = {**parts, "cluster": cluster}
+    return with_transforms(parts, after)
+
+
+def with_transforms(parts: Config, after: Sequence[Config]) -> Config:
+    """Append transforms that apply after the stretch of arrivals."""
+    if not after:
+        return parts
+    trace = parts["trace"]
+    return {**parts, "trace": {**trace, AFTER: [*(trace.get(AFTER) or ()), *after]}}
+
+
+def _added(text: str, options: Options) -> Config:
+    """Return the configuration of the trace to add: an option, or ``NAME:FORMAT:PATH``."""
+    if ":" not in text:
+        trace: Config = options.compose(trace=text)["trace"]
+        if trace.get("path") == "???":
+            raise InputError(
+                f"{PREFIX}add={text} needs a file: write {PREFIX}add=NAME:{text}:FILE",
+                rule="missing path",
+            )
+        return trace
+    _, own = own_traces.parse(text, options, f"{PREFIX}add")
+    if remote.is_remote(own.path):
+        raise InputError(f"{PREFIX}add={text}: copy the trace to this machine first")
+    return own_traces.with_path(options.compose(trace=own.format)["trace"], own)
+
+
+def _list(value: Any) -> list[Any]:
+    return [*value] if isinstance(value, list | tuple) else [value]
+
+
+def words(labels: Mapping[str, Any]) -> str:
+    """Write the changes of a cell, such as ``load=1.3 nodes=+20``; empty for today."""
+    chosen = {key: labels.get(PREFIX + key) for key in CHANGES}
+    return " ".join(_word(key, value) for key, value in chosen.items() if value is not None)
+
+
+def _word(key: str, value: Any) -> str:
+    if key == "nodes":
+        return f"{key}={int(float(value)):+d}"
+    if key == "add":
+        return f"{key}={str(value).partition(':')[0]}"
+    return f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"

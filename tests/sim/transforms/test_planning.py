@@ -1,0 +1,66 @@
+"""Another trace's jobs, faster machines, no jobs of a queue, and more of the same."""
+
+import numpy as np
+import pytest
+
+import sim
+from sim import transforms
+from sim.base.errors import InputError
+
+ONE = sim.Workload.from_jobs(
+    [
+        {"job_id": "a", "submit_s": 0, "queue": "x", "stages": [{"durations_s": [4, 6]}]},
+        {"job_id": "b", "submit_s": 9, "queue": "y", "stages": [{"durations_s": [8]}]},
+    ]
+)
+OTHER = sim.Workload.from_jobs(
+    [
+        {
+            "job_id": "a",
+            "submit_s": 5,
+            "queue": "z",
+            "user": "u",
+            "requested_s": 50.0,
+            "stages": [
+                {"name": "m", "durations_s": [1, 1], "demand": {"cpu": 2, "gpu": 1}},
+                {"name": "r", "durations_s": [3], "parents": ["m"]},
+            ],
+        }
+    ]
+)
+
+
+def test_faster_divides_durations():
+    assert transforms.apply(ONE, "faster", factor=2).columns.task_duration.tolist() == [2, 3, 4]
+    with pytest.raises(InputError, match="factor must be a number above 0"):
+        transforms.apply(ONE, "faster", factor=0)
+
+
+def test_jobs_of_a_queue_are_dropped():
+    assert transforms.apply(ONE, "without_queue", queue="x").jobs["job_id"].to_pylist() == ["b"]
+    with pytest.raises(InputError, match="unknown queue 'z'; valid: x, y"):
+        transforms.apply(ONE, "without_queue", queue="z")
+    with pytest.raises(InputError, match="no job is left"):
+        transforms.apply(ONE, "without_queue", queue=["x", "y"])
+
+
+def test_jobs_of_another_trace_come_at_their_times():
+    both = transforms.apply(ONE, "add", other=OTHER)
+    assert both.jobs["job_id"].to_pylist() == ["a", "a+1", "b"]
+    assert both.jobs["submit_s"].to_pylist() == [0, 5, 9]
+    assert both.jobs["queue"].to_pylist() == ["x", "z", "y"]
+    assert both.columns.task_duration.tolist() == [4, 6, 1, 1, 3, 8]
+    assert both.stages["demand_gpu"].to_pylist() == [0, 1, 0, 0]
+    assert both.stages["demand_cpu"].to_pylist() == [1, 2, 1, 1]
+    assert both.jobs["requested_s"].to_pylist() == [None, 50, None]
+    assert both.stage_edges.select(["parent", "child"]).to_pylist() == [{"parent": 1, "child": 2}]
+    sim.Workload.from_tables(
+        **{n: getattr(both, n) for n in ("jobs", "stages", "tasks", "stage_edges")}, meta=both.meta
+    )  # valid
+
+
+def test_more_of_the_same_keeps_dependencies():
+    more = transforms.apply(OTHER, "change_load", load=3, rewire=False)
+    assert more.n_jobs == 3
+    assert np.diff(more.columns.job_stage0).tolist() == [2, 2, 2]
+    assert more.stage_edges["child"].to_pylist() == [1, 3, 5]
