@@ -1,7 +1,7 @@
 """The policy that joins the five systems, beside the best that can be run, on all workloads.
 
 `matrix` has both in each field of workload and objective, `judged` holds the first to the rule of
-docs/decisions/0043-joined.md, and `removal` takes each of its parts away alone.
+docs/decisions/0044-joined.md, and `removal` takes each of its parts away alone.
 """
 
 from __future__ import annotations

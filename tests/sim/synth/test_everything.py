@@ -5,20 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import policies
 import sim
+from sim.base.parameters import type_hints
 from sim.synth.everything.links import PER_RUN, Reads, draw_downloads, draw_reads
 from sim.synth.everything.make import BANDS, DUE_STEP_S, MIN_RUNS, RATIOS
 from sim.synth.everything.tables import Tables, fit, shipped
 from sim.synth.programs.profiles import job_labels
 from sim.traces.bqetl.files import read_files
 from sim.workload.tables import names, values
+from tests.policies import invariants
 
 JOBS = 300
+NAMES = [name for name in policies.names() if not policies.spec(name).rigid_jobs]
 
 
 @pytest.fixture(scope="module")
 def workload() -> sim.Workload:
     return sim.synthesize("everything", jobs=JOBS, seed=1001)
+
+
+@pytest.fixture(scope="module")
+def small() -> sim.Workload:
+    return sim.synthesize("everything", jobs=60, seed=1001)
 
 
 def test_every_system_has_something_to_do(workload):
@@ -130,3 +139,22 @@ def test_tables_are_fitted_to_the_traces(shared_traces):
     jobs = sim.read_trace("google2011", shared_traces / "google2011")
     fitted = fit(jobs, tables.dag, tables.up, tables.down)
     assert fitted == shipped()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_every_policy_runs_on_it(small, name):
+    late = {"infeasible": "run"} if "infeasible" in type_hints(policies.spec(name)) else {}
+    policy = policies.build(name, **late)
+    cluster = sim.Cluster.machines(3, cpu=0.25, mem=0.25)
+    result = sim.simulate(small, cluster, policy, seed=1, record="tasks")
+    if late:  # Jockey's: spare tasks are evicted, so that a job's first start is not that of a task
+        run = invariants.Run(result)
+        assert np.isfinite(run.finish).all()
+        invariants.check_tasks_run_their_duration(run)
+        invariants.check_inputs_come_first(run)
+        invariants.check_capacity(run)
+    else:
+        invariants.check(result, policy.fit)
+    assert np.isfinite(result.metrics["utility"])
+    assert np.isfinite(result.metrics["value_attained"])
