@@ -64,7 +64,7 @@ def served(results: Path, work: Path) -> Iterator[Served]:
         yield Served(process.pid, port, address, log)
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=30)
+        process.wait(timeout=120)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import tomllib
@@ -82,14 +83,30 @@ def test_parts_of_kernels_fit_the_inside_of_this_numba() -> None:
     assert part_library.is_usable()
 
 
-def test_kernels_compile_without_the_library_of_parts(tmp_path: Path) -> None:
-    code = (
-        "import os; os.environ |= {'SIM_PLAIN_PARTS': '1', 'NUMBA_OPT': '1'}\n"
-        f"os.environ['NUMBA_CACHE_DIR'] = {str(tmp_path)!r}\n"
-        "import sim, policies\n"
-        "w = sim.Workload.from_jobs([{'submit_s': 0.0, 'stages': [{'durations_s': [3.0]}]}])\n"
-        "r = sim.simulate(w, sim.Cluster.slots(2), policies.build('srpt'))\n"
-        "print(r.metrics['jct_mean_s'])"
-    )
-    ran = run_without((), code)
-    assert ran.stdout.strip() == "3.0", ran.stderr
+PLAIN = """
+import os
+os.environ |= {{"SIM_PLAIN_PARTS": "1", "NUMBA_OPT": "1", "NUMBA_CACHE_DIR": {cache!r}}}
+import sim, policies
+from sim.base import jit, maths
+{code}
+assert not jit._parts_are_linked()
+"""
+SIMULATION = """
+w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [3.0]}]}])
+print(sim.simulate(w, sim.Cluster.slots(2), policies.build("srpt")).metrics["jct_mean_s"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "output"),
+    [
+        ("print(maths.exp([0.0, 1.0]).tolist())", f"[1.0, {math.e}]"),
+        pytest.param(SIMULATION, "3.0", marks=pytest.mark.long),
+    ],
+    ids=["exp", "simulation"],
+)
+def test_kernels_compile_without_the_library_of_parts(
+    tmp_path: Path, code: str, output: str
+) -> None:
+    ran = run_without((), PLAIN.format(cache=str(tmp_path), code=code))
+    assert ran.stdout.strip() == output, ran.stderr

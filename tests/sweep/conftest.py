@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +17,19 @@ from sweep.store import provenance
 from tests.sweep.small import Command, fake_engine
 from tests.sweep.store.edits import Sources
 
-VERSION = cache(provenance._version)  # of a package: a sweep looks thirteen up on disk
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_sweeps() -> Iterator[None]:
+    """Leave out what takes longer than a sweep of a test, here where hundreds run in one process.
+
+    A full garbage collection looks through all that the tests hold; the versions of thirteen
+    packages are looked up on disk.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        thresholds = {"get_threshold": gc.get_threshold, "set_threshold": gc.set_threshold}
+        patch.setattr(memory, "gc", SimpleNamespace(collect=lambda: 0, **thresholds))
+        patch.setattr(provenance, "_version", cache(provenance._version))
+        yield
 
 
 @pytest.fixture
@@ -35,9 +48,6 @@ def command(
     """Run ``python -m sweep`` in this process, inline, on a small workload."""
     # what somebody edits while the tests run is no difference between two runs
     monkeypatch.setattr(provenance, "_git", lambda: (None, ""))
-    monkeypatch.setattr(provenance, "_version", VERSION)
-    # looks at all that the process of the tests holds, which takes longer than the sweep
-    monkeypatch.setattr(memory, "gc", SimpleNamespace(collect=lambda: 0))
     return Command(tmp_path, capfd)
 
 

@@ -185,14 +185,25 @@ def test_a_folder_that_is_none_is_named_once_and_no_reason_to_fail(
     assert "NUMBA_CACHE_DIR" in message
 
 
-def test_a_damaged_variant_counts_as_not_compiled(folder: Path) -> None:
-    variant = jit.specialised(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
-    assert not jit.is_cached(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
-    variant(3, np.array([0, 1], np.int32))
-    assert jit.is_cached(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
+def test_a_damaged_variant_counts_as_not_compiled(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    features, args = frozenset({"TEST_OF_DAMAGE"}), (3, np.array([0, 1], np.int32))
+    assert not jit.is_cached(paths.by_child, features)
+    first = jit.compiled(jit.specialised(paths.by_child, features), *args, message="compiling")
+    assert caplog.messages == ["compiling"]
+    assert jit.is_cached(paths.by_child, features)
     file = file_in(folder)
     file.write_bytes(damaged(file.read_bytes(), random.Random(1)))
-    assert not jit.is_cached(paths.by_child, frozenset({"TEST_OF_DAMAGE"}))
+    assert not jit.is_cached(paths.by_child, features)
+    caplog.clear()
+    variant = jit.specialised.__wrapped__(paths.by_child, features)
+    again = jit.compiled(variant, *args, message="compiling")
+    (message,) = caplog.messages  # one: the damage says enough
+    assert str(file) in message
+    for part, same in zip(again(*args), first(*args), strict=True):
+        np.testing.assert_array_equal(part, same)
+    assert jit.is_cached(paths.by_child, features)
 
 
 def start(code: str, cache: Path, **options: object) -> subprocess.Popen[str]:
@@ -235,7 +246,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     assert [file.suffix for file in left] == [".lock"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_simulation_with_damaged_kernels_gives_the_same_numbers(tmp_path: Path) -> None:
     right, _ = outcome(start(SIMULATE, tmp_path))
     loop = file_in(tmp_path, "run-*/*.nbc")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sweep.store import cache as cache_module
 from sweep.store import sources
-from tests.sweep.small import Command, every_file, fake_engine
+from tests.sweep.small import Command, every_file
 
 EVALUATOR = """
 import pyarrow as pa
@@ -46,18 +45,13 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_a_sweep_has_its_own_columns_and_bytes_among_others(
-    tmp_path: Path,
-    capfd: Any,
-    options: str,
-    monkeypatch: pytest.MonkeyPatch,
+    fake: Command, tmp_path: Path, options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake_engine(monkeypatch)
     monkeypatch.setattr(cache_module, "MIN_COMPACT_SHARDS", 2)
-    command = Command(tmp_path, capfd)
 
     def run(folder: str, name: str, capacity: str) -> tuple[list[str], bytes]:
-        command.results = tmp_path / folder
-        ran = command(*SWEEPS[name], capacity, options)
+        fake.results = tmp_path / folder
+        ran = fake(*SWEEPS[name], capacity, options)
         assert ran.code == 0, ran.err
         return [*ran.rows[0]], (ran.folder / "cells.parquet").read_bytes()
 

@@ -65,23 +65,26 @@ def test_a_dead_holder_of_this_machine_is_replaced_at_once(tmp_path: Path) -> No
 
 
 def test_a_holder_of_another_machine_is_replaced_when_its_heartbeat_stops(tmp_path: Path) -> None:
-    write_remote_lease(tmp_path, 3)
     messages: list[str] = []
-    start_s, n_beats = time.monotonic(), 10
-    lease = make_lease(tmp_path, expires_s=2.0)
+    beat_times_s: list[float] = []
 
-    def beat() -> None:
-        for n in range(n_beats):
-            time.sleep(0.05)
-            write_remote_lease(tmp_path, 3, n + 1)
+    class BeatingStorage(FolderStorage):
+        """Storage in which another machine writes a heartbeat before each of the first reads."""
 
-    other = threading.Thread(target=beat)
-    other.start()
+        def list(self, prefix: str) -> dict[str, int]:
+            if len(beat_times_s) < 10:
+                time.sleep(0.02)
+                beat_times_s.append(time.monotonic())
+                write_remote_lease(tmp_path, 3, len(beat_times_s))
+            return super().list(prefix)
+
+    lease = Lease(BeatingStorage(tmp_path), NAME, beat_s=0.02, expires_s=0.15)
     lease.take(lambda: messages.append("waits"))
-    assert time.monotonic() - start_s > 0.05 * n_beats
+    assert len(beat_times_s) == 10  # in 0.2 s: it does not expire while it beats
+    assert time.monotonic() - beat_times_s[-1] >= lease.expires_s
     assert messages == ["waits"]
     assert lease.token == 4
-    other.join()
+    write_remote_lease(tmp_path, 3, 11)
     lease.check()  # passes: the other's writes under its own, older token do not matter
     lease.release()
 
