@@ -62,7 +62,7 @@ class Tetris(ByDuration):
 
     @property
     def events(self) -> Event:  # type: ignore[override]
-        """The events from which it learns durations."""
+        """Refinements, where an order of stages follows from them."""
         return super().events if self.m > 0 else Event.NONE
 
     @property

@@ -20,7 +20,7 @@ from policies.dagps.offline_order import (
     row_priority,
 )
 from policies.estimates.durations import Truth
-from policies.estimates.learnt import LearntDurations
+from policies.estimates.learnt import learn_durations
 from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows
 from policies.registry import register
@@ -134,7 +134,7 @@ class Dagps(Policy):
     first_guess_s: Annotated[float, Between(1e-9, 1e12)] = 30.0
     prior_tasks: Annotated[float, Between(1e-9, 1e12)] = 5.0
 
-    events = Event.JOB_ARRIVED | Event.TIMER
+    events = Event.JOB_ARRIVED
 
     def __post_init__(self) -> None:
         check_ranges(self, kappa=(0, np.inf), refresh_s=(1e-3, np.inf))
@@ -145,13 +145,14 @@ class Dagps(Policy):
         is_true = self.knowledge == "true" or (self.order_weight > 0 and self.order_from == "true")
         return Knows(durations="true" if is_true else "learnt")
 
-    def prepare(self, world: World, plan: Plan) -> _RunState:
+    def prepare(self, world: World, plan: Plan) -> _RunState | None:
         """Order tasks by known durations, weigh the stages, and set up the groups."""
         columns, cluster = world.columns, world.cluster
         profiles = StageProfiles(columns, self.first_guess_s, recorded=self.knowledge == "history")
-        durations = Truth(columns) if self.knowledge == "true" else profiles
-        learnt = LearntDurations(durations, columns, self.prior_tasks)
-        learnt.begin(world, plan)
+        if self.knowledge == "true":
+            plan.set_stages(expected_s=Truth(columns).expect(np.arange(len(columns.stage_job))))
+        else:
+            learn_durations(profiles, plan, self.prior_tasks, self.refresh_s)
         follows_list = self._follows_list(columns)
         rebased = self.priority == "remaining" and not follows_list
         orders = None
@@ -184,24 +185,21 @@ class Dagps(Policy):
         )
         if follows_list:
             plan.packing = Packing(aligned=False, remote=self.rp)
-        return _RunState(learnt, profiles, orders)
+        if orders is None:
+            plan.events = Event.NONE
+            return None
+        return _RunState(profiles, orders)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Learn from finished stages, refine expected durations, and order new jobs' tasks."""
+        """Order the tasks of new jobs."""
         assert isinstance(memory, _RunState)
-        if self.knowledge == "true":
-            return
-        memory.durations.refresh(batch, world, plan, self.refresh_s)
-        if memory.orders is not None and batch.row[-1] >= 0:  # arrivals come behind a timer
-            profiles = memory.profiles
-            arrived = batch.row[batch.row >= 0]
-            for job in arrived[~memory.orders.in_order[arrived]].tolist():
-                stages, tasks = memory.orders.rows(job)
-                known = profiles.expect(stages), profiles.n_runs(stages)
-                order = memory.orders.order(job, *known)
-                score = self._scores(order.pri_score, len(order.pri_score))
-                plan.set_tasks(tasks, order=order.task_order, priority=score)
-                plan.set_stages(stages, jobs=[job], key=1 - order.stage_pri)
+        profiles, orders = memory.profiles, memory.orders
+        for job in batch.row[~orders.in_order[batch.row]].tolist():
+            stages, tasks = orders.rows(job)
+            order = orders.order(job, profiles.expect(stages), profiles.n_runs(stages))
+            score = self._scores(order.pri_score, len(order.pri_score))
+            plan.set_tasks(tasks, order=order.task_order, priority=score)
+            plan.set_stages(stages, jobs=[job], key=1 - order.stage_pri)
 
     def built_s(self, workload: Workload, cluster: Cluster) -> float:
         """Return the makespan of the one job's offline schedule, its tasks' durations known, s.
@@ -266,9 +264,8 @@ class Dagps(Policy):
 class _RunState:
     """State of a run: durations learnt so far, and the orders of jobs that arrive."""
 
-    durations: LearntDurations
     profiles: StageProfiles
-    orders: OrdersAtArrival | None  # None if there is nothing to order at arrival
+    orders: OrdersAtArrival
 
 
 def _n_average_tasks(world: World) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from policies.base import Policy
 from policies.estimates.durations import Declared, Durations
-from policies.estimates.learnt import LearntDurations
+from policies.estimates.learnt import learn_durations
 from policies.estimates.stage_profiles import StageProfiles
 from policies.knows import Knows, Source
 from sim.base.arrays import F8, I4, I8, ranges
@@ -54,9 +54,10 @@ class ByDuration(Policy):
 
     @property
     def events(self) -> Event:  # type: ignore[override]
-        """The events from which it learns durations."""
+        """Refinements of learnt durations, if they change the order."""
+        is_ordered = type(self).order_by_estimates is not ByDuration.order_by_estimates
         learns = SOURCES[self.knowledge] == "learnt"
-        return Event.JOB_ARRIVED | Event.TIMER if learns else Event.NONE
+        return Event.REFINED if learns and is_ordered else Event.NONE
 
     @property
     def knows(self) -> Knows:
@@ -73,30 +74,21 @@ class ByDuration(Policy):
         if self.knowledge == "true":
             self.order_by_truth(world, plan)
             return None
-        columns = world.columns
-        learnt = LearntDurations(self._estimator(columns), columns, self.prior_tasks)
-        learnt.begin(world, plan)
+        columns, estimator = world.columns, self._estimator(world.columns)
         jobs = np.arange(len(columns.job_submit))
+        if isinstance(estimator, StageProfiles):
+            prior_tasks, refresh_s = self.prior_tasks, self.refresh_s
+            learn_durations(estimator, plan, prior_tasks, refresh_s, estimates=True)
+        else:
+            plan.set_stages(expected_s=estimator.expect(np.arange(len(columns.stage_job)), 0.0))
         work_s = plan.stages["expected_s"] * columns.stage_n_tasks
         plan.estimate_s[:] = np.bincount(columns.stage_job, work_s, len(jobs))
         self.order_by_estimates(world, plan, jobs, plan.estimate_s.copy())
-        return learnt
+        return None
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
-        """Refine the expected durations, and the order that follows from them."""
-        assert isinstance(memory, LearntDurations)
-        jobs = memory.refresh(batch, world, plan, self.refresh_s)
-        arrivals = batch.rows(Event.JOB_ARRIVED)
-        is_ordered = type(self).order_by_estimates is not ByDuration.order_by_estimates
-        if len(arrivals) and not is_ordered:
-            jobs = jobs[np.isin(jobs, arrivals)]
-        if not len(jobs) or not (len(arrivals) or is_ordered):
-            return
-        work_s = expected_work_s(world, plan, jobs)
-        if len(arrivals):
-            arrived = np.isin(jobs, arrivals)
-            plan.estimate_s[jobs[arrived]] = work_s[arrived]
-        self.order_by_estimates(world, plan, jobs, work_s)
+        """Update the order that follows from refined durations."""
+        self.order_by_estimates(world, plan, batch.row, expected_work_s(world, plan, batch.row))
 
     def order_by_truth(self, world: World, plan: Plan) -> None:
         """Fill the plan before the run, all durations known; by default nothing."""

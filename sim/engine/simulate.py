@@ -89,7 +89,8 @@ def _begin(
     views = _views(columns.job_submit, len(columns.stage_job))
     world = World(columns, cluster, seed, {k: _read_only(v) for k, v in views.items()})
     memory = policy.begin(world, plan)
-    arrays, features = lay_out(columns, cluster, plan, policy.events, views, record_tasks)
+    events = policy.events & plan.events
+    arrays, features = lay_out(columns, cluster, plan, events, views, record_tasks)
     return world, plan, memory, arrays, features
 
 

@@ -41,6 +41,8 @@ VARIABLE_ENDS = Feature("VARIABLE_ENDS")
 failures, slow periods, remote inputs."""
 RESERVES = Feature("RESERVES")
 """Reservations for the first in order (`sim.engine.kernels.reserve`)."""
+LEARNS = Feature("LEARNS")
+"""Expected durations are learnt during the run (`sim.engine.kernels.learning`)."""
 REPLANS = Feature("REPLANS")
 """A main loop and a planning thread (`sim.engine.kernels.replan`)."""
 PLACES = Feature("PLACES")

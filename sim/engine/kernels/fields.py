@@ -109,6 +109,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_mix_demand", "i8", "K, *", INPUT),  # quanta, of each type of task
     ("p_mix_allowed", "i8", "K", INPUT),
     ("p_mix_weight", "f8", "K", INPUT),
+    # learnt durations: LEARN_GUESS and so on; groups of stages at each level, -1 for none
+    ("p_learn", "f8", "*", INPUT),
+    ("p_learn_group", "i8", "*, G:LEARNING", INPUT),
     # registers
     ("state_f", "f8", "*", INPUT),  # NOW, TIMER and so on
     ("state_i", "i8", "*", INPUT),  # counters, then the configuration
@@ -313,6 +316,16 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_queue_next", "i4", "Q:PLACES", 0),
     ("state_queue_end", "i4", "Q:PLACES", 0),
     ("state_queue_reserved", "i4", "Q:PLACES", 0),
+    # learnt durations: of each group, mean and sum (s) and number of its finished tasks, and stages
+    ("state_learn_mean", "f8", "*", INPUT),
+    ("state_learn_work", "f8", "*", INPUT),
+    ("state_learn_tasks", "f8", "*", INPUT),
+    ("state_learn_runs", "i8", "*", INPUT),
+    ("state_live", "i4", "G:LEARNING", 0),  # unfinished stages of jobs that have arrived, ascending
+    ("state_entered", "i4", "J:LEARNING", 0),  # jobs that arrive at this instant
+    ("state_refined", "i4", "J:LEARNING", 0),  # jobs to read anew
+    ("state_seen_left", "i4", "J:LEARNING", 0),  # when the job was last refined
+    ("state_seen_started", "i4", "J:LEARNING", 0),
     # events for the policy
     ("state_event_kind", "i4", "V", 0),
     ("state_event_row", "i4", "V", 0),
@@ -321,6 +334,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_job_start", "f8", "J", INPUT),
     ("out_job_finish", "f8", "J", INPUT),
     ("out_job_failed", "i1", "J", INPUT),
+    ("out_job_estimate", "f8", "J:LEARNING", INPUT),  # s
     ("out_task_start", "f8", "T:TASK_RECORDS", nan),
     ("out_task_finish", "f8", "T:TASK_RECORDS", nan),
     ("out_task_machine", "i4", "T:TASK_RECORDS", -1),

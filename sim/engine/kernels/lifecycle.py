@@ -12,6 +12,7 @@ from sim.engine.kernels.features import (
     DYNAMIC_ORDER,
     GANGS,
     INPUTS,
+    LEARNS,
     LIMITS,
     SCORED,
     SERVICE,
@@ -19,6 +20,7 @@ from sim.engine.kernels.features import (
 )
 from sim.engine.kernels.heaps import due_push, fin_push, turn_pop, turn_push
 from sim.engine.kernels.launch import launch, postpone_opening
+from sim.engine.kernels.learning import enter
 from sim.engine.kernels.rates import begin_task, leave_machine
 from sim.engine.kernels.resources import acquire_task, release_held, release_task
 from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
@@ -28,8 +30,10 @@ from sim.engine.kernels.state import (
     EXPECTED,
     FAILS,
     FIRST_ENDED,
+    IS_REFINED,
     JOBS_LEFT,
     LAUNCH,
+    LEARNING,
     N_ARRIVED,
     N_EVENTS,
     N_REFILL,
@@ -52,7 +56,7 @@ from sim.engine.kernels.waiting import (
 )
 
 JOB_ARRIVED, TASKS_DONE, STAGE_DONE, JOB_DONE, SERVICE_CROSSED, TIMER_TICK = 1, 2, 4, 8, 16, 32
-JOB_FAILED = 128
+JOB_FAILED, REFINED = 128, 256
 
 FIRST_K, HELD = 1, 2
 BLIND, POLL = 1, 2
@@ -79,6 +83,8 @@ def submit_job(st, j):
     for g in range(st.w_job_stage0[j], st.w_job_stage0[j + 1]):
         if st.state_stage_barriers[g] == 0:
             open_stage(st, g)
+    if LEARNS and st.state_i[LEARNING]:
+        enter(st, j)
     emit(st, JOB_ARRIVED, j)
 
 
@@ -106,6 +112,8 @@ def start_task(st, g, machine, in_held_slot, count):
     only launches, and its room is held.
     """
     now = st.state_f[NOW]
+    if LEARNS:
+        st.state_i[IS_REFINED] = 0
     j = st.w_stage_job[g]
     task0 = st.w_stage_task0[g]
     if st.w_stage_o2o[g] & 1:

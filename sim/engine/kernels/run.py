@@ -22,6 +22,7 @@ from sim.engine.kernels.features import (
     BATCHES,
     DYNAMIC_ORDER,
     GANGS,
+    LEARNS,
     LIMITS,
     OVERBOOK,
     POOL,
@@ -35,7 +36,9 @@ from sim.engine.kernels.features import (
 )
 from sim.engine.kernels.gang import refill_gangs
 from sim.engine.kernels.heaps import fin_pop
+from sim.engine.kernels.learning import next_refinement, refine
 from sim.engine.kernels.lifecycle import (
+    REFINED,
     SERVICE_CROSSED,
     TIMER_TICK,
     emit,
@@ -55,12 +58,15 @@ from sim.engine.kernels.state import (
     EXPECTED,
     FAILS,
     IDLE_TICKS,
+    IS_REFINED,
     JOBS_LEFT,
+    LEARNING,
     N_EVENTS,
     N_FIN,
     N_SERVICE,
     NEXT_OUTAGE,
     NOW,
+    REFINE_AT,
     RESERVATIONS,
     TIMER,
 )
@@ -110,6 +116,8 @@ def run(st, changed, n_changed):
             _tick(st)
         openings(st)
         arrivals(st)
+        if LEARNS and st.state_i[LEARNING]:
+            _refine(st)
         if st.state_i[N_EVENTS] > 0:
             return NEEDS_POLICY
         placing = True
@@ -128,6 +136,8 @@ def _next_time(st):
         time = min(time, next_wake(st))
     if SERVICE:
         time = _next_crossing(st, time)
+    if LEARNS and st.state_i[LEARNING]:
+        time = next_refinement(st, time)
     return max(time, st.state_f[NOW])
 
 
@@ -202,24 +212,47 @@ def _crossings(st):
 def _tick(st):
     st.state_f[TIMER] = math.inf
     emit(st, TIMER_TICK, -1)
+    _count_idle(st)
+
+
+@part
+def _count_idle(st):
+    """Count the ticks in a row with nothing left that could change anything."""
     idle = st.state_i[N_FIN] == 0 and next_arrival(st) == math.inf
     st.state_i[IDLE_TICKS] = st.state_i[IDLE_TICKS] + 1 if idle else 0
 
 
 @inlined
 def _apply_changes(st, changed, n_changed):
+    if LEARNS and n_changed > 0:
+        st.state_i[IS_REFINED] = 0
     for i in range(n_changed):
-        j = changed[i]
-        if st.state_i[EXPECTED]:
-            recompute_remaining(st, j)
-        if st.state_job_turn[j] < 0 or st.state_job_left[j] == 0:
-            continue
-        update_queue(st, j)
-        update_wait_queue(st, j)
-        reorder_job(st, j)
-        if SERVICE:
-            schedule_crossing(st, j)
-        request_refill(st, j)
+        _apply_change(st, changed[i])
+
+
+@part
+def _apply_change(st, j):
+    """Follow changed columns of job `j` or its stages."""
+    if st.state_i[EXPECTED]:
+        recompute_remaining(st, j)
+    if st.state_job_turn[j] < 0 or st.state_job_left[j] == 0:
+        return
+    update_queue(st, j)
+    update_wait_queue(st, j)
+    reorder_job(st, j)
+    if SERVICE:
+        schedule_crossing(st, j)
+    request_refill(st, j)
+
+
+@inlined
+def _refine(st):
+    """Learn durations; read the jobs anew of which something else is expected."""
+    if st.state_f[REFINE_AT] <= st.state_f[NOW]:
+        _count_idle(st)
+    for i in range(refine(st)):
+        _apply_change(st, st.state_refined[i])
+        emit(st, REFINED, st.state_refined[i])
 
 
 @part

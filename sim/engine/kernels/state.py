@@ -26,9 +26,11 @@ BLOCK = 64
 """Buckets that are tried on a machine at once."""
 
 # registers of state_f
-NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY = range(5)
+NOW, TIMER, SUM_WORTH, SUM_REMAINING, MAX_PRIORITY, REFINE_AT = range(6)
 # registers of p_pack
 PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
+# registers of p_learn
+LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
 # registers of state_i: counters
 (
     NEXT_JOB,
@@ -59,6 +61,10 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     N_BATCHES,
     N_TAKEN,
     FIRST_BATCH,
+    N_LIVE,
+    N_ENTERED,
+    N_REFINED,
+    IS_REFINED,
     # configuration
     SHARE,
     UNIT,
@@ -89,10 +95,14 @@ PACK_REMAINING, PACK_REMOTE, PACK_UNFAIRNESS, PACK_ORDER = range(4)
     CACHES_SCORES,
     LAUNCH,
     BY_PLACE,
-) = range(57)
-N_I = 57
+    LEARNING,
+    ESTIMATES,
+    REFINE_ALL,
+) = range(64)
+N_I = 64
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
-# grow. Configuration registers:
+# grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
+# jobs were refined. Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
 # ONE_TO_ONE: there are one-to-one edges. N_RIGID: number of resources that can't be overbooked.
@@ -106,10 +116,11 @@ N_I = 57
 # resource that comes in devices, -1 for none. DEVICE_QUANTA: quanta of one device. MACHINE_CHOICE,
 # DEVICE_CHOICE: `sim.engine.plan.choice` codes. CACHES_SCORES: there is room for scores. LAUNCH: a
 # `sim.engine.kernels.launch` code, 0 if tasks start where they are placed. BY_PLACE: reservations
-# name machines, in a variant that can.
+# name machines, in a variant that can. LEARNING: durations are learnt. ESTIMATES:
+# out_job_estimate is filled. REFINE_ALL: refined jobs are read anew, changed or not.
 # A condition that costs more than a read of a register is a feature (`if GANGS:`). SUM_WORTH and
 # SUM_REMAINING are sums over the tasks placed (`sim.engine.plan.queues`); MAX_PRIORITY is the
-# largest number of p_turn_priority so far.
+# largest number of p_turn_priority so far; REFINE_AT is the time of the next refinement.
 
 State = namedtuple("State", NAMES)  # type: ignore[misc]  # the fields are listed once, above
 

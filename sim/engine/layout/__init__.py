@@ -36,6 +36,7 @@ from sim.engine.layout.columns import (
     weighted_work,
 )
 from sim.engine.layout.features import event_capacity, registers, select_features
+from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
 from sim.engine.layout.tasks import by_turn, max_priority, turns
@@ -103,6 +104,7 @@ def lay_out(
         "DEMANDS": not cluster.unit,
         "FAILS": fails,
         "KINDS": buckets or "CHOOSES" in features,
+        "LEARNING": plan.learning is not None,
         "LAUNCHES": bool(flags[layout.LAUNCH]),
         "HEAPS": restarts or bool(flags[layout.ONE_TO_ONE]),
         "PREFERS": bool(flags[layout.PREFERS]),
@@ -179,7 +181,10 @@ def lay_out(
         "p_pack": np.array([pack.remaining, pack.remote, pack.unfairness, pack.order]),
         **{f"p_queue_{name}": getattr(plan.queues, name) for name in _QUEUE_COLUMNS},
         **replan_fields(plan, n_jobs),
-        "state_f": np.array([0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority)]),
+        **learning_fields(plan),
+        "state_f": np.array(
+            [0.0, plan.timer_s, 0.0, 0.0, max_priority(plan.task_priority), np.inf]
+        ),
         "state_i": flags,
         **{f"state_job_{name}": views[name] for name in _JOB_VIEWS},
         "state_job_remaining": weighted_work(columns, plan),

@@ -27,7 +27,7 @@ _THRESHOLDS = {has.DYNAMIC_ORDER, has.SERVICE}
 _RARE = {has.GANGS, has.INPUTS}
 _SINGLY = {has.VARIABLE_ENDS, has.RESERVES, has.REPLANS, has.CHOOSES}
 """Features with which each task moves by itself."""
-_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.WORTH, has.VARIABLE_ENDS, has.CHOOSES}
+_WIDE = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH, has.VARIABLE_ENDS, has.CHOOSES}
 
 
 def select_features(
@@ -66,7 +66,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     tests for instance; each costs more to compile, and a run more time.
     """
     if has.BATCHES in needed:
-        rest = {*_ORDERS, *_RARE, has.LIMITS, has.WORTH}
+        rest = {*_ORDERS, *_RARE, has.LIMITS, has.LEARNS, has.WORTH}
         return rest if needed & {has.STRICT, has.SKIP} else rest | {has.SCORED}
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
@@ -117,7 +117,8 @@ def _needed(
         has.DYNAMIC_ORDER: bool((queues.order >= Order.REMAINING).any()),
         has.WORTH: plan.weighs_jobs,
         has.SERVICE: bool(thresholds or events & Event.SERVICE),
-        has.LIMITS: limits or events != Event.NONE,
+        has.LIMITS: limits or events != Event.NONE or plan.learning is not None,
+        has.LEARNS: plan.learning is not None,
         has.GANGS: gangs,
         has.INPUTS: inputs,
         has.VARIABLE_ENDS: bool(variable_ends or overbook),
@@ -169,6 +170,11 @@ def registers(
     flags[register.PRIORITY] = plan.task_priority is not None
     flags[register.PREFERS] = plan.task_prefers is not None
     flags[register.EXPECTED] = not np.isnan(plan.stages["expected_s"]).all()
+    if plan.learning is not None:
+        flags[register.LEARNING] = True
+        flags[register.ESTIMATES] = plan.learning.estimates
+        # a task that fails or is lost changes remaining work, and leaves no trace in the counts
+        flags[register.REFINE_ALL] = len(columns.attempt_s) > 0 or len(cluster.outages) > 0
     flags[register.OVERBOOKING] = plan.packing.overbook and bool(cluster.fungible)
     flags[register.EVICTING] = plan.evict
     flags[register.FAILS] = bool(len(columns.attempt_s))

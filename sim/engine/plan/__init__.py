@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.choice import Choice, Device, Machine, Mix
+from sim.engine.plan.learning import Learning
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.replan import Replan
 from sim.engine.plan.rows import misfit, rows_of
@@ -30,6 +31,7 @@ __all__ = [
     "Device",
     "Event",
     "Fit",
+    "Learning",
     "Machine",
     "Mix",
     "Order",
@@ -103,6 +105,10 @@ class Plan:
         Rigid jobs are started by a main loop and a planning thread, as Slurm has them
         (`sim.engine.plan.replan`), by ``expected_s`` of all. It takes the place of `fit`. Read
         once.
+    learning : Learning or None
+        The run learns ``expected_s`` of stages (`sim.engine.plan.learning`). Read once.
+    events : Event
+        The events that are sent, of those that the policy subscribes to; all by default. Read once.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
@@ -151,6 +157,8 @@ class Plan:
         self.replan: Replan | None = None
         self.first_ended = False
         self.weighs_jobs = False  # True if `worth` or `beyond` was set before the run
+        self.learning: Learning | None = None
+        self.events = ~Event.NONE
         self.timer_s = np.inf
         self.n_tasks = n_tasks
         self.estimate_s = np.full(n_jobs, np.nan)

@@ -27,6 +27,7 @@ class Event(IntFlag):
     TIMER = 32
     FAULT = 64  #: a machine was lost or came back
     JOB_FAILED = 128  #: an input was missing; the job may be submitted or not
+    REFINED = 256  #: more is known of a job (`sim.engine.plan.learning`)
 
 
 @dataclass(frozen=True)

@@ -2,48 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import pytest
 
 import policies
 import sim
-from policies.estimates.stage_profiles import StageProfiles
 from sim.base.arrays import ranges
+from sim.engine.plan import Batch, Event
 
 
-@dataclass
 class Naive:
-    """Learn and refine as §7.1 of DAGPS says, all running jobs at every timer."""
+    """A policy, without the kernel's learning: at every timer all running jobs are refined."""
 
-    estimator: StageProfiles
-    columns: object
-    prior_tasks: float
-    running: set[int] = field(default_factory=set)
+    events = Event.JOB_ARRIVED | Event.TIMER
+
+    def __init__(self, policy):
+        self.policy, self.name, self.running = policy, policy.name, set()
 
     def begin(self, world, plan):
-        plan.set_stages(expected_s=self.estimator.expect(np.arange(len(self.columns.stage_job))))
+        memory = self.policy.begin(world, plan)
+        self.orders = self.policy.events & plan.events
+        self.learning, plan.learning, plan.events = plan.learning, None, self.events
+        return memory
 
-    def refresh(self, batch, world, plan, refresh_s):
-        size, left = self.columns.stage_n_tasks, world.view["stage_left"]
+    def react(self, memory, batch, world, plan):
+        jobs = self.refine(batch, world, plan)
+        rows = {Event.JOB_ARRIVED: batch.rows(Event.JOB_ARRIVED), Event.REFINED: jobs}
+        for event, ordered in rows.items():
+            if self.orders & event and len(ordered):
+                kinds = np.full(len(ordered), int(event), "i4")
+                self.policy.react(memory, Batch(batch.now, kinds, ordered), world, plan)
+
+    def refine(self, batch, world, plan):
+        """Learn and refine as §7.1 of DAGPS says."""
+        learning, columns = self.learning, world.columns
+        size, left = columns.stage_n_tasks, world.view["stage_left"]
         done_work = world.view["stage_done_work"]
         for g in sorted(g for g in self.running if left[g] == 0):
-            self.estimator.learn(np.array([g]), done_work[[g]])
+            for group in learning.group[:, g]:
+                learning.work_s[group] += done_work[g]
+                learning.n_tasks[group] += size[g]
+                learning.mean_s[group] = learning.work_s[group] / learning.n_tasks[group]
+            learning.runs[learning.group[0, g]] += 1
             self.running.remove(g)
         jobs = batch.row[batch.row >= 0]
-        first = self.columns.job_stage0
+        first = columns.job_stage0
         stages = ranges(first[jobs], first[jobs + 1])
         self.running |= set(stages.tolist())
         if -1 in batch.row:
             stages = np.array(sorted(self.running), dtype=np.int64)
-            jobs = np.unique(self.columns.stage_job[stages])
+            jobs = np.unique(columns.stage_job[stages])
         if len(jobs):
-            prior_s = self.estimator.expect(stages) * self.prior_tasks
-            n_tasks = self.prior_tasks + (size - left)[stages]
-            expected_s = (prior_s + done_work[stages]) / n_tasks
+            prior_s = np.full(len(stages), np.nan)
+            for level in learning.group:
+                prior_s = np.where(np.isnan(prior_s), learning.mean_s[level[stages]], prior_s)
+            prior_s[np.isnan(prior_s)] = learning.guess_s
+            n_tasks = learning.prior_tasks + (size - left)[stages]
+            expected_s = (prior_s * learning.prior_tasks + done_work[stages]) / n_tasks
             plan.set_stages(stages, jobs=jobs, expected_s=expected_s)
-            plan.timer_s = min(plan.timer_s, batch.now + refresh_s)
+            plan.timer_s = min(plan.timer_s, batch.now + learning.refresh_s)
         return jobs
 
 
@@ -78,7 +95,7 @@ def random_jobs(seed):
         ("critical_path", {"knowledge": "history"}, False),
     ],
 )
-def test_a_run_equals_that_of_a_naive_refinement(name, params, faults, monkeypatch):
+def test_a_run_equals_that_of_a_naive_refinement(name, params, faults):
     cluster = sim.Cluster.machines(4, cpu=4, disk=4, fungible=("disk",))
     for seed in range(3):
         workload = random_jobs(seed)
@@ -90,9 +107,6 @@ def test_a_run_equals_that_of_a_naive_refinement(name, params, faults, monkeypat
             workload = workload.with_failures({"task": task, "after_s": after_s, "lost": lost})
         policy = policies.build(name, refresh_s=7.0, **params)
         run = sim.simulate(workload, cluster, policy)
-        with monkeypatch.context() as patch:
-            for module in ("dagps.online", "estimates.by_duration"):
-                patch.setattr(f"policies.{module}.LearntDurations", Naive)
-            naive = sim.simulate(workload, cluster, policy)
+        naive = sim.simulate(workload, cluster, Naive(policy))
         for column in ("task_start", "task_finish", "task_machine"):
             assert np.array_equal(getattr(run, column), getattr(naive, column)), (seed, column)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
 import sim
-from policies.estimates.learnt import LearntDurations
+from policies.base import Policy
+from policies.estimates.learnt import learn_durations
 from policies.estimates.stage_profiles import StageProfiles
 from sim.engine.plan import Batch, Event, Plan, World
 from tests.policies.small import runs_of
@@ -17,27 +19,35 @@ def expected(profiles: StageProfiles, *stages: int) -> list[float]:
     return profiles.expect(np.array(stages)).tolist()
 
 
+@dataclass(frozen=True)
+class Watcher(Policy):
+    """Keep the jobs, and what is expected of all stages, each time that more is known."""
+
+    seen: list = field(default_factory=list)
+
+    name, events = "watcher", Event.REFINED
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        learn_durations(StageProfiles(world.columns, 30.0), plan, 2.0, 10.0, estimates=True)
+
+    def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
+        self.seen.append((batch.now, batch.row.tolist(), plan.stages["expected_s"].tolist()))
+
+
 def test_a_profile_is_the_mean_of_earlier_runs_refined_by_the_stage_itself():
-    columns = sim.Workload.from_jobs(runs_of("t", [2, 4], [1, 1], [9, 9])).columns
-    learnt = LearntDurations(StageProfiles(columns, 30.0), columns, prior_tasks=2.0)
-    left = {name: np.full(3, 2, dtype="i4") for name in ("stage_left", "left")}
-    view = {**left, "started": np.zeros(3, dtype="i4"), "stage_done_work": np.zeros(3)}
-    world, plan = World(columns, sim.Cluster.slots(1), 0, view), Plan(3, 3, 6)
-
-    def refreshed(now: float, *jobs: int) -> list[float]:
-        """Return all expected durations after the jobs arrive (or at a timer, for none)."""
-        kind, rows = (Event.JOB_ARRIVED, jobs) if jobs else (Event.TIMER, (-1,))
-        kinds = np.full(len(rows), int(kind), dtype="i4")
-        learnt.refresh(Batch(now, kinds, np.array(rows, "i4")), world, plan, refresh_s=10.0)
-        return plan.stages["expected_s"].tolist()
-
-    learnt.begin(world, plan)
-    assert refreshed(0.0, 0) == [30, 30, 30]
-    view["stage_left"][0], view["stage_done_work"][0] = 1, 2.0  # one task of 2 s has ended
-    assert refreshed(10.0) == [(2 * 30 + 2) / 3, 30, 30]
-    view["stage_left"][0], view["stage_done_work"][0] = 0, 6.0
-    assert refreshed(20.0, 1, 2) == [(2 * 30 + 2) / 3, 3, 3]
-    assert plan.timer_s == 10.0  # the earliest of those that were set
+    jobs = runs_of("t", [2, 14], [1, 1], [9, 9])
+    for job, submit_s in zip(jobs, (0.0, 16.0, 16.0), strict=True):
+        job["submit_s"] = submit_s
+    policy = Watcher()
+    run = sim.simulate(sim.Workload.from_jobs(jobs), sim.Cluster.slots(9), policy)
+    refined_s = (2 * 30 + 2) / (2 + 1)
+    assert policy.seen == [
+        (0, [0], [30, 30, 30]),
+        (10, [0], [refined_s, 30, 30]),  # its task of 2 s has ended
+        (16, [1, 2], [refined_s, 8, 8]),
+        (20, [2], [refined_s, 8, (16 + 2) / 4]),  # the second run has ended
+    ]
+    assert run.job_estimate.tolist() == [60, 16, 16]
 
 
 def test_a_stage_without_earlier_runs_is_expected_to_last_as_all_stages_on_average():

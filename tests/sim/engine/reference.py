@@ -92,6 +92,7 @@ class _Run(Choosing, Launching, Replanning):
         self.used = [[0] * len(self.total) for _ in range(n_jobs)]
         self.now = 0.0
         self.timer = self.plan.timer_s
+        self.live, self.last_seen, self.refine_at = set(), {}, INF
         self.reserved, self.machines_of = {}, {}
         self.events, self.batches = [], []
 
@@ -143,6 +144,7 @@ class _Run(Choosing, Launching, Replanning):
             for m, down_s, up_s in zip(*cluster.outages.columns, strict=True)
             for event in ((down_s, int(m), 1), (up_s, int(m), 0))
         )
+        self.has_outages = bool(self.outages)
         self.restarts = bool(self.outages) or fails or self.plan.evict
         self.variable_ends = (
             self.restarts
@@ -174,9 +176,12 @@ class _Run(Choosing, Launching, Replanning):
             if self.timer <= self.now:
                 self.timer = INF
                 self._emit(Event.TIMER, -1)
+            n_before = len(self.submitted)
             for j in range(self.n_jobs):
                 if self._due(j) <= self.now:
                     self._arrive(j)
+            if self.plan.learning:
+                self._refine(self.plan.learning, self.submitted[n_before:])
             if self.events:
                 self._call_policy()
             self._dispatch()
@@ -192,10 +197,11 @@ class _Run(Choosing, Launching, Replanning):
             task_devices=self._device_bits(),
             batches=self.batches,
             view=self.view,
+            job_estimate=self.plan.estimate_s,
         )
 
     def _next_time(self):
-        times = [self.timer] + [e[0] for e in self.running]
+        times = [self.timer, self.refine_at] + [e[0] for e in self.running]
         times += [self._due(j) for j in range(self.n_jobs)]
         times += [event[0] for event in self.outages[:1]]
         times += [self._crossing(j) for j in range(self.n_jobs)]
@@ -252,15 +258,56 @@ class _Run(Choosing, Launching, Replanning):
         self.plan.take_changed()
         self.policy.react(self.memory, batch, self.world, self.plan)
         for j in self.plan.take_changed().tolist() if self.seen else []:
-            self.remaining[j] = 0.0
-            for g in self.job_stages[j]:
-                tasks = range(int(self.c.stage_task0[g]), int(self.c.stage_task0[g + 1]))
-                n = self.view["stage_left"][g]
-                if self._pending():
-                    n = sum(not self.task_started[task] for task in tasks)
-                left = float(n * self.plan.stages["expected_s"][g])
-                self.remaining[j] += left * float(self.plan.stages["weight"][g])
+            self._recompute_remaining(j)
         self.timer = self.plan.timer_s
+
+    def _recompute_remaining(self, j):
+        self.remaining[j] = 0.0
+        for g in self.job_stages[j]:
+            tasks = range(int(self.c.stage_task0[g]), int(self.c.stage_task0[g + 1]))
+            n = self.view["stage_left"][g]
+            if self._pending():
+                n = sum(not self.task_started[task] for task in tasks)
+            left = float(n * self.plan.stages["expected_s"][g])
+            self.remaining[j] += left * float(self.plan.stages["weight"][g])
+
+    def _refine(self, learning, arrived):
+        """Learn from finished stages; refine jobs that arrive, and all of them every so often."""
+        is_time = self.refine_at <= self.now
+        if not is_time and not arrived:
+            return
+        left, done_work = self.view["stage_left"], self.view["stage_done_work"]
+        for g in sorted(g for g in self.live if left[g] == 0):
+            self.live.remove(g)
+            for i in (int(level[g]) for level in learning.group if level[g] >= 0):
+                learning.work_s[i] += done_work[g]
+                learning.n_tasks[i] += self.size[g]
+                learning.mean_s[i] = learning.work_s[i] / learning.n_tasks[i]
+            learning.runs[learning.group[0, g]] += 1
+        for j in arrived:
+            self.live |= set(self.job_stages[j])
+        jobs = sorted({int(self.c.stage_job[g]) for g in self.live}) if is_time else arrived
+        self.refine_at = INF if is_time else self.refine_at
+        if jobs:
+            self.refine_at = min(self.refine_at, self.now + learning.refresh_s)
+        expected = self.plan.stages["expected_s"]
+        for j in jobs:
+            before = expected.copy()
+            for g in (g for g in self.job_stages[j] if g in self.live):
+                means = [learning.mean_s[level[g]] for level in learning.group if level[g] >= 0]
+                prior_s = next((m for m in means if not math.isnan(m)), learning.guess_s)
+                work_s = prior_s * learning.prior_tasks + done_work[g]
+                expected[g] = work_s / (learning.prior_tasks + self.size[g] - left[g])
+            seen = int(self.view["left"][j]), int(self.view["started"][j])
+            loses = len(self.c.attempt_s) > 0 or self.has_outages
+            changed = (expected != before).any() or self.last_seen.get(j) != seen
+            self.last_seen[j] = seen
+            if j in arrived and learning.estimates:
+                terms = [done_work[g] + left[g] * expected[g] for g in self.job_stages[j]]
+                self.plan.estimate_s[j] = sum(terms, 0.0)
+            if changed or loses or j in arrived:
+                self._recompute_remaining(j)
+                self._emit(Event.REFINED, j)
 
     # ---- attained service
 

@@ -12,7 +12,7 @@ import sim
 from policies.base import Policy
 from sim.base.arrays import ranges
 from sim.cluster.faults import Outages, Slowdowns
-from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
+from sim.engine.plan import Batch, Event, Learning, Order, Plan, Queues, World
 from sim.engine.plan.queues import Packing
 
 DURATIONS = st.one_of(
@@ -150,13 +150,15 @@ class AnyPlan(Policy):
     evicts: bool = False
 
     name: ClassVar[str] = "any-plan"
+    learns: ClassVar[float] = 0.0  # how often at least
 
     @property
     def events(self) -> Event:  # type: ignore[override]
         if not self.callbacks:
             return Event.NONE
         rng = np.random.default_rng(self.plan_seed)
-        return Event(int(rng.integers(0, 256)) | int(Event.TASKS_DONE | Event.JOB_DONE))
+        refined = Event.REFINED if self.plan_seed % 2 else Event.NONE
+        return refined | Event(int(rng.integers(0, 256)) | int(Event.TASKS_DONE | Event.JOB_DONE))
 
     def prepare(self, world: World, plan: Plan) -> np.random.Generator:
         rng = np.random.default_rng([self.plan_seed, 1])
@@ -232,8 +234,22 @@ class AnyPlan(Policy):
         if rng.random() < 0.5:
             plan.task_prefers = rng.integers(-1, 4, n_tasks).astype("i4")
         plan.set_stages(cost=rng.choice([0.5, 1.0, 3.0], n_stages))
-        if rng.random() < 0.4:
+        if rng.random() < max(self.learns, 0.4):
             plan.set_stages(expected_s=rng.choice([0.0, 1.0, 4.0], n_stages))
+            self.fill_learning(n_stages, plan)
+
+    def fill_learning(self, n_stages: int, plan: Plan) -> None:
+        rng = np.random.default_rng([self.plan_seed, 3])
+        if rng.random() < max(self.learns, 0.6):
+            plan.learning = Learning(
+                np.stack([rng.integers(0, 3, n_stages), rng.choice([-1, 3, 4], n_stages)]),
+                *(np.array([value] * 5) for value in (np.nan, 0.0, 0.0)),
+                runs=np.zeros(3, dtype=np.int64),
+                guess_s=2.0,
+                prior_tasks=float(rng.choice([0.5, 2.0])),
+                refresh_s=float(rng.choice([0.125, 0.5, 3.0])),
+                estimates=bool(rng.random() < 0.5),
+            )
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         rng = np.random.default_rng([self.plan_seed, 2, len(batch.kind), int(batch.now * 1000)])

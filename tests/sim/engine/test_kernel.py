@@ -38,7 +38,7 @@ def assert_same(workload, cluster, policy):
     spy = Spy(policy)
     fast = sim.simulate(workload, cluster, spy, record="tasks")
     slow = reference.simulate(workload, cluster, policy)
-    columns = ("task_start", "task_finish", "task_machine")
+    columns = ("task_start", "task_finish", "task_machine", "job_estimate")
     for name in (*columns, "job_submit", "job_start", "job_finish", "job_failed"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
     assert spy.batches == slow.batches
