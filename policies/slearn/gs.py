@@ -150,6 +150,7 @@ class GenericScheduler(MultilevelQueues):
 
     def prepare(self, world: World, plan: Plan) -> _RunState:
         """Set up the queues; with pilots, hold every job until its own have run."""
+        plan.deferred = Event.STAGE_DONE | Event.JOB_DONE  # nothing follows from them at once
         thin = job_widths(world) < (0 if self.adaptive_thin else self.thin_limit)
         if not self.samples:
             plan.queues = self.make_queues()
@@ -218,8 +219,9 @@ class _RunState:
             self._count: Callable[..., tuple[int, int]] = pilots.count_unfinished
 
     def react(self, batch: Batch) -> None:
-        estimator, now = self._estimator, batch.now
-        for kind, row in zip(batch.kind.tolist(), batch.row.tolist()):  # noqa: B905  # faster
+        assert batch.time_s is not None
+        estimator, columns = self._estimator, (batch.kind, batch.row, batch.time_s)
+        for kind, row, now in zip(*(column.tolist() for column in columns)):  # noqa: B905  # faster
             if kind == _ARRIVED:
                 self._arrived(row, now)
             elif kind == _TASKS_DONE:

@@ -110,6 +110,7 @@ def _alternate(
     code = run(state, changed, -1)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
+    event_s = arrays["state_event_time"] if plan.deferred else None
     while code in (kernel.NEEDS_POLICY, kernel.FULL):
         if code == kernel.FULL:
             recorder.empty()
@@ -117,7 +118,9 @@ def _alternate(
             continue
         n, now = counts.item(layout.N_EVENTS), times.item(layout.NOW)
         plan.timer_s = timer_s = times.item(layout.TIMER)
-        policy.react(memory, Batch(now, kinds[:n].copy(), rows[:n].copy()), world, plan)
+        times_s = None if event_s is None else event_s[:n].copy()
+        batch = Batch(now, kinds[:n].copy(), rows[:n].copy(), times_s)
+        policy.react(memory, batch, world, plan)
         if plan.timer_s != timer_s:
             times[layout.TIMER] = _checked_timer(plan.timer_s, now)
         changed, limited = plan.take_changed(), plan.take_limited()

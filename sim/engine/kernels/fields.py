@@ -329,6 +329,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     # events for the policy
     ("state_event_kind", "i4", "V", 0),
     ("state_event_row", "i4", "V", 0),
+    ("state_event_time", "f8", "V:DEFERS", 0),  # s
     # results
     ("out_job_submit", "f8", "J", INPUT),
     ("out_job_start", "f8", "J", INPUT),

@@ -26,6 +26,7 @@ from sim.engine.kernels.resources import acquire_task, release_held, release_tas
 from sim.engine.kernels.service import accrue, drop_crossing, schedule_crossing
 from sim.engine.kernels.state import (
     CONSTRAINED,
+    DEFERRED,
     EVENTS,
     EXPECTED,
     FAILS,
@@ -38,6 +39,7 @@ from sim.engine.kernels.state import (
     N_EVENTS,
     N_REFILL,
     N_SLOT_FREE,
+    N_URGENT,
     NEXT_JOB,
     NOW,
     ONE_TO_ONE,
@@ -70,6 +72,10 @@ def emit(st, kind, row):
         st.state_event_kind[n] = kind
         st.state_event_row[n] = row
         st.state_i[N_EVENTS] = n + 1
+        if st.state_i[DEFERRED]:
+            st.state_event_time[n] = st.state_f[NOW]
+        if not st.state_i[DEFERRED] & kind:
+            st.state_i[N_URGENT] += 1
 
 
 @inlined

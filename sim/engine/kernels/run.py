@@ -64,6 +64,7 @@ from sim.engine.kernels.state import (
     N_EVENTS,
     N_FIN,
     N_SERVICE,
+    N_URGENT,
     NEXT_OUTAGE,
     NOW,
     REFINE_AT,
@@ -87,7 +88,7 @@ def run(st, changed, n_changed):
     """
     placing = n_changed >= 0
     if LIMITS and placing:
-        st.state_i[N_EVENTS] = 0
+        st.state_i[N_EVENTS] = st.state_i[N_URGENT] = 0
         _apply_changes(st, changed, n_changed)
     while True:
         if placing:
@@ -118,7 +119,7 @@ def run(st, changed, n_changed):
         arrivals(st)
         if LEARNS and st.state_i[LEARNING]:
             _refine(st)
-        if st.state_i[N_EVENTS] > 0:
+        if st.state_i[N_URGENT] > 0:
             return NEEDS_POLICY
         placing = True
 

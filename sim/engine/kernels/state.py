@@ -65,10 +65,12 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_ENTERED,
     N_REFINED,
     IS_REFINED,
+    N_URGENT,
     # configuration
     SHARE,
     UNIT,
     EVENTS,
+    DEFERRED,
     RECORD,
     HARD_CAPS,
     TASK_ORDER,
@@ -98,12 +100,12 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(64)
-N_I = 64
+) = range(66)
+N_I = 66
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
-# jobs were refined. Configuration registers:
-# SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS: the mask subscribed to. RECORD:
+# jobs were refined; N_URGENT: events that are not deferred. Configuration registers:
+# SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
 # ONE_TO_ONE: there are one-to-one edges. N_RIGID: number of resources that can't be overbooked.
 # BUNDLE: size of a bundle. PRIORITY, PREFERS, EXPECTED: p_turn_priority, p_turn_prefers,

@@ -99,6 +99,7 @@ def lay_out(
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
     conditions = {
         "BUCKETS": buckets,
+        "DEFERS": bool(plan.deferred),
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
         "DEMANDS": not cluster.unit,

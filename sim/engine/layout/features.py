@@ -162,6 +162,7 @@ def registers(
     flags[register.SHARE] = share
     flags[register.UNIT] = cluster.unit
     flags[register.EVENTS] = int(events)
+    flags[register.DEFERRED] = int(plan.deferred)
     flags[register.RECORD] = record_tasks
     flags[register.HARD_CAPS] = cluster.queue_mode == "hard"
     flags[register.ONE_TO_ONE] = bool(columns.stage_n_o2o.any())

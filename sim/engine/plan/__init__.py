@@ -109,6 +109,9 @@ class Plan:
         The run learns ``expected_s`` of stages (`sim.engine.plan.learning`). Read once.
     events : Event
         The events that are sent, of those that the policy subscribes to; all by default. Read once.
+    deferred : Event
+        Events that wait for the next batch with another one: for policies that only learn from
+        them. Those since the last batch are not sent. None by default. Read once.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
@@ -158,7 +161,7 @@ class Plan:
         self.first_ended = False
         self.weighs_jobs = False  # True if `worth` or `beyond` was set before the run
         self.learning: Learning | None = None
-        self.events = ~Event.NONE
+        self.events, self.deferred = ~Event.NONE, Event.NONE
         self.timer_s = np.inf
         self.n_tasks = n_tasks
         self.estimate_s = np.full(n_jobs, np.nan)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from sim.base.arrays import I4
+from sim.base.arrays import F8, I4
 from sim.base.random import Stream, stream
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import Columns
@@ -65,7 +65,7 @@ class World:
 
 
 class Batch(NamedTuple):
-    """All subscribed events of one instant.
+    """All subscribed events of one instant, and those deferred since the last batch.
 
     Attributes
     ----------
@@ -75,11 +75,14 @@ class Batch(NamedTuple):
         `Event` codes, in the order in which the kernel met them.
     row : (n,) int32
         The job's row (the stage's for STAGE_DONE, the machine's for FAULT, -1 for TIMER).
+    time_s : (n,) float64 or None
+        When each happened, s; None if the plan defers no events.
     """
 
     now: float
     kind: I4
     row: I4
+    time_s: F8 | None = None
 
     def rows(self, kind: Event) -> I4:
         """Return the rows of the events of one kind."""

@@ -57,7 +57,8 @@ def queue_of(policy, work, **params):
     world = World(c, sim.Cluster.slots(1), 0, view)
     built = policies.build(policy, **params)
     memory = built.begin(world, plan)
-    arrival = Batch(0.0, np.array([Event.JOB_ARRIVED], "i4"), np.array([0], "i4"))
+    kinds = np.array([Event.JOB_ARRIVED], "i4")
+    arrival = Batch(0.0, kinds, np.array([0], "i4"), np.zeros(1))
     built.react(memory, arrival, world, plan)
     return int(plan.jobs["queue"][0])
 

@@ -162,7 +162,6 @@ class _Run(Choosing, Launching, Replanning):
         while ((self.view["left"] > 0) & (self.view["failed"] == 0)).any():
             self.now = max(self.now, self._next_time())
             assert self.now < INF, "stuck"
-            self.events = []
             for entry in sorted(e for e in self.running if e[0] <= self.now):
                 if self._failing_attempts(entry[1]):
                     self._fail_attempt(entry)
@@ -182,7 +181,7 @@ class _Run(Choosing, Launching, Replanning):
                     self._arrive(j)
             if self.plan.learning:
                 self._refine(self.plan.learning, self.submitted[n_before:])
-            if self.events:
+            if {kind for kind, *_ in self.events} - {int(kind) for kind in self.plan.deferred}:
                 self._call_policy()
             self._dispatch()
             self._update_rates()
@@ -248,12 +247,14 @@ class _Run(Choosing, Launching, Replanning):
 
     def _emit(self, kind, row):
         if self.policy.events & kind:
-            self.events.append((int(kind), int(row)))
+            self.events.append((int(kind), int(row), self.now))
 
     def _call_policy(self):
-        kinds, rows = zip(*self.events, strict=True)
-        batch = Batch(self.now, np.array(kinds, "i4"), np.array(rows, "i4"))
-        self.batches.append((self.now, kinds, rows))
+        kinds, rows, times = zip(*self.events, strict=True)
+        self.events = []
+        times_s = np.array(times) if self.plan.deferred else None
+        batch = Batch(self.now, np.array(kinds, "i4"), np.array(rows, "i4"), times_s)
+        self.batches.append((self.now, kinds, rows, times if self.plan.deferred else None))
         self.plan.timer_s = self.timer
         self.plan.take_changed()
         self.policy.react(self.memory, batch, self.world, self.plan)

@@ -213,6 +213,8 @@ class AnyPlan(Policy):
         if rng.random() < 0.5:
             plan.timer_s = float(rng.uniform(0.1, 3.0))
         plan.first_ended = bool(rng.random() < 0.5)
+        if self.plan_seed % 5 < 2:
+            plan.deferred = Event.STAGE_DONE | Event.JOB_DONE | Event.SERVICE
         return rng
 
     def fill_packing(self, rng: np.random.Generator, world: World, plan: Plan) -> None:

@@ -30,7 +30,9 @@ class Spy:
         return self.policy.begin(world, plan)
 
     def react(self, memory, batch, world, plan):
-        self.batches.append((batch.now, tuple(batch.kind.tolist()), tuple(batch.row.tolist())))
+        times = None if batch.time_s is None else tuple(batch.time_s.tolist())
+        kinds, rows = tuple(batch.kind.tolist()), tuple(batch.row.tolist())
+        self.batches.append((batch.now, kinds, rows, times))
         self.policy.react(memory, batch, world, plan)
 
 
