@@ -147,7 +147,7 @@ class _RunState:
     def __init__(self, policy: WSERPT, world: World, plan: Plan) -> None:
         columns = world.columns
         self._view, self._plan, self._refresh_s = world.view, plan, policy.refresh_s
-        self._sizes = make_sizes(policy.sizes, world, plan, policy.first_guess_s)
+        self._sizes = make_sizes(policy.sizes, world, plan, policy.first_guess_s, policy.refresh_s)
         placing.place(placing.choose(policy.placement, world), world, plan, policy.m)
         self._order = make_order(policy.order, world, plan)
         self._factors = policy.factors(world, plan)

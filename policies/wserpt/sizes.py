@@ -9,7 +9,7 @@ import numpy as np
 
 from policies.estimates.by_duration import SOURCES
 from policies.estimates.durations import Declared, Durations, Recorded
-from policies.estimates.learnt import LearntDurations
+from policies.estimates.learnt import learn_durations
 from policies.estimates.posterior import Posterior
 from policies.estimates.priors import Priors
 from policies.estimates.stage_profiles import StageProfiles
@@ -36,7 +36,9 @@ def source(name: SizesName) -> Source:
     return SOURCES[name] if name in ("true", "declared") else "learnt"
 
 
-def make_sizes(name: SizesName, world: World, plan: Plan, first_guess_s: float) -> Sizes:
+def make_sizes(
+    name: SizesName, world: World, plan: Plan, first_guess_s: float, refresh_s: float
+) -> Sizes:
     """Return the sizes of one run, and set those known before it."""
     columns = world.columns
     if name == "true":
@@ -48,37 +50,19 @@ def make_sizes(name: SizesName, world: World, plan: Plan, first_guess_s: float) 
         return Known()
     if name in ("profiles", "run"):
         profiles = StageProfiles(columns, first_guess_s, ad_hoc="user", recorded=name == "profiles")
-        return Profiles(LearntDurations(profiles, columns, 5.0), world, plan)
+        learn_durations(profiles, plan, 5.0, refresh_s)
+        return Known()
     priors = None if name == "pilots" else Priors(columns.features, columns)
     posterior = Posterior(world, plan, priors, first_guess_s)
     return Learnt(world, posterior, samples=name != "history")
 
 
 class Known:
-    """Sizes that do not change: the truth, recorded runs or requests."""
+    """Sizes that do not change, or that the run learns: nothing to do."""
 
     def refresh(self, batch: Batch, plan: Plan) -> I4:
         """Return the jobs that have arrived."""
         return batch.rows(Event.JOB_ARRIVED)
-
-    def pilots(self, job: int) -> int:
-        """Need none."""
-        return 0
-
-
-class Profiles:
-    """Means over finished stages of the template (`policies.estimates.stage_profiles`)."""
-
-    def __init__(self, learnt: LearntDurations, world: World, plan: Plan) -> None:
-        self._learnt, self._world = learnt, world
-        learnt.begin(world, plan)
-
-    def refresh(self, batch: Batch, plan: Plan) -> I4:
-        """See `Sizes`."""
-        timer_s = plan.timer_s
-        jobs = self._learnt.refresh(batch, self._world, plan, math.inf)
-        plan.timer_s = timer_s
-        return jobs
 
     def pilots(self, job: int) -> int:
         """Need none."""

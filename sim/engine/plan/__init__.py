@@ -9,7 +9,6 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sim.base.arrays import F8, I4
 from sim.base.errors import PolicyError, unknown
 from sim.engine.plan.choice import Choice, Device, Machine, Mix
+from sim.engine.plan.columns import JOB_COLUMNS, NO_LIMIT, STAGE_COLUMNS, TASK_COLUMNS, defaults
 from sim.engine.plan.learning import Learning
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.replan import Replan
@@ -43,9 +43,6 @@ __all__ = [
     "World",
 ]
 
-
-NO_LIMIT = np.iinfo(np.int32).max
-"""A run limit or start gate that never binds."""
 
 _NO_ROWS = np.empty(0, dtype=np.int32)
 
@@ -119,31 +116,9 @@ class Plan:
         nothing in the run: it is compared with the truth afterwards. Fill it at any time.
     """
 
-    JOB_COLUMNS: Mapping[str, tuple[type, float]] = {
-        "key": (np.float64, 0.0),
-        "queue": (np.int32, 0),
-        "run_limit": (np.int32, NO_LIMIT),
-        "start_gate": (np.int32, NO_LIMIT),
-        "overflow_queue": (np.int32, -1),
-        "notify_at": (np.int32, 0),
-        "service_at": (np.float64, np.inf),
-        "expected_s": (np.float64, np.inf),
-        "fill_key": (np.float64, 0.0),
-        "worth": (np.float64, 1.0),
-        "beyond": (np.float64, 0.0),
-    }
-    STAGE_COLUMNS: Mapping[str, tuple[type, float]] = {
-        "key": (np.float64, 0.0),
-        "weight": (np.float64, 1.0),
-        "cost": (np.float64, 1.0),
-        "expected_s": (np.float64, np.nan),
-    }
-
-    TASK_COLUMNS: Mapping[str, type] = {
-        "order": np.int32,
-        "priority": np.float64,
-        "prefers": np.int32,
-    }
+    JOB_COLUMNS = JOB_COLUMNS
+    STAGE_COLUMNS = STAGE_COLUMNS
+    TASK_COLUMNS = TASK_COLUMNS
 
     def __init__(self, n_jobs: int, n_stages: int, n_tasks: int) -> None:
         self.queues = Queues.make(1)
@@ -165,8 +140,8 @@ class Plan:
         self.timer_s = np.inf
         self.n_tasks = n_tasks
         self.estimate_s = np.full(n_jobs, np.nan)
-        self.jobs = _defaults(self.JOB_COLUMNS, n_jobs)
-        self.stages = _defaults(self.STAGE_COLUMNS, n_stages)
+        self.jobs = defaults(self.JOB_COLUMNS, n_jobs)
+        self.stages = defaults(self.STAGE_COLUMNS, n_stages)
         self.jobs["key"][:] = np.arange(n_jobs)
         self._changed: list[NDArray[Any] | int] | None = None
         self._limited: list[NDArray[Any]] = []
@@ -399,7 +374,3 @@ class Scheduler(Protocol):
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Change `plan` at one instant, after a batch of events."""
-
-
-def _defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArray[Any]]:
-    return {name: np.full(n, default, dtype=dtype) for name, (dtype, default) in spec.items()}
