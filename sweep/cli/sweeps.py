@@ -12,10 +12,10 @@ from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.execution import notes
 from sweep.grid import remote_results
-from sweep.store import sweep_list
+from sweep.store import storage, sweep_list
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Event, Journal
-from sweep.store.sweep_summaries import summarize
+from sweep.store.sweep_summaries import size_text, summarize
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,15 +103,21 @@ def list_sweeps_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def list_sweeps(command: Command) -> int:
-    """List all sweeps, newest first: begin, number of cells, state, verdict."""
+    """List all sweeps, newest first: begin, number of cells, size, state, verdict."""
     results = command.results()
     if command.names:
         raise InputError(f"list takes no {command.names[0]!r}: it lists all sweeps")
     summaries = summarize(results)
     if not summaries:
         raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
-    rows = [[entry.sweep, entry.started, str(entry.n_cells), entry.state] for entry in summaries]
-    header, *lines = table_lines(["sweep", "begun", "cells", ""], rows)
+    rows = [
+        [
+            *(entry.sweep, entry.started, str(entry.n_cells)),
+            *(size_text(entry.n_bytes), entry.state),
+        ]
+        for entry in summaries
+    ]
+    header, *lines = table_lines(["sweep", "begun", "cells", "size", ""], rows)
     print(header)
     for entry, line in zip(summaries, lines, strict=True):
         print(line)
@@ -119,4 +125,6 @@ def list_sweeps(command: Command) -> int:
             print(f"    {sentence}")
         if len(entry.sentences) > MAX_SENTENCES:
             print(f"    and {len(entry.sentences) - MAX_SENTENCES} more in its report")
+    cached = sum(storage.for_results(results).list("cache/").values())
+    print(f"cells and traces in the cache: {size_text(cached)} (`gc` lists what no sweep needs)")
     return 0

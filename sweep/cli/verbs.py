@@ -15,6 +15,8 @@ VERBS = {
     "retry": "run.retry",
     "verify": "archive.verify",
     "export": "archive.export",
+    "rm": "cleaning.rm",
+    "gc": "cleaning.gc",
     "track": "run.track",
     "backtest": "backtest.backtest",
     "reproduce": "reproduce.reproduce",
@@ -40,17 +42,18 @@ FLAGS = {
     "retry": ("--help", "--fail-fast"),
     "verify": ("--help", "--cells", "--seed", "--trust"),
     "export": ("--help", "--with-traces"),
+    "gc": ("--help", "--delete", "--keep"),
     "reproduce": ("--help", *_GRID, "--list", "--again"),
 }
 """Flags of each verb, for completion; the parsers have the same."""
 
 WITH_VALUE = (
     *("--config-dir", "--cfg", "-c"),
-    *("--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again"),
+    *("--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again", "--keep"),
 )
 """Flags that take a value: the word after them is no verb."""
 
-SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "export", "track")
+SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "export", "rm", "track")
 """Verbs that take the name of a sweep."""
 
 TOPICS = (

@@ -26,7 +26,7 @@ from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid
 from sweep.search.cell_results import CellResults
 from sweep.search.strategy import Batch, Strategy
-from sweep.store import sync
+from sweep.store import garbage, sync
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
 from sweep.store.folder import SweepFolder
@@ -61,6 +61,7 @@ class SweepLoop:
         self._cache = Cache(self._results)
         self._batches = strategy.batches(self._inputs)
         self._batch = next(self._batches)
+        self._n_collections = garbage.collections(self._results)
         self.sweep = ""
         self.first = self._prepare(self._batch.grid)
         self.sweep = _sweep_id(strategy, self.first)
@@ -74,7 +75,10 @@ class SweepLoop:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the sweep's lease; refresh the first batch if another process held it."""
+        """Hold the sweep's lease.
+
+        Refresh the first batch if another process held it, or if cells were deleted meanwhile.
+        """
         waited = False
 
         def on_wait() -> None:
@@ -83,7 +87,10 @@ class SweepLoop:
             notes.note(f"another process runs {self.sweep} in {self._results}; waiting")
 
         with self.journal.locked(on_wait):
-            if waited:
+            garbage.wait_for_collection(
+                self._results, lambda: notes.note("`gc` deletes cells that no sweep needs; waiting")
+            )
+            if waited or garbage.collections(self._results) != self._n_collections:
                 sync.fetch(self._results)
                 self.first = self._prepare(self._batch.grid)
             yield

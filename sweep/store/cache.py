@@ -246,7 +246,7 @@ class Cache:
                 assert values is not None
                 for row, (key, config, schema, jobs) in enumerate(shard.rows()):
                     rows[key] = Row(
-                        key, config, schema, jobs, _metrics_by_name(manifest.names, values[:, row])
+                        key, config, schema, jobs, metrics_by_name(manifest.names, values[:, row])
                     )
         new = self.commit([*shard_writer.write([rows[key] for key in sorted(rows)], None)])
         # a shard merged before a kill may be made again: its name is the same
@@ -342,10 +342,11 @@ class Cache:
 
     def _metrics(self, manifest: Manifest, row: int) -> dict[str, float] | None:
         values = self._values(manifest)
-        return None if values is None else _metrics_by_name(manifest.names, values[:, row])
+        return None if values is None else metrics_by_name(manifest.names, values[:, row])
 
 
-def _metrics_by_name(names: Sequence[str], values: F8) -> dict[str, float]:
+def metrics_by_name(names: Sequence[str], values: F8) -> dict[str, float]:
+    """Return the metrics that a cell has, from its column of a manifest's values."""
     return {
         name: float(value)
         for name, value, is_absent in zip(names, values, shards.are_absent(values), strict=True)

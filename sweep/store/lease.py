@@ -117,6 +117,10 @@ class Lease:
         token, content = self._latest()
         return bool(token) and not _is_free(content)
 
+    def latest_token(self) -> int:
+        """Return the token of the last holder; 0 if there was none."""
+        return self._latest()[0]
+
     def is_held_by_any(self) -> bool:
         """Tell whether some process holds the lease; of another machine's, await a heartbeat."""
         token, content = self._latest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ class SweepSummary:
     n_cells: int
     state: str  # empty for a finished sweep without failed cells that was requested once
     sentences: list[str]  # its verdict
+    n_bytes: int = 0  # of its folder
 
 
 def summarize(results: Path) -> list[SweepSummary]:
@@ -37,7 +39,15 @@ def summarize(results: Path) -> list[SweepSummary]:
             filter(None, (state, f"requested again {requested}" * (requested != started)))
         )
         summaries.append(
-            SweepSummary(entry.sweep, started, entry.is_finished, n_cells, state, sentences)
+            SweepSummary(
+                entry.sweep,
+                started,
+                entry.is_finished,
+                n_cells,
+                state,
+                sentences,
+                _folder_bytes(SweepFolder.for_sweep(results, entry.sweep).path),
+            )
         )
     return summaries
 
@@ -50,6 +60,23 @@ def _finished_state(folder: SweepFolder) -> tuple[int, str, list[str]]:
         way_out = f"damaged: `python -m sweep report {folder.sweep}` rewrites it"
         return 0, way_out, []
     return len(failed), f"{failed.sum()} failed" if failed.any() else "", sentences
+
+
+def size_text(n_bytes: float) -> str:
+    """Write a size for people, such as ``1.3 MB``."""
+    units = ["B", "kB", "MB", "GB", "TB"]
+    while n_bytes >= 999.5 and len(units) > 1:
+        n_bytes /= 1000
+        units.pop(0)
+    return f"{n_bytes:.3g} {units[0]}"
+
+
+def _folder_bytes(folder: Path) -> int:
+    sizes = []
+    for path in folder.glob("*"):
+        with contextlib.suppress(OSError):  # another process may replace it
+            sizes.append(path.stat().st_size)
+    return sum(sizes)
 
 
 def _local_time(time_s: float) -> str:
