@@ -23,7 +23,8 @@ class Posterior:
 
     Durations are log-normal, as in SLearn (NSDI 2022, §4.1.2): a prior of variance v weighs as much
     as s / v finished tasks, where s is the variance of a task's logarithm around its stage's mean,
-    a mean over the finished stages of the run. Without `priors` there is a guess that weighs next
+    a mean over the finished stages of the run. Variances grow by how far recent priors erred beyond
+    them, as in `policies.slearn.posterior`. Without `priors` there is a guess that weighs next
     to nothing. A running task counts as if it had just finished where that raises the expectation:
     it will take at least as long.
     """

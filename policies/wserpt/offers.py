@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sim.engine.plan import World
+from sim.lineage.worth import COLUMNS
 from sim.workload.tables import values
 
 
@@ -32,6 +33,6 @@ def rigid(world: World) -> bool:
 def past_values(world: World) -> bool:
     """Tell whether the history tells what past jobs were worth downstream."""
     history = world.columns.features.history
-    needed = {"value", "agg_value", "compute_s", "agg_compute_s"}
+    needed = set(COLUMNS)
     has_columns = needed <= set(history.column_names) and history.num_rows > 0
     return has_columns and bool(np.nansum(values(history, "agg_value")) > 0)

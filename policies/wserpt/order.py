@@ -9,7 +9,7 @@ import numpy as np
 from policies.dagps.offline_order import OrdersAtArrival
 from policies.estimates.durations import Truth
 from policies.estimates.paths import expected_tails_s
-from sim.base.arrays import F8, I4, I8, ranges
+from sim.base.arrays import F8, I8, ranges
 from sim.engine.plan import Plan, World
 
 OrderName = Literal["given", "path", "dagps"]
@@ -18,11 +18,11 @@ OrderName = Literal["given", "path", "dagps"]
 class Order(Protocol):
     """Order inside jobs."""
 
-    def arrive(self, jobs: I4, plan: Plan) -> None:
-        """Order the stages, and if the plan has priorities the tasks, of `jobs`."""
+    def arrive(self, job: int, plan: Plan) -> None:
+        """Order the stages, and if the plan has priorities the tasks, of a job that arrives."""
 
 
-def make_order(name: OrderName, world: World, plan: Plan) -> Order:
+def make_order(name: OrderName, world: World) -> Order:
     """Return the order inside the jobs of one run."""
     if name == "given":
         return Given()
@@ -32,7 +32,7 @@ def make_order(name: OrderName, world: World, plan: Plan) -> Order:
 class Given:
     """The order of the rows."""
 
-    def arrive(self, jobs: I4, plan: Plan) -> None:
+    def arrive(self, job: int, plan: Plan) -> None:
         """Do nothing."""
 
 
@@ -46,22 +46,24 @@ class LongestPath:
         is_chained = np.zeros(len(columns.stage_job), dtype=np.bool_)
         is_chained[parent[is_next]] = True
         is_chained[columns.job_stage0[1:] - 1] = True
-        self._branches = np.bincount(columns.stage_job, ~is_chained, len(columns.job_submit)) > 0
+        branches = np.bincount(columns.stage_job, ~is_chained, len(columns.job_submit)) > 0
+        self._branches: list[bool] = branches.tolist()
         self._true_s = Truth(columns)
 
-    def arrive(self, jobs: I4, plan: Plan) -> None:
+    def arrive(self, job: int, plan: Plan) -> None:
         """See `Order`; chains have one order alone."""
+        if not self._branches[job]:
+            return
         columns = self._columns
-        for job in jobs[self._branches[jobs]].tolist():
-            first, last = columns.job_stage0[job : job + 2].tolist()
-            expected_s = plan.stages["expected_s"]
-            if np.isnan(expected_s[first]):
-                expected_s = self._true_s.expect(np.arange(len(expected_s)))
-            _, tail_s = expected_tails_s(columns, expected_s, np.array([job]))
-            stages = np.arange(first, last)
-            plan.set_stages(stages, jobs=[job], key=-tail_s)
-            if plan.task_priority is not None:
-                set_after(columns.stage_n_tasks[stages], tail_s, columns.stage_task0[first], plan)
+        first, last = columns.job_stage0[job : job + 2].tolist()
+        expected_s = plan.stages["expected_s"]
+        if np.isnan(expected_s[first]):
+            expected_s = self._true_s.expect(np.arange(len(expected_s)))
+        _, tail_s = expected_tails_s(columns, expected_s, np.array([job]))
+        stages = np.arange(first, last)
+        plan.set_stages(stages, jobs=[job], key=-tail_s)
+        if plan.task_priority is not None:
+            set_after(columns.stage_n_tasks[stages], tail_s, columns.stage_task0[first], plan)
 
 
 class Offline:
@@ -72,20 +74,21 @@ class Offline:
         self._columns, self._view = world.columns, world.view
         self._true_s = Truth(world.columns)
 
-    def arrive(self, jobs: I4, plan: Plan) -> None:
+    def arrive(self, job: int, plan: Plan) -> None:
         """See `Order`."""
-        for job in jobs[~self._orders.in_order[jobs]].tolist():
-            stages, tasks = self._orders.rows(job)
-            expected_s: F8 = plan.stages["expected_s"][stages]
-            if np.isnan(expected_s).any():
-                expected_s = self._true_s.expect(stages)
-            same = self._columns.job_template == self._columns.job_template[job]
-            n_runs = 1 + int(np.count_nonzero(np.isfinite(self._view["finish"][same])))
-            order = self._orders.order(job, expected_s, n_runs)
-            plan.set_stages(stages, jobs=[job], key=1 - order.stage_pri)
-            if plan.task_priority is not None:
-                n_after = np.rint(order.pri_score * (len(order.pri_score) - 1))
-                plan.set_tasks(tasks, order=order.task_order, priority=n_after)
+        if self._orders.in_order[job]:
+            return
+        stages, tasks = self._orders.rows(job)
+        expected_s: F8 = plan.stages["expected_s"][stages]
+        if np.isnan(expected_s).any():
+            expected_s = self._true_s.expect(stages)
+        same = self._columns.job_template == self._columns.job_template[job]
+        n_runs = 1 + int(np.count_nonzero(np.isfinite(self._view["finish"][same])))
+        order = self._orders.order(job, expected_s, n_runs)
+        plan.set_stages(stages, jobs=[job], key=1 - order.stage_pri)
+        if plan.task_priority is not None:
+            n_after = np.rint(order.pri_score * (len(order.pri_score) - 1))
+            plan.set_tasks(tasks, order=order.task_order, priority=n_after)
 
 
 def set_after(n_tasks: I8, tail_s: F8, task0: int, plan: Plan) -> None:

@@ -43,13 +43,17 @@ def place(name: PlacementName, world: World, plan: Plan, remaining: float) -> No
     columns, cluster = world.columns, world.cluster
     plan.fit = Fit.PACK
     plan.task_prefers = task_homes(columns, len(cluster.capacity))
-    plan.task_order = ranges(np.zeros_like(columns.stage_n_tasks), columns.stage_n_tasks).astype(
-        np.int32
-    )
-    plan.task_priority = tasks_after(columns)
     plan.packing = Packing(
         remaining=remaining, rebased=True, pending=True, remote=0.8, bundle=16, overbook=True
     )
+
+
+def order_tasks(columns: Columns, plan: Plan, *, inside_stages: bool) -> None:
+    """Order all tasks by row, so that a job's may be ordered when it arrives."""
+    plan.task_priority = tasks_after(columns)
+    if inside_stages:
+        n_tasks = columns.stage_n_tasks
+        plan.task_order = ranges(np.zeros_like(n_tasks), n_tasks).astype(np.int32)
 
 
 def tasks_after(columns: Columns) -> F8:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from abc import ABC, abstractmethod
+from typing import Literal
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from policies.estimates.past import Past
 from policies.wing.efficiency import Waiting
 from policies.wing.rescue import WingDep
 from sim.base import maths
-from sim.base.arrays import F8, I4, I8, ranges
+from sim.base.arrays import F8, I8, ranges
 from sim.cluster.sizing import machine_capacity, stage_demands
 from sim.engine.plan import Plan, World
 from sim.workload.columns import final_deadline_s
@@ -18,24 +19,33 @@ from sim.workload.columns import final_deadline_s
 WorthName = Literal["auto", "one", "priority", "own", "aggregate", "decaying"]
 
 
-class Worth(Protocol):
+class Worth(ABC):
     """A factor of jobs' worth."""
 
-    moves: bool  #: True if it changes while jobs wait
+    moves = True  #: False if it never changes
+    first: F8 | float = 1.0  #: the factor of each job on arrival, (J,), or of all
 
-    def factor(self, jobs: I4 | I8, now: float) -> F8:
+    @abstractmethod
+    def factor(self, jobs: I8, now: float) -> F8:
         """Return the factor of each of `jobs` at time `now`: (n,), above 0."""
 
+    def acts_on(self, job: int) -> bool:
+        """Tell whether the factor of a job on arrival is not `first`."""
+        return False
 
-class Fixed:
+    def observe(self, live: I8, mean_s: float) -> None:  # noqa: B027
+        """Take the jobs that have arrived and not ended, and the mean completion time so far."""
+
+
+class Fixed(Worth):
     """A factor for each job, known before the run."""
 
     moves = False
 
     def __init__(self, factor: F8) -> None:
-        self._factor = factor
+        self.first = self._factor = factor
 
-    def factor(self, jobs: I4 | I8, now: float) -> F8:
+    def factor(self, jobs: I8, now: float) -> F8:
         """See `Worth`."""
         return self._factor[jobs]
 
@@ -47,7 +57,7 @@ def priority(world: World) -> Fixed:
 
 
 def own_value(world: World) -> Fixed:
-    """Return the expected value of jobs' own output, over the mean, plus 1."""
+    """Return the expected value of jobs' own output, over the mean, plus `FLOOR`."""
     past = Past(world, "mean")
     return Fixed(_over_mean(past.expected(past.column("value"))))
 
@@ -67,24 +77,31 @@ def aggregate_value(world: World, plan: Plan) -> Fixed:
     return Fixed(_over_mean(value))
 
 
-class Decaying:
-    """Aggregate value left at the expected completion, as it decays while jobs wait."""
+class Decaying(Worth):
+    """Value left at the expected completion over aggregate resource-time, as it decays in time.
 
-    moves = True
+    `policies.wing.rescue.WingDep`'s efficiency, over the mean. So a job is worth the rate at which
+    resource-time spent on it and downstream attains value.
+    """
 
     def __init__(self, world: World) -> None:
         waiting = WingDep().expected(world)
         value = waiting.value / np.maximum(waiting.value[:, :1].mean(), 1e-300)
         self._waiting = Waiting(value, np.ones(len(value)), waiting.length_s)
         self._view = world.view
+        self.first = self.factor_after(np.arange(len(value)), np.zeros(len(value)))
 
-    def factor(self, jobs: I4 | I8, now: float) -> F8:
+    def factor_after(self, jobs: I8, waited_s: F8) -> F8:
+        """Return the factor of each of `jobs` after a wait."""
+        return FLOOR - self._waiting.keys(jobs, waited_s)
+
+    def factor(self, jobs: I8, now: float) -> F8:
         """See `Worth`."""
         waited_s = now - self._view["submit"][jobs]
-        return FLOOR - self._waiting.keys(jobs.astype(np.int64), waited_s)
+        return self.factor_after(jobs, waited_s)
 
 
-class Urgency:
+class Urgency(Worth):
     """Apparent tardiness cost (Vepsalainen and Morton, Management Science 33, 1987).
 
     The factor is 1 plus `weight` times exp(-slack / (`lookahead` · mean)). Slack is the time to the
@@ -92,15 +109,24 @@ class Urgency:
     order minimises completion times plus `weight` times tardiness. Jobs without a deadline have 1.
     """
 
-    moves = True
-
     def __init__(self, world: World, plan: Plan, weight: float, lookahead: float) -> None:
         self._world, self._plan = world, plan
         self._weight, self._lookahead = weight, lookahead
         self._slots = slots(world)
-        self._mean_s = 0.0  # remaining time of the jobs that were weighed last, s
+        self._is_due = np.isfinite(world.columns.job_deadline).tolist()
+        self._mean_s = 0.0  # remaining time of the jobs that wait, s; 0 before the first tick
 
-    def factor(self, jobs: I4 | I8, now: float) -> F8:
+    def acts_on(self, job: int) -> bool:
+        """See `Worth`: on a job with a deadline."""
+        is_due: bool = self._is_due[job]
+        return is_due
+
+    def observe(self, live: I8, mean_s: float) -> None:
+        """See `Worth`."""
+        left_s = remaining_s(self._world, self._plan, live)
+        self._mean_s = max(float(left_s.mean()) / self._slots, 1e-9)
+
+    def factor(self, jobs: I8, now: float) -> F8:
         """See `Worth`."""
         out, submit_s = np.ones(len(jobs)), self._world.view["submit"][jobs]
         due_s = (
@@ -110,15 +136,13 @@ class Urgency:
         if not due.any():
             return out
         needed_s = remaining_s(self._world, self._plan, jobs) / self._slots
-        if len(jobs) > 1 or self._mean_s == 0.0:
-            self._mean_s = max(float(needed_s.mean()), 1e-9)
-        mean_s = self._mean_s
+        mean_s = self._mean_s or max(float(needed_s.mean()), 1e-9)
         slack_s = np.maximum(due_s[due] - now - needed_s[due], 0.0)
         out[due] += self._weight * maths.exp(-slack_s / (self._lookahead * mean_s))
         return out
 
 
-class Ageing:
+class Ageing(Worth):
     """A guard for the tail: worth grows with the time since submission.
 
     The factor is 1 + `rate` · age / mean completion time so far. So the order minimises the sum of
@@ -126,22 +150,24 @@ class Ageing:
     Pruhs, Server scheduling in the weighted l_p norm, 2004).
     """
 
-    moves = True
-
     def __init__(self, world: World, rate: float) -> None:
         self._view, self._rate = world.view, rate
-        self.mean_s = 0.0  # of completion times so far
+        self._mean_s = 0.0
 
-    def factor(self, jobs: I4 | I8, now: float) -> F8:
+    def observe(self, live: I8, mean_s: float) -> None:
         """See `Worth`."""
-        if self.mean_s <= 0:
+        self._mean_s = mean_s
+
+    def factor(self, jobs: I8, now: float) -> F8:
+        """See `Worth`."""
+        if self._mean_s <= 0:
             return np.ones(len(jobs))
         age_s = now - self._view["submit"][jobs]
-        out: F8 = 1.0 + self._rate * age_s / self.mean_s
+        out: F8 = 1.0 + self._rate * age_s / self._mean_s
         return out
 
 
-FLOOR = 1.0
+FLOOR = 0.001
 """Worth of a job without value, in mean values: its completion counts, too."""
 
 
@@ -151,7 +177,7 @@ def _over_mean(value: F8) -> F8:
     return FLOOR + known / max(float(known.mean()), 1e-300)
 
 
-def remaining_s(world: World, plan: Plan, jobs: I4 | I8) -> F8:
+def remaining_s(world: World, plan: Plan, jobs: I8) -> F8:
     """Return the expected task seconds left of each of `jobs`, true ones where all is known."""
     columns, view = world.columns, world.view
     if np.isnan(plan.stages["expected_s"][:1]).any():

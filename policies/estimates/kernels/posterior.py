@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from policies.estimates.kernels.priors import add, prior
+from policies.estimates.weights import RECENT
 from sim.base.jit import JIT, inlined, jit, part
+from sim.base.maths.kernels.logarithm import log
 from sim.base.record import field_arrays, record
 
 FIELDS: tuple[tuple[str, str, int], ...] = (
@@ -28,9 +30,11 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("w_stage_left", "i4", 1),  # [G] unfinished tasks
     ("w_stage_started", "i4", 1),  # [G]
     ("w_stage_done_work", "f8", 1),  # [G] of finished tasks, s
-    ("state_prior", "f8", 2),  # [G, 3] median, s, its weight in tasks, variance of its logarithm
+    # [G, 4] median, s, its weight in tasks, variance of its logarithm, and the same before surprise
+    ("state_prior", "f8", 2),
     ("state_expected_s", "f8", 1),  # [G] as given out last
     ("state_spread", "f8", 1),  # [2] sum of w_log_spread of finished stages, and their number
+    ("state_surprise", "f8", 1),  # [2] of recent errors over their variances: sum and number
     ("state_live", "i4", 1),  # [G] unfinished stages of the jobs that have arrived
     ("state_n_live", "i8", 1),  # [1]
     ("state_seen", "i4", 1),  # [G] unfinished tasks when last refined; -1 not arrived
@@ -41,7 +45,7 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     ("state_stages", "i4", 1),  # [G] changed stages
 )
 GUESS, LEARNS, LEAST_TASKS, MOST_TASKS = range(4)
-MEDIAN_S, WEIGHT, VARIANCE = range(3)
+MEDIAN_S, WEIGHT, VARIANCE, CERTAIN = range(4)
 N_RUNNING, SINCE, DONE_WORK, ELAPSED = range(4)
 Posterior = namedtuple("Posterior", [name for name, _, _ in FIELDS])  # type: ignore[misc]
 _pack = record("PosteriorState", FIELDS, ("w_",)) if JIT else None
@@ -58,9 +62,10 @@ def make(
     `live` are views of the kernel's counters, which must not be copied.
     """
     state = {
-        "prior": np.zeros((n_stages, 3)),
+        "prior": np.zeros((n_stages, 4)),
         "expected_s": np.full(n_stages, np.nan),
         "spread": np.array([SPREAD, 1.0]),
+        "surprise": np.zeros(2),
         "live": np.zeros(n_stages, np.int32),
         "n_live": np.zeros(1, np.int64),
         "seen": np.full(n_stages, -1, np.int32),
@@ -78,6 +83,10 @@ SPREAD = 0.6931471805599453
 
 It counts as one stage.
 """
+
+DECAY = 1.0 - 1.0 / RECENT
+MAX_SURPRISE = 10.0
+"""Cap on one prior's squared error over its variance."""
 
 
 @jit
@@ -121,11 +130,23 @@ def _learn(st, priors, now):
             n_live += 1
             continue
         if st.w_constants[LEARNS] > 0:
-            add(priors, g, st.w_stage_done_work[g] / st.w_size[g], now)
+            log_s = add(priors, g, st.w_stage_done_work[g] / st.w_size[g], now)
+            _add_surprise(st, g, log_s)
         if st.w_log_spread[g] == st.w_log_spread[g]:  # not NaN
             st.state_spread[0] += st.w_log_spread[g]
             st.state_spread[1] += 1.0
     return n_live
+
+
+@part
+def _add_surprise(st, g, log_s):
+    """Add the squared error of a prior over its variance."""
+    variance = st.state_prior[g, CERTAIN]
+    if 0.0 < variance < inf:
+        error = log_s - log(st.state_prior[g, MEDIAN_S])
+        surprise = st.state_surprise
+        surprise[0] = DECAY * surprise[0] + min(error * error / variance, MAX_SURPRISE)
+        surprise[1] = DECAY * surprise[1] + 1.0
 
 
 @part
@@ -134,8 +155,11 @@ def _enter(st, priors, g, now):
     median_s, weight, variance = st.w_constants[GUESS], st.w_constants[LEAST_TASKS], inf
     if st.w_constants[LEARNS] > 0:
         _, variance, predicted_s = prior(priors, g, now)
+        st.state_prior[g, CERTAIN] = variance
         if variance < inf:
             median_s = predicted_s
+            if st.state_surprise[0] > st.state_surprise[1]:
+                variance *= st.state_surprise[0] / st.state_surprise[1]
             spread = st.state_spread[0] / st.state_spread[1]
             if spread < variance * st.w_constants[MOST_TASKS]:
                 weight = max(weight, spread / variance)

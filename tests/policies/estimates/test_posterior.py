@@ -31,10 +31,10 @@ class Compared(Policy):
         columns = world.columns
         priors = Priors(columns.features, columns) if self.learns else None
         posterior = Posterior(world, plan, priors, GUESS_S)
-        return posterior, plain.Priors(columns.features, columns), {}, [math.log(2.0)], set()
+        return posterior, plain.Priors(columns.features, columns), {}, [math.log(2.0)], set(), []
 
     def react(self, memory: tuple, batch: Batch, world: World, plan: Plan) -> None:
-        posterior, priors, stages, spreads, ended = memory
+        posterior, priors, stages, spreads, ended, surprise = memory
         columns, view = world.columns, world.view
         spread = log_spread(columns)
         for g in stages:
@@ -43,6 +43,12 @@ class Compared(Policy):
                 mean_s = view["stage_done_work"][g] / columns.stage_n_tasks[g]
                 if self.learns:
                     priors.add(g, float(mean_s), batch.now)
+                    known_s, *_, variance = stages[g]
+                    if 0 < variance < math.inf:
+                        error = math.log(max(mean_s, 1e-3)) - math.log(known_s)
+                        old = surprise[-1] if surprise else (0.0, 0.0)
+                        total = 0.99 * old[0] + min(error * error / variance, 10.0)
+                        surprise.append((total, 0.99 * old[1] + 1.0))
                 if not math.isnan(spread[g]):
                     spreads.append(spread[g])
         for job in batch.rows(Event.JOB_ARRIVED):
@@ -51,16 +57,19 @@ class Compared(Policy):
                 if self.learns:
                     mean, variance = priors.prior(g, batch.now)
                     known_s = math.exp(mean) if variance < math.inf else GUESS_S
+                certain = variance
+                if surprise and variance < math.inf:
+                    variance *= max(1.0, surprise[-1][0] / surprise[-1][1])
                 ratio = sum(spreads) / len(spreads) / variance if variance > 0 else math.inf
                 weight = min(max(ratio, LEAST_TASKS), MOST_TASKS)
-                stages[g] = known_s, weight, [0, batch.now, 0.0, 0.0]
+                stages[g] = known_s, weight, [0, batch.now, 0.0, 0.0], certain
         posterior.refresh(batch, plan)
         tick = len(batch.rows(Event.TIMER)) > 0
         arrived = columns.stage_job[list(stages)] if stages else []
         for g, job in zip(stages, arrived, strict=True):
             if g in ended or not (tick or job in batch.rows(Event.JOB_ARRIVED)):
                 continue
-            known_s, weight, running = stages[g]
+            known_s, weight, running, _ = stages[g]
             n_done = columns.stage_n_tasks[g] - view["stage_left"][g]
             done_s, n_running = view["stage_done_work"][g], view["stage_started"][g] - n_done
             if tick:
