@@ -58,9 +58,9 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 
 MACHINE_BYTES, RESOURCE_BYTES = 100, 80
 TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
-RUN_BYTES, SLOT_BYTES, POOL_STAGE_BYTES = 50, 60, 200
+RUN_BYTES, SLOT_BYTES, BATCH_STAGE_BYTES, DEMAND_BYTES = 50, 60, 200, 16
 """Largest state of a run for each machine, and each resource of it, task, stage and job, bytes; and
-where batches of a pool move, for each run of like tasks, slot and stage."""
+where batches move, for each run of like tasks, slot, stage, and resource that a stage demands."""
 
 
 def check_room(workload: Workload, cluster: Cluster) -> None:
@@ -84,17 +84,34 @@ def check_task_room(n_tasks: int) -> None:
 def run_bytes(workload: Workload, cluster: Cluster, *, by_task: bool = False) -> int:
     """Return the memory that the state of a run takes at most, bytes.
 
-    On a pool of slots like tasks are assumed to move as one, unless each moves by itself
-    (`by_task`); `check_task_room` checks that later.
+    Like tasks are assumed to move as one, unless each moves by itself (`by_task`);
+    `check_task_room` checks that later. There are never more batches than tasks that can run at
+    once. Records are checked as they grow.
     """
     n_machines, n_resources = cluster.n_machines, len(cluster.resources)
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
     n_bytes += JOB_BYTES * workload.n_jobs
-    if by_task or not cluster.unit:
+    if by_task:
         return n_bytes + TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
-    n_slots = min(int(cluster.total[0]), workload.n_tasks)
-    n_bytes += RUN_BYTES * len(workload.runs.duration_s) + POOL_STAGE_BYTES * workload.n_stages
-    return n_bytes + SLOT_BYTES * n_slots
+    n_bytes += RUN_BYTES * len(workload.runs.duration_s)
+    n_bytes += BATCH_STAGE_BYTES * workload.n_stages
+    if cluster.unit:
+        return n_bytes + SLOT_BYTES * min(int(cluster.total[0]), workload.n_tasks)
+    demand, quantum, resources = _demands(workload, cluster)
+    n_bytes += DEMAND_BYTES * demand.size
+    total = np.floor(_for_resources(cluster, resources).sum(axis=0) / quantum + 1)
+    return n_bytes + SLOT_BYTES * max_running(demand, total, workload.n_tasks)
+
+
+def max_running(demand: I8, total: I8 | F8, n_tasks: int) -> int:
+    """Bound the number of running tasks: each holds at least the least dominant share."""
+    dominant = np.zeros(len(demand))
+    for r, quanta in enumerate(np.maximum(total, 1).tolist()):
+        np.maximum(dominant, demand[:, r] / quanta, out=dominant)
+    min_share = dominant.min()
+    if min_share <= 0:
+        return n_tasks
+    return int(min(n_tasks, np.ceil(len(total) / min_share) + 1))
 
 
 def queue_quanta(workload: Workload, cluster: Cluster, total: I8) -> I8:

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, ranges
+from sim.base.memory import check_memory
 
 if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
-_COLUMNS = ("task", "count", "start", "finish", "machine")
+_COLUMNS = ("task", "count", "start", "machine")
 PIECE, GROWTH = 2**20, 2**22
+ORDER_BYTES = 12
+"""Memory to put batches in order, for each: its place, and one column again."""
 MAX_SCATTERED = 2**24
 """Largest number of tasks for which batches are put in order by an array of that length."""
 
@@ -114,7 +117,7 @@ class TaskRecords:
 class Recorder:
     """The batches that the kernel has recorded, taken from its arrays whenever they are full.
 
-    In a pool of slots neither ends are kept, as they follow from the starts, nor the one machine.
+    Ends are not kept, as they follow from the starts, nor the one machine of a pool of slots.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:
@@ -133,13 +136,24 @@ class Recorder:
 
         counts = self._arrays["state_i"]
         n = counts.item(N_BATCHES) - counts.item(N_TAKEN)
+        if self._n + n > len(self._columns["task"]):
+            self._grow(self._n + n + min(GROWTH, self._n // 4))
         for name, column in self._columns.items():
-            if self._n + n > len(column):  # grows in place: large blocks are moved by their pages
-                step = GROWTH if self._n else 0
-                column.resize(self._n + n + step, refcheck=False)
             column[self._n : self._n + n] = self._arrays[f"out_batch_{name}"][:n]
         self._n += n
         counts[N_TAKEN] = counts.item(N_BATCHES)
+
+    def _grow(self, n: int) -> None:
+        """Make room for `n` batches, in place: large blocks are moved by their pages."""
+        row_bytes = sum(column.itemsize for column in self._columns.values())
+        more = row_bytes * (n - len(self._columns["task"]))
+        check_memory(
+            more + ORDER_BYTES * n,
+            f"records of {n:,} batches of like tasks",
+            'take record="jobs", or fewer jobs',
+        )
+        for column in self._columns.values():
+            column.resize(n, refcheck=False)
 
     def finish(self) -> None:
         """Take the last records and let go of the kernel's state."""
@@ -147,7 +161,7 @@ class Recorder:
             self.empty()
             self._arrays = {}
         else:
-            names = [f"out_task_{name}" for name in _COLUMNS[2:]]
+            names = ["out_task_start", "out_task_machine", "out_task_finish"]
             self._arrays = {name: self._arrays[name] for name in names}
 
     def records(self, columns: Columns) -> TaskRecords:
@@ -168,7 +182,7 @@ class Recorder:
         return TaskRecords(
             by_task["start"],
             by_task.get("machine", np.zeros(self._n, np.int32)),
-            by_task.get("finish"),
+            None,
             task,
             by_task.get("count"),
             columns,

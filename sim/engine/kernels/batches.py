@@ -92,9 +92,8 @@ def start_batch(st, g, task, run, count, machine, flag, start):
     st.state_slot_duration[slot] = st.w_run_duration[run]
     st.state_slot_machine[slot] = machine
     st.state_slot_flag[slot] = flag
-    end = start + st.w_run_duration[run]
-    record_batch(st, slot, start, end)
-    fin_push(st, end, slot)
+    record_batch(st, slot, start)
+    fin_push(st, start + st.w_run_duration[run], slot)
     return slot
 
 
@@ -114,8 +113,8 @@ def _continues(st, slot, g, task, run, machine, flag):
 
 
 @part
-def record_batch(st, slot, start, end):
-    """Give the batch in `slot`, from `start` to `end`, a number and a record."""
+def record_batch(st, slot, start):
+    """Give the batch in `slot`, from `start` on, a number and a record."""
     n = st.state_i[N_BATCHES]
     st.state_i[N_BATCHES] = n + 1
     st.state_slot_batch[slot] = n
@@ -124,7 +123,6 @@ def record_batch(st, slot, start, end):
         st.out_batch_task[i] = st.state_slot_task[slot]
         st.out_batch_count[i] = st.state_slot_count[slot]
         st.out_batch_start[i] = start
-        st.out_batch_finish[i] = end
         st.out_batch_machine[i] = st.state_slot_machine[slot]
 
 

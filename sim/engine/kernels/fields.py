@@ -339,11 +339,10 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_task_start", "f8", "T:TASK_RECORDS", nan),
     ("out_task_finish", "f8", "T:TASK_RECORDS", nan),
     ("out_task_machine", "i4", "T:TASK_RECORDS", -1),
-    # batches since the caller last emptied these
+    # batches since the caller last emptied these; each ends after the duration of its run
     ("out_batch_task", "i4", "C:BATCH_RECORDS", 0),  # its first
     ("out_batch_count", "i4", "C:BATCH_RECORDS", 0),
     ("out_batch_start", "f8", "C:BATCH_RECORDS", 0),  # s
-    ("out_batch_finish", "f8", "C:BATCH_RECORDS", 0),  # s
     ("out_batch_machine", "i4", "C:BATCH_RECORDS", 0),
     ("out_task_devices", "i8", "T:DEVICES", 0),
 )

@@ -142,10 +142,9 @@ def run_pool(st):
         if USAGE:
             job_used[j, 0] += count
             queue_used[home[j], 0] += count
-        end = now + duration[run]
         if record:
-            record_batch(st, slot, now, end)
-        fin_sink(st, n, end, slot)
+            record_batch(st, slot, now)
+        fin_sink(st, n, now + duration[run], slot)
         if stage_waiting[h] == 0:
             stage_drained(st, h)
         if DYNAMIC_ORDER:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import frozen
-from sim.cluster.fits import check_task_room
+from sim.cluster.fits import check_task_room, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
 from sim.engine.kernels.state import READ_ONLY
@@ -26,7 +26,6 @@ from sim.engine.layout.columns import (
     gang_slots,
     has_remote_penalty,
     input_fields,
-    max_running,
     missing_parent_tasks,
     o2o_bits,
     order_resources,
@@ -79,7 +78,7 @@ def lay_out(
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
     n_binding = n_rigid if variable_ends else n_fit
-    n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks, cluster.unit)
+    n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
     task_order, task_turn = turns(columns, plan)
     speed_time, speed = cluster.slowdowns.steps()

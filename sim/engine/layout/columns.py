@@ -91,17 +91,6 @@ def organisations(columns: Columns, cluster: Cluster, total: I8) -> tuple[I4, I8
     return columns.job_queue, cap, share
 
 
-def max_running(demand: I8, total: I8, n_tasks: int, unit: bool) -> int:
-    """Bound the number of running tasks: each holds at least the least dominant share."""
-    if unit:
-        return min(n_tasks, int(total[0]))
-    dominant = (demand / np.maximum(total, 1)).max(axis=1, initial=0.0)
-    min_share = dominant.min()
-    if min_share <= 0:
-        return n_tasks
-    return int(min(n_tasks, np.ceil(len(total) / min_share) + 1))
-
-
 def gang_slots(columns: Columns, demand: I8, unit: bool, gangs: bool) -> I8:
     """Return the room of one held slot of each job: the largest demand of any of its stages."""
     if not gangs:

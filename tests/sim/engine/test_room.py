@@ -1,4 +1,4 @@
-"""Memory of a run: by runs of like tasks on a pool, by tasks where each moves by itself."""
+"""Memory of a run: by runs of like tasks, by tasks where each moves by itself."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import pytest
 
 import policies
 import sim
+from benchmarks.worlds import pool_jobs
 from sim.base import memory
+from sim.cluster.fits import run_bytes
+from sim.engine import layout, simulate
 
 N = 1_400_000_000
 """Tasks of Alibaba's whole trace."""
 
 
-def like_tasks() -> sim.Workload:
-    return sim.Workload.from_tables(
-        jobs={"job_id": ["a", "b"], "submit_s": [0.0, 0.5]},
-        stages={"job": [0, 1], "n_tasks": [N, 3], "duration_s": [1.0, 0.25]},
-    )
+def like_tasks(cpu: float = 0.0) -> sim.Workload:
+    stages = {"job": [0, 1], "n_tasks": [N, 3], "duration_s": [1.0, 0.25]}
+    jobs = {"job_id": ["a", "b"], "submit_s": [0.0, 0.5]}
+    return sim.Workload.from_tables(jobs=jobs, stages={**stages, "demand_cpu": [cpu, cpu]})
 
 
 @pytest.fixture(autouse=True)
@@ -39,10 +41,46 @@ def test_like_tasks_of_any_number_run_on_a_pool(policy: str) -> None:
         result.task_start  # noqa: B018
 
 
-def test_tasks_that_move_by_themselves_need_memory_each() -> None:
-    with pytest.raises(sim.InputError, match=r"140\.0 GB of memory") as caught:
+@pytest.mark.parametrize("fit", ["strict", "pack"])
+def test_like_tasks_of_any_number_run_on_machines(fit: str) -> None:
+    machines = sim.Cluster.machines(10, cpu=100_000)
+    result = sim.simulate(like_tasks(1.0), machines, policies.build("fifo", fit=fit))
+    assert result.job_finish.tolist() == [1400.0, 1400.25]
+    assert result.batches is not None
+    assert result.batches.num_rows < 15_000
+
+
+def test_tasks_that_may_all_run_at_once_need_memory_each() -> None:
+    with pytest.raises(sim.InputError, match=r"84\.0 GB of memory") as caught:
         sim.simulate(like_tasks(), sim.Cluster.machines(10, cpu=4), policies.build("fifo"))
     assert caught.value.rule == "out of memory"
+
+
+def test_records_that_exceed_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "NEGLIGIBLE_BYTES", 0)
+    monkeypatch.setattr(layout, "MIN_RECORDS", 1)
+    workload = pool_jobs(400, (70, 80), 0.95)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1_000)
+    monkeypatch.setattr(simulate, "check_room", lambda *_: None)
+    with pytest.raises(sim.InputError, match=r"records of \d+ batches .* take record=\"jobs\""):
+        sim.simulate(workload, sim.Cluster.slots(100), policies.build("fifo"))
+    sim.simulate(workload, sim.Cluster.slots(100), policies.build("fifo"), record="jobs")
+
+
+@pytest.mark.parametrize("policy", ["fifo", "srpt", "tetris"])
+@pytest.mark.parametrize(
+    "cluster", [sim.Cluster.slots(50), sim.Cluster.machines(3, cpu=40, mem=9)], ids=["pool", "m"]
+)
+def test_the_state_of_a_run_is_within_its_bound(policy: str, cluster: sim.Cluster) -> None:
+    workload = sim.synthesize("alibaba2018", jobs=200, seed=0)
+    *_, arrays, features = simulate._begin(workload, cluster, policies.build(policy), 0, False)
+    assert "BATCHES" in features
+    inputs = {id(column) for column in vars(workload.columns).values()}
+    own = sum(a.nbytes for a in arrays.values() if id(a) not in inputs and id(a.base) not in inputs)
+    assert own <= run_bytes(workload, cluster) <= 4 * own
+
+
+def test_tasks_that_move_by_themselves_need_memory_each() -> None:
     lagging = sim.Cluster.slots(100).with_launch(np.array([0.5]))
     with pytest.raises(sim.InputError, match="moves each of 1,400,000,003 tasks by itself"):
         sim.simulate(like_tasks(), lagging, policies.build("fifo"))
