@@ -49,6 +49,8 @@ def to_markdown(findings: Sequence[Finding]) -> str:
 
 def _text(finding: Finding, label: str) -> str:
     """Write a value with its interval: ``±`` its half if that is symmetric."""
+    if finding.exact:
+        return f"{label} {finding.ours:g}".strip()
     value = number(finding.ours)
     below, above = finding.ours - finding.low, finding.high - finding.ours
     if math.isnan(below):

@@ -72,13 +72,18 @@ _BY_METRIC = {objective.metric: objective for objective in OBJECTIVES}
 def matrix(finished: FinishedSweep) -> Findings:
     """Show the best runnable policy and ours on each workload, by capacity and objective.
 
-    Ours is marked where it differs from that best, by Holm's correction over all fields of the
-    page. A field in which no two policies differ is left out.
+    The third line of a field is ours over that best, or ours less it, paired by seed. Ours is
+    marked where it differs from that best, by Holm's correction over all fields of the page. A
+    field in which no two policies differ is left out.
     """
+    groups: dict[float, list[tuple[str, Groups]]] = {}
+    for capacity, trace, policies in _workloads(finished):
+        groups.setdefault(capacity, []).append((trace, policies))
     fields = [
         (trace, capacity, objective, best, policies)
-        for capacity, trace, policies in _workloads(finished)
+        for capacity, workloads in groups.items()
         for objective in OBJECTIVES
+        for trace, policies in workloads
         if (best := _best(objective, policies)) is not None
     ]
     against = [
@@ -87,16 +92,17 @@ def matrix(finished: FinishedSweep) -> Findings:
     ]
     marks = _marks(against, [objective for _, _, objective, _, _ in fields])
     is_ours = any(OURS in policies for *_, policies in fields)
-    for (trace, capacity, objective, best, policies), mark in zip(fields, marks, strict=True):
+    if is_ours:
+        yield from _counts([objective for _, _, objective, _, _ in fields], marks)
+    for (trace, capacity, objective, best, policies), paired, mark in zip(
+        fields, against, marks, strict=True
+    ):
         title = field(f"capacity {capacity:g}", objective.title)
         yield from mean(title, field(trace, best), objective.values(policies[best]))
-        ours = f"{OURS} {mark}".strip()
-        yield from mean(title, field(trace, ours), objective.values(policies.get(OURS, ())))
-    if not is_ours:
-        return
-    named = {BETTER: "better than the best other", "": "not told apart", WORSE: "worse"}
-    for mark, text in named.items():
-        yield Finding(f"fields of {OURS}", text, marks.count(mark), exact=True)
+        if ours := objective.values(policies.get(OURS, ())):
+            yield from mean(title, field(trace, f"{OURS} {mark}".strip()), ours)
+            label = field(trace, "ratio" if objective.is_ratio else "difference")
+            yield Finding(title, label, paired.estimate, paired.low, paired.high)
     for (trace, capacity, objective, best, _), paired, mark in zip(
         fields, against, marks, strict=True
     ):
@@ -105,6 +111,16 @@ def matrix(finished: FinishedSweep) -> Findings:
             title = f"where {OURS} is worse"
             quantity = f"{trace} at {capacity:g}, {objective.title} {kind} {best}'s"
             yield Finding(title, quantity, paired.estimate, paired.low, paired.high)
+
+
+def _counts(objectives: Sequence[Objective], marks: Sequence[str]) -> Findings:
+    """Count the fields of each objective in which ours is better, not told apart, and worse."""
+    columns = {BETTER: "better than the best other", "": "not told apart", WORSE: "worse"}
+    for objective in dict.fromkeys(objectives):
+        own = [mark for o, mark in zip(objectives, marks, strict=True) if o is objective]
+        for mark, text in columns.items():
+            title = field(f"number of workloads and capacities in which {OURS} is", text)
+            yield Finding(title, objective.title, own.count(mark), exact=True)
 
 
 def removal(finished: FinishedSweep) -> Findings:

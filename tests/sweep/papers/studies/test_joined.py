@@ -54,9 +54,15 @@ def test_fields_have_the_best_that_can_be_run_and_ours_marked():
     assert worse.ours == pytest.approx(1.25)
     points = findings["where wserpt is worse", "a at 0.4, value, % less bayes's"]
     assert points.ours == pytest.approx(-2.0)
-    counts = [findings["fields of wserpt", text].ours for text in
-              ("better than the best other", "not told apart", "worse")]  # fmt: skip
-    assert counts == [1, 0, 2]
+    ratio = findings["capacity 0.4 · mean JCT, s", "a · ratio"]
+    assert ratio.ours == pytest.approx(0.9)
+    title = "number of workloads and capacities in which wserpt is"
+    counts = [
+        [findings[f"{title} · {text}", objective].ours for text in
+         ("better than the best other", "not told apart", "worse")]
+        for objective in ("mean JCT, s", "value, %")
+    ]  # fmt: skip
+    assert counts == [[1, 0, 0], [0, 0, 1]]
     assert not any(quantity.startswith("b ·") for _, quantity in findings)  # nothing differs there
 
 
@@ -69,8 +75,9 @@ def test_without_ours_the_best_is_shown_alone():
 def test_the_table_has_a_field_a_workload_and_objective():
     finished = InMemorySweep(ROWS, {}, None)  # type: ignore[arg-type]
     text = tables.to_markdown(list(joined.matrix(finished)))
+    counts, _, text = text.partition("## Capacity 0.4")
+    assert "| p99 of JCT, s | 0 | 0 | 1 |" in counts
     lines = text.splitlines()
-    assert lines[0] == "## Capacity 0.4"
     assert lines[2] == "|  | mean JCT, s | p99 of JCT, s | value, % |"
     row = next(line for line in lines if line.startswith("| a |"))
     assert row.split("|")[2].strip().startswith("bayes 50.0 ±0.3")
