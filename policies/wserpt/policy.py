@@ -52,7 +52,7 @@ class WSERPT(Policy):
     urgency : float
         Weight of tardiness beside completion times, for jobs with deadlines; 0 for none.
     lookahead : float
-        Slack, in mean remaining times of the waiting jobs, at which urgency falls to 1/e.
+        Slack, in what the job needs at least, at which urgency falls to 1/e.
     order : {"path", "given", "dagps"}
         Order inside a job: the longest expected path first, that of the rows, or DAGPS's.
     placement : {"auto", "strict", "skip", "pack", "reserve"}
@@ -64,7 +64,7 @@ class WSERPT(Policy):
         waited (`policies.wserpt.worth.Ageing`); 0 for none.
     refresh_s : float
         Least time between refinements, s; they are at least a twentieth of the mean completion time
-        apart.
+        apart, or of the mean age of unfinished jobs.
     first_guess_s : float
         Expected task duration before any stage has finished, s.
     """
@@ -139,7 +139,7 @@ class WSERPT(Policy):
 
 
 TICKS = 20
-"""Refinements in a mean completion time, at most."""
+"""Refinements in the mean completion time, or the mean age of the waiting jobs, at most."""
 
 _ARRIVED, _TASKS_DONE = int(Event.JOB_ARRIVED), int(Event.TASKS_DONE)
 
@@ -163,10 +163,10 @@ class _RunState:
         self._first = np.ones(n_jobs)  # worth on arrival
         for factor in self._factors:
             self._first *= factor.first
-        self._sampling: dict[int, float] = {}  # tasks over pilots, of jobs whose pilots run
+        self._sampling = np.ones(n_jobs)  # tasks over pilots, of jobs whose pilots run
         self._live = np.zeros(0, dtype=np.int64)
         self._arrived: list[int] = []
-        self._n_done, self._sum_s = 0, 0.0
+        self._n_done, self._sum_s, self._age_s = 0, 0.0, 0.0
         if self._factors or self._samples:
             plan.set_jobs(worth=self._first)
 
@@ -179,15 +179,14 @@ class _RunState:
             if kind == _ARRIVED:
                 self._arrive(job, now)
             elif kind == _TASKS_DONE:
-                self._sampling.pop(job, None)
+                self._sampling[job] = 1.0
                 plan.set_jobs(job, start_gate=NO_LIMIT, worth=self._worth_of(job, now))
             else:
                 is_tick = True
         if is_tick:
             self._tick(now)
         if math.isinf(plan.timer_s) and (self._arrived or len(self._live)):
-            mean_s = self._sum_s / max(self._n_done, 1)
-            plan.timer_s = now + max(self._refresh_s, mean_s / TICKS)
+            plan.timer_s = now + max(self._refresh_s, self._age_s / TICKS)
 
     def _arrive(self, job: int, now: float) -> None:
         """Order a new job, and let pilots of one that nobody knows start alone."""
@@ -210,22 +209,22 @@ class _RunState:
         done, self._live = live[is_done], live[~is_done & (view["failed"][live] == 0)]
         self._n_done += len(done)
         self._sum_s += float((view["finish"][done] - view["submit"][done]).sum())
-        if self._moving and len(self._live):
+        if not len(self._live):
+            return
+        mean_s = self._sum_s / max(self._n_done, 1)
+        self._age_s = max(mean_s, float((now - view["submit"][self._live]).mean()))
+        if self._moving:
             for factor in self._moving:
-                factor.observe(self._live, self._sum_s / max(self._n_done, 1))
-            worth = self._worth(self._live, now)
-            for job, share in self._sampling.items():
-                worth[self._live == job] *= share
-            self._plan.set_jobs(self._live, worth=worth)
+                factor.observe(self._live, mean_s)
+            self._plan.set_jobs(self._live, worth=self._worth(self._live, now))
 
     def _worth_of(self, job: int, now: float) -> float:
-        """Return the worth of one job; while its pilots run, they alone count as work."""
-        worth = self._worth(np.array([job]), now)
-        return float(worth[0]) * self._sampling.get(job, 1.0)
+        """Return the worth of one job."""
+        return float(self._worth(np.array([job]), now)[0])
 
     def _worth(self, jobs: I8, now: float) -> F8:
-        """Return the product of the factors."""
-        worth = np.ones(len(jobs))
+        """Return the product of the factors; while pilots run, they alone count as work."""
+        worth: F8 = self._sampling[jobs]
         for factor in self._factors:
             worth *= factor.factor(jobs, now)
         return worth

@@ -69,8 +69,8 @@ class Known:
         return 0
 
 
-UNCERTAIN = math.log(2.0) ** 2
-"""Variance of a prior's logarithm from which pilots run: a typical error of a factor of 2."""
+UNCERTAIN = math.log(1.5) ** 2
+"""Variance of a prior's logarithm above which pilots run: a typical error of a factor of 1.5."""
 
 LEAST_WIDTH = 4
 """Tasks of the narrowest job that has pilots: one of fewer costs more time than it saves."""

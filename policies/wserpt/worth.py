@@ -7,7 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from policies.estimates.durations import Truth
 from policies.estimates.past import Past
+from policies.estimates.paths import expected_tails_s
 from policies.wing.efficiency import Waiting
 from policies.wing.rescue import WingDep
 from sim.base import maths
@@ -104,42 +106,50 @@ class Decaying(Worth):
 class Urgency(Worth):
     """Apparent tardiness cost (Vepsalainen and Morton, Management Science 33, 1987).
 
-    The factor is 1 plus `weight` times exp(-slack / (`lookahead` · mean)). Slack is the time to the
-    deadline beyond what the job needs at least; the mean is that of the jobs that wait. So the
-    order minimises completion times plus `weight` times tardiness. Jobs without a deadline have 1.
+    The factor is 1 plus `weight` times exp(-slack / (`lookahead` · need)). Slack is the time to the
+    deadline beyond the need: the job's longest expected path, or its work over the cluster. So the
+    order minimises completion times plus `weight` times tardiness. Here the scale is the job's own
+    need, to which the error of its estimate is in proportion, and not the mean over jobs: those on
+    one cluster differ by orders of magnitude. Jobs without a deadline have 1.
     """
 
     def __init__(self, world: World, plan: Plan, weight: float, lookahead: float) -> None:
         self._world, self._plan = world, plan
         self._weight, self._lookahead = weight, lookahead
         self._slots = slots(world)
-        self._is_due = np.isfinite(world.columns.job_deadline).tolist()
-        self._mean_s = 0.0  # remaining time of the jobs that wait, s; 0 before the first tick
+        self._is_due = np.isfinite(world.columns.job_deadline)
+        self._tail_s: dict[int, F8] = {}  # longest path from each stage to the end of its job, s
 
     def acts_on(self, job: int) -> bool:
         """See `Worth`: on a job with a deadline."""
-        is_due: bool = self._is_due[job]
-        return is_due
-
-    def observe(self, live: I8, mean_s: float) -> None:
-        """See `Worth`."""
-        left_s = remaining_s(self._world, self._plan, live)
-        self._mean_s = max(float(left_s.mean()) / self._slots, 1e-9)
+        return bool(self._is_due[job])
 
     def factor(self, jobs: I8, now: float) -> F8:
         """See `Worth`."""
-        out, submit_s = np.ones(len(jobs)), self._world.view["submit"][jobs]
-        due_s = (
-            submit_s + final_deadline_s(self._world.columns, now - self._world.view["submit"])[jobs]
-        )
-        due = np.isfinite(due_s)
-        if not due.any():
+        out, columns = np.ones(len(jobs)), self._world.columns
+        rows = np.flatnonzero(self._is_due[jobs])
+        if not len(rows):
             return out
-        needed_s = remaining_s(self._world, self._plan, jobs) / self._slots
-        mean_s = self._mean_s or max(float(needed_s.mean()), 1e-9)
-        slack_s = np.maximum(due_s[due] - now - needed_s[due], 0.0)
-        out[due] += self._weight * maths.exp(-slack_s / (self._lookahead * mean_s))
+        due = jobs[rows]
+        elapsed_s = now - self._world.view["submit"]
+        need_s = remaining_s(self._world, self._plan, due) / self._slots
+        need_s = np.maximum(need_s, [self._path_s(job) for job in due.tolist()])
+        slack_s = final_deadline_s(columns, elapsed_s)[due] - elapsed_s[due] - need_s
+        scale_s = self._lookahead * np.maximum(need_s, 1e-9)
+        out[rows] += self._weight * maths.exp(-np.maximum(slack_s, 0.0) / scale_s)
         return out
+
+    def _path_s(self, job: int) -> float:
+        """Return the longest path through what is left of a job, as expected on its arrival, s."""
+        columns = self._world.columns
+        first, last = columns.job_stage0[job : job + 2].tolist()
+        if job not in self._tail_s:
+            expected_s = self._plan.stages["expected_s"]
+            if np.isnan(expected_s[first]):
+                expected_s = Truth(columns).expect(np.arange(len(expected_s)))
+            self._tail_s[job] = expected_tails_s(columns, expected_s, np.array([job]))[1]
+        left = self._world.view["stage_left"][first:last] > 0
+        return float(self._tail_s[job][left].max(initial=0.0))
 
 
 class Ageing(Worth):
