@@ -60,6 +60,7 @@ def read(
     processors: Literal["allocated", "requested"] = "allocated",
     gang: bool = True,
     memory: Literal["none", "requested", "used"] = "none",
+    groups: bool = False,
 ) -> Workload:
     """Read a log of parallel jobs.
 
@@ -90,6 +91,8 @@ def read(
     memory : {"none", "requested", "used"}
         Memory per processor that tasks demand as ``mem``, in GiB: none, as requested or as used;
         unknown is 0.
+    groups : bool
+        A column ``user_group``, too: the user's group in the log, "" if unknown.
 
     Returns
     -------
@@ -147,6 +150,8 @@ def read(
     }
     if (log["partition"] >= 0).any():
         jobs["partition"] = _names(log, "partition", "", filled).dictionary_encode()
+    if groups:
+        jobs["user_group"] = _names(log, "group_id", "", filled).dictionary_encode()
     is_zero = log["run_time"] == 0
     count_rule(filled, f"0 s becomes {ZERO_BECOMES_S} s", is_zero)
     stages: dict[str, Any] = {

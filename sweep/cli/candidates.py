@@ -131,7 +131,7 @@ def _values(key: str, value: str, before: Sequence[str], options: Options) -> It
 
         names = [*metrics.METRICS]
     elif key == "seeds":
-        names = ["auto"]
+        names = ["auto", "bootstrap"]
     typed = typed if key in (*SWEPT_GROUPS, "metrics") else ""
     yield from (f"{key}={typed}{name}" for name in names)
 

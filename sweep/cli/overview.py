@@ -37,13 +37,19 @@ _AXES = """\
 axes (a,b  'range(0,5)'  'choice(a,b)'  'glob(*)' try several values; Hydra's grammar)
   policy=NAME         scheduling policy: order and placement of jobs
   capacity=FRACTION   size of the cluster; at 1.0 jobs load it to cluster.load (80 %)
-  trace=NAME          workload: the jobs and their submission times
+  trace=NAME          workload: the jobs and their submission times; a:swf:one.swf names your own
   seed=N              seed of synthesized traces, faults and random choices
   GROUP.KEY=VALUE     any parameter of the chosen options: policy.queues=5,10 cluster.load=0.5,0.9
+  what_if.KEY=VALUE   beside today, and what restores today's waits: load=1.3 (more jobs),
+                      nodes=+20, without_queue=x, faster=1.5, add=TRACE (--help transforms: others)
 
 other keys
   baseline=POLICY     policy that speed-ups are relative to
   metrics=[A,B]       metrics in the tables; metrics=all: all of them
+  metrics.by=KEY      waits of each queue, user, width or other category of jobs, too
+  seeds=bootstrap     seeds draw a log's weeks, days, hours or users (seeds_block); seeds=auto: as
+                      many seeds as narrow intervals need
+  cluster.price_per_machine_h=P   what capacities and targets cost a month
   verdict.metric=M    metric of the verdict
   target.metric=M target.at_most=X (or target.at_least=X) with capacity='interval(LOW,HIGH)'
                       smallest capacity, in whole machines, that meets the target (docs/targets.md)

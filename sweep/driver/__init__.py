@@ -12,8 +12,9 @@ from sweep.driver.request import (
     make_request,
     repeat_request,
 )
-from sweep.driver.run_sweep import ONE_SEED, prepare_first, run
+from sweep.driver.run_sweep import prepare_first, run
 from sweep.driver.timelines import timeline
+from sweep.search.strategy import ONE_SEED
 
 __all__ = [
     "ONE_SEED",

@@ -24,7 +24,7 @@ from sweep.grid.request import Request, Settings
 from sweep.search.auto_seeds import AutoSeeds, with_seeds
 from sweep.search.parameters import ParameterSearches
 from sweep.search.restore import WhatIfs
-from sweep.search.strategy import Strategy, WholeGrid
+from sweep.search.strategy import ONE_SEED, Strategy, WholeGrid
 from sweep.search.targets import TargetSearches
 from sweep.store import storage, sync
 from sweep.store.bucket import waiting
@@ -34,9 +34,6 @@ from sweep.store.journal import Journal
 _TAG = b"""Signature: 8a477f597d28d172789f06886806bc55
 # Results of cells by content; deleting this folder costs time, nothing else.
 """
-
-
-ONE_SEED = "no seed changes anything here, as the workload is fixed and no policy draws"
 
 
 def strategy_for(request: Request) -> Strategy:
@@ -97,9 +94,7 @@ def _before_cells(cells: Grid) -> None:
     request = cells.request
     if cells.is_fixed and request.precision is not None:
         notes.note(f"{ONE_SEED}: seeds=auto takes one")
-    elif cells.is_fixed and request.goal is not None:
-        notes.note(f"{ONE_SEED}: the search takes one")
-    elif cells.is_fixed and len(request.axes["seed"]) > 1:
+    elif cells.is_fixed and request.goal is None and len(request.axes["seed"]) > 1:
         notes.note(f"{ONE_SEED}: seed=0 gives the same as all of these")
     if request.settings.tracking["kind"] == "mlflow":
         track.warm_up()

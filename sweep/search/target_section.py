@@ -28,7 +28,8 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
     numbers = {name: index for index, name in enumerate(dict.fromkeys(map(_label, rows)))}
     sure = "; each decision whether a mean meets the target has 95 % confidence"
     single_seed = "; with one seed, its value is taken as exact"
-    if config.get("bootstrap"):
+    is_bootstrap = bool(config.get("bootstrap"))
+    if is_bootstrap:
         sure = "; the range is its 95 % interval, as draws of the log spread"
     note = (
         f"Smallest number of machines tried between capacity {text(goal['low'])} and "
@@ -43,11 +44,11 @@ def build(targets: pa.Table, config: Mapping[str, Any]) -> Section:
         header += ["a month"] * has_costs
         return SectionPart(
             [
-                *_sentences(members, baseline, goal, is_bootstrap=bool(config.get("bootstrap"))),
+                *_sentences(members, baseline, goal, is_bootstrap=is_bootstrap),
                 *_cheapest(members),
             ],
             (*header, "seeds", "cells"),
-            (_entries(row, goal, has_costs=has_costs) for row in members),
+            (_entries(row, goal, has_costs, is_bootstrap) for row in members),
             [_plot(members, goal, numbers, baseline)],
         )
 
@@ -123,7 +124,7 @@ def _cheapest(rows: Sequence[Row]) -> list[str]:
     return sentences
 
 
-def _entries(row: Row, goal: Goal, *, has_costs: bool = False) -> tuple[str, ...]:
+def _entries(row: Row, goal: Goal, has_costs: bool, is_bootstrap: bool) -> tuple[str, ...]:
     machines = row["status"] if row["machines"] is None else text(round(row["machines"], 4))
     machines = f"≤ {machines}" if row["status"] == "always" else machines
     ends = [f"{end:.4g}" if end is not None else "?" for end in (row["low"], row["high"])]
@@ -134,7 +135,7 @@ def _entries(row: Row, goal: Goal, *, has_costs: bool = False) -> tuple[str, ...
     value = "" if row["value"] is None else _value(goal, row["value"], half)
     counts = f"{row['seeds']}", f"{row['cells']}"
     cost = (month_text(row["cost_month"] or 0.0).removesuffix(" a month"),) * has_costs
-    machines += "?" * (not row["is_sure"])
+    machines += "?" * (not row["is_sure"] and not is_bootstrap)
     return _label(row), machines, capacity, span, safe, value, *cost, *counts
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sweep.execution.inputs import Inputs
-from sweep.execution.notes import count
+from sweep.execution.notes import count, note
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.goals import Target
@@ -25,7 +25,7 @@ from sweep.grid.request import Request
 from sweep.search.cell_factory import CellFactory, search_key, settings_text
 from sweep.search.cell_results import CellResults
 from sweep.search.machines import Machines, machine_range
-from sweep.search.strategy import Batches, Search, side_by_side
+from sweep.search.strategy import ONE_SEED, Batches, Search, side_by_side
 from sweep.search.threshold_search import Probe, ThresholdResult, ThresholdSearch, seed_steps
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
@@ -113,8 +113,9 @@ class TargetSearches:
         axes = self.request.axes | {"capacity": (goal.high,), "seed": self._seeds[:1]}
         first_cells = self._points.grid(axes, is_strict=True)
         self.is_fixed = self._points.is_fixed
-        if self.is_fixed:
+        if self.is_fixed and len(self._seeds) > 1:
             self._seeds = self._seeds[:1]
+            note(f"{ONE_SEED}: the search takes one")
         n_seeds = len(self._seeds)
         seeds = (n_seeds,) if self._is_bootstrap else seed_steps(n_seeds)
         for cell in first_cells:

@@ -163,6 +163,7 @@ def test_plots_are_plotly_figures_of_the_datasets(both):
     captions = [f.caption for f in drawn_figures]
     assert len(captions) == len(set(captions))
     assert {f.section for f in drawn_figures} == {
+        "load",
         "hourly",
         "structure",
         "variability",
