@@ -31,28 +31,26 @@ FIRST = re.compile(
 """Beginnings of a text that names no thing and no effect."""
 
 
-def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield each name that a module gives, with its line."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                yield node.lineno, name
-            case ast.arg(arg=name):
-                yield node.lineno, name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield node.lineno, name
-            case ast.ClassDef(name=name):
-                yield node.lineno, name
-            case ast.alias(asname=str(name)):
-                yield node.lineno, name
+def names(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the name that a node gives, with its line."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            yield node.lineno, name
+        case ast.arg(arg=name):
+            yield node.lineno, name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield node.lineno, name
+        case ast.ClassDef(name=name):
+            yield node.lineno, name
+        case ast.alias(asname=str(name)):
+            yield node.lineno, name
 
 
-def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield each docstring, those of constants and attributes too, with its line."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Expr(value=ast.Constant(value=str(text))):
-                yield node.lineno, text.strip()
+def texts(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the text that a node is, a docstring or that of a constant, with its line."""
+    match node:
+        case ast.Expr(value=ast.Constant(value=str(text))):
+            yield node.lineno, text.strip()
 
 
 def is_refused(name: str) -> bool:
@@ -64,14 +62,14 @@ def is_refused(name: str) -> bool:
 
 
 def complaints(source: str) -> Iterator[str]:
-    tree = ast.parse(source)
-    for line, name in names(tree):
-        if is_refused(name):
-            yield f"{line}: the name {name!r}: call it by the term of the field"
-    for line, text in texts(tree):
-        if FIRST.match(text):
-            first = text.splitlines()[0]
-            yield f"{line}: {first!r}: begin with a noun of the field or a verb of effect"
+    for node in ast.walk(ast.parse(source)):
+        for line, name in names(node):
+            if is_refused(name):
+                yield f"{line}: the name {name!r}: call it by the term of the field"
+        for line, text in texts(node):
+            if FIRST.match(text):
+                first = text.splitlines()[0]
+                yield f"{line}: {first!r}: begin with a noun of the field or a verb of effect"
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.e2e
 PAGES = (
     pytest.param("tutorial.md", marks=pytest.mark.long),
     "python.md",
-    "your_own_policy.md",
+    pytest.param("your_own_policy.md", marks=pytest.mark.long),
     "your_own_metric.md",
     pytest.param("targets.md", marks=pytest.mark.long),
     pytest.param("lineage.md", marks=pytest.mark.long),

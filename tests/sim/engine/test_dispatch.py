@@ -10,6 +10,7 @@ import pytest
 
 import sim
 from policies.base import Policy
+from sim.base import jit
 from sim.engine.kernels.state import BLOCK
 from sim.engine.plan import Fit, Order, Queues
 from tests.sim.engine import reference
@@ -60,8 +61,10 @@ def max_waiting(workload, run):
     return int((n_submitted - n_started).max())
 
 
-@pytest.mark.parametrize("mode", ["global", "hard"])
-@pytest.mark.parametrize("fit", ["skip", "pack"])
+CROWDS = [("skip", "hard"), ("pack", "global"), ("skip", "global"), ("pack", "hard")]
+
+
+@pytest.mark.parametrize(("fit", "mode"), CROWDS if jit.JIT else CROWDS[:2])
 def test_same_bits_in_a_crowd(fit, mode):
     workload = crowd(1)
     cluster = sim.Cluster.machines(3, cpu=27, disk=27, mem=27)

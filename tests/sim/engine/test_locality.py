@@ -11,6 +11,7 @@ import policies
 import sim
 from sim import transforms
 from sim.workload.columns import task_homes
+from tests.examples import examples
 from tests.sim.engine.strategies import AnyPlan, clusters, workloads
 from tests.sim.engine.test_kernel import FITS, assert_same
 
@@ -96,7 +97,10 @@ def test_a_factor_out_of_its_range_is_an_error(factor):
 @pytest.mark.parametrize("fit", FITS)
 @given(data=st.data(), plan_seed=st.integers(0, 2**32 - 1), factor=st.sampled_from([1.0, 1.5]))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 def test_same_bits_as_the_naive_simulator(fit, data, plan_seed, factor):
     w = transforms.place_inputs(data.draw(workloads()), remote_factor=factor, seed=plan_seed)
