@@ -28,17 +28,19 @@ def workload(*dates: Any) -> sim.Workload:
     ],
 )
 def test_dates_become_seconds_since_the_first(dates: tuple[Any, Any]) -> None:
-    made = workload(dates[1], dates[0])
-    assert made.columns.job_submit.tolist() == [0.0, 0.5]
-    assert made.jobs["job_id"].to_pylist() == ["job-1", "job-0"]
-    assert made.meta["zero"] == "2026-03-01T09:30:00+00:00 (no time zone given: taken as UTC)"
+    dated = workload(dates[1], dates[0])
+    assert dated.columns.job_submit.tolist() == [0.0, 0.5]
+    assert dated.jobs["job_id"].to_pylist() == ["job-1", "job-0"]
+    assert dated.meta["zero"] == "2026-03-01T09:30:00+00:00 (no time zone given: taken as UTC)"
 
 
 def test_time_zones_are_heeded() -> None:
     east = timezone(timedelta(hours=2))
-    made = workload(datetime(2026, 3, 1, 11, 30, tzinfo=east), datetime(2026, 3, 1, 10, tzinfo=UTC))
-    assert made.columns.job_submit.tolist() == [0.0, 1800.0]
-    assert made.meta["zero"] == "2026-03-01T11:30:00+02:00"
+    dated = workload(
+        datetime(2026, 3, 1, 11, 30, tzinfo=east), datetime(2026, 3, 1, 10, tzinfo=UTC)
+    )
+    assert dated.columns.job_submit.tolist() == [0.0, 1800.0]
+    assert dated.meta["zero"] == "2026-03-01T11:30:00+02:00"
 
 
 @pytest.mark.parametrize(
