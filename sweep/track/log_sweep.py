@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import shlex
@@ -29,7 +30,7 @@ from sweep.store.index import as_keys
 from sweep.store.journal import Journal
 from sweep.track import run_data
 from sweep.track.connection import RunStore, connected, known_run, remember, tracking_uri
-from sweep.track.run_data import ChildRun, Granularity, digest
+from sweep.track.run_data import CURVE, ChildRun, Granularity, digest
 from sweep.track.runs import (
     artifact_files,
     find_children,
@@ -73,12 +74,15 @@ def track(
 ) -> LogResult:
     """Log a sweep's cells as child runs of one parent run; present runs stay as they are.
 
-    The parent run's description is the verdict, its metrics are the means of each policy. A child
-    run has the parameters that vary in the sweep, the metrics, tags to filter on
-    (``policy``, ``trace``, ``capacity``, ``seed``, ``status``, ``sweep_id``, ``cell_key``, and
-    every swept parameter) and the cell's configuration as ``config.yaml``; the run of a failed cell
-    is marked FAILED and has the traceback. A run whose cell has another outcome now (it failed, or
-    was cut off), or that was logged at another granularity, is deleted and logged again.
+    The parent run's description is the verdict. Beside it is a run of kind ``curve`` for each
+    policy and trace, whose metrics have the capacity (in per cent) as their step: MLflow's charts
+    draw a line a policy. If these would be too many, the parent has the means of each policy. A
+    child run has the cell's labels and every setting of the command line as parameters, the
+    metrics, tags to filter on (``policy``, ``trace``, ``capacity``, ``seed``, ``status``,
+    ``sweep_id``, ``cell_key``, and every swept parameter) and the cell's configuration as
+    ``config.yaml``; the run of a failed cell is marked FAILED and has the traceback. A run whose
+    cell has another outcome now (it failed, or was cut off), or that was logged at another
+    granularity, is deleted and logged again.
 
     `configs` returns the configurations of cells by their rows, ascending; `times`, a row a cell,
     has the begin and end of each, s since 1970, NaN where unknown.
@@ -86,10 +90,19 @@ def track(
     arranged = arrange(cells, swept, None)
     means = run_data.over_seeds(arranged, None if granularity == "policy" else run_data.MAX_METRICS)
     children = run_data.child_rows(granularity, arranged, means)
-    params, headline = run_data.parameter_values(arranged), run_data.headline(means)
+    curves = [] if granularity == "sweep" else run_data.curves(means)
+    curves = curves if len(curves) <= run_data.MAX_CURVES else []
+    params = run_data.parameter_values(arranged)
+    settings = run_data.settings_given(config.get("words", ()), params)
+    headline = [] if curves else run_data.headline(means)
     headline += run_data.backtest_points(SweepFolder(folder).table(BACKTEST))
     n_cells = len(arranged.failed), int(arranged.failed.sum())
-    state = digest(children, [params, headline, n_cells], artifact_files(folder), granularity)
+    state = digest(
+        [*children, *curves],
+        [params, settings, headline, n_cells],
+        artifact_files(folder),
+        granularity,
+    )
     logged_run = known_run(folder, uri, experiment, state)
     if logged_run:
         return LogResult(0, len(children), *logged_run)
@@ -100,19 +113,24 @@ def track(
         store = RunStore(client, uri, Path(scratch))
         experiment_id = find_experiment(store, experiment, folder)
         parent, is_new = find_parent(
-            store, experiment_id, folder.name, params, baseline, provenance
+            store, experiment_id, folder.name, {**params, **settings}, baseline, provenance
         )
         present = {} if is_new else find_children(store, experiment_id, folder.name, params)
-        identities = {row.identity for row in children}
+        runs_wanted = [*children, *curves]
+        identities = {row.identity for row in runs_wanted}
         missing = [
-            row for row in children if not is_up_to_date(store, row, present.get(row.identity))
+            row for row in runs_wanted if not is_up_to_date(store, row, present.get(row.identity))
         ]
         relogged = {row.identity for row in missing}
         for identity, runs in present.items():
             for old in runs if identity in relogged or identity not in identities else ():
                 client.delete_run(old.info.run_id)
-        compared = run_data.varying(children)
-        configurations = configs([int(row.rows[0]) for row in missing])
+        configurations = itertools.chain(
+            *(  # of cells, and again of curves, as `configs` takes rows in ascending order
+                configs([int(row.rows[0]) for row in missing if (row.kind == CURVE) is is_curve])
+                for is_curve in (False, True)
+            )
+        )
         for done, (row, config) in enumerate(zip(missing, configurations, strict=True), start=1):
             if row.kind != "cell":
                 config = {
@@ -120,14 +138,15 @@ def track(
                     "seed": abbreviated(np.unique(arranged.seed[row.rows]).tolist()),
                 }
             text = to_yaml(mask_tree(config))
-            log_child(store, parent, row, compared, text, _run_times(row, times))
+            log_child(store, parent, row, settings, text, _run_times(row, times))
             if on_progress:
                 on_progress(done, len(missing))
         renamed = {n: new for n, new in run_data.metric_names(arranged.metrics).items() if n != new}
         finish_parent(store, parent, *n_cells, folder, headline, renamed)
     run = (experiment_id, str(parent.info.run_id))
     remember(folder, uri, experiment, state, run)
-    return LogResult(len(missing), len(children) - len(missing), *run)
+    n_logged = sum(row.kind != CURVE for row in missing)
+    return LogResult(n_logged, len(children) - n_logged, *run)
 
 
 def log(

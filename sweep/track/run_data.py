@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from sim.base.masking import mask
 from sim.base.text import single_line
+from sweep.grid.request import is_run_setting
 from sweep.stats import intervals
 from sweep.stats.arrange import ArrangedCells, by_capacity
 from sweep.stats.cell_columns import AXES, ERROR, KNOWS, Rows
@@ -35,13 +36,19 @@ BACKTEST_METRICS = ("error", "mae", "waited_within_10pct", "pairs_in_order")
 """Columns of ``backtest.parquet`` that the sweep's run has."""
 
 
+CURVE = "curve"
+Point = tuple[str, int, float]
+"""Metric, step (capacity in per cent), value."""
+
+
 @dataclass(frozen=True)
 class ChildRun:
-    """Data of a child run: one cell, or all seeds of one setting (see ``kind``).
+    """Data of a run below the sweep's: of one cell, of all seeds of one setting, or a curve.
 
-    ``params`` are the axes and swept parameters as text, ``metrics`` the finite ones, ``error``
-    the stage, type and message of a failed cell (empty otherwise), ``traceback`` and
-    ``reproduce`` texts, ``rows`` the row numbers of its cells.
+    ``kind`` says which: ``cell``, ``policy`` or ``curve``. ``params`` are the axes and swept
+    parameters as text, ``metrics`` the finite ones, ``error`` the stage, type and message of a
+    failed cell (empty otherwise), ``traceback`` and ``reproduce`` texts, ``rows`` the row numbers
+    of its cells. ``points`` of a curve are (metric, capacity in per cent, value).
     """
 
     key: str
@@ -54,6 +61,7 @@ class ChildRun:
     kind: str
     rows: Rows
     knows: str = ""  # the policy's knowledge of durations; empty if not known
+    points: tuple[Point, ...] = ()
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -67,9 +75,11 @@ class ChildRun:
     def name(self) -> str:
         """Name of the run, such as ``las 0.75 seed 1 alibaba2018``, no longer than MLflow's."""
         policy, trace, capacity, *_ = (self.params.get(axis, "") for axis in AXES)
+        capacity = "" if self.kind == CURVE else capacity
         seed = [f"seed {self.params['seed']}"] if "seed" in self.params else []
         swept = [f"{key}={value}" for key, value in self.params.items() if key not in AXES]
-        return single_line(" ".join((policy, capacity, *seed, *swept, trace)))[:MAX_NAME]
+        words = filter(None, (policy, capacity, *seed, *swept, trace))
+        return single_line(" ".join(words))[:MAX_NAME]
 
     @property
     def run_status(self) -> str:
@@ -124,7 +134,9 @@ def child_runs(arranged: ArrangedCells, kind: str, groups: Sequence[Rows]) -> li
 def digest(rows: Sequence[ChildRun], extra: object, files: Sequence[Path], granularity: str) -> str:
     """Compute the SHA-256 of all logged data: the rows in any order, the files, and `extra`."""
     lines = sorted(
-        json.dumps([r.key, dict(r.params), dict(r.metrics), dict(r.error)], sort_keys=True)
+        json.dumps(
+            [r.key, dict(r.params), dict(r.metrics), dict(r.error), r.points], sort_keys=True
+        )
         for r in rows
     )
     lines += [json.dumps(extra), digest_of_files(files), granularity]
@@ -192,9 +204,24 @@ def parameter_values(arranged: ArrangedCells) -> dict[str, str]:
     return parameters
 
 
+def settings_given(words: Iterable[str], labels: Iterable[str]) -> dict[str, str]:
+    """Return the settings of a command line that are no axis, as text: ``{"trace.scale": "0.1"}``.
+
+    Settings of where and how it runs are left out. `labels` are the names of axes and swept
+    parameters.
+    """
+    taken = {*AXES, *labels}
+    pairs = (word.lstrip("+").partition("=") for word in words if "=" in word)
+    return {
+        name: mask(value)[:MAX_TAG]
+        for name, _, value in pairs
+        if name not in taken and not is_run_setting(name) and not _FORBIDDEN.search(name)
+    }
+
+
 Granularity = Literal["cell", "policy", "sweep"]
 GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
-MAX_CELLS, MAX_GROUPS = 200, 1000
+MAX_CELLS, MAX_GROUPS, MAX_CURVES = 200, 1000, 100
 MAX_METRICS = 990  # MLflow takes 1,000 at a time
 HALF = "half"
 HEADLINE = (
@@ -232,6 +259,45 @@ def over_seeds(arranged: ArrangedCells, n_max: int | None = None) -> list[ChildR
         for column in np.unique(arranged.column_index[group.rows])
     ]
     return child_runs(arranged, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:n_max])
+
+
+def curves(means: Sequence[ChildRun]) -> list[ChildRun]:
+    """Join the means of each policy and trace over its capacities: a run, and a line in a chart.
+
+    Each metric of `HEADLINE` has a point for each capacity; ``low/`` and ``high/`` before its name
+    are the ends of its 95 % interval.
+    """
+    groups: dict[tuple[tuple[str, str], ...], list[ChildRun]] = {}
+    for row in means:
+        params = tuple((k, v) for k, v in row.params.items() if k != "capacity")
+        groups.setdefault(params, []).append(row)
+    joined = (_curve(dict(params), rows) for params, rows in groups.items())
+    return sorted(joined, key=lambda curve: int(curve.rows[0]))
+
+
+def _curve(params: dict[str, str], rows: Sequence[ChildRun]) -> ChildRun:
+    rows = sorted(rows, key=lambda row: float(row.params.get("capacity", 1.0)))
+    points: list[Point] = []
+    for row in rows:
+        for name in HEADLINE:
+            mean, half = row.metrics.get(name), row.metrics.get(f"{HALF}/{name}")
+            if mean is not None:
+                points.append((name, _step(row), mean))
+            if mean is not None and half is not None:
+                points += [(f"low/{name}", _step(row), mean - half)]
+                points += [(f"high/{name}", _step(row), mean + half)]
+    failed = next((row for row in rows if row.is_failed), rows[-1])
+    keys = hashlib.sha256("\n".join(row.key for row in rows).encode()).hexdigest()
+    capacities = ",".join(row.params["capacity"] for row in rows if "capacity" in row.params)
+    return replace(
+        failed,
+        kind=CURVE,
+        key=keys,
+        params={**params, "capacity": capacities[:MAX_TAG]},
+        metrics={name: value for name, _, value in points},
+        points=tuple(points[:MAX_METRICS]),
+        rows=np.sort(np.concatenate([row.rows for row in rows])),
+    )
 
 
 def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:

@@ -17,7 +17,15 @@ from sim.base.text import label
 from sweep.stats.cell_columns import AXES, KNOWS
 from sweep.store.folder import SweepFolder
 from sweep.track.connection import RunStore, is_http
-from sweep.track.run_data import MAX_METRICS, MAX_TAG, ChildRun, digest_of_files, identity
+from sweep.track.run_data import (
+    CURVE,
+    MAX_METRICS,
+    MAX_TAG,
+    ChildRun,
+    Point,
+    digest_of_files,
+    identity,
+)
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -33,16 +41,53 @@ VIEW = "sweeps"
 
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 _COLUMNS = (
-    *("attributes.`Created`", "attributes.`Description`", "metrics.`jct_mean_s`"),
+    *("attributes.`Created`", "attributes.`Description`"),
     *("params.`policy`", "params.`trace`", "params.`capacity`"),
+    *("metrics.`jct_mean_s`", "metrics.`value_attained`", "metrics.`deadlines_missed`"),
+    *("metrics.`gap_lb_p50`", "params.`knows`"),
 )
+_FILTER = "tags.kind != 'cell' and tags.kind != 'policy'"
+"""Runs of the view: sweeps, and the curves of their policies; without it there are the cells."""
+_SECTION = "capacity"
+_CHARTED = {
+    "jct_mean_s": "mean JCT (s)",
+    "deadlines_missed": "deadlines missed",
+    "value_attained": "value attained",
+    "gap_lb_p50": "gap to the lower bound, median",
+}
+"""Metrics of the charts of curves, with their titles."""
+
+
+def _chart(metric: str, title: str) -> dict[str, Any]:
+    """Configure a chart of curves: a line a policy, and the ends of its interval."""
+    return {
+        **{"uuid": metric, "type": "LINE", "metricSectionId": _SECTION, "deleted": False},
+        **{"isGenerated": False, "displayName": f"{title}, by capacity (%)", "metricKey": metric},
+        **{"selectedMetricKeys": [metric, f"low/{metric}", f"high/{metric}"], "xAxisKey": "step"},
+        **{"runsCountToCompare": 20, "lineSmoothness": 0, "scaleType": "linear"},
+        **{"xAxisScaleType": "linear", "range": {}, "selectedXAxisMetricKey": ""},
+        **{"yAxisKey": "metric", "yAxisExpressions": [], "ignoreOutliers": False},
+        **{"useGlobalXaxisKey": True, "useGlobalLineSmoothing": True},
+    }
+
+
 _VIEW = json.dumps(
     {
         **{"selectedColumns": _COLUMNS, "orderByKey": "attributes.start_time", "orderByAsc": False},
-        **{"searchFilter": "", "startTime": "ALL", "lifecycleFilter": "Active"},
+        **{"searchFilter": _FILTER, "startTime": "ALL", "lifecycleFilter": "Active"},
         **{"datasetsFilter": [], "modelVersionFilter": "All Runs", "groupBy": None},
         **{"runsExpanded": {}, "runsPinned": [], "runsHidden": [], "groupsExpanded": {}},
         **{"useGroupedValuesInCharts": True, "hideEmptyCharts": True},
+        "compareRunCharts": [_chart(metric, title) for metric, title in _CHARTED.items()],
+        "compareRunSections": [
+            {"uuid": name, "name": title, "display": is_open, "isReordered": True}
+            for name, title, is_open in (
+                (_SECTION, "By capacity", True),
+                ("Model metrics", "Model metrics", True),
+                ("low", "low", False),
+                ("high", "high", False),
+            )
+        ],
     }
 )
 PAGE = 1000
@@ -99,7 +144,10 @@ def is_up_to_date(store: RunStore, row: ChildRun, runs: Sequence[Run] | None) ->
         if name not in logged or not math.isclose(logged[name], value, rel_tol=1e-12)
     }
     if changed:
-        _log_batch(store, run, changed, {}, time.time())
+        if row.points:
+            return False  # all its points are logged again
+        points = [(name, 0, value) for name, value in changed.items()]
+        _log_batch(store, run, points, {}, time.time())
     return True
 
 
@@ -107,17 +155,20 @@ def log_child(
     store: RunStore,
     parent: Run,
     row: ChildRun,
-    params: Iterable[str],
+    settings: Mapping[str, str],
     config: str,
     times_s: tuple[float, float],
 ) -> None:
-    """Log a child run. It is marked finished last: an interrupted one is logged again."""
+    """Log a run of a cell, a setting or a curve; a curve stands beside the sweep's run.
+
+    It is marked finished last: an interrupted one is logged again.
+    """
     began_s, ended_s = times_s
     axes = {name: row.params[name] for name in AXES if name in row.params}
     swept = {name: value for name, value in row.params.items() if name not in AXES}
     knows = {KNOWS: row.knows} if row.knows else {}
     tags = {
-        PARENT: parent.info.run_id,
+        **({} if row.kind == CURVE else {PARENT: parent.info.run_id}),
         KIND: row.kind,
         SWEEP: parent.data.tags[SWEEP],
         CELL: row.key,
@@ -137,18 +188,18 @@ def log_child(
     store.put_text(run, CONFIG, config)
     if row.traceback:
         store.put_text(run, TRACEBACK, row.traceback)
-    compared = {name: row.params[name] for name in params if name in row.params}
-    _log_batch(store, run, row.metrics, compared | knows, ended_s)
+    points = row.points or [(name, 0, value) for name, value in row.metrics.items()]
+    _log_batch(store, run, points, {**settings, **row.params, **knows}, ended_s)
     client.set_terminated(run.info.run_id, row.run_status, end_time=round(ended_s * 1000))
 
 
 def _log_batch(
-    store: RunStore, run: Run, metrics: Mapping[str, float], params: Mapping[str, str], at_s: float
+    store: RunStore, run: Run, points: Iterable[Point], params: Mapping[str, str], at_s: float
 ) -> None:
     from mlflow.entities import Metric, Param
 
     now_ms = round(at_s * 1000)
-    logged = [Metric(name, value, now_ms, 0) for name, value in metrics.items()]
+    logged = [Metric(name, value, now_ms, step) for name, step, value in points]
     named = [Param(name, value) for name, value in params.items()]
     first = logged[: MAX_METRICS - len(named)]
     store.client.log_batch(run.info.run_id, metrics=first, params=named)

@@ -15,7 +15,7 @@ import pytest
 
 from sweep import track as tracking
 from sweep.store.folder import SweepFolder
-from sweep.track import connection
+from sweep.track import connection, run_data
 from sweep.track.runs import VIEW_TAG
 from tests.sweep import frames
 from tests.sweep.small import set_json
@@ -58,8 +58,9 @@ class Sweep:
                 name = cells.column("key")[row].as_py()[:4]
                 yield {"policy": {"name": name}, "uri": "http://me:hunter2@host"}
 
+        config = options.pop("config", CONFIG)
         return tracking.track(
-            self.folder, cells, CONFIG, PROVENANCE, configs, self.uri, EXPERIMENT, **options
+            self.folder, cells, config, PROVENANCE, configs, self.uri, EXPERIMENT, **options
         )
 
     def runs(self, query: str = "") -> list[Any]:
@@ -88,7 +89,7 @@ def small(**options: Any) -> pa.Table:
 def test_a_run_says_what_its_policy_knows(sweep: Sweep) -> None:
     sweep.track(frames.with_knowledge(small(), las="learnt"), swept=[], baseline="fifo")
     (child,) = sweep.children("tags.policy = 'las' and tags.seed = '0'")
-    assert child.data.params == {"policy": "las", "seed": "0", "knows": "learnt"}
+    assert child.data.params["knows"] == "learnt"
     assert child.data.tags["knows"] == "learnt"
     assert sorted(run.data.tags["knows"] for run in sweep.children()) == [
         "learnt", "learnt", "nothing", "nothing",
@@ -123,7 +124,13 @@ def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
     assert child.info.status == "FINISHED"
     assert child.info.run_name == "las 0.5 seed 0 policy.las.levels=5 alibaba2018"
     assert (child.info.start_time, child.info.end_time) == (1_000_000, 1_012_500)
-    assert child.data.params == {"policy": "las", "seed": "0"}  # the others are the same in all
+    assert child.data.params == {
+        "policy": "las",
+        "trace": "alibaba2018",
+        "capacity": "0.5",
+        "seed": "0",
+        "policy.las.levels": "5",
+    }
     assert child.data.tags["policy.las.levels"] == "5"
     expected = frames.metrics_of("las", 0.5, 0)
     assert child.data.metrics == {k: v for k, v in expected.items() if not math.isnan(v)}
@@ -136,7 +143,7 @@ def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
     assert (artifacts / child.info.run_id / "artifacts" / "config.yaml").is_file()
 
 
-def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -> None:
+def test_the_parent_run_has_the_verdict(sweep: Sweep) -> None:
     sentences = [
         f"t at capacity {capacity}: srpt has the lowest mean JCT." for capacity in (0.5, 1)
     ]
@@ -148,13 +155,7 @@ def test_the_parent_run_has_the_verdict_and_means_of_each_policy(sweep: Sweep) -
     assert note[:2] == [f"- {sentence}" for sentence in sentences]
     assert note[-1].startswith("8 cells; ")
     assert parent.data.tags["verdict"] == " ".join(sentences)
-    a, b = (frames.metrics_of("las", 1.0, seed)["jct_mean_s"] for seed in (0, 1))
-    assert parent.data.metrics["jct_mean_s/las"] == pytest.approx((a + b) / 2)  # the last step
-    assert {"jct_p99_s/fifo", "gap_lb_p50/las"} <= set(parent.data.metrics)
-    connection.memo_path(sweep.folder).unlink()
-    sweep.track(cells)
-    with connection.connected(sweep.uri, "") as client:
-        assert len(client.get_metric_history(parent.info.run_id, "jct_mean_s/las")) == 2
+    assert set(parent.data.metrics) == {"cells", "cells_failed"}  # the others are on the curves
     many = [{"sentence": "word " * 40}] * 100
     set_json(sweep.folder, "verdict.json", many)
     sweep.track(cells)
@@ -186,7 +187,14 @@ def test_the_experiment_opens_on_its_runs_in_the_ui(sweep: Sweep) -> None:
     with connection.connected(sweep.uri, "") as client:
         tags = client.get_experiment_by_name(EXPERIMENT).tags
     assert tags["mlflow.experimentKind"] == "custom_model_development"
-    assert "attributes.`Description`" in json.loads(tags[VIEW_TAG])["selectedColumns"]
+    columns = json.loads(tags[VIEW_TAG])["selectedColumns"]
+    assert {"attributes.`Description`", "params.`policy`", "params.`capacity`"} <= {*columns}
+    assert {"metrics.`jct_mean_s`", "metrics.`gap_lb_p50`"} <= {*columns}
+    charts = json.loads(tags[VIEW_TAG])["compareRunCharts"]
+    assert [chart["metricKey"] for chart in charts] == [
+        *("jct_mean_s", "deadlines_missed", "value_attained", "gap_lb_p50")
+    ]
+    assert charts[0]["selectedMetricKeys"] == ["jct_mean_s", "low/jct_mean_s", "high/jct_mean_s"]
 
 
 def test_a_failed_cell_is_marked_and_holds_its_traceback(sweep: Sweep, tmp_path: Path) -> None:
@@ -343,7 +351,7 @@ def test_secrets_are_stored_nowhere(sweep: Sweep, tmp_path: Path) -> None:
 def test_progress_counts_cells(sweep: Sweep) -> None:
     seen: list[tuple[int, int]] = []
     sweep.track(small(), on_progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert seen == [(k, 6) for k in range(1, 7)]  # four cells, two curves
 
 
 def test_nothing_is_printed_and_no_file_left_behind(tmp_path: Path) -> None:
@@ -504,7 +512,7 @@ class TestGranularity:
         sweep.track(small(), granularity="sweep")
         assert len(sweep.runs()) == 1
         assert sweep.track(small()).n_logged == 4
-        assert len(sweep.runs("tags.kind != 'sweep'")) == 4
+        assert len(sweep.children()) == 4
 
     def test_a_setting_that_is_logged_is_left_alone(self, sweep: Sweep) -> None:
         sweep.track(small(), granularity="policy")
@@ -529,8 +537,55 @@ class TestGranularity:
         assert tracking.choose_granularity("cell", cells, ["trace.jobs"]) == "cell"
 
 
-def test_constant_parameters_are_tags_only(sweep: Sweep) -> None:
-    sweep.track(small())
+def test_every_setting_that_was_given_is_a_parameter(sweep: Sweep) -> None:
+    words = ["policy=fifo,las", "+trace.scale=0.1", "launcher=inline", "trace.uri=s3://me:pw@host"]
+    sweep.track(small(), config={"words": words})
+    for run in (*sweep.children(), *sweep.runs("tags.kind = 'curve'"), sweep.parent()):
+        assert run.data.params["trace.scale"] == "0.1"
+        assert run.data.params["trace.uri"] == "s3://me:***@host"
+        assert "launcher" not in run.data.params
     (child,) = sweep.children("tags.policy = 'las' and tags.seed = '0'")
-    assert child.data.params == {"policy": "las", "seed": "0"}
-    assert (child.data.tags["trace"], child.data.tags["capacity"]) == ("alibaba2018", "0.5")
+    assert child.data.params["policy"] == "las"
+
+
+class TestCurves:
+    """A run a policy and trace: a line in MLflow's charts."""
+
+    def test_has_the_means_and_intervals_over_capacity(self, sweep: Sweep) -> None:
+        sweep.track(small(capacities=[1.0, 0.5]))
+        las, fifo = sorted(
+            sweep.runs("tags.kind = 'curve'"), key=lambda run: run.info.run_name, reverse=True
+        )
+        assert (las.info.run_name, fifo.info.run_name) == ("las alibaba2018", "fifo alibaba2018")
+        assert las.data.params["capacity"] == "0.5,1"
+        assert "mlflow.parentRunId" not in las.data.tags
+        with connection.connected(sweep.uri, "") as client:
+            history = {
+                name: [(p.step, p.value) for p in client.get_metric_history(las.info.run_id, name)]
+                for name in ("jct_mean_s", "low/jct_mean_s", "high/jct_mean_s")
+            }
+        assert [step for step, _ in history["jct_mean_s"]] == [50, 100]
+        a, b = (frames.metrics_of("las", 0.5, seed)["jct_mean_s"] for seed in (0, 1))
+        half = 12.706204736 * abs(a - b) / 2
+        for name, value in (("", (a + b) / 2), ("low/", (a + b) / 2 - half)):
+            assert history[f"{name}jct_mean_s"][0][1] == pytest.approx(value)
+        assert history["high/jct_mean_s"][0][1] == pytest.approx((a + b) / 2 + half)
+
+    def test_is_logged_again_when_a_point_changes(self, sweep: Sweep) -> None:
+        sweep.track(small(capacities=[0.5, 1.0], failed=[("las", 1.0, 0)]))
+        (old,) = sweep.runs("tags.kind = 'curve' and tags.policy = 'las'")
+        assert old.info.status == "FAILED"
+        sweep.track(small(capacities=[0.5, 1.0]))
+        (new,) = sweep.runs("tags.kind = 'curve' and tags.policy = 'las'")
+        assert new.info.status == "FINISHED"
+        (other,) = sweep.runs("tags.kind = 'curve' and tags.policy = 'fifo'")
+        assert len(sweep.runs("tags.kind = 'curve'")) == 2
+        assert other.info.run_name == "fifo alibaba2018"
+
+    def test_is_left_out_if_there_would_be_too_many(
+        self, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(run_data, "MAX_CURVES", 1)
+        sweep.track(small())
+        assert sweep.runs("tags.kind = 'curve'") == []
+        assert "jct_mean_s/las" in sweep.parent().data.metrics
