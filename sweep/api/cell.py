@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,8 +16,9 @@ from sweep.execution import notes, rerun
 from sweep.stats.cell_columns import AXES, NOT_METRICS, text
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
-from sweep.timeline import page, perfetto
-from sweep.timeline.page import Page
+
+if TYPE_CHECKING:
+    from sweep.timeline.page import Page
 
 
 class Cell:
@@ -91,12 +92,20 @@ class Cell:
         InputError
             If a run has more than a million tasks.
         """
+        # they bring numba, which other attributes do not need
+        from sweep.driver.timelines import timeline
+        from sweep.timeline import page
+
         cells = [self] if beside is None else [self, beside]
-        return page.draw([driver.timeline(cell._folder, cell._row) for cell in cells])
+        return page.draw([timeline(cell._folder, cell._row) for cell in cells])
 
     def perfetto(self, path: str | Path) -> None:
         """Run the cell again and write it in Chrome's trace format (.json or .json.gz)."""
-        perfetto.write(driver.timeline(self._folder, self._row), Path(path).expanduser())
+        # as above
+        from sweep.driver.timelines import timeline
+        from sweep.timeline import perfetto
+
+        perfetto.write(timeline(self._folder, self._row), Path(path).expanduser())
 
     def __repr__(self) -> str:
         labels = (f"{key}={text(value)}" for key, value in self.labels.items() if value is not None)

@@ -21,7 +21,6 @@ from sweep.report import compare
 from sweep.stats.cell_columns import ALL_METRICS, AXES, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.folder import FINDINGS, HTML, MARKDOWN, SweepFolder
-from sweep.timeline import page, perfetto
 
 MIN_KEY_LENGTH, KEY_SHOWN = 6, 12
 REPORTS, TIMELINES = "reports", "timelines"
@@ -78,10 +77,14 @@ def show(command: Command) -> int:
 
 def _draw(folder: SweepFolder, cell: str, flags: argparse.Namespace) -> None:
     """Write a cell's timeline as a page, or for Perfetto; print where."""
+    # they bring numba, which no other verb needs
+    from sweep.driver.timelines import timeline
+    from sweep.timeline import page, perfetto
+
     if flags.beside is not None and not flags.timeline:
         raise InputError("--beside goes with --timeline", rule="grammar")
     numbers = [_find(folder, word) for word in (cell, flags.beside) if word is not None]
-    drawn = [driver.timeline(folder, folder.row(number)) for number in numbers]
+    drawn = [timeline(folder, folder.row(number)) for number in numbers]
     if flags.perfetto is not None:
         path = Path(flags.perfetto).expanduser()
         perfetto.write(drawn[0], path)

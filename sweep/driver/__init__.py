@@ -13,7 +13,6 @@ from sweep.driver.request import (
     repeat_request,
 )
 from sweep.driver.run_sweep import prepare_first, run
-from sweep.driver.timelines import timeline
 from sweep.search.strategy import ONE_SEED
 
 __all__ = [
@@ -28,6 +27,5 @@ __all__ = [
     "prepare_first",
     "repeat_request",
     "run",
-    "timeline",
     "write_report",
 ]
