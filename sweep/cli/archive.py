@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
+from sim.base.text import printable
 from sweep import driver
 from sweep.cli.command import Command
 from sweep.driver import archive
@@ -101,10 +102,11 @@ def _compare(command: Command, folder: SweepFolder, verification: Verification) 
     for cell in verification.compare(rows):
         n_wrong += not cell.is_same
         labels = " ".join(f"{value}" for value in mask_tree(cell.labels).values())
-        print(f"row {cell.row}: {labels}: {cell.text}", flush=True)
+        print(printable(f"row {cell.row}: {labels}: {cell.text}"), flush=True)
     print(f"{len(rows) - n_wrong} of {len(rows)} cells are the same, bit for bit")
     if n_wrong and (differs := other_bits(folder.provenance())):
-        print(f"{folder.sweep} was computed in an environment with other bits: {differs}")
+        words = f"{folder.sweep} was computed in an environment with other bits: {differs}"
+        print(printable(words))
     return 1 if n_wrong else 0
 
 

@@ -6,12 +6,18 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from sweep.grid.cluster_checks import without_price
 from sweep.grid.config_tree import canonical
 
 
 def policy_text(policy: Mapping[str, Any]) -> str:
     """Write the part of a policy that belongs to a key: without the path of its module."""
     return canonical({"name": policy["name"], "params": policy["params"]})
+
+
+def cluster_text(cluster: Mapping[str, Any]) -> str:
+    """Write the part of a cluster that belongs to a key: without prices."""
+    return canonical(without_price(cluster))
 
 
 def cell_key(

@@ -14,9 +14,8 @@ from sim.base.masking import mask_tree
 from sim.base.sources import Table
 from sweep.execution.cell_metrics import CellMetrics, Flags, Rows
 from sweep.execution.inputs import Inputs
-from sweep.execution.keys import cell_key, policy_text
+from sweep.execution.keys import cell_key, cluster_text, policy_text
 from sweep.execution.sweep_id import SweepId
-from sweep.grid.cluster_checks import without_price
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Cell, Grid
 from sweep.grid.lazy import LazySequence
@@ -150,7 +149,7 @@ def prepare(
         IdentityCache(canonical),
         lru_cache(canonical),
     )
-    cluster_texts = IdentityCache(lambda cluster: canonical(without_price(cluster)))
+    cluster_texts = IdentityCache(cluster_text)
     digests: dict[tuple[int, int], str] = {}
     content = bytearray()
     numbers: dict[str, int] = {}

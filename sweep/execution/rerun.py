@@ -11,7 +11,7 @@ from sim.base.plugins import check_names
 from sweep.execution import notes
 from sweep.execution.cell import Simulate, run_cell
 from sweep.execution.inputs import Inputs
-from sweep.execution.keys import cell_key, policy_text
+from sweep.execution.keys import cell_key, cluster_text, policy_text
 from sweep.execution.plan import PlannedCell, PreparedGrid, sources_digest, stored_config
 from sweep.grid import cluster_checks, clusters, traces
 from sweep.grid.config_tree import canonical
@@ -51,7 +51,7 @@ def recorded_cell(labels: Mapping[str, Any], config: Mapping[str, Any]) -> Cell:
 def plan_recorded(inputs: Inputs, cell: Cell) -> PlannedCell:
     """Plan one recorded cell; its key tells whether sources and input are those of its row."""
     workload = inputs.workload_id(cell)
-    parts = policy_text(cell.policy), canonical(cell.cluster), canonical(cell.evaluator)
+    parts = policy_text(cell.policy), cluster_text(cell.cluster), canonical(cell.evaluator)
     numbers = canonical(cell.capacity), str(cell.seed)
     key = cell_key(*parts, *numbers, workload, sources_digest(cell))
     return PlannedCell(0, cell, key.hex(), workload)
