@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -120,10 +121,13 @@ def cell_arguments(tmp_path: Path, trace: str, *words: str) -> dict[str, Any]:
     return {"spec": planned.spec._asdict(), "home": home, "folder": str(tmp_path / "workload")}
 
 
-def missing_sources(code: str, arguments: Mapping[str, Any], table: Table) -> set[str]:
+def missing_sources(
+    code: str, arguments: Mapping[str, Any], table: Table, jit: bool = True
+) -> set[str]:
     """Run code in a process of its own; return modules and files it reads that a table lacks."""
     done = subprocess.run(
         [sys.executable, "-c", HEAD + code + TAIL],
+        env={**os.environ, "NUMBA_DISABLE_JIT": str(int(not jit))},
         input=json.dumps(arguments),
         cwd=ROOT,
         capture_output=True,
@@ -145,13 +149,15 @@ def test_a_cell_reads_only_sources_of_its_digest(
     words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
     arguments = cell_arguments(tmp_path, trace, *words)
     table = sources.cell_table(arguments["spec"]["policy"], arguments["spec"]["evaluator"])
-    assert missing_sources(CELL_CODE, arguments, table) == set()
+    # one cell compiles; others import the same kernels, which run as they are where jobs are few
+    jit = policy == "fifo" or trace not in ("alibaba_synth", "slearn_2sigma")
+    assert missing_sources(CELL_CODE, arguments, table, jit) == set()
 
 
 def test_missing_sources_are_detected(tmp_path: Path) -> None:
     arguments = cell_arguments(tmp_path, "alibaba_synth", "policy=dagps", "evaluator=alone")
     table = sources.cell_table({"name": "fifo"}, {"name": "alone"})
-    assert "policies.dagps.online" in missing_sources(CELL_CODE, arguments, table)
+    assert "policies.dagps.online" in missing_sources(CELL_CODE, arguments, table, jit=False)
     workload = {"trace": {"synth": "alibaba2018", "jobs": 5}, "cluster": {}}
     table = sources.workload_table({"synth": "recurring"})
     assert str(source_file("sim.synth.alibaba2018/tables.json")) in missing_sources(
