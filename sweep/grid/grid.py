@@ -131,10 +131,11 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
     worlds = []
     own = request.own_traces.get(option)
     composed: dict[str, Config] = {}
-    for values in itertools.product(*(request.axes[key] for key in swept)):
-        labels = dict(zip(swept, values, strict=True))
-        if request.what_if is not None and not request.what_if.has(labels):
-            continue
+    combined = itertools.product(*(request.axes[key] for key in swept))
+    all_labels = [dict(zip(swept, values, strict=True)) for values in combined]
+    if request.what_if is not None:
+        all_labels = request.what_if.chosen(all_labels)
+    for labels in all_labels:
         choices = chosen | {key: value for key, value in labels.items() if key == "cluster"}
         choice = choices.get("cluster", "")
         if choice not in composed:

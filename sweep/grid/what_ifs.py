@@ -36,10 +36,15 @@ class WhatIf:
     restore: str | None  # None: no search for the machines that restore it
     together: bool = False  # combine the changes; else each is tried by itself
 
-    def has(self, labels: Mapping[str, Any]) -> bool:
-        """Tell whether a combination of values is one of the request's."""
-        changes = [value for key, value in labels.items() if key.startswith(PREFIX)]
-        return self.together or sum(value is not None for value in changes) <= 1
+    def chosen(self, combinations: Sequence[Config]) -> list[Config]:
+        """Choose the combinations of values that the request has: today, then key by key."""
+
+        def changed(labels: Mapping[str, Any]) -> list[int]:
+            keys = [key for key in labels if key.startswith(PREFIX)]
+            return [k for k, key in enumerate(keys) if labels[key] is not None]
+
+        selected = [c for c in combinations if self.together or len(changed(c)) <= 1]
+        return sorted(selected, key=changed)
 
 
 def take(

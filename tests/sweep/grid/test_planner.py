@@ -37,10 +37,10 @@ def test_each_change_is_tried_by_itself_beside_today() -> None:
     words = ("what_if.load=1.3,0.5", "what_if.nodes=+20", "what_if.without_queue=x")
     planned = cells(*LOG, *words)
     assert [what_ifs.words(cell.labels) for cell in planned] == [
-        "", "without_queue=x", "nodes=+20", "load=1.3", "load=0.5",
+        "", "load=1.3", "load=0.5", "nodes=+20", "without_queue=x",
     ]  # fmt: skip
     assert len(cells(*LOG, *words, "what_if.together=true")) == 3 * 2 * 2
-    today, without, nodes, load, _ = planned
+    today, load, _, nodes, without = planned
     assert "after" not in today.trace
     assert without.trace["after"] == [{"without_queue": {"queue": ["x"]}}]
     assert (today.cluster.get("extra"), nodes.cluster["extra"]) == (None, 20)

@@ -33,7 +33,7 @@ def test_a_table_of_changes_and_what_restores_todays_waits(fixed: Command) -> No
     ran = fixed("policy=fifo", *words, "cluster.price_per_machine_h=0.1")
     assert ran.code == 0, ran.err
     rows = {r["what_if"]: r for r in pq.read_table(ran.folder / "what_if.parquet").to_pylist()}
-    assert [*rows] == ["", "without_queue=a", "nodes=+20", "load=2"]
+    assert [*rows] == ["", "load=2", "nodes=+20", "without_queue=a"]
     machines = {name: (row["machines"], row["restored_by"]) for name, row in rows.items()}
     assert machines == {
         "": (10, None), "without_queue=a": (10, 5), "nodes=+20": (30, None), "load=2": (10, 20),
@@ -103,3 +103,9 @@ def test_draws_of_a_log_give_intervals(command: Command, monkeypatch: pytest.Mon
     assert f"95 % interval: more than {row['machines_low']:g}, at most" in " ".join(
         outcome.out.split()
     )
+
+
+def test_a_capacity_at_which_nothing_waits_is_said(fixed: Command) -> None:
+    ran = fixed("policy=fifo", "cluster.count=100", "capacity=0.01,1")
+    assert "policies are alike at 1; give capacity=0.0" in ran.err
+    assert "nothing waits" not in fixed("policy=fifo", "cluster.count=3").err
