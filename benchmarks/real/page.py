@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.real.slurm import noise
-from benchmarks.real.slurm.workloads import JUDGES, LATER_JUDGES
+from benchmarks.real.slurm.batch import N_RUNS
+from benchmarks.real.slurm.workloads import JUDGES, LAST_JUDGES, LATER_JUDGES
 from sweep.papers import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,9 +22,11 @@ SHORT = "Slurm backfill with short intervals, jobs of minutes and hours"
 SECONDS = "Slurm backfill, jobs of seconds"
 PRIORITY = "Slurm with multifactor priorities"
 JUDGED, JUDGED_LATER, DEVELOPED = "Judged", "Judged later", "Developed on"
-FIRST, CHANGED = "backtests", "changed"
-"""Parts of the table: backtests by the model as first judged, and with what was changed then."""
-PURPOSES = (JUDGED, JUDGED_LATER, DEVELOPED)
+JUDGED_LAST, MOMENTS = "Judged last", "Begun at drawn moments"
+FIRST, CHANGED, WINDOWS, MENDED = "backtests", "changed", "windows", "mended"
+EXPERIMENTS = "experiments"
+"""Parts of the table: backtests by the model as first judged, and with what was changed."""
+PURPOSES = (JUDGED, JUDGED_LATER, JUDGED_LAST, MOMENTS, DEVELOPED)
 KINDS = (FIFO, SHIPPED, SHORT, SECONDS, PRIORITY)
 Row = Mapping[str, Any]
 """A backtest of a run by a policy, or the noise between the runs of a workload and settings."""
@@ -37,14 +40,39 @@ numbers, `python -m benchmarks.real.page` this page.
 - **within 10 %**: share of the jobs that waited whose simulated wait is within 10 % of their own.
 - **noise**: how much two real runs of the same submissions differ, in the mean wait and job by job,
   over the mean wait.
+- **oracle**: a run against the mean of the others of its kind: what a simulator would reach that is
+  Slurm itself.
 - **nearest**: runs in which the policy that Slurm's settings name (in bold) is the nearest of
   `fifo`, `easy`, `easy` with all jobs reserved (`easy_all`), `conservative`, and the model of Slurm
   (`slurm`; `builtin` is the model without its backfill thread). With multifactor priorities all of
   them take jobs in that order, except `slurm_fcfs`."""
 
 
-_CHANGE = """The model of Slurm with the time for which nodes complete a job, measured on `kth1` and
-`synth1` after the first judgement (2.5 ms and 0.5 ms a node of the real clock)."""
+_CHANGES = {
+    FIRST: ("", "The model of Slurm as it was first judged."),
+    CHANGED: (
+        ", with time to complete",
+        "The model of Slurm with the time for which nodes complete a job, measured on `kth1` and\n"
+        "`synth1` after the first judgement (2.5 ms and 0.5 ms a node of the real clock).",
+    ),
+    WINDOWS: (
+        ", windows mended",
+        "The model of Slurm in which a window of expected ends is over by the next running job,\n"
+        "wherever it runs.",
+    ),
+    MENDED: (
+        ", windows and plans mended",
+        "The same, and the length of plans is drawn, with the mean measured on `kth1` and\n"
+        "`synth1` (0.5 ms and 0.2 ms a waiting job of the real clock).",
+    ),
+}
+_EXPERIMENTS = """Two to five runs each, by the rule of the decision. **noise**: between two runs.
+**oracle**: each run against the mean of the others, what a simulator would reach that is Slurm
+itself. **model**: `policy=backfill/slurm` with the changed setting, windows and plans mended. Of
+each: the error of the mean wait, of a job's wait over the mean wait, and the share of the jobs that
+waited within 10 %. `interval1`: as shipped with `bf_interval=1`; `interval120`; `resolution1`:
+`bf_resolution=1`; `linear1`: `bf_window_linear=1`; `shortlinear1`: that with short intervals;
+`x20`, `shortx20`: the clock 20 times as fast, not 60; `delay0`: `batch_sched_delay=0`."""
 _SPARK = """Spark 3.5 with sleeping tasks (`tests/real/spark/README.md`): stages of 40 jobs on 16
 slots. Seed 1 was for development, 2 and 3 are judges. **error** and **job** are of completion
 times."""
@@ -55,8 +83,9 @@ raylets was chosen after these runs had been seen."""
 
 
 def group(row: Row) -> str:
-    """Return workload and settings of a row's run."""
-    return str(row["run"]).rpartition("-")[0]
+    """Return workload and settings of a row's run, and how it was begun."""
+    name, _, number = str(row["run"]).rpartition("-")
+    return name + (noise.DRAWN if int(number) > N_RUNS else "")
 
 
 def kind(row: Row) -> str:
@@ -74,8 +103,12 @@ def kind(row: Row) -> str:
 def purpose(row: Row) -> str:
     """Return for what the runs of a row's workload are: one of `PURPOSES`."""
     workload = group(row).split("-")[0]
+    if group(row).endswith(noise.DRAWN):
+        return MOMENTS
     if workload in JUDGES:
         return JUDGED
+    if workload in LAST_JUDGES:
+        return JUDGED_LAST
     return JUDGED_LATER if workload in LATER_JUDGES else DEVELOPED
 
 
@@ -113,13 +146,14 @@ def render(table: Mapping[str, Sequence[Row]]) -> str:
     """Render the page in Markdown from the rows of ``noise`` and ``backtests``."""
     parts = ["# real", "Real schedulers beside their simulations.", _INTRO]
     for title in PURPOSES:
-        rows = [row for row in table[FIRST] if purpose(row) == title]
-        if rows:
-            parts += [f"## {title}: {_workloads(rows)}", _summary(rows), _by_group(rows)]
-        rows = [row for row in table.get(CHANGED, ()) if purpose(row) == title]
-        if rows:
-            parts += [f"## {title}, with the change: {_workloads(rows)}", _CHANGE]
-            parts += [_summary(rows), _by_group(rows)]
+        for part, (suffix, text) in _CHANGES.items():
+            rows = [row for row in table.get(part, ()) if purpose(row) == title]
+            if rows:
+                parts += [f"## {title}{suffix}: {_workloads(rows)}", text]
+                parts += [_summary(rows)] + ([_by_group(rows)] if part != WINDOWS else [])
+    if table.get(EXPERIMENTS):
+        parts += ["## One setting changed at a time", _EXPERIMENTS]
+        parts.append(_experiments(table[EXPERIMENTS]))
     parts += ["## Noise between real runs of Slurm", _noise(table["noise"])]
     parts += ["## Spark", _SPARK, _completions("spark"), "## Ray", _RAY, _completions("ray")]
     parts.append(ledger.page_text(ledger.read(PAGES.parent / ledger.NAME), PAGE.stem, {}))
@@ -181,12 +215,32 @@ def _noise(rows: Iterable[Row]) -> str:
             f"{row['wait_least_s']:,.1f} to {row['wait_greatest_s']:,.1f}",
             _percent(row["mean_differs"]), _percent(row["job_differs"]),
             _percent(row["waited_within_10pct"]),
+            *(_percent(row[f"oracle_{name}"]) for name in ("error", "job", "within_10pct")),
         )
         for row in rows
         if row["runs"] > 1
     ]  # fmt: skip
     head = ("workload and settings", "runs", "waited", "mean wait, s", "range over runs, s")
-    return _markdown((*head, "mean", "job", "within 10 %"), lines)
+    names = ("mean", "job", "within 10 %")
+    return _markdown((*head, *names, *(f"oracle: {name}" for name in names)), lines)
+
+
+def _experiments(rows: Iterable[Row]) -> str:
+    names = [
+        (f"{prefix}{statistic}", f"{label}: {short}")
+        for prefix, label in (("", "noise"), ("oracle_", "oracle"), ("model_", "model"))
+        for statistic, short in (("error", "mean"), ("job", "job"), ("within_10pct", "10 %"))
+    ]
+    noisy = {"error": "mean_differs", "job": "job_differs", "within_10pct": "waited_within_10pct"}
+    lines = [
+        (
+            row["group"], row["runs"], f"{row['wait_mean_s']:,.1f}",
+            *(_percent(row[noisy.get(name, name)]) for name, _ in names),
+        )
+        for row in rows
+    ]  # fmt: skip
+    head = ("workload and settings", "runs", "mean wait, s", *(label for _, label in names))
+    return _markdown(head, lines)
 
 
 def _completions(scheduler: str) -> str:
@@ -232,9 +286,9 @@ def _signed(share: float) -> str:
 def read_table(path: Path = TABLE) -> dict[str, list[dict[str, Any]]]:
     """Read the stored table: rows of ``noise`` and of backtests; none if there is no table."""
     if not path.exists():
-        return {"noise": [], FIRST: [], CHANGED: []}
+        return {"noise": []} | {part: [] for part in _CHANGES}
     table: dict[str, list[dict[str, Any]]] = json.loads(path.read_text(encoding="utf-8"))
-    return {CHANGED: []} | table
+    return {part: [] for part in (*_CHANGES, EXPERIMENTS)} | table
 
 
 def write_table(table: Mapping[str, Iterable[Row]], path: Path = TABLE) -> None:
@@ -264,8 +318,11 @@ def main() -> None:
 def noise_rows() -> list[dict[str, Any]]:
     """Return the noise between the kept runs, a row a workload and settings."""
     return [
-        {"group": "-".join(names), **noise.between([noise.read(path) for path in paths])}
-        for names, paths in noise.groups(RUNS).items()
+        {"group": "-".join(names), **noise.between(runs), **noise.oracle(runs)}
+        for names, runs in (
+            (names, [noise.read(path) for path in paths])
+            for names, paths in noise.groups(RUNS).items()
+        )
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 
+from sim.workload.columns import column_or_default
+from sim.workload.schema import ELIGIBLE
 from sim.workload.workload import Workload
 from sweep.backtest.findings import Audit
 from sweep.backtest.recorded_use import has_priorities
@@ -13,6 +15,10 @@ FEW_WAITED = 30
 MAX_LINES = 6
 """Maximum number of partitions or qualities of service in a sentence."""
 _UNITS = {60.0: "whole minutes", 1.0: "whole seconds"}
+_NO_PRIORITIES = (
+    "The log records no priorities: if its scheduler had some, the above is about the order of "
+    "submission alone (sacct has them in its column Priority)."
+)
 _LENGTHS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 
 
@@ -20,6 +26,8 @@ def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
     """Write the findings of an audit, the most important first."""
     sentences = [
         _order(audit, "of its priorities" if has_priorities(workload) else "of submission"),
+        "" if audit.is_in_order or has_priorities(workload) else _NO_PRIORITIES,
+        _held_back(workload, audit.resolution_s),
         _over_capacity(audit),
         _lag(audit),
         _resolution(audit),
@@ -68,6 +76,18 @@ def _order(audit: Audit, order: str) -> str:
         f"fitted for more than {seconds(audit.grace_s)}: no policy that serves one pool in this "
         "order can have produced this log. Its scheduler may have had "
         f"{', '.join(missing[:-1])} or {missing[-1]}."
+    )
+
+
+def _held_back(workload: Workload, unit_s: float) -> str:
+    """Count the jobs that could not start when they were submitted."""
+    eligible_s = column_or_default(workload.jobs, ELIGIBLE)
+    n = int((eligible_s > workload.columns.job_submit + max(unit_s, 1.0)).sum())
+    if not n:
+        return ""
+    return (
+        f"{n:,} of the jobs were free to start only later than submitted (a begin time, a "
+        "dependency): the audit counts from then, waits and simulations from submission."
     )
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -152,7 +153,7 @@ def assert_rule(replayed: workloads.Replayed) -> None:
 
 def test_runs_for_development_come_before_those_that_judge() -> None:
     runs = batch.planned(workloads.NAMES, 5)
-    assert len(runs) == len(set(runs)) == 9 * 3 * 2 * 5
+    assert len(runs) == len(set(runs)) == 13 * 3 * 2 * 5
     order = {run: i for i, run in enumerate(runs)}
     assert order[batch.Run("seconds1", "backfill_short-basic", 2)] == 17
     assert order[batch.Run("kth2", "builtin-basic", 1)] == 18
@@ -165,6 +166,30 @@ def test_runs_for_development_come_before_those_that_judge() -> None:
         for priority in ("basic", "multifactor")
         for scheduler in batch.SCHEDULERS
     ]
+
+
+def test_an_experiment_changes_one_setting() -> None:
+    shipped = configure.named("backfill-basic", 4, 60)
+    for kind, parameters in configure.EXPERIMENTS.items():
+        changed = configure.named(f"backfill_{kind}-basic", 4, 60)
+        assert replace(changed, parameters="") == shipped
+        base = configure.SHORT if kind.startswith("short") else ""
+        assert parameters.removeprefix(base).strip(",").count("=") == 1
+    assert configure.named("backfill_x20-basic", 4, 60) == replace(shipped, speed=20)
+    runs = batch.planned(["kth4", "synth3"], 2, ["backfill_x20-basic"])
+    assert [run.stem for run in runs][:2] == [
+        "kth4-backfill_x20-basic-1", "synth3-backfill_x20-basic-1",
+    ]  # fmt: skip
+
+
+def test_an_oracle_is_the_mean_of_the_runs_beside_one() -> None:
+    runs = [record(starts, [1, 1]) for starts in ([10.0, 20.0], [10.0, 24.0], [10.0, 28.0])]
+    errors = [3 / 14.5, 0.0, 3 / 18.5]
+    oracle = noise.oracle(runs)
+    assert oracle["oracle_error"] == pytest.approx(np.mean(errors))
+    assert oracle["oracle_job"] == pytest.approx(np.mean(errors))
+    assert oracle["oracle_within_10pct"] == pytest.approx((0.5 + 1.0 + 0.5) / 3)
+    assert np.isnan(noise.oracle(runs[:1])["oracle_job"])
 
 
 def record(starts: list[float], cpus: list[int]) -> noise.Record:

@@ -32,29 +32,23 @@ COLUMNS = (
 """Columns of a backtest that are taken over."""
 
 
-NODE_COMPLETES_S, EACH_NODE_S = 0.0025, 0.0005
-"""Real time for which nodes complete a job, and more a node, s: measured on `kth1`, `synth1`."""
+PLAN_S, EACH_JOB_S = 0.0005, 0.0002
+"""Real time that a plan takes, and more for each waiting job, s: measured on `kth1`, `synth1`."""
 
 
-def completing(settings: Mapping[str, Any]) -> dict[str, float]:
-    """Return how long nodes complete a job, for the model of Slurm, on the daemons' clock."""
-    speed = settings["speed"]
-    return {
-        "completing_s": round(NODE_COMPLETES_S * speed, 6),
-        "node_completing_s": round(EACH_NODE_S * speed, 6),
-    }
-
-
-def candidates(settings: Mapping[str, Any], changed: bool = False) -> dict[str, dict[str, Any]]:
+def candidates(settings: Mapping[str, Any], measured: bool = True) -> dict[str, dict[str, Any]]:
     """Return the policies that a run is compared with, by name.
 
     ``slurm`` is the model of Slurm with the options that the run was set up with, ``builtin`` the
     model without its backfill thread. A run with multifactor priorities is compared with all of
     them in the order of priority, and with ``slurm`` in the order of submission, ``slurm_fcfs``.
-    `changed`: with the model as it is since its first judgement.
+    `measured`: with the length of plans that was measured on these machines, by the daemons' clock.
     """
     parameters = dict(word.split("=") for word in settings["parameters"].split(",") if word)
-    options: dict[str, Any] = completing(settings) if changed else {}
+    options: dict[str, Any] = {}
+    if measured:
+        seconds = {"cycle_s": PLAN_S, "job_cycle_s": EACH_JOB_S}
+        options = {key: round(value * settings["speed"], 6) for key, value in seconds.items()}
     options |= {OPTIONS[key]: int(value) for key, value in parameters.items() if key in OPTIONS}
     by_submission: dict[str, dict[str, Any]] = {
         "fifo": {"name": "fifo"},
@@ -62,7 +56,7 @@ def candidates(settings: Mapping[str, Any], changed: bool = False) -> dict[str, 
         "easy_all": {"name": "easy", "reservations": 1000},
         "conservative": {"name": "conservative"},
         "slurm": {"name": "slurm", **options},
-        "builtin": {"name": "slurm", "backfill": False} | (completing(settings) if changed else {}),
+        "builtin": {"name": "slurm", "backfill": False},
     }
     if settings["priority"] == "basic":
         return by_submission
@@ -96,7 +90,7 @@ def named(settings: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def backtest(
-    log: Path, settings: Mapping[str, Any], n_runs: int, changed: bool = False
+    log: Path, settings: Mapping[str, Any], n_runs: int, measured: bool = True
 ) -> list[dict[str, Any]]:
     """Backtest one log; return a row a policy: ``policy, is_named``, and `COLUMNS`.
 
@@ -107,7 +101,7 @@ def backtest(
     findings = audit(workload, cluster)
     jobs, lags_s = logged_jobs(workload, findings), launch_lags_s(workload, findings, n_cpus)
     runs = {}
-    for name, options in candidates(settings, changed).items():
+    for name, options in candidates(settings, measured).items():
         policy = policies.build(**options)
         results = []
         for seed in range(n_runs):
@@ -136,12 +130,12 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--priorities", nargs="+", default=["basic", "multifactor"])
     parser.add_argument("--numbers", nargs="+", default=["1", "2", "3", "4", "5"])
-    parser.add_argument("--changed", action="store_true", help="the model since its judgement")
+    parser.add_argument("--windows", action="store_true", help="with the default length of plans")
     parser.add_argument("--runs", type=int, default=N_RUNS, help="of each policy")
     parser.add_argument("--table", type=Path, default=page.TABLE, help="JSON of the rows")
     words = parser.parse_args()
     index = json.loads((page.RUNS / INDEX).read_text())
-    part = page.CHANGED if words.changed else page.FIRST
+    part = page.WINDOWS if words.windows else page.MENDED
     for run in index["runs"]:
         settings = index["settings"][run.rpartition("-")[0]]
         table = page.read_table(words.table)
@@ -153,7 +147,7 @@ def main() -> None:
         ):
             continue
         log = page.RUNS / f"{run}.jobcomp.txt.gz"
-        rows = backtest(log, settings, words.runs, words.changed)
+        rows = backtest(log, settings, words.runs, not words.windows)
         table[part] = sorted(
             [*table[part], *({"run": run, **row} for row in rows)],
             key=lambda row: str(row["run"]),

@@ -30,6 +30,7 @@ OPTIONS = {
     "bf_max_job_test": "depth",
     "bf_job_part_count_reserve": "reserve",
     "bf_window_linear": "linear_s",
+    "batch_sched_delay": "main_delay_s",
 }
 """Options of Slurm and the names that the model has for them."""
 MULTIFACTOR = {

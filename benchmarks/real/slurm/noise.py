@@ -13,11 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.real.slurm import keep
+from benchmarks.real.slurm.batch import N_RUNS
 from sim.base.arrays import F8
 
 Record = dict[str, F8]
 """Columns of a run, a value a job: `submit_s, start_s, end_s, cpus, nominal_run_s`."""
 COLUMNS = ("submit_s", "start_s", "end_s", "cpus", "nominal_run_s")
+DRAWN = " (drawn moments)"
+"""Name of a group's runs after the first `N_RUNS`: they begin at drawn moments of the minute."""
 WAITED_S = 5.0
 """A shorter wait is the scheduler's lag."""
 
@@ -33,8 +36,9 @@ def groups(folder: Path) -> dict[tuple[str, str], list[Path]]:
     """Return the runs below a folder, in order, by workload and settings."""
     paths: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for path in sorted(folder.rglob("*.csv.gz")):
-        workload, scheduler, priority, _ = path.name.split(".")[0].split("-")
-        paths[workload, f"{scheduler}-{priority}"].append(path)
+        workload, scheduler, priority, number = path.name.split(".")[0].split("-")
+        suffix = DRAWN if int(number) > N_RUNS else ""
+        paths[workload, f"{scheduler}-{priority}{suffix}"].append(path)
     return dict(sorted(paths.items()))
 
 
@@ -73,6 +77,27 @@ def between(runs: Sequence[Record]) -> dict[str, float]:
         ),
         "overhead_s": float(np.median(overhead)),
         "overhead_p95_s": float(np.percentile(overhead, 95)),
+    }
+
+
+def oracle(runs: Sequence[Record]) -> dict[str, float]:
+    """Return what a simulator would reach that is Slurm itself.
+
+    Each run is compared with the mean of the others of its kind, as with an ensemble's: the error
+    of the mean wait and of a job's, over the mean wait, and the share of the jobs that waited
+    within 10 %; averaged over the runs, NaN for a single one.
+    """
+    waits = np.stack([run["start_s"] - run["submit_s"] for run in runs])
+    errors, jobs, near = [], [], []
+    for i in range(len(runs)) if len(runs) > 1 else ():
+        own, mean = waits[i], np.delete(waits, i, axis=0).mean(axis=0)
+        errors.append(abs(mean.mean() / own.mean() - 1.0))
+        jobs.append(np.abs(mean - own).mean() / own.mean())
+        near.append((np.abs(mean - own) <= 0.1 * own)[own > WAITED_S].mean())
+    names = ("oracle_error", "oracle_job", "oracle_within_10pct")
+    return {
+        name: float(np.mean(values)) if values else float("nan")
+        for name, values in zip(names, (errors, jobs, near), strict=True)
     }
 
 

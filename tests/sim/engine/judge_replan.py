@@ -91,7 +91,8 @@ def settings_of(parameters: str) -> Settings:
     """Return the settings that Slurm's ``SchedulerParameters`` name."""
     words = dict(word.split("=") for word in parameters.split(",") if word)
     options = {OPTIONS[key]: int(value) for key, value in words.items() if key in OPTIONS}
-    options.pop("interval_s", None)  # single cycles
+    for name in ("interval_s", "main_delay_s"):
+        options.pop(name, None)  # single cycles
     return Settings(**options)
 
 

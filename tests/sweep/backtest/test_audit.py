@@ -212,6 +212,17 @@ def test_the_first_in_line_has_the_highest_priority() -> None:
     plain = audit(log(rows), sim.Cluster.slots(2), grace_s=0.0)
     assert plain.head_could_start > 0.4
     assert "in the order of submission" in plain.sentences[0]
+    assert plain.sentences[1].startswith("The log records no priorities")
     ranked = audit(log(rows, priority=[1.0, 1.0, 5.0]), sim.Cluster.slots(2), grace_s=0.0)
     assert ranked.head_could_start == 0.0
     assert "in the order of its priorities" in ranked.sentences[0]
+    assert not any("no priorities" in sentence for sentence in ranked.sentences)
+
+
+def test_jobs_that_were_held_back_are_counted() -> None:
+    rows = [(0, 0, 100, 1), (10, 200, 300, 1), (10, 100, 200, 2)]
+    delayed = audit(log(rows, recorded_eligible_s=[0.0, 60.0, 11.0]), sim.Cluster.slots(2))
+    assert any(
+        sentence.startswith("1 of the jobs were free to start") for sentence in delayed.sentences
+    )
+    assert not any("free to start" in s for s in audit(log(rows), sim.Cluster.slots(2)).sentences)
