@@ -65,13 +65,19 @@ def tasks_after(columns: Columns) -> F8:
 
 
 def reserve(world: World, plan: Plan) -> None:
-    """Reserve room for the first rigid jobs in order, by their expected run times."""
-    columns = world.columns
+    """Reserve room for all rigid jobs, in order, by their expected run times."""
     if not offers.rigid(world):
         raise PolicyError("placement=reserve needs rigid jobs, all of whose tasks start together")
-    expected_s = plan.stages["expected_s"]
-    if np.isnan(expected_s).any():
-        expected_s = columns.stage_max_s
-    longest_s = np.maximum.reduceat(expected_s, columns.job_stage0[:-1])
     plan.reservations = NO_LIMIT
-    plan.set_jobs(expected_s=longest_s, fill_key=longest_s)
+    for job in range(len(world.columns.job_submit)):
+        expect_run_time(job, world, plan)
+
+
+def expect_run_time(job: int, world: World, plan: Plan) -> None:
+    """Set the run time of a rigid job: that of its longest stage, as expected now."""
+    first, last = world.columns.job_stage0[job : job + 2].tolist()
+    expected_s = plan.stages["expected_s"][first:last]
+    if np.isnan(expected_s).any():
+        expected_s = world.columns.stage_max_s[first:last]
+    longest_s = float(expected_s.max())
+    plan.set_jobs(job, expected_s=longest_s, fill_key=longest_s)

@@ -108,7 +108,7 @@ class WSERPT(Policy):
 
     def prepare(self, world: World, plan: Plan) -> _RunState:
         """Set up queues, sizes, worth and placement."""
-        tiers = [0, 1] if self.samples else [0]
+        tiers = [0, 1] if self.samples and self.placement != "reserve" else [0]
         plan.queues = Queues.make(len(tiers), tier=tiers, order=Order.REMAINING)
         return _RunState(self, world, plan)
 
@@ -148,7 +148,8 @@ class _RunState:
     """State of a run: its parts, and the jobs that have arrived and not ended."""
 
     def __init__(self, policy: WSERPT, world: World, plan: Plan) -> None:
-        self._view, self._plan, self._refresh_s = world.view, plan, policy.refresh_s
+        self._world, self._view, self._plan = world, world.view, plan
+        self._refresh_s, self._reserves = policy.refresh_s, policy.placement == "reserve"
         self._sizes = make_sizes(policy.sizes, world, plan, policy.first_guess_s, policy.refresh_s)
         placement = placing.choose(policy.placement, world)
         placing.place(placement, world, plan, policy.m)
@@ -193,6 +194,8 @@ class _RunState:
         plan = self._plan
         self._arrived.append(job)
         self._order.arrive(job, plan)
+        if self._reserves:
+            placing.expect_run_time(job, self._world, plan)
         n_pilots = self._sizes.pilots(job)
         if n_pilots:
             self._sampling[job] = self._width[job] / n_pilots

@@ -7,6 +7,8 @@ import pytest
 
 import policies
 import sim
+from policies.wserpt.policy import WSERPT
+from policies.wserpt.worth import Fixed
 from tests.policies.small import job, run, runs_of, stage, stage_starts, started
 from tests.policies.unknown import recurring
 
@@ -73,3 +75,29 @@ def test_priority_and_value_are_worth():
         for worth in ("one", "own", "aggregate", "decaying")
     ]
     assert all((other != starts[0]).any() for other in starts[1:])
+
+
+def test_a_factor_of_its_own_is_one_method():
+    class NarrowFirst(WSERPT):
+        def factors(self, world, plan):
+            return [*super().factors(world, plan), Fixed(1 / world.columns.job_n_tasks)]
+
+    jobs = [job("a", 0, [1.0] * 4), job("b", 0, [5.0])]
+    workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.slots(1)
+    assert started(sim.simulate(workload, cluster, WSERPT(**PLAIN))) == "ab"
+    assert started(sim.simulate(workload, cluster, NarrowFirst(**PLAIN))) == "ba"
+
+
+def test_reservations_let_no_later_job_delay_a_wide_one():
+    jobs = [
+        job("a", 0, [10.0], min_tasks=1),
+        job("wide", 1, [3.0, 3.0], min_tasks=2),
+        job("c", 2, [20.0], min_tasks=1),
+        job("d", 2, [7.0], min_tasks=1),
+    ]
+    result = run(
+        "wserpt", jobs, sim.Cluster.slots(2), **PLAIN | {"placement": "reserve", "sizes": "both"}
+    )
+    assert np.isfinite(result.job_finish).all()
+    result = run("wserpt", jobs, sim.Cluster.slots(2), **PLAIN | {"placement": "reserve"})
+    assert result.job_start.tolist() == [0.0, 10.0, 13.0, 2.0]
