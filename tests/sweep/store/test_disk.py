@@ -35,6 +35,8 @@ from sweep.cli import run
 from tests.sweep.small import fake_simulate, keys_kept
 
 def slow(*args, **options):
+    while gate.with_name("hold").exists():
+        time.sleep(0.001)
     time.sleep(0.05)
     return fake_simulate(*args, **options)
 
@@ -155,35 +157,47 @@ class TestAReadOnlyFolder:
 
 @pytest.mark.slow
 class TestTwoSweepsInOneFolder:
-    def run_both(self, fake: Command, *grids: tuple[str, ...]) -> list[str]:
-        """Run sweeps side by side, each in its own process; return their standard error."""
-        gate = fake.results.with_name("gate")
-        started = [
-            subprocess.Popen(
-                [sys.executable, "-c", SLOW_ENGINE, str(gate), *fake.words(*grid)],
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for grid in grids
-        ]
+    def run_both(self, fake: Command, *grids: tuple[str, ...], message: str = "") -> list[str]:
+        """Run sweeps side by side, each in its own process; return their standard error.
+
+        No cell ends before one of them has printed `message`.
+        """
+        gate, hold = (fake.results.with_name(name) for name in ("gate", "hold"))
+        logs = [fake.results.with_name(f"log{number}") for number in range(len(grids))]
+        started = []
+        for grid, log in zip(grids, logs, strict=True):
+            command = [sys.executable, "-c", SLOW_ENGINE, str(gate), *fake.words(*grid)]
+            with log.open("w") as err:
+                started.append(
+                    subprocess.Popen(
+                        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=err, text=True
+                    )
+                )
         try:
             for process in started:
                 assert process.stdout is not None
                 assert process.stdout.readline() == "ready\n"
+            hold.touch()
             gate.touch()
-            errors = [process.communicate(timeout=300)[1] for process in started]
+            end_s = time.monotonic() + 300
+            while not any(message in log.read_text() for log in logs):
+                assert [process.poll() for process in started] == [None, None]
+                assert time.monotonic() < end_s, f"none printed {message!r}"
+                time.sleep(0.01)
+            hold.unlink()
+            for process in started:
+                process.communicate(timeout=300)
         finally:
             for process in started:
                 process.kill()
                 process.wait()
+        errors = [log.read_text() for log in logs]
         assert [process.returncode for process in started] == [0, 0], errors
         return errors
 
     def test_of_one_grid_the_second_waits_for_the_first(self, fake: Command) -> None:
         grid = ("policy=fifo,las", "seed=range(0,10)")
-        errors = "".join(self.run_both(fake, grid, grid))
+        errors = "".join(self.run_both(fake, grid, grid, message="another process runs"))
         assert errors.count("another process runs") == 1
         assert errors.count("20 to run") == 1
         (journal,) = (fake.results / "journal").glob("*.jsonl")
