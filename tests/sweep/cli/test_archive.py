@@ -93,8 +93,6 @@ class TestExport:
         assert Path("a.zip").read_bytes() == Path("b.zip").read_bytes()
         assert fake.bare("export", "c.zip").code == 0
         assert not any(n.startswith("traces/") for n in zipfile.ZipFile("c.zip").namelist())
-
-    def test_words_that_are_no_file(self, ran: Ran, fake: Command) -> None:
         assert "export SWEEP FILE.zip" in fake.bare("export").err
         assert "export SWEEP FILE.zip" in fake.bare("export", ran.folder.name).err
 
@@ -184,9 +182,7 @@ class TestVerify:
 
 
 class TestOrigin:
-    def test_own_modules_that_are_not_committed_are_dirty(
-        self, ran: Ran, fake: Command, mine: Path
-    ) -> None:
+    def test_own_modules_and_their_folder(self, ran: Ran, fake: Command, mine: Path) -> None:
         record = json.loads((ran.folder / "provenance.json").read_text())
         assert record["git"]["dirty"] is True
         assert [f["file"] for f in record["own"]] == [
@@ -194,6 +190,10 @@ class TestOrigin:
         ]
         assert all(f["dirty"] and f["commit"] is None for f in record["own"])
         assert "own file lent.py sha256 " in (ran.folder / "changes.diff").read_text()
+        assert record["command"].endswith(" --config-dir=mine")
+        folder = SweepFolder(ran.folder)
+        assert folder.config()["config_dirs"] == ["mine"]
+        assert str(mine) not in folder.row(0)["reproduce"]
         git = ["git", "-c", "user.name=n", "-c", "user.email=e@example.org"]
         for words in (["init", "-q"], ["add", "mine"], ["commit", "-q", "-m", "mine"]):
             subprocess.run([*git, *words], check=True, capture_output=True)
@@ -205,13 +205,6 @@ class TestOrigin:
         record = json.loads((again.folder / "provenance.json").read_text())
         assert record["git"]["dirty"] is False
         assert all(len(f["commit"]) == 40 and not f["dirty"] for f in record["own"])
-
-    def test_no_absolute_folder_is_recorded(self, ran: Ran, fake: Command, mine: Path) -> None:
-        record = json.loads((ran.folder / "provenance.json").read_text())
-        assert record["command"].endswith(" --config-dir=mine")
-        folder = SweepFolder(ran.folder)
-        assert folder.config()["config_dirs"] == ["mine"]
-        assert str(mine) not in folder.row(0)["reproduce"]
 
     def test_it_is_found_again_from_any_folder(
         self, ran: Ran, fake: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
