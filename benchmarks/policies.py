@@ -23,7 +23,7 @@ import yaml
 
 import policies
 from benchmarks.common import ROOT, Row, machine, row, scratch, show
-from benchmarks.worlds import crowd
+from benchmarks.worlds import crowd, rigid_log
 from sim import Workload
 from sim.base import disk_cache
 from sim.base.errors import InputError
@@ -39,7 +39,7 @@ REFERENCE = cell_costs.REFERENCE
 TRACES = ROOT.parent / "shared" / "traces"
 NEED_TRACES = ("alibaba_small_hour", "tpcds_stream")
 OPTIONS = (*NEED_TRACES, "slearn_2sigma", "cosmos", "slo_jobs")
-CROWD = "crowd"
+CROWD, RIGID = "crowd", "rigid"
 ROUNDS, MAX_CELL_S = 4, 20.0
 """Rounds; a policy whose cell takes longer than `MAX_CELL_S` has one, after its preparation."""
 LIMITS = {"dagps": 15.0}
@@ -105,6 +105,8 @@ def _grids(folder: Path) -> dict[str, list[str]]:
     shape = ["cluster=machines", "cluster.shape={cpu:16,mem:128}"]
     size = ["cluster.count=1000", "cluster.load=1.2"]
     grids[CROWD] = ["trace=parquet", f"trace.path={folder / 'jobs'}", *shape, *size]
+    rigid_log().write(folder / "rigid")
+    grids[RIGID] = ["trace=parquet", f"trace.path={folder / 'rigid'}", "cluster.count=128"]
     return grids
 
 

@@ -123,3 +123,29 @@ def crowd(n_jobs: int = 100_000, n_history: int = 20_000, n_programs: int = 500)
             **{name: column[n_jobs:] for name, column in names.items()},
         },
     )
+
+
+def rigid_log(n_jobs: int = 5_000, slots: int = 128, load: float = 0.8) -> Workload:
+    """Make rigid jobs with requested run times, as in the log of a parallel machine of `slots`."""
+    rng = np.random.default_rng(0)
+    width = 2 ** rng.integers(0, 6, n_jobs).astype(np.int32)
+    run_s = np.ceil(np.clip(rng.lognormal(7, 1.5, n_jobs), 1.0, 86_400.0))
+    requested_s = 900.0 * np.ceil(run_s * rng.choice([1.0, 1.5, 3.0, 10.0], n_jobs) / 900.0)
+    span_s = float((run_s * width).sum()) / (slots * load)
+    rows = np.arange(n_jobs, dtype=np.int32)
+    return Workload.from_tables(
+        jobs={
+            "job_id": [f"j{i}" for i in range(n_jobs)],
+            "submit_s": np.floor(np.sort(rng.uniform(0.0, span_s, n_jobs))),
+            "user": [f"user-{u}" for u in rng.zipf(1.5, n_jobs) % 60],
+            "min_tasks": width,
+            "requested_s": requested_s,
+        },
+        stages={
+            "job": rows,
+            "name": ["s"] * n_jobs,
+            "n_tasks": width,
+            "demand_cpu": np.ones(n_jobs),
+        },
+        tasks={"stage": np.repeat(rows, width), "duration_s": np.repeat(run_s, width)},
+    )

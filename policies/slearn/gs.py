@@ -220,8 +220,8 @@ class _RunState:
 
     def react(self, batch: Batch) -> None:
         assert batch.time_s is not None
-        estimator, columns = self._estimator, (batch.kind, batch.row, batch.time_s)
-        for kind, row, now in zip(*(column.tolist() for column in columns)):  # noqa: B905  # faster
+        estimator, kinds, rows = self._estimator, batch.kind.tolist(), batch.row.tolist()
+        for kind, row, now in zip(kinds, rows, batch.time_s.tolist()):  # noqa: B905  # faster
             if kind == _ARRIVED:
                 self._arrived(row, now)
             elif kind == _TASKS_DONE:
