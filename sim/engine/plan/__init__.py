@@ -21,7 +21,7 @@ from sim.engine.plan.columns import JOB_COLUMNS, NO_LIMIT, STAGE_COLUMNS, TASK_C
 from sim.engine.plan.learning import Learning
 from sim.engine.plan.queues import Fit, Order, Packing, Queues, Share
 from sim.engine.plan.replan import Replan
-from sim.engine.plan.rows import misfit, rows_of
+from sim.engine.plan.rows import are_plain, misfit, rows_of
 from sim.engine.plan.world import Batch, Event, World
 
 __all__ = [
@@ -305,6 +305,8 @@ class Plan:
             return _NO_ROWS
         if len(changed) == 1 and isinstance(changed[0], int):
             return np.array(changed, dtype=np.int32)
+        if len(changed) == 1 and are_plain(changed[0]):
+            return np.asarray(changed[0])
         rows = np.concatenate([np.atleast_1d(rows_or_row) for rows_or_row in changed])
         return rows.astype(np.int32, copy=False)
 

@@ -18,6 +18,13 @@ def rows_of(where: Any, n: int) -> NDArray[Any]:
     return np.flatnonzero(rows) if rows.dtype.kind == "b" else rows
 
 
+def are_plain(rows: NDArray[Any] | int) -> bool:
+    """Tell whether the kernel can take `rows` as they are, compiled for one kind of array."""
+    if isinstance(rows, int) or rows.dtype != np.int32 or rows.ndim != 1:
+        return False
+    return rows.flags.c_contiguous and rows.flags.writeable
+
+
 def misfit(entity: str, name: str, column: NDArray[Any], where: Any, value: Any) -> PolicyError:
     """Return the error that values don't fit the selected rows of a column."""
     try:
