@@ -17,7 +17,7 @@ from typing import Final, Literal
 import numpy as np
 
 from policies.estimates.profile import Profile
-from policies.jockey.control import Job, Running, tokens_needed
+from policies.jockey.control import Job, Running, cluster_tokens, tokens_needed
 from policies.jockey.filling import greedy_fill
 from policies.jockey.model import Simulated, serial_s
 from policies.jockey.policy import Jockey
@@ -123,7 +123,7 @@ class JockeyArbiter(Jockey):
 
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
         """Allocate the tokens that jobs need or, if too many, all tokens in the best order."""
-        total = int(world.cluster.total[0])
+        total = cluster_tokens(world)
         turns = [self._update(job, now, world, total) for job in due]
         if sum(job.raw for job in due) <= total:
             for job in due:

@@ -24,8 +24,10 @@ import numpy as np
 
 from policies.estimates.profile import Profile, Records, build_profile, job_shape
 from policies.jockey.model import Model
+from sim.base import maths
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
+from sim.cluster.sizing import stage_demands
 from sim.engine.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
 from sim.workload.columns import Columns
 from sim.workload.utility import Utility
@@ -133,6 +135,23 @@ class Running:
 
     jobs: dict[int, Job]
     live: dict[int, Job] = field(default_factory=dict)
+
+
+def cluster_tokens(world: World) -> int:
+    """Return the tokens of the cluster: its slots; on machines, tasks of the mean demand that fit.
+
+    The mean is over the tasks of the jobs with a deadline, whose demands are declared.
+    """
+    cluster, columns = world.cluster, world.columns
+    if cluster.unit:
+        return int(cluster.total[0])
+    stages = np.flatnonzero(np.isin(columns.stage_job, deadline_rows(world)))
+    n_tasks = columns.stage_n_tasks[stages].astype(np.float64)
+    mean = maths.dot(n_tasks, stage_demands(columns, cluster)[stages]) / max(n_tasks.sum(), 1.0)
+    needed = mean > 0
+    if not needed.any():
+        return NO_LIMIT
+    return max(1, int((cluster.total[needed] / mean[needed]).min()))
 
 
 def deadline_rows(world: World) -> I4:

@@ -206,7 +206,7 @@ class Jockey(Policy):
 
         needs = [needed(job, now - job.submit_s) for job in memory.live.values()]
         return control.is_admissible(
-            needs, needed(memory.jobs[row], 0.0), int(world.cluster.total[0])
+            needs, needed(memory.jobs[row], 0.0), control.cluster_tokens(world)
         )
 
 
