@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+import policies
 import sim
 from policies.base import Policy
 from sim.engine.plan import Event, Queues
@@ -235,3 +236,16 @@ def test_a_column_that_is_nonsense_is_an_error(policy, message):
     workload = jobs_of(*((0, [1.0], {"cpu": 1}, "q") for _ in range(2)))
     with pytest.raises(sim.PolicyError, match=message):
         starts(workload, sim.Cluster.machines(1, cpu=1), **policy)
+
+
+@pytest.mark.parametrize("short", [0, 1])
+def test_of_two_kinds_that_align_as_well_the_first_in_order_starts(short):
+    durations_s, demands = [5.0, 5.0], [{"cpu": 2, "mem": 1}, {"cpu": 1, "mem": 2}]
+    durations_s[short] = 3.0
+    jobs = [
+        {"submit_s": 0.0, "stages": [{"durations_s": [s], "demand": d}]}
+        for s, d in zip(durations_s, demands, strict=True)
+    ]
+    workload, cluster = sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=2, mem=2)
+    result = sim.simulate(workload, cluster, policies.build("sjf", fit="pack"))
+    assert result.job_start.tolist() == [3.0 * short, 3.0 * (1 - short)]
