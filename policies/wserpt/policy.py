@@ -71,7 +71,7 @@ class WSERPT(Policy):
 
     sizes: SizesName = "both"
     worth: WorthName = "auto"
-    urgency: NotNegative = 10.0
+    urgency: NotNegative = 100.0
     lookahead: Positive = 2.0
     order: OrderName = "path"
     placement: PlacementName = "auto"
