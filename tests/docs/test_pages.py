@@ -13,6 +13,7 @@ from tests.ports import any_port
 
 pytestmark = pytest.mark.e2e
 
+STORIES = ("how_many_nodes", "is_my_policy_better", "make_my_result_again", "what_did_we_find")
 PAGES = (
     pytest.param("tutorial.md", marks=pytest.mark.long),
     "python.md",
@@ -24,6 +25,7 @@ PAGES = (
     pytest.param("synthetic.md", marks=pytest.mark.long),
     pytest.param("your_own_trace.md", marks=pytest.mark.long),
     pytest.param("mlflow_server.md", marks=pytest.mark.long),
+    *(pytest.param(f"{name}.md", marks=pytest.mark.long) for name in STORIES),
 )
 
 
@@ -34,6 +36,11 @@ def test_page_runs_as_shown(page: str, packages: Path, tmp_path: Path) -> None:
     actions = pages.run_page(page, tmp_path, packages, any_port())
     assert "run" in actions
     assert "compared" in actions
+
+
+def test_stories_are_short() -> None:
+    for name in STORIES:
+        assert len((pages.DOCS / f"{name}.md").read_text().split()) <= 400, name
 
 
 def test_false_pages_are_refused(
