@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sim
-from benchmarks.real.slurm import collect, configure, workloads
+from benchmarks.real.slurm import collect, configure, experiments, workloads
 
 FOLDER = Path(__file__).parent / "slurm"
 INDEX = json.loads((FOLDER / "runs.json").read_text())
@@ -99,3 +99,10 @@ def test_slurms_own_log_agrees_with_the_controllers(group: str) -> None:
             times = np.array([float(row[column]) for row in rows])
             logged = jobs[name].to_numpy()
             assert np.abs((logged - logged[0]) - (times - times[0])).max() < 3.0, (run, name)
+
+
+def test_windows_of_expected_ends_are_those_of_slurm() -> None:
+    # 0.27 if a window were over by the next running job on a node that may be used
+    name = "synth3-backfill_short-basic"
+    log = FOLDER / f"{name}-1.jobcomp.txt.gz"
+    assert experiments.model(log, INDEX["settings"][name], n_runs=2)["model_job"] < 0.03
