@@ -53,10 +53,12 @@ PACKAGE_TRACES = {
 }  # fmt: skip
 """Trace of the policies of a package; all are loaded so heavily that policies differ."""
 OPTIONS = {"slurm": "backfill/slurm"}
-LATER = ("wait_p50_s", "wait_p95_s", "wait_p99_s", "slowdown_p95")
-LATER_OF = ("policy=fifo", "policy=easy", "policy=las")
-"""Metrics added later, and the cells whose digest of these is one; other digests leave them out."""
 """Options of policies that have none of their own name."""
+LATER = ("wait_p50_s", "wait_p95_s", "wait_p99_s", "slowdown_p95", "utility")
+LATER_COLUMN = "slowdown"
+LATER_OF = ("policy=fifo", "policy=easy", "policy=las", "policy=jockey")
+"""Metrics and a column of jobs added later, and the cells whose digest of these is one; other
+digests leave them out."""
 EVALUATORS = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
     "deadlines": "jockey",
@@ -147,7 +149,7 @@ def cells(folder: Path) -> Iterator[tuple[str, str]]:
         words = [f"evaluator={evaluator}", *([] if policy == NO_POLICY else [f"policy={policy}"])]
         trace = EVALUATOR_TRACES.get(evaluator, "alibaba_synth")
         yield f"evaluator {evaluator}", _cell(folder, later, trace, *words)
-    yield "waits", digest(later)
+    yield "later", digest(later)
 
 
 def rigid_jobs(folder: Path) -> None:
@@ -172,8 +174,10 @@ def _cell(folder: Path, later: list[object], trace: str, *words: str) -> str:
     result = rerun(prepared.inputs, prepared.planned[0])
     assert result.error is None, result.error["traceback"]
     table = result.jobs.to_pydict() if result.jobs is not None else None
+    column = table.pop(LATER_COLUMN, None) if table is not None else None
     if words[0] in LATER_OF:
         later += [(words, name, result.metrics[name]) for name in LATER]
+        later.append(column)
     metrics = {name: value for name, value in result.metrics.items() if name not in LATER}
     return digest(sorted(metrics.items()), table)
 
