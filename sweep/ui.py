@@ -174,7 +174,7 @@ class Index:
         uri = f"{_SQLITE}{self.results / DATABASE}"
         base = f"http://{HOST}:{self.mlflow_port}/#/experiments"
         runs = {
-            sweep: f"{base}/{experiment}/runs/{run}"
+            sweep: f"{base}/{experiment}/runs/{run}?workflowType=machine_learning"
             for sweep, (experiment, run) in sweep_runs(uri).items()
         }
         return index.to_html(self.results, address(uri, self.mlflow_port), runs)

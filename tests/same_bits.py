@@ -33,6 +33,7 @@ GENERATORS: dict[str, dict[str, Any]] = {
     "alibaba2018": {"jobs": 60},
     "alibaba2018 joint": {"jobs": 60, "joint": True},
     "cosmos": {"scale": 0.02},
+    "everything": {"jobs": 50},
     "hard_dags": {"jobs": 20, "wide": 0.5},
     "other_domains": {"jobs": 20},
     "production_dags": {"jobs": 15},

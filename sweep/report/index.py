@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sim.base import html
-from sweep.store.folder import CELLS, HTML, TABLE
+from sweep.store.folder import CELLS, HTML
 from sweep.store.sweep_summaries import summarize
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -29,7 +29,7 @@ def to_html(results: Path, mlflow: str = "", runs: Mapping[str, str] | None = No
     sweeps = []
     for sweep in summarize(results):
         folder = f"sweeps/{quote(sweep.sweep)}"
-        files = ((HTML, "report"), (TABLE, "table"), (CELLS, "cells"))
+        files = ((HTML, "report"), (f"{HTML}#headline", "table"), (CELLS, "cells"))
         links = [(f"{folder}/{name}", words) for name, words in files if sweep.is_finished]
         run = (runs or {}).get(sweep.sweep)
         sweeps.append({"info": sweep, "links": [*links, *([(run, "MLflow")] if run else [])]})

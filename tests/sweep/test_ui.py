@@ -250,7 +250,10 @@ def test_the_index_names_each_sweeps_run(tmp_path: Path) -> None:
         page = served.page()
     finally:
         served._server.server_close()
-    (link,) = re.findall(r'href="(http://127.0.0.1:5099/#/experiments/1/runs/\w+)"', page)
+    address = (
+        r'href="(http://127.0.0.1:5099/#/experiments/1/runs/\w+)\?workflowType=machine_learning"'
+    )
+    (link,) = re.findall(address, page)
     assert "runs?workflowType=machine_learning" in page
     with connection.connected(f"sqlite:///{tmp_path}/mlflow.db", "") as client:
         assert client.get_run(link.rpartition("/")[2]).data.tags["sweep_id"] == "demo-0123"
