@@ -14,6 +14,7 @@ from policies.estimates.by_duration import SOURCES
 from policies.estimates.durations import requested_s
 from policies.knows import Knows
 from policies.registry import register
+from sim.base import maths
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.parameters import Between, NotNegative
@@ -130,7 +131,7 @@ class Slurm(Policy):
         completing_s: F8 = self.completing_s + self.node_completing_s * n_tasks
         phase = world.rng("phases of Slurm's cycles")
         lengths = world.rng("lengths of Slurm's cycles")
-        factors: F8 = np.array([-math.log1p(-lengths.uniform()) for _ in range(N_FACTORS)])
+        factors: F8 = -maths.log1p(-lengths.random(N_FACTORS))
         plan.replan = Replan(
             plans=self.backfill,
             interval_s=self.interval_s,

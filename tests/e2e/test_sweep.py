@@ -35,7 +35,7 @@ def test_on_ray_then_cached_then_inline(command: Command) -> None:
     assert {row["status"] for row in first.rows} == {"done"}
     results = command.folder / "results"
     assert first.folder.parent == results / "sweeps"
-    assert tracked(results) == {"FINISHED": 17}
+    assert tracked(results) == {"FINISHED": 17 + 4}  # a curve for each policy and trace
     assert "python -m sweep.ui" in first.out
 
     again = command(*GRID, PYTHONPROFILEIMPORTTIME="1")
@@ -45,7 +45,7 @@ def test_on_ray_then_cached_then_inline(command: Command) -> None:
     imported = {line.rpartition("|")[2].strip() for line in again.err.splitlines()}
     assert "sweep.driver" in imported
     assert not imported & {"ray", "mlflow", "numba", "plotly"}
-    assert tracked(results) == {"FINISHED": 17}
+    assert tracked(results) == {"FINISHED": 17 + 4}  # a curve for each policy and trace
 
     inline = command(*GRID, "launcher=inline", "tracking=none", "paths.results=other")
     assert inline.code == 0, inline.err
@@ -104,7 +104,7 @@ def test_two_sweeps_at_once_in_one_folder(command: Command) -> None:
         assert process.returncode == 0, err
         assert Path(out.splitlines()[-1]).is_dir()
         assert "could not log" not in err
-    assert tracked(command.folder / "results") == {"FINISHED": 62}
+    assert tracked(command.folder / "results") == {"FINISHED": 62 + 6}
     for policies in ("fifo,sjf,las", "sjf,las,srpt"):
         again = command(f"policy={policies}", *common)
         assert "every cell is cached" in again.err

@@ -46,9 +46,10 @@ def next_refinement(st, before):
 
 @inlined
 def _places_nothing(st):
-    """Tell whether a placement would start nothing if nothing happens before."""
+    """Tell whether a refinement that finds nothing would list no job and start nothing."""
     return (
-        st.state_i[N_DIRTY] == 0
+        st.state_i[REFINE_ALL] == 0
+        and st.state_i[N_DIRTY] == 0
         and st.state_i[N_NEW] == 0
         and st.state_i[EVICTING] == 0
         and st.state_i[RESERVATIONS] == 0

@@ -36,6 +36,7 @@ def test_generators_are_the_modules_of_the_package():
     assert names() == [
         "alibaba2018",
         "cosmos",
+        "everything",
         "hard_dags",
         "other_domains",
         "production_dags",

@@ -237,16 +237,17 @@ class TestList:
         listed = fake.verb("list")
         assert listed.code == 0
         lines = listed.out.splitlines()
-        assert lines[0].split() == ["sweep", "begun", "cells"]
+        assert lines[0].split() == ["sweep", "begun", "cells", "size"]
         assert lines[1].split()[0] == second.name
         assert lines[2].split()[0] == first.name
-        assert [line.split()[-1] for line in lines[1:3]] == ["1", "2"]
-        assert lines[3:] == [
+        assert [line.split()[3] for line in lines[1:3]] == ["1", "2"]
+        assert lines[3:-1] == [
             "    Number 0.",
             "    Number 1.",
             "    Number 2.",
             "    and 2 more in its report",
         ]
+        assert lines[-1].startswith("cells and traces in the cache: ")
 
     def test_marks_interrupted_and_failed_sweeps(
         self, command: Command, monkeypatch: pytest.MonkeyPatch
@@ -255,8 +256,9 @@ class TestList:
         command(*GRID)
         Journal(command.results, "b-12345678").append("begin", cells=7, todo=7, cached=[], argv=[])
         lines = command.verb("list").out.splitlines()
-        assert lines[1].endswith("7      interrupted")
-        assert lines[2].endswith("4      2 failed")
+        assert lines[1].split()[3:] == ["7", "0", "B", "interrupted"]
+        assert lines[2].split()[3] == "4"
+        assert lines[2].endswith("2 failed")
 
     def test_begun_is_the_first_start(self, fake: Command) -> None:
         folder = fake("policy=fifo").folder

@@ -52,6 +52,7 @@ def test_gives_metrics_and_a_row_a_job(workload: Workload) -> None:
         "finish_s",
         "failed",
         "estimate_s",
+        "slowdown",
         "gap_lb",
         "prediction_error",
     ]

@@ -23,6 +23,7 @@ OPEN = {
     "alibaba_synth": ("trace.jobs=300",),
     "build_dags": ("trace.jobs=100",),
     "cosmos": ("trace.scale=0.02",),
+    "everything": (),
     "production_dags": (),
     "production_stream": (),
     "request_dags": ("trace.jobs=300",),

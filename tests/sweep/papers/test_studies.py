@@ -102,7 +102,7 @@ def test_wrong_evaluators_are_errors(command: Command, word: str, message: str) 
 def test_unknown_options_of_an_evaluator_are_errors() -> None:
     with pytest.raises(InputError, match="did you mean 'per_dag'"):
         evaluators.evaluate("dag_distances", None, None, None, None, 0, perdag=1)  # type: ignore[arg-type]
-    assert evaluators.options("simulation") == {}
+    assert evaluators.options("simulation") == {"by": ()}
     assert evaluators.uses_policy("simulation")
 
 
