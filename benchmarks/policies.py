@@ -114,13 +114,13 @@ def _measure(
     names: Sequence[str], words: Sequence[str], folder: Path
 ) -> tuple[dict[str, Measured], dict[str, float]]:
     """Run cells of all policies in turn; return them, and the size of the workload."""
-    options, cells = _options(), {}
+    options, cells, inputs = _options(), {}, {}
     for name in names:
         grid = [*words, f"policy={options[name]}", f"paths.results={folder}", "tracking=none"]
         prepared = driver.prepare_first(driver.make_request([*grid, "seed=0", "capacity=1"]))
-        cells[name] = Measured(prepared.planned[0])
+        cells[name], inputs[name] = Measured(prepared.planned[0]), prepared.inputs
     first = cells[REFERENCE].cell
-    workload = prepared.inputs.workload(first.workload)
+    workload = inputs[REFERENCE].workload(first.workload)
     built = Clusters().get_or_build(workload, first.cell.cluster, first.cell.capacity)
     few = first_jobs(workload)
     disk_cache.cache_dir = lambda: folder / "prepared"
