@@ -287,25 +287,30 @@ def read_table(path: Path = TABLE) -> dict[str, list[dict[str, Any]]]:
     """Read the stored table: rows of ``noise`` and of backtests; none if there is no table."""
     if not path.exists():
         return {"noise": []} | {part: [] for part in _CHANGES}
-    table: dict[str, list[dict[str, Any]]] = json.loads(path.read_text(encoding="utf-8"))
+    stored: dict[str, list[list[Any]]] = json.loads(path.read_text(encoding="utf-8"))
+    table = {
+        name: [dict(zip(columns, values, strict=True)) for values in rows]
+        for name, (columns, *rows) in stored.items()
+    }
     return {part: [] for part in (*_CHANGES, EXPERIMENTS)} | table
 
 
 def write_table(table: Mapping[str, Iterable[Row]], path: Path = TABLE) -> None:
-    """Write the table, a row a line, numbers to six digits."""
-    parts = [
-        f"{json.dumps(name)}: [\n" + ",\n".join(map(_line, rows)) + "\n]"
-        for name, rows in table.items()
-    ]
+    """Write the table: of each part its columns, then a row a line, numbers to six digits."""
+    parts = []
+    for name, part in table.items():
+        rows = [*part]
+        columns = [*rows[0]] if rows else []
+        lines = [json.dumps(columns), *(_line(row, columns) for row in rows)]
+        parts.append(f"{json.dumps(name)}: [\n" + ",\n".join(lines) + "\n]")
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
 
-def _line(row: Row) -> str:
-    rounded = {
-        name: float(f"{value:.6g}") if isinstance(value, float) else value
-        for name, value in row.items()
-    }
-    return json.dumps({name: None if value != value else value for name, value in rounded.items()})
+def _line(row: Row, columns: Sequence[str]) -> str:
+    if [*row] != [*columns]:
+        raise ValueError(f"a row has the columns {[*row]}, the first one {[*columns]}")
+    rounded = (float(f"{v:.6g}") if isinstance(v, float) else v for v in row.values())
+    return json.dumps([None if value != value else value for value in rounded])
 
 
 def main() -> None:

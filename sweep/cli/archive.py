@@ -10,13 +10,11 @@ from sim.base.errors import InputError
 from sim.base.masking import mask_tree
 from sim.base.text import printable
 from sweep import driver
-from sweep.cli.command import Command
+from sweep.cli.command import Command, run_settings
 from sweep.driver import archive
 from sweep.driver.verification import Verification, sample
 from sweep.execution import notes
-from sweep.grid.options import Options
-from sweep.grid.overrides import Assignment, parse
-from sweep.grid.request import is_run_setting
+from sweep.grid.overrides import Assignment
 from sweep.store.folder import SweepFolder
 from sweep.store.provenance import other_bits
 
@@ -125,11 +123,8 @@ def _folder_of_traces(command: Command) -> list[Path]:
 
 
 def _assignments(command: Command) -> list[Assignment]:
-    lines = parse(command.overrides, Options().names_swept)
-    for line in lines:
-        if not is_run_setting(line.key):
-            raise InputError(
-                f"{line.text}: cells are run as they were recorded; give only keys that say where "
-                "and how, such as paths.results="
-            )
-    return lines
+    return run_settings(
+        command,
+        "cells are run as they were recorded; give only keys that say where and how, such as "
+        "paths.results=",
+    )

@@ -116,16 +116,23 @@ def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> Command:
     return Command(overrides, names, flags)
 
 
+def run_settings(command: Command, reason: str) -> list[Assignment]:
+    """Return the assignments of a command; refuse keys that do not say where or how it runs."""
+    assignments = parse(command.overrides, Options().names_swept)
+    for assignment in assignments:
+        if not is_run_setting(assignment.key):
+            raise InputError(f"{assignment.text}: {reason}")
+    return assignments
+
+
 def repeat_request(command: Command) -> tuple[SweepFolder, Request]:
     """Find the sweep that a command names, and build the request for it again."""
     sweep = command.sweep()
-    overrides = parse(command.overrides, Options().names_swept)
-    for assignment in overrides:
-        if not is_run_setting(assignment.key):
-            raise InputError(
-                f"{assignment.text}: the sweep is requested again from config.yaml in its folder; "
-                "give only keys that say where and how it runs, such as launcher="
-            )
+    overrides = run_settings(
+        command,
+        "the sweep is requested again from config.yaml in its folder; give only keys that say "
+        "where and how it runs, such as launcher=",
+    )
     paths = [word.text for word in overrides if word.key == "paths.results"]
     results = Command(tuple(paths), (), command.flags).results()
     folder = driver.open_intact(results, sweep)

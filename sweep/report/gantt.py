@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.errors import InputError
+from sim.base.lanes import lanes
 from sim.metrics.usage import MAX_TASKS_DRAWN
 from sweep.report.job_samples import read_metadata
 from sweep.report.plots import layout
@@ -66,7 +67,7 @@ def _read_gantt(cells: pa.Table, cache: Cache, row: int) -> Gantt | None:
 def figure(gantt: Gantt) -> dict[str, Any]:
     """Draw the chart: time to the right, machines as rows, tasks of one job in one colour."""
     tasks = gantt.tasks
-    lanes, machines = _lanes(tasks["machine"], tasks["start_s"], tasks["finish_s"])
+    lane, machines = _lanes(tasks["machine"], tasks["start_s"], tasks["finish_s"])
     data: dict[int, dict[str, Any]] = {}
     for task, job in enumerate(tasks["job"]):
         trace = data.setdefault(
@@ -89,13 +90,13 @@ def figure(gantt: Gantt) -> dict[str, Any]:
         start, finish = tasks["start_s"][task], tasks["finish_s"][task]
         trace["base"].append(start)
         trace["x"].append(round(finish - start, 6))
-        trace["y"].append(lanes[task])
+        trace["y"].append(lane[task])
         stage, machine = tasks["stage"][task], tasks["machine"][task]
         text = f"job {job}, stage {stage}, machine {machine}: {start:g} to {finish:g} s"
         trace["text"].append(text)
     y_axis = {
         "title": {"text": "machine"},
-        "range": [max(lanes) + 0.6, -0.6],
+        "range": [max(lane) + 0.6, -0.6],
         "tickvals": list(machines.values()),
         "ticktext": [str(machine) for machine in machines],
         "type": "linear",
@@ -108,17 +109,12 @@ def figure(gantt: Gantt) -> dict[str, Any]:
 def _lanes(
     machine: Sequence[int], start: Sequence[float], finish: Sequence[float]
 ) -> tuple[list[int], dict[int, int]]:
-    """Assign each task a lane of its machine that no concurrent task uses."""
-    order = sorted(
-        range(len(start)), key=lambda task: (machine[task], start[task], finish[task], task)
-    )
-    lanes, first, free, base = [0] * len(start), dict[int, int](), list[float](), 0
-    for task in order:
-        if machine[task] not in first:
-            base += len(free)
-            first[machine[task]], free = base, []
-        lane = next((i for i, until in enumerate(free) if until <= start[task]), len(free))
-        free[lane : lane + 1] = [finish[task]]
-        lanes[task] = base + lane
-    step = -(-len(first) // 12)
-    return lanes, dict(list(first.items())[::step])
+    """Return the lane of each task, and the first lane of each machine to be labelled."""
+    on, begin_s, end_s = np.array(machine, np.int32), np.array(start), np.array(finish)
+    order = np.lexsort((end_s, begin_s, on))
+    lane = np.empty(len(order), np.int32)
+    lane[order], lane_machine = lanes(on[order], begin_s[order], end_s[order])
+    numbers, first = np.unique(lane_machine, return_index=True)
+    step = -(-len(numbers) // 12)
+    labelled = zip(numbers[::step].tolist(), first[::step].tolist(), strict=True)
+    return lane.tolist(), dict(labelled)

@@ -16,6 +16,7 @@ import policies
 import sim
 import sweep
 from sim.base.errors import InputError
+from sim.base.lanes import lanes
 from sweep.timeline import capture, columns, page, perfetto
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
@@ -77,7 +78,7 @@ def test_bars_of_a_lane_do_not_overlap_and_lanes_are_few() -> None:
     machine = np.sort(rng.integers(0, 3, 200)).astype(np.int32)
     start = np.concatenate([np.sort(rng.uniform(0, 9, (machine == m).sum())) for m in range(3)])
     finish = start + rng.choice([0.0, 0.5, 2.0], 200)
-    lane, lane_machine = columns.lanes(machine, start, finish)
+    lane, lane_machine = lanes(machine, start, finish)
     assert (lane_machine[lane] == machine).all()
     for number in range(len(lane_machine)):
         own = np.flatnonzero(lane == number)
