@@ -20,6 +20,7 @@ from sweep.grid.request import is_run_setting
 from sweep.papers import gallery, ledger, pages
 from sweep.papers.gallery import Gallery
 from sweep.papers.judgement import JudgedExperiment
+from sweep.papers.losses import Losses
 from sweep.papers.pages import PageTable, Study
 from sweep.store.folder import TABLE, SweepFolder
 
@@ -154,14 +155,16 @@ def _write_list(folder: Path, known: Studies) -> Path:
 def studies(options: Options) -> dict[str, Study]:
     """Return the experiments that have a study, by name."""
     experiments = {name: options.plain("experiment", name) for name in options.names("experiment")}
+    about = {name: text["study"] for name, text in experiments.items() if text.get("study")}
     return {
         name: Study(
             options.summary("experiment", name),
-            about["study"]["source"],
-            tuple(about.get("gallery") or ()),
-            about["study"].get("notes", ""),
-            about["study"].get("table", ""),
+            study["source"],
+            tuple(experiments[name].get("gallery") or ()),
+            study.get("notes", ""),
+            study.get("table", ""),
+            study.get("name", ""),
+            Losses.read(name, about),
         )
-        for name, about in experiments.items()
-        if about.get("study")
+        for name, study in about.items()
     }

@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sweep.papers import ledger, matrix
+from sweep.papers import joined_pages, ledger, parts_page
 from sweep.papers.excluded import Marks
 from sweep.papers.ledger import Entry
+from sweep.papers.losses import Losses
 from sweep.report import findings
 from sweep.report.findings import Finding
 from sweep.store.folder import SweepFolder
 
 TABLES = "tables"
+BODIES: Mapping[str, Callable[[Sequence[Finding], Losses], str]] = {
+    "joined.matrix": joined_pages.matrix,
+    "joined.judged": joined_pages.judged,
+    "joined.removal": parts_page.removal,
+}
+"""Page of a study whose findings are more than one list; by the study's name."""
 _COLUMNS = ("figure", "what", "ours", "low", "high", "paper", "at_least", "at_most", "exact")
 _SAME_BITS = ", which gives the same numbers on every machine"
 
@@ -35,6 +42,8 @@ class Study:
     gallery: tuple[str, ...] = ()
     notes: str = ""
     table: str = ""  # title of the whole table, if that is kept beside the page
+    name: str = ""  # of the function that makes the findings
+    losses: Losses = field(default_factory=Losses)
 
 
 @dataclass(frozen=True)
@@ -126,14 +135,16 @@ def render(
     """
     command = " ".join(["python -m sweep reproduce", name, *stored.words])
     title, text = study.table, table_name(name, "md")
-    listed = [finding for finding in stored.findings if not matrix.is_field(finding)]
+    if study.name in BODIES:
+        body = BODIES[study.name](stored.findings, study.losses)
+    else:
+        body = findings.to_markdown(findings.to_table(stored.findings), marks.reason).rstrip()
     parts = [
         f"# {name}",
         study.summary,
         f"{findings.source_sentence(study.source)} Made by `{command}`"
         f"{_SAME_BITS if stored.same_bits else ''}.",
-        matrix.to_markdown(stored.findings),
-        findings.to_markdown(findings.to_table(listed), marks.reason).rstrip() if listed else "",
+        body,
         study.notes.strip(),
         ledger.page_text(judgements, name, stored.workloads),
         f"{title}: [{text}]({text})." if title else "",

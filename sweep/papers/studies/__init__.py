@@ -7,6 +7,7 @@ An experiment names its study::
       source: Chung et al., OSDI 2020, §7.1, Fig. 10
       notes: why figures differ from the source's
       table: title of the whole table, if that is to be stored beside the page
+      losses: reasons of losses, or the experiment that has them (`sweep.papers.losses`)
 
 With ``module: mine`` the name is that of a function in a user's importable module, mine.py::
 
@@ -32,10 +33,12 @@ from typing import Any
 from sim.base.errors import InputError, unknown
 from sim.base.plugins import check_names, import_user_module, module_names
 from sweep.grid.options import Options
+from sweep.papers import losses
 from sweep.papers.figures import Study
 from sweep.report.findings import Finding, FinishedSweep
 
-KEYS = ("name", "source", "notes", "table", "module")
+TEXTS = ("name", "source", "notes", "table", "module")
+KEYS = (*TEXTS, "losses")
 
 
 def names() -> list[str]:
@@ -46,9 +49,15 @@ def names() -> list[str]:
 def check(config: Any, file: Path) -> dict[str, Any]:
     """Validate the key ``study`` of an experiment; return it as a dict."""
     try:
-        if not isinstance(config, Mapping) or not all(isinstance(v, str) for v in config.values()):
-            raise InputError(f"study: give {', '.join(KEYS)}, each a text")
+        texts = (
+            {k: v for k, v in config.items() if k != "losses"}
+            if isinstance(config, Mapping)
+            else {"": None}
+        )
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise InputError(f"study: give {', '.join(TEXTS)}, each a text")
         check_names("key of a study", map(str, config), KEYS, rule=None)
+        losses.check(config.get("losses", {}))
         _function(config)
     except InputError as error:
         raise InputError(error.message, file=error.file or file, rule=error.rule) from error

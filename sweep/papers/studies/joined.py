@@ -2,151 +2,137 @@
 
 `matrix` has both in each field of workload and objective, `judged` holds the first to the rule of
 docs/decisions/0044-joined.md, and `removal` takes each of its parts away alone.
+`sweep.papers.joined_pages` writes their pages.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from sweep.papers.figures import Findings, Groups, Row, column, grouped, mean, with_metric
-from sweep.papers.matrix import BETTER, WORSE, field
+from sweep.papers.fields import BETTER, field
+from sweep.papers.figures import Findings, Groups, column, grouped, mean, with_metric
+from sweep.papers.objectives import (
+    BY_METRIC,
+    MEAN,
+    MISSED,
+    OBJECTIVES,
+    OURS,
+    P99,
+    VALUE,
+    WITHOUT,
+    best,
+    marks,
+    rivals,
+)
 from sweep.report.findings import Finding, FinishedSweep
-from sweep.stats import ALPHA, Paired, difference, holm, interval, ratio
+from sweep.stats import Paired, interval
 
-OURS = "wserpt"
-"""The policy that is judged; its parts taken away are ``wserpt_without/PART``."""
-WITHOUT = f"{OURS}_without/"
 ARBITER, ALL_KNOWING, TAIL = "jockey_arbiter", "srpt", "bayes"
 LEARNERS = ("slearn", "threesigma", "bayes")
 SLEARN = ("slearn_2sigma", "slearn_google2011_real", "slearn_google2019", "slearn_gtrace19_dag")
 EVERYTHING = "everything"
 EVERYTHING_AT = (0.6, 0.8)
 """Capacities at which `everything` is judged: those for which it was made."""
+BOUND = "jct_mean_lb_s"
+RATIO, DIFFERENCE, LEAST = "ratio", "difference", "bound"
+"""Labels of the fields of `matrix`, beside the names of the two policies."""
 
-MEAN, P99, VALUE, MISSED = "jct_mean_s", "jct_p99_s", "value_attained", "deadlines_missed"
-
-
-@dataclass(frozen=True)
-class Objective:
-    """An objective: a metric, as a column of the tables."""
-
-    title: str
-    metric: str
-    more: bool = False  # more is better
-    scale: float = 1.0
-    is_ratio: bool = True  # two policies compare by ratio, else by difference
-
-    def values(self, cells: Sequence[Row]) -> list[float]:
-        """Return the metric of each cell that has it, scaled."""
-        return column(with_metric(cells, self.metric), self.metric, self.scale)
-
-    def compare(self, a: Sequence[Row], b: Sequence[Row]) -> Paired:
-        """Compare two policies, paired by seed: a over b, or a less b."""
-        first, second = ({r["seed"]: r for r in with_metric(x, self.metric)} for x in (a, b))
-        seeds = sorted(first.keys() & second.keys())
-        pair = ([self.scale * x[s][self.metric] for s in seeds] for x in (first, second))
-        return (ratio if self.is_ratio else difference)(*pair)
-
-    def is_better(self, paired: Paired) -> bool:
-        """Tell whether the first of the two is better in the mean."""
-        level = 1.0 if self.is_ratio else 0.0
-        return paired.estimate > level if self.more else paired.estimate < level
-
-
-OBJECTIVES = (
-    Objective("mean JCT, s", MEAN),
-    Objective("p99 of JCT, s", P99),
-    Objective("value, %", VALUE, True, 100.0, False),
-    Objective("deadlines missed, %", MISSED, False, 100.0, False),
-    Objective("utility", "utility", True, 1.0, False),
-    Objective("gap to the bound, %", "gap_lb_p50", False, 100.0, False),
-)
-_BY_METRIC = {objective.metric: objective for objective in OBJECTIVES}
+TO_MEAN = "mean JCT over the best's"
+TO_MEAN_HIGH = f"{TO_MEAN}, upper end"
+TO_TAIL = "p99 over the slower of bayes's and the best's"
+TO_VALUE, TO_MISSED = "value less the best's, points", "deadlines missed less the best's, points"
+TO_ARBITER = f"mean JCT over {ARBITER}'s"
+WAY = "share of the way from the best learner to srpt"
+UNBEATEN = "policies not beaten in {}"
+ON_THE_WAY = "mean JCT, s"
+RULES: Mapping[str, str] = {
+    TO_MEAN: "mean JCT",
+    TO_MEAN_HIGH: "mean JCT",
+    TO_TAIL: "p99 of JCT",
+    TO_VALUE: "value",
+    TO_MISSED: "deadlines missed",
+    TO_ARBITER: "mean JCT",
+    **{UNBEATEN.format(BY_METRIC[m].name): BY_METRIC[m].name for m in (MEAN, VALUE, MISSED)},
+    WAY: "mean JCT",
+}
+"""Rows of the rule, in their order, with the objective of each."""
 
 
 def matrix(finished: FinishedSweep) -> Findings:
     """Show the best runnable policy and ours on each workload, by capacity and objective.
 
-    The third line of a field is ours over that best, or ours less it, paired by seed. Ours is
-    marked where it differs from that best, by Holm's correction over all fields of the page. A
-    field in which no two policies differ is left out.
+    A field has the mean of both, and ours over that best, or ours less it, paired by seed, with a
+    mark (`sweep.papers.objectives`); of the mean JCT also the bound on it for any schedule. A field
+    in which no two policies differ is left out.
     """
-    groups: dict[float, list[tuple[str, Groups]]] = {}
-    for capacity, trace, policies in _workloads(finished):
-        groups.setdefault(capacity, []).append((trace, policies))
     fields = [
-        (trace, capacity, objective, best, policies)
-        for capacity, workloads in groups.items()
+        (capacity, objective, trace, other, policies)
+        for capacity, trace, policies in _workloads(finished)
         for objective in OBJECTIVES
-        for trace, policies in workloads
-        if (best := _best(objective, policies)) is not None
+        if (other := best(objective, policies)) is not None
     ]
-    against = [
-        objective.compare(policies.get(OURS, ()), policies[best])
-        for _, _, objective, best, policies in fields
+    fields.sort(key=lambda parts: (parts[0], OBJECTIVES.index(parts[1])))
+    pairs = [
+        objective.compare(policies.get(OURS, ()), policies[other])
+        for _, objective, _, other, policies in fields
     ]
-    marks = _marks(against, [objective for _, _, objective, _, _ in fields])
-    is_ours = any(OURS in policies for *_, policies in fields)
-    if is_ours:
-        yield from _counts([objective for _, _, objective, _, _ in fields], marks)
-    for (trace, capacity, objective, best, policies), paired, mark in zip(
-        fields, against, marks, strict=True
-    ):
+    marked = marks(pairs, [objective for _, objective, *_ in fields])
+    for parts, paired, mark in zip(fields, pairs, marked, strict=True):
+        capacity, objective, trace, other, policies = parts
         title = field(f"capacity {capacity:g}", objective.title)
-        yield from mean(title, field(trace, best), objective.values(policies[best]))
+        yield from mean(title, field(trace, other), objective.values(policies[other]))
         if ours := objective.values(policies.get(OURS, ())):
-            yield from mean(title, field(trace, f"{OURS} {mark}".strip()), ours)
-            label = field(trace, "ratio" if objective.is_ratio else "difference")
+            yield from mean(title, field(trace, OURS), ours)
+            label = field(trace, RATIO if objective.is_ratio else DIFFERENCE, mark)
             yield Finding(title, label, paired.estimate, paired.low, paired.high)
-    for (trace, capacity, objective, best, _), paired, mark in zip(
-        fields, against, marks, strict=True
-    ):
-        if mark == WORSE:
-            kind = "over" if objective.is_ratio else "less"
-            title = f"where {OURS} is worse"
-            quantity = f"{trace} at {capacity:g}, {objective.title} {kind} {best}'s"
-            yield Finding(title, quantity, paired.estimate, paired.low, paired.high)
+        if objective.metric == MEAN:
+            yield from _bound(title, trace, policies)
 
 
-def _counts(objectives: Sequence[Objective], marks: Sequence[str]) -> Findings:
-    """Count the fields of each objective in which ours is better, not told apart, and worse."""
-    columns = {BETTER: "better than the best other", "": "not told apart", WORSE: "worse"}
-    for objective in dict.fromkeys(objectives):
-        own = [mark for o, mark in zip(objectives, marks, strict=True) if o is objective]
-        for mark, text in columns.items():
-            title = field(f"number of workloads and capacities in which {OURS} is", text)
-            yield Finding(title, objective.title, own.count(mark), exact=True)
+def _bound(title: str, where: str, policies: Groups) -> Findings:
+    """Yield the bound on the mean completion time of any schedule, where the sweep has it."""
+    for cells in policies.values():
+        if bounds := column(with_metric(cells, BOUND), BOUND):
+            yield from mean(title, field(where, LEAST), bounds)
+            return
 
 
 def removal(finished: FinishedSweep) -> Findings:
-    """Divide each objective without a part by that of the whole, or subtract it, by workload.
+    """Compute what each part brings, by workload: what is worse without it, paired by seed.
 
-    A part is marked where taking it away makes a difference, by Holm's correction over the page:
-    worse without it means that it pays.
+    Percent of a time, or points; above 0 the part pays. ▲ marks that it does, ▼ that it costs, by
+    Holm's correction over the page.
     """
     fields = [
         (objective, part, f"{trace}, {capacity:g}", policies)
         for capacity, trace, policies in _workloads(finished)
         for objective in OBJECTIVES[:4]
+        if objective.values(policies.get(OURS, ()))
         for part in policies
-        if part.startswith(WITHOUT) and objective.values(policies.get(OURS, ()))
+        if part.startswith(WITHOUT)
     ]
-    against = [
+    pairs = [
         objective.compare(policies[part], policies[OURS]) for objective, part, _, policies in fields
     ]
-    marks = _marks(against, [objective for objective, *_ in fields])
-    kinds = {True: "over that of the whole", False: "less that of the whole"}
-    for (objective, part, row, _), paired, mark in zip(fields, against, marks, strict=True):
-        title = field(
-            f"{objective.title} without a part, {kinds[objective.is_ratio]}",
-            part.removeprefix(WITHOUT).replace("_", " "),
-        )
-        yield Finding(title, field(row, mark), paired.estimate, paired.low, paired.high)
+    marked = marks(pairs, [objective for objective, *_ in fields], tolerant=False)
+    for (objective, part, where, _), paired, mark in zip(fields, pairs, marked, strict=True):
+        gain, low, high = paired.estimate, paired.low, paired.high
+        if objective.is_ratio:
+            gain, low, high = (100.0 * (x - 1.0) for x in (gain, low, high))
+        elif objective.more:
+            gain, low, high = -gain, -high, -low
+        kind = "%" if objective.is_ratio else "points"
+        name = part.removeprefix(WITHOUT).replace("_", " ")
+        title = field(f"{objective.name}, {kind}", name)
+        # the mark is of the policy without the part: worse means that the part pays
+        yield Finding(title, field(where, mark.translate(_OPPOSITE)), gain, low, high)
+
+
+_OPPOSITE = str.maketrans("▲▼△▽", "▼▲▽△")
 
 
 def judged(finished: FinishedSweep) -> Findings:
@@ -154,81 +140,82 @@ def judged(finished: FinishedSweep) -> Findings:
     for capacity, trace, policies in _workloads(finished):
         if OURS not in policies:
             continue
-        if trace.rpartition("/")[2] == EVERYTHING:
-            yield from _everything(capacity, policies)
+        where, name = f"{trace}, {capacity:g}", trace.rpartition("/")[2]
+        if name == EVERYTHING:
+            yield from _everything(where, capacity in EVERYTHING_AT, policies)
         else:
-            yield from _workload(trace, capacity, policies)
-        if trace.rpartition("/")[2] in SLEARN:
-            yield from _way(trace, capacity, policies)
+            yield from _workload(where, policies)
+        if name in SLEARN:
+            yield from _way(where, policies)
 
 
-def _workload(trace: str, capacity: float, policies: Groups) -> Findings:
+def _workload(where: str, policies: Groups) -> Findings:
     """Hold ours to the thresholds of one workload."""
-    where, ours = f"{trace}, {capacity:g}", policies[OURS]
-    best = _best(_BY_METRIC[MEAN], policies, also_equal=True)
-    if best is None:
+    ours, mean_jct = policies[OURS], BY_METRIC[MEAN]
+    other = best(mean_jct, policies, also_equal=True)
+    if other is None:
         return
-    paired = _BY_METRIC[MEAN].compare(ours, policies[best])
-    title = f"mean JCT over {best}'s"
-    yield Finding(where, title, paired.estimate, paired.low, paired.high, at_most=1.02)
-    yield Finding(where, f"{title}, upper end", _upper(paired), at_most=1.05)
-    tail = _BY_METRIC[P99]
-    rivals = [name for name in dict.fromkeys((TAIL, best)) if tail.values(policies.get(name, ()))]
-    if rivals:
-        slowest = max(rivals, key=lambda name: float(np.mean(tail.values(policies[name]))))
-        paired = tail.compare(ours, policies[slowest])
-        title = f"p99 over {slowest}'s"
-        yield Finding(where, title, paired.estimate, paired.low, paired.high, at_most=1.10)
-    limits: tuple[tuple[str, dict[str, Any]], ...]
-    limits = ((VALUE, {"at_least": -1.0}), (MISSED, {"at_most": 2.0}))
-    for metric, limit in limits:
-        objective = _BY_METRIC[metric]
-        if (best := _best(objective, policies)) is not None:
-            paired = objective.compare(ours, policies[best])
-            title = f"{objective.title} less {best}'s"
-            yield Finding(where, title, paired.estimate, paired.low, paired.high, **limit)
+    paired = mean_jct.compare(ours, policies[other])
+    yield _row(where, TO_MEAN, other, paired, at_most=1.02)
+    yield Finding(where, field(TO_MEAN_HIGH, other), _upper(paired), at_most=1.05)
+    tail = BY_METRIC[P99]
+    tails = [name for name in dict.fromkeys((TAIL, other)) if tail.values(policies.get(name, ()))]
+    if tails:
+        slower = max(tails, key=lambda name: float(np.mean(tail.values(policies[name]))))
+        yield _row(where, TO_TAIL, slower, tail.compare(ours, policies[slower]), at_most=1.10)
+    limits: tuple[tuple[str, str, dict[str, Any]], ...]
+    limits = ((VALUE, TO_VALUE, {"at_least": -1.0}), (MISSED, TO_MISSED, {"at_most": 2.0}))
+    for metric, rule, limit in limits:
+        objective = BY_METRIC[metric]
+        if (other := best(objective, policies)) is not None:
+            yield _row(where, rule, other, objective.compare(ours, policies[other]), **limit)
             if metric == MISSED and ARBITER in policies:
-                paired = _BY_METRIC[MEAN].compare(ours, policies[ARBITER])
-                title = f"mean JCT over {ARBITER}'s"
-                yield Finding(where, title, paired.estimate, paired.low, paired.high, at_most=1.0)
+                paired = mean_jct.compare(ours, policies[ARBITER])
+                yield _row(where, TO_ARBITER, ARBITER, paired, at_most=1.0)
+
+
+def _row(where: str, rule: str, other: str, paired: Paired, **limit: Any) -> Finding:
+    return Finding(where, field(rule, other), paired.estimate, paired.low, paired.high, **limit)
 
 
 def _upper(paired: Paired) -> float:
     return paired.estimate if math.isnan(paired.high) else paired.high
 
 
-def _everything(capacity: float, policies: Groups) -> Findings:
+def _everything(where: str, is_judged: bool, policies: Groups) -> Findings:
     """Count the policies that ours does not beat in an objective, by Holm's correction over all."""
-    rivals = [name for name in _rivals(policies) if name != OURS]
-    objectives = [_BY_METRIC[metric] for metric in (MEAN, VALUE, MISSED)]
+    opponents = [name for name in rivals(policies) if name != OURS]
+    objectives = [BY_METRIC[metric] for metric in (MEAN, VALUE, MISSED)]
     pairs = [
-        [objective.compare(policies[OURS], policies[name]) for name in rivals]
+        [objective.compare(policies[OURS], policies[name]) for name in opponents]
         for objective in objectives
     ]
-    repeated = [objective for objective in objectives for _ in rivals]
-    marks = iter(_marks([paired for row in pairs for paired in row], repeated))
+    repeated = [objective for objective in objectives for _ in opponents]
+    flat = [paired for row in pairs for paired in row]
+    marked = iter(marks(flat, repeated, tolerant=False))
     for objective, row in zip(objectives, pairs, strict=True):
-        left = [name for name in rivals if next(marks) != BETTER]
-        limit = 0.0 if capacity in EVERYTHING_AT else math.inf
-        quantity = f"{objective.title}: policies not beaten" + (
-            f" ({', '.join(left)})" if left else ""
-        )
-        title = f"{EVERYTHING}, {capacity:g}"
-        yield Finding(title, quantity, len(left), exact=True, at_most=limit)
-        best = _best(objective, policies, also_equal=True)
-        if best is not None:
-            paired = row[rivals.index(best)]
+        left = [name for name in opponents if next(marked) != BETTER]
+        limit = 0.0 if is_judged else math.inf
+        quantity = field(UNBEATEN.format(objective.name), ", ".join(left))
+        yield Finding(where, quantity, len(left), exact=True, at_most=limit)
+        other = best(objective, policies, also_equal=True)
+        if other is not None:
             kind = "over" if objective.is_ratio else "less"
-            name = f"{objective.title} {kind} {best}'s"
-            yield Finding(title, name, paired.estimate, paired.low, paired.high)
+            yield _row(
+                where, f"{objective.title} {kind} the best's", other, row[opponents.index(other)]
+            )
 
 
-def _way(trace: str, capacity: float, policies: Groups) -> Findings:
-    """Yield how far ours is on the way from the best learner's mean JCT to that of the truth."""
-    seeds = [{row["seed"]: row[MEAN] for row in policies[p]} for p in LEARNERS if p in policies]
+def _way(where: str, policies: Groups) -> Findings:
+    """Yield how far ours is on the way from the best learner's mean JCT to that of the truth.
+
+    Beside it the mean JCT of each, and the bound on that of any schedule.
+    """
+    seeds = {p: {r["seed"]: r[MEAN] for r in policies[p]} for p in LEARNERS if p in policies}
     if not seeds or ALL_KNOWING not in policies:
         return
-    learner = min(seeds, key=lambda values: float(np.mean([*values.values()])))
+    name = min(seeds, key=lambda p: float(np.mean([*seeds[p].values()])))
+    learner = seeds[name]
     truth, ours = ({r["seed"]: r[MEAN] for r in policies[p]} for p in (ALL_KNOWING, OURS))
     common = sorted(learner.keys() & truth.keys() & ours.keys())
     gained = np.array([learner[s] - ours[s] for s in common])
@@ -237,9 +224,12 @@ def _way(trace: str, capacity: float, policies: Groups) -> Findings:
         return
     way = float(gained.mean() / possible.mean())
     error, low, high = interval((gained - way * possible) / possible.mean())
-    title = "way from the best learner to the truth, of the mean JCT"
-    quantity = f"{trace}, {capacity:g}"
-    yield Finding(title, quantity, way, way + low - error, way + high - error, at_least=0.5)
+    low, high = way + low - error, way + high - error
+    yield Finding(where, field(WAY, name), way, low, high, at_least=0.5)
+    for policy in (name, OURS, ALL_KNOWING):
+        values = column(policies[policy], MEAN)
+        yield from mean(where, field(ON_THE_WAY, policy), values)
+    yield from _bound(where, ON_THE_WAY, policies)
 
 
 def _workloads(finished: FinishedSweep) -> Iterator[tuple[float, str, Groups]]:
@@ -247,37 +237,3 @@ def _workloads(finished: FinishedSweep) -> Iterator[tuple[float, str, Groups]]:
     groups = finished.group_by("capacity", "trace")
     for (capacity, trace), cells in sorted(groups.items(), key=lambda item: item[0][0]):
         yield capacity, trace, grouped(cells, "policy")
-
-
-def _rivals(policies: Groups) -> list[str]:
-    """Return the policies that can be run, without our own parts."""
-    return [
-        name
-        for name, cells in policies.items()
-        if not name.startswith(WITHOUT) and not any(row.get("is_oracle") for row in cells)
-    ]
-
-
-def _best(objective: Objective, policies: Groups, also_equal: bool = False) -> str | None:
-    """Return the best runnable policy besides ours by its mean; None if all are equal."""
-    means = {
-        name: float(np.mean(values))
-        for name in _rivals(policies)
-        if (values := objective.values(policies[name]))
-    }
-    if len(set(means.values())) < 2 and not also_equal:
-        return None
-    means.pop(OURS, None)
-    choose: Callable[..., str] = max if objective.more else min
-    return choose(means, key=means.__getitem__) if means else None
-
-
-def _marks(pairs: Sequence[Paired], objectives: Sequence[Objective]) -> list[str]:
-    """Mark the comparisons in which the first is better or worse, by Holm's correction."""
-    adjusted = holm(np.array([paired.p for paired in pairs], dtype=np.float64))
-    marks = []
-    for paired, p, objective in zip(pairs, adjusted.tolist(), objectives, strict=True):
-        is_same = paired.estimate == (1.0 if objective.is_ratio else 0.0)
-        is_told = p <= ALPHA or (paired.test == "exact" and not is_same)
-        marks.append((BETTER if objective.is_better(paired) else WORSE) if is_told else "")
-    return marks
