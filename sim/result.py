@@ -11,6 +11,7 @@ from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.bounds import bound_arrays
 from sim.engine.record import Run
+from sim.engine.stops import REASONS
 from sim.metrics import compute
 from sim.metrics.jobs import gap_lb, prediction_error, slowdown
 from sim.metrics.tokens import limit_changes
@@ -31,9 +32,12 @@ class Result(Run):
         True if the job failed.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
-        next four.
+        next five.
+    stopped : sim.engine.stops.StoppedAttempts or None
+        The attempts of tasks that had to run again; `stops` is their table.
     task_start, task_finish : (T,) float64 or None
-        Start and end of each task, s; made of `records` on first use, as the next one.
+        Start and end of each task's last attempt, s; made of `records` on first use, as the next
+        one.
     task_machine : (T,) int32 or None
         The machine it ran on.
     task_devices : (T,) int64 or None
@@ -105,6 +109,31 @@ class Result(Run):
                 "start_s": self.task_start,
                 "finish_s": self.task_finish,
                 **devices,
+            }
+        )
+
+    @cached_property
+    def stops(self) -> pa.Table | None:
+        """A row an attempt that was stopped, or whose output was lost: its task ran again.
+
+        job_id, stage, task, machine as in `tasks`; start_s, stop_s float64, s; reason string, one
+        of `sim.engine.stops.REASONS`. By stop_s and task. None with record="jobs". A task that
+        was evicted, or lost with its machine, before it ran has no row.
+        """
+        if self.stopped is None:
+            return None
+        columns, stopped = self.workload.columns, self.stopped
+        stage = columns.stages_of(stopped.task).astype(np.int32)
+        reason = pa.DictionaryArray.from_arrays(pa.array(stopped.reason), pa.array(REASONS))
+        return pa.table(
+            {
+                "job_id": self.workload.jobs["job_id"].take(pa.array(columns.stage_job[stage])),
+                "stage": stage,
+                "task": (stopped.task - columns.stage_task0[stage]).astype(np.int32),
+                "machine": stopped.machine,
+                "start_s": stopped.start_s,
+                "stop_s": stopped.stop_s,
+                "reason": reason.cast(pa.string()),
             }
         )
 

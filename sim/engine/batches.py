@@ -1,8 +1,11 @@
-"""Records of tasks, and of batches: like tasks that ran at the same time, as one row."""
+"""Records of tasks, and of batches: like tasks that ran at the same time, as one row.
+
+And of stopped attempts, which are taken from the kernel in the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,11 +15,13 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, ranges
 from sim.base.memory import check_memory
+from sim.engine.stops import StoppedAttempts
 
 if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
 _COLUMNS = ("task", "count", "start", "machine")
+_STOP_COLUMNS = ("task", "machine", "start", "time", "reason")
 PIECE, GROWTH = 2**20, 2**22
 ORDER_BYTES = 12
 """Memory to put batches in order, for each: its place, and one column again."""
@@ -114,55 +119,82 @@ class TaskRecords:
         return expanded
 
 
-class Recorder:
-    """The batches that the kernel has recorded, taken from its arrays whenever they are full.
+class _Records:
+    """Records of one kind, taken from the kernel's arrays whenever these are full."""
 
-    Ends are not kept, as they follow from the starts, nor the one machine of a pool of slots.
+    def __init__(
+        self, arrays: Mapping[str, NDArray[Any]], kind: str, names: Iterable[str], words: str
+    ) -> None:
+        self._taken_from = {name: arrays[f"out_{kind}_{name}"] for name in names}
+        self._words = words
+        self.n = 0
+        self.columns = {name: np.empty(0, a.dtype) for name, a in self._taken_from.items()}
+
+    def take(self, n: int) -> None:
+        """Take the first `n` rows of the kernel's arrays."""
+        end = self.n + n
+        if self.columns and end > len(next(iter(self.columns.values()))):
+            self._grow(end + min(GROWTH, self.n // 4))
+        for name, column in self.columns.items():
+            column[self.n : end] = self._taken_from[name][:n]
+        self.n = end
+
+    def _grow(self, n: int) -> None:
+        """Make room for `n` rows, in place: large blocks are moved by their pages."""
+        row_bytes = sum(column.itemsize for column in self.columns.values())
+        more = row_bytes * (n - len(next(iter(self.columns.values()))))
+        check_memory(
+            more + ORDER_BYTES * n,
+            f"records of {n:,} {self._words}",
+            'take record="jobs", or fewer jobs',
+        )
+        for column in self.columns.values():
+            column.resize(n, refcheck=False)
+
+    def finish(self) -> None:
+        """Let go of the kernel's arrays."""
+        self._taken_from = {}
+
+
+class Recorder:
+    """The batches and the stopped attempts that the kernel has recorded.
+
+    Ends of batches are not kept, as they follow from the starts, nor the one machine of a pool of
+    slots.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:
         self._arrays = arrays
         self._features = features
-        self._n = 0
         names = _COLUMNS[:3] if "POOL" in features else _COLUMNS
-        self._columns = {
-            name: np.empty(0, arrays[f"out_batch_{name}"].dtype)
-            for name in (names if "BATCHES" in features else ())
-        }
+        batches = names if "BATCHES" in features else ()
+        self._batches = _Records(arrays, "batch", batches, "batches of like tasks")
+        self._stops = _Records(arrays, "stop", _STOP_COLUMNS, "stopped attempts")
 
     def empty(self) -> None:
         """Take what the kernel has recorded since the last call."""
-        from sim.engine.kernels.state import N_BATCHES, N_TAKEN  # loads numba
+        from sim.engine.kernels.state import N_BATCHES, N_STOPS, N_TAKEN  # loads numba
 
         counts = self._arrays["state_i"]
-        n = counts.item(N_BATCHES) - counts.item(N_TAKEN)
-        if self._n + n > len(self._columns["task"]):
-            self._grow(self._n + n + min(GROWTH, self._n // 4))
-        for name, column in self._columns.items():
-            column[self._n : self._n + n] = self._arrays[f"out_batch_{name}"][:n]
-        self._n += n
+        self._batches.take(counts.item(N_BATCHES) - counts.item(N_TAKEN))
         counts[N_TAKEN] = counts.item(N_BATCHES)
-
-    def _grow(self, n: int) -> None:
-        """Make room for `n` batches, in place: large blocks are moved by their pages."""
-        row_bytes = sum(column.itemsize for column in self._columns.values())
-        more = row_bytes * (n - len(self._columns["task"]))
-        check_memory(
-            more + ORDER_BYTES * n,
-            f"records of {n:,} batches of like tasks",
-            'take record="jobs", or fewer jobs',
-        )
-        for column in self._columns.values():
-            column.resize(n, refcheck=False)
+        self._stops.take(counts.item(N_STOPS))
+        counts[N_STOPS] = 0
 
     def finish(self) -> None:
         """Take the last records and let go of the kernel's state."""
-        if "BATCHES" in self._features:
-            self.empty()
-            self._arrays = {}
-        else:
-            names = ["out_task_start", "out_task_machine", "out_task_finish"]
-            self._arrays = {name: self._arrays[name] for name in names}
+        self.empty()
+        self._batches.finish()
+        self._stops.finish()
+        tasks = [f"out_task_{name}" for name in ("start", "machine", "finish")]
+        kept = () if "BATCHES" in self._features else tasks
+        self._arrays = {name: self._arrays[name] for name in kept}
+
+    def stopped(self) -> StoppedAttempts:
+        """Return the stopped attempts, by end and task."""
+        n, columns = self._stops.n, self._stops.columns
+        rows = np.lexsort((columns["task"][:n], columns["time"][:n]))
+        return StoppedAttempts(*(columns[name][rows] for name in _STOP_COLUMNS))
 
     def records(self, columns: Columns) -> TaskRecords:
         """Return the records of all batches, or of each task if the kernel knows no batches."""
@@ -171,17 +203,16 @@ class Recorder:
                 self._arrays[f"out_task_{name}"] for name in ("start", "machine", "finish")
             )
             return TaskRecords(start_s, machine, end_s)
-        if self._columns["count"][: self._n].sum(dtype=np.int64) == columns.n_tasks:
-            del self._columns["count"]
-        task = self._columns.pop("task")[: self._n]
+        n, kept = self._batches.n, self._batches.columns
+        if kept["count"][:n].sum(dtype=np.int64) == columns.n_tasks:
+            del kept["count"]
+        task = kept.pop("task")[:n]
         order = order_by_task(task, columns.n_tasks)
         task = _gathered(task, order)
-        by_task = {
-            name: _gathered(self._columns.pop(name)[: self._n], order) for name in [*self._columns]
-        }
+        by_task = {name: _gathered(kept.pop(name)[:n], order) for name in [*kept]}
         return TaskRecords(
             by_task["start"],
-            by_task.get("machine", np.zeros(self._n, np.int32)),
+            by_task.get("machine", np.zeros(n, np.int32)),
             None,
             task,
             by_task.get("count"),

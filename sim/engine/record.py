@@ -14,6 +14,7 @@ from sim.base.memory import check_memory
 from sim.cluster.cluster import Cluster
 from sim.engine.batches import TaskRecords
 from sim.engine.plan import Scheduler
+from sim.engine.stops import StoppedAttempts
 from sim.workload.workload import Workload
 
 LimitsSet = tuple[float, I4, I4]
@@ -32,6 +33,7 @@ class Run:
     job_finish: F8
     job_failed: Mask
     records: TaskRecords | None = None
+    stopped: StoppedAttempts | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices
     job_estimate: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()

@@ -62,6 +62,7 @@ def simulate(
         job_finish=jobs["finish"],
         job_failed=jobs["failed"].astype(np.bool_),
         records=recorder.records(workload.columns) if record_tasks else None,
+        stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,
         job_estimate=estimate_s,
         limits_set=limits,

@@ -7,8 +7,8 @@ the resources that decide what fits, Q kernel queues (organisations × the queue
 organisations, L the queues of the policy, S slots for running tasks, N entries of the heap of their
 ends, H held slots of gangs, B candidates of a bundle, V events between two callbacks, K types of
 tasks in a mix, Y kinds of stages, Z buckets of them, P steps of an availability profile, X runs of
-like tasks (tasks of a stage in a row, of equal duration), C records of batches, BLOCK; * is any
-number.
+like tasks (tasks of a stage in a row, of equal duration), C records of batches, I of stopped
+attempts, BLOCK; * is any number.
 ``J+1`` is one more, and ``J:GANGS`` is J where there are GANGS, else 1: a feature, or a condition
 that `sim.engine.layout` knows.
 
@@ -344,5 +344,11 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_batch_count", "i4", "C:BATCH_RECORDS", 0),
     ("out_batch_start", "f8", "C:BATCH_RECORDS", 0),  # s
     ("out_batch_machine", "i4", "C:BATCH_RECORDS", 0),
+    # stopped attempts since the caller last emptied these
+    ("out_stop_task", "i4", "I:STOPS", 0),
+    ("out_stop_machine", "i4", "I:STOPS", 0),
+    ("out_stop_start", "f8", "I:STOPS", 0),  # s
+    ("out_stop_time", "f8", "I:STOPS", 0),  # s
+    ("out_stop_reason", "i1", "I:STOPS", 0),  # `sim.engine.kernels.restart`
     ("out_task_devices", "i8", "T:DEVICES", 0),
 )

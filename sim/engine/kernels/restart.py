@@ -25,22 +25,31 @@ from sim.engine.kernels.state import (
     EXPECTED,
     LAUNCH,
     N_SLOT_FREE,
+    N_STOPS,
     NEXT_OUTAGE,
     NOW,
     PENDING,
+    STOPS,
 )
 from sim.engine.kernels.turns import turn_of
 from sim.engine.kernels.waiting import stage_ready, update_rank
 
+FAILED, INPUT_LOST, OUTPUT_LOST, MACHINE_LOST, EVICTED = range(5)
+"""Reasons for which attempts are stopped (`sim.engine.stops.REASONS`)."""
+
 
 @part
-def stop_task(st, slot):
+def stop_task(st, slot, reason):
     """Undo the start of the task in `slot`; only the service that it received stays.
 
-    It is not yet ready again: see `requeue_task`.
+    It is not yet ready again: see `requeue_task`. The attempt is recorded, unless it is evicted or
+    lost with its machine before it ran.
     """
     g = st.state_slot_stage[slot]
     j = st.w_stage_job[g]
+    start, now = st.state_slot_start[slot], st.state_f[NOW]
+    if st.state_i[STOPS] and (start < now or reason < OUTPUT_LOST):
+        _record(st, st.state_slot_task[slot], st.state_slot_machine[slot], start, now, reason)
     st.state_slot_free[st.state_i[N_SLOT_FREE]] = slot
     st.state_i[N_SLOT_FREE] += 1
     leave_machine(st, slot)
@@ -60,6 +69,28 @@ def stop_task(st, slot):
         release_devices(st, slot)
     release_task(st, j, g, st.state_slot_machine[slot], 1)
     refresh_job(st, j)
+
+
+@part
+def _record(st, task, machine, start, stop, reason):
+    n = st.state_i[N_STOPS]
+    st.state_i[N_STOPS] = n + 1
+    st.out_stop_task[n] = task
+    st.out_stop_machine[n] = machine
+    st.out_stop_start[n] = start
+    st.out_stop_time[n] = stop
+    st.out_stop_reason[n] = reason
+
+
+@inlined
+def stops_full(st):
+    """Tell whether the records of stops have no room for all that may come before the next look.
+
+    Until then each running task may be stopped once, and each that fails may have another run
+    again.
+    """
+    room = len(st.out_stop_task) - st.state_i[N_STOPS]
+    return st.state_i[STOPS] and room < 2 * len(st.state_slot_task)
 
 
 @part
@@ -84,7 +115,7 @@ def fail_attempt(st, slot):
     g = st.state_slot_stage[slot]
     lost = st.w_attempt_lost[st.w_attempt0[task] + st.state_task_failed[task]]
     st.state_task_failed[task] += 1
-    stop_task(st, slot)
+    stop_task(st, slot, FAILED if lost < 0 else INPUT_LOST)
     if lost < 0:
         requeue_task(st, g, task)
         return
@@ -113,6 +144,9 @@ def _rerun(st, task, g):
     """Mark `task` of stage `g`, which is done, as not done, and requeue it."""
     j = st.w_stage_job[g]
     duration = st.w_task_duration[task]
+    if st.state_i[STOPS]:
+        start, stop = st.out_task_start[task], st.out_task_finish[task]
+        _record(st, task, st.out_task_machine[task], start, stop, OUTPUT_LOST)
     st.state_task_rerun[task] = 1
     st.state_stage_left[g] += 1
     st.state_job_left[j] += 1
@@ -153,7 +187,7 @@ def outages(st):
             st.state_mach_lost[machine] = 1
             while st.state_mach_slot[machine] >= 0:
                 slot = st.state_mach_slot[machine]
-                stop_task(st, slot)
+                stop_task(st, slot, MACHINE_LOST)
                 requeue_task(st, st.state_slot_stage[slot], st.state_slot_task[slot])
         emit(st, FAULT, machine)
         i += 1
@@ -183,7 +217,7 @@ def evict_for(st, g, row):
     while not fits(st, row, best):
         after = st.state_slot_next[slot]
         if _is_over_limit(st, slot):
-            stop_task(st, slot)
+            stop_task(st, slot, EVICTED)
             requeue_task(st, st.state_slot_stage[slot], st.state_slot_task[slot])
         slot = after
     return best

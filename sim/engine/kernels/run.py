@@ -51,7 +51,13 @@ from sim.engine.kernels.pool import dispatch_pool, run_pool
 from sim.engine.kernels.rates import advance_speed, collect_ended, drop_stale, update_rates
 from sim.engine.kernels.replan import dispatch_replanned, next_wake
 from sim.engine.kernels.reserve import dispatch_reserved
-from sim.engine.kernels.restart import attempt_fails, fail_attempt, outages, wake_readers
+from sim.engine.kernels.restart import (
+    attempt_fails,
+    fail_attempt,
+    outages,
+    stops_full,
+    wake_readers,
+)
 from sim.engine.kernels.service import accrue, crossing, postpone_crossing, schedule_crossing
 from sim.engine.kernels.skip import dispatch_skip
 from sim.engine.kernels.state import (
@@ -84,7 +90,7 @@ def run(st, changed, n_changed):
     """Run until DONE, STUCK, an instant with events for the policy, or the records are FULL.
 
     With events (NEEDS_POLICY), the policy `changed` the first `n_changed` jobs. -1 at the first
-    call, before any placement, and to go on once the records of batches are empty again.
+    call, before any placement, and to go on once the records are empty again.
     """
     placing = n_changed >= 0
     if LIMITS and placing:
@@ -101,6 +107,8 @@ def run(st, changed, n_changed):
         if st.state_i[JOBS_LEFT] == 0:
             return DONE
         if BATCHES and records_full(st):
+            return FULL
+        if VARIABLE_ENDS and stops_full(st):
             return FULL
         now = _next_time(st)
         if now == math.inf or st.state_i[IDLE_TICKS] > MAX_IDLE_TICKS:

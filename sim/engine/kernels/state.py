@@ -66,12 +66,14 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     N_REFINED,
     IS_REFINED,
     N_URGENT,
+    N_STOPS,
     # configuration
     SHARE,
     UNIT,
     EVENTS,
     DEFERRED,
     RECORD,
+    STOPS,
     HARD_CAPS,
     TASK_ORDER,
     ONE_TO_ONE,
@@ -100,13 +102,14 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(66)
-N_I = 66
+) = range(68)
+N_I = 68
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
 # jobs were refined; N_URGENT: events that are not deferred. Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
-# task columns are recorded. HARD_CAPS: organisations have caps. TASK_ORDER: p_task_order is set.
+# task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
+# TASK_ORDER: p_task_order is set.
 # ONE_TO_ONE: there are one-to-one edges. N_RIGID: number of resources that can't be overbooked.
 # BUNDLE: size of a bundle. PRIORITY, PREFERS, EXPECTED: p_turn_priority, p_turn_prefers,
 # p_stage_expected_s are set. REMOTE: tasks take longer if their input is remote. FAILS: attempts

@@ -77,6 +77,7 @@ def lay_out(
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
     fails = bool(flags[layout.FAILS])
     restarts = fails or plan.evict or bool(len(cluster.outages))
+    flags[layout.STOPS] = record_tasks and restarts
     n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
@@ -111,6 +112,7 @@ def lay_out(
         "PRIORITY": bool(flags[layout.PRIORITY]),
         "BATCH_RECORDS": record_tasks and "BATCHES" in features,
         "TASK_RECORDS": record_tasks and "BATCHES" not in features,
+        "STOPS": bool(flags[layout.STOPS]),
         "SINGLES": "BATCHES" not in features,
         "REPLANNED": plan.replan is not None,
         "RESERVED": plan.reservations > 0,
@@ -132,6 +134,7 @@ def lay_out(
         "BLOCK": layout.BLOCK, "K": len(choice["p_mix_weight"]), "Y": n_kinds, "Z": n_buckets,
         "U": int(total[0]) if cluster.unit else len(capacity), "W": n_steps(plan, n_jobs),
         "X": len(columns.run_duration), "C": n_slots + MIN_RECORDS,
+        "I": 2 * n_slots + MIN_RECORDS,
     }  # fmt: skip
     pack = plan.packing
     inputs: dict[str, NDArray[Any]] = {
@@ -204,7 +207,7 @@ def lay_out(
 
 
 MIN_RECORDS = 2**16
-"""Records of batches that a run keeps before it empties them, at least."""
+"""Records of batches, or of stops, that a run keeps before it empties them, at least."""
 _FOR_EACH_TASK = {"SINGLES", "LAUNCHES", "TURNS", "HEAPS", "FAILS", "DEVICES", "REPLANNED"}
 """Conditions under which the state has rows for single tasks."""
 _QUEUE_COLUMNS = ("weight", "tier", "order", "demote_at", "demote_to")

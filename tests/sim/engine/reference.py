@@ -74,6 +74,7 @@ class _Run(Choosing, Launching, Replanning):
         self.task_start = np.full(n_tasks, np.nan)
         self.task_finish = np.full(n_tasks, np.nan)
         self.task_machine = np.full(n_tasks, -1, "i4")
+        self.stopped = []  # attempts: (stop, task, machine, start, reason)
         self.running = []  # (end, task, stage, machine, among first k, held)
         self.submitted = []  # jobs in the order of submission
         uppers = np.repeat(np.arange(n_jobs), np.diff(c.input0))
@@ -194,6 +195,7 @@ class _Run(Choosing, Launching, Replanning):
             task_finish=self.task_finish,
             task_machine=self.task_machine,
             task_devices=self._device_bits(),
+            stopped=sorted(self.stopped, key=lambda row: row[:2]),
             batches=self.batches,
             view=self.view,
             job_estimate=self.plan.estimate_s,
@@ -447,11 +449,14 @@ class _Run(Choosing, Launching, Replanning):
             return
         self.down.add(machine)
         for entry in [e for e in self.running if e[3] == machine]:
-            self._stop_task(entry)
+            self._stop_task(entry, "machine lost")
 
-    def _stop_task(self, entry):
+    def _stop_task(self, entry, reason):
         _, task, g, machine, first, _ = entry
         j = int(self.c.stage_job[g])
+        start = float(self.task_start[task])
+        if start < self.now or reason in ("failed", "input lost"):
+            self.stopped.append((self.now, task, machine, start, reason))
         self.running.remove(entry)
         self.task_started[task] = False
         self.view["stage_started"][g] -= 1
@@ -479,7 +484,7 @@ class _Run(Choosing, Launching, Replanning):
         task = entry[1]
         _, lost = self._failing_attempts(task)[0]
         self.failed[task] += 1
-        self._stop_task(entry)
+        self._stop_task(entry, "failed" if lost < 0 else "input lost")
         if lost < 0:
             return
         self.waits_for_output[task] = lost
@@ -488,6 +493,8 @@ class _Run(Choosing, Launching, Replanning):
         c, view = self.c, self.view
         g = int(np.searchsorted(c.stage_task0, lost, side="right")) - 1
         j = int(c.stage_job[g])
+        start, end = float(self.task_start[lost]), float(self.task_finish[lost])
+        self.stopped.append((end, lost, int(self.task_machine[lost]), start, "output lost"))
         self.task_done[lost] = self.task_started[lost] = False
         view["stage_started"][g] -= 1
         self.rerun.add(lost)
@@ -788,7 +795,7 @@ class _Run(Choosing, Launching, Replanning):
             return None
         _, machine, victims = min(options)
         for entry in victims:
-            self._stop_task(entry)
+            self._stop_task(entry, "evicted")
         return machine
 
     def _victims(self, g, m):

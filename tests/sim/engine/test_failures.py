@@ -51,6 +51,24 @@ def test_a_lost_output_is_made_again_before_its_reader_goes_on():
     assert result.job_finish.tolist() == [15.0]
 
 
+def test_each_attempt_that_was_stopped_has_a_row():
+    result = run(workload([(0, 1.0, -1), (2, 1.0, 0), (3, 2.0, 0)]))
+    assert result.stops.to_pylist() == [
+        {"job_id": "job-0", "machine": 0, **row}
+        for row in (
+            {"stage": 0, "task": 0, "start_s": 0.0, "stop_s": 1.0, "reason": "failed"},
+            {"stage": 0, "task": 0, "start_s": 1.0, "stop_s": 5.0, "reason": "output lost"},
+            {"stage": 1, "task": 0, "start_s": 5.0, "stop_s": 6.0, "reason": "input lost"},
+            {"stage": 1, "task": 1, "start_s": 5.0, "stop_s": 7.0, "reason": "input lost"},
+        )
+    ]
+    assert run(workload()).stops.num_rows == 0
+    jobs_only = sim.simulate(
+        workload(), sim.Cluster.slots(4), policies.build("fifo"), record="jobs"
+    )
+    assert jobs_only.stops is None
+
+
 def test_a_lost_output_of_a_one_to_one_parent_delays_one_reader():
     result = run(workload([(2, 1.0, 0)], kind="one_to_one"))
     assert result.task_start.tolist() == [5.0, 0.0, 9.0, 2.0]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import sim
+from sim.engine import layout
 from tests.examples import examples
 from tests.sim.engine.strategies import AnyPlan, clusters, failures, workloads
 from tests.sim.engine.test_kernel import FITS, assert_same
@@ -43,3 +46,19 @@ def test_same_bits_with_evictions(data, plan_seed, callbacks):
     w = data.draw(failures(w)) if data.draw(st.booleans()) else w
     cluster = data.draw(clusters(w, outages=data.draw(st.booleans())))
     assert_same(w, cluster, AnyPlan(plan_seed=plan_seed, callbacks=callbacks, evicts=True))
+
+
+def test_records_of_stops_are_emptied_when_they_are_full(monkeypatch):
+    monkeypatch.setattr(layout, "MIN_RECORDS", 0)
+    rng = np.random.default_rng(2)
+    jobs = [
+        {"submit_s": float(i), "stages": [{"durations_s": rng.uniform(2, 9, 12).tolist()}]}
+        for i in range(3)
+    ]
+    task = np.repeat(np.arange(36), 5)
+    after_s = np.round(rng.uniform(0, 2, len(task)))
+    w = sim.Workload.from_jobs(jobs).with_failures(
+        {"task": task, "after_s": after_s, "lost": np.full(len(task), -1)}
+    )
+    result, _ = assert_same(w, sim.Cluster.slots(4), AnyPlan(plan_seed=1, evicts=True))
+    assert result.stops.num_rows > 10 * 2 * 4

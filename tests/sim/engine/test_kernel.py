@@ -44,6 +44,10 @@ def assert_same(workload, cluster, policy):
     columns = ("task_start", "task_finish", "task_machine", "job_estimate")
     for name in (*columns, "job_submit", "job_start", "job_finish", "job_failed"):
         np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
+    stopped = fast.stopped
+    values = (stopped.stop_s, stopped.task, stopped.machine, stopped.start_s)
+    reasons = fast.stops["reason"].to_pylist()
+    assert [*zip(*(v.tolist() for v in values), reasons, strict=True)] == slow.stopped
     assert spy.batches == slow.batches
     seen = ("done_work", "first_work", "turn", "stage_started") if policy.events else ()
     for name in seen:  # else nobody looks

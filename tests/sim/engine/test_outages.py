@@ -29,6 +29,8 @@ def test_tasks_of_a_lost_machine_start_again_on_another():
     assert result.task_finish.tolist() == [7.0, 3.0]
     assert result.task_machine.tolist() == [2, 1]
     assert result.job_start.tolist() == [0.0]  # when it first had a machine
+    (stop,) = result.stops.select(["machine", "start_s", "stop_s", "reason"]).to_pylist()
+    assert [*stop.values()] == [0, 0.0, 2.0, "machine lost"]
 
 
 def test_tasks_of_the_only_machine_wait_until_it_is_back():

@@ -62,6 +62,8 @@ def test_surplus_tasks_are_evicted_the_last_started_first():
     # two slots: the third task started at 1, and goes at 2 for the newcomer; it runs again at 7
     assert result.task_start.tolist() == [0, 0, 7, 2]
     assert result.job_finish.tolist() == [15, 7]
+    (stop,) = result.stops.select(["task", "start_s", "stop_s", "reason"]).to_pylist()
+    assert [*stop.values()] == [2, 1.0, 2.0, "evicted"]
 
 
 def test_guaranteed_tasks_are_never_evicted():
@@ -101,6 +103,18 @@ def test_the_rest_of_freed_room_is_offered_to_refused_stages():
     result = sim.simulate(w, cluster, Backwards([0, 0, 1]), record="tasks")
     # at 2 the last evicts the first, of four: two are left, which the second has asked for at 1
     assert result.task_start.tolist() == [12, 2, 2]
+
+
+def test_a_task_that_is_evicted_as_soon_as_it_is_placed_has_not_run():
+    class SpareFirst(Tokens):
+        def begin(self, world, plan):
+            super().begin(world, plan)
+            plan.queues = Queues.make(2, tier=[1, 0], order=Order.FIFO)
+
+    w = sim.Workload.from_jobs([job(0, 4), job(0, 5)])
+    result = sim.simulate(w, sim.Cluster.slots(1), SpareFirst([0, 1]), record="tasks")
+    assert result.task_start.tolist() == [5, 0]
+    assert result.stops.num_rows == 0
 
 
 def test_on_machines_the_youngest_task_is_evicted():

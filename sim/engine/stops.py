@@ -1,0 +1,37 @@
+"""Records of stopped attempts: runs of tasks that failed, were evicted, or are no longer there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sim.base.arrays import F8, I1, I4
+
+REASONS = ("failed", "input lost", "output lost", "machine lost", "evicted")
+"""Meaning of each reason: the attempt failed; it found the output of a parent's task lost; it ran
+to its end, but its output was lost and is made again; its machine was lost; or it ran beyond the
+limit of its job, and another job needed the room."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoppedAttempts:
+    """Attempts of tasks that had to run again, N of them, by end and task.
+
+    An attempt that was evicted, or lost with its machine, before it ran is none.
+
+    Attributes
+    ----------
+    task : (N,) int32
+        Row of the task.
+    machine : (N,) int32
+        The machine it ran on.
+    start_s, stop_s : (N,) float64
+        Start and end of the attempt, s.
+    reason : (N,) int8
+        Index in `REASONS`.
+    """
+
+    task: I4
+    machine: I4
+    start_s: F8
+    stop_s: F8
+    reason: I1
