@@ -14,7 +14,7 @@ from sweep.backtest import section as backtest_section
 from sweep.driver import Outcome
 from sweep.grid import remote_results
 from sweep.grid.request import Settings
-from sweep.report import default_metrics, findings, headlines, terminal
+from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.section import print_section
 from sweep.search import sections
 from sweep.stats.cell_columns import shown_metrics, table_options
@@ -59,7 +59,8 @@ def _verdict_and_tables(outcome: Outcome, console: Console) -> None:
     folder, config = outcome.folder, outcome.config
     baseline = config["baseline"]
     verdict = folder.verdict()
-    terminal.print_verdict([entry["sentence"] for entry in verdict], console)
+    sentences = [entry["sentence"] for entry in verdict]
+    terminal.print_verdict(sentences, console, folder.answer().get(first_screen.ANSWER, ()))
     metric = (config.get("verdict") or {}).get("metric")
     if metric and not verdict:
         print(f"no verdict: no cell has a value of {metric} (verdict.metric)\n")

@@ -13,8 +13,8 @@ from sim.base import html
 from sim.base.masking import mask, mask_tree
 from sweep.grid.config_tree import abbreviated, to_yaml
 from sweep.report import findings as report_findings
+from sweep.report import first_screen, overview, table, table_model
 from sweep.report import headlines as headline_tables
-from sweep.report import overview, table, table_model
 from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
@@ -26,7 +26,7 @@ from sweep.stats.cell_columns import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
 from sweep.store.cache import Cache
-from sweep.store.folder import CONTRASTS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
+from sweep.store.folder import ANSWER, CONTRASTS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -54,9 +54,13 @@ def write_all(
     verdict_list = judging.with_remarks(judging.verdicts(cells, config), remarks)
     folder.replace_json(VERDICT, [verdict.as_json() for verdict in verdict_list])
     headlines = headline_tables.headlines(comparisons, baseline)
+    summary = summarise(shown, **table_options(config))
+    finished = first_screen.Sweep(summary, verdict_list, config, provenance, sections, remarks)
+    answer = first_screen.build(finished)
+    folder.replace_json(ANSWER, answer)
     texts = [
         *map(to_markdown, sections),
-        table.to_markdown(summarise(shown, **table_options(config))),
+        table.to_markdown(summary),
         headline_tables.to_markdown(headlines),
     ]
     folder.replace_text(TABLE, "\n".join(filter(None, texts)))
@@ -73,6 +77,7 @@ def write_all(
         cache=cache or Cache(folder.results),
         gantt=gantt,
         sections=sections,
+        answer=answer,
     )
 
 
@@ -90,14 +95,15 @@ def write(
     cache: Cache | None = None,
     gantt: int | None = None,
     sections: Sequence[Section] = (),
+    answer: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[Path, Path]:
     """Write ``report.md`` and ``report.html`` into a sweep's folder.
 
-    Both open with the verdict, a picture of all policies at all capacities, and the Pareto front of
-    mean and tail. They hold every metric per policy and capacity, the failed cells with the
-    commands that reproduce them, the grid, the configuration and the provenance. The HTML file also
-    plots each metric against capacity; it loads nothing over the network. `sections` of other
-    modules (targets, searches) come first.
+    Both open with `answer` (`sweep.report.first_screen`), the verdict, a picture of all policies at
+    all capacities, and the Pareto front of mean and tail. They hold every metric per policy and
+    capacity, the failed cells with the commands that reproduce them, the grid, the configuration
+    and the provenance. The HTML file also plots each metric against capacity; it loads nothing over
+    the network. `sections` of other modules (targets, searches) come before the tables.
     """
     is_fixed = bool(config.get("is_fixed"))
     summary = summarise(cells, swept=swept, baseline=baseline, is_fixed=is_fixed)
@@ -110,6 +116,7 @@ def write(
     context |= {"headlines": headlines, "baseline": baseline, "pictures": drawn}
     context["sentences"] = [verdict.sentence for verdict in verdicts]
     context["most_sentences"] = MAX_SENTENCES
+    context["answer"] = answer
     job_data = report_page.read_jobs(cells, cache, gantt, swept, baseline)
     pages = {
         MARKDOWN: environment.get_template("report.md.j2").render(

@@ -108,7 +108,7 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
     if summary.failures and seeds > 1:
         words.append(f"{FEWER}: fewer seeds, as some cells failed")
     lines = ["; ".join(words)] if words else []
-    lines += _knowledge(summary.columns)
+    lines += knowledge(summary.columns)
     ratios = [name for name in (shown or summary.metrics) if name.startswith("jct_speedup")]
     if ratios and summary.baseline and seeds > 1 and not summary.is_same:
         lines.append(
@@ -120,7 +120,7 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
     return lines
 
 
-def _knowledge(columns: Sequence[Column]) -> list[str]:
+def knowledge(columns: Sequence[Column]) -> list[str]:
     """Say what each policy knows of durations, and what an oracle is."""
     sources: dict[str, set[str]] = {}  # of each policy, over its variants
     for column in columns:

@@ -19,10 +19,17 @@ from sweep.stats.summary import Summary
 MAX_SENTENCES = 12
 
 
-def print_verdict(sentences: Sequence[str], console: Console) -> None:
-    """Print the sentences of a sweep's verdicts, a paragraph each."""
+def print_verdict(sentences: Sequence[str], console: Console, answer: Sequence[str] = ()) -> None:
+    """Print the sentences of a sweep's verdicts, a paragraph each.
+
+    Of several verdicts `answer` (of `sweep.report.first_screen`) comes first.
+    """
+    is_one = len(sentences) < 2 or not answer
+    if not is_one:
+        print_line(console, " ".join(answer), "bold")
+        print_line(console, "")
     for sentence in sentences[:MAX_SENTENCES]:
-        print_line(console, sentence, "bold")
+        print_line(console, sentence, "bold" if is_one else "")
     if len(sentences) > MAX_SENTENCES:
         print_line(
             console, f"and {len(sentences) - MAX_SENTENCES} more, in verdict.json and the report"

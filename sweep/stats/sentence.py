@@ -64,18 +64,37 @@ class Facts:
     is_oracle: bool = False  # all policies are oracles
 
 
+@dataclass(frozen=True)
+class Words:
+    """Parts of a verdict's sentence, without full stops."""
+
+    where: str = ""  # such as ``at capacity 0.7 (41 machines)``
+    claim: str = ""  # such as ``srpt has the lowest mean JCT, 2.99 times shorter than fifo's``
+    lead: str = ""  # the end of that, which begins with the number
+    oracle: str = ""  # what it would be worth to know what the best oracle knows
+    doubt: str = ""  # too few seeds for a test, or how many would show a difference
+
+
+def words(facts: Facts) -> Words:
+    """Write the parts of a verdict's sentence."""
+    return Words(
+        where=_size(facts),
+        claim=_tie(facts) if _all_tie(facts) else _best(facts),
+        lead="" if _all_tie(facts) else _lead(facts),
+        oracle="; ".join(_oracle(facts)),
+        doubt="; ".join(_confidence(facts)),
+    )
+
+
 def sentence(facts: Facts) -> str:
     """Write a verdict as a sentence.
 
     It begins like this: ``t at capacity 0.7 (41 machines): srpt has the lowest mean JCT, 2.99 times
     shorter than fifo's [2.38, 3.66] (next: las 1.71×)``.
     """
-    trace, settings, capacity, machines = facts.location
+    trace, settings, *_ = facts.location
     settings = tuple(s for s in settings if not (facts.is_counted and s[0] == "cluster.count"))
     world = ", ".join([trace, *(f"{key}={value}" for key, value in settings)])
-    size = f"at capacity {text(capacity)}" + (f" ({machines})" if machines else "")
-    if facts.is_counted and machines:
-        size = f"on {machines}"
     parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _runners_up(facts)]
     if facts.gap is not None:
         parts.append(f"the median job {_bound(facts.gap)} its lower bound")
@@ -83,7 +102,14 @@ def sentence(facts: Facts) -> str:
     parts += _confidence(facts)
     if facts.waits is False and not _all_tie(facts):
         parts.append(f"no job waited: try capacity={_smaller_capacity(facts)}")
-    return f"{world} {size}: {'; '.join(parts)}."
+    return f"{world} {_size(facts)}: {'; '.join(parts)}."
+
+
+def _size(facts: Facts) -> str:
+    *_, capacity, machines = facts.location
+    if facts.is_counted and machines:
+        return f"on {machines}"
+    return f"at capacity {text(capacity)}" + (f" ({machines})" if machines else "")
 
 
 def _bound(gap: float) -> str:

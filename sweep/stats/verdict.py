@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -35,7 +35,7 @@ from sweep.stats.best import Best, best_of, compare_metric, next_distinguishable
 from sweep.stats.cell_columns import Rows, to_float64
 from sweep.stats.inference import ALPHA, EXACT, FEW, Paired, holm, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
-from sweep.stats.sentence import Facts, Oracle, ratio_words, sentence
+from sweep.stats.sentence import Facts, Oracle, Words, ratio_words, sentence, words
 
 BOUND, WAIT, UTILIZATION = "gap_lb_p50", "wait_mean_s", "utilization"
 DEFAULT_METRICS = ("deadlines_missed", "value_attained", "jct_mean_s")
@@ -80,6 +80,13 @@ class Verdict:
     about: Mapping[str, float]  # means over the cells of those of `CLUSTER_COLUMNS` that are known
     standings: tuple[Standing, ...]  # in the order of the columns
     oracles: tuple[Oracle, ...] = ()  # best first
+    words: Words = field(default_factory=Words)  # the sentence in parts
+
+    @property
+    def is_decided(self) -> bool:
+        """True if some policy that can be run is significantly worse than the best, or exactly."""
+        runnable = [s for s in self.standings if not s.is_oracle] or list(self.standings)
+        return not all(standing.is_best for standing in runnable)
 
     def as_json(self) -> dict[str, Any]:
         """Return the entry of ``verdict.json``."""
@@ -258,6 +265,7 @@ def _verdict(
         about=_cluster_facts(arranged, group.rows),
         standings=standings,
         oracles=oracles,
+        words=words(facts),
     )
 
 

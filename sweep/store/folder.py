@@ -28,16 +28,16 @@ SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
 BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
 BACKTEST_JSON = "backtest.json"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
-VERDICT = "verdict.json"
+VERDICT, ANSWER = "verdict.json", "answer.json"
 ROWS_A_GROUP = 16_384
 """Rows of each row group of ``cells.parquet`` except the last, whatever ran the cells."""
 _REQUIRED_KEYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
-REPORT_FILES = (VERDICT, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
+REPORT_FILES = (VERDICT, ANSWER, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
 """Files that are rewritten from the others; see `sweep.driver.write_report`."""
 _REQUIRED_FILES = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
 _OPTIONAL_FILES = (
     *(FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, WHAT_IF, DIFF),
-    *(BACKTEST, BACKTEST_JOBS, BACKTEST_JSON),
+    *(BACKTEST, BACKTEST_JOBS, BACKTEST_JSON, ANSWER),
 )
 _WAY_OUT = "running the same sweep again rewrites it from the cached cells"
 
@@ -186,6 +186,11 @@ class SweepFolder:
         if not isinstance(entries, list):
             return []
         return [entry for entry in entries if isinstance(entry, dict)]
+
+    def answer(self) -> dict[str, list[str]]:
+        """Read ``answer.json``, the sentences of the report's first screen; empty without."""
+        content = self._optional(ANSWER)
+        return {} if content is None else dict(self._parsed(ANSWER, json.loads, content))
 
     def sentences(self) -> list[str]:
         """Return the answers of a search, else the verdict's sentence by trace and capacity."""

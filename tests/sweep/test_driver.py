@@ -66,7 +66,7 @@ def test_the_folder_is_the_last_line_and_holds_everything(fake: Command) -> None
     names = {path.name for path in ran.folder.iterdir()} - {"changes.diff"}
     assert names == {
         "against_baseline.parquet", "cells.parquet", "config.yaml", "equal_capacity.parquet",
-        "provenance.json", "SHA256SUMS",
+        "answer.json", "provenance.json", "SHA256SUMS",
         "report.html", "report.md", "table.md", "verdict.json",
     }  # fmt: skip
     assert "jct_mean_s" in ran.out
