@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.base.errors import InputError
+from sim.base.arrays import Mask
 from sim.bounds import bound_arrays
 from sim.cluster.sizing import stage_demands
+from sim.workload.schema import INPUT_MODES
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
     from sim.workload.workload import Workload
 
 
-def mean_jct_bound(workload: Workload, cluster: Cluster) -> float:
-    """Bound the mean completion time (finish − submit) over all jobs from below.
+def mean_jct_bound(workload: Workload, cluster: Cluster, done: Mask | None = None) -> float:
+    """Bound the mean completion time (finish − submission) of jobs from below.
 
-    For any schedule, even one that knows the future. Three facts, for every k:
+    For any schedule that ends these jobs, even one that knows the future. Four facts, for every k:
 
     - *Alone.* No job takes less than its ``tight_lb`` (`sim.bounds.lower_bound`). So the k-th
       completion of a schedule is no earlier than the k-th of submissions plus bounds.
@@ -28,40 +29,43 @@ def mean_jct_bound(workload: Workload, cluster: Cluster) -> float:
       always goes on with the job of which least remains (SRPT; Schrage, *A proof of the optimality
       of the shortest remaining processing time discipline*, Operations Research 16, 1968). So the
       k-th completion is no earlier than the k-th of SRPT, resource by resource. A stretched task
-      gets no more of a fungible resource.
+      gets no more of a fungible resource. Other jobs only take capacity away.
     - The mean of completions is that of the k-th completions, each of which is no earlier than the
       latest of those.
+    - *Waiting for inputs.* A job that polls for the outputs of others is submitted when it has
+      them. As a schedule may delay them, and so its submission, it counts by its ``tight_lb``
+      alone, and its work not at all.
 
     Parameters
     ----------
     workload : Workload
-        Of jobs that all end, and that are submitted at the workload's times.
+        Of J jobs.
     cluster : Cluster
         The cluster that they run on. Shares of queues count in the first fact alone.
+    done : (J,) bool, optional
+        The jobs that end; by default all. Others, such as those that fail, leave the mean.
 
     Returns
     -------
     float
-        Seconds.
-
-    Raises
-    ------
-    InputError
-        If jobs need inputs that others make: those may come later, or fail.
+        Seconds; NaN if no job ends.
     """
     from sim.bounds.kernels.srpt import srpt
 
     columns = workload.columns
-    if columns.job_input_mode.any():
-        raise InputError(
-            "the bound on mean completion times holds for jobs with known submission times; jobs "
-            "here wait for inputs of others: use sim.lower_bound, job by job"
-        )
-    submit = columns.job_submit
+    waits = np.zeros(len(columns.job_submit), bool)
+    waits[columns.input_reader] = True
+    waits &= columns.job_input_mode == INPUT_MODES.index("poll")
+    ends = np.ones_like(waits) if done is None else done
+    if not ends.any():
+        return float("nan")
+    pooled = np.flatnonzero(ends & ~waits)
+    submit = columns.job_submit[pooled]
     alone = bound_arrays(columns, cluster, tight=True)["tight_lb"]
     load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
-    load = np.add.reduceat(load, columns.job_stage0[:-1], axis=0)
-    latest = np.sort(submit + alone)
+    load = np.add.reduceat(load, columns.job_stage0[:-1], axis=0)[pooled]
+    latest = np.sort(submit + alone[pooled])
     for work in load.T:
         np.maximum(latest, np.sort(srpt(submit, np.ascontiguousarray(work))), out=latest)
-    return float((latest - np.sort(submit)).mean())
+    total = (latest - np.sort(submit)).sum() + alone[ends & waits].sum()
+    return float(total / ends.sum())

@@ -71,6 +71,12 @@ ALONE_METRICS: dict[str, Metric] = {
 }
 """Metrics added by `sim.evaluators.alone`."""
 
+STREAM_METRICS: dict[str, Metric] = {
+    "jct_mean_lb_s": Metric("s", "lower", "lower bound on the mean JCT of any schedule"),
+    "gap_lb_mean": Metric("1", "lower", "mean JCT over that bound - 1"),
+}
+"""Metrics added by `sim.evaluators.stream`."""
+
 
 def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     """Compute every metric that needs no baseline.
@@ -158,7 +164,7 @@ def metric(name: str) -> Metric:
     InputError
         If the name is unknown; suggests the closest.
     """
-    for metrics in (METRICS, ALONE_METRICS):
+    for metrics in (METRICS, ALONE_METRICS, STREAM_METRICS):
         if name in metrics:
             return metrics[name]
     if grouped := groups.split(name):

@@ -130,6 +130,11 @@ def _outcome(fields: Sequence[Field], losses: Losses) -> Iterator[str]:
             numbers = (sum(n_by_mark[mark] for mark in marks) for marks in CLASSES.values())
             rows.append([objective.name, *map(str, numbers)])
     yield table(["number of fields", *CLASSES], rows)
+    bound = (
+        " *bound*: no schedule of the jobs that it ends has a lower mean, even one that knows all."
+        if any(entry.bound for entry in fields)
+        else ""
+    )
     tolerances = ", ".join(
         f"{o.tolerance_text()} ({o.name})"
         for o in OBJECTIVES
@@ -140,7 +145,7 @@ def _outcome(fields: Sequence[Field], losses: Losses) -> Iterator[str]:
         f"means, each with its 95 % interval over seeds. {BETTER} better and {WORSE} worse hold by "
         f"Holm's correction over the page, {MAYBE_BETTER} and {MAYBE_WORSE} by the field's own "
         f"interval; {LEVEL} is level: the interval lies within {tolerances}. A field in which no "
-        "two policies differ is empty."
+        f"two policies differ is empty.{bound}"
     )
 
 

@@ -71,10 +71,68 @@ def test_the_later_of_alone_and_pooled_completions_counts():
     assert mean_jct_bound(sim.Workload.from_jobs(mixed), machine) == pytest.approx((5 + 7) / 2)
 
 
-def test_jobs_that_wait_for_others_are_refused():
-    jobs = [job(0, ([4], 1, 0.1, [])), {**job(0, ([4], 1, 0.1, [])), "input_mode": "poll"}]
-    with pytest.raises(sim.InputError, match="jobs with known submission times"):
-        mean_jct_bound(sim.Workload.from_jobs(jobs), sim.Cluster.machines(1, cpu=1, mem=1))
+def chain(*jobs):
+    """Build jobs of one task a piece that fills the machine: (submit_s, s, inputs)."""
+    return [
+        {**job(submit_s, ([duration_s], 1, 0.1, [])), "job_id": str(j), "input_mode": "poll"}
+        | {"inputs": [str(i) for i in inputs]}
+        for j, (submit_s, duration_s, inputs) in enumerate(jobs)
+    ]
+
+
+def naive_bound_of_chain(jobs):
+    """Add the work of jobs that wait for no other, shortest remaining first, and the rest alone."""
+    free = sorted((submit, duration) for submit, duration, inputs in jobs if not inputs)
+    ends = sorted(naive_srpt(*zip(*free, strict=True)))
+    return (
+        sum(ends)
+        - sum(submit for submit, _ in free)
+        + sum(duration for _, duration, inputs in jobs if inputs)
+    ) / len(jobs)
+
+
+def least_mean_of_chain(jobs, horizon):
+    """Try every start in whole seconds; a job is submitted when it has its inputs."""
+    best = np.inf
+    for starts in itertools.product(range(horizon), repeat=len(jobs)):
+        ends = [start + job[1] for start, job in zip(starts, jobs, strict=True)]
+        submits = [max([submit, *(ends[i] for i in inputs)]) for submit, _, inputs in jobs]
+        spans = sorted(zip(starts, ends, strict=True))
+        is_alone = all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
+        if is_alone and all(s <= start for s, start in zip(submits, starts, strict=True)):
+            waits = [end - submit for end, submit in zip(ends, submits, strict=True)]
+            best = min(best, float(np.mean(waits)))
+    return best
+
+
+def test_a_job_that_polls_counts_by_itself():
+    """A schedule can make its input late, so that it does not wait: 4, then 8, then 4 s."""
+    jobs = [(0, 4, []), (0, 4, [0]), (0, 4, [])]
+    workload, machine = sim.Workload.from_jobs(chain(*jobs)), sim.Cluster.machines(1, cpu=1, mem=1)
+    assert mean_jct_bound(workload, machine) == pytest.approx((4 + 8 + 4) / 3)
+    assert least_mean_of_chain(jobs, 9) == pytest.approx((4 + 8 + 4) / 3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_with_polls_the_bound_is_at_most_the_optimum_and_that_at_most_any_schedule(seed):
+    rng = np.random.default_rng(seed)
+    submits, durations = np.sort(rng.integers(0, 3, 4)).tolist(), rng.integers(1, 4, 4).tolist()
+    inputs = [[int(i) for i in range(j) if rng.random() < 0.4] for j in range(4)]
+    jobs = list(zip(submits, durations, inputs, strict=True))
+    workload, machine = sim.Workload.from_jobs(chain(*jobs)), sim.Cluster.machines(1, cpu=1, mem=1)
+    bound = mean_jct_bound(workload, machine)
+    assert bound == pytest.approx(naive_bound_of_chain(jobs))
+    best = least_mean_of_chain(jobs, 11)
+    assert bound <= best * (1 + 1e-9)
+    run = sim.simulate(workload, machine, policies.build("srpt"))
+    assert best <= float((run.job_finish - run.job_submit).mean()) * (1 + 1e-9)
+
+
+def test_jobs_that_do_not_end_leave_the_mean():
+    machine = sim.Cluster.machines(1, cpu=1, mem=1)
+    workload = sim.Workload.from_jobs([job(0, ([4], 1, 0.1, [])) for _ in range(3)])
+    assert mean_jct_bound(workload, machine, np.array([True, False, True])) == 6.0
+    assert np.isnan(mean_jct_bound(workload, machine, np.zeros(3, bool)))
 
 
 def small(seed):

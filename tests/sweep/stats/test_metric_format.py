@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sim.metrics import ALONE_METRICS, METRICS
+from sim.metrics import ALONE_METRICS, METRICS, STREAM_METRICS
 from sweep.stats.metric_format import style
 
 
@@ -61,7 +61,7 @@ def test_an_unknown_name_is_its_label(name: str, kind: str) -> None:
     assert (shown.better, shown.meaning) == (None, "")
 
 
-@pytest.mark.parametrize("name", [*METRICS, *ALONE_METRICS])
+@pytest.mark.parametrize("name", [*METRICS, *ALONE_METRICS, *STREAM_METRICS])
 def test_a_unit_follows_from_the_metric(name: str) -> None:
-    unit = {**METRICS, **ALONE_METRICS}[name].unit
+    unit = {**METRICS, **ALONE_METRICS, **STREAM_METRICS}[name].unit
     assert (style(name).kind == "seconds") == (unit == "s")
