@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import time
 from collections.abc import Sequence
 
 from sim.base.errors import InputError
@@ -13,7 +12,7 @@ from sweep.cli.command import Command
 from sweep.execution import notes
 from sweep.store import garbage, removal, sweep_list
 from sweep.store.garbage import Garbage
-from sweep.store.sweep_summaries import size_text
+from sweep.store.sweep_summaries import size_text, time_text
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 MAX_LINES = 40
@@ -62,7 +61,7 @@ def gc(command: Command) -> int:
 def _lines(items: Sequence[Garbage]) -> list[str]:
     rows = [
         [
-            time.strftime("%Y-%m-%d %H:%M", time.localtime(item.time_s)),
+            time_text(item.time_s),
             size_text(item.n_bytes),
             notes.count(item.n_cells, "cells") if item.n_cells else "copy of a trace",
         ]

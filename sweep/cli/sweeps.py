@@ -1,4 +1,4 @@
-"""Verbs ``status`` and ``list``: progress of a sweep; all sweeps and their verdicts."""
+"""Verbs ``status``, ``list`` and ``tag``: progress; all sweeps and verdicts; a reader's words."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from sim.base.text import table_lines
 from sweep.cli.command import Command
 from sweep.execution import notes
 from sweep.grid import remote_results
-from sweep.store import storage, sweep_list
+from sweep.store import storage, sweep_list, tags
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Event, Journal
-from sweep.store.sweep_summaries import size_text, summarize
+from sweep.store.sweep_summaries import (
+    RUNNING,
+    SweepSummary,
+    duration_text,
+    size_text,
+    summarize,
+    time_text,
+)
 
 
 def status_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,13 +75,14 @@ def _status(results: Path, sweep: str) -> tuple[str, int]:
     if journal.is_running() and not ends:
         elapsed = max(0.0, time.time() - begin["time"])
         state = f"running (process {begin.get('pid', '?')}) for {elapsed:.0f} s"
-        if 0 < n_came < n_todo and elapsed:
-            left = elapsed / n_came * (n_todo - n_came)
-            words += f", about {left:.0f} s left"
+        holder = journal.lease().holder()
+        left_s = None if holder is None else holder.status.get("left_s")
+        if 0 < n_came < n_todo and isinstance(left_s, int | float):
+            words += f", about {duration_text(left_s)} left"
     elif ends:
         state = f"finished in {seconds:.0f} s"
     else:
-        state = "interrupted; the same command resumes it"
+        state = "stopped; the same command resumes it"
     lines = [f"{sweep}: {state}: {words}"]
     lines += _node_lines(nodes)
     lines += [f"  {e['text']}" for e in milestones if e["event"] == "said" and "text" in e][-10:]
@@ -103,7 +111,7 @@ def list_sweeps_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def list_sweeps(command: Command) -> int:
-    """List all sweeps, newest first: begin, number of cells, size, state, verdict."""
+    """List all sweeps, newest first: last run, number of cells, size, state, tags, verdict."""
     results = command.results()
     if command.names:
         raise InputError(f"list takes no {command.names[0]!r}: it lists all sweeps")
@@ -112,12 +120,12 @@ def list_sweeps(command: Command) -> int:
         raise InputError(f"there is no sweep in {results}; paths.results=DIR names another folder")
     rows = [
         [
-            *(entry.sweep, entry.started, str(entry.n_cells)),
-            *(size_text(entry.n_bytes), entry.state),
+            *(entry.sweep, time_text(entry.time_s), str(entry.n_cells)),
+            *(size_text(entry.n_bytes), _state(entry), " ".join(entry.tags)),
         ]
         for entry in summaries
     ]
-    header, *lines = table_lines(["sweep", "begun", "cells", "size", ""], rows)
+    header, *lines = table_lines(["sweep", "last run", "cells", "size", "state", "tags"], rows)
     print(header)
     for entry, line in zip(summaries, lines, strict=True):
         print(line)
@@ -127,4 +135,28 @@ def list_sweeps(command: Command) -> int:
             print(f"    and {len(entry.sentences) - MAX_SENTENCES} more in its report")
     cached = sum(storage.for_results(results).list("cache/").values())
     print(f"cells and traces in the cache: {size_text(cached)} (`gc` lists what no sweep needs)")
+    return 0
+
+
+def _state(entry: SweepSummary) -> str:
+    return f"{RUNNING}: {entry.state}" if entry.phase == RUNNING else entry.state
+
+
+def tag_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    parser.usage = f"{parser.prog} SWEEP WORD [WORD ...] [--remove] [paths.results=DIR]"
+    parser.add_argument("--remove", action="store_true", help="remove these tags")
+    parser.epilog = "`list` shows tags, and the index of `python -m sweep ui` filters by them."
+
+
+def tag(command: Command) -> int:
+    """Tag a sweep with words of your own, kept in its folder; without a word, print its tags."""
+    results = command.results()
+    if not command.names:
+        raise InputError("name the sweep and the tags: tag SWEEP WORD", rule="grammar")
+    name, *words = command.names
+    sweep = sweep_list.find(results, name).sweep
+    added, removed = ([], words) if command.flags.remove else (words, [])
+    left = tags.change(results, sweep, added, removed)
+    print(f"{sweep}: {' '.join(left) or 'no tags'}")
     return 0

@@ -118,7 +118,9 @@ def prepare_first(request: Request) -> PreparedGrid:
 def _finish(completed: CompletedSweep, folder: SweepFolder, journal: Journal) -> Outcome:
     """Write the sweep's folder and track it."""
     prepared, errors = completed.prepared, completed.errors
+    journal.note_status(left_s=None, activity="writing the report")
     outcome = write_folder(prepared, folder, completed.cached, errors, journal.confirm)
+    journal.note_status(activity="logging to MLflow")
     target = _track(folder, prepared.grid.request.settings)
     journal.append("end", failed=len(errors), tracked=target)
     prepared.cache.compact()

@@ -122,6 +122,7 @@ class SweepLoop:
 
     def note_round(self, prepared: PreparedGrid, cached: Flags, n_todo: int = 0) -> None:
         """Write the start of a round to the journal."""
+        self.journal.note_status(round=len(self._seen), left_s=None, activity="")
         self.journal.append(
             "begin",
             round=len(self._seen),

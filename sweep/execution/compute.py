@@ -270,7 +270,7 @@ def run(
 
     try:
         with (
-            Progress(console(), n_cells, time_left.seconds) as progress,
+            Progress(console(), n_cells, time_left.seconds, journal.note_status) as progress,
             ExitStack() as stack,
         ):
             try:

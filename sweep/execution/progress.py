@@ -5,6 +5,7 @@ Activities before the first cell are a word beside the bar; without a terminal, 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -33,14 +34,19 @@ class Line(str):
 
 
 class Progress:
-    """Counter of cells on standard error: a bar on a terminal, else a line every few seconds."""
+    """Counter of cells on standard error: a bar on a terminal, else a line every few seconds.
+
+    `on_change` receives the estimate (``left_s``) and the ``activity`` for other processes.
+    """
 
     def __init__(
         self,
         console: Console,
         n_cells: int,
         seconds_left: Callable[[], float | None] = lambda: None,
+        on_change: Callable[..., None] = lambda **_: None,
     ) -> None:
+        self._on_change, self._last_change_s = on_change, -math.inf
         self._console = console
         self._n_cells = n_cells
         self._seconds_left = seconds_left
@@ -85,6 +91,7 @@ class Progress:
         self._n_done += n
         self._n_failed += n_failed
         self._activity = ""
+        self._report()
         if self._bar is not None:
             self._draw(completed=self._n_done)
         else:
@@ -93,6 +100,7 @@ class Progress:
     def beat(self, activity: str = "") -> None:
         """Note that no cell finished; show the current activity, if it is not simply cells."""
         self._activity = activity
+        self._report()
         if self._bar is not None:
             self._draw()
         elif not activity or activity != self._printed_activity:
@@ -101,6 +109,13 @@ class Progress:
     def print_line(self, line: str) -> None:
         """Print a line above the bar."""
         self._console.print(printable(line), highlight=False, markup=False)
+
+    def _report(self) -> None:
+        """Pass on the estimate and the activity, at most once a second."""
+        if time.monotonic() - self._last_change_s >= ESTIMATE_EVERY_S:
+            left_s = self._seconds_left() if 0 < self._n_done < self._n_cells else None
+            self._on_change(left_s=left_s, activity=str(self._activity))
+            self._last_change_s = time.monotonic()
 
     def _draw(self, **fields: Any) -> None:
         if time.monotonic() - self._last_line >= ESTIMATE_EVERY_S:

@@ -8,24 +8,19 @@ import io
 import json
 import math
 import os
-import re
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sweep.store import storage, sync
+from sweep.store import storage, sync, tally
+from sweep.store.journal_lines import is_intact, with_crc
 from sweep.store.lease import EXPIRES_S, Lease
+from sweep.store.tally import Tally
 
 Event = dict[str, Any]
 
-_BEGUN = re.compile(rb'^\{"event": "(begin|asked)", "time": ([\d.]+)')
-
 _CELL_PREFIX = b'{"event": "cell"'
-
-_CRC = re.compile(rb', "crc": "([0-9a-f]{8})"\}\n?')
-_CRC_BYTES = len(', "crc": "01234567"}\n')
 
 _HELD: dict[Path, Lease] = {}
 """Leases of this process, by the journal's file."""
@@ -60,6 +55,12 @@ class Journal:
         lease = _HELD.get(self.file)
         if lease is not None:
             lease.confirm()
+
+    def note_status(self, **fields: Any) -> None:
+        """Set fields of the progress that this process's heartbeats report, for other processes."""
+        lease = _HELD.get(self.file)
+        if lease is not None:
+            lease.status = {**lease.status, **fields}
 
     def _write(self, event: str, lines: Iterable[Mapping[str, Any]]) -> None:
         self.confirm()
@@ -101,7 +102,7 @@ class Journal:
             return
         with file:
             for line in file:
-                if (exclude is None or not line.startswith(exclude)) and _is_intact(line):
+                if (exclude is None or not line.startswith(exclude)) and is_intact(line):
                     with contextlib.suppress(ValueError):
                         event = json.loads(line)
                         if _is_event(event):
@@ -121,14 +122,14 @@ class Journal:
 
         Both in s since 1970.
         """
-        try:
-            with self.file.open("rb") as file:
-                lines = (line for line in file if _is_intact(line))
-                events = [match.groups() for line in lines if (match := _BEGUN.match(line))]
-        except OSError:
+        counts = self.tally()
+        if counts.started_s is None or counts.requested_s is None:
             return None
-        starts = [float(time) for event, time in events if event == b"begin"]
-        return ((starts or [float(events[0][1])])[-1], float(events[-1][1])) if events else None
+        return counts.started_s, counts.requested_s
+
+    def tally(self) -> Tally:
+        """Count the cells of the last round, and say whether the last attempt ended."""
+        return tally.read(self.file)
 
     def is_complete(self) -> bool:
         """Tell whether the last attempt ended."""
@@ -184,18 +185,6 @@ class Journal:
     def is_running(self) -> bool:
         """Tell whether a process holds the sweep's lease."""
         return self.lease().is_held_by_any()
-
-
-def with_crc(line: str) -> str:
-    """Append its CRC-32 to a line, the text of a JSON object."""
-    return f'{line[:-1]}, "crc": "{zlib.crc32(line[:-1].encode()):08x}"}}'
-
-
-def _is_intact(line: bytes) -> bool:
-    """Tell whether a line ends with the CRC-32 of the text before it."""
-    begin = len(line) - _CRC_BYTES + (not line.endswith(b"\n"))
-    match = _CRC.fullmatch(line, max(0, begin))
-    return match is not None and zlib.crc32(line[:begin]) == int(match[1], 16)
 
 
 def _is_event(line: Any) -> bool:

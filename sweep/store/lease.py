@@ -13,7 +13,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,26 @@ class LeaseLostError(InputError):
     """Another process has taken over the lease of this one."""
 
 
+@dataclass(frozen=True)
+class Holder:
+    """Holder of a lease, as one look shows it.
+
+    Attributes
+    ----------
+    content : bytes
+        Its last heartbeat.
+    is_alive : bool or None
+        False if it released the lease or its process has ended; None if that can't be seen, as it
+        is on another machine.
+    status : mapping
+        What it said of itself with that heartbeat.
+    """
+
+    content: bytes
+    is_alive: bool | None
+    status: Mapping[str, Any]
+
+
 @dataclass
 class Lease:
     """Lease that one process at a time may hold."""
@@ -40,6 +60,7 @@ class Lease:
     beat_s: float = BEAT_S
     expires_s: float = EXPIRES_S
     on_beat: Callable[[], None] | None = None
+    status: Mapping[str, Any] = field(default_factory=dict)  # written with each heartbeat
     token: int = 0  # of this holder, once it holds the lease
     _n_beats: int = 0
     _last_beat_s: float = 0.0  # start of the last heartbeat that succeeded
@@ -117,6 +138,15 @@ class Lease:
         token, content = self._latest()
         return bool(token) and not _is_free(content)
 
+    def holder(self) -> Holder | None:
+        """Return the last holder; None if there was none. Never waits for a heartbeat."""
+        _, content = self._latest()
+        if content is None:
+            return None
+        is_gone, status = _is_gone(content), _read(content).get("status")
+        is_alive = False if _is_free(content) else True if is_gone is False else None
+        return Holder(content, is_alive, status if isinstance(status, dict) else {})
+
     def latest_token(self) -> int:
         """Return the token of the last holder; 0 if there was none."""
         return self._latest()[0]
@@ -164,7 +194,7 @@ class Lease:
 
     def _content(self, n: int, *, released: bool = False) -> bytes:
         record = {"id": self._id, "process": process.current(), "beat": n, "released": released}
-        return json.dumps(record).encode()
+        return json.dumps({**record, "status": self.status}).encode()
 
     def _tokens(self) -> list[int]:
         names = self.storage.list(f"{self.name}.lease/")

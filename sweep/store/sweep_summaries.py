@@ -1,65 +1,161 @@
-"""Summaries of all sweeps for a list: start, cells, state, verdict."""
+"""Summaries of all sweeps for a list: time, cells, state, tags, verdict."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from sweep.store import sweep_list
+from sweep.store import sweep_list, tags
 from sweep.store.folder import DamagedError, SweepFolder
 from sweep.store.journal import Journal
+from sweep.store.lease import EXPIRES_S, Holder
+from sweep.store.sweep_list import SweepEntry
+
+RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
+IsAlive = Callable[[str, Holder], bool]
+"""Tells whether the holder of a sweep's lease runs, from the sweep's id and one look."""
 
 
 @dataclass(frozen=True)
 class SweepSummary:
-    """Summary of one sweep."""
+    """Summary of one sweep.
 
-    sweep: str  # its id
-    started: str  # day and time, in this machine's zone
+    Attributes
+    ----------
+    sweep : str
+        Its id.
+    time_s : float
+        When it was last started or requested, s since 1970.
+    is_finished : bool
+        True if it has a folder with results; it may run again.
+    n_cells, n_done, n_failed : int
+        Its cells; those that were done before it stopped, or are by now; those that failed.
+    phase : str
+        `RUNNING`, `STOPPED`, `FINISHED`, or `FAILED`: finished with failed cells, or damaged.
+    state : str
+        Its state in words; empty for a finished sweep without failed cells.
+    sentences : list of str
+        Its verdict.
+    n_bytes : int
+        Size of its folder.
+    tags : list of str
+        Words of its reader.
+    """
+
+    sweep: str
+    time_s: float
     is_finished: bool
     n_cells: int
-    state: str  # empty for a finished sweep without failed cells that was requested once
-    sentences: list[str]  # its verdict
-    n_bytes: int = 0  # of its folder
+    n_done: int
+    n_failed: int
+    phase: str
+    state: str
+    sentences: list[str] = field(default_factory=list)
+    n_bytes: int = 0
+    tags: list[str] = field(default_factory=list)
 
 
-def summarize(results: Path) -> list[SweepSummary]:
-    """List the sweeps of a results folder, the latest started or requested first."""
-    summaries = []
-    for entry in reversed(sweep_list.sweeps(results)):
-        started, requested = map(_local_time, (entry.started_s, entry.requested_s))
-        if entry.is_finished:
-            n_cells, state, sentences = _finished_state(SweepFolder.for_sweep(results, entry.sweep))
-        else:
-            n_cells, state = _unfinished_state(Journal(results, entry.sweep))
-            sentences = []
-        state = ", ".join(
-            filter(None, (state, f"requested again {requested}" * (requested != started)))
-        )
-        summaries.append(
-            SweepSummary(
-                entry.sweep,
-                started,
-                entry.is_finished,
-                n_cells,
-                state,
-                sentences,
-                _folder_bytes(SweepFolder.for_sweep(results, entry.sweep).path),
-            )
-        )
-    return summaries
+def summarize(results: Path, is_alive: IsAlive | None = None) -> list[SweepSummary]:
+    """List the sweeps of a results folder, the latest started or requested first.
+
+    `is_alive` judges holders on other machines; by default their heartbeat is awaited.
+    """
+    entries = reversed(sweep_list.sweeps(results))
+    return [summarize_one(results, entry, is_alive) for entry in entries]
 
 
-def _finished_state(folder: SweepFolder) -> tuple[int, str, list[str]]:
-    """Return the number of cells, the state and the verdict of a finished sweep."""
-    try:
-        failed, sentences = folder.failed(), folder.sentences()
-    except DamagedError:
-        way_out = f"damaged: `python -m sweep report {folder.sweep}` rewrites it"
-        return 0, way_out, []
-    return len(failed), f"{failed.sum()} failed" if failed.any() else "", sentences
+def summarize_one(
+    results: Path, entry: SweepEntry, is_alive: IsAlive | None = None
+) -> SweepSummary:
+    """Summarize one sweep."""
+    folder = SweepFolder.for_sweep(results, entry.sweep)
+    journal = Journal(results, entry.sweep)
+    counts = journal.tally()
+    holder = None if counts.has_ended or not counts.n_cells else journal.lease().holder()
+    is_running = holder is not None and holder.is_alive is not False
+    if holder is not None and holder.is_alive is None:
+        is_running = is_alive(entry.sweep, holder) if is_alive else journal.is_running()
+    n_cells, n_failed, sentences = counts.n_cells, counts.n_failed, []
+    n_done = n_cells - counts.n_todo + counts.n_came
+    phase, state = STOPPED, f"stopped after {n_done:,} of {n_cells:,} cells"
+    if is_running and holder is not None:
+        phase, state = RUNNING, _running_state(n_done, n_cells, n_failed, holder)
+    elif entry.is_finished:
+        try:
+            failed, sentences = folder.failed(), folder.sentences()
+            n_cells, n_done, n_failed = len(failed), len(failed), int(failed.sum())
+            phase, state = (FAILED, f"{n_failed:,} failed") if n_failed else (FINISHED, "")
+        except DamagedError:
+            n_cells = n_done = n_failed = 0
+            phase, state = FAILED, f"damaged: `python -m sweep report {entry.sweep}` rewrites it"
+    elif counts.has_ended:
+        state = "its folder is missing"
+    return SweepSummary(
+        entry.sweep,
+        entry.requested_s,
+        entry.is_finished,
+        n_cells,
+        n_done,
+        n_failed,
+        phase,
+        state,
+        sentences,
+        _folder_bytes(folder.path),
+        tags.read(results, entry.sweep),
+    )
+
+
+def _running_state(n_done: int, n_cells: int, n_failed: int, holder: Holder) -> str:
+    """Describe a running sweep, such as ``18 of 20 cells, 2 min left``."""
+    left_s, activity, number = (holder.status.get(k) for k in ("left_s", "activity", "round"))
+    parts = [f"{n_done:,} of {n_cells:,} cells"]
+    if isinstance(number, int) and number > 1:
+        parts[0] += f" of round {number}"
+    if n_failed:
+        parts.append(f"{n_failed:,} failed")
+    if isinstance(left_s, int | float) and n_done < n_cells:
+        parts.append(f"{duration_text(left_s)} left")
+    elif isinstance(activity, str) and activity:
+        parts.append(activity)
+    return ", ".join(parts)
+
+
+class Heartbeats:
+    """Judge of holders on other machines from look to look, without waiting for any."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[bytes, float]] = {}
+
+    def is_alive(self, sweep: str, holder: Holder) -> bool:
+        """Tell whether the heartbeat changed within the time after which a lease expires."""
+        now_s = time.monotonic()
+        content, since_s = self._seen.get(sweep, (b"", now_s))
+        if content != holder.content:
+            since_s = now_s
+        self._seen[sweep] = holder.content, since_s
+        return now_s - since_s < EXPIRES_S
+
+
+def duration_text(seconds: float) -> str:
+    """Write a duration for people, such as ``40 s``, ``2 min`` or ``1 h 20 min``."""
+    if seconds < 59.5:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    if not hours:
+        return f"{minutes} min"
+    return f"{hours} h" + f" {rest} min" * bool(rest)
+
+
+def time_text(time_s: float) -> str:
+    """Write a time for people in this machine's zone, such as ``2026-11-26 04:36 UTC+01:00``."""
+    local = time.localtime(time_s)
+    minutes = (local.tm_gmtoff or 0) // 60
+    offset = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+    return time.strftime("%Y-%m-%d %H:%M UTC", local) + offset * bool(minutes)
 
 
 def size_text(n_bytes: float) -> str:
@@ -77,19 +173,3 @@ def _folder_bytes(folder: Path) -> int:
         with contextlib.suppress(OSError):  # another process may replace it
             sizes.append(path.stat().st_size)
     return sum(sizes)
-
-
-def _local_time(time_s: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_s))
-
-
-def _unfinished_state(journal: Journal) -> tuple[int, str]:
-    """Return the number of cells and the state of a sweep without a folder."""
-    n_cells, has_ended = 0, False
-    for event in journal.milestones():
-        if event["event"] == "begin":
-            n_cells, has_ended = event.get("cells", 0), False
-        has_ended |= event["event"] == "end"
-    if has_ended:
-        return n_cells, "its folder is missing"
-    return n_cells, "running" if journal.is_running() else "interrupted"

@@ -16,6 +16,7 @@ from sim.base.masking import mask
 from sim.base.text import label
 from sweep.stats.cell_columns import AXES, KNOWS
 from sweep.store.folder import SweepFolder
+from sweep.store.tags import FILE as TAGS
 from sweep.track.connection import RunStore, is_http
 from sweep.track.run_data import (
     CURVE,
@@ -215,10 +216,14 @@ def _failure(row: ChildRun) -> str:
 
 
 def artifact_files(folder: Path) -> list[Path]:
-    """List the files of a sweep's folder that become artifacts: all but hidden ones, by name."""
+    """List the files of a sweep's folder that become artifacts, by name.
+
+    All but hidden ones and a reader's tags.
+    """
     if not folder.is_dir():
         return []
-    return sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+    paths = (p for p in folder.iterdir() if p.is_file() and not p.name.startswith("."))
+    return sorted(path for path in paths if path.name != TAGS)
 
 
 def find_experiment(store: RunStore, name: str, folder: Path) -> str:

@@ -53,7 +53,7 @@ def test_a_killed_sweep_resumes_to_the_same_bytes(command: Command) -> None:
     process.kill()
     process.communicate()
     assert n_cells(results) < 8
-    assert "interrupted" in command("status").out
+    assert "stopped" in command("status").out
     resumed = command(*words)
     assert resumed.code == 0, resumed.err
     assert {row["status"] for row in resumed.rows} == {"done"}

@@ -85,7 +85,7 @@ class TestAFullDisk:
             n_kept = len(keys_kept(small))
             assert 0 < n_kept < 120
             assert not list(small.rglob(".tmp-*"))
-            assert "interrupted; the same command resumes it" in fake.verb("status").out
+            assert "stopped; the same command resumes it" in fake.verb("status").out
             remount(small, "size=64m")
             resumed = fake(*GRID)
             assert resumed.code == 0
