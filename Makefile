@@ -75,7 +75,7 @@ test-nojit: $(READY)
 		--ignore-glob='*_sample.py'
 
 ui: $(READY)
-	$(BIN)/python -m sweep.ui
+	$(BIN)/python -m sweep ui
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

@@ -60,7 +60,9 @@ def served(results: Path, work: Path) -> Iterator[Served]:
                 time.sleep(0.1)
         else:
             pytest.fail(f"the server did not start: {log.read_text()}")
-        (address,) = (w for w in log.read_text().split() if w.startswith("http://127.0.0.1"))
+        (address,) = (
+            w for w in log.read_text().split() if w.startswith(f"http://127.0.0.1:{port}/")
+        )
         yield Served(process.pid, port, address, log)
     finally:
         os.killpg(process.pid, signal.SIGTERM)

@@ -41,7 +41,6 @@ def _commands() -> str:
     for verb in VERBS:
         text = sweep.cli.main.parser(verb).format_help()
         parts += ["", f"### python -m sweep {verb}", "", *_fenced("text", text)]
-    parts += ["", "### python -m sweep.ui", "", "Shows all sweeps, and MLflow's UI; see `--help`."]
     top = sim.cli.main.parser()
     parts += ["", "## python -m sim", "", *_fenced("text", top.format_help())]
     for verb, parser in _subparsers(top).items():

@@ -83,7 +83,7 @@ def ui_command(settings: Settings) -> str:
     if uri is None:
         return ""
     hint = ui.hint(uri)
-    return "make ui" if hint == "python -m sweep.ui" and Path("Makefile").is_file() else hint
+    return "make ui" if hint == "python -m sweep ui" and Path("Makefile").is_file() else hint
 
 
 def _findings(folder: SweepFolder) -> None:

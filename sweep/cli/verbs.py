@@ -10,6 +10,8 @@ VERBS = {
     "plan": "run.plan",
     "list": "sweeps.list_sweeps",
     "status": "sweeps.status",
+    "tag": "sweeps.tag",
+    "ui": "ui.ui",
     "show": "show.show",
     "report": "show.report",
     "retry": "run.retry",
@@ -42,6 +44,8 @@ FLAGS = {
     "retry": ("--help", "--fail-fast"),
     "verify": ("--help", "--cells", "--seed", "--trust"),
     "export": ("--help", "--with-traces"),
+    "tag": ("--help", "--remove"),
+    "ui": ("--help", "--port", "--index-port"),
     "gc": ("--help", "--delete", "--keep"),
     "reproduce": ("--help", *_GRID, "--list", "--again"),
 }
@@ -50,10 +54,11 @@ FLAGS = {
 WITH_VALUE = (
     *("--config-dir", "--cfg", "-c"),
     *("--beside", "--perfetto", "--gantt", "--cells", "--seed", "--again", "--keep"),
+    *("--port", "--index-port"),
 )
 """Flags that take a value: the word after them is no verb."""
 
-SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "export", "rm", "track")
+SWEEP_VERBS = ("status", "show", "report", "retry", "verify", "export", "rm", "tag", "track")
 """Verbs that take the name of a sweep."""
 
 TOPICS = (

@@ -1,46 +1,90 @@
-"""Index page of all sweeps, newest first: verdicts, links to reports and to MLflow."""
+"""Index page of all sweeps, newest first: state, verdicts, links to reports and to MLflow.
+
+Served (`sweep.ui`), it follows running sweeps, tags and deletes; as a file it sorts and filters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sim.base import html
 from sweep.store.folder import CELLS, HTML
-from sweep.store.sweep_summaries import summarize
+from sweep.store.sweep_summaries import (
+    FAILED,
+    FINISHED,
+    RUNNING,
+    STOPPED,
+    SweepSummary,
+    size_text,
+    time_text,
+)
 
 _TEMPLATES = Path(__file__).parent / "templates"
-MAX_SENTENCES = 4
+MAX_SENTENCES = 3
+_PHASES = (RUNNING, FAILED, STOPPED, FINISHED)
+"""Phases in the order in which a list sorted by state has them."""
 
 
-def to_html(results: Path, mlflow: str = "", runs: Mapping[str, str] | None = None) -> str:
+def to_html(
+    results: Path,
+    rows: Sequence[tuple[SweepSummary, str]],
+    mlflow: str = "",
+    server: Mapping[str, Any] | None = None,
+) -> str:
     """Write the page.
 
     Parameters
     ----------
     results : Path
         Folder of results; the page's links are relative to it.
+    rows : sequence of (SweepSummary, str)
+        Sweeps, newest first, and the address of each one's run in MLflow, empty if it has none.
     mlflow : str
         Address of the MLflow UI; empty if there is none.
-    runs : mapping of str to str, optional
-        Address of each sweep's run there, by its id.
+    server : mapping, optional
+        ``token`` that allows tags and removal, ``id`` of the server and ``version`` of the rows;
+        None for a file.
     """
-    sweeps = []
-    for sweep in summarize(results):
-        folder = f"sweeps/{quote(sweep.sweep)}"
-        files = ((HTML, "report"), (f"{HTML}#headline", "table"), (CELLS, "cells"))
-        links = [(f"{folder}/{name}", words) for name, words in files if sweep.is_finished]
-        run = (runs or {}).get(sweep.sweep)
-        sweeps.append({"info": sweep, "links": [*links, *([(run, "MLflow")] if run else [])]})
     comparisons = sorted(path.name for path in (results / "comparisons").glob("*.html"))
+    script = (_TEMPLATES / "index.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     context = {
         "results": str(results),
-        "sweeps": sweeps,
+        "rows": [row_html(summary, run, is_served=server is not None) for summary, run in rows],
         "comparisons": [(f"comparisons/{quote(n)}", n.removesuffix(".html")) for n in comparisons],
         "mlflow": mlflow,
-        "most": MAX_SENTENCES,
-        "css": html.css(),
+        "server": server,
+        "css": html.css() + (_TEMPLATES / "index.css").read_text(encoding="utf-8"),
+        "script": script,
+        "script_digest": digest,
     }
     text: str = html.environment(_TEMPLATES).get_template("index.html.j2").render(context)
+    return text
+
+
+def row_html(summary: SweepSummary, run: str, *, is_served: bool = False) -> str:
+    """Write the table's row of one sweep; `run` is the address of its run in MLflow, if any."""
+    folder = f"sweeps/{quote(summary.sweep)}"
+    files = ((HTML, "report"), (f"{HTML}#block-0-tables", "table"), (CELLS, "cells"))
+    links = [(f"{folder}/{name}", words) for name, words in files if summary.is_finished]
+    context = {
+        "sweep": summary,
+        "links": [*links, *([(run, "MLflow")] if run else [])],
+        "report": links[0][0] if links else "",
+        "is_served": is_served,
+        "most": MAX_SENTENCES,
+        "time": time_text(summary.time_s),
+        "datetime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(summary.time_s)),
+        "size": size_text(summary.n_bytes),
+        "is_running": summary.phase == RUNNING,
+        "is_failed": summary.phase == FAILED or summary.n_failed > 0,
+        "rank": _PHASES.index(summary.phase),
+    }
+    text: str = html.environment(_TEMPLATES).get_template("index_row.html.j2").render(context)
     return text

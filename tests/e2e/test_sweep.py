@@ -36,7 +36,7 @@ def test_on_ray_then_cached_then_inline(command: Command) -> None:
     results = command.folder / "results"
     assert first.folder.parent == results / "sweeps"
     assert tracked(results) == {"FINISHED": 17 + 4}  # a curve for each policy and trace
-    assert "python -m sweep.ui" in first.out
+    assert "python -m sweep ui" in first.out
 
     again = command(*GRID, PYTHONPROFILEIMPORTTIME="1")
     assert again.code == 0

@@ -69,7 +69,7 @@ def ui_server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
         assert [path.name for path in work.iterdir()] == ["log"]
         assert f"http://127.0.0.1:{running.port}/#/experiments/1/runs" in running.log.read_text()
-        assert "http://localhost:" in running.log.read_text()
+        assert "localhost" not in running.log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_the_ui_serves_the_sweep_with_its_cells_below_it(server: str) -> None:
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_the_index_is_served_beside_it(ui_server: Served) -> None:
-    (address,) = re.findall(r"http://localhost:\d+/", ui_server.log.read_text())
+    (address,) = re.findall(r"http://127.0.0.1:\d+/$", ui_server.log.read_text(), re.MULTILINE)
     assert b"<title>Sweeps</title>" in fetch(address)
 
 
@@ -162,7 +162,9 @@ def test_the_address_is_that_of_the_latest_sweeps_runs(tmp_path: Path) -> None:
     page = f"#/experiments/{experiment}/runs?workflowType=machine_learning"
     page += "&viewStateShareKey=sweeps"
     assert ui.address(uri, 5001) == f"http://127.0.0.1:5001/{page}"
-    assert ui.address("postgresql://host/db", 5001) == "http://127.0.0.1:5001/#/experiments"
+    assert ui.address("postgresql://host/db", 5001) == (
+        "http://127.0.0.1:5001/#/experiments?workflowType=machine_learning"
+    )
 
 
 def test_the_server_listens_on_this_machine_only() -> None:
@@ -174,9 +176,9 @@ def test_the_server_listens_on_this_machine_only() -> None:
 
 def test_the_hint_is_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert ui.hint(f"sqlite:///{tmp_path}/results/mlflow.db") == "python -m sweep.ui"
-    assert ui.hint(f"sqlite:///{tmp_path}/my runs/mlflow.db") == "python -m sweep.ui 'my runs'"
-    assert ui.hint("sqlite:////far/x.db") == "python -m sweep.ui /far/x.db"
+    assert ui.hint(f"sqlite:///{tmp_path}/results/mlflow.db") == "python -m sweep ui"
+    assert ui.hint(f"sqlite:///{tmp_path}/my runs/mlflow.db") == "python -m sweep ui 'my runs'"
+    assert ui.hint("sqlite:////far/x.db") == "python -m sweep ui /far/x.db"
     assert ui.hint("http://me:hunter2@host:5000") == "open http://me:***@host:5000"
 
 
@@ -224,7 +226,7 @@ def test_an_index_of_results_without_mlflow(fake: Command, tmp_path: Path) -> No
     try:
         assert process.stdout is not None
         output = b"".join(process.stdout.readline() for _ in range(5)).decode()
-        assert f"http://localhost:{port}/" in output
+        assert f"http://127.0.0.1:{port}/" in output
         base = f"http://127.0.0.1:{port}"
         assert folder.name.encode() in fetch(f"{base}/")
         assert b"fifo" in fetch(f"{base}/sweeps/{folder.name}/report.html")

@@ -143,7 +143,7 @@ def test_completed_flags_are_those_of_the_parser(verb: str) -> None:
 
 
 def test_usage_of_verbs_that_take_a_sweep() -> None:
-    takes = [verb for verb in VERBS if "[SWEEP" in parser(verb).format_usage()]
+    takes = [verb for verb in VERBS if re.search(r"\bSWEEP\b", parser(verb).format_usage())]
     assert sorted(takes) == sorted(SWEEP_VERBS)
 
 

@@ -33,8 +33,8 @@ def test_the_command_that_opens_the_log_is_printed(fake: Command, tmp_path: Path
     uri = f"sqlite:///{tmp_path / 'other.db'}"
     ran = fake.bare(*words(fake, uri))
     assert "no MLflow" not in ran.err
-    assert "MLflow:  python -m sweep.ui " in ran.out
-    assert "MLflow:  python -m sweep.ui " in fake.bare(*words(fake, uri)).out
+    assert "MLflow:  python -m sweep ui " in ran.out
+    assert "MLflow:  python -m sweep ui " in fake.bare(*words(fake, uri)).out
 
 
 def test_an_unknown_uri_scheme_is_refused_before_any_run(fake: Command) -> None:

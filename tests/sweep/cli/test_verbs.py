@@ -156,7 +156,7 @@ class TestStatus:
         )
         assert "  node b is left out: no room\n" in status.out
         assert status.code == 1
-        assert "interrupted" in fake.verb("status").out
+        assert "stopped" in fake.verb("status").out
 
     def test_of_all(self, fake: Command, ran: Ran) -> None:
         fake("policy=fifo")
@@ -193,7 +193,7 @@ class TestLatest:
         self, fake: Command, ran: Ran
     ) -> None:
         Journal(fake.results, "demo-1234").append("begin", cells=1, todo=1, cached=[], argv=[])
-        assert fake.verb("status").out.startswith("demo-1234: interrupted")
+        assert fake.verb("status").out.startswith("demo-1234: stopped")
         for verb in ("show", "report", "retry"):
             refused = fake.verb(verb)
             assert refused.code == 2
@@ -237,10 +237,10 @@ class TestList:
         listed = fake.verb("list")
         assert listed.code == 0
         lines = listed.out.splitlines()
-        assert lines[0].split() == ["sweep", "begun", "cells", "size"]
+        assert lines[0].split() == ["sweep", "last", "run", "cells", "size", "state", "tags"]
         assert lines[1].split()[0] == second.name
         assert lines[2].split()[0] == first.name
-        assert [line.split()[3] for line in lines[1:3]] == ["1", "2"]
+        assert [line.split()[4] for line in lines[1:3]] == ["1", "2"]
         assert lines[3:-1] == [
             "    Number 0.",
             "    Number 1.",
@@ -249,32 +249,85 @@ class TestList:
         ]
         assert lines[-1].startswith("cells and traces in the cache: ")
 
-    def test_marks_interrupted_and_failed_sweeps(
+    def test_marks_stopped_and_failed_sweeps(
         self, command: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         fake_engine(monkeypatch, fails_on_las)
         command(*GRID)
         Journal(command.results, "b-12345678").append("begin", cells=7, todo=7, cached=[], argv=[])
         lines = command.verb("list").out.splitlines()
-        assert lines[1].split()[3:] == ["7", "0", "B", "interrupted"]
-        assert lines[2].split()[3] == "4"
+        assert " ".join(lines[1].split()[4:]) == "7 0 B stopped after 0 of 7 cells"
+        assert lines[2].split()[4] == "4"
         assert lines[2].endswith("2 failed")
 
-    def test_begun_is_the_first_start(self, fake: Command) -> None:
+    def test_has_one_date_that_of_the_last_run(
+        self, fake: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TZ", "Asia/Kolkata")
+        time.tzset()
         folder = fake("policy=fifo").folder
         journal = Journal(fake.results, folder.name)
         events = [*journal.events()]
         for event in events:
             event["time"] = 1e9
         journal.file.write_text("".join(with_crc(json.dumps(event)) + "\n" for event in events))
-        first_line = fake.verb("list").out.splitlines()[1]
+        assert "  2001-09-09 07:16 UTC+05:30  " in fake.verb("list").out
         fake("policy=fifo")
         (line, *_) = fake.verb("list").out.splitlines()[1:]
-        assert line.split()[:3] == first_line.split()[:3]
-        assert "requested again 20" in line
+        assert re.fullmatch(r"\S+  20[2-9]\d-\d\d-\d\d \d\d:\d\d UTC\+05:30  1 .*B", line)
+        monkeypatch.undo()
+        time.tzset()
+
+    def test_progress_of_a_running_sweep(self, fake: Command) -> None:
+        journal = Journal(fake.results, "night-12345678")
+        with journal.locked(lambda: None) as lease:
+            journal.append("begin", cells=20, todo=18, cached=[0, 1], argv=[])
+            journal.note_status(round=2, left_s=130.0, activity="")
+            cell = {"row": 2, "key": "k", "node": "a", "seconds": 1.0}
+            journal.append_cells([{"status": "failed", "error": "no", **cell}] * 16)
+            lease.check()  # a heartbeat
+            line = fake.verb("list").out.splitlines()[1]
+            assert line.endswith("  running: 18 of 20 cells of round 2, 16 failed, 2 min left")
+            assert "about 2 min left" in fake.verb("status").out
+            journal.note_status(activity="compiling", left_s=None)
+            lease.check()
+            assert "16 failed, compiling\n" in fake.verb("list").out
+        assert "stopped after 18 of 20 cells" in fake.verb("list").out
 
     def test_of_none(self, fake: Command) -> None:
         assert "there is no sweep" in fake.verb("list").err
+
+
+class TestTag:
+    def test_tags_are_added_listed_and_removed(self, fake: Command, ran: Ran) -> None:
+        name = ran.folder.name
+        assert fake.verb("tag", name, "paper", "a+b").out == f"{name}: a+b paper\n"
+        assert fake.verb("list").out.splitlines()[1].endswith("  a+b paper")
+        assert (ran.folder / "tags.txt").read_text() == "a+b\npaper\n"
+        assert fake(*GRID).folder == ran.folder  # again: it keeps them
+        assert fake.verb("tag", name).out == f"{name}: a+b paper\n"
+        assert fake.verb("tag", name, "paper", "--remove").out == f"{name}: a+b\n"
+        assert fake.verb("tag", name, "a+b", "--remove").out == f"{name}: no tags\n"
+        assert not (ran.folder / "tags.txt").exists()
+
+    def test_an_unfinished_sweep_has_tags(self, fake: Command) -> None:
+        Journal(fake.results, "demo-1234").append("begin", cells=1, todo=1, cached=[], argv=[])
+        assert fake.verb("tag", "demo", "x").code == 0
+        assert fake.verb("list").out.splitlines()[1].endswith("stopped after 0 of 1 cells  x")
+        assert fake.verb("tag", "demo", "x", "--remove").code == 0
+        assert not (fake.results / "sweeps" / "demo-1234").exists()
+
+    @pytest.mark.parametrize("word", ["two words", "a,b", "x" * 41, "a\nb", ""])
+    def test_a_tag_is_a_word(self, fake: Command, ran: Ran, word: str) -> None:
+        refused = fake.verb("tag", ran.folder.name, "good", word)
+        assert refused.code == 2
+        assert "is no tag: one word of at most 40" in refused.err
+        assert fake.verb("tag", ran.folder.name).out.endswith(": no tags\n")
+
+    def test_at_most_twenty(self, fake: Command, ran: Ran) -> None:
+        refused = fake.verb("tag", ran.folder.name, *(f"t{n}" for n in range(21)))
+        assert "would have 21 tags; at most 20" in refused.err
+        assert "name the sweep" in fake.verb("tag").err
 
 
 class TestShow:

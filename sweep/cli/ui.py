@@ -1,0 +1,24 @@
+"""Verb ``ui``: the index of all sweeps and MLflow's UI in a browser."""
+
+from __future__ import annotations
+
+import argparse
+
+from sim.base.errors import InputError
+from sweep import ui as browser_ui
+from sweep.cli.command import Command
+
+
+def ui_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's flags."""
+    parser.usage = f"{parser.prog} [RESULTS] [--port N] [--index-port N] [paths.results=DIR]"
+    browser_ui.add_arguments(parser)
+    parser.epilog = "RESULTS is a folder of results, an MLflow database, or its URI."
+
+
+def ui(command: Command) -> int:
+    """Serve an index of all sweeps, and MLflow's UI on them, to a browser on this machine."""
+    if len(command.names) > 1 or (command.names and command.overrides):
+        raise InputError("name one folder of results: ui RESULTS", rule="grammar")
+    source = command.names[0] if command.names else str(command.results())
+    return browser_ui.serve(source, command.flags.port, command.flags.index_port)

@@ -1,0 +1,121 @@
+"""Open the results in a browser: ``python -m sweep ui [RESULTS]``.
+
+An index of all sweeps with their reports, and MLflow's own UI, each on a port of this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from sim.base.errors import InputError
+from sim.base.masking import mask
+from sweep.ui.index_server import Index
+from sweep.ui.mlflow_server import (
+    DATABASE,
+    HOST,
+    PORT,
+    RESULTS,
+    address,
+    command,
+    free_port,
+    hint,
+    sweep_runs,
+    tracking_uri,
+)
+
+__all__ = ["HOST", "Index", "address", "command", "free_port", "hint", "main", "serve"]
+__all__ += ["add_arguments", "sweep_runs", "tracking_uri"]
+
+_ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # three more processes that nothing here needs
+    "PYTHONWARNINGS": "ignore",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags: ports."""
+    parser.add_argument(
+        "--port", type=int, help=f"MLflow's; default: the first free one from {PORT} on"
+    )
+    parser.add_argument("--index-port", type=int, help="the index's; default: the next free one")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the index and MLflow's UI until interrupted: ``python -m sweep.ui``."""
+    about = "Serve an index of all sweeps, and MLflow's UI on them, to a browser on this machine."
+    parser = argparse.ArgumentParser(prog="python -m sweep.ui", description=about)
+    parser.add_argument(
+        "source",
+        nargs="?",
+        default=RESULTS,
+        metavar="RESULTS",
+        help="folder of results, an MLflow database, or its URI (default: %(default)s)",
+    )
+    add_arguments(parser)
+    args = parser.parse_args(arguments)
+    try:
+        return serve(args.source, args.port, args.index_port)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def serve(source: str, port: int | None, index_port: int | None) -> int:
+    """Serve the index and MLflow's UI until interrupted.
+
+    Raises
+    ------
+    InputError
+        If `source` names no results, or a port is taken.
+    """
+    results = results_folder(source)
+    if results is not None and not (results / DATABASE).is_file():
+        return _index_alone(results, index_port)
+    uri = tracking_uri(source)
+    port = port if port is not None else free_port()
+    index = None if results is None else Index(results, index_port, port)
+    if index is not None:
+        print(f"Sweeps and their verdicts\n\n    {index.address}\n")
+    print(f"MLflow UI of {mask(uri)}\n\n    {address(uri, port)}\n\nCtrl-C ends it.", flush=True)
+    if index is not None:
+        _serve_beside(index)
+    os.environ.update({k: v for k, v in _ENVIRONMENT.items() if k not in os.environ})
+    words = command(uri, port)
+    os.execv(words[0], words)
+
+
+def _index_alone(results: Path, port: int | None) -> int:
+    """Serve the index of results without an MLflow database."""
+    index = Index(results, port, None)
+    print(f"Sweeps and their verdicts\n\n    {index.address}\n\nCtrl-C ends it.", flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        index.serve()
+    return 0
+
+
+def _serve_beside(index: Index) -> None:
+    """Serve the index in a process of its own, which ends when this one does."""
+    parent = os.getpid()
+    if os.fork():
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        index.serve(while_true=lambda: os.getppid() == parent)
+    os._exit(0)
+
+
+def results_folder(source: str) -> Path | None:
+    """Return the results folder that `source` names; None for a database or a server."""
+    if "://" in source:
+        return None
+    path = Path(source).expanduser().resolve()
+    if path.name == DATABASE:
+        path = path.parent
+    has_sweeps = any((path / name).is_dir() for name in ("sweeps", "journal"))
+    return path if has_sweeps else None

@@ -1,0 +1,97 @@
+"""Rows of the index as they change, numbered so that an open page asks for what is new."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sim.base.masking import mask
+from sweep.report import index
+from sweep.store.sweep_summaries import Heartbeats, SweepSummary, summarize
+from sweep.ui.mlflow_server import DATABASE, SQLITE, run_address, sweep_runs
+
+REFRESH_EVERY_S = 1.0
+
+
+class LiveIndex:
+    """All sweeps of a folder of results; each has the version at which its row changed last."""
+
+    def __init__(self, results: Path, mlflow_port: int | None) -> None:
+        self._results, self._mlflow_port = results, mlflow_port
+        self._heartbeats, self._lock = Heartbeats(), threading.Lock()
+        self._version, self._read_s = 0, -REFRESH_EVERY_S
+        self._order: list[str] = []
+        self._rows: dict[str, tuple[int, SweepSummary, str]] = {}
+        self._removed: dict[str, int] = {}
+        self._runs: Mapping[str, str] = {}
+        self._database: object = None
+
+    def rows(self, *, fresh: bool = False) -> list[tuple[SweepSummary, str]]:
+        """Return each sweep and the address of its run in MLflow, newest first."""
+        with self._lock:
+            self._refresh(fresh=fresh)
+            return [self._rows[sweep][1:] for sweep in self._order]
+
+    def changes(self, since: int) -> dict[str, Any]:
+        """Return the rows that changed after a version, and the sweeps that were removed."""
+        with self._lock:
+            self._refresh()
+            changed = [
+                (sweep, self._rows[sweep]) for sweep in self._order if self._rows[sweep][0] > since
+            ]
+            return {
+                "version": self._version,
+                "n": len(self._order),
+                "rows": {
+                    sweep: index.row_html(summary, run, is_served=True)
+                    for sweep, (_, summary, run) in changed
+                },
+                "removed": sorted(s for s, version in self._removed.items() if version > since),
+            }
+
+    @property
+    def version(self) -> int:
+        """Version of the rows that were returned last."""
+        return self._version
+
+    def _refresh(self, *, fresh: bool = False) -> None:
+        if time.monotonic() - self._read_s < REFRESH_EVERY_S and not fresh:
+            return
+        runs = self._addresses()
+        summaries = summarize(self._results, self._heartbeats.is_alive)
+        self._order = [summary.sweep for summary in summaries]
+        for summary in summaries:
+            run = runs.get(summary.sweep, "")
+            if self._rows.get(summary.sweep, (0, None, ""))[1:] != (summary, run):
+                self._version += 1
+                self._rows[summary.sweep] = self._version, summary, run
+                self._removed.pop(summary.sweep, None)
+        for sweep in self._rows.keys() - {*self._order}:
+            self._version += 1
+            del self._rows[sweep]
+            self._removed[sweep] = self._version
+        self._read_s = time.monotonic()
+
+    def _addresses(self) -> Mapping[str, str]:
+        """Return the address of each sweep's run; the database is read when it has changed."""
+        if self._mlflow_port is None:
+            return {}
+        state: list[object] = []
+        for suffix in ("", "-wal"):
+            with contextlib.suppress(OSError):
+                stat = (self._results / f"{DATABASE}{suffix}").stat()
+                state += [stat.st_size, stat.st_mtime_ns]
+        if state != self._database:
+            runs = sweep_runs(f"{SQLITE}{self._results / DATABASE}")
+            self._runs = {s: run_address(self._mlflow_port, *run) for s, run in runs.items()}
+            self._database = state
+        return self._runs
+
+
+def error_text(error: Exception) -> str:
+    """Return the message of an error, without secrets."""
+    return mask(getattr(error, "message", None) or str(error))
