@@ -23,7 +23,7 @@ from sweep.papers.fields import (
 from sweep.papers.losses import Losses
 from sweep.papers.objectives import OBJECTIVES, OURS, Objective
 from sweep.papers.studies import joined
-from sweep.report.findings import Finding, number
+from sweep.report.findings import Finding
 
 FIRST = "0.6"
 """Capacity that a page shows first."""
@@ -208,14 +208,10 @@ class JudgedRow(NamedTuple):
     beside: str  # the policy or policies that ours is held against
     finding: Finding
 
-    def texts(self) -> list[str]:
-        """Write the row as texts, one for each of `_JUDGED`."""
-        f = self.finding
-        ends = "" if math.isnan(f.low) else f"{number(f.low)} to {number(f.high)}"
-        return [*self[:4], f.expected, number(f.ours), ends]
-
-
-_JUDGED = ("workload", "capacity", "rule", "beside", "wanted", "is", "95 % interval")
+    def text(self, separator: str) -> str:
+        """Write the value with its interval, and the policy or policies beside it."""
+        value = one_line(f"{_plain(self.finding.ours)}{interval(self.finding, _plain)}")
+        return separator.join(filter(None, (value, self.beside)))
 
 
 def judged(findings: Sequence[Finding], losses: Losses) -> str:
@@ -224,32 +220,75 @@ def judged(findings: Sequence[Finding], losses: Losses) -> str:
     for finding in findings:
         workload, _, capacity = finding.figure.rpartition(", ")
         rows.append(JudgedRow(workload, capacity, *split(finding.quantity), finding))
+    by_rule: dict[str, list[JudgedRow]] = {rule: [] for rule in joined.RULES}
+    for row in rows:
+        by_rule.setdefault(row.rule, []).append(row)
+    by_rule.pop(joined.ON_THE_WAY, None)
     ruled = [row for row in rows if row.finding.expected]
-    missed = [row for row in ruled if not row.finding.is_met]
-    counts = [
-        [rule, f"{sum(row.finding.is_met for row in own)} of {len(own)}"]
-        for rule in joined.RULES
-        if (own := [row for row in ruled if row.rule == rule])
-    ]
+    n_met = sum(row.finding.is_met for row in ruled)
+    counts = []
+    for rule, own in by_rule.items():
+        thresholds = [row for row in own if row.finding.expected]
+        if thresholds:
+            n = sum(row.finding.is_met for row in thresholds)
+            counts.append([rule, thresholds[0].finding.expected, f"{n} of {len(thresholds)}"])
     parts = [
-        f"**{len(ruled) - len(missed)} of {len(ruled)} thresholds of the rule are met.**",
-        table(["rule", "met"], counts),
+        f"**{n_met} of {len(ruled)} thresholds of the rule are met.**",
+        table(["rule", "wanted", "met"], counts),
+        *_missed(ruled, losses),
+        *_ways(rows),
+        *(_by_capacity(rule, own) for rule, own in by_rule.items() if own),
     ]
-    if missed:
-        body = [
-            [*row.texts(), losses.text(row.workload, joined.RULES[row.rule], row.rule)]
-            for row in missed
-        ]
-        parts.append(f"## Not met, and why\n\n{table([*_JUDGED, 'why'], body)}")
-    parts += _ways(rows)
-    met = {True: "yes", False: "**no**"}
-    body = [
-        [*row.texts(), met[row.finding.is_met] if row.finding.expected else ""]
-        for row in rows
-        if row.rule != joined.ON_THE_WAY
-    ]
-    parts.append(f"## All rows of the rule\n\n{table([*_JUDGED, 'met'], body)}")
     return "\n\n".join(parts)
+
+
+def _missed(rows: Iterable[JudgedRow], losses: Losses) -> Iterator[str]:
+    """List the rows that miss their threshold, by workload and rule, with the reason of each."""
+    missed: dict[tuple[str, str], list[JudgedRow]] = {}
+    for row in rows:
+        if not row.finding.is_met:
+            missed.setdefault((row.workload, row.rule), []).append(row)
+    body = [
+        [
+            workload,
+            rule,
+            "<br>".join(f"at {row.capacity}: {row.text(', ')}" for row in own),
+            losses.text(workload, joined.RULES[rule], rule),
+        ]
+        for (workload, rule), own in sorted(missed.items())
+    ]
+    if body:
+        yield f"## Not met, and why\n\n{table(['workload', 'rule', 'result, beside', 'why'], body)}"
+
+
+def _by_capacity(rule: str, rows: Sequence[JudgedRow]) -> str:
+    """Write all rows of one rule, a column a capacity; those that miss it are bold."""
+    capacities = sorted({row.capacity for row in rows}, key=float)
+    fields = {
+        (row.workload, row.capacity): row.text("<br>")
+        if row.finding.is_met
+        else f"**not met:** {row.text('<br>')}"
+        for row in rows
+    }
+    body = [
+        [name, *(fields.get((name, capacity), "") for capacity in capacities)]
+        for name in dict.fromkeys(row.workload for row in rows)
+    ]
+    threshold = next((f", {row.finding.expected}" for row in rows if row.finding.expected), "")
+    title = f"{rule[0].upper()}{rule[1:]}{threshold}"
+    return f"## {title}\n\n{table(['workload', *(f'at {c}' for c in capacities)], body)}"
+
+
+def _plain(value: float) -> str:
+    """Write a number with three digits or four; a count without a fraction."""
+    text = (
+        f"{value:.0f}"
+        if value == int(value)
+        else f"{value:.3f}"
+        if abs(value) < 10
+        else f"{value:.1f}"
+    )
+    return text.replace("-", "−")
 
 
 def _ways(rows: Sequence[JudgedRow]) -> Iterator[str]:
@@ -265,11 +304,12 @@ def _ways(rows: Sequence[JudgedRow]) -> Iterator[str]:
         learner = next(iter(by_name))
         findings = [by_name.get(name) for name in (OURS, joined.ALL_KNOWING, joined.LEAST)]
         texts = ["" if f is None else with_half_width(f) for f in findings]
-        share = number(way.ours) + interval(way, number)
-        body.append([*where, f"{learner} {with_half_width(by_name[learner])}", *texts, share])
+        share = _ratio(way.ours) + interval(way, _ratio)
+        best = f"{learner} {with_half_width(by_name[learner])}"
+        body.append([", ".join(where), *map(one_line, (best, *texts, share))])
     if body:
         header = [
-            *("workload", "capacity", "best learner", OURS),
+            *("workload", "best learner", OURS),
             *(f"{joined.ALL_KNOWING}, knows all", "no schedule below", "share of the way"),
         ]
         yield f"## The way to the truth: mean JCT, s\n\n{table(header, body)}"
