@@ -339,7 +339,8 @@ def _ratio(value: float) -> str:
 
 def signed(value: float) -> str:
     """Write a number with its sign, without needless digits."""
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 2
+    size = abs(round(value, 2))
+    digits = 0 if size >= 100 else 1 if size >= 1 else 2
     text = f"{value:+,.{digits}f}".replace("-", "−")
     return text if text.strip("+−0.,") else "0"
 

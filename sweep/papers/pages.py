@@ -27,6 +27,7 @@ BODIES: Mapping[str, Callable[[Sequence[Finding], Losses], str]] = {
     "joined.matrix": joined_pages.matrix,
     "joined.judged": joined_pages.judged,
     "joined.removal": parts_page.removal,
+    "joined.guard": parts_page.guard,
 }
 """Page of a study whose findings are more than one list; by the study's name."""
 _COLUMNS = ("figure", "what", "ours", "low", "high", "paper", "at_least", "at_most", "exact")

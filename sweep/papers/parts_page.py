@@ -1,4 +1,4 @@
-"""Page of the parts of the policy that joins the five systems: which idea pays where."""
+"""Pages of the parts of the policy that joins the five systems: which idea pays where."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sweep.papers.fields import BETTER, MARKS, WORSE, split, table
-from sweep.papers.joined_pages import interval, signed
+from sweep.papers.joined_pages import interval, one_line, signed
 from sweep.papers.losses import Losses
 from sweep.papers.objectives import OURS
+from sweep.papers.studies import joined
 from sweep.report.findings import Finding
 
 PARTS: dict[str, tuple[str, str]] = {
@@ -83,6 +84,32 @@ _LEGEND = (
 )
 
 
+def guard(findings: Sequence[Finding], losses: Losses) -> str:
+    """Write the page of `joined.guard`: what each weight of age costs in the mean and gains."""
+    rows: dict[str, dict[str, list[Finding]]] = {}
+    for finding in findings:
+        _, weight = split(finding.figure)
+        rows.setdefault(finding.quantity, {}).setdefault(weight, []).append(finding)
+    average = rows.pop(joined.ALL)
+    weight, (mean, p99) = min(average.items(), key=lambda item: item[1][1].ours)
+    ends = [f"{signed(f.ours)} %{interval(f, signed)}" for f in (mean, p99)]
+    summary = (
+        f"**Over {len(rows)} workloads the p99 of JCT is least with `ageing` {weight}: {ends[1]} "
+        f"beside none, and the mean JCT {ends[0]}.**"
+    )
+    body = [
+        [name, *("<br>".join(_change(f) for f in pair) for pair in by_weight.values())]
+        for name, by_weight in [(joined.ALL, average), *rows.items()]
+    ]
+    legend = "Each field: change of the mean JCT, and below of the p99, in percent, with intervals."
+    return "\n\n".join([summary, legend, table(["`ageing`", *average], body)])
+
+
+def _change(finding: Finding) -> str:
+    name, _ = split(finding.figure)
+    return one_line(f"{name.partition(' of')[0]} {signed(finding.ours)}{interval(finding, signed)}")
+
+
 def front(findings: Iterable[Finding]) -> str:
     """Write the table of ideas: by objective, the workloads on which each pays or costs."""
     listed = gains(findings)
@@ -127,4 +154,4 @@ def _field(gain: Gain) -> str:
     if f.ours == f.low == f.high == 0:
         return ""
     value = f"**{signed(f.ours)}** {gain.mark}" if gain.is_told else signed(f.ours)
-    return value + interval(f, signed)
+    return one_line(value + interval(f, signed))

@@ -1,7 +1,8 @@
 """The policy that joins the five systems, beside the best that can be run, on all workloads.
 
 `matrix` has both in each field of workload and objective, `judged` holds the first to the rule of
-docs/decisions/0044-joined.md, and `removal` takes each of its parts away alone.
+docs/decisions/0044-joined.md, `removal` takes each of its parts away alone, and `guard` is the cost
+of its guard for the tail.
 `sweep.papers.joined_pages` writes their pages.
 """
 
@@ -38,6 +39,7 @@ EVERYTHING = "everything"
 EVERYTHING_AT = (0.6, 0.8)
 """Capacities at which `everything` is judged: those for which it was made."""
 BOUND = "jct_mean_lb_s"
+AGEING, ALL = "policy.ageing", "all workloads"
 RATIO, DIFFERENCE, LEAST = "ratio", "difference", "bound"
 """Labels of the fields of `matrix`, beside the names of the two policies."""
 
@@ -123,7 +125,7 @@ def removal(finished: FinishedSweep) -> Findings:
     for (objective, part, where, _), paired, mark in zip(fields, pairs, marked, strict=True):
         gain, low, high = paired.estimate, paired.low, paired.high
         if objective.is_ratio:
-            gain, low, high = (100.0 * (x - 1.0) for x in (gain, low, high))
+            gain, low, high = map(_percent, (gain, low, high))
         elif objective.more:
             gain, low, high = -gain, -high, -low
         kind = "%" if objective.is_ratio else "points"
@@ -134,6 +136,39 @@ def removal(finished: FinishedSweep) -> Findings:
 
 
 _OPPOSITE = str.maketrans("▲▼△▽", "▼▲▽△")
+
+
+def guard(finished: FinishedSweep) -> Findings:
+    """Compare mean and 99th percentile with each weight of age to those without it, by workload.
+
+    Percent, paired by seed; then over all workloads, with an interval over workloads. In the report
+    a curve: the percentile against the mean.
+    """
+    changes: dict[str, dict[str, list[float]]] = {}
+    for _, trace, _ in _workloads(finished):
+        rows = [row for row in finished.cells if row["trace"] == trace]
+        weights = grouped(rows, AGEING)
+        without = weights.pop("0.0", [])
+        points = [(0.0, 0.0)]
+        for weight, cells in weights.items():
+            pairs = {m: BY_METRIC[m].compare(cells, without) for m in (MEAN, P99)}
+            for metric, paired in pairs.items():
+                change, low, high = map(_percent, (paired.estimate, paired.low, paired.high))
+                yield Finding(field(BY_METRIC[metric].name, weight), trace, change, low, high)
+                logs = changes.setdefault(metric, {}).setdefault(weight, [])
+                logs.append(math.log(paired.estimate))
+            points.append((_percent(pairs[MEAN].estimate), _percent(pairs[P99].estimate)))
+        along = "change of mean JCT, %"
+        for x, y in sorted(points):
+            yield Finding("change of p99 of JCT, %", "", y, curve=trace, along=along, x=x)
+    for metric, by_weight in changes.items():
+        for weight, logs in by_weight.items():
+            change, low, high = (_percent(math.exp(x)) for x in interval(logs))
+            yield Finding(field(BY_METRIC[metric].name, weight), ALL, change, low, high)
+
+
+def _percent(factor: float) -> float:
+    return 100.0 * (factor - 1.0)
 
 
 def judged(finished: FinishedSweep) -> Findings:

@@ -193,13 +193,33 @@ def test_what_a_part_brings_is_what_is_worse_without_it():
 
 
 def test_the_page_of_the_parts_says_where_each_pays():
-    page = parts_page.removal(listed(joined.removal, PARTS), Losses())
+    page = parts_page.removal(listed(joined.removal, PARTS), Losses()).replace("\xa0", " ")
     assert page.startswith(
         "**Of 3 parts these pay on some workload: history; these cost on some: path; "
         "these make no difference that can be told: ageing.**"
     )
     assert "| past runs of a program | SLearn | a +20.0 % | a +5.0 |" in page
     assert "| a | **+20.0** ▲ (+20.0 to +20.0) | **−5.0** ▼ (−5.0 to −5.0) |  |" in page
+
+
+def test_the_guard_is_compared_with_none():
+    rows = [
+        {**row, "policy.ageing": ageing, "jct_p99_s": row["jct_mean_s"] * tail}
+        for trace, tails in (("a", (4.0, 3.8, 3.0)), ("b", (4.0, 4.0, 3.9)))
+        for ageing, mean, tail in zip((0.0, 0.1, 1.0), (10.0, 10.1, 11.0), tails, strict=True)
+        for row in cells(trace, 0.6, wserpt={"jct_mean_s": mean})
+    ]
+    findings = listed(joined.guard, rows)
+    values = {(f.figure, f.quantity): f.ours for f in findings if f.quantity}
+    assert values["mean JCT · 0.1", "a"] == pytest.approx(1.0)
+    assert values["p99 of JCT · 1.0", "a"] == pytest.approx(100 * (1.1 * 3.0 / 4.0 - 1))
+    assert values["mean JCT · 1.0", joined.ALL] == pytest.approx(10.0)
+    curve = [(f.x, f.ours) for f in findings if f.curve == "a"]
+    assert curve[0] == (0.0, 0.0)
+    assert len(curve) == 3
+    page = parts_page.guard([f for f in findings if f.quantity], Losses()).replace("\xa0", " ")
+    assert page.startswith("**Over 2 workloads the p99 of JCT is least with `ageing` 1.0: −5.9 % (")
+    assert "| a | mean JCT +1.0 (+1.0 to +1.0)<br>p99 −4.1 (" in page
 
 
 def test_the_front_page_has_the_table_of_the_stored_results(tmp_path):
