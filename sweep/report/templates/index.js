@@ -65,8 +65,9 @@
   filter.addEventListener("input", () => { arrange(); remember(); });
   window.addEventListener("hashchange", () => { if (location.hash.includes("=")) recall(); });
   body.addEventListener("click", ({ target }) => {
-    if (!target.matches(".tag")) return;
-    filter.value = `tag:${target.dataset.tag}`;
+    const button = target.closest(".tag");
+    if (!button) return;
+    filter.value = `tag:${button.dataset.tag}`;
     arrange();
     remember();
     filter.focus();
@@ -181,12 +182,12 @@
   const dialog = document.getElementById("confirm");
   let candidate = "";
   body.addEventListener("click", ({ target }) => {
-    const sweep = target.closest("tr")?.dataset.sweep;
-    if (target.matches(".untag")) act("tags", { sweep, remove: [target.dataset.tag] });
-    if (!target.matches(".remove")) return;
+    const button = target.closest("button"), sweep = target.closest("tr")?.dataset.sweep;
+    if (button?.matches(".untag")) act("tags", { sweep, remove: [button.dataset.tag] });
+    if (!button?.matches(".remove")) return;
     candidate = sweep;
     dialog.querySelector(".name").textContent = sweep;
-    dialog.querySelector(".size").textContent = target.dataset.size;
+    dialog.querySelector(".size").textContent = button.dataset.size;
     dialog.returnValue = "cancel";
     dialog.showModal();
   });
