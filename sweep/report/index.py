@@ -33,7 +33,7 @@ _PHASES = (RUNNING, FAILED, STOPPED, FINISHED)
 
 def to_html(
     results: Path,
-    rows: Sequence[tuple[SweepSummary, str]],
+    rows: Sequence[tuple[SweepSummary, Sequence[tuple[str, str]]]],
     mlflow: str = "",
     server: Mapping[str, Any] | None = None,
 ) -> str:
@@ -43,8 +43,8 @@ def to_html(
     ----------
     results : Path
         Folder of results; the page's links are relative to it.
-    rows : sequence of (SweepSummary, str)
-        Sweeps, newest first, and the address of each one's run in MLflow, empty if it has none.
+    rows : sequence of (SweepSummary, links)
+        Sweeps, newest first, and the pages of each in MLflow: (address, word).
     mlflow : str
         Address of the MLflow UI; empty if there is none.
     server : mapping, optional
@@ -56,7 +56,7 @@ def to_html(
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     context = {
         "results": str(results),
-        "rows": [row_html(summary, run, is_served=server is not None) for summary, run in rows],
+        "rows": [row_html(*row, is_served=server is not None) for row in rows],
         "comparisons": [(f"comparisons/{quote(n)}", n.removesuffix(".html")) for n in comparisons],
         "mlflow": mlflow,
         "server": server,
@@ -68,14 +68,16 @@ def to_html(
     return text
 
 
-def row_html(summary: SweepSummary, run: str, *, is_served: bool = False) -> str:
-    """Write the table's row of one sweep; `run` is the address of its run in MLflow, if any."""
+def row_html(
+    summary: SweepSummary, pages: Sequence[tuple[str, str]], *, is_served: bool = False
+) -> str:
+    """Write the table's row of one sweep; `pages` are its links to MLflow."""
     folder = f"sweeps/{quote(summary.sweep)}"
     files = ((HTML, "report"), (f"{HTML}#block-0-tables", "table"), (CELLS, "cells"))
     links = [(f"{folder}/{name}", words) for name, words in files if summary.is_finished]
     context = {
         "sweep": summary,
-        "links": [*links, *([(run, "MLflow")] if run else [])],
+        "links": [*links, *pages],
         "report": links[0][0] if links else "",
         "is_served": is_served,
         "most": MAX_SENTENCES,

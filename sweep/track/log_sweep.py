@@ -132,13 +132,13 @@ def track(
             )
         )
         for done, (row, config) in enumerate(zip(missing, configurations, strict=True), start=1):
+            shared = settings
             if row.kind != "cell":
-                config = {
-                    **config,
-                    "seed": abbreviated(np.unique(arranged.seed[row.rows]).tolist()),
-                }
+                seeds = np.unique(arranged.seed[row.rows]).tolist()
+                config = {**config, "seed": abbreviated(seeds)}
+                shared = {**settings, "seeds": str(len(seeds))}
             text = to_yaml(mask_tree(config))
-            log_child(store, parent, row, settings, text, _run_times(row, times))
+            log_child(store, parent, row, shared, text, _run_times(row, times))
             if on_progress:
                 on_progress(done, len(missing))
         renamed = {n: new for n, new in run_data.metric_names(arranged.metrics).items() if n != new}

@@ -26,12 +26,15 @@ from sweep.stats import intervals
 from sweep.stats.arrange import ArrangedCells, by_capacity
 from sweep.stats.cell_columns import AXES, ERROR, KNOWS, Rows
 from sweep.stats.cell_columns import text as shortest
+from sweep.stats.metric_format import format_value, style
 from sweep.store import checksums
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
 MAX_NAME = 250
-MAX_METRIC = MAX_NAME - len("half/")
+LOW, HIGH = "within_95/low", "within_95/high"
+"""Ends of a mean's 95 % interval: the part before its name, which sorts below all metrics."""
+MAX_METRIC = MAX_NAME - len(f"{HIGH}/")
 BACKTEST_METRICS = ("error", "mae", "waited_within_10pct", "pairs_in_order")
 """Columns of ``backtest.parquet`` that the sweep's run has."""
 
@@ -228,6 +231,8 @@ HEADLINE = (
     *("deadlines_missed", "value_attained", "jct_mean_s", "jct_p99_s", "gap_lb_p50"),
     *("jct_speedup_mean", "jobs_failed"),
 )
+DESCRIBED = ("jct_mean_s", *HEADLINE)
+"""Metrics of which the first that a curve has is its description."""
 
 
 def choose_granularity(requested: str | None, cells: pa.Table, swept: Sequence[str]) -> Granularity:
@@ -264,8 +269,8 @@ def over_seeds(arranged: ArrangedCells, n_max: int | None = None) -> list[ChildR
 def curves(means: Sequence[ChildRun]) -> list[ChildRun]:
     """Join the means of each policy and trace over its capacities: a run, and a line in a chart.
 
-    Each metric of `HEADLINE` has a point for each capacity; ``low/`` and ``high/`` before its name
-    are the ends of its 95 % interval.
+    Each metric of `HEADLINE` has a point for each capacity; `LOW` and `HIGH` before its name are
+    the ends of its 95 % interval.
     """
     groups: dict[tuple[tuple[str, str], ...], list[ChildRun]] = {}
     for row in means:
@@ -284,8 +289,8 @@ def _curve(params: dict[str, str], rows: Sequence[ChildRun]) -> ChildRun:
             if mean is not None:
                 points.append((name, _step(row), mean))
             if mean is not None and half is not None:
-                points += [(f"low/{name}", _step(row), mean - half)]
-                points += [(f"high/{name}", _step(row), mean + half)]
+                points += [(f"{LOW}/{name}", _step(row), mean - half)]
+                points += [(f"{HIGH}/{name}", _step(row), mean + half)]
     failed = next((row for row in rows if row.is_failed), rows[-1])
     keys = hashlib.sha256("\n".join(row.key for row in rows).encode()).hexdigest()
     capacities = ",".join(row.params["capacity"] for row in rows if "capacity" in row.params)
@@ -298,6 +303,23 @@ def _curve(params: dict[str, str], rows: Sequence[ChildRun]) -> ChildRun:
         points=tuple(points[:MAX_METRICS]),
         rows=np.sort(np.concatenate([row.rows for row in rows])),
     )
+
+
+def describe_curve(curve: ChildRun) -> str:
+    """Describe a curve: ``mean JCT 502 ± 105 s at capacity 0.7, 178 ± 36 s at 1``, in Markdown."""
+    values = {(name, step): value for name, step, value in curve.points}
+    metric = next((name for name in DESCRIBED if name in curve.metrics), None)
+    if metric is None:
+        return ""
+    unit = f" {style(metric).unit}" * (style(metric).kind == "seconds")
+    texts: list[str] = []
+    for step in sorted({step for name, step in values if name == metric}):
+        mean = values[metric, step]
+        half = values.get((f"{HIGH}/{metric}", step), math.nan) - mean
+        text, spread = format_value(metric, mean, half)
+        at = " capacity" * (not texts)
+        texts.append(f"{text}{f' ± {spread}' * bool(spread)}{unit} at{at} {step / 100:g}")
+    return f"{style(metric).label} {', '.join(texts)}"[:MAX_TAG]
 
 
 def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:

@@ -20,10 +20,13 @@ from sweep.store.tags import FILE as TAGS
 from sweep.track.connection import RunStore, is_http
 from sweep.track.run_data import (
     CURVE,
+    HIGH,
+    LOW,
     MAX_METRICS,
     MAX_TAG,
     ChildRun,
     Point,
+    describe_curve,
     digest_of_files,
     identity,
 )
@@ -45,7 +48,7 @@ _COLUMNS = (
     *("attributes.`Created`", "attributes.`Description`"),
     *("params.`policy`", "params.`trace`", "params.`capacity`"),
     *("metrics.`jct_mean_s`", "metrics.`value_attained`", "metrics.`deadlines_missed`"),
-    *("metrics.`gap_lb_p50`", "params.`knows`"),
+    *("metrics.`gap_lb_p50`", "params.`knows`", "params.`seeds`"),
 )
 _FILTER = "tags.kind != 'cell' and tags.kind != 'policy'"
 """Runs of the view: sweeps, and the curves of their policies; without it there are the cells."""
@@ -64,7 +67,10 @@ def _chart(metric: str, title: str) -> dict[str, Any]:
     return {
         **{"uuid": metric, "type": "LINE", "metricSectionId": _SECTION, "deleted": False},
         **{"isGenerated": False, "displayName": f"{title}, by capacity (%)", "metricKey": metric},
-        **{"selectedMetricKeys": [metric, f"low/{metric}", f"high/{metric}"], "xAxisKey": "step"},
+        **{
+            "selectedMetricKeys": [metric, f"{LOW}/{metric}", f"{HIGH}/{metric}"],
+            "xAxisKey": "step",
+        },
         **{"runsCountToCompare": 20, "lineSmoothness": 0, "scaleType": "linear"},
         **{"xAxisScaleType": "linear", "range": {}, "selectedXAxisMetricKey": ""},
         **{"yAxisKey": "metric", "yAxisExpressions": [], "ignoreOutliers": False},
@@ -85,8 +91,8 @@ _VIEW = json.dumps(
             for name, title, is_open in (
                 (_SECTION, "By capacity", True),
                 ("Model metrics", "Model metrics", True),
-                ("low", "low", False),
-                ("high", "high", False),
+                (LOW, "Intervals, low end", False),
+                (HIGH, "Intervals, high end", False),
             )
         ],
     }
@@ -182,6 +188,8 @@ def log_child(
     }
     if row.is_failed:
         tags[NOTE] = _failure(row)
+    elif note := describe_curve(row):
+        tags[NOTE] = note
     client = store.client
     run = client.create_run(
         parent.info.experiment_id, start_time=round(began_s * 1000), tags=tags, run_name=row.name
@@ -190,7 +198,8 @@ def log_child(
     if row.traceback:
         store.put_text(run, TRACEBACK, row.traceback)
     points = row.points or [(name, 0, value) for name, value in row.metrics.items()]
-    _log_batch(store, run, points, {**settings, **row.params, **knows}, ended_s)
+    params = {**settings, **row.params, **knows, "sweep": parent.data.tags[SWEEP]}
+    _log_batch(store, run, points, params, ended_s)
     client.set_terminated(run.info.run_id, row.run_status, end_time=round(ended_s * 1000))
 
 

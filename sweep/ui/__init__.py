@@ -24,12 +24,11 @@ from sweep.ui.mlflow_server import (
     command,
     free_port,
     hint,
-    sweep_runs,
     tracking_uri,
 )
 
 __all__ = ["HOST", "Index", "address", "command", "free_port", "hint", "main", "serve"]
-__all__ += ["add_arguments", "sweep_runs", "tracking_uri"]
+__all__ += ["add_arguments", "tracking_uri"]
 
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",

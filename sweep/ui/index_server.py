@@ -167,6 +167,10 @@ class _Handler(SimpleHTTPRequestHandler):
     def _checked_request(self) -> tuple[str, Any]:
         """Return path and body of a POST; refuse those of other pages."""
         headers, own = self.headers, self.headers.get("Host", "")
+        length = headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
+            raise RequestError(413, f"a request has at most {MAX_BODY_BYTES} bytes")
+        body = self.rfile.read(int(length))  # in any case: else the browser may miss the answer
         token = headers.get(TOKEN_HEADER, "")
         is_own = (
             self.served.is_allowed_host(own)
@@ -175,13 +179,11 @@ class _Handler(SimpleHTTPRequestHandler):
         )
         if not is_own:
             raise RequestError(403, "this page is out of date; load it again")
-        url, length = self._url(), headers.get("Content-Length", "")
+        url = self._url()
         if url is None or url.path not in ("/tags", "/remove"):
             raise RequestError(404, "there is no such action")
-        if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
-            raise RequestError(413, f"a request has at most {MAX_BODY_BYTES} bytes")
         try:
-            return url.path, json.loads(self.rfile.read(int(length)))
+            return url.path, json.loads(body)
         except ValueError as error:
             raise RequestError(400, "the request is not JSON") from error
 

@@ -12,9 +12,11 @@ from typing import Any
 from sim.base.masking import mask
 from sweep.report import index
 from sweep.store.sweep_summaries import Heartbeats, SweepSummary, summarize
-from sweep.ui.mlflow_server import DATABASE, SQLITE, run_address, sweep_runs
+from sweep.ui.mlflow_server import DATABASE, SQLITE, sweep_links
 
 REFRESH_EVERY_S = 1.0
+Links = tuple[tuple[str, str], ...]
+"""Addresses, and a word for each."""
 
 
 class LiveIndex:
@@ -25,13 +27,13 @@ class LiveIndex:
         self._heartbeats, self._lock = Heartbeats(), threading.Lock()
         self._version, self._read_s = 0, -REFRESH_EVERY_S
         self._order: list[str] = []
-        self._rows: dict[str, tuple[int, SweepSummary, str]] = {}
+        self._rows: dict[str, tuple[int, SweepSummary, Links]] = {}
         self._removed: dict[str, int] = {}
-        self._runs: Mapping[str, str] = {}
+        self._links: Mapping[str, Links] = {}
         self._database: object = None
 
-    def rows(self, *, fresh: bool = False) -> list[tuple[SweepSummary, str]]:
-        """Return each sweep and the address of its run in MLflow, newest first."""
+    def rows(self, *, fresh: bool = False) -> list[tuple[SweepSummary, Links]]:
+        """Return each sweep and its pages in MLflow, newest first."""
         with self._lock:
             self._refresh(fresh=fresh)
             return [self._rows[sweep][1:] for sweep in self._order]
@@ -47,8 +49,8 @@ class LiveIndex:
                 "version": self._version,
                 "n": len(self._order),
                 "rows": {
-                    sweep: index.row_html(summary, run, is_served=True)
-                    for sweep, (_, summary, run) in changed
+                    sweep: index.row_html(summary, links, is_served=True)
+                    for sweep, (_, summary, links) in changed
                 },
                 "removed": sorted(s for s, version in self._removed.items() if version > since),
             }
@@ -61,14 +63,14 @@ class LiveIndex:
     def _refresh(self, *, fresh: bool = False) -> None:
         if time.monotonic() - self._read_s < REFRESH_EVERY_S and not fresh:
             return
-        runs = self._addresses()
+        pages = self._pages()
         summaries = summarize(self._results, self._heartbeats.is_alive)
         self._order = [summary.sweep for summary in summaries]
         for summary in summaries:
-            run = runs.get(summary.sweep, "")
-            if self._rows.get(summary.sweep, (0, None, ""))[1:] != (summary, run):
+            links = pages.get(summary.sweep, ())
+            if self._rows.get(summary.sweep, (0, None, ()))[1:] != (summary, links):
                 self._version += 1
-                self._rows[summary.sweep] = self._version, summary, run
+                self._rows[summary.sweep] = self._version, summary, links
                 self._removed.pop(summary.sweep, None)
         for sweep in self._rows.keys() - {*self._order}:
             self._version += 1
@@ -76,8 +78,8 @@ class LiveIndex:
             self._removed[sweep] = self._version
         self._read_s = time.monotonic()
 
-    def _addresses(self) -> Mapping[str, str]:
-        """Return the address of each sweep's run; the database is read when it has changed."""
+    def _pages(self) -> Mapping[str, Links]:
+        """Return each sweep's pages in MLflow; the database is read when it has changed."""
         if self._mlflow_port is None:
             return {}
         state: list[object] = []
@@ -86,10 +88,9 @@ class LiveIndex:
                 stat = (self._results / f"{DATABASE}{suffix}").stat()
                 state += [stat.st_size, stat.st_mtime_ns]
         if state != self._database:
-            runs = sweep_runs(f"{SQLITE}{self._results / DATABASE}")
-            self._runs = {s: run_address(self._mlflow_port, *run) for s, run in runs.items()}
-            self._database = state
-        return self._runs
+            uri = f"{SQLITE}{self._results / DATABASE}"
+            self._links, self._database = sweep_links(uri, self._mlflow_port), state
+        return self._links
 
 
 def error_text(error: Exception) -> str:

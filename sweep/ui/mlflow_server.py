@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 import socket
 import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.grid.tracking_uri import check_tracking_uri
+from sweep.track.run_data import CURVE
 from sweep.track.runs import VIEW, VIEW_TAG
 
 HOST, PORT, N_TRIES = "127.0.0.1", 5000, 50
 DATABASE, RESULTS = "mlflow.db", "results"
 SQLITE = "sqlite:///"
+MAX_COMPARED = 10
+"""Runs that MLflow compares: beyond, its page is too wide."""
 _WORKFLOW = "workflowType=machine_learning"
 
 
@@ -59,11 +64,6 @@ def address(uri: str, port: int = PORT) -> str:
     return page + (f"&viewStateShareKey={VIEW}" if view else "")
 
 
-def run_address(port: int, experiment: str, run: str) -> str:
-    """Return the address of a run."""
-    return f"http://{HOST}:{port}/#/experiments/{experiment}/runs/{run}?{_WORKFLOW}"
-
-
 def tracking_uri(source: str) -> str:
     """Return the tracking URI of a results folder, of a database file, or the URI itself."""
     if source.lower().startswith(("http://", "https://")):
@@ -97,14 +97,29 @@ def free_port(first: int = PORT, n_tries: int = N_TRIES) -> int:
     raise InputError(f"no port from {first} to {first + n_tries - 1} is free; name one: --port N")
 
 
-def sweep_runs(uri: str) -> dict[str, tuple[str, str]]:
-    """Return each sweep's experiment and run in a tracking database, by the sweep's id."""
-    rows = _rows(uri, "runs.start_time")
-    return {str(sweep): (str(experiment), str(run)) for sweep, experiment, run, _ in rows}
+def sweep_links(uri: str, port: int) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return the addresses of each sweep's pages, with a word for each, by the sweep's id.
+
+    They are its run, and the comparison of its curves: a run a policy and trace.
+    """
+    base = f"http://{HOST}:{port}/#"
+    links: dict[str, tuple[tuple[str, str], ...]] = {}
+    for sweep, experiment, run, _ in _rows(uri, "runs.start_time"):
+        page = f"{base}/experiments/{experiment}/runs/{run}?{_WORKFLOW}"
+        links[str(sweep)] = ((page, "MLflow"),)
+    curves: dict[tuple[str, str], list[str]] = {}
+    for sweep, experiment, run, _ in _rows(uri, "runs.start_time", CURVE):
+        curves.setdefault((str(sweep), str(experiment)), []).append(str(run))
+    for (sweep, experiment), runs in curves.items():
+        if len(runs) > 1 and sweep in links:
+            query = quote(json.dumps(runs[:MAX_COMPARED], separators=(",", ":")), safe=",")
+            page = f"{base}/compare-runs?runs={query}&experiments=%5B%22{experiment}%22%5D"
+            links[sweep] = (*links[sweep], (f"{page}&{_WORKFLOW}", "compare"))
+    return links
 
 
-def _rows(uri: str, order: str) -> list[tuple[object, ...]]:
-    """Read the runs that stand for sweeps: (sweep, experiment, run, view); none if unreadable."""
+def _rows(uri: str, order: str, kind: str = "sweep") -> list[tuple[object, ...]]:
+    """Read the runs of a kind: (sweep, experiment, run, view); none if unreadable."""
     if not uri.startswith(SQLITE):
         return []
     path = Path(uri.removeprefix(SQLITE)).absolute()
@@ -114,11 +129,11 @@ def _rows(uri: str, order: str) -> list[tuple[object, ...]]:
         "LEFT JOIN experiment_tags AS views "
         f"ON views.experiment_id = runs.experiment_id AND views.key = '{VIEW_TAG}' "
         "LEFT JOIN tags AS ids ON ids.run_uuid = runs.run_uuid AND ids.key = 'sweep_id' "
-        "WHERE tags.key = 'kind' AND tags.value = 'sweep' AND runs.lifecycle_stage = 'active' "
+        "WHERE tags.key = 'kind' AND tags.value = ? AND runs.lifecycle_stage = 'active' "
         f"ORDER BY {order}"
     )
     with contextlib.suppress(sqlite3.Error):
         connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=2)
         with contextlib.closing(connection):
-            return connection.execute(query).fetchall()
+            return connection.execute(query, (kind,)).fetchall()
     return []

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +70,7 @@ def ui_server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield running
         assert [path.name for path in work.iterdir()] == ["log"]
         assert f"http://127.0.0.1:{running.port}/#/experiments/1/runs" in running.log.read_text()
-        assert "localhost" not in running.log.read_text()
+        assert "http://localhost" not in running.log.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -257,6 +258,9 @@ def test_the_index_names_each_sweeps_run(tmp_path: Path) -> None:
     )
     (link,) = re.findall(address, page)
     assert "runs?workflowType=machine_learning" in page
+    assert all("workflowType=" in link for link in re.findall(r'href="(http[^"]*)', page))
+    (compared,) = re.findall(r'href="http://127.0.0.1:5099/#/compare-runs\?runs=([^&]*)', page)
+    assert len(json.loads(urllib.parse.unquote(compared))) == 4  # a run a policy
     with connection.connected(f"sqlite:///{tmp_path}/mlflow.db", "") as client:
         assert client.get_run(link.rpartition("/")[2]).data.tags["sweep_id"] == "demo-0123"
 

@@ -40,7 +40,8 @@ def served(tmp_path: Path) -> Iterator[Index]:
     thread.start()
     yield index
     stop.set()
-    get(index, "/")  # wakes it
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        get(index, "/")  # wakes it
     thread.join()
 
 

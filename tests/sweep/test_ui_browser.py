@@ -218,7 +218,7 @@ def brightness(colour: str) -> int:
 
 def test_a_file_sorts_and_filters_without_a_server(chromium: Any, results: Path) -> None:
     file = results / "index.html"
-    file.write_text(index.to_html(results, [(summary, "") for summary in summarize(results)]))
+    file.write_text(index.to_html(results, [(summary, []) for summary in summarize(results)]))
     context = chromium.new_context()
     page = context.new_page()
     page.goto(file.as_uri())

@@ -25,7 +25,10 @@ class Links(HTMLParser):
 
 
 def page_of(results: Path, mlflow: str = "", **runs: str) -> str:
-    rows = [(summary, runs.get(summary.sweep, "")) for summary in summarize(results)]
+    rows = [
+        (summary, [(runs[summary.sweep], "MLflow")] if summary.sweep in runs else [])
+        for summary in summarize(results)
+    ]
     return index.to_html(results, rows, mlflow)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,7 @@ def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
         "capacity": "0.5",
         "seed": "0",
         "policy.las.levels": "5",
+        "sweep": "demo-0123",
     }
     assert child.data.tags["policy.las.levels"] == "5"
     expected = frames.metrics_of("las", 0.5, 0)
@@ -194,7 +196,11 @@ def test_the_experiment_opens_on_its_runs_in_the_ui(sweep: Sweep) -> None:
     assert [chart["metricKey"] for chart in charts] == [
         *("jct_mean_s", "deadlines_missed", "value_attained", "gap_lb_p50")
     ]
-    assert charts[0]["selectedMetricKeys"] == ["jct_mean_s", "low/jct_mean_s", "high/jct_mean_s"]
+    assert charts[0]["selectedMetricKeys"] == [
+        "jct_mean_s",
+        "within_95/low/jct_mean_s",
+        "within_95/high/jct_mean_s",
+    ]
 
 
 def test_a_failed_cell_is_marked_and_holds_its_traceback(sweep: Sweep, tmp_path: Path) -> None:
@@ -558,18 +564,25 @@ class TestCurves:
         )
         assert (las.info.run_name, fifo.info.run_name) == ("las alibaba2018", "fifo alibaba2018")
         assert las.data.params["capacity"] == "0.5,1"
+        assert (las.data.params["sweep"], las.data.params["seeds"]) == ("demo-0123", "2")
+        note = las.data.tags["mlflow.note.content"]
+        assert re.fullmatch(
+            r"mean JCT [\d,]+ ± [\d,]+ s at capacity 0.5, [\d,]+ ± [\d,]+ s at 1", note
+        )
         assert "mlflow.parentRunId" not in las.data.tags
+        low, high = "within_95/low", "within_95/high"
+        assert sorted(las.data.metrics)[-1].startswith(low)  # below the means, where runs compare
         with connection.connected(sweep.uri, "") as client:
             history = {
                 name: [(p.step, p.value) for p in client.get_metric_history(las.info.run_id, name)]
-                for name in ("jct_mean_s", "low/jct_mean_s", "high/jct_mean_s")
+                for name in ("jct_mean_s", f"{low}/jct_mean_s", f"{high}/jct_mean_s")
             }
         assert [step for step, _ in history["jct_mean_s"]] == [50, 100]
         a, b = (frames.metrics_of("las", 0.5, seed)["jct_mean_s"] for seed in (0, 1))
         half = 12.706204736 * abs(a - b) / 2
-        for name, value in (("", (a + b) / 2), ("low/", (a + b) / 2 - half)):
+        for name, value in (("", (a + b) / 2), (f"{low}/", (a + b) / 2 - half)):
             assert history[f"{name}jct_mean_s"][0][1] == pytest.approx(value)
-        assert history["high/jct_mean_s"][0][1] == pytest.approx((a + b) / 2 + half)
+        assert history[f"{high}/jct_mean_s"][0][1] == pytest.approx((a + b) / 2 + half)
 
     def test_is_logged_again_when_a_point_changes(self, sweep: Sweep) -> None:
         sweep.track(small(capacities=[0.5, 1.0], failed=[("las", 1.0, 0)]))
