@@ -317,8 +317,8 @@ def describe_curve(curve: ChildRun) -> str:
         mean = values[metric, step]
         half = values.get((f"{HIGH}/{metric}", step), math.nan) - mean
         text, spread = format_value(metric, mean, half)
-        at = " capacity" * (not texts)
-        texts.append(f"{text}{f' ± {spread}' * bool(spread)}{unit} at{at} {step / 100:g}")
+        noun = " capacity" * (not texts)
+        texts.append(f"{text}{f' ± {spread}' * bool(spread)}{unit} at{noun} {step / 100:g}")
     return f"{style(metric).label} {', '.join(texts)}"[:MAX_TAG]
 
 
