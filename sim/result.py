@@ -13,7 +13,7 @@ from sim.bounds import bound_arrays
 from sim.engine.record import Run
 from sim.engine.stops import REASONS
 from sim.metrics import compute
-from sim.metrics.jobs import gap_lb, prediction_error, slowdown
+from sim.metrics.jobs import gap_lb, job_utility, prediction_error, slowdown
 from sim.metrics.tokens import limit_changes
 
 
@@ -44,6 +44,8 @@ class Result(Run):
         The devices of its machine that it took, as bits; None where machines have none.
     job_estimate : (J,) float64 or None
         The policy's estimate of the sum of the job's task durations, s; NaN for none.
+    job_worth : (J,) float64 or None
+        The job's worth as the policy set it last (`sim.plan.Plan.set_jobs`); None if it set none.
     limits_set : sequence of (float, (N,) int32, (N,) int32)
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
     """
@@ -69,8 +71,18 @@ class Result(Run):
         return prediction_error(self)
 
     @cached_property
+    def utility(self) -> F8 | None:
+        """Utility of each job with a deadline, else NaN: (J,) float64; None without deadlines."""
+        return job_utility(self)
+
+    @cached_property
     def jobs(self) -> pa.Table:
-        """A row a job: job_id, submit_s, start_s, finish_s, outcome, queue, n_tasks."""
+        """A row a job: job_id, submit_s, start_s, finish_s, outcome, queue, n_tasks.
+
+        Also ``utility`` (null without a deadline) if jobs have deadlines, and ``worth`` if the
+        policy sets it.
+        """
+        utility = self.utility
         columns = self.workload.columns
         outcome = pa.DictionaryArray.from_arrays(
             pa.array(self.job_failed.astype(np.int8)), pa.array(["done", "failed"])
@@ -84,6 +96,8 @@ class Result(Run):
                 "outcome": outcome.cast(pa.string()),
                 "queue": self.workload.jobs["queue"],
                 "n_tasks": columns.job_n_tasks,
+                **({} if utility is None else {"utility": pa.array(utility, from_pandas=True)}),
+                **({} if self.job_worth is None else {"worth": self.job_worth}),
             }
         )
 

@@ -57,9 +57,10 @@ OPTIONS = {"slurm": "backfill/slurm"}
 """Options of policies that have none of their own name."""
 LATER = ("wait_p50_s", "wait_p95_s", "wait_p99_s", "slowdown_p95", "utility")
 LATER_COLUMN = "slowdown"
+OMITTED_COLUMNS = ("utility", "worth")
 LATER_OF = ("policy=fifo", "policy=easy", "policy=las", "policy=jockey")
-"""Metrics and a column of jobs added later, and the cells whose digest of these is one; other
-digests leave them out."""
+"""Metrics and columns of jobs added later, and the cells whose digest of these is one, but for
+`OMITTED_COLUMNS`; other digests leave them out."""
 EVALUATORS = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
     "deadlines": "jockey",
@@ -176,6 +177,8 @@ def _cell(folder: Path, later: list[object], trace: str, *words: str) -> str:
     assert result.error is None, result.error["traceback"]
     table = result.jobs.to_pydict() if result.jobs is not None else None
     column = table.pop(LATER_COLUMN, None) if table is not None else None
+    for name in OMITTED_COLUMNS if table is not None else ():
+        table.pop(name, None)
     if words[0] in LATER_OF:
         later += [(words, name, result.metrics[name]) for name in LATER]
         later.append(column)

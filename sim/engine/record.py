@@ -36,6 +36,7 @@ class Run:
     stopped: StoppedAttempts | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices
     job_estimate: F8 | None = None
+    job_worth: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
 
     @cached_property

@@ -51,6 +51,7 @@ def simulate(
     jobs = {name: arrays[f"out_job_{name}"] for name in ("submit", "start", "finish", "failed")}
     devices = arrays["out_task_devices"] if record_tasks and cluster.devices else None
     estimate_s = plan.estimate_s
+    worth = plan.jobs["worth"] if plan.weighs_jobs else None
     del world, plan, memory, arrays, state, run  # before records are put in order
     return Run(
         workload,
@@ -65,6 +66,7 @@ def simulate(
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,
         job_estimate=estimate_s,
+        job_worth=worth,
         limits_set=limits,
     )
 

@@ -44,7 +44,8 @@ def evaluate(
     jobs : pyarrow.Table
         A row per job: ``submit_s``, ``start_s``, ``finish_s`` (NaN if never), ``failed`` (bool),
         ``estimate_s`` (the policy's estimate of the job's size; NaN for none), ``slowdown``,
-        ``gap_lb`` and ``prediction_error`` (float32, see `sim.metrics`). Its metadata has, as JSON,
+        ``gap_lb`` and ``prediction_error`` (float32, see `sim.metrics`); ``utility`` (float32) if
+        jobs have deadlines, ``worth`` (float32) if the policy sets it. Its metadata has, as JSON,
         ``utilization`` and ``tasks`` (`sim.metrics.usage`), where the workload is small enough,
         and ``value`` (`sim.metrics.value`), where it has downloads.
     """
@@ -60,6 +61,9 @@ def evaluate(
         "gap_lb": result.gap_lb.astype(np.float32),
         "prediction_error": result.prediction_error.astype(np.float32),
     }
+    for name, column in (("utility", result.utility), ("worth", result.job_worth)):
+        if column is not None:
+            jobs[name] = column.astype(np.float32)
     series = {
         "utilization": utilization_over_time(result) if has_series else None,
         "value": value_over_time(result),

@@ -139,14 +139,33 @@ def _ratio(a: F8, b: F8) -> F8:
     return out
 
 
+def job_utility(run: Run) -> F8 | None:
+    """Compute the utility of each job with a deadline, else NaN; None if no job has one.
+
+    A job that never finishes counts as a thousand minutes late.
+    """
+    columns = run.workload.columns
+    if np.isnan(columns.job_deadline).all():
+        return None
+    elapsed_s, deadline_s = _since_submission(run, done_mask(run))
+    curve = utility_curve(POINTS)
+    late_s = np.where(np.isfinite(elapsed_s), elapsed_s - deadline_s, curve.late_s[-1])
+    return np.where(np.isnan(columns.job_deadline), np.nan, curve(late_s))
+
+
+def _since_submission(run: Run, done: Mask) -> tuple[F8, F8]:
+    """Return each job's time to its end, infinite if it never ends, and its final deadline, s."""
+    columns = run.workload.columns
+    elapsed_s = np.where(done, run.job_finish - columns.job_submit, np.inf)
+    return elapsed_s, final_deadline_s(columns, elapsed_s)
+
+
 def _deadlines(run: Run, done: Mask) -> dict[str, float]:
     """Compute the fraction of missed deadlines, and the mean utility."""
-    columns = run.workload.columns
-    has_deadline = ~np.isnan(columns.job_deadline)
-    elapsed_s = np.where(done, run.job_finish - columns.job_submit, np.inf)
-    deadline_s = final_deadline_s(columns, elapsed_s)[has_deadline]
-    elapsed_s = elapsed_s[has_deadline]
-    utility = utility_curve(POINTS)
-    ended = np.isfinite(elapsed_s)
-    late_s = np.where(ended, elapsed_s - deadline_s, utility.late_s[-1])
-    return {"deadlines_missed": mean(~(elapsed_s <= deadline_s)), "utility": mean(utility(late_s))}
+    has_deadline = ~np.isnan(run.workload.columns.job_deadline)
+    elapsed_s, deadline_s = (x[has_deadline] for x in _since_submission(run, done))
+    utility = job_utility(run)
+    return {
+        "deadlines_missed": mean(~(elapsed_s <= deadline_s)),
+        "utility": NAN if utility is None else mean(utility[has_deadline]),
+    }

@@ -98,6 +98,8 @@ def _run(timeline: Timeline) -> dict[str, Any]:
         "jobDeadline": timeline.deadline_s,
         "jobFailed": result.job_failed.astype(np.uint8),
         "jobEstimate": result.estimate_s,
+        "jobUtility": _or_nan(result.utility, len(result.job_submit)),
+        "jobWorth": _or_nan(result.job_worth, len(result.job_submit)),
         "jobWork": columns.job_work,
         "jobUser": columns.job_user,
         "jobQueue": columns.job_queue,
@@ -115,6 +117,10 @@ def _run(timeline: Timeline) -> dict[str, Any]:
         "templates": list(columns.template_names),
         **_packed(arrays),
     }
+
+
+def _or_nan(column: NDArray[Any] | None, n: int) -> NDArray[Any]:
+    return np.full(n, np.nan) if column is None else column
 
 
 def _encoded(values: Sequence[Any]) -> tuple[list[str], NDArray[np.int32]]:

@@ -56,6 +56,8 @@ class FakeResult:
     task_finish: None = None
     task_machine: None = None
     bounds: None = None
+    utility: None = None
+    job_worth: None = None
 
     @property
     def job_submit(self) -> np.ndarray[Any, Any]:

@@ -459,10 +459,11 @@
     add("submitted", seconds(run.jobSubmit[j]));
     add("started", Number.isFinite(run.jobStart[j]) ? `${seconds(run.jobStart[j])} (waited ${seconds(run.jobStart[j] - run.jobSubmit[j])})` : "never");
     add("done", run.jobFailed[j] ? "failed: an input was missing" : `${seconds(run.jobFinish[j])} (JCT ${seconds(run.jobFinish[j] - run.jobSubmit[j])})`, run.jobFailed[j] ? "late" : "");
-    if (Number.isFinite(run.jobDeadline[j])) add("due", `${seconds(run.jobDeadline[j])}: ${isLate ? "missed" : "met"}`, isLate ? "late" : "");
+    if (Number.isFinite(run.jobDeadline[j])) add("due", `${seconds(run.jobDeadline[j])}: ${isLate ? "missed" : "met"}, utility ${+run.jobUtility[j].toPrecision(3)}`, isLate ? "late" : "");
     for (const [name, names, codes] of [["user", run.users, run.jobUser], ["queue", run.queues, run.jobQueue], ["program", run.templates, run.jobTemplate]])
       if (names[codes[j]]) add(name, names[codes[j]]);
     add("work", seconds(run.jobWork[j]) + (Number.isFinite(run.jobEstimate[j]) ? `; the policy expected ${seconds(run.jobEstimate[j])}` : ""));
+    if (Number.isFinite(run.jobWorth[j])) add("worth", `${+run.jobWorth[j].toPrecision(3)}, as the policy set it last`);
     place.append(list);
     const stages = [];
     for (let g = run.jobStage0[j]; g < run.jobStage0[j + 1]; g++) stages.push(g);

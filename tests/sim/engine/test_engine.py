@@ -299,7 +299,10 @@ def test_remaining_work_counts_with_the_work_beyond_and_over_worth():
         react_with=lambda batch, world, plan: plan.set_jobs([2, 3], worth=[1.0, 7.0]),
         listens=Event.JOB_DONE,
     )
-    assert run(jobs, sim.Cluster.slots(1), changed).job_start.tolist() == [0, 3, 6, 1]
+    weighed = run(jobs, sim.Cluster.slots(1), changed)
+    assert weighed.job_start.tolist() == [0, 3, 6, 1]
+    assert weighed.job_worth.tolist() == [1.0, 1.0, 1.0, 7.0]
+    assert run(jobs, sim.Cluster.slots(1), Scripted()).job_worth is None
 
 
 def test_worth_that_was_not_set_before_the_run_stays():
