@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sweep.store import sweep_list, tags
-from sweep.store.folder import DamagedError, SweepFolder
+from sweep.store import checksums, sweep_list, tags
+from sweep.store.folder import CELLS, VERDICT, DamagedError, SweepFolder
 from sweep.store.journal import Journal
 from sweep.store.lease import EXPIRES_S, Holder
 from sweep.store.sweep_list import SweepEntry
@@ -78,15 +78,16 @@ def summarize_one(
     is_running = holder is not None and holder.is_alive is not False
     if holder is not None and holder.is_alive is None:
         is_running = is_alive(entry.sweep, holder) if is_alive else journal.is_running()
-    n_cells, n_failed, sentences = counts.n_cells, counts.n_failed, []
+    n_cells, n_failed = counts.n_cells, counts.n_failed
+    sentences: list[str] = []
     n_done = n_cells - counts.n_todo + counts.n_came
     phase, state = STOPPED, f"stopped after {n_done:,} of {n_cells:,} cells"
     if is_running and holder is not None:
         phase, state = RUNNING, _running_state(n_done, n_cells, n_failed, holder)
     elif entry.is_finished:
         try:
-            failed, sentences = folder.failed(), folder.sentences()
-            n_cells, n_done, n_failed = len(failed), len(failed), int(failed.sum())
+            n_cells, n_failed, sentences = _finished(folder)
+            n_done = n_cells
             phase, state = (FAILED, f"{n_failed:,} failed") if n_failed else (FINISHED, "")
         except DamagedError:
             n_cells = n_done = n_failed = 0
@@ -106,6 +107,29 @@ def summarize_one(
         _folder_bytes(folder.path),
         tags.read(results, entry.sweep),
     )
+
+
+_FINISHED: dict[Path, tuple[object, tuple[int, int, list[str]]]] = {}
+"""Cells, failed cells and verdict of folders, and the versions of the files they came from."""
+
+
+def _finished(folder: SweepFolder) -> tuple[int, int, list[str]]:
+    """Read cells, failed cells and verdict; only once as long as their files stay the same."""
+    version = [_version(folder.path / name) for name in (CELLS, VERDICT, checksums.NAME)]
+    known_version, known = _FINISHED.get(folder.path, (None, (0, 0, [])))
+    if known_version == version:
+        return known
+    failed = folder.failed()
+    known = len(failed), int(failed.sum()), folder.sentences()
+    _FINISHED[folder.path] = version, known
+    return known
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    with contextlib.suppress(OSError):
+        stat = path.stat()
+        return stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return None
 
 
 def _running_state(n_done: int, n_cells: int, n_failed: int, holder: Holder) -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sweep.store import tally
 from sweep.store.journal import Journal
+from sweep.store.tally import Tally
 from tests.damages import damages
 
 
@@ -108,3 +110,39 @@ def test_one_process_holds_the_lock_at_a_time(journal: Journal, tmp_path: Path) 
     thread.join()
     assert order == ["waits", "first", "second"]
     assert not journal.is_running()
+
+
+def test_a_tally_is_read_on_where_reading_stopped(journal: Journal) -> None:
+    assert journal.tally() == Tally()
+    journal.append("begin", cells=9, todo=8, cached=[0])
+    journal.append_cells([{"status": "done"}, {"status": "failed", "error": "no"}])
+    first = journal.tally()
+    assert (first.n_cells, first.n_todo, first.n_came, first.n_failed) == (9, 8, 2, 1)
+    assert not first.has_ended
+    content = journal.file.read_bytes()
+    with journal.file.open("ab") as file:
+        file.write(content.splitlines(keepends=True)[1][:-9])  # a line that is being written
+    assert journal.tally() == first
+    journal.file.write_bytes(content)
+    journal.append_cells([{"status": "done"}])
+    journal.append("asked")
+    journal.append("end")
+    later = journal.tally()
+    assert (later.n_came, later.has_ended, later.started_s) == (3, True, first.started_s)
+    assert later == _read_anew(journal)
+    journal.append("begin", cells=3, todo=1, cached=[0, 1])
+    again = journal.tally()
+    assert (again.n_cells, again.n_came, again.has_ended) == (3, 0, False)
+    journal.file.unlink()  # and another journal of the same name
+    assert journal.tally() == Tally()
+    journal.append("begin", cells=2, todo=2, cached=[])
+    journal.append_cells([{"status": "done"}] * 100)
+    assert journal.tally().n_came == 100
+    journal.file.write_bytes(journal.file.read_bytes().replace(b'"status"', b'"stetus"', 1))
+    tally._POSITIONS.clear()
+    assert journal.tally().n_came == 99  # a damaged line
+
+
+def _read_anew(journal: Journal) -> Tally:
+    tally._POSITIONS.clear()
+    return journal.tally()
