@@ -14,6 +14,7 @@ from sim.cluster.faults import NO_SLOWDOWNS, Slowdowns
 from sim.engine.plan import NO_LIMIT, Batch, Event, Plan, World
 from sim.engine.record import Run
 from sim.engine.simulate import simulate
+from sim.workload.columns import Columns
 from sim.workload.workload import Workload
 
 
@@ -58,7 +59,7 @@ def record_alone(
         "run": np.zeros(n, np.int32),
         "stage": stage,
         "task": (np.arange(n) - columns.stage_task0[stage]).astype(np.int32),
-        "ready_s": np.minimum(ready_s(run), run.task_start),
+        "ready_s": np.minimum(ready_s(columns, run.task_finish), run.task_start),
         "start_s": run.task_start,
         "finish_s": run.task_finish,
         "init_s": np.zeros(n) if init_s is None else init_s,
@@ -74,11 +75,8 @@ def training_table(names: Sequence[str], recorded: Sequence[dict[str, Any]]) -> 
     }
 
 
-def ready_s(run: Run) -> F8:
-    """Return the time at which the inputs of each task exist, (T,) s; for a lost input, again."""
-    columns = run.workload.columns
-    finish_s = run.task_finish
-    assert finish_s is not None
+def ready_s(columns: Columns, finish_s: F8) -> F8:
+    """Return when the inputs of each task exist, (T,) s, if tasks end at `finish_s`."""
     task0 = columns.stage_task0
     ready_s = np.zeros(len(finish_s))
     last_s = np.maximum.reduceat(finish_s, task0[:-1])

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sim.base import files, html
 from sim.base.errors import InputError
-from sweep.timeline.columns import MAX_TASKS, Timeline, stage_times
+from sim.engine.stops import REASONS
+from sweep.timeline.columns import DONE, MAX_TASKS, Timeline, stage_times
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -43,10 +44,10 @@ def draw(timelines: Sequence[Timeline]) -> Page:
         If a run has more than `MAX_TASKS` tasks.
     """
     for timeline in timelines:
-        n_tasks = timeline.result.workload.columns.n_tasks
-        if n_tasks > MAX_TASKS:
+        n = max(timeline.result.workload.columns.n_tasks, len(timeline.task))
+        if n > MAX_TASKS:
             raise InputError(
-                f"{timeline.title} has {n_tasks:,} tasks; a page draws up to {MAX_TASKS:,}: "
+                f"{timeline.title} has {n:,} tasks; a page draws up to {MAX_TASKS:,}: "
                 "write --perfetto FILE.json.gz, which takes any number",
                 rule="too many tasks",
             )
@@ -74,12 +75,16 @@ def _run(timeline: Timeline) -> dict[str, Any]:
     parent = np.repeat(np.arange(len(timeline.demand), dtype=np.int32), np.diff(columns.edge0))
     lane0 = np.searchsorted(timeline.lane, np.arange(len(timeline.lane_machine) + 1))
     times = stage_times(timeline)
+    stops = np.flatnonzero(timeline.reason != DONE)
     arrays: dict[str, NDArray[Any]] = {
         "start": timeline.start_s,
         "finish": timeline.finish_s,
         "ready": timeline.ready_s,
         "stage": timeline.stage.astype(np.int32),
         "pilot": timeline.is_pilot.astype(np.uint8),
+        "stopRow": stops.astype(np.int32),
+        "stopReason": timeline.reason[stops].astype(np.uint8),
+        "stopTask": (timeline.task - columns.stage_task0[timeline.stage])[stops].astype(np.int32),
         "lane0": lane0.astype(np.int32),
         "laneMachine": timeline.lane_machine,
         "stageJob": columns.stage_job,
@@ -109,6 +114,7 @@ def _run(timeline: Timeline) -> dict[str, Any]:
     return {
         "title": timeline.title,
         "resources": list(cluster.resources),
+        "reasons": list(REASONS),
         "isPool": bool(cluster.unit),
         "jobs": [str(name) for name in jobs["job_id"].to_pylist()],
         "stageNames": stage_names,

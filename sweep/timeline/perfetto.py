@@ -16,7 +16,8 @@ import numpy as np
 from sim.base import files
 from sim.base.arrays import F8
 from sim.base.text import printable
-from sweep.timeline.columns import Timeline, stage_times
+from sim.engine.stops import REASONS
+from sweep.timeline.columns import DONE, Timeline, stage_times
 
 MICROSECONDS = 1e6
 MAX_FLOWS = 100_000
@@ -31,7 +32,8 @@ def write(timeline: Timeline, path: Path) -> None:
 
     Times are microseconds since the trace's zero. Machines are processes, lanes are threads. The
     process "jobs" has an asynchronous slice for each job, from submission to end. Arrows lead from
-    the last task of a parent stage to the first of its child.
+    the last task of a parent stage to the first of its child. Attempts that were stopped are of the
+    category "stopped"; pilots of "pilot", other tasks of "task".
     """
     with files.atomic_write(path) as out:
         if path.suffix == ".gz":
@@ -78,10 +80,13 @@ def _jobs(timeline: Timeline) -> Iterator[dict[str, Any]]:
     result, columns = timeline.result, timeline.result.workload.columns
     names = [printable(name) for name in result.workload.jobs["job_id"].to_pylist()]
     users, queues = columns.user_names, columns.queue_names
+    stopped = columns.stage_job[timeline.stage[timeline.reason != DONE]]
+    n_stops = np.bincount(stopped, minlength=len(names)).tolist()
     for job in np.flatnonzero(np.isfinite(result.job_finish)).tolist():
         begin, end = float(result.job_submit[job]), float(result.job_finish[job])
         deadline = float(timeline.deadline_s[job])
         details = {"start_s": float(result.job_start[job]), "failed": bool(result.job_failed[job])}
+        details |= {"stopped_attempts": n_stops[job]} if n_stops[job] else {}
         labels = {
             "user": printable(users[columns.job_user[job]]) if users else "",
             "queue": printable(queues[columns.job_queue[job]]) if queues else "",
@@ -102,7 +107,7 @@ def _tasks(timeline: Timeline) -> Iterator[dict[str, Any]]:
     step = 2**16
     for first in range(0, len(timeline.task), step):
         rows = slice(first, first + step)
-        for task, count, lane, start, finish, ready, pilot, stage, place in zip(
+        for task, count, lane, start, finish, ready, pilot, reason, stage, place in zip(
             (timeline.task[rows] - task0[timeline.stage[rows]]).tolist(),
             timeline.count[rows].tolist(),
             timeline.lane[rows].tolist(),
@@ -110,6 +115,7 @@ def _tasks(timeline: Timeline) -> Iterator[dict[str, Any]]:
             timeline.finish_s[rows].tolist(),
             timeline.ready_s[rows].tolist(),
             timeline.is_pilot[rows].tolist(),
+            timeline.reason[rows].tolist(),
             timeline.stage[rows].tolist(),
             machine[rows].tolist(),
             strict=True,
@@ -117,10 +123,16 @@ def _tasks(timeline: Timeline) -> Iterator[dict[str, Any]]:
             args: dict[str, Any] = {"stage": stages[stage], "task": task, "waited_s": start - ready}
             args |= {"pilot": True} if pilot else {}
             args |= {"tasks": count} if count > 1 else {}
+            name, category = f"{jobs[stage_job[stage]]} / {stages[stage]}", "task"
+            if reason != DONE:
+                args["stopped"] = REASONS[reason]
+                name, category = f"{name} ({REASONS[reason]})", "stopped"
+            elif pilot:
+                category = "pilot"
             yield {
                 "ph": "X",
-                "cat": "pilot" if pilot else "task",
-                "name": f"{jobs[stage_job[stage]]} / {stages[stage]}",
+                "cat": category,
+                "name": name,
                 "pid": FIRST + place,
                 "tid": lane,
                 "ts": _us(start),

@@ -14,6 +14,8 @@
     for (const [name, [kind, offset, n]] of Object.entries(run.fields))
       run[name] = new KINDS[kind](buffer, offset, n);
     delete run.data;
+    run.stop = new Int32Array(run.stage.length).fill(-1);  // of each bar: its row among the stops
+    run.stopRow.forEach((row, k) => { run.stop[row] = k; });
     run.nLanes = run.laneMachine.length;
     run.nMachines = run.capacity.length / run.resources.length;
     run.total = run.resources.map((_, r) => {
@@ -32,7 +34,8 @@
   // ---- colours
 
   const EXPLAINED = { deadline: [["met", "--good"], ["missed", "--bad"], ["no deadline", "--base"]],
-    pilot: [["pilots", "--c1"], ["other tasks", "--base"]] };
+    pilot: [["pilots", "--c1"], ["other tasks", "--base"]],
+    stop: [["stopped", "--bad"], ["ran to the end", "--base"]] };
 
   function colourOf(run, row) {
     const g = run.stage[row], j = run.stageJob[g];
@@ -41,6 +44,7 @@
       case "user": return palette[run.jobUser[j] % 10];
       case "queue": return palette[run.jobQueue[j] % 10];
       case "stage": return palette[(g - run.jobStage0[j]) % 10];
+      case "stop": return run.stop[row] < 0 ? theme.base : theme.bad;
       case "pilot": return run.pilot[row] ? palette[1] : theme.base;
       case "deadline": return Number.isNaN(run.jobDeadline[j]) ? theme.base
         : run.jobFinish[j] <= run.jobDeadline[j] ? theme.good : theme.bad;
@@ -60,6 +64,17 @@
       patch.style.background = css(name);
       key.append(patch, words);
     }
+    if (!runs.some((run) => run.stopRow.length)) return;
+    const places = runs.length > 1 ? ["above: ", "below: "] : [""];
+    const counts = runs.map((run, n) => places[n] + (countStops(run, run.stopRow.keys()) || "none"));
+    const patch = make("i", "", "stopped");
+    key.append(patch, `attempts that were stopped (${counts.join("; ")})`);
+  }
+
+  function countStops(run, stops) {  // "2 evicted, 1 failed"
+    const counts = run.reasons.map(() => 0);
+    for (const k of stops) counts[run.stopReason[k]]++;
+    return run.reasons.map((reason, r) => counts[r] ? `${number(counts[r])} ${reason}` : "").filter(Boolean).join(", ");
   }
 
   // ---- drawing
@@ -72,6 +87,25 @@
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.font = "12px system-ui, sans-serif";
     return [pen, box.width, box.height];
+  }
+
+  // A bar; stopped attempts are striped from their top to their end, lower where they are narrow.
+  function drawBar(pen, run, row, x, y, w, h) {
+    pen.fillStyle = colourOf(run, row);
+    if (run.stop[row] < 0) { pen.fillRect(x, y, w, h); return; }
+    if (w < 5 || h < 4) { pen.fillRect(x, y + h / 2, w, h / 2); return; }
+    pen.fillRect(x, y, w, h);
+    pen.save();
+    pen.beginPath();
+    pen.rect(x, y, w, h);
+    pen.clip();
+    pen.strokeStyle = theme.bg;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    const first = Math.max(x, LEFT - 8), last = Math.min(x + w, pen.canvas.width);
+    for (let at = first - h - (first - h) % 8; at < last; at += 8) { pen.moveTo(at, y + h); pen.lineTo(at + h, y); }
+    pen.stroke();
+    pen.restore();
   }
 
   const LEFT = 56, BOTTOM = 20;
@@ -105,8 +139,7 @@
         const x = toX(run.start[row], width), w = toX(run.finish[row], width) - x;
         const own = chosen !== null && run.stageJob[run.stage[row]] === chosen;
         pen.globalAlpha = chosen === null || own ? 1 : 0.22;
-        pen.fillStyle = colourOf(run, row);
-        pen.fillRect(x, y, Math.max(w - (w > 3 ? 0.5 : 0), 0.6), h);
+        drawBar(pen, run, row, x, y, Math.max(w - (w > 3 ? 0.5 : 0), 0.6), h);
         if (run.pilot[row] && w > 3 && h > 4) {
           pen.globalAlpha = 1;
           pen.strokeStyle = theme.fg;
@@ -116,9 +149,15 @@
         }
         if (w > 46 && h > 12) {
           pen.globalAlpha = chosen === null || own ? 1 : 0.5;
-          pen.fillStyle = theme.bg;
+          const k = run.stop[row], left = Math.max(x, LEFT), room = Math.floor((Math.min(x + w, width) - left) / 7);
           const name = `${run.jobs[run.stageJob[run.stage[row]]]} ${run.stageNames[run.stageName[run.stage[row]]]}`;
-          pen.fillText(name.slice(0, Math.floor((Math.min(x + w, width) - Math.max(x, LEFT)) / 7)), Math.max(x, LEFT) + 3, y + h / 2 + 4);
+          const words = (k < 0 ? name : `${run.reasons[run.stopReason[k]]}: ${name}`).slice(0, room);
+          if (k >= 0) {
+            pen.fillStyle = colourOf(run, row);
+            pen.fillRect(left, y + h / 2 - 7, Math.min(pen.measureText(words).width + 6, x + w - left), 14);
+          }
+          pen.fillStyle = theme.bg;
+          pen.fillText(words, left + 3, y + h / 2 + 4);
         }
         row = w < 1 ? Math.max(row + 1, firstAfter(run.finish, row, last, run.start[row] + pixel)) : row + 1;
       }
@@ -139,17 +178,20 @@
       while (run.lane0[lane + 1] <= row) lane++;
       const x = toX(run.start[row], width), w = Math.max(2, toX(run.finish[row], width) - x);
       const h = Math.max(4, rowHeight - 1), y = (lane - y0 + 0.5) * rowHeight - h / 2;
-      pen.fillStyle = colourOf(run, row);
-      pen.fillRect(x, y, w, h);
+      drawBar(pen, run, row, x, y, w, h);
       pen.strokeRect(x, y, w, h);
     }
     for (let e = 0; e < run.edgeParent.length; e++) {
       const p = ends.get(run.edgeParent[e]), c = ends.get(run.edgeChild[e]);
       if (!p || !c) continue;
-      const x0 = toX(run.finish[p.last], width), x1 = toX(run.start[c.first], width), bend = Math.max(20, (x1 - x0) / 2);
+      let from = p.last;  // or, if some ran later, the last before the child's first
+      if (run.finish[from] > run.start[c.first])
+        from = p.rows.reduce((best, row) => run.finish[row] <= run.start[c.first] && (best < 0 || run.finish[row] > run.finish[best]) ? row : best, -1);
+      if (from < 0) continue;
+      const x0 = toX(run.finish[from], width), x1 = toX(run.start[c.first], width), bend = Math.max(20, (x1 - x0) / 2);
       pen.beginPath();
-      pen.moveTo(x0, middle(p.last));
-      pen.bezierCurveTo(x0 + bend, middle(p.last), x1 - bend, middle(c.first), x1, middle(c.first));
+      pen.moveTo(x0, middle(from));
+      pen.bezierCurveTo(x0 + bend, middle(from), x1 - bend, middle(c.first), x1, middle(c.first));
       pen.stroke();
     }
     for (const [time, words, colour] of [[run.jobSubmit[chosen], "submitted", theme.muted], [run.jobFinish[chosen], "done", theme.muted], [run.jobDeadline[chosen], "due", theme.bad]]) {
@@ -181,7 +223,8 @@
       const g = run.stage[row];
       if (run.stageJob[g] !== job) continue;
       const ends = found.get(g);
-      if (!ends) { found.set(g, { first: row, last: row }); continue; }
+      if (!ends) { found.set(g, { first: row, last: row, rows: [row] }); continue; }
+      ends.rows.push(row);
       if (run.start[row] < run.start[ends.first]) ends.first = row;
       if (run.finish[row] > run.finish[ends.last]) ends.last = row;
     }
@@ -398,7 +441,7 @@
     box.hidden = row < 0;
     if (row < 0) return;
     const g = run.stage[row], j = run.stageJob[g];
-    box.textContent = `${run.jobs[j]}, ${run.stageNames[run.stageName[g]]}${run.pilot[row] ? " (pilot)" : ""}: ${number(run.start[row])} to ${number(run.finish[row])} s, waited ${seconds(run.start[row] - run.ready[row])}`;
+    box.textContent = `${run.jobs[j]}, ${run.stageNames[run.stageName[g]]}${run.pilot[row] ? " (pilot)" : ""}: ${number(run.start[row])} to ${number(run.finish[row])} s, waited ${seconds(run.start[row] - run.ready[row])}${run.stop[row] < 0 ? "" : `; stopped: ${run.reasons[run.stopReason[run.stop[row]]]}`}`;
     box.style.left = `${Math.min(event.clientX + 12, window.innerWidth - 260)}px`;
     box.style.top = `${event.clientY + 14}px`;
   }
@@ -464,6 +507,11 @@
       if (names[codes[j]]) add(name, names[codes[j]]);
     add("work", seconds(run.jobWork[j]) + (Number.isFinite(run.jobEstimate[j]) ? `; the policy expected ${seconds(run.jobEstimate[j])}` : ""));
     if (Number.isFinite(run.jobWorth[j])) add("worth", `${+run.jobWorth[j].toPrecision(3)}, as the policy set it last`);
+    const stops = [];  // of this job, by the time of their stop
+    for (let k = 0; k < run.stopRow.length; k++) if (run.stageJob[run.stage[run.stopRow[k]]] === j) stops.push(k);
+    stops.sort((a, b) => run.finish[run.stopRow[a]] - run.finish[run.stopRow[b]]);
+    const wasted = (k) => run.finish[run.stopRow[k]] - run.start[run.stopRow[k]];
+    if (stops.length) add("stopped", `${countStops(run, stops)}: wasted ${seconds(stops.reduce((sum, k) => sum + wasted(k), 0))}`);
     place.append(list);
     const stages = [];
     for (let g = run.jobStage0[j]; g < run.jobStage0[j + 1]; g++) stages.push(g);
@@ -476,6 +524,11 @@
       return [button, number(run.stageTasks[g]), number(run.stageReady[g]), seconds(wait(g)), number(run.stageFinish[g])];
     })));
     if (stages.length > 60) place.append(make("p", `and ${stages.length - 60} more stages`, "note"));
+    if (stops.length) place.append(make("h3", "Stopped attempts"), table(["task", "at", "because", "wasted"], stops.slice(0, 60).map((k) => {
+      const g = run.stage[run.stopRow[k]];
+      return [`${run.stageNames[run.stageName[g]]} ${run.stopTask[k]}`, seconds(run.finish[run.stopRow[k]]), run.reasons[run.stopReason[k]], seconds(wasted(k))];
+    })));
+    if (stops.length > 60) place.append(make("p", `and ${stops.length - 60} more`, "note"));
     const reason = make("div");
     reason.id = `why-${n}`;
     place.append(reason);
@@ -562,7 +615,7 @@
     const first = Math.min(...runs.map((run) => run.jobSubmit.reduce((a, b) => Math.min(a, b))));
     const last = Math.max(...runs.map((run) => run.finish.reduce((a, b) => Math.max(a, b))));
     ends = [first, last > first ? last : first + 1];
-    const bars = runs[0].stage.length;
+    const bars = runs[0].stage.length - runs[0].stopRow.length;
     $("about").textContent = `${number(runs[0].jobs.length)} jobs, ${number(bars)} tasks, ${runs[0].isPool ? `${number(runs[0].total[0])} slots` : `${number(runs[0].nMachines)} machines`}, ${seconds(last - first)}.`;
     readColours();
     fit();

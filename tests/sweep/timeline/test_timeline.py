@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import sim
 import sweep
 from sim.base.errors import InputError
 from sim.base.lanes import lanes
+from sim.engine.stops import REASONS
 from sweep.timeline import capture, columns, page, perfetto
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
@@ -114,6 +116,52 @@ def test_watching_changes_no_schedule(fifo: columns.Timeline) -> None:
     assert fifo.result.tasks.equals(plain.tasks)
 
 
+@pytest.fixture(scope="module")
+def stopped() -> columns.Timeline:
+    """A run in which an attempt fails, and two readers find the output of one task lost."""
+    stages = [
+        {"name": "map", "durations_s": [4.0, 2.0, 1.0, 1.0]},
+        {"name": "reduce", "durations_s": [6.0, 3.0], "parents": ["map"]},
+    ]
+    failures = {"task": [0, 4, 5], "after_s": [1.0, 1.0, 2.0], "lost": [-1, 0, 0]}
+    workload = sim.Workload.from_jobs([{"job_id": "j", "submit_s": 0.0, "stages": stages}])
+    runs: list[capture.Captured] = []
+    run = capture.capturing(runs)
+    run(workload.with_failures(failures), sim.Cluster.slots(4), policies.build("fifo"), seed=0)
+    return columns.build_timeline(runs[0], "stopped")
+
+
+def test_stopped_attempts_have_bars(stopped: columns.Timeline) -> None:
+    bars = zip(
+        *(stopped.task, stopped.ready_s, stopped.start_s, stopped.finish_s, stopped.reason),
+        strict=True,
+    )
+    failed, input_lost, output_lost = map(REASONS.index, ("failed", "input lost", "output lost"))
+    assert sorted(bars) == [
+        (0, 0, 0, 1, failed),
+        (0, 1, 1, 5, output_lost),
+        (0, 6, 6, 10, columns.DONE),  # from when its first reader misses it
+        (1, 0, 0, 2, columns.DONE),
+        (2, 0, 0, 1, columns.DONE),
+        (3, 0, 0, 1, columns.DONE),
+        (4, 5, 5, 6, input_lost),
+        (4, 10, 10, 16, columns.DONE),  # once it is there again
+        (5, 5, 5, 7, input_lost),
+        (5, 10, 10, 13, columns.DONE),
+    ]
+    lanes_of_bars = zip(stopped.lane, stopped.start_s, stopped.finish_s, strict=True)
+    for (lane, _, end), (after, begin, _) in itertools.pairwise(sorted(lanes_of_bars)):
+        assert lane != after or end <= begin
+
+
+def test_an_attempt_of_a_pilot_is_a_pilot() -> None:
+    task = np.array([0, 1, 2, 0])
+    job = np.zeros(4, np.int32)
+    start = np.array([0.0, 1.0, 2.0, 3.0])
+    marked = columns._is_pilot(job, task, start, np.array([2], np.int32))
+    assert marked.tolist() == [True, True, False, True]
+
+
 def test_very_many_tasks_are_drawn_as_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "MAX_TASKS", 3)
     monkeypatch.setattr(page, "MAX_TASKS", 3)
@@ -146,6 +194,18 @@ class TestPerfetto:
         assert used[0]["args"]["value"] == 100.0
         assert used[-1]["args"]["value"] == 0.0
         assert [e["ts"] for e in used] == sorted(e["ts"] for e in used)
+
+    def test_stopped_attempts_have_a_category(self, stopped: columns.Timeline) -> None:
+        events = [*perfetto.events(stopped)]
+        found = [e for e in events if e.get("cat") == "stopped"]
+        assert sorted((e["name"], e["dur"], e["args"]["stopped"]) for e in found) == [
+            ("j / map (failed)", 1e6, "failed"),
+            ("j / map (output lost)", 4e6, "output lost"),
+            ("j / reduce (input lost)", 1e6, "input lost"),
+            ("j / reduce (input lost)", 2e6, "input lost"),
+        ]
+        (job,) = [e for e in events if e.get("cat") == "job" and e["ph"] == "b"]
+        assert job["args"]["stopped_attempts"] == 4
 
     def test_gzip_has_the_same_bytes_every_time(
         self, fifo: columns.Timeline, tmp_path: Path
@@ -202,24 +262,141 @@ class TestPage:
         opened.keyboard.press("Escape")
         opened.click("text=No job")
 
-    def test_two_runs_move_in_step_and_by_keyboard(self, opened: Any) -> None:
-        def pixels() -> list[str]:
-            opened.wait_for_timeout(100)
-            read = "[...document.querySelectorAll('canvas.gantt')].map((c) => c.toDataURL())"
-            images: list[str] = opened.evaluate(read)
-            return images
+    def test_two_runs_move_in_step(self, opened: Any) -> None:
+        """Every way to move moves both runs, and Home brings all back."""
+        gantt = opened.locator("canvas.gantt").first
+        box = gantt.bounding_box()
+        x, y = box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"]
 
-        opened.locator("canvas.gantt").first.focus()
+        def key(name: str) -> Callable[[], None]:
+            return lambda: opened.keyboard.press(name)
+
+        def drag() -> None:
+            opened.mouse.move(x, y)
+            opened.mouse.down()
+            opened.mouse.move(x - 80, y, steps=2)
+            opened.mouse.up()
+
+        def wheel() -> None:
+            opened.mouse.move(x, y)
+            opened.mouse.wheel(0, -200)
+
+        def press(name: str) -> Callable[[], None]:
+            return lambda: opened.click(f"[data-do={name}]")
+
+        gantt.focus()
         opened.keyboard.press("Home")
-        before = pixels()
+        whole = _images(opened)
         opened.keyboard.press("+")
-        near = pixels()
-        assert all(a != b for a, b in zip(before, near, strict=True))
+        near = _images(opened)
+        keys = {name: key(name) for name in ("+", "-", "ArrowRight", "ArrowLeft")}
+        buttons = {name: press(name) for name in ("in", "out", "left", "right")}
+        for name, act in {**keys, **buttons, "wheel": wheel, "drag": drag}.items():
+            gantt.focus()
+            opened.keyboard.press("Home")
+            opened.keyboard.press("+")
+            act()
+            assert all(a != b for a, b in zip(near, _images(opened), strict=True)), name
+        press("fit")()
+        assert _images(opened) == whole
+        assert opened.input_value("#search") == ""
+
+    def test_the_search_offers_names_and_a_link_opens_a_job(self, opened: Any) -> None:
+        opened.fill("#search", "wi")
+        assert opened.eval_on_selector_all("#jobs option", "o => o.map((x) => x.value)") == ["wide"]
+        assert "Choose a bar" in opened.text_content("#job")
+        opened.fill("#search", "wide")
+        text = opened.text_content("#job")
+        for words in ("submitted0 s", "started0 s (waited 0 s)", "userann", "fifo", "srpt"):
+            assert words in text
+        opened.locator("canvas.gantt").first.focus()
+        opened.keyboard.press("Escape")
+        assert "Choose a bar" in opened.text_content("#job")
         opened.keyboard.press("Home")
-        assert pixels() == before
-        opened.select_option("#colour", "deadline")
-        assert "missed" in opened.text_content("#key")
+
+    def test_colours_have_a_legend(self, opened: Any) -> None:
+        before = _images(opened)
+        for kind, words in (("deadline", "missed"), ("pilot", "pilots"), ("stop", "stopped")):
+            opened.select_option("#colour", kind)
+            assert words in opened.text_content("#key")
+            assert _images(opened) != before, kind
         opened.select_option("#colour", "job")
+        assert opened.text_content("#key") == ""
+        assert _images(opened) == before
+
+    def test_stopped_attempts_are_striped_and_explained(
+        self, opened: Any, stopped: columns.Timeline, tmp_path: Path
+    ) -> None:
+        page.draw([stopped, stopped]).write(tmp_path / "stopped.html")
+        phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+        tab = opened.context.browser.new_page(**phone)
+        tab.goto(f"{(tmp_path / 'stopped.html').as_uri()}#job=j")
+        tab.wait_for_selector("body[data-ready]")
+        counts = "1 failed, 2 input lost, 1 output lost"
+        legend = f"attempts that were stopped (above: {counts}; below: {counts})"
+        assert tab.text_content("#key") == legend
+        text = tab.text_content("#job")
+        assert text.count(f"stopped{counts}: wasted 8 s") == 2
+        assert "map 01 sfailed1 s" in text
+        assert "reduce 17 sinput lost2 s" in text
+        tab.click("text=No job")
+        tab.click("[data-do=fit]")
+        # the first lane has the failed attempt from 0 to 1 s and the lost run from 1 to 5 s, the
+        # second a task that ran to its end from 0 to 2 s
+        assert _colours(tab, 3.0, 0) > 2 >= _colours(tab, 1.0, 1)
+        gantt = tab.locator("canvas.gantt").first
+        box = gantt.bounding_box()
+        tab.mouse.move(box["x"] + 56 + 3 / 16 * (box["width"] - 56), box["y"] + 5)
+        assert "1 to 5 s, waited 0 s; stopped: output lost" in tab.text_content("#tip")
+        whole = _images(tab)  # rows of one run move alone
+        tab.keyboard.down("Shift")
+        tab.mouse.wheel(0, -200)
+        tab.keyboard.up("Shift")
+        near = _images(tab)
+        assert [a != b for a, b in zip(whole, near, strict=True)] == [True, False]
+        gantt.focus()
+        tab.keyboard.press("ArrowDown")
+        assert _images(tab)[0] != near[0]
+        tab.keyboard.press("ArrowUp")
+        assert _images(tab) == near
+        tab.keyboard.press("Home")
+        assert _images(tab) == whole
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
+        x, y = box["x"] + 0.5 * box["width"], box["y"] + 50
+        touch = tab.context.new_cdp_session(tab)
+        for kind, apart in (("touchStart", 20), ("touchMove", 40), ("touchMove", 80)):
+            points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        assert all(a != b for a, b in zip(whole, _images(tab), strict=True)), "a pinch zooms"
+        tab.close()
+
+
+def _images(tab: Any) -> list[str]:
+    """Return the charts as they are after the next frame."""
+    images: list[str] = tab.evaluate(
+        """async () => {
+             for (let k = 0; k < 2; k++) await new Promise(requestAnimationFrame);
+             return [...document.querySelectorAll("canvas.gantt")].map((c) => c.toDataURL());
+           }"""
+    )
+    return images
+
+
+def _colours(tab: Any, time_s: float, lane: int) -> int:
+    """Count the colours around a time of a run of 16 s, in one of 4 lanes."""
+    _images(tab)
+    n: int = tab.evaluate(
+        """([time, lane]) => {
+             const c = document.querySelector("canvas.gantt"), scale = window.devicePixelRatio;
+             const x = (56 + (time + 0.16) / 16.32 * (c.width / scale - 56)) * scale;
+             const y = (lane + 0.2) / 4 * (c.height - 20 * scale);
+             const { data } = c.getContext("2d").getImageData(x - 12, y - 4, 24, 8);
+             return new Set(new Uint32Array(data.buffer)).size;
+           }""",
+        [time_s, lane],
+    )
+    return n
 
 
 def test_show_draws_cells_of_a_sweep(command: Command, tmp_path: Path) -> None:
