@@ -186,9 +186,9 @@ class Recorder:
         self.empty()
         self._batches.finish()
         self._stops.finish()
-        tasks = [f"out_task_{name}" for name in ("start", "machine", "finish")]
-        kept = () if "BATCHES" in self._features else tasks
-        self._arrays = {name: self._arrays[name] for name in kept}
+        by_task = [f"out_task_{name}" for name in ("start", "machine", "finish")]
+        names = () if "BATCHES" in self._features else by_task
+        self._arrays = {name: self._arrays[name] for name in names}
 
     def stopped(self) -> StoppedAttempts:
         """Return the stopped attempts, by end and task."""
@@ -203,13 +203,13 @@ class Recorder:
                 self._arrays[f"out_task_{name}"] for name in ("start", "machine", "finish")
             )
             return TaskRecords(start_s, machine, end_s)
-        n, kept = self._batches.n, self._batches.columns
-        if kept["count"][:n].sum(dtype=np.int64) == columns.n_tasks:
-            del kept["count"]
-        task = kept.pop("task")[:n]
+        n, batches = self._batches.n, self._batches.columns
+        if batches["count"][:n].sum(dtype=np.int64) == columns.n_tasks:
+            del batches["count"]
+        task = batches.pop("task")[:n]
         order = order_by_task(task, columns.n_tasks)
         task = _gathered(task, order)
-        by_task = {name: _gathered(kept.pop(name)[:n], order) for name in [*kept]}
+        by_task = {name: _gathered(batches.pop(name)[:n], order) for name in [*batches]}
         return TaskRecords(
             by_task["start"],
             by_task.get("machine", np.zeros(n, np.int32)),

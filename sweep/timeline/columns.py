@@ -161,11 +161,12 @@ def _wait_again(columns: Columns, task: I8, start: F8, finish: F8, ready: F8, re
     number = np.arange(len(failures)) - np.searchsorted(task[failures], task[failures])
     if not len(failures):
         return
+    by_task = task[order]
     lost = columns.attempt_lost[columns.attempt0[task[failures]] + number]
     for reader, source in zip(failures[lost >= 0].tolist(), lost[lost >= 0].tolist(), strict=True):
-        runs = order[slice(*np.searchsorted(task[order], [source, source + 1]))].tolist()
-        gone = [k for k, row in enumerate(runs) if reason[row] == OUTPUT_LOST]
-        last = max(k for k in gone if k == gone[0] or finish[runs[k]] <= finish[reader])
+        runs = order[slice(*np.searchsorted(by_task, [source, source + 1]))].tolist()
+        losses = [k for k, row in enumerate(runs) if reason[row] == OUTPUT_LOST]
+        last = max(k for k in losses if k == losses[0] or finish[runs[k]] <= finish[reader])
         remade = next(row for row in runs[last + 1 :] if reason[row] in (DONE, OUTPUT_LOST))
         ready[runs[last + 1]] = min(ready[runs[last + 1]], finish[reader])
         ready[following[reader]] = finish[remade]

@@ -197,8 +197,8 @@ class TestPerfetto:
 
     def test_stopped_attempts_have_a_category(self, stopped: columns.Timeline) -> None:
         events = [*perfetto.events(stopped)]
-        found = [e for e in events if e.get("cat") == "stopped"]
-        assert sorted((e["name"], e["dur"], e["args"]["stopped"]) for e in found) == [
+        slices = [e for e in events if e.get("cat") == "stopped"]
+        assert sorted((e["name"], e["dur"], e["args"]["stopped"]) for e in slices) == [
             ("j / map (failed)", 1e6, "failed"),
             ("j / map (output lost)", 4e6, "output lost"),
             ("j / reduce (input lost)", 1e6, "input lost"),
