@@ -26,6 +26,10 @@ WORKLOADS = "in the workloads `alibaba_small_hour` and `everything`"
 """Place of the fifth system, whose jobs and DAGs are no part of a policy."""
 
 
+MAX_NAMED = 3
+"""Workloads named in a field of the table of ideas; the others are counted."""
+
+
 @dataclass(frozen=True)
 class Gain:
     """Gain of one part on one workload in one objective: percent or points, above 0 if it pays."""
@@ -44,7 +48,9 @@ class Gain:
 
     def text(self) -> str:
         """Write the gain with its sign and unit."""
-        return f"{signed(self.finding.ours)} {self.unit}".removesuffix(" points")
+        value = self.finding.ours
+        text = f"{value:+.0f}".replace("-", "−") if abs(round(value, 1)) >= 10 else signed(value)
+        return one_line(f"{text} {self.unit}").removesuffix("\N{NO-BREAK SPACE}points")
 
 
 def gains(findings: Iterable[Finding]) -> list[Gain]:
@@ -107,7 +113,12 @@ def guard(findings: Sequence[Finding], losses: Losses) -> str:
 
 def _change(finding: Finding) -> str:
     name, _ = split(finding.figure)
-    return one_line(f"{name.partition(' of')[0]} {signed(finding.ours)}{interval(finding, signed)}")
+    label = name.removesuffix(" of JCT").removesuffix(" JCT")
+    return one_line(f"{label} {_short(finding.ours)}{interval(finding, _short)}")
+
+
+def _short(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
 
 
 def front(findings: Iterable[Finding]) -> str:
@@ -119,16 +130,21 @@ def front(findings: Iterable[Finding]) -> str:
         own = [gain for gain in listed if gain.part == part]
         if own:
             significant = sorted((g for g in own if g.is_told), key=lambda g: -g.finding.ours)
-            texts = [
-                ", ".join(
-                    f"{g.workload} {g.text()}" for g in significant if g.objective == objective
-                )
-                for objective in titles
-            ]
+            texts = [_named([g for g in significant if g.objective == o]) for o in titles]
             body.append([*PARTS.get(part, (part, "")), *(text or "–" for text in texts)])
     body.append(["jobs and DAGs", "Alibaba", WORKLOADS, *[""] * (len(titles) - 1)])
     heads = (f"{name}, {unit}" for name, unit in titles.items())
     return table(["idea", "from", *heads], body)
+
+
+def _named(gains: Sequence[Gain]) -> str:
+    """Name the workloads with the largest gains, count the rest, and name all losses."""
+    pay = [gain for gain in gains if gain.mark == BETTER]
+    named = pay if len(pay) <= MAX_NAMED + 1 else pay[:MAX_NAMED]
+    texts = [f"{gain.workload} {gain.text()}" for gain in named]
+    if rest := pay[len(named) :]:
+        texts.append(f"{len(rest)} more at least {rest[-1].text()}")
+    return ", ".join([*texts, *(f"{g.workload} {g.text()}" for g in gains if g.mark == WORSE)])
 
 
 def _summary(listed: Sequence[Gain]) -> str:
@@ -154,4 +170,4 @@ def _field(gain: Gain) -> str:
     if f.ours == f.low == f.high == 0:
         return ""
     value = f"**{signed(f.ours)}** {gain.mark}" if gain.is_told else signed(f.ours)
-    return one_line(value + interval(f, signed))
+    return "<br>".join(map(one_line, (value, interval(f, signed).strip())))
