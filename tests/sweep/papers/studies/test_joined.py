@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from sim.base.errors import InputError
+from sweep.grid.options import Options
 from sweep.papers import front_page, joined_pages, losses, parts_page
 from sweep.papers.losses import Losses
-from sweep.papers.objectives import BY_METRIC, MEAN, OURS, WITHOUT, marks
+from sweep.papers.objectives import BY_METRIC, MEAN, OBJECTIVES, OURS, WITHOUT, marks
 from sweep.papers.pages import PageTable
 from sweep.papers.studies import joined
 from sweep.report.findings import Finding
@@ -282,3 +283,19 @@ def test_losses_may_be_those_of_another_experiment():
     assert Losses.read("judged", studies).why("some/a", "p99 of JCT")["why"] == "Large jobs wait."
     assert Losses.read("none", studies).text("a", "p99 of JCT") == "*not explained*"
     assert Losses({"a": {"x": {"why": "So."}}}).text("a", "x") == "So. (not tested)"
+
+
+def test_reasons_of_the_bundled_experiments_name_what_there_is():
+    options = Options.from_folders([])
+    contents = {name: options.plain("experiment", name) for name in options.names("experiment")}
+    objectives = {*(objective.name for objective in OBJECTIVES), *joined.RULES}
+    for name, content in contents.items():
+        reasons = (content.get("study") or {}).get("losses") or {}
+        if isinstance(reasons, str):
+            assert contents[reasons]["study"]["losses"], f"{name}: {reasons} has no losses"
+            continue
+        for workload, by_objective in reasons.items():
+            assert workload in content["axes"]["trace"], f"{name}: no trace {workload}"
+            for objective, reason in by_objective.items():
+                assert objective in objectives, f"{name}: no objective {objective}"
+                assert reason.get("experiment", name) in contents
