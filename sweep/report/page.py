@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import html
+from sim.base.html.alt_text import alt_text
 from sweep.report import gantt as report_gantt
 from sweep.report import job_samples, overview, table
 from sweep.report import plots as report_plots
@@ -49,7 +50,15 @@ class _Plots:
     def add(self, figure: dict[str, Any], caption: str, **fields: str) -> dict[str, str]:
         self.figures.append(figure)
         number = len(self.figures) - 1
-        return {"id": f"plot-{number}", "caption": caption, "code": "", "note": "", **fields}
+        alt = alt_text(figure)
+        return {
+            "id": f"plot-{number}",
+            "caption": caption,
+            "alt": alt,
+            "code": "",
+            "note": "",
+            **fields,
+        }
 
 
 def context(

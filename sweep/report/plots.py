@@ -228,7 +228,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-N_POINTS = 120
+N_POINTS = 100
 """Largest number of points of a curve."""
 
 

@@ -36,14 +36,15 @@ _FOLDER = Path(__file__).parent
 
 @cache
 def environment(folder: Path) -> jinja2.Environment:
-    """Return the Jinja environment of the templates in `folder`; HTML templates escape values.
+    """Return the Jinja environment of the templates in `folder` and of those that pages share.
 
-    Control characters are written as escapes, in every kind of template.
+    HTML templates escape values. Control characters are written as escapes, in every kind of
+    template.
     """
     import jinja2
 
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader([folder, _FOLDER / "templates"]),
         autoescape=jinja2.select_autoescape(["html.j2"]),
         undefined=jinja2.StrictUndefined,
         finalize=_printable,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.base.html import N_COLOURS, symbol
+from sim.base.html.alt_text import alt_text
 
 _MAX_MARKERS = 60  # a line of more points is drawn without markers
 
@@ -22,9 +23,15 @@ class Figure:
 
 
 def section_plots(figures: Sequence[Figure], section: str) -> list[dict[str, str]]:
-    """Return the element id and caption of each figure of a section, for a page's template."""
+    """Return id, caption and text of each figure of a section, for ``figure.html.j2``."""
     return [
-        {"id": f"plot-{number}", "caption": figure.caption}
+        {
+            "id": f"plot-{number}",
+            "caption": figure.caption,
+            "alt": alt_text(figure.plot),
+            "code": "",
+            "note": "",
+        }
         for number, figure in enumerate(figures)
         if figure.section == section
     ]

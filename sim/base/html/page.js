@@ -42,11 +42,23 @@
     return [data, layout];
   }
 
+  // printed: without boxes and menus, so with a legend; of the size that the page has on paper
+  const root = document.documentElement;
+  const printing = () => root.classList.contains("printing");
+  function onPaper(div, data, layout) {
+    const isNamed = form && data.length > 1 && data.some((trace) => trace.type !== "bar");
+    const legend = { orientation: "h", y: 1, yanchor: "bottom", x: 0, font: { size: 9 } };
+    return { ...layout, width: div.clientWidth, height: div.clientHeight, font: { ...layout.font, size: 10 },
+      ...(isNamed && !div.nextElementSibling?.matches(".legend") ? { showlegend: true, legend } : {}) };
+  }
+
   const figureOf = (div) => figures[Number(div.id.slice("plot-".length))];
 
   function draw(div) {
     const [data, layout] = themed(figureOf(div));
-    Plotly.react(div, data, layout, config);
+    Plotly.react(div, data, printing() ? onPaper(div, data, layout) : layout, config);
+    // its text stands beside it; letters of axes would be read one by one
+    div.querySelectorAll(".main-svg").forEach((svg) => svg.setAttribute("aria-hidden", "true"));
     drawn.add(div);
   }
   const redraw = () => drawn.forEach(draw);
@@ -154,6 +166,23 @@
   window.addEventListener("hashchange", reveal);
   document.querySelectorAll('nav a').forEach((a) => a.addEventListener("click", () => setTimeout(reveal)));
   reveal();
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details.part").forEach((d) => { d.open = true; }));
-  window.addEventListener("beforeprint", () => divs.forEach((div) => { if (!drawn.has(div)) draw(div); }));
+  let opened = [];
+  function beforePrint() {
+    if (printing()) return;
+    opened = [...document.querySelectorAll("details:not([open])")].filter((d) => !d.matches("#provenance details details"));
+    opened.forEach((d) => { d.open = true; });
+    root.classList.add("printing");
+    divs.forEach(draw);
+    for (const box of document.querySelectorAll(".scroll")) {
+      if (box.scrollWidth > box.clientWidth) box.style.zoom = box.clientWidth / box.scrollWidth;
+    }
+  }
+  function afterPrint() {
+    root.classList.remove("printing");
+    opened.forEach((d) => { d.open = false; });
+    document.querySelectorAll(".scroll").forEach((box) => { box.style.zoom = ""; });
+    redraw();
+  }
+  window.addEventListener("beforeprint", beforePrint);
+  window.addEventListener("afterprint", afterPrint);
 })();
