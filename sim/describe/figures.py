@@ -43,10 +43,14 @@ def _waiting(description: Description) -> Iterable[Figure]:
             shares = [100 * share for share in rows["share"].to_pylist()]
             lines.append(line(number, name, rows["capacity"].to_pylist(), shares))
             mean, peak = rows["mean"][0].as_py(), rows["capacity"][0].as_py()
-            ranges.append(f"{name}: from {mean:,.4g} (mean use) to {peak:,.4g} (largest)")
+            ranges.append(f"{name}: from {_amount(mean)} (mean use) to {_amount(peak)} (largest)")
         drawn = _plot(lines, f"capacity, {resource}", "% of tasks that wait", x_log=True)
         words = f"Capacities at which tasks wait, {resource}. {'; '.join(ranges)}"
         yield Figure("load", words, drawn)
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _hourly(description: Description) -> Iterable[Figure]:

@@ -22,14 +22,15 @@ Trace = Mapping[str, Any]
 def alt_text(figure: Mapping[str, Any]) -> str:
     """Describe a plot in plain data (plotly's ``data`` and ``layout``) in a few sentences."""
     traces, layout = figure["data"], figure["layout"]
+    if not traces:
+        return "An empty plot."
     if any("base" in trace for trace in traces):
         return _gantt(traces)
-    is_share = "%" in str(layout.get("yaxis", {}).get("tickformat", ""))
-    titles = (_title(layout, axis) for axis in ("yaxis", "xaxis"))
-    y, x = titles
+    y, x = (_title(layout, axis) for axis in ("yaxis", "xaxis"))
+    is_share = "share" in y
     axes = f"{f' of {y}' if y else ''}{f' by {x}' if x else ''}"
     kinds = {"bar": "Bars", "box": "Boxes", "pie": "Pie", "heatmap": "Heat map"}
-    kind = kinds.get(traces[0].get("type", "") if traces else "", "Curves")
+    kind = kinds.get(traces[0].get("type", ""), "Curves")
     series = [_series(trace, is_share=is_share) for trace in traces[:MAX_SERIES]]
     left = len(traces) - MAX_SERIES
     series += [f"{left} more series"] if left > 0 else []
@@ -47,10 +48,11 @@ def _series(trace: Trace, *, is_share: bool) -> str:
     if trace.get("type") == "box":
         return _box(name, trace)
     x, y = (list(trace.get(axis) or ()) for axis in "xy")
-    places = list(trace.get("customdata") or x)
+    # drawn beside its place, a point keeps that as customdata
+    places = list((trace.get("text") and trace.get("customdata")) or x)
     if not _numbers(y):
         return name
-    if is_share and _numbers(x) == x and len(x) > 1:
+    if is_share and _numbers(x + y) == x + y and y == sorted(y) and len(x) > 1:
         return f"{name}: {_quantiles(x, y)}"
     texts = trace.get("text")
     n = len(y)
@@ -78,9 +80,9 @@ def _quantiles(x: Sequence[float], y: Sequence[float]) -> str:
     scale = 100.0 if max(_numbers(y)) > 1.5 else 1.0
     words = []
     for share, label in ((0.5, "half"), (0.9, "90 %")):
-        at = next((a for a, b in zip(x, y, strict=False) if b is not None and b >= share * scale),
+        place = next((a for a, b in zip(x, y, strict=False) if b is not None and b >= share * scale),
                   None)  # fmt: skip
-        words += [] if at is None else [f"{label} within {_number(at)}"]
+        words += [] if place is None else [f"{label} within {_number(place)}"]
     return ", ".join(words)
 
 

@@ -60,13 +60,16 @@ def plot(
 ) -> dict[str, Any]:
     """Return a plot of lines, bars or boxes with titled axes."""
 
-    def axis(title: str, is_log: bool) -> dict[str, Any]:
-        scale = {"type": "log", "dtick": 1, "exponentformat": "power"} if is_log else {}
+    def axis(name: str, title: str, is_log: bool) -> dict[str, Any]:
+        scale: dict[str, Any] = {"type": "log", "exponentformat": "power"} if is_log else {}
+        values = [v for trace in data for v in trace.get(name) or () if is_log and v and v > 0]
+        if values and max(values) > 20 * min(values):  # else too few powers of ten
+            scale["dtick"] = 1
         return {"title": {"text": title}, "zeroline": False, **scale}
 
     layout = {
-        "xaxis": axis(x, x_log),
-        "yaxis": axis(y, y_log) | ({} if y_log else {"type": "linear", "rangemode": "tozero"}),
+        "xaxis": axis("x", x, x_log),
+        "yaxis": axis("y", y, y_log) | ({} if y_log else {"type": "linear", "rangemode": "tozero"}),
         "hovermode": hover,
         "showlegend": legend,
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},

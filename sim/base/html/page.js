@@ -78,7 +78,7 @@
 
   const divs = [...document.querySelectorAll(".plot")];
 
-  // a row a point, where it belongs if it is drawn beside that (customdata); whatever has no number is left empty
+  // a row a point, where it belongs if it is drawn beside that (customdata, with a text); whatever has no number is left empty
   function csv(figure) {
     const title = (axis) => figure.layout[axis]?.title?.text || (axis === "xaxis" ? "x" : "y");
     const isGantt = figure.data.some((trace) => trace.base);
@@ -87,7 +87,7 @@
       : ["series", title("xaxis"), title("yaxis"), ...(hasSpread ? ["plus or minus"] : [])];
     const rows = figure.data.flatMap((trace) => (trace.x ?? trace.y ?? []).map((_, i) => isGantt
       ? [trace.name, trace.base[i], trace.x[i], trace.y[i], trace.text[i]]
-      : [trace.name, trace.customdata?.[i] ?? trace.x?.[i], trace.y?.[i], ...(hasSpread ? [trace.error_y?.array[i]] : [])]));
+      : [trace.name, (trace.text && trace.customdata?.[i]) ?? trace.x?.[i], trace.y?.[i], ...(hasSpread ? [trace.error_y?.array[i]] : [])]));
     // a spreadsheet takes a text that begins so for a formula
     const inert = (value) => typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value ?? "");
     const quoted = (value) => /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
@@ -181,7 +181,7 @@
     root.classList.remove("printing");
     opened.forEach((d) => { d.open = false; });
     document.querySelectorAll(".scroll").forEach((box) => { box.style.zoom = ""; });
-    redraw();
+    setTimeout(redraw);  // with the colours of the screen
   }
   window.addEventListener("beforeprint", beforePrint);
   window.addEventListener("afterprint", afterPrint);

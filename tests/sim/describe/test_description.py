@@ -153,7 +153,9 @@ def test_the_page_needs_nothing_else(both):
     assert "url(" not in "".join(styles)
     assert "prefers-color-scheme: dark" in styles[0]
     plots = json.loads(result.scripts["figures"])
-    assert [f"plot-{i}" for i in range(len(plots))] == [i for i in result.ids if "plot-" in i]
+    assert [f"plot-{i}" for i in range(len(plots))] == [
+        i for i in result.ids if re.fullmatch(r"plot-\d+", i)
+    ]
     for label in ("scatter: each stage has at most one parent", "span one level", "mine", "other"):
         assert label in text
 

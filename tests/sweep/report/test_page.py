@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sweep import report
-from sweep.report import findings, headlines
+from sweep.report import findings, first_screen, headlines
 from sweep.report.findings import Finding
 from sweep.stats import contrasts
+from sweep.stats.metric_format import format_value
 from sweep.stats.summary import summarise
 from sweep.stats.verdict import verdicts
 from sweep.store.folder import SweepFolder
+from tests.axe import violations
 from tests.sweep import frames
 from tests.sweep.report.test_job_samples import TASKS, cached
 
@@ -43,6 +45,8 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compared = contrasts.compare(CELLS, swept=(), baseline="fifo")
     requests = {"swept": [], "baseline": "fifo", "metrics": []}
     study = {"study": {"source": "a paper", "notes": ""}}
+    verdict_list = verdicts(CELLS, requests)
+    finished = first_screen.Sweep(summarise(CELLS, baseline="fifo"), verdict_list, requests, {})
     _, page = report.write(
         SweepFolder(folder),
         CELLS,
@@ -51,7 +55,8 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         baseline="fifo",
         findings=findings.to_table([*CURVES, Finding("Fig. 1", "what", 1.0)]),
         headlines=headlines.headlines(compared),
-        verdicts=verdicts(CELLS, requests),
+        verdicts=verdict_list,
+        answer=first_screen.build(finished),
         cache=cached(folder / "results", CELLS, utilization=USE, tasks=TASKS),
     )
     return page
@@ -213,8 +218,66 @@ def test_checkboxes_replace_legends_and_work_by_keyboard(opened: Page) -> None:
     assert opened.evaluate(study) == 2
 
 
+def test_a_checker_of_accessibility_finds_nothing(opened: Page) -> None:
+    opened.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert violations(opened) == []
+    names = opened.evaluate(
+        "[...document.querySelectorAll('.plot')].map((div) => div.getAttribute('aria-describedby'))"
+    )
+    texts = [opened.locator(f"#{name}").text_content() or "" for name in names]
+    assert len(set(texts)) > 8
+    assert all(text.endswith(".") for text in texts)
+    summary = summarise(CELLS)
+    mean = summary.blocks[0].mean[0, 2, summary.metrics.index("jct_mean_s")]
+    start = f"{summary.columns[2].label} {format_value('jct_mean_s', mean)[0]}"
+    assert any(start in text and " at 0.5" in text for text in texts)
+    hidden = "[...document.querySelectorAll('.main-svg')].every((s) => s.ariaHidden === 'true')"
+    assert opened.evaluate(hidden)
+
+
+@pytest.mark.parametrize("opened", ["dark"], indirect=True)
+def test_print_has_everything_and_no_controls(opened: Page) -> None:
+    """Prepare for print on a dark screen, look at the page as printed, then return."""
+    count = "document.querySelectorAll('.plot .main-svg:first-child').length"
+    before = opened.evaluate(count)
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    opened.emulate_media(media="print", color_scheme="dark")
+    opened.set_viewport_size({"width": 704, "height": 1000})  # 186 mm
+    assert opened.evaluate(count) == opened.locator(".plot").count() > before
+    sizes = opened.evaluate(
+        """() => [...document.querySelectorAll(".plot")].map((div) => [div.clientWidth,
+             div.querySelector(".main-svg").getBoundingClientRect().width])"""
+    )
+    assert all(0 < drawn <= room + 1 for room, drawn in sizes)
+    seen = """(names) => [...document.querySelectorAll(names)]
+      .filter((element) => element.checkVisibility()).length"""
+    assert opened.evaluate(seen, "input, button, nav, .modebar") == 0
+    assert opened.evaluate(seen, "table") == opened.locator("table").count()
+    assert opened.locator(".plot .legend .traces").count() > 4
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 704
+    style = "getComputedStyle(document.querySelector('.plot .xtick text')).fill"
+    assert brightness(opened.evaluate(style)) < 200
+    opened.emulate_media(media="screen")
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.evaluate("document.querySelectorAll('details.part[open]').length") == 0
+    opened.wait_for_function(f"{style} !== 'rgb(27, 31, 36)'")
+    assert brightness(opened.evaluate(style)) > 400
+
+
 def test_the_page_is_within_its_budget(page_file: Path) -> None:
     assert page_file.stat().st_size < 1_400_000
+
+
+def test_the_first_screen_has_the_answer(opened: Page) -> None:
+    bottom = "(names) => document.querySelector(names).getBoundingClientRect().bottom"
+    opened.set_viewport_size({"width": 1280, "height": 800})
+    assert opened.evaluate(bottom, ".answer") < 800
+    titles = opened.locator(".answer h2").all_text_contents()
+    assert titles == ["Answer", "How sure", "What it costs", "What was assumed"]
+    assert (opened.locator("header .lead").text_content() or "").startswith("Which scheduling")
+    opened.set_viewport_size({"width": 390, "height": 844})
+    assert opened.evaluate(bottom, "#part-1 ~ p") < 844
+    assert opened.evaluate(bottom, "#part-2") < 844
 
 
 def test_a_narrow_window_cuts_nothing_off(opened: Page) -> None:

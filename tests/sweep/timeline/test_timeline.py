@@ -20,6 +20,7 @@ from sim.base.errors import InputError
 from sim.base.lanes import lanes
 from sim.engine.stops import REASONS
 from sweep.timeline import capture, columns, page, perfetto
+from tests.axe import violations
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
 
@@ -254,6 +255,9 @@ class TestPage:
         assert "Job wide" in opened.text_content("#job")
         opened.click("text=No job")
         assert "Choose a bar" in opened.text_content("#job")
+
+    def test_a_checker_of_accessibility_finds_nothing(self, opened: Any) -> None:
+        assert violations(opened) == []
 
     def test_a_click_on_a_bar_chooses_its_job(self, opened: Any) -> None:
         box = opened.locator("canvas.gantt").first.bounding_box()
