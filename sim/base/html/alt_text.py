@@ -79,9 +79,9 @@ def _quantiles(x: Sequence[float], y: Sequence[float]) -> str:
     """Name the places at which a cumulative curve reaches a half and nine tenths."""
     scale = 100.0 if max(_numbers(y)) > 1.5 else 1.0
     words = []
+    points = [(a, b / scale) for a, b in zip(x, y, strict=False) if b is not None]
     for share, label in ((0.5, "half"), (0.9, "90 %")):
-        place = next((a for a, b in zip(x, y, strict=False) if b is not None and b >= share * scale),
-                  None)  # fmt: skip
+        place = next((a for a, b in points if b >= share), None)
         words += [] if place is None else [f"{label} within {_number(place)}"]
     return ", ".join(words)
 
