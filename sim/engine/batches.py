@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4, ranges
+from sim.base.arrays import F8, I1, I4, ranges
 from sim.base.memory import check_memory
 from sim.engine.stops import StoppedAttempts
 
@@ -166,6 +166,7 @@ class Recorder:
     def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:
         self._arrays = arrays
         self._features = features
+        self._uniform = arrays["w_stage_uniform"]
         names = _COLUMNS[:3] if "POOL" in features else _COLUMNS
         batches = names if "BATCHES" in features else ()
         self._batches = _Records(arrays, "batch", batches, "batches of like tasks")
@@ -196,8 +197,12 @@ class Recorder:
         rows = np.lexsort((columns["task"][:n], columns["time"][:n]))
         return StoppedAttempts(*(columns[name][rows] for name in _STOP_COLUMNS))
 
-    def records(self, columns: Columns) -> TaskRecords:
-        """Return the records of all batches, or of each task if the kernel knows no batches."""
+    def records(self, columns: Columns, task_order: I4 | None) -> TaskRecords:
+        """Return the records of all batches, or of each task.
+
+        Of each task if the kernel knows no batches, or if there is an order of tasks: those of
+        uniform stages took the turns of that order.
+        """
         if "BATCHES" not in self._features:
             start_s, machine, end_s = (
                 self._arrays[f"out_task_{name}"] for name in ("start", "machine", "finish")
@@ -210,7 +215,7 @@ class Recorder:
         order = order_by_task(task, columns.n_tasks)
         task = _gathered(task, order)
         by_task = {name: _gathered(batches.pop(name)[:n], order) for name in [*batches]}
-        return TaskRecords(
+        all_batches = TaskRecords(
             by_task["start"],
             by_task.get("machine", np.zeros(n, np.int32)),
             None,
@@ -218,6 +223,25 @@ class Recorder:
             by_task.get("count"),
             columns,
         )
+        if task_order is None or not self._uniform.any():
+            return all_batches
+        return _in_turns(all_batches, columns, np.asarray(task_order), self._uniform)
+
+
+def _in_turns(batches: TaskRecords, columns: Columns, task_order: I4, uniform: I1) -> TaskRecords:
+    """Return the records of each task, those of `uniform` stages in the order of their turns."""
+    sizes = np.diff(columns.stage_task0)
+    row = np.arange(columns.n_tasks, dtype=np.int32)
+    first = np.repeat(columns.stage_task0[:-1].astype(np.int32), sizes)
+    np.copyto(row, first + task_order, where=np.repeat(uniform != 0, sizes))
+
+    def by_row(values: NDArray[Any], missing: float) -> NDArray[Any]:
+        column = np.empty(len(row), values.dtype)
+        column[row] = batches.expand(values, missing, 0, len(row))
+        return column
+
+    start_s, finish_s = (by_row(values, np.nan) for values in (batches.start_s, batches.finish_s))
+    return TaskRecords(start_s, by_row(batches.machine, -1), finish_s)
 
 
 def _gathered(column: NDArray[Any], order: I4) -> NDArray[Any]:

@@ -50,7 +50,7 @@ def simulate(
         recorder.finish()
     jobs = {name: arrays[f"out_job_{name}"] for name in ("submit", "start", "finish", "failed")}
     devices = arrays["out_task_devices"] if record_tasks and cluster.devices else None
-    estimate_s = plan.estimate_s
+    estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
     del world, plan, memory, arrays, state, run  # before records are put in order
     return Run(
@@ -62,7 +62,7 @@ def simulate(
         job_start=jobs["start"],
         job_finish=jobs["finish"],
         job_failed=jobs["failed"].astype(np.bool_),
-        records=recorder.records(workload.columns) if record_tasks else None,
+        records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,
         job_estimate=estimate_s,

@@ -55,7 +55,7 @@ def next_run(st, g, task, count):
 @part
 def _out_of_order(st, g):
     """Tell whether tasks of stage `g` may start in another order than their rows."""
-    return st.w_stage_o2o[g] & 1 or st.state_i[TASK_ORDER]
+    return st.w_stage_o2o[g] & 1 or (st.state_i[TASK_ORDER] and not st.w_stage_uniform[g])
 
 
 @part

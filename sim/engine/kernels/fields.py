@@ -46,6 +46,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("w_stage_kind", "i4", "G:KINDS", INPUT),
     # bit 0: its ready tasks are a heap, bit 1: has one-to-one children
     ("w_stage_o2o", "i1", "G", INPUT),
+    ("w_stage_uniform", "i1", "*", INPUT),  # its tasks run in the order of rows in any case
     ("w_stage_home", "i4", "G", INPUT),  # machine of its first task's input, -1 for none
     ("w_stage_remote_factor", "f8", "G", INPUT),
     ("w_task_duration", "f8", "T:SINGLES", INPUT),  # s

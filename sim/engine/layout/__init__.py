@@ -38,7 +38,7 @@ from sim.engine.layout.features import event_capacity, registers, select_feature
 from sim.engine.layout.learning import learning_fields
 from sim.engine.layout.replan import check_replan, n_steps, replan_fields
 from sim.engine.layout.rigid import check_rigid
-from sim.engine.layout.tasks import by_turn, max_priority, turns
+from sim.engine.layout.tasks import by_turn, max_priority, turns, uniform_stages
 from sim.engine.plan import Event, Plan
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ def lay_out(
     n_binding = n_rigid if variable_ends else n_fit
     n_slots = max_running(demand[:, :n_binding], total[:n_binding], n_tasks)
     flags[layout.N_SLOT_FREE] = n_slots
-    task_order, task_turn = turns(columns, plan)
+    o2o = o2o_bits(columns, restarts)
+    uniform = uniform_stages(columns, plan, o2o, "BATCHES" in features and not cluster.launch)
+    task_order, task_turn = turns(columns, plan, uniform)
     speed_time, speed = cluster.slowdowns.steps()
     held0 = np.zeros(n_jobs + 1, dtype=np.int64)
     np.cumsum(columns.job_min_tasks, out=held0[1:])
@@ -151,7 +153,8 @@ def lay_out(
         "w_stage_demand": demand,
         "w_stage_fit": required_free(demand, n_rigid, n_fit) if variable_ends else demand,
         "w_stage_kind": kind,
-        "w_stage_o2o": o2o_bits(columns, restarts),
+        "w_stage_o2o": o2o,
+        "w_stage_uniform": uniform,
         "w_stage_home": columns.stage_home,
         "w_stage_remote_factor": columns.stage_remote_factor,
         **_durations(columns, "BATCHES" in features),

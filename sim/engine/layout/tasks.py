@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I4
+from sim.base.arrays import F8, I1, I4
 from sim.base.errors import PolicyError
 from sim.engine.kernels.state import MAX_PRIORITY
 
@@ -17,7 +17,21 @@ if TYPE_CHECKING:
     from sim.workload.columns import Columns
 
 
-def turns(columns: Columns, plan: Plan) -> tuple[I4, I4]:
+def uniform_stages(columns: Columns, plan: Plan, o2o: I1, may_batch: bool) -> I1:
+    """Return 1 for stages whose tasks are uniform, so that they run in the order of rows, (G,).
+
+    `sim.engine.batches.Recorder` puts their records into the order of turns. (1,) if all tasks are
+    in order.
+    """
+    if plan.task_order is None and plan.task_prefers is None:
+        return np.zeros(1, dtype=np.int8)
+    if not may_batch or plan.task_priority is not None or plan.task_prefers is not None:
+        return np.zeros(len(o2o), dtype=np.int8)
+    uniform: I1 = ((np.diff(columns.stage_run0) == 1) & (o2o == 0)).astype(np.int8)
+    return uniform
+
+
+def turns(columns: Columns, plan: Plan, uniform: I1) -> tuple[I4, I4]:
     """Return the task of each turn and the turn of each task: (T,) each; (1,) if in order."""
     if plan.task_order is None and plan.task_prefers is None:
         return np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
@@ -26,7 +40,7 @@ def turns(columns: Columns, plan: Plan) -> tuple[I4, I4]:
         raise PolicyError(
             f"task_order has shape {np.shape(plan.task_order)}; expected {(n_tasks,)}"
         )
-    return _turns(columns, plan, 0, len(columns.stage_job))
+    return _turns(columns, plan, uniform, 0, len(columns.stage_job))
 
 
 def by_turn(columns: Columns, plan: Plan, name: str) -> NDArray[Any]:
@@ -65,7 +79,7 @@ def update_tasks(
         s0, s1 = columns.job_stage0[j : j + 2].tolist()
         tasks = slice(*columns.stage_task0[[s0, s1]].tolist())
         if plan.task_order is not None:
-            order, turn = _turns(columns, plan, s0, s1)
+            order, turn = _turns(columns, plan, arrays["w_stage_uniform"], s0, s1)
             _reorder_heaps(columns, turn, s0, s1, arrays)
             arrays["p_task_order"][tasks] = order
             arrays["p_task_turn"][tasks] = turn
@@ -77,8 +91,11 @@ def update_tasks(
                     arrays["state_f"][MAX_PRIORITY] = max(bound, max_priority(column))
 
 
-def _turns(columns: Columns, plan: Plan, s0: int, s1: int) -> tuple[I4, I4]:
-    """Return the task of each turn and the turn of each task, of the stages from s0 to s1."""
+def _turns(columns: Columns, plan: Plan, uniform: I1, s0: int, s1: int) -> tuple[I4, I4]:
+    """Return the task of each turn and the turn of each task, of the stages from s0 to s1.
+
+    Those of `uniform` stages are in the order of rows.
+    """
     base, sizes = _bases(columns, s0, s1)
     in_order = np.arange(len(base)) - base
     order = in_order.astype(np.int32)
@@ -89,8 +106,12 @@ def _turns(columns: Columns, plan: Plan, s0: int, s1: int) -> tuple[I4, I4]:
     inside = (order >= 0) & (order < np.repeat(sizes, sizes))
     if not inside.all() or (np.bincount(row, minlength=len(base)) != 1).any():
         raise PolicyError("task_order must hold, for each stage, a permutation of its tasks")
+    if uniform[s0:s1].all():
+        return in_order.astype(np.int32), in_order.astype(np.int32)
     turn = np.empty(len(base), dtype=np.int32)
     turn[row] = in_order
+    in_rows = np.repeat(uniform[s0:s1] != 0, sizes)
+    order[in_rows] = turn[in_rows] = in_order[in_rows]
     return order, turn
 
 
