@@ -176,7 +176,7 @@ def set_up_queues(world: World, plan: Plan, spare: bool) -> None:
     gangs = np.flatnonzero(world.columns.job_min_tasks)  # which start as a whole or not at all
     plan.set_jobs(gangs, queue=SPARE, run_limit=NO_LIMIT, overflow_queue=-1)
     strict = world.cluster.unit or plan.fit == Fit.STRICT
-    plan.evict = strict and not len(gangs)
+    plan.evict = strict and not len(gangs) and len(deadline_rows(world)) > 0
 
 
 def training_profile(columns: Columns, row: int, waits: bool = False) -> Profile:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -19,10 +18,11 @@ from policies.estimates.priors import Priors
 from policies.knows import Knows
 from policies.registry import register
 from policies.slearn.estimators import Estimator, Oracle
-from policies.slearn.history import History, HistoryEstimator, Statistic
+from policies.slearn.history import History, HistoryQueues, Placing, Statistic
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
-from sim.base.arrays import I4, I8
+from policies.slearn.thin import ThinLimit, job_widths
+from sim.base.arrays import I4
 from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
 from sim.workload.history import NAMES
@@ -55,7 +55,8 @@ class GenericScheduler(MultilevelQueues):
     thin_limit : int
         A job with fewer tasks than this is thin: it goes first, without pilots.
     adaptive_thin : bool
-        Lower the limit as the load rises (`thin_limit_at`), with ``thin_limit`` as the maximum.
+        Lower the limit as the load rises (`policies.slearn.thin`), with ``thin_limit`` as the
+        maximum.
     sampling_percent : float
         Pilots as a percentage of a job's tasks; 0 for the adaptive ratio, or, with "posterior",
         for the number with the highest expected gain.
@@ -148,13 +149,21 @@ class GenericScheduler(MultilevelQueues):
             self.samples and self.later_stages == "history"
         )
 
-    def prepare(self, world: World, plan: Plan) -> _RunState:
+    def prepare(self, world: World, plan: Plan) -> _RunState | HistoryQueues:
         """Set up the queues; with pilots, hold every job until its own have run."""
         plan.deferred = Event.STAGE_DONE | Event.JOB_DONE  # nothing follows from them at once
         thin = job_widths(world) < (0 if self.adaptive_thin else self.thin_limit)
         if not self.samples:
             plan.queues = self.make_queues()
-            return _RunState(self, world, plan)
+            if self.estimator != "history":
+                return _RunState(self, world, plan)
+            unknown, thresholds = (
+                self.queues - 1 if self.unknown == "last" else 0,
+                self.thresholds_s,
+            )
+            placing = Placing.make(world, plan, thin, thresholds, unknown, self.leak_every)
+            limit = ThinLimit(world, self.thin_limit) if self.adaptive_thin else None
+            return HistoryQueues(plan, self._make_history(world, placing), placing, limit)
         has_own_queue = self.sampling_queue == "own"
         plan.queues = self.make_queues((0.5, math.inf) if has_own_queue else (math.inf,))
         if self.turns == "entered":
@@ -173,7 +182,7 @@ class GenericScheduler(MultilevelQueues):
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Pass events to the estimator, and move jobs to the queues of their sizes."""
-        assert isinstance(memory, _RunState)
+        assert isinstance(memory, _RunState | HistoryQueues)
         memory.react(batch)
 
     def make_estimator(self, world: World) -> Estimator:
@@ -181,21 +190,20 @@ class GenericScheduler(MultilevelQueues):
         if self.estimator == "posterior":
             priors = Priors(world.columns.features)
             return Posterior(world, self.sampling_percent, priors, self.thresholds_s.tolist())
-        history = None
-        if self._uses_history:
-            history = History(
-                world.columns.features, self.statistic, self.window_days, self.bins,
-                predictors=("user",) if self.features == "user" else NAMES,
-                judged_by=self.judged_by, unscored=self.unscored, falls_back=self.unknown == "all",
-            )  # fmt: skip
-        if self.estimator == "oracle":
-            return Oracle(world)
         if self.estimator == "pilots":
+            history = self._make_history(world) if self._uses_history else None
             return Pilots(world, self.sampling_percent, history, up=self.pilots_up)
         if self.estimator == "truth_after_pilots":
             return TruthAfterPilots(world, self.sampling_percent, up=self.pilots_up)
-        assert history is not None
-        return HistoryEstimator(world, history, self.leak_every)
+        return Oracle(world)
+
+    def _make_history(self, world: World, placing: Placing | None = None) -> History:
+        return History(
+            world.columns.features, self.statistic, self.window_days, self.bins,
+            predictors=("user",) if self.features == "user" else NAMES,
+            judged_by=self.judged_by, unscored=self.unscored, falls_back=self.unknown == "all",
+            placing=placing,
+        )  # fmt: skip
 
 
 class _RunState:
@@ -209,14 +217,9 @@ class _RunState:
         self._unknown = policy.queues - 1 if policy.unknown == "last" else 0
         self._sampling = policy.samples and policy.sampling_queue == "own"
         self._width = job_widths(world).tolist()
-        self._thin_limit, self._adaptive = policy.thin_limit, policy.adaptive_thin
+        self._thin_limit = policy.thin_limit
         self._samples = policy.samples
-        if policy.adaptive_thin:
-            from policies.slearn.kernels import pilots  # numba is loaded where a kernel runs
-
-            self._view = world.view
-            self._unfinished = np.zeros(len(self._width), np.int64), np.zeros(2, np.int64)
-            self._count: Callable[..., tuple[int, int]] = pilots.count_unfinished
+        self._limit = ThinLimit(world, policy.thin_limit) if policy.adaptive_thin else None
 
     def react(self, batch: Batch) -> None:
         assert batch.time_s is not None
@@ -232,10 +235,11 @@ class _RunState:
                 estimator.job_done(row, now)
 
     def _arrived(self, job: int, now: float) -> None:
-        thin = self._width[job] < (self._limit(job) if self._adaptive else self._thin_limit)
+        limit = self._limit
+        thin = limit.is_thin(job) if limit else self._width[job] < self._thin_limit
         n_pilots = self._estimator.arrived(job, now, thin)
         if thin:
-            if self._adaptive:
+            if limit:
                 self._plan.set_jobs(job, queue=0, start_gate=NO_LIMIT, notify_at=0)
         elif n_pilots == 0:
             self._place(job, now)
@@ -243,11 +247,6 @@ class _RunState:
                 self._plan.set_jobs(job, notify_at=0)
         elif n_pilots > 1:
             self._plan.set_jobs(job, start_gate=n_pilots, notify_at=n_pilots)
-
-    def _limit(self, job: int) -> int:
-        view = self._view
-        left, running = self._count(view["left"], view["running"], *self._unfinished, job)
-        return thin_limit_at(left / max(1, running), self._thin_limit)
 
     def _place(self, job: int, now: float) -> None:
         size = self._estimator.size_s(job, now)
@@ -263,29 +262,16 @@ class _RunState:
             self._plan.set_jobs(job, queue=queue)
 
 
-def thin_limit_at(load: float, max_limit: int) -> int:
-    """Return the limit on tasks of thin jobs at a load, at most `max_limit`.
-
-    The limit is `max_limit` while all unfinished tasks run at once, half of it at twice that load,
-    and so on down to 2. The more jobs wait, the more it costs to let a large job of few tasks pass
-    unmeasured; without waiting jobs, measuring costs more than it is worth. SLearn (NSDI 2022, §7)
-    leaves the dependence of the limit on the load open.
-    """
-    return min(max_limit, max(2, math.ceil(max_limit / max(1.0, load))))
-
-
-def job_widths(world: World) -> I8:
-    """Return the number of tasks of each job, (J,)."""
-    columns = world.columns
-    return np.diff(columns.stage_task0[columns.job_stage0])
-
-
 def random_turns(world: World) -> I4:
     """Return a random order of tasks within each stage, for `Plan.task_order`."""
     task0 = world.columns.stage_task0
     sizes = np.diff(task0)
     stage = np.repeat(np.arange(len(sizes)), sizes)
-    order = np.argsort(stage + world.rng("pilots").random(len(stage)), kind="stable")
+    key = stage + world.rng("pilots").random(len(stage))
+    order = np.argsort(key)  # the only order, unless two are equal, in a third of the time
+    in_order = key[order]
+    if (in_order[1:] == in_order[:-1]).any():
+        order = np.argsort(key, kind="stable")
     return (order - task0[stage]).astype(np.int32)
 
 

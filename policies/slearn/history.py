@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from policies.estimates.timeline import replay
-from policies.slearn.estimators import Estimator, Jobs
-from sim.engine.plan import World
+from policies.slearn.thin import ThinLimit
+from sim.base.arrays import F8, I4, Mask
+from sim.engine.plan import Batch, Event, Plan, World
 from sim.workload.history import DAY_S, NAMES, Features
 from sim.workload.tables import values
 
@@ -20,6 +21,43 @@ LONGEST_DAYS = 14.0
 """The longest window in the paper (NSDI 2022, §4.2)."""
 
 Statistic = Literal["utility", "median", "quantile", "mean"]
+
+
+class Placing(NamedTuple):
+    """Inputs and outputs of `policies.slearn.kernels.history.react`."""
+
+    inputs: Mapping[str, NDArray[Any]]
+    out: Mapping[str, NDArray[Any]]
+    unknown_queue: int
+
+    @classmethod
+    def absent(cls) -> Placing:
+        """Return those of a history that only predicts."""
+        names = ("job_stage0", "mean_s", "leaks", "threshold")
+        out = ("is_thin", "size", "queue", "changed")
+        empty = np.zeros(1)
+        return cls(dict.fromkeys(names, empty), dict.fromkeys(out, empty), 0)
+
+    @classmethod
+    def make(
+        cls, world: World, plan: Plan, thin: Mask, thresholds: F8, unknown: int, leak_every: int
+    ) -> Placing:
+        """Return those of a run: `thin` jobs stay in the first queue."""
+        columns = world.columns
+        leaked = columns.features.every_nth_job(leak_every)
+        inputs = {
+            "job_stage0": columns.job_stage0,
+            "mean_s": columns.stage_work / columns.stage_n_tasks,
+            "leaks": np.isin(columns.stage_job, list(leaked)),
+            "threshold": thresholds,
+        }
+        out = {
+            "is_thin": thin.astype(np.int8),
+            "size": plan.estimate_s,
+            "queue": plan.jobs["queue"],
+            "changed": np.zeros(len(thin), np.int32),
+        }
+        return cls(inputs, out, unknown)
 
 
 class History:
@@ -41,8 +79,8 @@ class History:
 
     The point estimators are those of SLearn's authors' simulator: the mean; a moving mean with
     weight 0.4 for the last job; and the first value, which the mean and the median of the last 20
-    amount to there. The error of an estimator is the mean of its last
-    `policies.slearn.kernels.history.RECENT` absolute errors over the mean of all true values.
+    amount to there. The error of an estimator is the mean of its last absolute errors
+    (`policies.slearn.kernels.history_record.RECENT`) over the mean of all true values.
 
     A window is of whole days. Its days are one histogram, which is made anew from those of the days
     when one leaves the window. Ranking by points needs no window, because these have one of their
@@ -62,17 +100,22 @@ class History:
         judged_by: Literal["statistic", "points"] = "statistic",
         unscored: Literal["last", "first", "never"] = "last",
         falls_back: bool = True,
+        placing: Placing | None = None,
     ) -> None:
         # numba is loaded where a kernel runs
         from policies.slearn.kernels import history as kernel
+        from policies.slearn.kernels import history_record as record
         from policies.slearn.kernels.histogram import STATISTICS
         from sim.base.jit import compiled
 
         past = replay(features, np.isin(NAMES, predictors))
         rank_unscored = {"last": math.inf, "first": -1.0, "never": math.nan}[unscored]
         by_points = judged_by == "points"
+        placing = placing or Placing.absent()
         options = [STATISTICS.index(statistic), bins, by_points, falls_back]
+        options += [placing.unknown_queue, int(Event.JOB_ARRIVED)]
         inputs: dict[str, NDArray[Any]] = {
+            **placing.inputs,
             "group": past.group,
             "time": past.time,
             "event": past.event,
@@ -81,14 +124,16 @@ class History:
             "options": np.array(options),
             "limits": np.array([window_days or _days_of(features), rank_unscored]),
         }
-        state = kernel.make(inputs, past.n_groups + 1, bins, by_points=by_points)
+        out = placing.out
+        state = record.make(inputs, out, past.n_groups + 1, bins, by_points=by_points)
         # estimate of a stage's mean task duration on its job's arrival, s; NaN for unknown
         self.predict: Callable[[int, float], float] = partial(
             compiled(kernel.predict, state, 0, 0.0), state
         )
-        # the same of stages from one to before another, times tasks, summed, s
-        self.predict_size: Callable[[int, int, float], float] = partial(
-            compiled(kernel.predict_size, state, 0, 0, 0.0), state
+        # reaction to a batch of arrivals and ended stages; the number of jobs with another queue
+        self.react: Callable[[I4, I4, F8], int] = partial(
+            compiled(kernel.react, state, *(np.zeros(0, code) for code in ("i4", "i4", "f8"))),
+            state,
         )
         # addition of a finished stage, its mean task duration and end
         self.learn: Callable[[int, float, float], None] = partial(
@@ -96,40 +141,30 @@ class History:
         )
 
 
-class HistoryEstimator(Estimator):
-    """Sum over stages of predicted mean task duration times tasks (NSDI 2022, §4.3, §6).
+class HistoryQueues:
+    """Queues by the sum over stages of predicted mean task duration times tasks.
 
-    With the utility it is 3Sigma, with the median Point-Est. Every `leak_every`-th job, by its
-    number, may be learnt on arrival instead of at its end, which leaks the truth.
+    SLearn, NSDI 2022, §4.3, §6. With the utility it is 3Sigma, with the median Point-Est. A batch
+    of events is one call of a kernel. With a `limit`, thin jobs are those below it. Every n-th job,
+    by its number, may be learnt on arrival instead of at its end, which leaks the truth.
     """
 
-    def __init__(self, world: World, history: History, leak_every: int = 0) -> None:
-        self._jobs = Jobs(world)
-        self._history, self._predict_size = history, history.predict_size
-        self._leaks = world.columns.features.every_nth_job(leak_every)
-        self._leaked: set[int] = set()
+    def __init__(
+        self, plan: Plan, history: History, placing: Placing, limit: ThinLimit | None
+    ) -> None:
+        self._plan, self._limit = plan, limit
+        self._changed, self._is_thin = placing.out["changed"], placing.out["is_thin"]
+        self._react = history.react
 
-    def arrived(self, job: int, now: float, thin: bool) -> int:
-        """Use no pilots; predict thin jobs too, because the errors of these estimates count."""
-        if thin:
-            self.size_s(job, now)
-        return 0
-
-    def size_s(self, job: int, now: float) -> float:
-        """Return the sum over the job's stages of predicted mean times number of tasks."""
-        jobs = self._jobs
-        first, end = jobs.stage0[job], jobs.stage0[job + 1]
-        size_s = self._predict_size(first, end, now)
-        if self._leaks and job in self._leaks:
-            for g in range(first, end):
-                self._history.learn(g, jobs.mean_task_s(g), now)
-            self._leaked.update(range(first, end))
-        return size_s
-
-    def stage_done(self, stage: int, now: float) -> None:
-        """Add the stage to the history, unless it leaked on arrival."""
-        if stage not in self._leaked:
-            self._history.learn(stage, self._jobs.mean_task_s(stage), now)
+    def react(self, batch: Batch) -> None:
+        """Learn stages that ended; move jobs that arrived to the queues of their sizes."""
+        assert batch.time_s is not None
+        if self._limit is not None:
+            for job in batch.rows(Event.JOB_ARRIVED).tolist():
+                self._is_thin[job] = self._limit.is_thin(job)
+        n_changed = self._react(batch.kind, batch.row, batch.time_s)
+        if n_changed:
+            self._plan.note_jobs(self._changed[:n_changed])
 
 
 def _days_of(features: Features) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import inf, nan, sqrt
 
-from sim.base.jit import part
+from sim.base.jit import inlined, part
 
 STATISTICS = ("utility", "median", "quantile", "mean")
 UTILITY, MEDIAN, QUANTILE, MEAN = range(4)
@@ -20,7 +20,11 @@ UTILITY, MEDIAN, QUANTILE, MEAN = range(4)
 
 @part
 def add_value(centers, counts, n, max_bins, value):
-    """Add a non-negative value; return the number of bins."""
+    """Add a non-negative value; return the number of bins.
+
+    Where that would be one too many, the two nearest merge. Only bins between these and the value
+    move. Loops run over slices, whose indices can't be negative: others take twice as long.
+    """
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2
@@ -31,36 +35,85 @@ def add_value(centers, counts, n, max_bins, value):
     if low < n and centers[low] == value:
         counts[low] += 1
         return n
-    for i in range(n, low, -1):
-        centers[i] = centers[i - 1]
-        counts[i] = counts[i - 1]
-    centers[low], counts[low] = value, 1
-    n += 1
-    return merge_nearest(centers, counts, n) if n > max_bins else n
+    if n < max_bins:
+        _move_up(centers[low:], n - low)
+        _move_up(counts[low:], n - low)
+        centers[low], counts[low] = value, 1
+        return n + 1
+    # gaps below the value, at both its sides, and above it; of equally small ones the first
+    best, smallest = _least_gap(centers, low)
+    side = low
+    if low > 0 and value - centers[low - 1] < smallest:
+        best, smallest, side = low - 1, value - centers[low - 1], low - 1
+    if low < n:
+        if centers[low] - value < smallest:
+            best, smallest, side = low, centers[low] - value, low
+        above, gap = _least_gap(centers[low:], n - low)
+        if gap < smallest:
+            best, side = low + above, -1
+    if best < low - 1:  # both bins are below the value
+        _merge(centers, counts, best, best + 1)
+        _move_down(centers[best + 1 :], low - best - 2)
+        _move_down(counts[best + 1 :], low - best - 2)
+        centers[low - 1], counts[low - 1] = value, 1
+    elif side < 0:
+        _merge(centers, counts, best + 1, best)
+        _move_up(centers[low:], best - low)
+        _move_up(counts[low:], best - low)
+        centers[low], counts[low] = value, 1
+    elif side < low:
+        merged = counts[side] + 1
+        centers[side] = (centers[side] * counts[side] + value) / merged
+        counts[side] = merged
+    else:
+        merged = 1 + counts[side]
+        centers[side] = (value + centers[side] * counts[side]) / merged
+        counts[side] = merged
+    return n
 
 
-@part
-def merge_nearest(centers, counts, n):
-    """Merge the two nearest bins; return the number of bins."""
+@inlined
+def _merge(centers, counts, into, other):
+    """Merge two bins at their weighted mean."""
+    merged = counts[into] + counts[other]
+    work = centers[into] * counts[into] + centers[other] * counts[other]
+    centers[into], counts[into] = work / merged, merged
+
+
+@inlined
+def _move_up(column, n):
+    """Move the first `n` elements one up; the first keeps its value."""
+    previous = column[0]
+    for i in range(n):
+        moved = column[i + 1]
+        column[i + 1] = previous
+        previous = moved
+
+
+@inlined
+def _move_down(column, n):
+    """Replace the first `n` elements by those one up."""
+    for i in range(n):
+        column[i] = column[i + 1]
+
+
+@inlined
+def _least_gap(centers, n):
+    """Return the first least gap between neighbours of the first `n` centers, and its width."""
     # two chains of comparisons, of even and of odd gaps, take half as long as one
-    best, smallest, odd, smallest_odd = 0, centers[1] - centers[0], 0, inf
-    for i in range(1, n - 2, 2):
+    best, smallest, odd, smallest_odd = 0, inf, 0, inf
+    for k in range((n - 1) // 2):
+        i = 2 * k
         gap, next_gap = centers[i + 1] - centers[i], centers[i + 2] - centers[i + 1]
-        if gap < smallest_odd:
-            odd, smallest_odd = i, gap
-        if next_gap < smallest:
-            best, smallest = i + 1, next_gap
-    if n % 2 == 1 and centers[n - 1] - centers[n - 2] < smallest_odd:
-        odd, smallest_odd = n - 2, centers[n - 1] - centers[n - 2]
+        if gap < smallest:
+            best, smallest = i, gap
+        if next_gap < smallest_odd:
+            odd, smallest_odd = i + 1, next_gap
+    if n > 1 and n % 2 == 0 and centers[n - 1] - centers[n - 2] < smallest:
+        best, smallest = n - 2, centers[n - 1] - centers[n - 2]
     if smallest_odd < smallest or (smallest_odd == smallest and odd < best):
-        best = odd
-    merged = counts[best] + counts[best + 1]
-    work = centers[best] * counts[best] + centers[best + 1] * counts[best + 1]
-    centers[best], counts[best] = work / merged, merged
-    for i in range(best + 1, n - 1):
-        centers[i] = centers[i + 1]
-        counts[i] = counts[i + 1]
-    return n - 1
+        best, smallest = odd, smallest_odd
+    return best, smallest
 
 
 @part
@@ -89,8 +142,8 @@ def reduce_bins(centers, counts, n, max_bins, tree, links):
         tree[node] = min(tree[2 * node], tree[2 * node + 1])
     for _ in range(n - max_bins):
         node = 1
-        while node < width:
-            node = 2 * node if tree[2 * node] <= tree[2 * node + 1] else 2 * node + 1
+        while node < width:  # a sum, because jumps would be guessed wrong half of the times
+            node = 2 * node + (tree[2 * node + 1] < tree[2 * node])
         i = node - width
         j = links[1, i]
         merged = counts[i] + counts[j]
@@ -101,9 +154,14 @@ def reduce_bins(centers, counts, n, max_bins, tree, links):
         if after < n:
             links[0, after] = i
         _set_gap(tree, width, j, inf)
-        _set_gap(tree, width, i, centers[after] - centers[i] if after < n else inf)
         if before >= 0:
             _set_gap(tree, width, before, centers[i] - centers[before])
+        gap, node = centers[after] - centers[i] if after < n else inf, width + i
+        tree[node] = gap
+        while node > 1:  # up to the root, whose gap it was
+            gap = min(gap, tree[node ^ 1])
+            node //= 2
+            tree[node] = gap
     n_bins = 0
     for i in range(n):
         if counts[i] > 0:
@@ -123,6 +181,27 @@ def _set_gap(tree, width, i, gap):
         if smallest == tree[node]:
             break
         tree[node] = smallest
+
+
+@inlined
+def unite(centers, counts, second, second_counts, out_centers, out_counts):
+    """Unite two lists of bins, which have ascending centers; return the number of bins."""
+    n, n_second = len(centers), len(second)
+    i, j, k = 0, 0, 0
+    while i < n and j < n_second:  # sums, because jumps would often be guessed wrong
+        is_first, is_second = centers[i] <= second[j], second[j] <= centers[i]
+        out_centers[k] = min(centers[i], second[j])
+        out_counts[k] = is_first * counts[i] + is_second * second_counts[j]
+        i += is_first
+        j += is_second
+        k += 1
+    for m in range(i, n):
+        out_centers[k], out_counts[k] = centers[m], counts[m]
+        k += 1
+    for m in range(j, n_second):
+        out_centers[k], out_counts[k] = second[m], second_counts[m]
+        k += 1
+    return k
 
 
 @part

@@ -11,102 +11,38 @@ many slots, and the histogram of its window at most one more bin than the maximu
 
 from __future__ import annotations
 
-from collections import namedtuple
-from collections.abc import Mapping
 from math import floor, inf, nan
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from policies.slearn.kernels.histogram import add_value, reduce_bins, statistic
-from sim.base.arrays import offsets
-from sim.base.jit import JIT, jit, part
-from sim.base.record import field_arrays, record
-
-FIELDS: tuple[tuple[str, str, int], ...] = (
-    ("w_group", "i4", 2),  # [N, F] group of each row by feature; -1 for none
-    ("w_time", "f8", 1),  # [2H] arrivals and ends of past jobs, ascending, s
-    ("w_event", "i8", 1),  # [2H] the row that arrives, or -1 - the row that ends
-    ("w_n_tasks", "i8", 1),  # [G] of stages
-    ("w_past_s", "f8", 1),  # [H] mean task duration of past jobs, after the rows of stages
-    ("w_options", "i8", 1),  # [4] see the registers below
-    ("w_limits", "f8", 1),  # [2] window, days; rank of a group without past estimates
-    ("w_slot0", "i8", 1),  # [K+1] slots of each group
-    ("w_bin0", "i8", 1),  # [K+1] bins of each group's window
-    ("w_recent0", "i8", 1),  # [K+1] errors of each group's point estimators
-    ("state_next", "i8", 1),  # [1] next event
-    ("state_estimate", "f8", 3),  # [N, F, 1 or 3] estimates of each group on arrival; NaN for none
-    # by slot
-    ("state_value", "f8", 1),  # mean task duration, or center of a bin of a summarised day
-    ("state_count", "i4", 1),  # number of rows in that bin
-    ("state_day", "i8", 2),  # [., 5] day, see the registers below
-    ("state_day_s", "f8", 2),  # [., 3] day: sum of values in bins, of errors, of true values
-    # by group
-    ("state_group", "i8", 2),  # [K, 8] see the registers below
-    ("state_window_s", "f8", 2),  # [K, 4] sum of values, of errors, of true values; statistic
-    ("state_points", "f8", 2),  # [K, 4] sum of true values; mean, moving mean and first value
-    ("state_n_points", "i8", 2),  # [K, 2] rows; estimates
-    # by bin of a window
-    ("state_center", "f8", 1),
-    ("state_bin", "i8", 1),  # number of rows
-    ("state_recent", "f8", 2),  # absolute errors of each point estimator, a ring for each group
-    # scratch
-    ("state_centers", "f8", 2),  # [2, .]
-    ("state_counts", "i8", 2),
-    ("state_tree", "f8", 1),
-    ("state_links", "i8", 2),
+from policies.slearn.kernels.histogram import add_value, reduce_bins, statistic, unite
+from policies.slearn.kernels.history_record import (
+    ARRIVAL,
+    BEGIN,
+    BINS,
+    BINS_END,
+    BY_POINTS,
+    DAY_ERRORS,
+    DAY_S,
+    ERROR,
+    FALLS_BACK,
+    FIRST_DAY,
+    IS_KNOWN,
+    N_ADDED,
+    N_BINS,
+    N_DAYS,
+    N_ERRORS,
+    N_IN,
+    N_ROWS,
+    NUMBER,
+    STATISTIC,
+    SUMMARISED,
+    TOTAL,
+    TRUTH,
+    UNKNOWN_QUEUE,
+    VALUE,
 )
-Past = namedtuple("Past", [name for name, _, _ in FIELDS])  # type: ignore[misc]
-_pack = record("PastState", FIELDS, ("w_",)) if JIT else None
-
-# registers of w_options
-STATISTIC, BINS, BY_POINTS, FALLS_BACK = range(4)
-# registers of state_group: first day of the window; days; rows; those in the histogram; its bins;
-# its rows; estimates; the statistic is that of the histogram
-FIRST_DAY, N_DAYS, N_ROWS, N_ADDED, N_BINS, N_IN, N_ERRORS, IS_KNOWN = range(8)
-# registers of state_day: its number; its first slot; ends of the slots with its bins, and of the
-# rows that are in them; estimates
-NUMBER, BEGIN, BINS_END, SUMMARISED, DAY_ERRORS = range(5)
-# columns of state_day_s and state_window_s
-TOTAL, ERROR, TRUTH, VALUE = range(4)
-
-DAY_S = 86_400.0
-RECENT = 200
-"""Number of estimates of each point estimator that a group is ranked by (3Sigma, EuroSys 2018)."""
-
-
-def make(inputs: Mapping[str, NDArray[Any]], n_groups: int, bins: int, *, by_points: bool) -> Any:
-    """Lay out the record: `inputs` by name without ``w_``, and the state of no row."""
-    group = inputs["group"]
-    n_rows, n_features = group.shape
-    sizes = np.bincount(group[group >= 0], minlength=n_groups)
-    sizes[n_groups - 1] = n_rows
-    n_bins = np.minimum(sizes, bins + 1)
-    n_recent = np.minimum(sizes, RECENT) if by_points else np.zeros(n_groups, np.int64)
-    spans = {"slot0": offsets(sizes), "bin0": offsets(n_bins), "recent0": offsets(n_recent)}
-    n_slots, longest = int(sizes.sum()), max(int(sizes.max()), bins + 1)
-    state = {
-        "next": np.zeros(1),
-        "estimate": np.full((n_rows, n_features, 3 if by_points else 1), nan),
-        "value": np.empty(n_slots),
-        "count": np.empty(n_slots, np.int32),
-        "day": np.empty((n_slots, 5), np.int64),
-        "day_s": np.empty((n_slots, 3)),
-        "group": np.zeros((n_groups, 8), np.int64),
-        "window_s": np.zeros((n_groups, 4)),
-        "points": np.zeros((n_groups if by_points else 0, 4)),
-        "n_points": np.zeros((n_groups if by_points else 0, 2), np.int64),
-        "center": np.empty(int(n_bins.sum())),
-        "bin": np.empty(int(n_bins.sum()), np.int64),
-        "recent": np.empty((int(n_recent.sum()), 3)),
-        "centers": np.empty((2, longest)),
-        "counts": np.empty((2, longest), np.int64),
-        "tree": np.empty(4 * longest),
-        "links": np.empty((2, longest), np.int64),
-    }
-    arrays = field_arrays(FIELDS, {**inputs, **spans}, state)
-    return _pack(arrays) if _pack else Past(*arrays)
+from sim.base.jit import jit, part
 
 
 @jit
@@ -124,6 +60,40 @@ def predict_size(s, first, end, now):
     for row in range(first, end):
         size += _predict(s, row, now) * s.w_n_tasks[row]
     return size
+
+
+@jit
+def react(s, kinds, rows, times):
+    """Learn stages that ended, and place jobs that arrived by their predicted sizes.
+
+    Return the number of jobs in ``state_changed``. Thin jobs are predicted too, because the errors
+    of these estimates count.
+    """
+    n_changed = 0
+    for i in range(len(kinds)):
+        row, now = rows[i], times[i]
+        if kinds[i] != s.w_options[ARRIVAL]:
+            if not s.w_leaks[row]:
+                learn(s, row, s.w_mean_s[row], now)
+            continue
+        first, end = s.w_job_stage0[row], s.w_job_stage0[row + 1]
+        size = predict_size(s, first, end, now)
+        for stage in range(first, end):
+            if s.w_leaks[stage]:
+                learn(s, stage, s.w_mean_s[stage], now)
+        if s.state_is_thin[row]:
+            continue
+        s.state_size[row] = size
+        queue = s.w_options[UNKNOWN_QUEUE]
+        if size == size:
+            queue = 0
+            while queue < len(s.w_threshold) and s.w_threshold[queue] <= size:
+                queue += 1
+        if queue > 0:  # jobs begin in the first queue
+            s.state_queue[row] = queue
+            s.state_changed[n_changed] = row
+            n_changed += 1
+    return n_changed
 
 
 @jit
@@ -256,18 +226,25 @@ def _drop_days(s, group, first_number):
         reg[FIRST_DAY] += 1
     window[:] = 0.0
     reg[N_IN], reg[N_ERRORS], reg[IS_KNOWN] = 0, 0, 0
-    n, side = 0, 0
+    n, n_lists = 0, 0
     for index in range(reg[FIRST_DAY], reg[N_DAYS]):
         day, day_s = s.state_day[slot0 + index], s.state_day_s[slot0 + index]
         is_last = index + 1 == reg[N_DAYS]
         end = slot0 + reg[N_ROWS] if is_last else s.state_day[slot0 + index + 1, BEGIN]
-        _summarise(s, day, day_s, end, 1 - side)
-        n = _unite(s, day, n, side)
-        side = 1 - side
+        _summarise(s, day, day_s, end)
+        s.state_links[0, n_lists] = n
+        n_lists += 1
+        for slot in range(day[BEGIN], day[BINS_END]):
+            s.state_centers[0, n], s.state_counts[0, n] = s.state_value[slot], s.state_count[slot]
+            n += 1
         window[TOTAL] += day_s[TOTAL]
         window[ERROR] += day_s[ERROR]
         window[TRUTH] += day_s[TRUTH]
         reg[N_ERRORS] += day[DAY_ERRORS]
+    side = 0
+    while n_lists > 1:
+        n = _unite(s, n, n_lists, side)
+        n_lists, side = (n_lists + 1) // 2, 1 - side
     centers, counts = s.state_centers[side], s.state_counts[side]
     for i in range(n):
         reg[N_IN] += counts[i]
@@ -279,11 +256,11 @@ def _drop_days(s, group, first_number):
 
 
 @part
-def _summarise(s, day, day_s, end, side):
+def _summarise(s, day, day_s, end):
     """Replace the values of a day, whose slots end at `end`, by the bins of their histogram."""
     if day[SUMMARISED] == end:
         return
-    centers, counts = s.state_centers[side], s.state_counts[side]
+    centers, counts = s.state_centers[1], s.state_counts[1]
     begin, n = day[BEGIN], day[BINS_END] - day[BEGIN]
     for i in range(n):
         centers[i], counts[i] = s.state_value[begin + i], s.state_count[begin + i]
@@ -296,25 +273,24 @@ def _summarise(s, day, day_s, end, side):
 
 
 @part
-def _unite(s, day, n, side):
-    """Unite `n` bins of one side of the scratch with a day's, on the other; return their number."""
-    centers, counts = s.state_centers[side], s.state_counts[side]
-    out_centers, out_counts = s.state_centers[1 - side], s.state_counts[1 - side]
-    i, slot, k = 0, day[BEGIN], 0
-    while i < n or slot < day[BINS_END]:
-        take_first = slot == day[BINS_END] or (i < n and centers[i] <= s.state_value[slot])
-        take_second = i == n or (slot < day[BINS_END] and s.state_value[slot] <= centers[i])
-        out_counts[k] = 0
-        if take_first:
-            out_centers[k] = centers[i]
-            out_counts[k] += counts[i]
-        if take_second:
-            out_centers[k] = s.state_value[slot]
-            out_counts[k] += s.state_count[slot]
-        i += take_first
-        slot += take_second
-        k += 1
-    return k
+def _unite(s, n, n_lists, side):
+    """Unite pairs of the lists of bins on one side of the scratch, on the other.
+
+    The `n` bins are in `n_lists` lists, which begin at ``state_links``. Return the number of bins.
+    """
+    begins, out_begins = s.state_links[side], s.state_links[1 - side]
+    out = 0
+    for pair in range(0, n_lists, 2):
+        begin = begins[pair]
+        middle = begins[pair + 1] if pair + 1 < n_lists else n
+        end = begins[pair + 2] if pair + 2 < n_lists else n
+        out_begins[pair // 2] = out
+        out += unite(
+            s.state_centers[side, begin:middle], s.state_counts[side, begin:middle],
+            s.state_centers[side, middle:end], s.state_counts[side, middle:end],
+            s.state_centers[1 - side, out:], s.state_counts[1 - side, out:],
+        )  # fmt: skip
+    return out
 
 
 @part

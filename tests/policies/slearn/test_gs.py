@@ -9,10 +9,10 @@ import pytest
 
 import policies
 import sim
-from policies.slearn.gs import thin_limit_at
 from policies.slearn.kernels import pilots
 from policies.slearn.pilots import n_pilots
 from policies.slearn.posterior import Posterior
+from policies.slearn.thin import thin_limit_at
 from sim.engine.plan import Batch, Event, Plan, World
 
 SAMPLING = ("slearn", "slearn_dag", "bayes", "adaptive_thin")
