@@ -4,7 +4,7 @@ Run as ``python -m benchmarks.policies [POLICY ...]``. A cell is what a worker c
 simulation, its metrics, and a row a job. Seconds are CPU of one process with compiled kernels, the
 best of several rounds in which all policies run in turn. What a policy stores on disk for later
 cells (offline schedules, C(p, a)) is made once, in the first round, and listed by itself. A policy
-that can't run on a workload, because it needs values, recorded runs or rigid jobs, has no entry.
+that refuses a workload, because it needs values, recorded runs or rigid jobs, has a dash there.
 
 Run without names, it writes ``sweep/execution/cell_costs.json``, from which ``python -m sweep
 plan`` estimates how long a sweep takes.
@@ -42,7 +42,9 @@ OPTIONS = (*NEED_TRACES, "slearn_2sigma", "cosmos", "slo_jobs")
 CROWD, RIGID = "crowd", "rigid"
 ROUNDS, MAX_CELL_S = 4, 20.0
 """Rounds; a policy whose cell takes longer than `MAX_CELL_S` has one, after its preparation."""
-LIMITS = {"dagps": 15.0}
+REFUSALS = ("InputError", "PolicyError")
+"""Types of errors that say what a workload lacks."""
+LIMITS = {"dagps": 15.0, "wserpt": 20.0}
 LIMIT = 5.0
 
 Multiples = dict[str, dict[str, float]]
@@ -57,6 +59,7 @@ class Measured:
     seconds: list[float] = field(default_factory=list)  # CPU of each
     is_prepared: bool = False  # the first one stored something for the others
     error: str = ""
+    is_refused: bool = False  # by the policy, which needs what the workload lacks
 
     @property
     def preparation_s(self) -> float:
@@ -76,7 +79,8 @@ def main(chosen: Sequence[str]) -> int:
             best = min(cells[REFERENCE].seconds)
             for policy, measured in cells.items():
                 if measured.error:
-                    notes.append(f"{policy} on {name}: {measured.error}")
+                    if not measured.is_refused:
+                        notes.append(f"{policy} on {name}: {measured.error}")
                     continue
                 multiples[policy][name] = round(min(measured.seconds) / best, 2)
                 if measured.is_prepared:
@@ -150,8 +154,10 @@ def _run(measured: Measured, workload: Workload, built: SizedCluster, folder: Pa
     measured.seconds.append(time.process_time() - begin)
     measured.is_prepared |= sum(1 for _ in folder.rglob("*")) > before
     measured.error = result.error["message"] if result.error else ""
-    cell = measured.cell.cell.labels
-    print(cell["policy"], cell["trace"], f"{measured.seconds[-1]:.3f}", measured.error, flush=True)
+    measured.is_refused = bool(result.error and result.error["type"] in REFUSALS)
+    if not measured.is_refused:
+        labels, seconds = measured.cell.cell.labels, measured.seconds[-1]
+        print(labels["policy"], labels["trace"], f"{seconds:.3f}", measured.error, flush=True)
 
 
 def _trace_sizes() -> dict[str, dict[str, float]]:
@@ -191,7 +197,7 @@ def _table(multiples: Multiples, sizes: Mapping[str, Mapping[str, float]]) -> It
     seconds = "".join(f"{size['seconds']:>18.3f} s" for size in sizes.values())
     yield f"{REFERENCE:24}{seconds}"
     for policy, by_workload in multiples.items():
-        cells = (f"{by_workload[name]:.1f}" if name in by_workload else "" for name in sizes)
+        cells = (f"{by_workload[name]:.1f}" if name in by_workload else "-" for name in sizes)
         yield f"{policy:24}" + "".join(f"{cell:>20}" for cell in cells)
 
 
