@@ -118,7 +118,8 @@ def _change(finding: Finding) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
+    text = f"{value:+.1f}".replace("-", "−")
+    return "0" if text in ("+0.0", "−0.0") else text
 
 
 def front(findings: Iterable[Finding]) -> str:

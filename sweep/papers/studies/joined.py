@@ -159,7 +159,7 @@ def guard(finished: FinishedSweep) -> Findings:
                 logs.append(math.log(paired.estimate))
             points.append((_percent(pairs[MEAN].estimate), _percent(pairs[P99].estimate)))
         along = "change of mean JCT, %"
-        for x, y in sorted(points):
+        for x, y in points:  # by weight
             yield Finding("change of p99 of JCT, %", "", y, curve=trace, along=along, x=x)
     for metric, by_weight in changes.items():
         for weight, logs in by_weight.items():
