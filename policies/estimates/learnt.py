@@ -28,10 +28,12 @@ def learn_durations(
     )
     for level, begin, end in zip(levels, first[:-1], first[1:], strict=True):
         level.mean, level.work, level.tasks = (array[begin:end] for array in (mean, work, tasks))
-    groups = [level.group + i for level, i in zip(levels, first, strict=False)]
+    groups = np.stack([level.group for level in levels])
+    for group, i in zip(groups, first.astype(np.int32), strict=False):
+        group[group >= 0] += i
     plan.set_stages(expected_s=profiles.expect(np.arange(len(levels[0].group))))
     plan.learning = Learning(
-        np.stack(groups),
+        groups,
         mean,
         work,
         tasks,

@@ -8,6 +8,7 @@ value of one of six features (`sim.workload.history.NAMES`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -36,6 +37,43 @@ def stage_pairs(columns: Columns, ad_hoc: AdHoc = "alone") -> I8:
     """Return the group of each stage's job, and the stage's index in the job, (G, 2)."""
     place = np.arange(len(columns.stage_job)) - columns.job_stage0[columns.stage_job]
     return np.stack([job_groups(columns, ad_hoc)[columns.stage_job], place], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Classes of stages: like groups of jobs, and the index in the job, as one ascending code."""
+
+    code: I8  # (N,): group times `n_places`, plus index in the job
+    n_places: int
+    stage_class: I4  # class of each stage, (G,); -1 where no other stage can be of it
+
+    def find(self, group: I8, place: I8) -> I8:
+        """Return the classes of stages by the group of their job and their index in it."""
+        known = (place < self.n_places) & (group != NO_GROUP)
+        index = np.full(len(group), -1, dtype=np.int64)
+        index[known] = find(self.code, group[known] * self.n_places + place[known])
+        return index
+
+
+def stage_classes(columns: Columns, ad_hoc: AdHoc = "alone") -> Classes:
+    """Return the classes of stages by group and index; ad hoc jobs that are alone have none."""
+    group = job_groups(columns, ad_hoc)[columns.stage_job]
+    place = np.arange(len(group)) - columns.job_stage0[columns.stage_job]
+    n_places = int(place.max(initial=0)) + 1
+    stage_class = np.full(len(group), -1, dtype=np.int32)
+    shared = group >= 0 if ad_hoc == "alone" else np.ones(len(group), dtype=bool)
+    code, stage_class[shared] = np.unique(
+        group[shared] * n_places + place[shared], return_inverse=True
+    )
+    return Classes(code, n_places, stage_class)
+
+
+def find(sorted_values: I8, values: I8) -> I8:
+    """Return the index of each value, -1 if it is absent."""
+    if not len(sorted_values):
+        return np.full(len(values), -1, dtype=np.int64)
+    i = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
+    return np.where(sorted_values[i] == values, i, -1)
 
 
 def past_groups(columns: Columns) -> I8:

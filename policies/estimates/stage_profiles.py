@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from policies.estimates.similar import NO_GROUP, AdHoc, job_groups, past_groups, stage_pairs
-from sim.base.arrays import F8, I8
+from policies.estimates.similar import (
+    NO_GROUP,
+    AdHoc,
+    find,
+    job_groups,
+    past_groups,
+    stage_classes,
+)
+from sim.base.arrays import F8, I4, I8
 from sim.workload.columns import Columns
 
 
@@ -18,7 +25,8 @@ class StageProfiles:
     first of these a guess.
 
     With ``ad_hoc="user"`` jobs without a template are similar if they have the same user, and a
-    stage without a finished run is expected to last as the finished stages of similar jobs. With
+    stage without a finished run is expected to last as the finished stages of similar jobs; else
+    their stages have no class, because no other stage could learn from it. With
     `recorded` the means begin with the recorded tasks of earlier runs (the table ``training``) and
     with the past jobs that ended before the first submission (``history``).
     """
@@ -31,58 +39,64 @@ class StageProfiles:
         ad_hoc: AdHoc = "alone",
         recorded: bool = False,
     ) -> None:
-        pairs, stage_class = np.unique(stage_pairs(columns, ad_hoc), axis=0, return_inverse=True)
-        groups, job_group = np.unique(job_groups(columns, ad_hoc), return_inverse=True)
-        by_class = Means(stage_class.reshape(-1), len(pairs))
-        by_group = Means(job_group.reshape(-1)[columns.stage_job], len(groups))
-        overall = Means(np.zeros(len(columns.stage_job), dtype=np.int64), 1)
-        self.levels = [by_class, by_group, overall] if ad_hoc == "user" else [by_class, overall]
+        classes = stage_classes(columns, ad_hoc)
+        by_class = Means(classes.stage_class, len(classes.code))
+        overall = Means(np.zeros(len(columns.stage_job), np.int32), 1)
+        self.levels = [by_class, overall]
+        if ad_hoc == "user":
+            groups, job_group = np.unique(job_groups(columns, ad_hoc), return_inverse=True)
+            by_group = Means(job_group.astype(np.int32)[columns.stage_job], len(groups))
+            self.levels.insert(1, by_group)
         self.guess_s = first_guess_s
-        self.runs = np.zeros(len(pairs), dtype=np.int64)  # finished or recorded, by class
+        self.runs = np.zeros(len(classes.code), dtype=np.int64)  # finished or recorded, by class
         self._size = columns.stage_n_tasks
         if recorded:
             training = columns.training
             tasks = training.column("finish_s") - training.column("start_s")
             template = np.where(training.template < 0, NO_GROUP, training.template)
-            stages = np.stack([template, training.column("stage").astype(np.int64)], axis=1)
-            classes = _find_pairs(pairs, stages)
-            by_class.add(classes, tasks, np.ones(len(tasks)))
-            runs = np.unique(np.stack([classes, training.column("run")], axis=1), axis=0)[:, 0]
+            trained = classes.find(template, training.column("stage").astype(np.int64))
+            by_class.add(trained, tasks, np.ones(len(tasks)))
+            runs = np.unique(np.stack([trained, training.column("run")], axis=1), axis=0)[:, 0]
             np.add.at(self.runs, runs[runs >= 0], 1)
             jobs_s, n_tasks = _past_work(columns)
             rows = np.concatenate([template, past_groups(columns)])
             work = np.concatenate([tasks, jobs_s])
             number = np.concatenate([np.ones(len(tasks)), n_tasks])
-            by_group.add(_find(groups, rows), work, number)
+            if ad_hoc == "user":
+                by_group.add(find(groups, rows), work, number)
             overall.add(np.zeros(len(rows), dtype=np.int64), work, number)
 
     def expect(self, stages: I8, now: float = 0.0) -> F8:
         """Return the expected task duration of each of `stages`, (n,) s."""
         expected_s: F8 = np.full(len(stages), np.nan)
         for level in self.levels:
-            expected_s = np.where(np.isnan(expected_s), level.mean[level.group[stages]], expected_s)
+            group = level.group[stages]
+            known = np.isnan(expected_s) & (group >= 0)
+            expected_s[known] = level.mean[group[known]]
         return np.where(np.isnan(expected_s), self.guess_s, expected_s)
 
     def learn(self, stages: I8, work_s: F8, now: float = 0.0) -> None:
         """Add finished stages, with the total durations of their tasks, (n,) s."""
         for level in self.levels:
             level.add(level.group[stages], work_s, self._size[stages])
-        np.add.at(self.runs, self.levels[0].group[stages], 1)
+        classes = self.levels[0].group[stages]
+        np.add.at(self.runs, classes[classes >= 0], 1)
 
     def n_runs(self, stages: I8) -> int:
         """Return the number of known runs of all of `stages`, which are one job's."""
-        return int(self.runs[self.levels[0].group[stages]].min())
+        classes = self.levels[0].group[stages]
+        return 0 if (classes < 0).any() else int(self.runs[classes].min())
 
 
 class Means:
     """Mean task durations of groups of stages, s; NaN for a group without any."""
 
-    def __init__(self, group: I8, n: int) -> None:
-        self.group = group  # of each stage, (G,)
+    def __init__(self, group: I4, n: int) -> None:
+        self.group = group  # of each stage, (G,); -1 for none
         self.mean = np.full(n, np.nan)
         self.work, self.tasks = np.zeros(n), np.zeros(n)
 
-    def add(self, groups: I8, work_s: F8, n_tasks: F8 | I8) -> None:
+    def add(self, groups: I4 | I8, work_s: F8, n_tasks: F8 | I8) -> None:
         """Add work to the groups, row by row in order; -1 for none of them."""
         known = (groups >= 0) & (n_tasks > 0)
         groups = groups[known]
@@ -99,19 +113,3 @@ def _past_work(columns: Columns) -> tuple[F8, F8]:
     begin_s = columns.job_submit.min(initial=np.inf)
     n_tasks = np.where(features.history_column("finish_s") <= begin_s, n_tasks, 0.0)
     return mean_s * n_tasks, n_tasks
-
-
-def _find(sorted_values: I8, values: I8) -> I8:
-    """Return the index of each value, -1 if it is absent."""
-    i = np.minimum(np.searchsorted(sorted_values, values), max(len(sorted_values) - 1, 0))
-    if not len(sorted_values):
-        return np.full(len(values), -1, dtype=np.int64)
-    return np.where(sorted_values[i] == values, i, -1)
-
-
-def _find_pairs(sorted_pairs: I8, pairs: I8) -> I8:
-    """Return the index of each pair, -1 if it is absent."""
-    index = {(group, place): i for i, (group, place) in enumerate(sorted_pairs.tolist())}
-    unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
-    row = np.array([index.get((g, p), -1) for g, p in unique.tolist()], dtype=np.int64)
-    return row[inverse.reshape(-1)]

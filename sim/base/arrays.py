@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 # not NDArray[...]: from NumPy 2.5 on that is an alias in which readers of annotations find no dtype
 F8 = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
@@ -27,6 +28,11 @@ def frozen(array: A) -> A:
     """Make an array read-only, and return it."""
     array.setflags(write=False)
     return array
+
+
+def filled(shape: int | Sequence[int], value: float, dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array of one value; zeros take memory where they are first written."""
+    return np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
 
 
 def offsets(counts: NDArray[Any]) -> I8:

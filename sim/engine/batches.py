@@ -123,12 +123,20 @@ class _Records:
     """Records of one kind, taken from the kernel's arrays whenever these are full."""
 
     def __init__(
-        self, arrays: Mapping[str, NDArray[Any]], kind: str, names: Iterable[str], words: str
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        kind: str,
+        names: Iterable[str],
+        words: str,
+        narrow: Collection[str] = (),
     ) -> None:
         self._taken_from = {name: arrays[f"out_{kind}_{name}"] for name in names}
         self._words = words
         self.n = 0
-        self.columns = {name: np.empty(0, a.dtype) for name, a in self._taken_from.items()}
+        self.columns = {
+            name: np.empty(0, np.int16 if name in narrow else a.dtype)
+            for name, a in self._taken_from.items()
+        }
 
     def take(self, n: int) -> None:
         """Take the first `n` rows of the kernel's arrays."""
@@ -159,17 +167,22 @@ class _Records:
 class Recorder:
     """The batches and the stopped attempts that the kernel has recorded.
 
-    Ends of batches are not kept, as they follow from the starts, nor the one machine of a pool of
-    slots.
+    Of batches these are not kept: ends, which follow from the starts, the one machine of a pool of
+    slots, and numbers of tasks if all tasks run: then each batch reaches to the next. Machines take
+    two bytes if that is enough.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], features: Collection[str]) -> None:
         self._arrays = arrays
         self._features = features
         self._uniform = arrays["w_stage_uniform"]
-        names = _COLUMNS[:3] if "POOL" in features else _COLUMNS
-        batches = names if "BATCHES" in features else ()
-        self._batches = _Records(arrays, "batch", batches, "batches of like tasks")
+        left_out = {"machine"} if "POOL" in features else set()
+        if "INPUTS" not in features:  # else jobs may fail, and their tasks never run
+            left_out.add("count")
+        names = [name for name in _COLUMNS if "BATCHES" in features and name not in left_out]
+        few_machines = len(arrays["state_mach_free"]) <= np.iinfo(np.int16).max
+        narrow = {"machine"} if few_machines else ()
+        self._batches = _Records(arrays, "batch", names, "batches of like tasks", narrow)
         self._stops = _Records(arrays, "stop", _STOP_COLUMNS, "stopped attempts")
 
     def empty(self) -> None:
@@ -209,7 +222,7 @@ class Recorder:
             )
             return TaskRecords(start_s, machine, end_s)
         n, batches = self._batches.n, self._batches.columns
-        if batches["count"][:n].sum(dtype=np.int64) == columns.n_tasks:
+        if "count" in batches and batches["count"][:n].sum(dtype=np.int64) == columns.n_tasks:
             del batches["count"]
         task = batches.pop("task")[:n]
         order = order_by_task(task, columns.n_tasks)
@@ -217,7 +230,7 @@ class Recorder:
         by_task = {name: _gathered(batches.pop(name)[:n], order) for name in [*batches]}
         all_batches = TaskRecords(
             by_task["start"],
-            by_task.get("machine", np.zeros(n, np.int32)),
+            by_task.get("machine", np.zeros(n, np.int32)).astype(np.int32, copy=False),
             None,
             task,
             by_task.get("count"),

@@ -112,7 +112,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("p_mix_weight", "f8", "K", INPUT),
     # learnt durations: LEARN_GUESS and so on; groups of stages at each level, -1 for none
     ("p_learn", "f8", "*", INPUT),
-    ("p_learn_group", "i8", "*, G:LEARNING", INPUT),
+    ("p_learn_group", "i4", "*, G:LEARNING", INPUT),
     # registers
     ("state_f", "f8", "*", INPUT),  # NOW, TIMER and so on
     ("state_i", "i8", "*", INPUT),  # counters, then the configuration
@@ -144,7 +144,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_failing", "i4", "J:INPUTS", 0),  # jobs that fail together
     # stages
     ("state_stage_next", "i4", "G", INPUT),  # tasks started
-    ("state_stage_run", "i8", "G:BATCHES", INPUT),  # run of the task that starts next
+    ("state_stage_run", "i4", "G:BATCHES", INPUT),  # run of the task that starts next
     ("state_stage_batch", "i4", "G:BATCHES", -1),  # slot of its last batch, -1 for none
     ("state_stage_waiting", "i4", "G", 0),  # ready tasks not started
     ("state_stage_left", "i4", "G", INPUT),  # unfinished tasks

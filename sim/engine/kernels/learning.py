@@ -112,7 +112,8 @@ def _learn(st):
                 st.state_learn_mean[group] = (
                     st.state_learn_work[group] / st.state_learn_tasks[group]
                 )
-        st.state_learn_runs[st.p_learn_group[0, g]] += 1
+        if st.p_learn_group[0, g] >= 0:
+            st.state_learn_runs[st.p_learn_group[0, g]] += 1
     st.state_i[N_LIVE] = n_live
 
 

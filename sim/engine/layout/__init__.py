@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.base.arrays import frozen
+from sim.base.arrays import filled, frozen
 from sim.cluster.fits import check_task_room, max_running
 from sim.engine.kernels import state as layout
 from sim.engine.kernels.fields import FIELDS
@@ -225,7 +225,7 @@ def _durations(columns: Columns, batches: bool) -> dict[str, NDArray[Any]]:
         "w_stage_run0": columns.stage_run0 if batches else absent.astype(np.int64),
         "w_run_task0": columns.run_task0 if batches else absent.astype(np.int64),
         "w_run_duration": columns.run_duration if batches else absent,
-        "state_stage_run": (columns.stage_run0[:-1] if batches else absent).astype(np.int64),
+        "state_stage_run": (columns.stage_run0[:-1] if batches else absent).astype(np.int32),
     }
 
 
@@ -237,7 +237,7 @@ def allocate(
     for name, code, dims, fill in FIELDS:
         shape = [_extent(dim.strip(), sizes, conditions_met) for dim in dims.split(",")]
         if fill is not None:
-            fields[name] = np.full(shape, fill, dtype=code)  # type: ignore[arg-type]  # none is *
+            fields[name] = filled(shape, fill, code)  # type: ignore[arg-type]  # none is *
             continue
         if name not in inputs:
             raise ValueError(f"no value for the field {name}")

@@ -17,7 +17,7 @@ def learning_fields(plan: Plan) -> dict[str, NDArray[Any]]:
     if learning is None:
         return {
             "p_learn": none,
-            "p_learn_group": np.zeros((1, 1), np.int64),
+            "p_learn_group": np.zeros((1, 1), np.int32),
             "state_learn_mean": none,
             "state_learn_work": none,
             "state_learn_tasks": none,

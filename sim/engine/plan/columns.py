@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.base.arrays import filled
+
 NO_LIMIT = np.iinfo(np.int32).max
 """A run limit or start gate that never binds."""
 
@@ -40,4 +42,4 @@ TASK_COLUMNS: Mapping[str, type] = {
 
 def defaults(spec: Mapping[str, tuple[type, float]], n: int) -> dict[str, NDArray[Any]]:
     """Return columns of `n` rows at their defaults."""
-    return {name: np.full(n, default, dtype=dtype) for name, (dtype, default) in spec.items()}
+    return {name: filled(n, default, dtype) for name, (dtype, default) in spec.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I4, I8
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class Learning:
 
     Attributes
     ----------
-    group : (L, G) int64
-        Group of each stage at each level, -1 for none; at the first level all have one.
+    group : (L, G) int32
+        Group of each stage at each level, -1 for none.
     mean_s : (C,) float64
         Mean task duration of each group, s; NaN for none. This and the next three begin with what
         is known before the run, which overwrites them.
@@ -42,7 +42,7 @@ class Learning:
         Fill ``estimate_s`` of the plan when a job arrives.
     """
 
-    group: I8
+    group: I4
     mean_s: F8
     work_s: F8
     n_tasks: F8

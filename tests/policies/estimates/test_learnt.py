@@ -39,11 +39,12 @@ class Naive:
         size, left = columns.stage_n_tasks, world.view["stage_left"]
         done_work = world.view["stage_done_work"]
         for g in sorted(g for g in self.running if left[g] == 0):
-            for group in learning.group[:, g]:
+            for group in learning.group[learning.group[:, g] >= 0, g]:
                 learning.work_s[group] += done_work[g]
                 learning.n_tasks[group] += size[g]
                 learning.mean_s[group] = learning.work_s[group] / learning.n_tasks[group]
-            learning.runs[learning.group[0, g]] += 1
+            if learning.group[0, g] >= 0:
+                learning.runs[learning.group[0, g]] += 1
             self.running.remove(g)
         jobs = batch.row[batch.row >= 0]
         first = columns.job_stage0
@@ -55,7 +56,8 @@ class Naive:
         if len(jobs):
             prior_s = np.full(len(stages), np.nan)
             for level in learning.group:
-                prior_s = np.where(np.isnan(prior_s), learning.mean_s[level[stages]], prior_s)
+                known_s = np.where(level[stages] >= 0, learning.mean_s[level[stages]], np.nan)
+                prior_s = np.where(np.isnan(prior_s), known_s, prior_s)
             prior_s[np.isnan(prior_s)] = learning.guess_s
             n_tasks = learning.prior_tasks + (size - left)[stages]
             expected_s = (prior_s * learning.prior_tasks + done_work[stages]) / n_tasks

@@ -76,7 +76,7 @@ def test_ad_hoc_jobs_are_similar_to_those_of_their_user():
     for profiles in (alone, by_user):
         assert expected(profiles, *range(6)) == [30] * 6
         profiles.learn(np.array([0, 1]), np.array([2.0, 8.0]))
-    assert expected(alone, *range(6)) == [2, 8, 5, 5, 5, 5]
+    assert expected(alone, *range(6)) == [5] * 6  # none learns from an ad hoc stage alone
     # the second stage of u's job has no like: that of u's jobs; w has none, and t is no ad hoc job
     assert expected(by_user, *range(6)) == [2, 8, 2, 2, 5, 5]
 

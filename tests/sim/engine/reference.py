@@ -286,7 +286,8 @@ class _Run(Choosing, Launching, Replanning):
                 learning.work_s[i] += done_work[g]
                 learning.n_tasks[i] += self.size[g]
                 learning.mean_s[i] = learning.work_s[i] / learning.n_tasks[i]
-            learning.runs[learning.group[0, g]] += 1
+            if learning.group[0, g] >= 0:
+                learning.runs[learning.group[0, g]] += 1
         for j in arrived:
             self.live |= set(self.job_stages[j])
         jobs = sorted({int(self.c.stage_job[g]) for g in self.live}) if is_time else arrived

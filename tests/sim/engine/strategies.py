@@ -244,7 +244,9 @@ class AnyPlan(Policy):
         rng = np.random.default_rng([self.plan_seed, 3])
         if rng.random() < max(self.learns, 0.6):
             plan.learning = Learning(
-                np.stack([rng.integers(0, 3, n_stages), rng.choice([-1, 3, 4], n_stages)]),
+                np.stack([rng.integers(-1, 3, n_stages), rng.choice([-1, 3, 4], n_stages)]).astype(
+                    np.int32
+                ),
                 *(np.array([value] * 5) for value in (np.nan, 0.0, 0.0)),
                 runs=np.zeros(3, dtype=np.int64),
                 guess_s=2.0,

@@ -219,6 +219,16 @@ def test_records_are_emptied_when_they_are_full(monkeypatch):
         np.testing.assert_array_equal(getattr(once, name), getattr(often, name), name)
 
 
+@pytest.mark.skipif(not JIT, reason="tasks on more machines than two bytes number")
+@pytest.mark.parametrize("n", [2**15 - 1, 2**15 + 1])
+def test_records_name_machines_beyond_two_bytes(n):
+    jobs = [{"submit_s": 0.0, "stages": [{"durations_s": [1.0] * n}]}]
+    cluster = sim.Cluster.machines(n, cpu=1)
+    result = sim.simulate(sim.Workload.from_jobs(jobs), cluster, policies.build("fifo"))
+    assert result.task_machine.dtype == np.int32
+    np.testing.assert_array_equal(result.task_machine, np.arange(n))
+
+
 def test_remaining_work_is_rounded_task_by_task():
     jobs = [(0.0, [0.1] * 10), (0.05, [0.7])]  # 1 - 0.1 - 0.1 - 0.1 > 0.7 = 1 - 3 * 0.1
     workload = sim.Workload.from_jobs(
