@@ -24,6 +24,7 @@ from sweep.stats.verdict import Standing, Verdict
 QUESTION, ANSWER, SURE, COST, ASSUMED = (
     *("Question", "Answer", "How sure", "What it costs", "What was assumed"),
 )
+MAX_NOTES = 3
 MAX_SENTENCES = 5
 """Largest number of sentences of a part; the report below has the others."""
 
@@ -137,7 +138,8 @@ def _answer(sweep: Sweep) -> list[str]:
     if not sweep.verdicts:
         return ["No cell has a result that could be judged."]
     if len(sweep.verdicts) == 1:
-        return [f"{sweep.verdicts[0].words.claim}.", *_bounds(sweep)]
+        words = sweep.verdicts[0].words
+        return [f"{words.claim}{words.behind}.", *_bounds(sweep)]
     return [*_aggregate(sweep), *_bounds(sweep)]
 
 
@@ -260,15 +262,29 @@ def _certainty(sweep: Sweep) -> list[str]:
         lines.append(f"{n} {noun}: brackets and ± are 95 % intervals over them{paired}.")
         if n < MIN_PAIRS:
             lines.append(f"Too few for a test of significance: {MIN_PAIRS} are needed.")
-        elif any(len(_runnable(verdict)) > 1 for verdict in sweep.verdicts):
+        elif not _has_answer(sweep) and any(
+            v.is_decided and len(v.best) == 1 for v in sweep.verdicts
+        ):
             lines.append(
                 "Where one policy is named as the best, every other is significantly worse "
                 "(Student's test at 5 %, Holm's correction)."
             )
+    lines += _notes(sweep)
     lines += _not_told_apart(sweep)
     if not _has_answer(sweep):
         lines += _by_place(sweep, lambda words: words.oracle, "Not counted, as nobody can run it")
     return [*lines, *sweep.remarks.values()]
+
+
+def _notes(sweep: Sweep) -> list[str]:
+    """Quote how a search was decided, and of which faults of a log a backtest warns."""
+    answers = [section for section in sweep.sections if section.is_answer]
+    notes = [s.notes[1:] if s.id == "backtest" else s.notes for s in answers]
+    return [
+        f"{note[:1].upper()}{note[1:].removesuffix('.')}."
+        for lines in notes
+        for note in lines[:MAX_NOTES]
+    ]
 
 
 def _not_told_apart(sweep: Sweep) -> list[str]:
@@ -288,7 +304,7 @@ def _by_place(sweep: Sweep, words: Callable[[Any], str], title: str) -> list[str
     present = [verdict for verdict in sweep.verdicts if words(verdict.words)]
     if not present:
         return []
-    place = f"{_where(sweep)(present[0])} " if len(sweep.verdicts) > 1 else ""
+    place = f"{_where(sweep)(present[0])}, " if len(sweep.verdicts) > 1 else ""
     return [f"{title}: {place}{words(present[0].words)}."]
 
 

@@ -70,6 +70,7 @@ class Words:
 
     where: str = ""  # such as ``at capacity 0.7 (41 machines)``
     claim: str = ""  # such as ``srpt has the lowest mean JCT, 2.99 times shorter than fifo's``
+    behind: str = ""  # the results of the others, in parentheses
     lead: str = ""  # the end of that, which begins with the number
     oracle: str = ""  # what it would be worth to know what the best oracle knows
     doubt: str = ""  # too few seeds for a test, or how many would show a difference
@@ -80,6 +81,7 @@ def words(facts: Facts) -> Words:
     return Words(
         where=_size(facts),
         claim=_tie(facts) if _all_tie(facts) else _best(facts),
+        behind="" if _all_tie(facts) else _runners_up(facts),
         lead="" if _all_tie(facts) else _lead(facts),
         oracle="; ".join(_oracle(facts)),
         doubt="; ".join(_confidence(facts)),

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.axe import violations
+
 ROOT = Path(__file__).resolve().parents[2]
 FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 CHROMIUM = [
@@ -132,6 +134,9 @@ def test_in_a_browser(served: str) -> None:
             answer = page.goto(f"{served}{name}.html")
             assert answer is not None
             assert answer.ok
+        page.goto(f"{served}reproductions/alibaba-ranking.html")
+        assert violations(page, "dark", "light", within=".md-content, .md-tabs") == []
+        page.emulate_media(color_scheme="dark")
         page.locator("body[data-md-color-scheme=slate]").wait_for()
         page.locator("label[for=__search].md-header__button, .md-search__input").last.click()
         page.keyboard.type("capacity")

@@ -42,9 +42,11 @@ def check(tab: Any, file: Path) -> None:
 def test_index_and_comparison(tab: Any, fake: Command) -> None:
     names = [fake("policy=fifo,las").folder.name, fake("policy=fifo", "name=mine").folder.name]
     fake.verb("report", *names)
-    rows = [(summary, "http://localhost/#/run") for summary in summarize(fake.results)]
+    links = [("http://localhost/#/run", "MLflow")]
+    rows = [(summary, links) for summary in summarize(fake.results)]
+    server = {"token": "t", "id": "s", "version": 1}
     file = fake.results / "index.html"
-    file.write_text(index.to_html(fake.results, rows, "http://localhost/"))
+    file.write_text(index.to_html(fake.results, rows, "http://localhost/", server))
     check(tab, file)
     check(tab, next((fake.results / "comparisons").glob("*.html")))
 

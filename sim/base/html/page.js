@@ -166,10 +166,11 @@
   window.addEventListener("hashchange", reveal);
   document.querySelectorAll('nav a').forEach((a) => a.addEventListener("click", () => setTimeout(reveal)));
   reveal();
+  const MOST_FOLDED = 4000;  // letters of a detail that are worth paper; longer ones stay out
   let opened = [];
   function beforePrint() {
     if (printing()) return;
-    opened = [...document.querySelectorAll("details:not([open])")].filter((d) => !d.matches("#provenance details details"));
+    opened = [...document.querySelectorAll("details:not([open])")].filter((d) => d.textContent.length < MOST_FOLDED || d.matches(".part"));
     opened.forEach((d) => { d.open = true; });
     root.classList.add("printing");
     divs.forEach(draw);
