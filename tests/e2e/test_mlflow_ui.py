@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from sweep import report, track
 from sweep.store.folder import SweepFolder
 from sweep.track import connection
+from sweep.ui.mlflow_server import sweep_links
 from tests.mlflow_ui import browser, served
 from tests.sweep import frames
 
@@ -95,3 +97,22 @@ def test_runs_are_compared_by_swept_parameters(page: Any, server: str, results: 
     rows = page.locator("tr, [role=row]").all_text_contents()
     for name in ("policy", "trace", "capacity", "seed"):
         assert any(row.startswith(name) for row in rows), name
+
+
+def test_policies_are_compared_over_capacity(page: Any, server: str, results: Path) -> None:
+    port = urlsplit(server).port
+    assert port
+    links = sweep_links(f"sqlite:///{results / 'mlflow.db'}", port)
+    (address,) = (link for link, word in links[SWEEP] if word == "compare")
+    page.goto("about:blank")
+    page.goto(address)
+    page.get_by_text("Comparing 4 Runs").first.wait_for()
+    page.get_by_role("link", name="jct_mean_s", exact=True).first.wait_for()
+    assert page.get_by_text("Model registry").count()  # not the pages on language models
+    rows = page.locator("tr, [role=row]").all_text_contents()
+    for name in ("Run Name", "policy", "trace", "seeds", "sweep", "trace.jobs"):
+        assert any(row.startswith(name) for row in rows), name
+    metrics = [text for text in page.get_by_role("link").all_text_contents() if "jct_" in text]
+    assert metrics[0] == "jct_mean_s"  # the means are above the ends of intervals
+    page.get_by_role("link", name="jct_mean_s", exact=True).first.click()
+    page.get_by_text("(step=100)").first.wait_for()  # its history, by capacity in per cent

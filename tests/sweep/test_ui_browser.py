@@ -17,6 +17,7 @@ from sweep.store.folder import CELLS, VERDICT, SweepFolder
 from sweep.store.journal import Journal
 from sweep.store.sweep_summaries import summarize
 from sweep.ui.index_server import Index
+from tests.axe import violations
 from tests.mlflow_ui import browser
 from tests.sweep import frames
 
@@ -188,6 +189,18 @@ def test_deletion_asks_before(opened: Any, results: Path) -> None:
     row(opened, NAMES[0]).wait_for(state="detached")
     assert not (results / "sweeps" / NAMES[0]).exists()
     assert opened.locator("#said").inner_text().startswith(f"{NAMES[0]} was deleted, ")
+
+
+# the checker is a script that the page's own policy would refuse
+@pytest.mark.parametrize("opened", [{"bypass_csp": True}], indirect=True)
+def test_a_checker_of_accessibility_finds_nothing(opened: Any, results: Path) -> None:
+    journal = Journal(results, "night-00000004")
+    with journal.locked(lambda: None):
+        journal.append("begin", cells=4, todo=3, cached=[0])
+        row(opened, "night-00000004").wait_for()
+        assert violations(opened) == []
+    opened.get_by_role("button", name=f"delete {NAMES[0]}").click()
+    assert violations(opened, within="dialog") == []
 
 
 PHONE = {"viewport": {"width": 360, "height": 740}}
