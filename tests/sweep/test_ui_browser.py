@@ -214,6 +214,7 @@ def test_a_phone_shows_everything(opened: Any) -> None:
     cells = row(opened, NAMES[0]).get_by_role("cell")
     assert cells.count() == 6  # though the rows are laid out as cards
     assert all(cells.nth(n).bounding_box()["width"] > 0 for n in range(6))
+    assert row(opened, NAMES[0]).get_by_role("rowheader").bounding_box()["width"] > 320
     is_dark = opened.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     ink, ground, failed, stopped = opened.evaluate(
         """() => { const of = (e) => getComputedStyle(e);
