@@ -9,6 +9,7 @@ one type.
 
 from sim.base.jit import inlined, part
 from sim.engine.kernels.devices import device_demand, first_with_room, occupy, release, takes_part
+from sim.engine.kernels.features import HOLDS
 from sim.engine.kernels.fragments import increase, min_increase
 from sim.engine.kernels.resources import fits
 from sim.engine.kernels.state import (
@@ -33,6 +34,8 @@ def best_machine(st, g, row, freed):
     best, best_score = -1, 0.0
     for i in range(st.state_i[N_DIRTY] if freed else st.state_mach_free.shape[0]):
         machine = st.state_dirty[i] if freed else i
+        if HOLDS and st.state_mach_held[machine]:
+            continue
         if fits(st, row, machine):
             score = _cached_score(st, g, machine)
             if best < 0 or score < best_score or (score == best_score and machine < best):

@@ -18,6 +18,8 @@ STRICT = Feature("STRICT")
 """The first in order that does not fit blocks its queue. Without it stages behind it are tried."""
 SKIP = Feature("SKIP")
 """The next in order that fits goes first. With neither, machines take the tasks that pack best."""
+HOLDS = Feature("HOLDS")
+"""Machines are held for the first in order that does not fit (`sim.engine.kernels.hold`)."""
 SCORED = Feature("SCORED")
 """Packing scores beyond alignment, or bundles (`sim.engine.plan.queues`)."""
 OVERBOOK = Feature("OVERBOOK")

@@ -70,7 +70,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("c_total", "i8", "R", INPUT),  # quanta
     ("c_scale", "f8", "R", INPUT),  # 1 / total
     ("c_alignment_scale", "f8", "M, F", INPUT),  # 1 / capacity², of each machine
-    ("c_capacity", "i8", "M:VARIABLE_ENDS, R", INPUT),  # quanta
+    ("c_capacity", "i8", "M:CAPACITIES, R", INPUT),  # quanta
     ("c_mach_scale", "f8", "R", INPUT),  # 1 / the largest amount on a machine
     ("c_mach_class", "i8", "M:CHOOSES", INPUT),  # the bit of its class
     ("c_mach_device0", "i8", "M+1:CHOOSES", INPUT),  # its first device
@@ -186,6 +186,8 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_mach_lost", "i1", "M", 0),
     ("state_mach_dirty", "i1", "M", 0),  # 1 freed since the last dispatch, 2 to be retried
     ("state_dirty", "i4", "M", 0),  # list of dirty machines
+    ("state_mach_held", "i1", "M:HOLDS", 0),  # kept free for another stage
+    ("state_mach_shortfall", "f8", "M:HOLDS", 0),  # room that the holder lacks there
     ("state_mach_version", "i8", "M:CHOOSES", 1),  # counts changes of its room
     ("state_device_free", "i8", "*", INPUT),  # quanta
     ("state_score", "f8", "Y, M:SCORES", 0),  # cached, of each kind of stage

@@ -11,9 +11,10 @@ from sim.base.jit import inlined, part
 from sim.engine.kernels.batches import startable
 from sim.engine.kernels.buckets import end_dispatch, mark_tried, refuse
 from sim.engine.kernels.dispatch import machine_for
-from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS
+from sim.engine.kernels.features import BATCHES, DYNAMIC_ORDER, GANGS, HOLDS
 from sim.engine.kernels.fitting import filter_candidates, find_candidates
 from sim.engine.kernels.gang import admit_waiting, first_gang
+from sim.engine.kernels.hold import first_waiting, hold_machines, release_machines
 from sim.engine.kernels.lifecycle import start_task
 from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.state import (
@@ -33,11 +34,22 @@ def dispatch_skip(st):
     n = _list_candidates(st)
     hint_stage, hint = -1, 0
     again = -1
+    first, holder = -1, -1
     while n >= 0:
+        if HOLDS and again < 0:
+            first = first_waiting(st)
+            if holder >= 0 and first != holder:
+                release_machines(st)
+                holder, hint_stage = -1, -1
+                n = _list_candidates(st)
+                continue
         i = again if again >= 0 else _first_candidate(st, n)
         again = -1
         position = st.state_bucket_position[st.state_match[i]] if i >= 0 else -1
         g = st.state_bucket_root[position] if i >= 0 else -1
+        if HOLDS and holder < 0 and g >= 0 and g != first:
+            holder = first
+            hold_machines(st, first)
         if GANGS:
             gang = first_gang(st, g)
             if gang >= 0:
@@ -73,6 +85,8 @@ def dispatch_skip(st):
             n = _drop(st, i, n)
         elif not DYNAMIC_ORDER and one_queue:
             again = i if st.state_bucket_root[position] == g else -1
+    if HOLDS:
+        release_machines(st)
     end_dispatch(st)
     st.state_i[RELEASED] = 0
     clear_dirty(st)

@@ -91,6 +91,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     ALIGNED,
     FIRST_ENDED,
     RESERVATIONS,
+    HELD_MACHINES,
     CONSTRAINED,
     DEVICE,
     DEVICE_QUANTA,
@@ -102,8 +103,8 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(68)
-N_I = 68
+) = range(69)
+N_I = 69
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
 # jobs were refined; N_URGENT: events that are not deferred. Configuration registers:
@@ -117,7 +118,8 @@ N_I = 68
 # REBASED: p_turn_priority counts tasks of the unfinished rest of a job. PENDING:
 # state_job_remaining is of the tasks that have not started. ALIGNED: alignment counts in scores.
 # FIRST_ENDED: the first k tasks of a job are those to end. RESERVATIONS: number of jobs for which
-# room is reserved. CONSTRAINED: tasks ask for classes of machines or take devices. DEVICE: the
+# room is reserved. HELD_MACHINES: number of machines held for the first in order that does not
+# fit. CONSTRAINED: tasks ask for classes of machines or take devices. DEVICE: the
 # resource that comes in devices, -1 for none. DEVICE_QUANTA: quanta of one device. MACHINE_CHOICE,
 # DEVICE_CHOICE: `sim.engine.plan.choice` codes. CACHES_SCORES: there is room for scores. LAUNCH: a
 # `sim.engine.kernels.launch` code, 0 if tasks start where they are placed. BY_PLACE: reservations

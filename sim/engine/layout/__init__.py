@@ -16,6 +16,7 @@ from sim.engine.kernels.state import READ_ONLY
 from sim.engine.layout.choice import (
     ABSENT,
     check_choice,
+    check_held_machines,
     lay_out_choice,
     machine_quanta,
     set_registers,
@@ -72,6 +73,7 @@ def lay_out(
     flags[layout.N_RIGID] = n_rigid
     flags[layout.REMOTE] = remote
     check_choice(columns, cluster, plan)
+    check_held_machines(columns, cluster, plan)
     set_registers(flags, columns, cluster, plan, resources, quantum)
     features = select_features(columns, cluster, plan, events, n_queues, remote)
     variable_ends, gangs = "VARIABLE_ENDS" in features, "GANGS" in features
@@ -101,6 +103,7 @@ def lay_out(
     stage_lag = frozen(np.array([cluster.stage_lag_s] if cluster.stage_lag_s else [], np.float64))
     conditions = {
         "BUCKETS": buckets,
+        "CAPACITIES": variable_ends or "HOLDS" in features,
         "DEFERS": bool(plan.deferred),
         "DEVICES": record_tasks and bool(flags[layout.CONSTRAINED]),
         "SCORES": bool(flags[layout.CACHES_SCORES]),
@@ -170,7 +173,7 @@ def lay_out(
         "c_total": total,
         "c_scale": np.where(total > 0, 1.0 / np.maximum(total, 1), 0.0),
         "c_alignment_scale": 1.0 / np.maximum(capacity[:, :n_fit], 1).astype(np.float64) ** 2,
-        "c_capacity": capacity if variable_ends else capacity[:1],
+        "c_capacity": capacity if "CAPACITIES" in conditions_met else capacity[:1],
         "c_speed_time": speed_time,
         "c_speed": speed,
         "c_launch_s": cluster.launch.values_s,

@@ -47,6 +47,23 @@ def check_choice(columns: Columns, cluster: Cluster, plan: Plan) -> None:
             )
 
 
+def check_held_machines(columns: Columns, cluster: Cluster, plan: Plan) -> None:
+    """Refuse a plan that holds machines where that is not simulated."""
+    if plan.held_machines < 0:
+        raise PolicyError(f"plan.held_machines must be 0 or more, not {plan.held_machines}")
+    if plan.held_machines == 0 or cluster.unit:
+        return
+    refused = (
+        (plan.fit != Fit.SKIP, f"fit={plan.fit.name.lower()}; set fit to skip"),
+        (bool(columns.job_min_tasks.any()), "gang jobs; reserve room for them (plan.reservations)"),
+        (cluster.queue_mode == "hard", "queues with hard shares; take queues.mode=weighted"),
+        (has_constraints(columns, cluster), "devices or classes of machines; hold none"),
+    )
+    for is_refused, text in refused:
+        if is_refused:
+            raise PolicyError(f"plan.held_machines is not simulated with {text}")
+
+
 def machine_quanta(cluster: Cluster, order: list[int], quantum: F8) -> I8:
     """Return the capacity of each machine in quanta, (M, R), in the kernel's order."""
     names = [cluster.resources[i] for i in order]

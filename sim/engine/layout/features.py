@@ -71,7 +71,7 @@ def _widest(needed: set[Feature]) -> set[Feature]:
     if has.STRICT in needed:
         return _WIDE | {has.EVICTS}
     return _WIDE | (
-        {has.RESERVES, has.PLACES} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
+        {has.RESERVES, has.PLACES, has.HOLDS} if has.SKIP in needed else {has.SCORED, has.OVERBOOK}
     )
 
 
@@ -111,6 +111,7 @@ def _needed(
         has.POOL: pool,
         has.STRICT: fit == Fit.STRICT,
         has.SKIP: fit == Fit.SKIP,
+        has.HOLDS: fit == Fit.SKIP and plan.held_machines > 0,
         has.SCORED: scored,
         has.OVERBOOK: overbook,
         has.USAGE: n_queues > 1 or shares or hard,
@@ -184,6 +185,7 @@ def registers(
     flags[register.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[register.FIRST_ENDED] = plan.first_ended
     flags[register.RESERVATIONS] = plan.reservations
+    flags[register.HELD_MACHINES] = min(plan.held_machines, len(cluster.capacity))
     flags[register.BY_PLACE] = reserves_places(cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN

@@ -86,6 +86,13 @@ class Plan:
         If True, a job that runs fewer tasks than its ``run_limit``, and finds no room, gets the
         room of tasks that other jobs run beyond theirs: these start again later, the last started
         are evicted first. Only with Fit.STRICT and without gangs. False by default.
+    held_machines : int
+        With Fit.SKIP on machines, number of machines that are held for the first stage in order
+        that does not fit, at most one for each of its tasks that have not started: those where a
+        task lacks the least room, of the resource of which it lacks most, over the largest amount
+        on a machine. Stages after it start on other machines. So tasks with large demands don't
+        starve, as they may where 0, the default, are held. Not with gangs, hard shares, devices or
+        classes of machines. Read once.
     first_ended : bool
         If True, the first ``notify_at`` tasks of a job are the first to end; if False, the default,
         the first to start.
@@ -131,6 +138,7 @@ class Plan:
         self.task_priority: F8 | None = None
         self.task_prefers: I4 | None = None
         self.evict = False
+        self.held_machines = 0
         self.reservations = 0
         self.replan: Replan | None = None
         self.first_ended = False

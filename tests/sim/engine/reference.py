@@ -819,10 +819,28 @@ class _Run(Choosing, Launching, Replanning):
             order = sorted(
                 self._waiting(), key=lambda g: (self._queue_key(self._queue(g)), self._rank(g))
             )
-            if not any(self._place(g) for g in order):
+            if not order:
                 return
+            if not self._place(order[0]):
+                held = self._held(order[0])
+                if not any(self._place(g, held) for g in order[1:]):
+                    return
 
-    def _place(self, g):
+    def _held(self, g):
+        """Return the machines held for stage g, the first in order, which does not fit."""
+        lacking = []
+        for m, (free, capacity) in enumerate(zip(self.free, self.capacity, strict=True)):
+            never = any(self.demand[g][r] > capacity[r] for r in self.deciding)
+            if m not in self.down and not never:
+                lacks = [
+                    (self.demand[g][r] - free[r]) * (1.0 / max(1, *(c[r] for c in self.capacity)))
+                    for r in self.deciding
+                ]
+                lacking.append((max(0.0, *lacks), m))
+        n_left = int(np.diff(self.c.stage_task0)[g] - self.view["stage_started"][g])
+        return {m for _, m in sorted(lacking)[: min(self.plan.held_machines, n_left)]}
+
+    def _place(self, g, held=()):
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
             machines = self._gang_fit(j)
@@ -830,7 +848,7 @@ class _Run(Choosing, Launching, Replanning):
                 return False
             self._admit(j, machines)
             return True
-        machines = self._machines(g)
+        machines = [m for m in self._machines(g) if m not in held]
         if not machines:
             return False
         self._start(g, self._best_machine(g, machines), False)

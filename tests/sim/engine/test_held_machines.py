@@ -1,0 +1,108 @@
+"""Machines held for the first stage in order that does not fit, against the naive simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import sim
+from policies.base import Policy
+from sim.base.errors import PolicyError
+from sim.engine.plan import Choice, Fit, Machine
+from tests.examples import examples
+from tests.sim.engine.strategies import AnyPlan, clusters, failures, workloads
+from tests.sim.engine.test_kernel import assert_same
+
+
+@dataclass(frozen=True)
+class Holds(Policy):
+    """First come, first served; later ones that fit go first, except on held machines."""
+
+    n: int = 0
+    fit: str = "skip"
+    name: ClassVar[str] = "holds"
+
+    def prepare(self, world, plan):
+        plan.held_machines = self.n
+        plan.fit = Fit[self.fit.upper()]
+
+
+@dataclass(frozen=True)
+class HoldsAny(AnyPlan):
+    n: int = 0
+    choice: int = 0
+
+    def prepare(self, world, plan):
+        rng = super().prepare(world, plan)
+        plan.held_machines = self.n
+        plan.choice = Choice(machine=Machine(self.choice))
+        return rng
+
+
+def starved(jobs: int = 6) -> sim.Workload:
+    """Return jobs of two small tasks that fill two machines, and one that needs a whole machine."""
+    small = [
+        {"submit_s": float(i), "stages": [{"durations_s": [4.0] * 2, "demand": {"cpu": 1}}]}
+        for i in range(jobs * 4)
+    ]
+    large = {"submit_s": 4.5, "stages": [{"durations_s": [1.0] * 2, "demand": {"cpu": 4}}]}
+    return sim.Workload.from_jobs(sorted([*small, large], key=lambda job: job["submit_s"]))
+
+
+@pytest.mark.parametrize(("n", "starts_s"), [(0, (25.0, 26.0)), (1, (8.0, 9.0)), (2, (7.0, 8.0))])
+def test_a_large_task_waits_for_small_ones_before_it_alone(n, starts_s):
+    cluster = sim.Cluster.machines(2, cpu=4)
+    fast, _ = assert_same(starved(), cluster, Holds(n=n))
+    assert tuple(fast.task_start[10:12]) == starts_s
+
+
+@given(
+    data=st.data(),
+    plan_seed=st.integers(0, 2**32 - 1),
+    n=st.sampled_from([1, 2, 99]),
+    choice=st.integers(0, 2),
+    callbacks=st.booleans(),
+)
+@settings(
+    max_examples=examples(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    derandomize=True,
+)
+def test_same_bits(data, plan_seed, n, choice, callbacks):
+    workload = data.draw(workloads(gangs=False))
+    if data.draw(st.booleans()):
+        workload = data.draw(failures(workload))
+    cluster = data.draw(clusters(workload, outages=data.draw(st.booleans())))
+    assume(not cluster.unit and cluster.queue_mode != "hard")
+    policy = HoldsAny(fit="skip", plan_seed=plan_seed, n=n, choice=choice, callbacks=callbacks)
+    assert_same(workload, cluster, policy)
+
+
+GANG = {"submit_s": 0.0, "min_tasks": 2, "stages": [{"durations_s": [1.0] * 2}]}
+GPU = {"submit_s": 0.0, "stages": [{"durations_s": [1.0], "demand": {"gpu": 0.5}}]}
+DEVICES = sim.Cluster.mixed([{"class": "a", "count": 2, "cpu": 6, "devices": {"gpu": 4}}])
+
+
+@pytest.mark.parametrize(
+    ("workload", "cluster", "policy", "text"),
+    [
+        (starved(), sim.Cluster.machines(2, cpu=4), Holds(n=-1), "must be 0 or more"),
+        (starved(), sim.Cluster.machines(2, cpu=4), Holds(n=1, fit="strict"), "fit=strict"),
+        (sim.Workload.from_jobs([GANG]), sim.Cluster.machines(2, cpu=4), Holds(n=1), "gang jobs"),
+        (sim.Workload.from_jobs([GPU]), DEVICES, Holds(n=1), "devices"),
+        (
+            starved(),
+            sim.Cluster.machines(2, cpu=4).with_queues("hard", {"default": 1.0}),
+            Holds(n=1),
+            "hard shares",
+        ),
+    ],
+)
+def test_what_is_not_simulated_is_refused(workload, cluster, policy, text):
+    with pytest.raises(PolicyError, match=text):
+        sim.simulate(workload, cluster, policy)
