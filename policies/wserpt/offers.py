@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sim.engine.layout.choice import has_constraints
 from sim.engine.plan import World
 from sim.lineage.worth import COLUMNS
 from sim.workload.tables import values
@@ -16,6 +17,13 @@ def several_resources(world: World) -> bool:
         return False
     used = {name for r, name in enumerate(columns.resources) if columns.stage_demand[:, r].any()}
     return len(used & set(cluster.resources)) > 1
+
+
+def holdable(world: World) -> bool:
+    """Tell whether machines can be held for a task: without gangs, hard shares and devices."""
+    cluster, columns = world.cluster, world.columns
+    is_single = not columns.job_min_tasks.any() and cluster.queue_mode != "hard"
+    return bool(is_single) and not has_constraints(columns, cluster)
 
 
 def deadlines(world: World) -> bool:

@@ -1,4 +1,4 @@
-"""Placement of tasks: in strict order, skipping, packing by score, or with reservations."""
+"""Placement of tasks: in strict order, skipping, holding machines, packing, or reserving."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from sim.engine.plan import NO_LIMIT, Fit, Plan, World
 from sim.engine.plan.queues import Packing
 from sim.workload.columns import Columns, task_homes
 
-PlacementName = Literal["auto", "strict", "skip", "pack", "reserve"]
+PlacementName = Literal["auto", "strict", "skip", "hold", "pack", "reserve"]
 
 
 def choose(name: PlacementName, world: World) -> PlacementName:
-    """Return the placement of a workload: packing pays only where several resources are scarce."""
+    """Return the placement of a workload: strict order wastes room where demands differ."""
     if name != "auto":
         return name
-    if offers.several_resources(world):
-        return "pack"
-    return "strict"
+    if not offers.several_resources(world):
+        return "strict"
+    return "hold" if offers.holdable(world) else "skip"
 
 
-def place(name: PlacementName, world: World, plan: Plan, remaining: float) -> None:
-    """Set the placement of one run, with the weight of remaining work in packing scores.
+def place(name: PlacementName, world: World, plan: Plan, remaining: float, held: int) -> None:
+    """Set the placement of one run.
 
-    Remaining work is resource-time: on machines a task's second counts by its demands, as fractions
-    of a machine.
+    `remaining` is the weight of remaining work in packing scores, `held` the number of machines
+    that are held for the first in order that does not fit. Remaining work is resource-time: on
+    machines a task's second counts by its demands, as fractions of a machine.
     """
     if not world.cluster.unit:
         plan.set_stages(weight=stage_shares(world.columns, world.cluster).sum(axis=1))
-    if name in ("strict", "skip"):
+    if name in ("strict", "skip", "hold"):
         plan.fit = Fit.STRICT if name == "strict" else Fit.SKIP
+        plan.held_machines = held if name == "hold" else 0
         return
     if name == "reserve":
         reserve(world, plan)

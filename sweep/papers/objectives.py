@@ -12,8 +12,9 @@ from sweep.papers.figures import Groups, Row, column, with_metric
 from sweep.stats import ALPHA, Paired, difference, holm, ratio
 
 OURS = "wserpt"
-"""The policy that joins the five systems; its parts taken away are ``wserpt_without/PART``."""
-WITHOUT = f"{OURS}_without/"
+"""The policy that joins the five systems; ``wserpt_without/PART`` takes a part away,
+``wserpt_with/PART`` puts one in the place of another."""
+WITHOUT, WITH = f"{OURS}_without/", f"{OURS}_with/"
 MEAN, P99, VALUE, MISSED = "jct_mean_s", "jct_p99_s", "value_attained", "deadlines_missed"
 
 
@@ -110,7 +111,7 @@ def rivals(policies: Groups) -> list[str]:
     return [
         name
         for name, cells in policies.items()
-        if not name.startswith(WITHOUT) and not any(row.get("is_oracle") for row in cells)
+        if not name.startswith((WITHOUT, WITH)) and not any(row.get("is_oracle") for row in cells)
     ]
 
 

@@ -18,8 +18,10 @@ PARTS: dict[str, tuple[str, str]] = {
     "value": ("value as worth", "Wing"),
     "urgency": ("urgency of deadlines", "Jockey"),
     "path": ("longest expected path first", "DAGPS"),
-    "packing": ("packing by score", "DAGPS"),
+    "holding": ("machines held for the first that does not fit", "EASY"),
     "ageing": ("worth that grows with age", "the guard"),
+    "with packing": ("packing by score, in place of holding", "DAGPS"),
+    "with dagps order": ("offline order, in place of the path", "DAGPS"),
 }
 """Parts that are taken away: the idea of each, and the system that it comes from."""
 WORKLOADS = "in the workloads `alibaba_small_hour` and `everything`"

@@ -24,6 +24,7 @@ from sweep.papers.objectives import (
     OURS,
     P99,
     VALUE,
+    WITH,
     WITHOUT,
     best,
     marks,
@@ -107,6 +108,8 @@ def _bound(title: str, where: str, policies: Groups) -> Findings:
 def removal(finished: FinishedSweep) -> Findings:
     """Compute what each part brings, by workload: what is worse without it, paired by seed.
 
+    Of a part in the place of another: what is better with it.
+
     Percent of a time, or points; above 0 the part pays. ▲ marks that it does, ▼ that it costs, by
     Holm's correction over the page.
     """
@@ -116,11 +119,14 @@ def removal(finished: FinishedSweep) -> Findings:
         for objective in OBJECTIVES[:4]
         if objective.values(policies.get(OURS, ()))
         for part in policies
-        if part.startswith(WITHOUT)
+        if part.startswith((WITHOUT, WITH))
     ]
-    pairs = [
-        objective.compare(policies[part], policies[OURS]) for objective, part, _, policies in fields
-    ]
+    pairs = []
+    for objective, part, _, policies in fields:
+        without, whole = policies[part], policies[OURS]
+        if part.startswith(WITH):
+            without, whole = whole, without
+        pairs.append(objective.compare(without, whole))
     marked = marks(pairs, [objective for objective, *_ in fields], tolerant=False)
     for (objective, part, where, _), paired, mark in zip(fields, pairs, marked, strict=True):
         gain, low, high = paired.estimate, paired.low, paired.high
@@ -129,7 +135,8 @@ def removal(finished: FinishedSweep) -> Findings:
         elif objective.more:
             gain, low, high = -gain, -high, -low
         kind = "%" if objective.is_ratio else "points"
-        name = part.removeprefix(WITHOUT).replace("_", " ")
+        name = part.removeprefix(WITHOUT).removeprefix(f"{OURS}_").replace("/", " ")
+        name = name.replace("_", " ")
         title = field(f"{objective.name}, {kind}", name)
         # the mark is of the policy without the part: worse means that the part pays
         yield Finding(title, field(where, mark.translate(_OPPOSITE)), gain, low, high)
