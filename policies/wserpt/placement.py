@@ -26,18 +26,20 @@ def choose(name: PlacementName, world: World) -> PlacementName:
     return "hold" if offers.holdable(world) else "skip"
 
 
-def place(name: PlacementName, world: World, plan: Plan, remaining: float, held: int) -> None:
+def place(
+    name: PlacementName, world: World, plan: Plan, remaining: float, held_machines: int
+) -> None:
     """Set the placement of one run.
 
-    `remaining` is the weight of remaining work in packing scores, `held` the number of machines
-    that are held for the first in order that does not fit. Remaining work is resource-time: on
+    `remaining` is the weight of remaining work in packing scores, `held_machines` the number of
+    machines held for the first in order that does not fit. Remaining work is resource-time: on
     machines a task's second counts by its demands, as fractions of a machine.
     """
     if not world.cluster.unit:
         plan.set_stages(weight=stage_shares(world.columns, world.cluster).sum(axis=1))
     if name in ("strict", "skip", "hold"):
         plan.fit = Fit.STRICT if name == "strict" else Fit.SKIP
-        plan.held_machines = held if name == "hold" else 0
+        plan.held_machines = held_machines if name == "hold" else 0
         return
     if name == "reserve":
         reserve(world, plan)

@@ -57,7 +57,7 @@ class WSERPT(Policy):
         Order inside a job: the longest expected path first, that of the rows, or DAGPS's.
     placement : {"auto", "strict", "skip", "hold", "pack", "reserve"}
         Placement (`policies.wserpt.placement`). "auto": "hold" if tasks demand several resources.
-    held : int
+    held_machines : int
         Machines held for the first in order that does not fit, at most.
     m : float
         Weight of remaining work in scores of "pack", as in DAGPS.
@@ -77,7 +77,7 @@ class WSERPT(Policy):
     lookahead: Positive = 2.0
     order: OrderName = "path"
     placement: PlacementName = "auto"
-    held: Annotated[int, Between(1, 10**6)] = 4
+    held_machines: Annotated[int, Between(1, 10**6)] = 4
     m: Annotated[float, Between(0, 1e6)] = 0.3
     ageing: NotNegative = 0.1
     refresh_s: Annotated[float, Between(1e-3, 1e12)] = 10.0
@@ -155,7 +155,7 @@ class _RunState:
         self._refresh_s, self._reserves = policy.refresh_s, policy.placement == "reserve"
         self._sizes = make_sizes(policy.sizes, world, plan, policy.first_guess_s, policy.refresh_s)
         placement = placing.choose(policy.placement, world)
-        placing.place(placement, world, plan, policy.m, policy.held)
+        placing.place(placement, world, plan, policy.m, policy.held_machines)
         if placement == "pack" and policy.order != "given":
             placing.order_tasks(world.columns, plan, inside_stages=policy.order == "dagps")
         self._order = make_order(policy.order, world)

@@ -822,11 +822,11 @@ class _Run(Choosing, Launching, Replanning):
             if not order:
                 return
             if not self._place(order[0]):
-                held = self._held(order[0])
-                if not any(self._place(g, held) for g in order[1:]):
+                barred = self._machines_held_for(order[0])
+                if not any(self._place(g, barred) for g in order[1:]):
                     return
 
-    def _held(self, g):
+    def _machines_held_for(self, g):
         """Return the machines held for stage g, the first in order, which does not fit."""
         lacking = []
         for m, (free, capacity) in enumerate(zip(self.free, self.capacity, strict=True)):
@@ -840,7 +840,7 @@ class _Run(Choosing, Launching, Replanning):
         n_left = int(np.diff(self.c.stage_task0)[g] - self.view["stage_started"][g])
         return {m for _, m in sorted(lacking)[: min(self.plan.held_machines, n_left)]}
 
-    def _place(self, g, held=()):
+    def _place(self, g, barred=()):
         j = int(self.c.stage_job[g])
         if self._is_waiting_gang(j):
             machines = self._gang_fit(j)
@@ -848,7 +848,7 @@ class _Run(Choosing, Launching, Replanning):
                 return False
             self._admit(j, machines)
             return True
-        machines = [m for m in self._machines(g) if m not in held]
+        machines = [m for m in self._machines(g) if m not in barred]
         if not machines:
             return False
         self._start(g, self._best_machine(g, machines), False)
