@@ -12,7 +12,7 @@ from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
 from sim.transforms.parts import rebuild, repeat_jobs
 from sim.workload.recorded import drop_recorded
-from sim.workload.schema import DEMAND_PREFIX
+from sim.workload.schema import DEMAND_PREFIX, OPTIONAL_COLUMNS
 from sim.workload.tables import names, values, with_column
 from sim.workload.workload import Workload
 
@@ -117,7 +117,7 @@ def add(workload: Workload, other: Workload) -> Workload:
     submit_s = values(both.jobs, "submit_s")
     order = np.argsort(submit_s, kind="stable")
     note: dict[str, object] = {"add": other.meta.get("name", "trace"), "jobs": other.n_jobs}
-    return repeat_jobs(both, order, order >= workload.n_jobs, submit_s[order], note)
+    return repeat_jobs(both, order, np.zeros(len(order), np.bool_), submit_s[order], note)
 
 
 _KEYS = {
@@ -133,11 +133,28 @@ def _shifted(table: pa.Table, name: str, before: Workload) -> pa.Table:
     shift = before.n_stages if name == "stage_edges" else before.n_jobs
     for key in _KEYS.get(name, ()):
         table = with_column(table, key, values(table, key) + shift)
+    if name == "jobs":
+        table = with_column(table, "job_id", _new_ids(table, {*before.jobs["job_id"].to_pylist()}))
     return table
 
 
+def _new_ids(jobs: pa.Table, used: set[str]) -> pa.Array:
+    """Return the ids of jobs; those that others use already get a number: ``a+1``."""
+    ids = jobs["job_id"].to_pylist()
+    taken = used.union(ids)
+    for row, job_id in enumerate(ids):
+        number = 0
+        while ids[row] in (used if number == 0 else taken):
+            number += 1
+            ids[row] = f"{job_id}+{number}"
+    return pa.array(ids, pa.string())
+
+
 def _joined(parts: list[pa.Table], name: str) -> pa.Table:
-    """Join tables; categories as text, demands that one lacks as 0, other columns as null."""
+    """Join tables; categories as text.
+
+    Of a column that one lacks, it has the default; demands are 0, and others null.
+    """
     plain = [_with_texts(part) for part in parts]
     whole = pa.concat_tables(plain, promote_options="default")
     for column in whole.column_names:
@@ -145,6 +162,10 @@ def _joined(parts: list[pa.Table], name: str) -> pa.Table:
             demand = whole[column].fill_null(0.0)
             whole = whole.set_column(whole.column_names.index(column), column, demand)
     missing = [c for c in whole.column_names if any(c not in part.column_names for part in parts)]
+    defaults = {column.name: column.default for column in OPTIONAL_COLUMNS.get(name, ())}
+    for column in [c for c in missing if defaults.get(c) is not None]:
+        filled = whole[column].fill_null(defaults[column])
+        whole = whole.set_column(whole.column_names.index(column), column, filled)
     texts = [c for c in missing if pa.types.is_string(whole.schema.field(c).type)]
     for column in texts:
         whole = whole.set_column(

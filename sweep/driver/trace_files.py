@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sweep.grid import remote
+from sweep.grid import remote, traces
 
 Named = Mapping[str, Any]
 
@@ -74,8 +74,9 @@ def _inner_texts(option: Any) -> Iterator[str]:
 
 def find(trace: Named, digest: Callable[[Path], str]) -> Iterator[tuple[TraceInput, Path | None]]:
     """Yield what a trace reads, with its place here; None for a path that is not here."""
+    paths = {*traces.paths(trace)}
     for text in texts(trace):
-        is_path = text == trace.get("path")
+        is_path = text in paths
         if remote.is_remote(text):
             if is_path:
                 yield TraceInput(text, text.rpartition("/")[2], False, ()), None

@@ -21,6 +21,7 @@ from sweep.execution import cells_table, rerun
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, baseline_rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PlannedCell
+from sweep.grid import traces
 from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
@@ -111,9 +112,9 @@ class Verification:
         """Replace paths by those of this machine; an archive lists all that it names."""
         if self._places is None:
             return dict(trace)
-        path = trace.get("path")
-        if path is not None and path not in self._places and "://" not in str(path):
-            raise InputError(f"it reads {path!r}, which is not among the archive's traces")
+        for path in traces.paths(trace):
+            if path not in self._places and "://" not in path:
+                raise InputError(f"it reads {path!r}, which is not among the archive's traces")
         relocated: dict[str, Any] = trace_files.relocated(trace, self._places)
         return relocated
 

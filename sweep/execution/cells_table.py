@@ -25,6 +25,7 @@ from sim.metrics import METRICS
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, recompute
 from sweep.execution.cell_metrics import CellMetrics, Flags
 from sweep.execution.plan import IdentityCache, PlannedCell, PreparedGrid
+from sweep.grid import what_ifs
 from sweep.grid.cluster_checks import cost_month
 from sweep.grid.config_tree import canonical
 from sweep.grid.grid import Grid, build_policy
@@ -229,7 +230,9 @@ def _shell_word(word: str) -> str:
 
 
 def _applies(key: str, row: PlannedCell) -> bool:
-    """Tell whether the cell uses a fixed key: a policy may lack a parameter."""
+    """Tell whether the cell uses a fixed key: a policy may lack a parameter, or add no trace."""
+    if key.startswith(what_ifs.ADDED):
+        return row.cell.labels[what_ifs.ADD_AXIS] is not None
     head, _, inner = key.partition(".")
     return head != "policy" or inner.split(".")[0] in row.cell.policy["params"]
 

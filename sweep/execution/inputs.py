@@ -110,8 +110,8 @@ class Inputs:
         return self._descriptions.get(name)
 
     def is_from_files(self, name: str) -> bool:
-        """Tell whether a workload is read from files, and not synthesized."""
-        return "synth" not in self._recipe_parts[name].trace
+        """Tell whether a workload, or one that is added to it, is read from files."""
+        return any(traces.paths(self._recipe_parts[name].trace))
 
     def recipe(self, name: str) -> Recipe:
         """Return the recipe of a workload."""
@@ -122,7 +122,8 @@ class Inputs:
         if not self.is_from_files(name):
             return Recipe(recipe_parts.trace, recipe_parts.cluster, None, digest, n_tasks)
         # such a trace is read as fast as a converted copy
-        is_parquet = recipe_parts.trace["format"] == "parquet"
+        is_parquet = recipe_parts.trace.get("format") == "parquet"
+        is_parquet = is_parquet and len([*traces.paths(recipe_parts.trace)]) == 1
         converted = None if is_parquet else converted_workloads.folder_for(self._results, name)
         if digest and converted is not None and not converted.is_dir():
             sync.fetch_part(self._results, f"{converted.relative_to(self._results).as_posix()}/")
@@ -165,13 +166,17 @@ class Inputs:
         return answer
 
     def _with_local_path(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Fetch a trace from an object store, once; return it with its local path."""
-        uri = trace.get("path")
-        if not isinstance(uri, str) or not remote.is_remote(uri):
+        """Fetch traces from an object store, once; return the trace with local paths."""
+        if not any(map(remote.is_remote, traces.paths(trace))):
             return trace
-        if uri not in self._copies:
-            self._copies[uri] = remote.download(uri, self._fetched)
-        return {**trace, "path": str(self._copies[uri])}
+        return traces.with_paths(trace, self._local_path)
+
+    def _local_path(self, path: str) -> str:
+        if not remote.is_remote(path):
+            return path
+        if path not in self._copies:
+            self._copies[path] = remote.download(path, self._fetched)
+        return str(self._copies[path])
 
 
 def _digest(content: Any) -> str:

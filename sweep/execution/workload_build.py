@@ -69,8 +69,8 @@ class Recipe:
 
     @property
     def is_from_files(self) -> bool:
-        """True if it is read from files, which other machines may not see."""
-        return "synth" not in self.trace
+        """True if any part is read from files, which other machines may not see."""
+        return any(traces.paths(self.trace))
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,11 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
     """Set the keys of a trace, its cluster and its evaluator: one variant per combination."""
     fixed = [line for line in request.fixed if not line.key.startswith("policy.")]
     chosen = {line.key: line.value for line in fixed if line.key in ("cluster", "evaluator")}
-    plain = [line for line in fixed if line.key not in chosen]
+    plain = [
+        line
+        for line in fixed
+        if line.key not in chosen and not line.key.startswith(what_ifs.PREFIX)
+    ]
     worlds = []
     own = request.own_traces.get(option)
     composed: dict[str, Config] = {}
@@ -151,7 +155,7 @@ def trace_variants(request: Request, option: str, swept: Sequence[str]) -> list[
                 parts = config_tree.with_value(parts, key, value)
         if request.bootstrap is not None:
             parts = _with_bootstrap(option, parts, request.bootstrap)
-        parts = what_ifs.apply(parts, labels, request.options)
+        parts = what_ifs.apply(parts, labels, request.options, fixed)
         worlds.append(WorldVariant(option, labels, **parts))
     return worlds
 

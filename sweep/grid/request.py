@@ -264,7 +264,7 @@ def _check_key(line: Assignment, defaults: Mapping[str, Any]) -> None:
     head, _, inner = line.key.partition(".")
     if line.kind != "delete" and inner in (*goals.KEYS.get(head, ()), *_WHAT_IF.get(head, ())):
         return
-    if line.key in (backtests.RUNS, planner.BY):
+    if line.key in (backtests.RUNS, planner.BY) or line.key.startswith(what_ifs.ADDED):
         return
     if line.key in (*AXES, "cluster", "metrics", *_NOT_SWEPT):
         if line.kind == "delete" or (line.swept and line.key in _NOT_SWEPT):

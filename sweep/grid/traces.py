@@ -60,14 +60,15 @@ def identity(
     """
     options = {
         key: value if key in _SOURCES else _with_digests(value, digest)
-        for key, value in trace.items()
+        for key, value in with_paths(trace, lambda path: "").items()
         if key != "path"
     }
     parts: dict[str, Any] = {"trace": options, "files": [], "stretch": None}
     if "path" in trace:
         parts["files"] = _file_digests(trace["path"], digest)
-    if added := [*_added(trace)]:
-        parts["added"] = [_file_digests(other["path"], digest) for other in added]
+    added = [*paths(trace)]["path" in trace :]
+    if added:
+        parts["added"] = [_file_digests(path, digest) for path in added]
     if cluster_size.stretches(cluster):
         parts["stretch"] = {key: cluster.get(key) for key in ("shape", "count", "load", "tails")}
     elif trace.get(AFTER) and cluster.get("count") is None:
@@ -76,12 +77,34 @@ def identity(
     return parts
 
 
-def _added(trace: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the traces of files that a trace's transforms add."""
+def paths(trace: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the path of a trace, if it has one, and those of traces that its transforms add."""
+    if "path" in trace:
+        yield trace["path"]
     for name, chosen in recipe.all_transforms(trace):
         if name == ADD:
-            yield from (chosen["trace"],) if "path" in chosen["trace"] else ()
-            yield from _added(chosen["trace"])
+            yield from paths(chosen["trace"])
+
+
+def with_paths(trace: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return a trace's configuration with each of its `paths` changed."""
+
+    def added(transforms: Any) -> Any:
+        return {
+            name: {**chosen, "trace": with_paths(chosen["trace"], change)}
+            if name == ADD
+            else chosen
+            for name, chosen in transforms.items()
+        }
+
+    changed = dict(trace)
+    if "path" in trace:
+        changed["path"] = change(trace["path"])
+    if trace.get("transforms"):
+        changed["transforms"] = added(trace["transforms"])
+    if trace.get(AFTER):
+        changed[AFTER] = [added(transforms) for transforms in trace[AFTER]]
+    return changed
 
 
 def _file_digests(path: str, digest: Callable[[Path], str]) -> list[list[str]]:
@@ -106,9 +129,8 @@ def source(trace: Mapping[str, Any]) -> tuple[Callable[..., Workload], dict[str,
 
 def prepare(trace: Mapping[str, Any], cluster: Mapping[str, Any]) -> Workload:
     """Load or draw the workload, cut it to its window, apply transforms, stretch its arrivals."""
-    if "path" in trace:
-        trace = {**trace, "path": str(remote.local_path(trace["path"]))}
-    return recipe.make(trace, cluster)
+    local = with_paths(trace, lambda path: str(remote.local_path(path)))
+    return recipe.make(local, cluster)
 
 
 def _with_digests(option: Any, digest: Callable[[Path], str]) -> Any:
@@ -139,7 +161,11 @@ def _check_transforms(option: str, trace: Mapping[str, Any]) -> None:
             raise InputError(f"trace.{key} of {option} must be {{name: {{option: value}}}}")
     for name, options in recipe.all_transforms(trace):
         if name == ADD:
-            check(f"{option}'s addition", options["trace"])
+            try:
+                check(f"{option}'s addition", options["trace"])
+            except InputError as error:
+                message = f"the trace that is added to {option}: {error.message}"
+                raise InputError(message, rule=error.rule) from None
             continue
         known, hints = transforms.options(name), _hints(getattr(transforms, name))
         _check_arguments(f"transform {name}", f"trace.transforms.{name}", options, known, hints)

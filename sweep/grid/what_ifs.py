@@ -3,26 +3,27 @@
 Each key is an axis that begins with today, which changes nothing. Of several keys each is tried by
 itself; ``what_if.together=true`` tries all their combinations. A change of the workload is a
 transform after its arrivals were stretched and its cluster sized (`sweep.grid.recipe.AFTER`), so
-that the cluster stays as it is.
+that the cluster stays as it is. ``what_if.add.KEY=VALUE`` sets a key of the traces that are added,
+as ``trace.KEY`` does for those of cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sim.base.errors import InputError
 from sim.base.parameters import Positive, check
 from sim.metrics import metric
-from sweep.grid import config_tree, own_traces, remote
+from sweep.grid import config_tree, own_traces
 from sweep.grid.cluster_size import EXTRA
 from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment
 from sweep.grid.recipe import ADD, AFTER
 
 PREFIX = "what_if."
-NODES = "what_if.nodes"
+NODES, ADD_AXIS, ADDED = "what_if.nodes", "what_if.add", "what_if.add."
 CHANGES = ("load", "nodes", "without_queue", "faster", "add")
 RESTORE, TODAY, TOGETHER = "what_if.restore", "what_if.today", "what_if.together"
 
@@ -64,6 +65,9 @@ def take(
             defaults["what_if"][key.removeprefix(PREFIX)] if line is None else line.value
         )
     has_any = False
+    of_added = settings_of_added(lines.values())
+    if of_added and ADD_AXIS not in lines:
+        raise InputError(f"{of_added[0].text} goes with {ADD_AXIS}=TRACE", rule="wrong type")
     for change in CHANGES:
         line = lines.get(PREFIX + change)
         if line is None:
@@ -73,7 +77,7 @@ def take(
             del lines[PREFIX + change]
             continue
         for value in values:
-            _check(line, change, value, options)
+            _check(line, change, value, options, of_added)
         today = (None,) if settings[TODAY] or len(values) < len(line.values) else ()
         lines[PREFIX + change] = replace(line, values=today + values, swept=True)
         has_any = True
@@ -87,7 +91,18 @@ def take(
     return WhatIf(restored, settings[TOGETHER] or not settings[TODAY]) if has_any else None
 
 
-def _check(line: Assignment, change: str, value: Any, options: Options) -> None:
+def settings_of_added(lines: Iterable[Assignment]) -> list[Assignment]:
+    """Return the lines that set keys of added traces; each has one value."""
+    chosen = [line for line in lines if line.key.startswith(ADDED)]
+    for line in chosen:
+        if line.swept:
+            raise InputError(f"{line.text}: a key of an added trace takes one value")
+    return chosen
+
+
+def _check(
+    line: Assignment, change: str, value: Any, options: Options, of_added: Sequence[Assignment]
+) -> None:
     if change in ("load", "faster"):
         check(line.key, value, Positive)
     elif change == "nodes":
@@ -95,12 +110,14 @@ def _check(line: Assignment, change: str, value: Any, options: Options) -> None:
         if value == 0:
             raise InputError(f"{line.text}: give machines to add, or to remove as -5", rule="range")
     elif change == "add":
-        _added(str(value), options)
+        _added(str(value), options, of_added)
     elif not all(isinstance(name, str | int) for name in _list(value)):
         raise InputError(f"{line.text}: give a queue, or several as [a,b]", rule="wrong type")
 
 
-def apply(parts: Config, labels: Mapping[str, Any], options: Options) -> Config:
+def apply(
+    parts: Config, labels: Mapping[str, Any], options: Options, fixed: Iterable[Assignment]
+) -> Config:
     """Apply the changes of a cell's labels to its configurations of trace and cluster."""
     chosen = {key.removeprefix(PREFIX): labels[key] for key in labels if key.startswith(PREFIX)}
     after: list[Config] = []
@@ -108,7 +125,8 @@ def apply(parts: Config, labels: Mapping[str, Any], options: Options) -> Config:
         queues = [str(name) for name in _list(chosen["without_queue"])]
         after.append({"without_queue": {"queue": queues}})
     if chosen.get("add") is not None:
-        after.append({ADD: {"trace": _added(str(chosen["add"]), options)}})
+        other = _added(str(chosen["add"]), options, settings_of_added(fixed))
+        after.append({ADD: {"trace": other}})
     if chosen.get("load") is not None:
         load = {"load": float(chosen["load"]), "seed": "${seed}", "rewire": False}
         after.append({"change_load": load})
@@ -128,20 +146,25 @@ def with_transforms(parts: Config, after: Sequence[Config]) -> Config:
     return {**parts, "trace": {**trace, AFTER: [*(trace.get(AFTER) or ()), *after]}}
 
 
-def _added(text: str, options: Options) -> Config:
+def _added(text: str, options: Options, settings: Sequence[Assignment]) -> Config:
     """Return the configuration of the trace to add: an option, or ``NAME:FORMAT:PATH``."""
-    if ":" not in text:
-        trace: Config = options.compose(trace=text)["trace"]
-        if trace.get("path") == "???":
-            raise InputError(
-                f"{PREFIX}add={text} needs a file: write {PREFIX}add=NAME:{text}:FILE",
-                rule="missing path",
-            )
-        return trace
-    _, own = own_traces.parse(text, options, f"{PREFIX}add")
-    if remote.is_remote(own.path):
-        raise InputError(f"{PREFIX}add={text}: copy the trace to this machine first")
-    return own_traces.with_path(options.compose(trace=own.format)["trace"], own)
+    if ":" in text:
+        _, own = own_traces.parse(text, options, ADD_AXIS)
+        trace = own_traces.with_path(options.compose(trace=own.format)["trace"], own)
+    else:
+        trace = options.compose(trace=text)["trace"]
+    for line in settings:
+        key = line.key.removeprefix(ADDED)
+        if line.kind == "delete":
+            trace = config_tree.without(trace, key)
+        else:
+            trace = config_tree.with_value(trace, key, line.value, add=line.kind == "add")
+    if trace.get("path") == "???":
+        raise InputError(
+            f"{ADD_AXIS}={text} needs a file: write {ADD_AXIS}=NAME:{text}:FILE",
+            rule="missing path",
+        )
+    return trace
 
 
 def _list(value: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from sweep.execution import task
 from sweep.execution.notes import note
 from sweep.execution.on_ray.connection import Connection, DisconnectedError, could_not_load
 from sweep.execution.workload_build import Recipe
-from sweep.grid import remote
+from sweep.grid import remote, traces
 
 LARGE_BYTES = 2**24
 """Size of a trace from which its reader's process is ended, to free the memory."""
@@ -29,7 +29,7 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
 
     broken = (ray.exceptions.RpcError, ray.exceptions.RaySystemError)
     was_open = connection.is_open
-    path = mask(str(recipe.trace["path"]))
+    path = ", ".join(map(mask, traces.paths(recipe.trace)))
     is_large = _n_bytes(recipe) > LARGE_BYTES
     if is_large:
         note(f"reading {path}")
@@ -68,9 +68,11 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
 
 
 def _n_bytes(recipe: Recipe) -> int:
-    path = remote.local_path(str(recipe.trace["path"]))
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    n_bytes = 0
+    for path in map(remote.local_path, traces.paths(recipe.trace)):
+        files = path.rglob("*") if path.is_dir() else [path]
+        n_bytes += sum(file.stat().st_size for file in files if file.is_file())
+    return n_bytes
 
 
 def blame_input(error: Exception) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import policies
 import sim
 from sim import transforms
 from sim.base.errors import InputError
@@ -57,6 +58,27 @@ def test_jobs_of_another_trace_come_at_their_times():
     sim.Workload.from_tables(
         **{n: getattr(both, n) for n in ("jobs", "stages", "tasks", "stage_edges")}, meta=both.meta
     )  # valid
+
+
+def test_dependencies_and_columns_of_one_trace_alone_stay():
+    jobs = [
+        {"job_id": "a", "submit_s": 1, "stages": [{"durations_s": [1]}]},
+        {
+            **{"job_id": "c", "submit_s": 2, "input_mode": "poll", "poll_lag_s": 3.0},
+            **{"inputs": {"a": "hard"}, "stages": [{"durations_s": [1]}]},
+        },
+    ]
+    polling = sim.Workload.from_jobs(jobs)
+    for first, second in ((ONE, polling), (polling, ONE)):
+        both = transforms.apply(first, "add", other=second)
+        ids = both.jobs["job_id"].to_pylist()
+        upstream = "a+1" if first is ONE else "a"
+        (edge,) = both.job_edges.select(["upstream", "downstream"]).to_pylist()
+        assert (ids[edge["upstream"]], ids[edge["downstream"]]) == (upstream, "c")
+        lags = dict(zip(ids, both.jobs["poll_lag_s"].to_pylist(), strict=True))
+        assert lags == {**dict.fromkeys(("a", "a+1", "b"), 0.0), "c": 3.0}
+        result = sim.simulate(both, sim.Cluster.slots(9), policies.build("fifo"))
+        assert result.job_submit[ids.index("c")] == 5
 
 
 def test_more_of_the_same_keeps_dependencies():

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sim.base.errors import InputError
-from sweep.grid import grid, what_ifs
+from sweep.execution.inputs import Inputs
+from sweep.grid import grid, remote, what_ifs
 from sweep.grid.grid import Cell
 from tests.sweep.grid.test_request import read
 
@@ -59,6 +60,9 @@ def test_each_change_is_tried_by_itself_beside_today() -> None:
         ("what_if.add=nothing", "unknown trace 'nothing'"),
         ("what_if.add=swf", "write what_if.add=NAME:swf:FILE"),
         ("what_if.add=a:swf", "write NAME:FORMAT:FILE"),
+        ("what_if.add.scale=1", "goes with what_if.add=TRACE"),
+        ("what_if.add=a:swf:none", "added to parquet: trace.path=none: no such file"),
+        ("what_if.add=a:swf:s4://b/c", "added to parquet: .*unknown scheme 's4'"),
         ("what_if.laod=2", "did you mean 'what_if.load'"),
         ("what_if.restore=jct_speedup_mean", "compares with a baseline"),
     ],
@@ -66,6 +70,34 @@ def test_each_change_is_tried_by_itself_beside_today() -> None:
 def test_wrong_changes_say_what_is_right(word: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         cells(*LOG, word)
+
+
+def test_an_added_trace_is_any_that_a_cell_can_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("what_if.add=cosmos,slearn_2sigma", "+what_if.add.begin_s=10", "seed=3")
+    added = [cell.trace["after"][0]["add"]["trace"] for cell in cells(*LOG, *words)[1:]]
+    assert [(trace["synth"], trace["seed"], trace["begin_s"]) for trace in added] == [
+        ("cosmos", 3, 10), ("recurring", 3, 10),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="unknown key 'jobs'"):
+        cells(*LOG, "what_if.add=cosmos", "what_if.add.jobs=9")
+    with pytest.raises(InputError, match="takes one value"):
+        cells(*LOG, "what_if.add=cosmos", "what_if.add.scale=1,2")
+    copies = {f"s3://bucket/{name}": tmp_path / name for name in ("a", "b", "c")}
+    for name, content in (("a", "x"), ("b", "x"), ("c", "y")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "jobs.parquet").write_text(content)
+    monkeypatch.setattr(remote, "download", lambda uri, folder: copies[uri])
+    inputs = Inputs(tmp_path / "results")
+    word = "what_if.add=" + ",".join(f"o:parquet:{uri}" for uri in copies)
+    today, *others = cells(*LOG, f"trace.path={tmp_path}/a", word)
+    ids = [inputs.workload_id(cell) for cell in (today, *others)]
+    assert len({*ids}) == 3
+    assert ids[1] == ids[2], "the content counts, not its place"
+    (stored,) = inputs.recipe(ids[3]).trace["after"]
+    assert stored["add"]["trace"]["path"] == str(tmp_path / "c")
+    assert inputs.recipe(ids[3]).converted is not None
 
 
 def test_traces_are_named_on_the_line(tmp_path: Path) -> None:
