@@ -65,9 +65,9 @@ def take(
             defaults["what_if"][key.removeprefix(PREFIX)] if line is None else line.value
         )
     has_any = False
-    of_added = settings_of_added(lines.values())
-    if of_added and ADD_AXIS not in lines:
-        raise InputError(f"{of_added[0].text} goes with {ADD_AXIS}=TRACE", rule="wrong type")
+    added_keys = settings_of_added(lines.values())
+    if added_keys and ADD_AXIS not in lines:
+        raise InputError(f"{added_keys[0].text} goes with {ADD_AXIS}=TRACE", rule="wrong type")
     for change in CHANGES:
         line = lines.get(PREFIX + change)
         if line is None:
@@ -77,7 +77,7 @@ def take(
             del lines[PREFIX + change]
             continue
         for value in values:
-            _check(line, change, value, options, of_added)
+            _check(line, change, value, options, added_keys)
         today = (None,) if settings[TODAY] or len(values) < len(line.values) else ()
         lines[PREFIX + change] = replace(line, values=today + values, swept=True)
         has_any = True
@@ -101,7 +101,7 @@ def settings_of_added(lines: Iterable[Assignment]) -> list[Assignment]:
 
 
 def _check(
-    line: Assignment, change: str, value: Any, options: Options, of_added: Sequence[Assignment]
+    line: Assignment, change: str, value: Any, options: Options, added_keys: Sequence[Assignment]
 ) -> None:
     if change in ("load", "faster"):
         check(line.key, value, Positive)
@@ -110,7 +110,7 @@ def _check(
         if value == 0:
             raise InputError(f"{line.text}: give machines to add, or to remove as -5", rule="range")
     elif change == "add":
-        _added(str(value), options, of_added)
+        _added(str(value), options, added_keys)
     elif not all(isinstance(name, str | int) for name in _list(value)):
         raise InputError(f"{line.text}: give a queue, or several as [a,b]", rule="wrong type")
 

@@ -91,8 +91,8 @@ def test_an_added_trace_is_any_that_a_cell_can_have(
     monkeypatch.setattr(remote, "download", lambda uri, folder: copies[uri])
     inputs = Inputs(tmp_path / "results")
     word = "what_if.add=" + ",".join(f"o:parquet:{uri}" for uri in copies)
-    today, *others = cells(*LOG, f"trace.path={tmp_path}/a", word)
-    ids = [inputs.workload_id(cell) for cell in (today, *others)]
+    today, *changed = cells(*LOG, f"trace.path={tmp_path}/a", word)
+    ids = [inputs.workload_id(cell) for cell in (today, *changed)]
     assert len({*ids}) == 3
     assert ids[1] == ids[2], "the content counts, not its place"
     (stored,) = inputs.recipe(ids[3]).trace["after"]
