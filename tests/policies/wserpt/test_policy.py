@@ -101,3 +101,17 @@ def test_reservations_let_no_later_job_delay_a_wide_one():
     assert np.isfinite(result.job_finish).all()
     result = run("wserpt", jobs, sim.Cluster.slots(2), **PLAIN | {"placement": "reserve"})
     assert result.job_start.tolist() == [0.0, 10.0, 13.0, 2.0]
+
+
+def test_where_several_resources_are_scarce_machines_are_held_for_the_first_that_does_not_fit():
+    def one(name, submit_s, seconds, cpu):
+        demand = {"cpu": cpu, "mem": 1}
+        return {"submit_s": submit_s, "stages": [{"durations_s": [seconds], "demand": demand}]}
+
+    jobs = [one("a", 0, 10.0, 2), one("large", 1, 3.0, 4), one("small", 2, 20.0, 1)]
+    cluster = sim.Cluster.machines(1, cpu=4, mem=4)
+    assert run("wserpt", jobs, cluster, **PLAIN).job_start.tolist() == [0.0, 10.0, 13.0]
+    skipping = run("wserpt", jobs, cluster, **PLAIN | {"placement": "skip"})
+    assert skipping.job_start.tolist() == [0.0, 22.0, 2.0]
+    gang = [job("g", 0, [1.0, 1.0], min_tasks=2), *jobs]
+    assert np.isfinite(run("wserpt", gang, cluster, **PLAIN).job_finish).all()  # which holds none
