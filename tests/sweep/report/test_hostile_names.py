@@ -27,6 +27,7 @@ from sim.base.text import printable
 from sweep.cli import main
 from sweep.report import drawing, figures, index, table_model
 from sweep.stats.summary import summarise
+from sweep.store.sweep_summaries import summarize
 from tests.mlflow_ui import browser
 from tests.sweep.small import Command
 
@@ -159,7 +160,11 @@ def test_markdown_has_the_same_elements_with_any_names(both: tuple[Ran, Ran]) ->
 
 
 def test_the_index_and_a_comparison_have_the_same_elements(both: tuple[Ran, Ran]) -> None:
-    pages = [index.to_html(ran.folder.parent.parent) for ran in both]
+    folders = [ran.folder.parent.parent for ran in both]
+    pages = [
+        index.to_html(folder, [(summary, []) for summary in summarize(folder)])
+        for folder in folders
+    ]
     plain, hostile = map(Tags, pages)
     assert hostile.n == plain.n
     assert CONTROL.search(pages[1]) is None
