@@ -87,7 +87,9 @@ class TaskRecords:
             return start_s, start_s
         task, run_task0 = self.task[rows], self.columns.run_task0
         first, last = np.searchsorted(run_task0, [task[0], task[-1]], side="right").tolist()
-        cuts = np.searchsorted(task, run_task0[first:last].astype(task.dtype))
+        begins = run_task0[first:last].astype(task.dtype)
+        is_each = int(task[-1]) - int(task[0]) + 1 == len(task)  # a batch for each task
+        cuts = begins - task[0] if is_each else np.searchsorted(task, begins)
         n_batches = np.diff(cuts, prepend=0, append=len(task))
         return start_s, start_s + np.repeat(self.columns.run_duration[first - 1 : last], n_batches)
 

@@ -33,8 +33,10 @@ from policies.slearn.kernels.history_record import (
     N_DAYS,
     N_ERRORS,
     N_IN,
+    N_RANKED,
     N_ROWS,
     NUMBER,
+    RANK,
     STATISTIC,
     SUMMARISED,
     TOTAL,
@@ -182,21 +184,25 @@ def _error(s, group):
 @part
 def _points_error(s, group):
     """Return the relative error of a group's best point estimator, all of which have some."""
-    if s.state_points[group, 0] == 0.0:
+    points, n_points = s.state_points[group], s.state_n_points[group]
+    n = n_points[1]
+    if n_points[N_RANKED] == n:
+        return points[RANK]
+    n_points[N_RANKED], points[RANK] = n, inf
+    if points[0] == 0.0:
         return inf
     first, end = s.w_recent0[group], s.w_recent0[group + 1]
-    n, cap = s.state_n_points[group, 1], end - first
-    length = min(n, cap)
-    oldest = first + n % cap if n > cap else first
+    oldest = first + n % (end - first) if n > end - first else end
     mean, moving, start = 0.0, 0.0, 0.0
-    row = oldest
-    for _ in range(length):
-        mean += s.state_recent[row, 0]
-        moving += s.state_recent[row, 1]
-        start += s.state_recent[row, 2]
-        row = row + 1 if row + 1 < end else first
+    for errors in (s.state_recent[oldest:end], s.state_recent[first : min(oldest, first + n)]):
+        for row in range(len(errors)):
+            mean += errors[row, 0]
+            moving += errors[row, 1]
+            start += errors[row, 2]
+    length = min(n, end - first)
     best = min(min(mean / length, moving / length), start / length)
-    return best / (s.state_points[group, 0] / n)
+    points[RANK] = best / (points[0] / n)
+    return points[RANK]
 
 
 @part

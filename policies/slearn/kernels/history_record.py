@@ -46,8 +46,8 @@ FIELDS: tuple[tuple[str, str, int], ...] = (
     # by group
     ("state_group", "i8", 2),  # [K, 8] see the registers below
     ("state_window_s", "f8", 2),  # [K, 4] sum of values, of errors, of true values; statistic
-    ("state_points", "f8", 2),  # [K, 4] sum of true values; mean, moving mean and first value
-    ("state_n_points", "i8", 2),  # [K, 2] rows; estimates
+    ("state_points", "f8", 2),  # [K, 5] sum of true values; mean, moving mean, first value; error
+    ("state_n_points", "i8", 2),  # [K, 3] rows; estimates; those that the error is of
     # by bin of a window
     ("state_center", "f8", 1),
     ("state_bin", "i8", 1),  # number of rows
@@ -69,6 +69,8 @@ FIRST_DAY, N_DAYS, N_ROWS, N_ADDED, N_BINS, N_IN, N_ERRORS, IS_KNOWN = range(8)
 # registers of state_day: its number; its first slot; ends of the slots with its bins, and of the
 # rows that are in them; estimates
 NUMBER, BEGIN, BINS_END, SUMMARISED, DAY_ERRORS = range(5)
+# columns of state_points and state_n_points
+RANK, N_RANKED = 4, 2
 # columns of state_day_s and state_window_s
 TOTAL, ERROR, TRUTH, VALUE = range(4)
 
@@ -106,8 +108,8 @@ def make(
         "day_s": np.empty((n_slots, 3)),
         "group": np.zeros((n_groups, 8), np.int64),
         "window_s": np.zeros((n_groups, 4)),
-        "points": np.zeros((n_groups if by_points else 0, 4)),
-        "n_points": np.zeros((n_groups if by_points else 0, 2), np.int64),
+        "points": np.zeros((n_groups if by_points else 0, 5)),
+        "n_points": np.zeros((n_groups if by_points else 0, 3), np.int64),
         "center": np.empty(int(n_bins.sum())),
         "bin": np.empty(int(n_bins.sum()), np.int64),
         "recent": np.empty((int(n_recent.sum()), 3)),
