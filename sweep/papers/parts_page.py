@@ -22,6 +22,8 @@ PARTS: dict[str, tuple[str, str]] = {
     "ageing": ("worth that grows with age", "the guard"),
     "with packing": ("packing by score, in place of holding", "DAGPS"),
     "with dagps order": ("offline order, in place of the path", "DAGPS"),
+    "with strict order": ("strict order, in place of holding", "FIFO"),
+    "with true sizes": ("true durations, in place of estimates", "an oracle"),
 }
 """Parts that are taken away: the idea of each, and the system that it comes from."""
 WORKLOADS = "in the workloads `alibaba_small_hour` and `everything`"

@@ -111,7 +111,7 @@ def _needed(
         has.POOL: pool,
         has.STRICT: fit == Fit.STRICT,
         has.SKIP: fit == Fit.SKIP,
-        has.HOLDS: fit == Fit.SKIP and plan.held_machines > 0,
+        has.HOLDS: fit == Fit.SKIP and plan.held_machines > 0 and not cluster.unit,
         has.SCORED: scored,
         has.OVERBOOK: overbook,
         has.USAGE: n_queues > 1 or shares or hard,

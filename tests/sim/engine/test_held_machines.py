@@ -83,6 +83,12 @@ def test_same_bits(data, plan_seed, n, choice, callbacks):
     assert_same(workload, cluster, policy)
 
 
+def test_slots_hold_nothing():
+    workload = sim.Workload.from_jobs([GANG, GANG])
+    fast, _ = assert_same(workload, sim.Cluster.slots(3), Holds(n=2))
+    assert fast.job_start.tolist() == [0.0, 1.0]
+
+
 GANG = {"submit_s": 0.0, "min_tasks": 2, "stages": [{"durations_s": [1.0] * 2}]}
 GPU = {"submit_s": 0.0, "stages": [{"durations_s": [1.0], "demand": {"gpu": 0.5}}]}
 DEVICES = sim.Cluster.mixed([{"class": "a", "count": 2, "cpu": 6, "devices": {"gpu": 4}}])
