@@ -96,9 +96,8 @@ def _whole(runs: list[dict[str, Any]], built: dict[str, Any]) -> str:
     note = ""
     if any(e.get("earlier") for e in runs):
         note = (
-            "\n\n* Measured before records and state took less memory. tetris has been run again "
-            "with its memory printed by phase, not by this benchmark: 7.1 GB at the peak, the same "
-            "records."
+            "\n\n* Measured before columns of records grew in place and the kernel's state was let "
+            "go of first, which takes less memory and time."
         )
     return text + markdown(head, rows, 2) + note
 
