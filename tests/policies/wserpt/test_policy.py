@@ -104,11 +104,11 @@ def test_reservations_let_no_later_job_delay_a_wide_one():
 
 
 def test_where_several_resources_are_scarce_machines_are_held_for_the_first_that_does_not_fit():
-    def one(name, submit_s, seconds, cpu):
+    def single(name, submit_s, seconds, cpu):
         demand = {"cpu": cpu, "mem": 1}
         return {"submit_s": submit_s, "stages": [{"durations_s": [seconds], "demand": demand}]}
 
-    jobs = [one("a", 0, 10.0, 2), one("large", 1, 3.0, 4), one("small", 2, 20.0, 1)]
+    jobs = [single("a", 0, 10.0, 2), single("large", 1, 3.0, 4), single("small", 2, 20.0, 1)]
     cluster = sim.Cluster.machines(1, cpu=4, mem=4)
     assert run("wserpt", jobs, cluster, **PLAIN).job_start.tolist() == [0.0, 10.0, 13.0]
     skipping = run("wserpt", jobs, cluster, **PLAIN | {"placement": "skip"})
