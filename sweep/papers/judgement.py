@@ -27,7 +27,6 @@ from sweep.papers import ledger
 from sweep.papers.ledger import Entry, Rule
 from sweep.papers.ledger_checks import repeated_claims, repeated_seeds
 from sweep.papers.pages import PageTable
-from sweep.report import findings
 from sweep.store.provenance import git_output
 
 KEYS = ("claim", "rule", "begins", "ends")
@@ -107,7 +106,7 @@ class JudgedExperiment:
 
         Raises InputError without a reason, or if the seeds were used before.
         """
-        rows = _rows(stored)
+        rows = stored.rows()
         numbers = ledger.numbers(rows)
         entries = ledger.read(path)
         before = [e for e in ledger.judgements_of(entries, self.name) if e.claim == self.claim]
@@ -144,17 +143,6 @@ class JudgedExperiment:
 
     def _digest(self, text: str) -> str:
         return ledger.digest(ledger.passage(text, self.begins, self.ends))
-
-
-def _rows(stored: PageTable) -> list[dict[str, str]]:
-    """Rows of a page's table by column, each with its figure."""
-    header, body = findings.to_text(findings.to_table(stored.findings))
-    rows, figure = [], ""
-    for texts in body:
-        row = dict(zip(header, texts, strict=True))
-        figure = row["figure"] or figure
-        rows.append({**row, "figure": figure})
-    return rows
 
 
 def _outcome(rows: Sequence[Mapping[str, str]]) -> str:

@@ -9,7 +9,9 @@ from itertools import combinations
 from pathlib import Path
 
 from sim.base.errors import InputError
+from sweep.papers import ledger
 from sweep.papers.ledger import BEGUN, NAME, SHORT, Entry, format_seeds, judgements_of, times
+from sweep.papers.pages import PageTable
 
 _SENTENCE = re.compile(r"(?<=[.;:?!])\s+")
 _PARAGRAPH = re.compile(r"\n\s*\n")
@@ -33,7 +35,7 @@ def problems(entries: Sequence[Entry], root: Path, pages: Mapping[str, str]) -> 
     yield from changed_rules(entries, root)
     for path, text in pages.items():
         yield from once_sentences(entries, path, text)
-        yield from other_workloads(entries, path, text)
+        yield from other_workloads(entries, root / path, path, text)
 
 
 def repeated_claims(entries: Sequence[Entry]) -> Iterator[str]:
@@ -104,14 +106,19 @@ def once_sentences(entries: Sequence[Entry], path: str, text: str) -> Iterator[s
                 yield f"{path}: {quoted!r}: the ledger has no entry of it"
 
 
-def other_workloads(entries: Sequence[Entry], path: str, text: str) -> Iterator[str]:
-    """Yield pages whose numbers or workloads are not those of their last judgement."""
+def other_workloads(entries: Sequence[Entry], file: Path, path: str, text: str) -> Iterator[str]:
+    """Yield pages whose numbers or workloads are not those of their last judgement.
+
+    The numbers of a page are those of its stored table, or else the cells of its text.
+    """
     name = text.partition("\n")[0].removeprefix("# ").strip()
     judgements = judgements_of(entries, name) if path.startswith("results/") else []
-    cells = Counter(cell.strip() for line in text.split("\n") for cell in line.split("|"))
+    stored = PageTable.read(file.parent, name) if judgements else None
+    cells = [cell.strip() for line in text.split("\n") for cell in line.split("|")]
+    numbers = Counter(ledger.numbers(stored.rows()).split() if stored else cells)
     match = _WORKLOADS.search(text)
     for last in {entry.claim: entry for entry in judgements}.values():
-        if missing := Counter(last.pages[name].split()) - cells:
+        if missing := Counter(last.pages[name].split()) - numbers:
             yield (
                 f"{path}: {', '.join(missing)} of {last.claim}, {last.judged}, not there: "
                 f"numbers that differ are another judgement, on fresh seeds"

@@ -73,6 +73,8 @@ class PageTable:
         if not path.is_file():
             return None
         content = json.loads(path.read_text(encoding="utf-8"))
+        if "rows" not in content:  # the figures of a benchmark
+            return None
         rows = [
             dict(zip(content["columns"][: len(row)], row, strict=True)) for row in content["rows"]
         ]
@@ -82,6 +84,16 @@ class PageTable:
             content.get("same_bits", True),
             content.get("workloads", {}),
         )
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the rows by column, as texts, each with its figure."""
+        header, body = findings.to_text(findings.to_table(self.findings))
+        rows, figure = [], ""
+        for texts in body:
+            row = dict(zip(header, texts, strict=True))
+            figure = row.get("figure") or figure
+            rows.append({**row, "figure": figure})
+        return rows
 
     def to_json(self) -> str:
         """Write the table: a row a line, without the default values at its end."""
