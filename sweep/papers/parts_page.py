@@ -127,16 +127,27 @@ def _short(value: float) -> str:
 
 
 def front(findings: Iterable[Finding]) -> str:
-    """Write the table of ideas: by objective, the workloads on which each pays or costs."""
+    """Write the table of ideas: by objective, the workloads on which each pays or costs.
+
+    Those that do neither, as far as can be told, share a row.
+    """
     listed = gains(findings)
     titles = {gain.objective: gain.unit for gain in listed}
-    body = []
+    body, others = [], []
     for part in dict.fromkeys([*PARTS, *(gain.part for gain in listed)]):
         own = [gain for gain in listed if gain.part == part]
         if own:
             significant = sorted((g for g in own if g.is_told), key=lambda g: -g.finding.ours)
             texts = [_named([g for g in significant if g.objective == o]) for o in titles]
-            body.append([*PARTS.get(part, (part, "")), *(text or "–" for text in texts)])
+            idea, system = PARTS.get(part, (part, ""))
+            if any(texts):
+                body.append([idea, system, *(text or "–" for text in texts)])
+            else:
+                others.append(f"{idea} ({system})" if system else idea)
+    if others:
+        body.append(
+            ["no difference that can be told", "", ", ".join(others), *[""] * (len(titles) - 1)]
+        )
     body.append(["jobs and DAGs", "Alibaba", WORKLOADS, *[""] * (len(titles) - 1)])
     heads = (f"{name}, {unit}" for name, unit in titles.items())
     return table(["idea", "from", *heads], body)
