@@ -133,7 +133,7 @@ def front(findings: Iterable[Finding]) -> str:
     """
     listed = gains(findings)
     titles = {gain.objective: gain.unit for gain in listed}
-    body, others = [], []
+    body, without_effect = [], []
     for part in dict.fromkeys([*PARTS, *(gain.part for gain in listed)]):
         own = [gain for gain in listed if gain.part == part]
         if own:
@@ -143,10 +143,15 @@ def front(findings: Iterable[Finding]) -> str:
             if any(texts):
                 body.append([idea, system, *(text or "–" for text in texts)])
             else:
-                others.append(f"{idea} ({system})" if system else idea)
-    if others:
+                without_effect.append(f"{idea} ({system})" if system else idea)
+    if without_effect:
         body.append(
-            ["no difference that can be told", "", ", ".join(others), *[""] * (len(titles) - 1)]
+            [
+                "no difference that can be told",
+                "",
+                ", ".join(without_effect),
+                *[""] * (len(titles) - 1),
+            ]
         )
     body.append(["jobs and DAGs", "Alibaba", WORKLOADS, *[""] * (len(titles) - 1)])
     heads = (f"{name}, {unit}" for name, unit in titles.items())
