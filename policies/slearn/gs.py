@@ -268,10 +268,7 @@ def random_turns(world: World) -> I4:
     sizes = np.diff(task0)
     stage = np.repeat(np.arange(len(sizes)), sizes)
     key = stage + world.rng("pilots").random(len(stage))
-    order = np.argsort(key)  # the only order, unless two are equal, in a third of the time
-    in_order = key[order]
-    if (in_order[1:] == in_order[:-1]).any():
-        order = np.argsort(key, kind="stable")
+    order = np.argsort(key, kind="stable")
     return (order - task0[stage]).astype(np.int32)
 
 

@@ -46,7 +46,8 @@ class Run:
         self.gang = c.job_min_tasks > 0
         plan = plan_of(result)
         self.overbooked = np.isin(cluster.resources, _may_be_overbooked(result, plan))
-        self.holds_back = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
+        is_fair = plan.fit == Fit.PACK and plan.packing.unfairness < np.inf
+        self.holds_back = is_fair or (plan.fit == Fit.SKIP and plan.held_machines > 0)
 
     @cached_property
     def ready(self) -> np.ndarray:
@@ -238,8 +239,8 @@ def check_work_is_conserved(run: Run, fit: str) -> None:
     """Assert that no resources are idle while a task that fits waits.
 
     If tasks that do not fit are skipped: no waiting task fits anywhere. In strict order: if tasks
-    of a queue wait, one of them (its head) fits nowhere. With bounded unfairness: a machine that a
-    waiting task fits may be reserved for one that it does not fit.
+    of a queue wait, one of them (its head) fits nowhere. With bounded unfairness or held machines:
+    a machine that a waiting task fits may be reserved for one that it does not fit.
     """
     c = run.c
     n_queues, shared = len(c.queue_names), run.result.cluster.queue_mode == "global"

@@ -20,6 +20,7 @@ from sim.engine.kernels.resources import clear_dirty, demand_row, within_cap
 from sim.engine.kernels.state import (
     BUCKETS_MADE,
     HARD_CAPS,
+    HELD_MACHINES,
     N_BUCKETS,
     N_DIRTY,
     N_NEW,
@@ -36,7 +37,7 @@ def dispatch_skip(st):
     again = -1
     first, holder = -1, -1
     while n >= 0:
-        if HOLDS and again < 0:
+        if HOLDS and st.state_i[HELD_MACHINES] > 0 and again < 0:
             first = first_waiting(st)
             if holder >= 0 and first != holder:
                 release_machines(st)
@@ -47,7 +48,7 @@ def dispatch_skip(st):
         again = -1
         position = st.state_bucket_position[st.state_match[i]] if i >= 0 else -1
         g = st.state_bucket_root[position] if i >= 0 else -1
-        if HOLDS and holder < 0 and g >= 0 and g != first:
+        if HOLDS and first >= 0 and holder < 0 and g >= 0 and g != first:
             holder = first
             hold_machines(st, first)
         if GANGS:
@@ -85,7 +86,7 @@ def dispatch_skip(st):
             n = _drop(st, i, n)
         elif not DYNAMIC_ORDER and one_queue:
             again = i if st.state_bucket_root[position] == g else -1
-    if HOLDS:
+    if HOLDS and holder >= 0:
         release_machines(st)
     end_dispatch(st)
     st.state_i[RELEASED] = 0

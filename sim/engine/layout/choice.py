@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.classes import ANY, capacity_in_quanta, class_bits, quanta_per_device
+from sim.cluster.classes import (
+    capacity_in_quanta,
+    class_bits,
+    quanta_per_device,
+)
+from sim.cluster.sizing import has_constraints
 from sim.engine.kernels import state as register
 from sim.engine.plan import Fit, Plan
 from sim.engine.plan.choice import Machine, Mix
@@ -20,13 +25,6 @@ if TYPE_CHECKING:
 
 MAX_SCORES = 2**23
 """Largest number of cached scores, 16 bytes each."""
-
-
-def has_constraints(columns: Columns, cluster: Cluster) -> bool:
-    """Tell whether some task asks for a class of machines, or machines have devices."""
-    if cluster.unit:
-        return False
-    return cluster.devices is not None or any(text != ANY for text in columns.runs_on)
 
 
 def check_choice(columns: Columns, cluster: Cluster, plan: Plan) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
+from sim.cluster.sizing import has_constraints
 from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register
-from sim.engine.layout.choice import has_constraints
 from sim.engine.plan import NO_LIMIT, Event, Fit, Order, Plan
 from sim.engine.plan.choice import Machine
 from sim.engine.plan.queues import Packing
@@ -185,7 +185,8 @@ def registers(
     flags[register.PENDING] = plan.fit == Fit.PACK and plan.packing.pending
     flags[register.FIRST_ENDED] = plan.first_ended
     flags[register.RESERVATIONS] = plan.reservations
-    flags[register.HELD_MACHINES] = min(plan.held_machines, len(cluster.capacity))
+    if not cluster.unit:
+        flags[register.HELD_MACHINES] = min(plan.held_machines, len(cluster.capacity))
     flags[register.BY_PLACE] = reserves_places(cluster, plan)
     if cluster.launch:
         flags[register.LAUNCH] = lag.BETWEEN if cluster.launch.between else lag.DRAWN
