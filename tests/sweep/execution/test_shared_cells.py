@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ def test_what_another_sweep_has_kept_meanwhile_is_not_run(
 ) -> None:
     undisturbed = fake.bare(*fake.words(*GRID, *trace), f"paths.results={tmp_path / 'other'}")
     monkeypatch.setattr(compute, "REFRESH_EVERY_S", 0.0)
+    monkeypatch.setattr(compute, "REFRESH_SHARE", math.inf)  # however slow a refresh is
     other = plan.prepare(grid.build(fake.request("policy=las", "seed=0,1", *trace)))
     simulated: list[Any] = []
 
