@@ -20,5 +20,6 @@ def ui(command: Command) -> int:
     """Serve an index of all sweeps, and MLflow's UI on them, to a browser on this machine."""
     if len(command.names) > 1 or (command.names and command.overrides):
         raise InputError("name one folder of results: ui RESULTS", rule="grammar")
-    source = command.names[0] if command.names else str(command.results())
-    return browser_ui.serve(source, command.flags.port, command.flags.index_port)
+    source = command.names[0] if command.names else None
+    default = "" if source else str(command.results())
+    return browser_ui.serve(source, default, command.flags.port, command.flags.index_port)

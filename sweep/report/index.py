@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sim.base import html
+from sweep.grid.remote_results import display_path
 from sweep.store.folder import CELLS, HTML
 from sweep.store.sweep_summaries import (
     FAILED,
@@ -27,6 +29,8 @@ from sweep.store.sweep_summaries import (
 
 _TEMPLATES = Path(__file__).parent / "templates"
 MAX_SENTENCES = 3
+RESULTS = "results"
+"""Folder of results by default, in the working directory."""
 _PHASES = (RUNNING, FAILED, STOPPED, FINISHED)
 """Phases in the order in which a list sorted by state has them."""
 
@@ -58,6 +62,7 @@ def to_html(
         "results": str(results),
         "rows": [row_html(*row, is_served=server is not None) for row in rows],
         "comparisons": [(f"comparisons/{quote(n)}", n.removesuffix(".html")) for n in comparisons],
+        "command": _command(results),
         "mlflow": mlflow,
         "server": server,
         "css": html.css() + (_TEMPLATES / "index.css").read_text(encoding="utf-8"),
@@ -66,6 +71,14 @@ def to_html(
     }
     text: str = html.environment(_TEMPLATES).get_template("index.html.j2").render(context)
     return text
+
+
+def _command(results: Path) -> str:
+    """Return the command that runs the demonstration in this folder of results."""
+    if results.absolute() == Path.cwd() / RESULTS:
+        return "python -m sweep"
+    folder = display_path(results.absolute()).removeprefix(f"{Path.cwd()}/")
+    return shlex.join(["python", "-m", "sweep", f"paths.results={folder}"])
 
 
 def row_html(

@@ -53,31 +53,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "source",
         nargs="?",
-        default=RESULTS,
         metavar="RESULTS",
-        help="folder of results, an MLflow database, or its URI (default: %(default)s)",
+        help=f"folder of results, an MLflow database, or its URI (default: {RESULTS})",
     )
     add_arguments(parser)
     args = parser.parse_args(arguments)
     try:
-        return serve(args.source, args.port, args.index_port)
+        return serve(args.source, RESULTS, args.port, args.index_port)
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
 
 
-def serve(source: str, port: int | None, index_port: int | None) -> int:
+def serve(source: str | None, default: str, port: int | None, index_port: int | None) -> int:
     """Serve the index and MLflow's UI until interrupted.
+
+    Without a `source` it is the folder `default`, which the first sweep may still have to make.
 
     Raises
     ------
     InputError
         If `source` names no results, or a port is taken.
     """
-    results = results_folder(source)
+    results = Path(default).absolute() if source is None else results_folder(source)
     if results is not None and not (results / DATABASE).is_file():
         return _index_alone(results, index_port)
-    uri = tracking_uri(source)
+    uri = tracking_uri(default if source is None else source)
     port = port if port is not None else free_port()
     index = None if results is None else Index(results, index_port, port)
     if index is not None:
@@ -93,7 +94,9 @@ def serve(source: str, port: int | None, index_port: int | None) -> int:
 def _index_alone(results: Path, port: int | None) -> int:
     """Serve the index of results without an MLflow database."""
     index = Index(results, port, None)
-    print(f"Sweeps and their verdicts\n\n    {index.address}\n\nCtrl-C ends it.", flush=True)
+    print(f"Sweeps and their verdicts\n\n    {index.address}\n")
+    print("No sweep is logged to MLflow yet: after the first one start this again for its UI.")
+    print("Ctrl-C ends it.", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         index.serve()
     return 0
@@ -110,11 +113,11 @@ def _serve_beside(index: Index) -> None:
 
 
 def results_folder(source: str) -> Path | None:
-    """Return the results folder that `source` names; None for a database or a server."""
+    """Return the results folder that `source` names; None for a database alone or a server."""
     if "://" in source:
         return None
     path = Path(source).expanduser().resolve()
     if path.name == DATABASE:
-        path = path.parent
-    has_sweeps = any((path / name).is_dir() for name in ("sweeps", "journal"))
-    return path if has_sweeps else None
+        has_sweeps = any((path.parent / name).is_dir() for name in ("sweeps", "journal"))
+        return path.parent if has_sweeps else None
+    return path if path.is_dir() else None

@@ -75,8 +75,8 @@ def tracking_uri(source: str) -> str:
     path = path / DATABASE if path.is_dir() else path
     if not path.is_file():
         raise InputError(
-            f"there is no MLflow database {path}; run `python -m sweep` first, "
-            f"or name a folder of results"
+            f"there is no folder of results or MLflow database {path}; run `python -m sweep` "
+            "first, or name another"
         )
     return f"{SQLITE}{path}"
 

@@ -18,6 +18,7 @@ import pytest
 
 from sim.base.errors import InputError
 from sweep import report, track, ui
+from sweep.cli import main
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 from sweep.track import connection
@@ -192,15 +193,38 @@ def test_tracking_uri_of_a_folder_file_or_address(tmp_path: Path) -> None:
     assert ui.tracking_uri(str(results / "mlflow.db")) == uri
     assert ui.tracking_uri(uri) == uri
     assert ui.tracking_uri("postgresql://host/db") == "postgresql://host/db"
-    with pytest.raises(InputError, match="run `python -m sweep` first"):
+    with pytest.raises(InputError, match="run `python -m sweep` first, or name another"):
         ui.tracking_uri(str(results / "nowhere"))
     with pytest.raises(InputError, match="open it in a browser"):
         ui.tracking_uri("http://host:5000")
 
 
-def test_nothing_to_open_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ui.main([str(tmp_path)]) == 2
-    assert "there is no MLflow database" in capsys.readouterr().err
+def test_a_named_folder_that_is_missing_is_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ui.main([str(tmp_path / "resluts")]) == 2
+    assert f"MLflow database {tmp_path}/resluts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [(), (".",), ("paths.results=mine",)])
+def test_without_sweeps_the_index_is_served(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    served, serve = list[Path](), ui.Index.serve
+
+    def listen(index: ui.Index) -> None:
+        served.append(index.results)
+        serve(index, while_true=lambda: False)
+
+    monkeypatch.setattr(ui.Index, "serve", listen)
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["ui", *words]) == 0
+    name = {(): "results", (".",): "."}.get(words, "mine")
+    assert served == [(tmp_path / name).resolve()]
+    assert "No sweep is logged to MLflow yet" in capsys.readouterr().out
 
 
 def test_a_taken_port_is_skipped() -> None:

@@ -120,6 +120,21 @@ def test_a_running_sweep_moves_without_reloading(opened: Any, results: Path) -> 
     assert f"{name}: las is <best>." in row(opened, name).inner_text()
 
 
+def test_a_folder_that_is_still_to_be_made(chromium: Any, tmp_path: Path) -> None:
+    results, page = tmp_path / "results", chromium.new_page()
+    with serving(results) as served:
+        page.goto(served.address)
+        assert "Sweeps appear here as they start." in page.locator("main").inner_text()
+        assert f"python -m sweep paths.results={results}" in page.locator("main").inner_text()
+        assert not page.locator("table, .tools").filter(visible=True).count()
+        assert violations(page) == []
+        finish(results, NAMES[1], [0.5])
+        page.locator("table").get_by_role("link", name=NAMES[1], exact=True).wait_for()
+        assert page.locator("#filter").is_visible()
+        assert not page.locator("#none").is_visible()
+    page.close()
+
+
 def test_sort_by_any_column_by_mouse_and_keys(opened: Any) -> None:
     assert shown(opened) == NAMES[::-1]
     heads = opened.get_by_role("columnheader")

@@ -4,7 +4,7 @@
   const table = document.querySelector(".sweeps"), body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells].filter((head) => head.dataset.kind);
   const filter = document.getElementById("filter"), shown = document.getElementById("shown");
-  const said = document.getElementById("said");
+  const said = document.getElementById("said"), tools = document.querySelector(".tools");
   let version = Number(document.body.dataset.version ?? 0);
   root.classList.add("js");
 
@@ -35,7 +35,7 @@
     const all = body.rows.length, sweeps = `sweep${all === 1 ? "" : "s"}`;
     const text = words.length ? `${n} of ${all} ${sweeps}` : `${all} ${sweeps}`;
     if (shown.textContent !== text) shown.textContent = text;
-    table.hidden = !all;
+    table.hidden = tools.hidden = !all;
     document.getElementById("none").hidden = all > 0;
   }
 
@@ -127,7 +127,7 @@
     for (const sweep of changes.removed) {
       const row = rowOf(sweep);
       if (!row) continue;
-      if (row.contains(document.activeElement)) filter.focus();
+      if (row.contains(document.activeElement)) (body.rows.length > 1 ? filter : document.getElementById("main")).focus();
       row.remove();
     }
     if (changes.version !== version) arrange();

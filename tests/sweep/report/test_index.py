@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+
+import pytest
 
 from sweep.report import index
 from sweep.store.journal import Journal
@@ -75,5 +78,11 @@ def test_only_failures_have_a_colour(fake: Command) -> None:
     assert '<span class="failed">damaged: `' in page_of(fake.results)
 
 
-def test_an_empty_index(fake: Command) -> None:
-    assert re.search(r'<p id="none">No sweeps yet', page_of(fake.results))
+def test_an_empty_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = ["python -m sweep", "python -m sweep 'paths.results=my runs'"]
+    for name, command in zip(("results", "my runs"), commands, strict=True):
+        page = page_of(tmp_path / name)
+        assert "<p>No sweeps yet." in page
+        assert f"<pre><code>{command}</code></pre>" in unescape(page)
+        assert "appear here" not in page  # a file does not follow
