@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -24,6 +25,7 @@ def assumptions(
     if len(traces) > 2:
         lines.append(f"{len(traces) - 2} more traces.")
     lines += _load(verdicts)
+    lines += _fraction(verdicts)
     lines += [f"{line[:1].upper()}{line[1:]}." for line in knowledge(summary.columns)[:1]]
     clusters = config.get("cluster") or {}
     lines += list(dict.fromkeys(_cluster(clusters.get(trace) or {}) for trace in traces))[:2]
@@ -71,6 +73,18 @@ def _load(verdicts: Sequence[Verdict]) -> list[str]:
         parts.append(f"arrivals stretched {joined(sorted(scales)[:3], 'or')} times")
     line = ", ".join(parts)
     return [f"{line[:1].upper()}{line[1:]}."] if line else []
+
+
+def _fraction(verdicts: Sequence[Verdict]) -> list[str]:
+    """Say what a fraction of a machine is, if the size of some cluster shows one."""
+    shown = [n for v in verdicts for n in re.findall(r"[\d,]*\.\d+(?= machine)", v.machines)]
+    if not shown:
+        return []
+    part = float(f"0.{shown[0].partition('.')[2]}")
+    return [
+        "A fraction of a machine is one smaller machine: "
+        f"the last of {shown[0]} has {100 * part:.2g} % of each resource."
+    ]
 
 
 _TROUBLES = {

@@ -293,7 +293,10 @@ def machines_text(arranged: ArrangedCells, rows: Rows) -> str:
     if not len(counts):
         return ""
     low, high = float(counts.min()), float(counts.max())
-    number = _format_count(low) if low == high else f"{low:,.0f} to {high:,.0f}"
+    ends = [f"{low:,.0f}", f"{high:,.0f}"] if low >= 1 else []
+    if len(set(ends)) < 2:
+        ends = list(dict.fromkeys((_format_count(low), _format_count(high))))
+    number = " to ".join(ends)
     unit = "slot" if _any(arranged.cells, "is_pool", rows) else "machine"
     return f"{number} {unit}{'s' * (high != 1)}"
 
@@ -324,5 +327,7 @@ def _any(cells: pa.Table, name: str, rows: Rows) -> bool:
 
 
 def _format_count(n: float) -> str:
-    """Write a number of machines, the last of which may be a fraction."""
-    return f"{n:,.0f}" if n.is_integer() else f"{n:,.2f}"
+    """Write a number of machines, such as ``41`` or ``8.5``: the last may be a smaller one."""
+    if n.is_integer():
+        return f"{n:,.0f}"
+    return f"{n:,.2f}".rstrip("0").removesuffix(".") if n >= 1 else f"{n:.2g}"

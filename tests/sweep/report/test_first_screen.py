@@ -57,6 +57,24 @@ def test_one_policy_is_best_at_every_capacity() -> None:
     assert assumed.endswith("Set for this sweep: cluster.count=10.")
 
 
+def test_a_fraction_of_a_machine_is_explained() -> None:
+    cells = frames.frame(capacities=[0.5])
+    n = cells.num_rows
+
+    def screen(machines: float, *, pool: bool = False) -> dict[str, str]:
+        sized = cells.append_column("n_machines", pa.array([machines] * n))
+        counted = sized.append_column("is_counted", pa.array([True] * n))
+        return parts(counted.append_column("is_pool", pa.array([pool] * n)))
+
+    shown = screen(8.5)
+    assert shown["Question"].endswith("(mean job completion time) on 8.5 machines?")
+    assert (
+        "A fraction of a machine is one smaller machine: the last of 8.5 has 50 % of each resource."
+    ) in shown["What was assumed"]
+    assert "fraction" not in screen(8.0)["What was assumed"]
+    assert "fraction" not in screen(8.5, pool=True)["What was assumed"]
+
+
 def test_the_best_differs_or_nothing_does() -> None:
     cells = frames.frame(seeds=range(6), policies=["fifo", "las", "srpt"], capacities=[0.5, 1.0])
     values = cells.column("jct_mean_s").to_pylist()

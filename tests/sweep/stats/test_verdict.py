@@ -196,8 +196,17 @@ def test_the_size_of_the_cluster_is_said_where_it_is_known() -> None:
         known.column_names.index("n_machines"), "n_machines", pa.array([1, 1200])
     )
     assert judged(pool).sentence.startswith("t at capacity 0.7 (1 to 1,200 slots): ")
-    cut = cells({"fifo": FIFO[:2]}, n_machines=22.5)
-    assert judged(cut).sentence.startswith("t at capacity 0.7 (22.50 machines): ")
+    for n, size in ((22.5, "22.5 machines"), (0.125, "0.12 machines"), (9.001, "9 machines")):
+        cut = cells({"fifo": FIFO[:2]}, n_machines=n)
+        assert judged(cut).sentence.startswith(f"t at capacity 0.7 ({size}): ")
+    place = known.column_names.index("n_machines")
+    for ends, size in (
+        ([8.25, 8.5], "8.25 to 8.5"),
+        ([0.5, 9.5], "0.5 to 9.5"),
+        ([7.6, 9.1], "8 to 9"),
+    ):
+        several = known.set_column(place, "n_machines", pa.array(ends))
+        assert judged(several).sentence.startswith(f"t at capacity 0.7 ({size} machines): ")
 
 
 def test_the_gap_to_the_lower_bound_is_a_share_or_a_multiple() -> None:
