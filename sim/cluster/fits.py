@@ -61,6 +61,8 @@ TASK_BYTES, STAGE_BYTES, JOB_BYTES = 100, 500, 300
 RUN_BYTES, SLOT_BYTES, BATCH_STAGE_BYTES, DEMAND_BYTES = 50, 60, 200, 16
 """Largest state of a run for each machine, and each resource of it, task, stage and job, bytes; and
 where batches move, for each run of like tasks, slot, stage, and resource that a stage demands."""
+STOP_BYTES = 150
+"""For each slot where attempts may stop: ends that change, and the buffer of two records of 25."""
 
 
 def check_room(workload: Workload, cluster: Cluster) -> None:
@@ -72,10 +74,13 @@ def check_room(workload: Workload, cluster: Cluster) -> None:
     )
 
 
-def check_task_room(n_tasks: int) -> None:
-    """Refuse a run in which each task moves by itself, if there are more than the memory holds."""
+def check_task_room(n_tasks: int, n_stoppable: int) -> None:
+    """Refuse a run in which each task moves by itself, if there are more than the memory holds.
+
+    Of those that run at once, attempts of `n_stoppable` may stop (0: of none).
+    """
     check_memory(
-        TASK_BYTES * n_tasks,
+        TASK_BYTES * n_tasks + STOP_BYTES * n_stoppable,
         f"a run that moves each of {n_tasks:,} tasks by itself",
         "take fewer jobs, or a policy and cluster under which like tasks move as one",
     )
@@ -84,23 +89,30 @@ def check_task_room(n_tasks: int) -> None:
 def run_bytes(workload: Workload, cluster: Cluster, *, by_task: bool = False) -> int:
     """Return the memory that the state of a run takes at most, bytes.
 
-    Like tasks are assumed to move as one, unless each moves by itself (`by_task`);
-    `check_task_room` checks that later. There are never more batches than tasks that can run at
-    once. Records are checked as they grow.
+    Like tasks are assumed to move as one, unless each moves by itself (`by_task`), as where tasks
+    fail or machines are lost. `check_task_room` checks later what only the policy decides. There
+    are never more batches than tasks that can run at once. Records are checked as they grow.
     """
+    restarts = bool(workload.failures.num_rows or len(cluster.outages))
     n_machines, n_resources = cluster.n_machines, len(cluster.resources)
     n_bytes = n_machines * (MACHINE_BYTES + RESOURCE_BYTES * n_resources)
     n_bytes += JOB_BYTES * workload.n_jobs
-    if by_task:
-        return n_bytes + TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
+    n_demands, n_running = _running(workload, cluster)
+    if by_task or restarts:
+        n_bytes += TASK_BYTES * workload.n_tasks + STAGE_BYTES * workload.n_stages
+        return n_bytes + STOP_BYTES * n_running * restarts
     n_bytes += RUN_BYTES * len(workload.runs.duration_s)
-    n_bytes += BATCH_STAGE_BYTES * workload.n_stages
+    n_bytes += BATCH_STAGE_BYTES * workload.n_stages + DEMAND_BYTES * n_demands
+    return n_bytes + SLOT_BYTES * n_running
+
+
+def _running(workload: Workload, cluster: Cluster) -> tuple[int, int]:
+    """Return the number of demands on machines, and a bound on the tasks that run at once."""
     if cluster.unit:
-        return n_bytes + SLOT_BYTES * min(int(cluster.total[0]), workload.n_tasks)
+        return 0, min(int(cluster.total[0]), workload.n_tasks)
     demand, quantum, resources = _demands(workload, cluster)
-    n_bytes += DEMAND_BYTES * demand.size
     total = np.floor(_for_resources(cluster, resources).sum(axis=0) / quantum + 1)
-    return n_bytes + SLOT_BYTES * max_running(demand, total, workload.n_tasks)
+    return demand.size, max_running(demand, total, workload.n_tasks)
 
 
 def max_running(demand: I8, total: I8 | F8, n_tasks: int) -> int:

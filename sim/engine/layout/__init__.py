@@ -127,7 +127,7 @@ def lay_out(
     }
     conditions_met = features | {name for name, holds in conditions.items() if holds}
     if conditions_met & _FOR_EACH_TASK:
-        check_task_room(n_tasks)
+        check_task_room(n_tasks, n_slots if flags[layout.STOPS] else 0)
     sizes = {
         "J": n_jobs, "G": n_stages, "T": n_tasks, "E": len(columns.edge_child),
         "R": len(total), "M": len(capacity), "F": n_fit,

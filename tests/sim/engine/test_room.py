@@ -8,10 +8,14 @@ import pytest
 import policies
 import sim
 from benchmarks.worlds import pool_jobs
+from policies import Policy
 from sim.base import memory
 from sim.base.jit import JIT
-from sim.cluster.fits import run_bytes
+from sim.cluster.faults import Outages
+from sim.cluster.fits import check_task_room, run_bytes
 from sim.engine import layout, simulate
+from sim.plan import Plan, World
+from sim.transforms.faults import fail_tasks
 
 N = 1_400_000_000
 """Tasks of Alibaba's whole trace."""
@@ -80,6 +84,46 @@ def test_the_state_of_a_run_is_within_its_bound(policy: str, cluster: sim.Cluste
     inputs = {id(column) for column in vars(workload.columns).values()}
     own = sum(a.nbytes for a in arrays.values() if id(a) not in inputs and id(a.base) not in inputs)
     assert own <= run_bytes(workload, cluster) <= 4 * own
+
+
+@pytest.mark.parametrize("n", [1, 1000])
+@pytest.mark.parametrize("policy", ["fifo", "tetris"])
+def test_so_is_that_of_a_run_whose_attempts_may_stop(
+    policy: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "MIN_RECORDS", 0)
+    workload = sim.synthesize("alibaba2018", jobs=200, seed=0)
+    failing = fail_tasks(workload, single=0.1)
+    machines = sim.Cluster.machines(3 * n, cpu=40, mem=9)
+    outages = Outages.from_columns([1], [5.0], [9.0])
+    for world, cluster in (
+        (failing, sim.Cluster.slots(50 * n)),
+        (failing, machines),
+        (workload, machines.with_outages(outages)),
+    ):
+        *_, arrays, _ = simulate._begin(world, cluster, policies.build(policy), 0, True)
+        inputs = {id(column) for column in vars(world.columns).values()}
+        arrays = {k: a for k, a in arrays.items() if {id(a), id(a.base)}.isdisjoint(inputs)}
+        own = sum(a.nbytes for a in arrays.values())
+        assert len(arrays["out_stop_task"]) == 2 * len(arrays["state_slot_free"])
+        assert own <= run_bytes(world, cluster) <= 4 * own
+
+
+class Evicts(Policy):
+    """FIFO that may stop tasks."""
+
+    name = "evicts"
+
+    def prepare(self, world: World, plan: Plan) -> None:
+        plan.evict = True
+
+
+def test_a_policy_that_evicts_needs_memory_for_stopped_attempts() -> None:
+    workload, pool = like_tasks(n=40_000_000), sim.Cluster.slots(40_000_000)
+    with pytest.raises(sim.InputError, match=r"10\.0 GB of memory") as caught:
+        sim.simulate(workload, pool, Evicts())
+    assert caught.value.rule == "out of memory"
+    check_task_room(40_000_000, 0)  # does not exceed 8 GB
 
 
 def test_tasks_that_move_by_themselves_need_memory_each() -> None:
