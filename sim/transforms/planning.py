@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sim.base.arrays import I8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Positive, checked
 from sim.transforms.parts import rebuild, repeat_jobs
@@ -24,7 +25,7 @@ def faster(workload: Workload, factor: Positive) -> Workload:
     Parameters
     ----------
     workload : Workload
-        Workload without failures.
+        Any workload; failing attempts fail as much sooner.
     factor : float
         How many times as fast machines are; below 1 they are slower.
 
@@ -34,11 +35,14 @@ def faster(workload: Workload, factor: Positive) -> Workload:
         If the factor is not positive.
     """
     transform = {"faster": float(factor)}
+    after_s = values(workload.failures, "after_s") / factor
+    changed = {"failures": with_column(workload.failures, "after_s", after_s)}
     if workload.in_runs:
         runs = workload.runs
-        return rebuild(workload, transform, runs.with_durations(runs.duration_s / factor))
+        durations = runs.with_durations(runs.duration_s / factor)
+        return rebuild(workload, transform, durations, **changed)
     tasks = with_column(workload.tasks, "duration_s", values(workload.tasks, "duration_s") / factor)
-    return rebuild(workload, transform, tasks=tasks)
+    return rebuild(workload, transform, tasks=tasks, **changed)
 
 
 def without_queue(workload: Workload, queue: str | Sequence[str]) -> Workload:
@@ -70,7 +74,8 @@ def without_queue(workload: Workload, queue: str | Sequence[str]) -> Workload:
         )
     codes = [code for code, name in enumerate(known) if name in {*map(str, dropped)}]
     remaining = workload.take(~np.isin(values(workload.jobs, "queue"), codes))
-    return rebuild(remaining, {"without_queue": [*map(str, dropped)]})
+    transform = {"without_queue": [*map(str, dropped)]}
+    return rebuild(remaining, transform, failures=remaining.failures)
 
 
 def add(workload: Workload, other: Workload) -> Workload:
@@ -82,15 +87,9 @@ def add(workload: Workload, other: Workload) -> Workload:
     Parameters
     ----------
     workload, other : Workload
-        Workloads without failures; of histories and earlier runs, the first's stay.
-
-    Raises
-    ------
-    InputError
-        If the other has failures.
+        Any workloads; failing attempts of both stay with their tasks. Of histories and earlier
+        runs, the first's stay.
     """
-    if other.failures.num_rows:
-        raise InputError("the added workload has task failures; add one without")
     tables: dict[str, Any] = {
         name: _joined(
             [getattr(workload, name), _shifted(getattr(other, name), name, workload)], name
@@ -117,7 +116,40 @@ def add(workload: Workload, other: Workload) -> Workload:
     submit_s = values(both.jobs, "submit_s")
     order = np.argsort(submit_s, kind="stable")
     note: dict[str, object] = {"add": other.meta.get("name", "trace"), "jobs": other.n_jobs}
-    return repeat_jobs(both, order, np.zeros(len(order), np.bool_), submit_s[order], note)
+    arranged = repeat_jobs(both, order, np.zeros(len(order), np.bool_), submit_s[order], note)
+    failures = [workload.failures, _shifted_failures(other.failures, workload.n_tasks)]
+    if not sum(table.num_rows for table in failures):
+        return arranged
+    return arranged.with_failures(_moved_failures(failures, both, arranged, order))
+
+
+def _shifted_failures(failures: pa.Table, n_before: int) -> pa.Table:
+    """Renumber the tasks of failing attempts, which come after `n_before` others."""
+    for key in ("task", "lost"):
+        task = values(failures, key)
+        failures = with_column(failures, key, np.where(task < 0, task, task + n_before))
+    return failures
+
+
+def _moved_failures(parts: list[pa.Table], before: Workload, after: Workload, order: I8) -> Any:
+    """Return the failures of tasks whose jobs `order` has arranged anew."""
+    old, new = before.columns, after.columns
+    new_job = np.argsort(order, kind="stable")
+
+    def moved(task: I8) -> I8:
+        stage = np.searchsorted(old.stage_task0, task, side="right") - 1
+        job = old.stage_job[stage]
+        new_stage = new.job_stage0[new_job[job]] + stage - old.job_stage0[job]
+        row: I8 = new.stage_task0[new_stage] + task - old.stage_task0[stage]
+        return row
+
+    task, lost, after_s = (
+        np.concatenate([values(part, name) for part in parts])
+        for name in ("task", "lost", "after_s")
+    )
+    moved_task, moved_lost = moved(task), np.where(lost < 0, -1, moved(np.maximum(lost, 0)))
+    rows = np.argsort(moved_task, kind="stable")  # attempts of a task stay in order
+    return {"task": moved_task[rows], "after_s": after_s[rows], "lost": moved_lost[rows]}
 
 
 _KEYS = {

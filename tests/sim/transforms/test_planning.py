@@ -81,6 +81,74 @@ def test_dependencies_and_columns_of_one_trace_alone_stay():
         assert result.job_submit[ids.index("c")] == 5
 
 
+def attempts(workload):
+    """Return the failing attempts of each task: when, and which task's output is lost."""
+    jobs, columns = workload.jobs["job_id"].to_pylist(), workload.columns
+    stage = columns.task_stage()
+
+    def name(task):
+        if task < 0:
+            return None
+        g = stage[task]
+        j = columns.stage_job[g]
+        return jobs[j], int(g - columns.job_stage0[j]), int(task - columns.stage_task0[g])
+
+    found = {}
+    for row in workload.failures.to_pylist():
+        found.setdefault(name(row["task"]), []).append((row["after_s"], name(row["lost"])))
+    return found
+
+
+@pytest.fixture(scope="module")
+def failing():
+    jobs = sim.synthesize("alibaba2018", jobs=30, seed=3)
+    return transforms.apply(jobs, "fail_tasks", single=0.2, multiple=0.3, lost=0.1)
+
+
+def test_failures_of_both_traces_stay_with_their_tasks(failing):
+    other = transforms.apply(sim.synthesize("alibaba2018", jobs=20, seed=4), "fail_tasks", lost=0.2)
+    plain = other.with_failures(None)
+    pool = sim.Cluster.slots(100_000)  # nothing waits: each job as in its own trace
+    fifo = policies.build("fifo")
+
+    def times(workload):
+        result = sim.simulate(workload, pool, fifo)
+        jct = result.job_finish - result.job_submit
+        return dict(zip(workload.jobs["job_id"].to_pylist(), jct.tolist(), strict=True))
+
+    assert sum(lost is not None for rows in attempts(other).values() for _, lost in rows) > 3
+    for one, two in ((failing, other), (failing, plain), (plain, failing)):
+        both = transforms.apply(one, "add", other=two)
+        ids = both.jobs["job_id"].to_pylist()
+        second = {j: f"{j}+1" if f"{j}+1" in ids else j for j in two.jobs["job_id"].to_pylist()}
+        assert {*second.values()} != {*ids[-len(second) :]}  # the jobs are mixed
+
+        def renamed(key, names=second):
+            return key and (names[key[0]], *key[1:])
+
+        expected = attempts(one) | {
+            renamed(task): [(after_s, renamed(lost)) for after_s, lost in rows]
+            for task, rows in attempts(two).items()
+        }
+        assert attempts(both) == expected
+        alone = times(one) | {second[job]: jct for job, jct in times(two).items()}
+        assert times(both) == pytest.approx(alone)
+
+
+def test_failures_go_with_faster_machines_and_without_a_queue(failing):
+    fast = transforms.apply(failing, "faster", factor=3)
+    assert attempts(fast) == {
+        task: [(after_s / 3, lost) for after_s, lost in rows]
+        for task, rows in attempts(failing).items()
+    }
+    dealt = transforms.apply(failing.with_failures(None), "deal_queues", n=2)
+    dealt = dealt.with_failures(failing.failures)
+    dropped = dealt.jobs["queue"].to_pylist()[0]
+    rest = transforms.apply(dealt, "without_queue", queue=dropped)
+    kept = set(rest.jobs["job_id"].to_pylist())
+    assert attempts(rest) == {t: rows for t, rows in attempts(dealt).items() if t[0] in kept}
+
+
 def test_more_of_the_same_keeps_dependencies():
     more = transforms.apply(OTHER, "change_load", load=3, rewire=False)
     assert more.n_jobs == 3
