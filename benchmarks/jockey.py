@@ -20,7 +20,7 @@ from policies.jockey.indicators import NAMES
 from sim import Workload
 
 N_STAGES, N_VERTICES, N_BARRIERS, TIMES = 110, 8496, 15, 3
-MODEL_S, RUN_S = 10.0, 0.5
+MODEL_S, RUN_S = 2.0, 0.5
 
 
 def job_g(seed: int = 0, n_background: int = 400) -> Workload:

@@ -13,7 +13,7 @@ import numpy as np
 
 from policies.estimates.profile import Profile
 from sim.base import maths
-from sim.base.arrays import F8, I4, I8, offsets
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError, unknown
 
 Name = Literal["totalworkWithQ", "totalwork", "vertexfrac", "cp", "minstage", "minstage-inf"]
@@ -29,8 +29,11 @@ class Indicator(Protocol):
     def progress(self, done: F8) -> F8:
         """Return the progress at the fractions `done` (..., S) of finished tasks: (...)."""
 
-    def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
-        """Return the times at which runs first reach each level of progress: (R, K), s."""
+    def reached(self, finish_s: F8, order: I4, n_tasks: I4, levels: F8) -> F8:
+        """Return the times at which runs first reach each level of progress, ascending: (R, K), s.
+
+        `finish_s` (R, T) are the ends of tasks and `order` (R, T) their order, by row where equal.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,26 +46,17 @@ class WeightedSum:
         """See `Indicator`."""
         return np.asarray(maths.dot(done, self.weights))
 
-    def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
+    def reached(self, finish_s: F8, order: I4, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`."""
-        order = _order_stably(finish_s)
-        so_far = np.cumsum(np.repeat(self.weights / n_tasks, n_tasks)[order], axis=1)
-        so_far[:, -1] = 1.0
-        times = np.zeros((len(finish_s), len(levels)))
+        from policies.jockey.kernels.levels import weighted_levels  # compiled: slow to import
+
+        weight = np.repeat(self.weights / n_tasks, n_tasks)
+        times_s = np.zeros((len(finish_s), len(levels)))
         above = levels > 0
-        for row in range(len(finish_s)):
-            first = np.searchsorted(so_far[row], levels[above] - _TOLERANCE)
-            times[row, above] = finish_s[row, order[row, first]]
-        return times
-
-
-def _order_stably(times_s: F8) -> I8:
-    """Sort each row as a stable sort does, (R, n): a faster one will do if no two are equal."""
-    order = np.argsort(times_s, axis=1)
-    ascending = np.take_along_axis(times_s, order, axis=1)
-    for row in np.flatnonzero((ascending[:, 1:] == ascending[:, :-1]).any(axis=1)).tolist():
-        order[row] = np.argsort(times_s[row], kind="stable")
-    return order
+        reached_s = np.empty((len(finish_s), int(above.sum())))
+        weighted_levels(finish_s, order, weight, levels[above] - _TOLERANCE, reached_s)
+        times_s[:, above] = reached_s
+        return times_s
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +72,15 @@ class MinStage:
         minimum = np.where(done < 1.0, line, 1.0).min(axis=-1)
         return np.asarray(np.clip(minimum, 0.0, 1.0))
 
-    def reached(self, finish_s: F8, n_tasks: I4, levels: F8) -> F8:
+    def reached(self, finish_s: F8, order: I4, n_tasks: I4, levels: F8) -> F8:
         """See `Indicator`: the last stage to reach a level decides."""
-        times = np.zeros((len(finish_s), len(levels)))
-        first = offsets(n_tasks)
-        for s, n in enumerate(n_tasks.tolist()):
-            need = self._need(s, n, levels)
-            above = need > 0
-            ends = np.sort(finish_s[:, first[s] : first[s + 1]], axis=1)
-            times[:, above] = np.maximum(times[:, above], ends[:, need[above] - 1])
-        return times
+        from policies.jockey.kernels.levels import stage_levels  # compiled: slow to import
+
+        need = np.array([self._need(s, n, levels) for s, n in enumerate(n_tasks.tolist())])
+        times_s = np.empty((len(finish_s), len(levels)))
+        stage = np.repeat(np.arange(len(n_tasks), dtype=np.int32), n_tasks)
+        stage_levels(finish_s, order, stage, need, times_s)
+        return times_s
 
     def _need(self, s: int, n: int, levels: F8) -> I8:
         """Return the number of tasks of stage `s` that must be done for each level."""

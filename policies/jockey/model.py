@@ -15,6 +15,7 @@ from policies.jockey.indicators import NAMES, Indicator, indicator
 from policies.jockey.job_simulator import (
     Copies,
     Remaining,
+    Runs,
     allocations,
     progress_level,
     resample,
@@ -116,13 +117,13 @@ def simulated_model(
 
 def _simulated(profile: Profile, name: str, max_tokens: int, effort: Effort) -> disk_cache.Arrays:
     copies = resample(profile, effort.runs)
-    start_s, finish_s = copies.run(copies.duration_s.shape[1])
-    begin, end = _typical(copies, start_s, finish_s)
+    runs = copies.run(copies.duration_s.shape[1])
+    begin, end = _typical(copies, runs)
     progress_indicator = indicator(name, profile, (begin, end))
     left = simulate_remaining(
         copies, progress_indicator, allocations(max_tokens, effort.allocations)
     )
-    shortest_s = np.array(finish_s.max(axis=1).min())
+    shortest_s = np.array(runs.finish_s.max(axis=1).min())
     return {
         "begin": begin, "end": end, "tokens": left.tokens, "left_s": left.left_s,
         "shortest_s": shortest_s,
@@ -170,12 +171,12 @@ def amdahl_s(profile: Profile, done: F8, max_tokens: int) -> F8:
     return np.asarray(serial_s(profile, done) + parallel_s(profile, done) / tokens)
 
 
-def _typical(copies: Copies, start_s: F8, finish_s: F8) -> tuple[F8, F8]:
+def _typical(copies: Copies, runs: Runs) -> tuple[F8, F8]:
     """Return mean begins and ends of stages over runs, as fractions of a run's duration."""
     first = copies.profile.shape.first_task[:-1]
-    whole = np.maximum(finish_s.max(axis=1, keepdims=True), 1e-300)
-    begin = np.minimum.reduceat(start_s, first, axis=1) / whole
-    end = np.maximum.reduceat(finish_s, first, axis=1) / whole
+    whole = np.maximum(runs.finish_s.max(axis=1, keepdims=True), 1e-300)
+    begin = np.minimum.reduceat(runs.start_s, first, axis=1) / whole
+    end = np.maximum.reduceat(runs.finish_s, first, axis=1) / whole
     return begin.mean(axis=0), end.mean(axis=0)
 
 

@@ -1,4 +1,4 @@
-"""The job simulator: copies equal runs alone; C(p, a) against every instant of every run."""
+"""The job simulator: runs of copies against `sim.simulate`; C(p, a) against every instant."""
 
 import numpy as np
 import pytest
@@ -9,20 +9,15 @@ from policies.estimates.profile import build_profile
 from policies.jockey.indicators import indicator
 from policies.jockey.job_simulator import (
     LEVELS,
+    Copies,
     Remaining,
     allocations,
     progress_level,
     resample,
     simulate_remaining,
 )
+from sim.workload.schema import EDGE_KINDS
 from tests.policies.estimates.test_profile import records, shape
-
-
-class Limited(Policy):
-    """A run limit of `tokens` for each job."""
-
-    def prepare(self, world, plan):
-        plan.set_jobs(run_limit=self.tokens)
 
 
 def profile(n_failed=0):
@@ -37,18 +32,66 @@ def profile(n_failed=0):
     return build_profile(s, records(rows))
 
 
-@pytest.mark.parametrize("tokens", [1, 3, 50])
-def test_each_copy_is_alone_under_a_run_limit(tokens):
+def as_jobs(copies):
+    """Build a workload of the copies: each is submitted when the one before must have ended."""
+    job, n = copies.profile.shape, len(copies.duration_s)
+    n_stages = len(job.n_tasks)
+    offset = np.arange(n)[:, None] * n_stages
+    stage = np.repeat(np.arange(n_stages), job.n_tasks)
+    return sim.Workload.from_tables(
+        jobs={"job_id": [f"copy-{i}" for i in range(n)], "submit_s": copies.submit_s},
+        stages={
+            "job": np.repeat(np.arange(n), n_stages),
+            "n_tasks": np.tile(job.n_tasks, n),
+        },
+        tasks={"stage": (stage + offset).ravel(), "duration_s": copies.duration_s.ravel()},
+        stage_edges={
+            "parent": (job.parent + offset).ravel(),
+            "child": (job.child + offset).ravel(),
+            "kind": np.tile(np.array(EDGE_KINDS)[job.kind], n).tolist(),
+        },
+    )
+
+
+def random_copies(rng):
+    """Draw copies of a job of stages of all sizes and edges of both kinds; parents may be later."""
+    n_stages = int(rng.integers(1, 8))
+    n_tasks = rng.integers(1, rng.choice([4, 30, 200]), n_stages)
+    name = rng.permutation(n_stages)  # a stage may have a lower row than its parents
+    edges = [(p, c) for c in range(n_stages) for p in range(c) if rng.random() < 0.4]
+    job = shape(n_tasks.tolist(), [(int(name[p]), int(name[c])) for p, c in edges])
+    job.kind[:] = rng.random(len(edges)) < 0.5
+    size = (3, int(n_tasks.sum()))
+    duration_s = rng.lognormal(1, 1, size)
+    if rng.random() < 0.5:  # many end at one instant, some at the instant at which they start
+        duration_s = rng.integers(0, 4, size).astype(float)
+    return Copies(build_profile(job, no_records(n_tasks)), duration_s)
+
+
+def no_records(n_tasks):
+    return records(
+        [(0, s, t, 0.0, 0.0, 1.0, 0.0, 0) for s, n in enumerate(n_tasks) for t in range(n)]
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_runs_equal_those_of_the_event_loop_to_the_bit(seed):
+    copies = random_copies(np.random.default_rng(seed))
+    workload, size = as_jobs(copies), copies.duration_s.shape
+    for tokens in (1, 2, 7, size[1]):
+        runs = copies.run(tokens)
+        loop = sim.simulate(workload, sim.Cluster.slots(tokens), Policy(), record="tasks")
+        for got, want in ((runs.start_s, loop.task_start), (runs.finish_s, loop.task_finish)):
+            elapsed = want.reshape(size) - copies.submit_s[:, None]
+            np.testing.assert_array_equal(got, elapsed)
+        np.testing.assert_array_equal(runs.order, np.argsort(runs.finish_s, axis=1, kind="stable"))
+
+
+def test_no_two_copies_overlap_even_with_one_token():
     copies = resample(profile(), 6)
-    start, finish = copies.run(tokens)
-    alone = Limited()
-    object.__setattr__(alone, "tokens", tokens)
-    for copy in range(6):
-        single = copies.workload.take(np.array([copy]))
-        run = sim.simulate(single, sim.Cluster.slots(60), alone, record="tasks")
-        np.testing.assert_allclose(start[copy], run.task_start - run.job_submit[0], atol=1e-6)
-        np.testing.assert_allclose(finish[copy], run.task_finish - run.job_submit[0], atol=1e-6)
-    assert len(np.unique(finish.max(axis=1))) == 6
+    last = copies.submit_s + copies.run(1).finish_s.max(axis=1)
+    assert (last[:-1] < copies.submit_s[1:]).all()
+    assert len(np.unique(last - copies.submit_s)) == 6
 
 
 def test_every_duration_is_of_its_stage():
@@ -93,7 +136,7 @@ def test_the_worst_case_is_the_longest_left_at_any_instant_of_any_run(simulated)
     n_tasks = copies.profile.shape.n_tasks
     stage = np.repeat(np.arange(len(n_tasks)), n_tasks)
     for i, tokens in enumerate(TOKENS.tolist()):
-        _, finish = copies.run(tokens)
+        finish = copies.run(tokens).finish_s
         worst = np.zeros(LEVELS + 1)
         for run in finish:
             for time in [0.0, *np.sort(run).tolist()]:
