@@ -93,10 +93,10 @@ def attempts(workload):
         j = columns.stage_job[g]
         return jobs[j], int(g - columns.job_stage0[j]), int(task - columns.stage_task0[g])
 
-    found = {}
+    by_task = {}
     for row in workload.failures.to_pylist():
-        found.setdefault(name(row["task"]), []).append((row["after_s"], name(row["lost"])))
-    return found
+        by_task.setdefault(name(row["task"]), []).append((row["after_s"], name(row["lost"])))
+    return by_task
 
 
 @pytest.fixture(scope="module")
@@ -117,21 +117,21 @@ def test_failures_of_both_traces_stay_with_their_tasks(failing):
         return dict(zip(workload.jobs["job_id"].to_pylist(), jct.tolist(), strict=True))
 
     assert sum(lost is not None for rows in attempts(other).values() for _, lost in rows) > 3
-    for one, two in ((failing, other), (failing, plain), (plain, failing)):
-        both = transforms.apply(one, "add", other=two)
+    for first, second in ((failing, other), (failing, plain), (plain, failing)):
+        both = transforms.apply(first, "add", other=second)
         ids = both.jobs["job_id"].to_pylist()
-        second = {j: f"{j}+1" if f"{j}+1" in ids else j for j in two.jobs["job_id"].to_pylist()}
-        assert {*second.values()} != {*ids[-len(second) :]}  # the jobs are mixed
+        new_ids = {j: f"{j}+1" if f"{j}+1" in ids else j for j in second.jobs["job_id"].to_pylist()}
+        assert {*new_ids.values()} != {*ids[-len(new_ids) :]}  # the jobs are mixed
 
-        def renamed(key, names=second):
+        def renamed(key, names=new_ids):
             return key and (names[key[0]], *key[1:])
 
-        expected = attempts(one) | {
+        expected = attempts(first) | {
             renamed(task): [(after_s, renamed(lost)) for after_s, lost in rows]
-            for task, rows in attempts(two).items()
+            for task, rows in attempts(second).items()
         }
         assert attempts(both) == expected
-        alone = times(one) | {second[job]: jct for job, jct in times(two).items()}
+        alone = times(first) | {new_ids[job]: jct for job, jct in times(second).items()}
         assert times(both) == pytest.approx(alone)
 
 
@@ -145,8 +145,8 @@ def test_failures_go_with_faster_machines_and_without_a_queue(failing):
     dealt = dealt.with_failures(failing.failures)
     dropped = dealt.jobs["queue"].to_pylist()[0]
     rest = transforms.apply(dealt, "without_queue", queue=dropped)
-    kept = set(rest.jobs["job_id"].to_pylist())
-    assert attempts(rest) == {t: rows for t, rows in attempts(dealt).items() if t[0] in kept}
+    remaining = set(rest.jobs["job_id"].to_pylist())
+    assert attempts(rest) == {t: rows for t, rows in attempts(dealt).items() if t[0] in remaining}
 
 
 def test_more_of_the_same_keeps_dependencies():
