@@ -12,6 +12,8 @@ from policies.knows import Knows
 from policies.registry import register
 from sim.engine.plan import Batch, Event, Order, Plan, Queues, World
 
+ENDS = Event.JOB_DONE | Event.JOB_FAILED
+
 
 @register("multifactor")
 @dataclass(frozen=True)
@@ -42,18 +44,21 @@ class Multifactor(Prioritizing):
         """Order the queue by priority."""
         inherited = super().prepare(world, plan)
         plan.queues = Queues.make(1, order=Order.KEY)
-        return Memory(Priorities(self, world, plan.jobs["key"]), inherited)
+        priorities = Priorities(self, world, plan.jobs["key"])
+        plan.deferred = ENDS if priorities.can_defer and inherited is None else Event.NONE
+        return Memory(priorities, inherited, plan.deferred)
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:
         """Update usage and priorities."""
         assert isinstance(memory, Memory)
-        priorities = memory.priorities
-        if memory.inherited is not None:
-            super().react(memory.inherited, batch, world, plan)
+        priorities, inherited, deferred = memory
+        if inherited is not None:
+            super().react(inherited, batch, world, plan)
         changed = priorities.update(batch)
         if len(changed):
             plan.note_jobs(changed)
         plan.timer_s = priorities.timer_s
+        plan.deferred = deferred if priorities.ends_can_wait else Event.NONE
 
 
 @register("multifactor_easy")
@@ -94,7 +99,8 @@ class MultifactorSlurm(Multifactor, Slurm):
 
 
 class Memory(NamedTuple):
-    """State of a run: priorities, and the state of the order without them."""
+    """State of a run: priorities, the state of the order without them, events that can wait."""
 
     priorities: Priorities
     inherited: object
+    deferred: Event

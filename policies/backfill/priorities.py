@@ -26,6 +26,8 @@ NO_ACCOUNT = "default"
 """The account of all users, and the QOS of all jobs, where a workload has none."""
 TIER = 2.0**32
 """Above any priority, which has 32 bits."""
+SHORTEST_S = 1e-6
+"""Above what rounding makes of a time."""
 FACTORS = ("age", "fair_share", "job_size", "partition", "qos")
 
 
@@ -102,6 +104,8 @@ class Priorities:
     ----------
     associations : tuple of (str, str)
         Account and user of each association, (A,).
+    can_defer : bool
+        True if ends of jobs may be processed with later events, while `ends_can_wait`.
     arrays : dict of str to array
         The state (`policies.backfill.kernels.priority_record`).
     """
@@ -158,9 +162,15 @@ class Priorities:
             and not len(world.cluster.outages)
             and not len(columns.attempt_s)
         )
+        registers[record.LAGS] = bool(world.cluster.launch)
+        # several instants of one time would be taken for one
+        takes_time = columns.run_duration.min(initial=np.inf) > SHORTEST_S
+        self.can_defer = takes_time and not world.cluster.launch
+        self._is_rigid = bool(registers[record.RIGID])
         self._kernels: Any = kernels
-        no_events = np.zeros(0, dtype=np.int32)
-        self._update: Any = compiled(kernels.update, self._state, 0.0, no_events, no_events)
+        no_events, self._no_times = np.zeros(0, dtype=np.int32), np.zeros(0)
+        events = no_events, no_events, self._no_times
+        self._update: Any = compiled(kernels.update, self._state, 0.0, *events)
         self._kernels.begin(self._state)
 
     @property
@@ -169,9 +179,21 @@ class Priorities:
         timer_s: float = self._times.item(self._next)
         return timer_s
 
+    @property
+    def ends_can_wait(self) -> bool:
+        """True if the end of a job leaves the order of those that wait as it is.
+
+        That is until the next calculation if two wait. One that waits alone may get another key,
+        which counts beside jobs that have started some of their tasks.
+        """
+        return self._is_rigid or self.timer_s < np.inf
+
     def update(self, batch: Batch) -> I4:
-        """Process the events of an instant; return the jobs with new keys."""
-        n: int = self._update(self._state, batch.now, batch.kind, batch.row)
+        """Process the events of a batch; return the jobs with new keys."""
+        now, kind, row, time_s = batch
+        n: int = self._update(
+            self._state, now, kind, row, self._no_times if time_s is None else time_s
+        )
         return self._changed[:n]
 
     def calculate(self, at_s: float) -> None:

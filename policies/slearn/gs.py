@@ -22,13 +22,16 @@ from policies.slearn.history import History, HistoryQueues, Placing, Statistic
 from policies.slearn.pilots import Pilots, TruthAfterPilots
 from policies.slearn.posterior import Posterior
 from policies.slearn.thin import ThinLimit, job_widths
-from sim.base.arrays import I4
+from sim.base.arrays import F8, I4, I8
 from sim.base.parameters import Between, NotNegative, Whole
 from sim.engine.plan import NO_LIMIT, Batch, Event, Order, Plan, World
 from sim.workload.history import NAMES
 
 EstimatorName = Literal["oracle", "history", "pilots", "truth_after_pilots", "posterior"]
 LaterStages = Literal["pilots", "history"]
+
+MAX_REPAIRS = 100
+"""Tasks out of order up to which they are put in order one by one."""
 
 # plain integers: comparing with a flag takes longer than the rest of a callback's dispatch
 _ARRIVED, _TASKS_DONE, _STAGE_DONE = (
@@ -268,8 +271,33 @@ def random_turns(world: World) -> I4:
     sizes = np.diff(task0)
     stage = np.repeat(np.arange(len(sizes)), sizes)
     key = stage + world.rng("pilots").random(len(stage))
-    order = np.argsort(key, kind="stable")
-    return (order - task0[stage]).astype(np.int32)
+    return (_order(key, stage, task0) - task0[stage]).astype(np.int32)
+
+
+def _order(key: F8, stage: I8, task0: I8) -> I8:
+    """Return the rows of tasks by `key`, from its stage to the next, equal ones by row, (T,).
+
+    Whole numbers of a stage, the first bits of the fraction and the index in the stage are sorted,
+    which takes a fraction of the time of a stable sort of keys; rows of which those bits are the
+    same are put in order afterwards.
+    """
+    n_bits = int(np.diff(task0).max(initial=1) - 1).bit_length()
+    scale = 62 - len(task0).bit_length() - n_bits
+    packed = (key * 2.0**scale).astype(np.int64)
+    np.minimum(packed, (stage + 1 << scale) - 1, out=packed)  # a sum may round to the next stage
+    packed = (packed << n_bits) + np.arange(len(key)) - task0[stage]
+    packed.sort()
+    order = (packed & (1 << n_bits) - 1) + task0[stage]
+    turns = key[order]
+    wrong = np.flatnonzero(turns[1:] < turns[:-1])
+    if len(wrong) > MAX_REPAIRS:
+        return np.argsort(key, kind="stable")
+    while len(wrong):
+        for i in wrong.tolist():
+            order[[i, i + 1]] = order[[i + 1, i]]
+        turns = key[order]
+        wrong = np.flatnonzero(turns[1:] < turns[:-1])
+    return order
 
 
 @register("slearn")

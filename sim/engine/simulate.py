@@ -19,7 +19,7 @@ from sim.engine.kernels import state as layout
 from sim.engine.kernels.run import compiled_variant
 from sim.engine.layout import lay_out
 from sim.engine.layout.tasks import update_tasks
-from sim.engine.plan import Batch, Plan, Scheduler, World
+from sim.engine.plan import Batch, Event, Plan, Scheduler, World
 from sim.engine.record import LimitsSet, Run
 from sim.workload.workload import Workload
 
@@ -113,7 +113,8 @@ def _alternate(
     code = run(state, changed, -1)
     counts, times = arrays["state_i"], arrays["state_f"]
     kinds, rows = arrays["state_event_kind"], arrays["state_event_row"]
-    event_s = arrays["state_event_time"] if plan.deferred else None
+    event_s, deferred = arrays["state_event_time"], plan.deferred
+    can_defer = bool(deferred)
     while code in (kernel.NEEDS_POLICY, kernel.FULL):
         if code == kernel.FULL:
             recorder.empty()
@@ -121,11 +122,14 @@ def _alternate(
             continue
         n, now = counts.item(layout.N_EVENTS), times.item(layout.NOW)
         plan.timer_s = timer_s = times.item(layout.TIMER)
-        times_s = None if event_s is None else event_s[:n].copy()
-        batch = Batch(now, kinds[:n].copy(), rows[:n].copy(), times_s)
-        policy.react(memory, batch, world, plan)
+        policy.react(
+            memory, Batch(now, kinds[:n], rows[:n], event_s[:n] if deferred else None), world, plan
+        )
         if plan.timer_s != timer_s:
             times[layout.TIMER] = _checked_timer(plan.timer_s, now)
+        if plan.deferred is not deferred:
+            deferred = plan.deferred
+            counts[layout.DEFERRED] = _checked_deferred(deferred, can_defer)
         changed, limited = plan.take_changed(), plan.take_limited()
         for tasks in plan.take_changed_tasks():
             update_tasks(world.columns, plan, tasks, arrays)
@@ -141,6 +145,12 @@ def _checked_timer(timer_s: float, now: float) -> float:
             f"timer_s must be later than now ({now:g} s) or inf for none, not {timer_s!r}"
         )
     return float(timer_s)
+
+
+def _checked_deferred(deferred: Event, can_defer: bool) -> int:
+    if deferred and not can_defer:
+        raise PolicyError("events can be deferred in a callback only if some are from the start")
+    return int(deferred)
 
 
 def _views(submit: F8, n_stages: int) -> dict[str, NDArray[Any]]:

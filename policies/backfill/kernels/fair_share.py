@@ -10,9 +10,16 @@ from policies.backfill.kernels.priority_record import (
     LAST_FACTOR,
     LAST_PERIOD,
     N_PRESENT,
+    SEEN,
 )
 from sim.base.jit import inlined, part
 from sim.base.maths.kernels.power import power
+
+
+@inlined
+def has_started(st, j):
+    """Tell whether job `j` has started, before the time up to which starts count."""
+    return st.w_start[j] < st.state_f[SEEN]
 
 
 @part
@@ -207,7 +214,7 @@ def set_classic(st, n_running):
         st.state_factor[a] = math.nan
     for i in range(st.state_i[N_PRESENT]):
         j = st.state_present[i]
-        if math.isnan(st.w_start[j]):
+        if not has_started(st, j):
             a = st.w_association[j]
             first[a] = min(first[a], j)
     running = st.state_listed

@@ -9,6 +9,7 @@ from policies.backfill.kernels.fair_share import (
     add_tasks,
     decay_often,
     decay_to,
+    has_started,
     rank_tree,
     set_classic,
     set_effective_above,
@@ -18,6 +19,7 @@ from policies.backfill.kernels.priority_record import (
     AT,
     FAIR_TREE,
     IS_STALE,
+    LAGS,
     MAX_AGE,
     N_CALCULATED,
     N_PRESENT,
@@ -25,6 +27,7 @@ from policies.backfill.kernels.priority_record import (
     NEXT,
     PERIOD,
     RIGID,
+    SEEN,
     WEIGHT_AGE,
     WEIGHT_FAIR_SHARE,
 )
@@ -32,7 +35,7 @@ from sim.base.jit import inlined, jit, part
 from sim.engine.plan import Event
 
 JOB_ARRIVED, JOB_DONE = int(Event.JOB_ARRIVED), int(Event.JOB_DONE)
-JOB_FAILED = int(Event.JOB_FAILED)
+JOB_FAILED, TIMER = int(Event.JOB_FAILED), int(Event.TIMER)
 
 
 @jit
@@ -46,20 +49,18 @@ def begin(st):
 
 
 @jit
-def update(st, now, kinds, rows):
-    """Process the events of an instant; return the number of jobs with another key in the plan.
+def update(st, now, kinds, rows, times):
+    """Process events; return the number of jobs with another key in the plan.
 
-    Keys that leave the order of rigid jobs as it is are handed over when the next job comes.
+    Without `times` they are those of an instant; with them, ends of jobs since the last call come
+    first. Keys that leave the order of rigid jobs as it is are handed over when the next job comes.
     """
-    n_due = _n_due(st, now) - st.state_i[N_CALCULATED]
-    if n_due > 0:
-        _catch_up(st, n_due)
-    _end(st, now, kinds, rows)
-    _list_waiting(st)
-    if n_due > 0:
-        for i in range(st.state_i[N_QUEUE]):
-            _calculate_key(st, st.state_queue[i])
-        st.state_i[IS_STALE] = 1
+    begin = _end_before(st, now, kinds, rows, times)
+    if begin > 0 and _is_tick(kinds, begin) and not _two_wait(st):
+        st.state_f[NEXT] = math.inf  # since the last end, no order needs this calculation
+        return 0
+    st.state_f[SEEN] = math.inf
+    _advance(st, now, kinds[begin:], rows[begin:])
     n_before = st.state_i[N_QUEUE]
     _arrive(st, kinds, rows)
     first = n_before
@@ -78,8 +79,68 @@ def update(st, now, kinds, rows):
         _sort(st)
     # an order needs two; usage of the time between is caught up with
     next_s = (st.state_i[N_CALCULATED] + 1) * st.w_setting[PERIOD]
-    st.state_f[NEXT] = next_s if st.state_i[N_QUEUE] > 1 else math.inf
+    st.state_f[NEXT] = next_s if _two_wait(st) else math.inf
     return n_changed
+
+
+@inlined
+def _end_before(st, now, kinds, rows, times):
+    """Process the ends of jobs before `now`, instant by instant; return their number."""
+    begin = 0
+    while begin < len(times) and times[begin] < now:
+        end = begin + 1
+        while end < len(times) and times[end] == times[begin]:
+            end += 1
+        st.state_f[SEEN] = times[begin]
+        _advance(st, times[begin], kinds[begin:end], rows[begin:end])
+        begin = end
+    return begin
+
+
+@inlined
+def _is_tick(kinds, begin):
+    """Tell whether the timer is the only event from number `begin` on."""
+    return begin == len(kinds) - 1 and kinds[begin] == TIMER
+
+
+@part
+def _advance(st, now, kinds, rows):
+    """Calculate what is due, and process the ends of jobs of an instant."""
+    n_due = _n_due(st, now) - st.state_i[N_CALCULATED]
+    if n_due > 0:
+        _catch_up(st, n_due)
+    _end(st, now, kinds, rows)
+    if n_due > 0 or st.state_i[RIGID] or st.state_i[LAGS]:
+        _list_waiting(st)
+    if n_due > 0:
+        for i in range(st.state_i[N_QUEUE]):
+            _calculate_key(st, st.state_queue[i])
+        st.state_i[IS_STALE] = 1
+
+
+@part
+def _two_wait(st):
+    """Tell whether two jobs that have come wait.
+
+    The queue, in which those that have started are left out a few at a time, is read from its end.
+    """
+    jobs, n = st.state_queue, st.state_i[N_QUEUE]
+    first, n_waiting = n, 0
+    while first > 0 and n_waiting < 2:
+        first -= 1
+        n_waiting += _waits(st, jobs[first])
+    end = first
+    for i in range(first, n):
+        if _waits(st, jobs[i]):
+            jobs[end] = jobs[i]
+            end += 1
+    st.state_i[N_QUEUE] = end
+    return n_waiting > 1
+
+
+@inlined
+def _waits(st, j):
+    return not st.state_gone[j] and not has_started(st, j)
 
 
 @inlined
@@ -98,6 +159,7 @@ def _n_due(st, now):
 def _catch_up(st, n):
     """Calculate usage `n` times, every period, and the last time the factors, too."""
     period_s = st.w_setting[PERIOD]
+    _forget(st)
     if n > 1:
         n_running = _list_running(st)
         while n > 1 and _last_start(st, n_running) > st.state_f[AT]:
@@ -123,6 +185,7 @@ def _last_start(st, n):
 @jit
 def calculate(st, at_s):
     """Calculate usage and the factors of fair share at a time, s."""
+    _forget(st)
     if not st.state_i[FAIR_TREE]:
         set_effective_above(st)
     n_running = _list_running(st)
@@ -141,7 +204,7 @@ def _list_running(st):
         n = 0
         for i in range(st.state_i[N_PRESENT]):
             j = st.state_present[i]
-            if st.w_start[j] >= 0 and st.w_is_gang[j] == is_gang:
+            if has_started(st, j) and st.w_is_gang[j] == is_gang:
                 st.state_listed[n] = j
                 n += 1
         if not is_gang:
@@ -149,45 +212,47 @@ def _list_running(st):
     return n
 
 
-@inlined
+@part
 def _end(st, now, kinds, rows):
-    """Add the usage of jobs that ended since the last calculation, and forget them."""
-    n_ended = 0
+    """Add the usage of jobs that ended since the last calculation."""
     for is_gang in range(2):
         n = 0
         for i in range(len(kinds)):
             j = rows[i]
             if (kinds[i] == JOB_DONE or kinds[i] == JOB_FAILED) and st.w_is_gang[j] == is_gang:
                 st.state_gone[j] = 1
-                n_ended += 1
-                if not is_gang or st.w_start[j] >= 0:
+                if not is_gang or has_started(st, j):
                     st.state_listed[n] = j
                     n += 1
         if is_gang:
             add_run(st, n, now)
         else:
             add_tasks(st, n)
-    if n_ended > 0:
-        n = 0
-        for i in range(st.state_i[N_PRESENT]):
-            j = st.state_present[i]
-            if not st.state_gone[j]:
-                st.state_present[n] = j
-                n += 1
-        st.state_i[N_PRESENT] = n
+
+
+@part
+def _forget(st):
+    """Leave out the jobs that have ended."""
+    n = 0
+    for i in range(st.state_i[N_PRESENT]):
+        j = st.state_present[i]
+        if not st.state_gone[j]:
+            st.state_present[n] = j
+            n += 1
+    st.state_i[N_PRESENT] = n
 
 
 @inlined
 def _list_waiting(st):
-    """Keep the jobs that still wait, of the queue or, if they can wait again, of all."""
+    """Keep the jobs that still wait, of the queue or, where a start may be forgotten, of all."""
     jobs, end = st.state_queue, st.state_i[N_QUEUE]
-    if not st.state_i[RIGID]:
+    if st.state_i[LAGS] and not st.state_i[RIGID]:
+        _forget(st)
         jobs, end = st.state_present, st.state_i[N_PRESENT]
     n = 0
     for i in range(end):
-        j = jobs[i]
-        if math.isnan(st.w_start[j]) and not st.state_gone[j]:
-            st.state_queue[n] = j
+        if _waits(st, jobs[i]):
+            st.state_queue[n] = jobs[i]
             n += 1
     st.state_i[N_QUEUE] = n
 

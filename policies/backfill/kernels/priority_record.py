@@ -19,8 +19,9 @@ WEIGHT_AGE, MAX_AGE, WEIGHT_FAIR_SHARE, PERIOD, DECAY = range(5)
 N_SETTINGS = 5
 
 # state_f: time of the last calculation, s; the last period that decayed usage, s, and its factor;
-# time of the next calculation that an order needs, s
-AT, LAST_PERIOD, LAST_FACTOR, NEXT = range(4)
+# time of the next calculation that an order needs, s; time before which a job has started that
+# counts as started, s: inf, but for events of before
+AT, LAST_PERIOD, LAST_FACTOR, NEXT, SEEN = range(5)
 
 # state_i
 (
@@ -30,7 +31,8 @@ AT, LAST_PERIOD, LAST_FACTOR, NEXT = range(4)
     N_QUEUE,
     N_CALCULATED,  # number of the last calculation; the first is number 0, at 0 s
     IS_STALE,  # keys were calculated that the plan has not got, as they change no order
-) = range(6)
+    LAGS,  # setting: tasks start later than they are placed, and a job's start may be forgotten
+) = range(7)
 
 FIELDS: tuple[tuple[str, str, str], ...] = (
     ("w_setting", "f8", "5"),
@@ -45,8 +47,8 @@ FIELDS: tuple[tuple[str, str, str], ...] = (
     ("w_constant", "f8", "J,3"),  # size, partition and QOS, each times its weight
     ("state_key", "f8", "J"),  # as last calculated, smallest first
     ("state_counted", "f8", "J"),  # task seconds of jobs that are no gangs, which usage has
-    ("state_present", "i4", "J"),  # jobs that wait or run, in the order of submission
-    ("state_queue", "i4", "J"),  # jobs that wait; if rigid, in order, smallest key first
+    ("state_present", "i4", "J"),  # jobs that wait or run, and some that ended, as submitted
+    ("state_queue", "i4", "J"),  # jobs that wait, and some that did; if rigid, in order
     ("state_listed", "i4", "J"),  # some jobs, and what each added to usage, CPU seconds
     ("state_added", "f8", "J"),
     ("state_gone", "i1", "J"),  # has ended
@@ -69,8 +71,8 @@ FIELDS: tuple[tuple[str, str, str], ...] = (
     ("state_node_level", "f8", "N"),  # level fair share, or part of all usage (classic)
     # registers
     ("state_weighted", "f8", "5"),  # factors of a job, each times its weight
-    ("state_f", "f8", "4"),
-    ("state_i", "i8", "6"),
+    ("state_f", "f8", "5"),
+    ("state_i", "i8", "7"),
 )
 
 NAMES = tuple(name for name, _, _ in FIELDS)
@@ -94,4 +96,5 @@ def make(
         values = inputs[name] if name in inputs else np.zeros(shape)
         arrays[name] = np.ascontiguousarray(values, dtype=np.dtype(code))
     arrays["state_rank"][:] = np.arange(n_associations)
+    arrays["state_f"][SEEN] = np.inf
     return (_pack(arrays.values()) if _pack else State(**arrays)), arrays

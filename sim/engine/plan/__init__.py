@@ -51,8 +51,8 @@ class Plan:
     """The columns that a policy fills; the defaults are first come, first served.
 
     Change job columns with `set_jobs`, stage columns with `set_stages` and task columns with
-    `set_tasks`; the kernel re-reads only the rows named there. Everything else except `timer_s` and
-    `estimate_s` is read once, before the run.
+    `set_tasks`; the kernel re-reads only the rows named there. Everything else except `timer_s`,
+    `deferred` and `estimate_s` is read once, before the run.
 
     Attributes
     ----------
@@ -115,7 +115,8 @@ class Plan:
         The events that are sent, of those that the policy subscribes to; all by default. Read once.
     deferred : Event
         Events that wait for the next batch with another one: for policies that only learn from
-        them. Those since the last batch are not sent. None by default. Read once.
+        them. Those since the last batch are not sent. None by default. If some are deferred before
+        the run, a callback may change it.
     timer_s : float
         Time of the next TIMER event, s; inf for none. A tick sets it to inf: set it again then.
     estimate_s : (J,) float64
@@ -152,6 +153,7 @@ class Plan:
         self.stages = defaults(self.STAGE_COLUMNS, n_stages)
         self.jobs["key"][:] = np.arange(n_jobs)
         self._changed: list[NDArray[Any] | int] | None = None
+        self._one_row = np.zeros(1, dtype=np.int32)
         self._limited: list[NDArray[Any]] = []
         self._own_tasks: dict[str, NDArray[Any]] = {}  # copies of what the policy had set
         self._changed_tasks: list[NDArray[Any]] = []
@@ -307,16 +309,22 @@ class Plan:
         return column
 
     def take_changed(self) -> I4:
-        """Return the jobs changed since the last call, for the kernel; none at the first call."""
+        """Return the jobs changed since the last call, for the kernel; none at the first call.
+
+        The array is valid until the next call.
+        """
         changed, self._changed = self._changed, []
         if not changed:
             return _NO_ROWS
-        if len(changed) == 1 and isinstance(changed[0], int):
-            return np.array(changed, dtype=np.int32)
-        if len(changed) == 1 and are_plain(changed[0]):
-            return np.asarray(changed[0])
-        rows = np.concatenate([np.atleast_1d(rows_or_row) for rows_or_row in changed])
-        return rows.astype(np.int32, copy=False)
+        if len(changed) == 1:
+            rows = changed[0]
+            if isinstance(rows, int):
+                self._one_row[0] = rows
+                return self._one_row
+            if are_plain(rows):
+                return rows
+        several = np.concatenate([np.atleast_1d(rows_or_row) for rows_or_row in changed])
+        return several.astype(np.int32, copy=False)
 
     def take_limited(self) -> tuple[I4, I4] | None:
         """Return the jobs whose run limit was set since the last call, by row, and the limits.

@@ -67,6 +67,8 @@ class World:
 class Batch(NamedTuple):
     """All subscribed events of one instant, and those deferred since the last batch.
 
+    The arrays are the kernel's own, valid until the callback returns: copy what is to be kept.
+
     Attributes
     ----------
     now : float

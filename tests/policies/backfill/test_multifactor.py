@@ -98,6 +98,44 @@ def test_equals_plain_python(name, easy, changes):
     assert fifo > 100, "priorities hardly change the order"
 
 
+@pytest.mark.parametrize("tree", [True, False], ids=["tree", "classic"])
+@pytest.mark.parametrize("rigid", [True, False])
+def test_ends_that_wait_for_other_events_change_nothing(monkeypatch, rigid, tree):
+    batches = []
+    update = Priorities.update
+    monkeypatch.setattr(
+        Priorities, "update", lambda self, batch: batches.append(batch.now) or update(self, batch)
+    )
+    for seed in range(4):
+        jobs = drawn(seed)
+        w = workload(jobs) if rigid else in_tasks(jobs)
+        ours = policy("multifactor", site(fair_tree=tree))
+        starts = [sim.simulate(w, sim.Cluster.slots(SLOTS), ours).job_start]
+        n_batches = len(batches)
+        with monkeypatch.context() as at_once:
+            at_once.setattr("policies.backfill.priorities.SHORTEST_S", np.inf)
+            starts.append(sim.simulate(w, sim.Cluster.slots(SLOTS), ours).job_start)
+        np.testing.assert_array_equal(*starts)
+        assert n_batches < len(batches) - n_batches
+        batches.clear()
+
+
+def in_tasks(jobs):
+    """Make jobs that start task by task, in two stages."""
+    names = ("user", "account", "qos")
+    return sim.Workload.from_jobs(
+        {
+            "submit_s": job["submit"],
+            "stages": [
+                {"name": "a", "durations_s": [job["run"] / (i + 1) for i in range(job["width"])]},
+                {"durations_s": [job["run"] / 3] * 2, "parents": ["a"]},
+            ],
+            **{name: job[name] for name in names},
+        }
+        for job in jobs
+    )
+
+
 def test_orders_by_priority_by_hand():
     # all of 4 slots are busy until 8 s, and taken to be until 20 s; b and c don't fit together
     jobs = [(0.0, 8.0, 20.0, 4, "low"), (1.0, 5.0, 5.0, 3, "low"), (2.0, 5.0, 5.0, 3, "high")]
