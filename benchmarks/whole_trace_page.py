@@ -34,7 +34,8 @@ from it simulates with records of all tasks, and computes every metric.
 
 - **CPU s** are seconds of one core, those of the system included; other work ran on the machine.
 - **batches**: like tasks of a stage that started at one instant, which the simulation moves as one.
-- **report** is the computation of all metrics; no page with tables and plots is drawn.
+- **report** is the computation of all metrics; tables, plots and the page that shows them are part
+  of the sweep at the end of the first section.
 - **peak** is the largest resident memory of the process until then, GB.
 
 The numbers of this page are not judged by a rule: they are measurements of time and memory."""
@@ -64,6 +65,7 @@ def render(table: dict[str, Any]) -> str:
     runs = sorted(done, key=lambda e: list(SIZES).index(e["size"]))
     built = table["built"]
     parts = ["# whole_trace", INTRO, "## The whole trace", _whole(runs, built), _verdict(runs)]
+    parts += [_command(table["command"]) if "command" in table else ""]
     parts += ["## From 10⁵ tasks on", _sizes(built), _growth(runs), _machines(runs), _reading(runs)]
     parts += [f"Measured on {table['machine']['cpu']}, {table['machine']['cores']} cores, Python "
               f"{table['machine']['python']}, NumPy {table['machine']['numpy']}, numba "
@@ -128,6 +130,20 @@ def _verdict(runs: list[dict[str, Any]]) -> str:
         measured = f"{number(slowest)} s and {largest:.1f} GB at most"
         lines.append(f"- **{policy}**: {measured}; {target}: {verdict}.")
     return "\n".join(lines)
+
+
+def _command(ran: dict[str, Any]) -> str:
+    """Show what a sweep over the trace's own file took, up to its report."""
+    cost = f"{number(ran['cpu_s'])} s of CPU, {number(ran['wall_s'])} s of time"
+    return f"""The same jobs as the trace's own file, `batch_task.csv` of {ran["csv_gb"]:.2f} GB, in
+whole seconds. One command reads it, simulates it, and writes a report of {ran["report_mb"]:.1f} MB:
+
+```sh
+python -m sweep trace.path=batch_task.csv {" ".join(ran["words"])}
+```
+
+It takes {cost} and at most {ran["peak_gb"]:.1f} GB.
+{ran["answer"]}"""
 
 
 def _sizes(built: dict[str, Any]) -> str:
