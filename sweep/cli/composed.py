@@ -33,6 +33,7 @@ def composed(request: Request) -> str:
         "metrics": list(request.metrics),
         "experiment": request.experiment,
         "name": request.name,
+        "question": request.question,
         **options,
         "launcher": settings.launcher,
         "tracking": settings.tracking,

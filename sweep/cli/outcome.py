@@ -15,6 +15,7 @@ from sweep.driver import Outcome
 from sweep.grid import remote_results
 from sweep.grid.request import Settings
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
+from sweep.report.console import print_line
 from sweep.report.section import print_section
 from sweep.search import sections
 from sweep.stats.cell_columns import shown_metrics, table_options
@@ -33,6 +34,9 @@ def show(outcome: Outcome, settings: Settings) -> int:
         *sections.build_sections(folder, outcome.config),
     ]
     answers = [section for section in parts if section.is_answer]
+    if question := first_screen.own_question(folder.answer()):
+        print_line(console, question, "bold")
+        console.print()
     for section in answers:
         print_section(section, console)
         console.print()

@@ -56,6 +56,7 @@ other keys
   search.metric=M (or M,N) search.cells=400 with policy.X='interval(LOW,HIGH)' policy.Y=A,B
                       best parameters of 400 cells, tested on seeds that the search did not use
   name=NAME           name of the sweep, for later commands: report NAME
+  question=TEXT       your question in your words, for the head of the report
   experiment=NAME     a named grid; words on the command line override it
   max_failures=N      stop after N failed cells; --fail-fast after the first
   cell_timeout_s=S    end a cell that runs for more than S seconds (3600); null: never

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sim.base import files, interrupt
 from sim.base.errors import InputError
+from sim.base.masking import mask
 from sweep import track
 from sweep.driver.output import Outcome, add_backtests, write_folder
 from sweep.driver.request import python_path
@@ -20,6 +21,7 @@ from sweep.execution.plan import PreparedGrid
 from sweep.grid import grid, remote_results
 from sweep.grid.goals import Target
 from sweep.grid.grid import Grid
+from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Request, Settings
 from sweep.search.auto_seeds import AutoSeeds, with_seeds
 from sweep.search.parameters import ParameterSearches
@@ -74,7 +76,7 @@ def run(request: Request, simulate: Simulate | None = None) -> Outcome:
         _check_folder(folder.path)
         with loop.locked():
             completed = loop.run()
-            if not loop.n_run and _is_finished(folder, journal):
+            if not loop.n_run and _is_finished(folder, journal, request.question):
                 return _answer_from_cache(completed.prepared, folder, journal)
             if not loop.n_run:
                 notes.grid(completed.prepared, 0)
@@ -100,14 +102,17 @@ def _before_cells(cells: Grid) -> None:
         track.warm_up()
 
 
-def _is_finished(folder: SweepFolder, journal: Journal) -> bool:
-    """Tell whether a sweep has ended with an intact folder; name its damaged files."""
+def _is_finished(folder: SweepFolder, journal: Journal, question: str | None) -> bool:
+    """Tell whether a sweep has ended with an intact folder and this question.
+
+    Its damaged files are named.
+    """
     if not folder.path.is_dir() or not journal.is_complete():
         return False
     damaged = folder.damaged()
     if damaged:
         notes.note(f"{folder.sweep}: {', '.join(damaged)}: damaged, rewritten")
-    return not damaged
+    return not damaged and (folder.config().get(QUESTION) or "") == mask(question or "")
 
 
 def prepare_first(request: Request) -> PreparedGrid:

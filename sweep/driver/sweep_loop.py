@@ -130,6 +130,7 @@ class SweepLoop:
             todo=n_todo,
             cached=np.flatnonzero(cached).tolist(),
             argv=[mask(word) for word in sys.argv[1:]],
+            question=mask(prepared.grid.request.question or ""),
             **origin.request_words(prepared.grid.request),
             **origin.request_location(prepared.grid.request),
         )

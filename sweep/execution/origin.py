@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from sim.base.masking import mask_tree
+from sim.base.masking import mask, mask_tree
 from sweep.execution.plan import PreparedGrid
 from sweep.grid.config_tree import abbreviated
+from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Request
 from sweep.store import own_sources, provenance
 
@@ -64,6 +65,8 @@ def config_record(prepared: PreparedGrid) -> dict[str, Any]:
             **options,
         }
     )
+    if request.question is not None:
+        config[QUESTION] = mask(request.question)
     if request.bootstrap is not None:
         config["bootstrap"] = {"by": request.bootstrap}
     if request.what_if is not None:

@@ -21,6 +21,8 @@ from sim.base.text import is_utf8
 from sweep.grid.grammar_errors import grammar_error
 from sweep.grid.options import Options
 
+QUESTION = "question"
+"""Key of a text in the asker's words."""
 MAX_VALUES = 1_000_000
 """Values of an axis; a range with more is a mistake."""
 
@@ -100,11 +102,20 @@ _PART_OF_DICT = re.compile(r"(?:\$\{[^}]*\}|[^,()\[\]{}='\":])+")
 
 
 def _parsed(parser: Any, text: str) -> Any:
-    """Parse one override; quote a path with ``ü`` in it, and a baseline's setting, if needed."""
+    """Parse one override; quote a path with ``ü`` in it, and a baseline's setting, if needed.
+
+    A question is a text, whatever signs it has, unless it is quoted already.
+    """
+    key, equals, value = text.partition("=")
+    if key == QUESTION:
+        value = " ".join(value.split())
+        if value not in ("", "null") and value[0] not in "'\"":
+            return parser.parse_override(f"{key}={_in_quotes(value)}")
     try:
         return parser.parse_override(text)
     except HydraException:
-        key, equals, value = text.partition("=")
+        if key == QUESTION:
+            return parser.parse_override(f"{key}={_in_quotes(value)}")
         is_plain = key == "baseline" and not set(value) & set("'\"\\")
         quoted = f"'{value}'" if is_plain else _with_quotes(value)
         if not equals or quoted == value:
@@ -225,6 +236,10 @@ def _quoted_text(text: str) -> str:
             return text
     except HydraException:
         pass
+    return _in_quotes(text)
+
+
+def _in_quotes(text: str) -> str:
     return str(types.QuotedString(text, types.Quote.single).with_quotes())
 
 

@@ -24,7 +24,7 @@ from sweep.grid import (
     what_ifs,
 )
 from sweep.grid.options import SWEPT_GROUPS, Options
-from sweep.grid.overrides import Assignment, parse, quote
+from sweep.grid.overrides import QUESTION, Assignment, parse, quote
 from sweep.grid.tracking_uri import check_tracking_uri
 from sweep.stats import FIRST_SEEDS
 from sweep.stats.cell_columns import ALL_METRICS, AXES
@@ -90,13 +90,14 @@ def _check_kind(group: str, config: Mapping[str, Any], kinds: Sequence[str]) -> 
 
 
 DEMO = "demo"
+MAX_QUESTION = 300
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 SEEDS_AUTO = ("seeds", "seeds_metric", "seeds_width", "seeds_max")
 """Keys of ``seeds=auto``."""
 
 _CHOSEN_ONCE = ("experiment", "launcher", "tracking")
 VERDICT_METRIC = "verdict.metric"
-_NOT_SWEPT = ("baseline", "evaluator", "name", VERDICT_METRIC, *SEEDS_AUTO, planner.BLOCK)
+_NOT_SWEPT = ("baseline", "evaluator", "name", QUESTION, VERDICT_METRIC, *SEEDS_AUTO, planner.BLOCK)
 _CONFIG_GROUPS = (*SWEPT_GROUPS, "evaluator")
 _WHAT_IF = {"what_if": (*what_ifs.CHANGES, "restore", "today", "together")}
 
@@ -136,6 +137,7 @@ class Request:
     goal: goals.Goal | None = None
     backtest_runs: int | None = None  # runs of each policy that are compared with the log
     name: str | None = None  # of the sweep; None: after its experiment
+    question: str | None = None  # in the asker's words; None: derived from the axes
     own_traces: Mapping[str, own_traces.OwnTrace] = field(default_factory=dict)  # by name
     bootstrap: str | None = None  # blocks of the log, of which each seed is a draw
     what_if: what_ifs.WhatIf | None = None
@@ -176,6 +178,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
     backtest_runs = backtests.take_runs(lines)
     goal = goals.take_goal(lines, defaults)
     sweep_name = _name(lines.pop("name", None))
+    question = _question(lines.pop(QUESTION, None))
     precision = _precision(lines, defaults)
     if precision is not None:
         if "seed" in named:
@@ -199,6 +202,7 @@ def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> 
         goal=goal,
         backtest_runs=backtest_runs,
         name=sweep_name or (None if backtest_runs is None else "backtest"),
+        question=question,
         own_traces=own,
         bootstrap=bootstrap,
         what_if=what_if,
@@ -216,6 +220,20 @@ def _name(line: Assignment | None) -> str | None:
             rule="wrong type",
         )
     return name
+
+
+def _question(line: Assignment | None) -> str | None:
+    """Return the sweep's question in the asker's words, in one line."""
+    if line is None or line.value is None:
+        return None
+    text = str(line.value).strip()
+    if not any(sign.isalpha() for sign in text) or len(text) > MAX_QUESTION:
+        raise InputError(
+            f"{text[:40]!r} is no question: write a text of up to {MAX_QUESTION} characters, such "
+            'as question="Do we need 20 more nodes?"',
+            rule="wrong type",
+        )
+    return text
 
 
 def _precision(lines: dict[str, Assignment], defaults: Mapping[str, Any]) -> Precision | None:

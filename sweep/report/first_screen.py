@@ -61,6 +61,21 @@ def build(sweep: Sweep) -> Parts:
 
 
 def _question(sweep: Sweep) -> list[str]:
+    """Return the question in the asker's words, if there is one, and that of the axes."""
+    (derived,) = _derived_question(sweep)
+    own = sweep.config.get("question")
+    if not own:
+        return [derived]
+    return [str(own), f"Asked of the simulator: {derived[:1].lower()}{derived[1:]}"]
+
+
+def own_question(answer: Mapping[str, Sequence[str]]) -> str:
+    """Return the question in the asker's words; empty if it is that of the axes."""
+    lines = answer.get(QUESTION, ())
+    return lines[0] if len(lines) > 1 else ""
+
+
+def _derived_question(sweep: Sweep) -> list[str]:
     summary, goal = sweep.summary, sweep.config.get("goal")
     policies = list(dict.fromkeys(column.policy for column in summary.columns))
     traces = list(dict.fromkeys(block.trace for block in summary.blocks))

@@ -43,6 +43,8 @@ class SweepSummary:
         Size of its folder.
     tags : list of str
         Words of its reader.
+    question : str
+        Question in the asker's words; empty if there is none.
     """
 
     sweep: str
@@ -56,6 +58,7 @@ class SweepSummary:
     sentences: list[str] = field(default_factory=list)
     n_bytes: int = 0
     tags: list[str] = field(default_factory=list)
+    question: str = ""
 
 
 def summarize(results: Path, is_alive: IsAlive | None = None) -> list[SweepSummary]:
@@ -106,6 +109,7 @@ def summarize_one(
         sentences,
         _folder_bytes(folder.path),
         tags.read(results, entry.sweep),
+        counts.question,
     )
 
 

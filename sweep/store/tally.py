@@ -30,6 +30,8 @@ class Tally:
         Cells that came since, and how many of them failed.
     has_ended : bool
         True if the last attempt ended.
+    question : str
+        Question in the asker's words; empty if there is none.
     """
 
     started_s: float | None = None
@@ -39,6 +41,7 @@ class Tally:
     n_came: int = 0
     n_failed: int = 0
     has_ended: bool = False
+    question: str = ""
 
 
 @dataclass
@@ -103,4 +106,4 @@ def _after(tally: Tally, event: bytes, time_s: float, line: bytes) -> Tally:
         return replace(tally, requested_s=time_s, started_s=tally.started_s or time_s)
     begin = json.loads(line)
     n_cells, n_todo = (int(begin.get(name) or 0) for name in ("cells", "todo"))
-    return Tally(time_s, time_s, n_cells, n_todo)
+    return Tally(time_s, time_s, n_cells, n_todo, question=str(begin.get("question") or ""))

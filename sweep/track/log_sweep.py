@@ -22,6 +22,7 @@ from sim.base.arrays import F8
 from sim.base.masking import mask_tree
 from sweep.execution.progress import LINE_EVERY_S
 from sweep.grid.config_tree import abbreviated, to_yaml
+from sweep.grid.overrides import QUESTION
 from sweep.grid.request import Settings
 from sweep.stats.arrange import arrange
 from sweep.store import lease
@@ -74,15 +75,15 @@ def track(
 ) -> LogResult:
     """Log a sweep's cells as child runs of one parent run; present runs stay as they are.
 
-    The parent run's description is the verdict. Beside it is a run of kind ``curve`` for each
-    policy and trace, whose metrics have the capacity (in per cent) as their step: MLflow's charts
-    draw a line a policy. If these would be too many, the parent has the means of each policy. A
-    child run has the cell's labels and every setting of the command line as parameters, the
-    metrics, tags to filter on (``policy``, ``trace``, ``capacity``, ``seed``, ``status``,
-    ``sweep_id``, ``cell_key``, and every swept parameter) and the cell's configuration as
-    ``config.yaml``; the run of a failed cell is marked FAILED and has the traceback. A run whose
-    cell has another outcome now (it failed, or was cut off), or that was logged at another
-    granularity, is deleted and logged again.
+    The parent run's description is the question in the asker's words, if there is one, and the
+    verdict. Beside it is a run of kind ``curve`` for each policy and trace, whose metrics have the
+    capacity (in per cent) as their step: MLflow's charts draw a line a policy. If these would be
+    too many, the parent has the means of each policy. A child run has the cell's labels and every
+    setting of the command line as parameters, the metrics, tags to filter on (``policy``,
+    ``trace``, ``capacity``, ``seed``, ``status``, ``sweep_id``, ``cell_key``, and every swept
+    parameter) and the cell's configuration as ``config.yaml``; the run of a failed cell is marked
+    FAILED and has the traceback. A run whose cell has another outcome now (it failed, or was cut
+    off), or that was logged at another granularity, is deleted and logged again.
 
     `configs` returns the configurations of cells by their rows, ascending; `times`, a row a cell,
     has the begin and end of each, s since 1970, NaN where unknown.
@@ -96,10 +97,11 @@ def track(
     settings = run_data.settings_given(config.get("words", ()), params)
     headline = [] if curves else run_data.headline(means)
     headline += run_data.backtest_points(SweepFolder(folder).table(BACKTEST))
+    question = str(config.get(QUESTION) or "")
     n_cells = len(arranged.failed), int(arranged.failed.sum())
     state = digest(
         [*children, *curves],
-        [params, settings, headline, n_cells],
+        [params, settings, headline, n_cells, *filter(None, [question])],
         artifact_files(folder),
         granularity,
     )
@@ -142,7 +144,7 @@ def track(
             if on_progress:
                 on_progress(done, len(missing))
         renamed = {n: new for n, new in run_data.metric_names(arranged.metrics).items() if n != new}
-        finish_parent(store, parent, *n_cells, folder, headline, renamed)
+        finish_parent(store, parent, *n_cells, folder, headline, renamed, question)
     run = (experiment_id, str(parent.info.run_id))
     remember(folder, uri, experiment, state, run)
     n_logged = sum(row.kind != CURVE for row in missing)

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from sim.base.masking import mask
 from sim.base.text import single_line
+from sweep.grid.overrides import QUESTION
 from sweep.grid.request import is_run_setting
 from sweep.stats import intervals
 from sweep.stats.arrange import ArrangedCells, by_capacity
@@ -210,15 +211,17 @@ def parameter_values(arranged: ArrangedCells) -> dict[str, str]:
 def settings_given(words: Iterable[str], labels: Iterable[str]) -> dict[str, str]:
     """Return the settings of a command line that are no axis, as text: ``{"trace.scale": "0.1"}``.
 
-    Settings of where and how it runs are left out. `labels` are the names of axes and swept
-    parameters.
+    Settings of where and how it runs are left out, and the question. `labels` are the names of
+    axes and swept parameters.
     """
     taken = {*AXES, *labels}
     pairs = (word.lstrip("+").partition("=") for word in words if "=" in word)
     return {
         name: mask(value)[:MAX_TAG]
         for name, _, value in pairs
-        if name not in taken and not is_run_setting(name) and not _FORBIDDEN.search(name)
+        if name not in (*taken, QUESTION)
+        and not is_run_setting(name)
+        and not _FORBIDDEN.search(name)
     }
 
 

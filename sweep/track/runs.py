@@ -298,11 +298,13 @@ def finish_parent(
     folder: Path,
     headline: Sequence[tuple[str, int, float]],
     renamed: Mapping[str, str],
+    question: str = "",
 ) -> None:
     """Store the sweep's files as artifacts, if they changed, and mark the run as ended.
 
     `headline` (`sweep.track.run_data.headline`) is logged as a whole if it changed. The description
-    lists `renamed` metrics, whose names MLflow does not accept.
+    begins with the `question` in the asker's words, and lists `renamed` metrics, whose names MLflow
+    does not accept.
     """
     from mlflow.entities import Metric, RunTag
 
@@ -324,7 +326,13 @@ def finish_parent(
         metrics += [Metric(name, value, now_ms, step) for name, step, value in headline]
     verdict = _verdict(folder)
     note = "\n".join(
-        [*(f"- {sentence}" for sentence in verdict), "", _counts(n_cells, n_failed, folder)]
+        [
+            question,
+            "",
+            *(f"- {sentence}" for sentence in verdict),
+            "",
+            _counts(n_cells, n_failed, folder),
+        ]
         + [f"- the metric '{label(name)}' is `{new}` here" for name, new in renamed.items()]
     ).strip()[:MAX_TAG]
     tags = [RunTag(FILES, state), RunTag(MEANS, means), RunTag(NOTE, note)]

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from sweep.execution import compute
+from sweep.report.index import row_html
 from sweep.store import shard_writer
 from sweep.store.journal import Journal
+from sweep.store.sweep_summaries import summarize
 from tests.sweep.small import (
     Command,
     FakeResult,
@@ -87,6 +89,31 @@ def test_the_same_command_again_only_says_so(fake: Command) -> None:
         assert json.dumps({**row, "status": "x"}) == json.dumps({**other, "status": "x"})
     third = every_file(fake(*GRID).folder)
     assert third == after
+
+
+def test_a_question_heads_the_report_and_is_in_no_key(fake: Command) -> None:
+    grid = ("policy=fifo,las", "name=nodes")
+    without = fake(*grid)
+    names = ("answer.json", "report.md", "report.html")
+    asked = "Do we need <20> nodes, or 30?"
+    ran = fake(*grid, f"question={asked}")
+    assert ran.folder == without.folder
+    assert [row["status"] for row in ran.rows] == ["cached"] * 2
+    assert ran.out.startswith(f"{asked}\n")
+    first, second = json.loads((ran.folder / "answer.json").read_text())["Question"]
+    assert (first, second[:42]) == (asked, "Asked of the simulator: which scheduling p")
+    answer, markdown, page = ((ran.folder / name).read_text() for name in names)
+    assert asked in answer
+    assert "**Question.** Do we need \\<20> nodes, or 30? Asked of the simulator: " in markdown
+    assert '<p class="question">Do we need &lt;20&gt; nodes, or 30?</p>' in page
+    again = fake(*grid, f"question={asked}")
+    assert "every cell is cached" in again.err
+    assert (again.folder / "report.html").read_text() == page
+    (row,) = summarize(fake.results)
+    assert '<span class="question">Do we need &lt;20&gt; nodes, or 30?</span>' in row_html(row, ())
+    back = fake(*grid)
+    assert "Do we need" not in back.out + (back.folder / "report.html").read_text()
+    assert summarize(fake.results)[0].question == ""
 
 
 def test_part_of_a_grid_is_cached(fake: Command) -> None:

@@ -8,6 +8,7 @@ import pytest
 from sim.base.errors import InputError
 from sweep.grid import request
 from sweep.grid.options import Options
+from sweep.grid.overrides import quote
 from sweep.grid.request import Request
 
 
@@ -77,6 +78,24 @@ def test_a_name_is_no_axis() -> None:
     for wrong in ("name=a,b", "name=1", "name=a/b", "name=a b", "~name"):
         with pytest.raises(InputError):
             read("policy=fifo", wrong)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("Do we need 20 more nodes?", "Do we need 20 more nodes?"),
+        ("Is srpt (or las) worth it, at 90 % load?", "Is srpt (or las) worth it, at 90 % load?"),
+        ("'Who's next?'", "'Who's next?'"),  # no Hydra quotes
+        ("'Which, of three?'", "Which, of three?"),
+        ("Warten\nalle?", "Warten alle?"),
+        ("null", None),
+    ],
+)
+def test_a_question_is_a_text(value: str, text: str | None) -> None:
+    parsed = read("policy=fifo", f"question={value}")
+    assert parsed.question == text
+    assert read(*parsed.words).question == text
+    assert read("policy=fifo", quote("question", parsed.question)).question == text
 
 
 def test_a_long_axis_is_read_in_no_time() -> None:
@@ -163,6 +182,10 @@ def test_what_the_verdict_speaks_of() -> None:
         ("experiment=demo,demo", "can't be swept"),
         ("paths.results=a,b", "can't be swept"),
         ("baseline=a,b", "baseline"),
+        ("question=7", "'7' is no question"),
+        ("question=", "is no question"),
+        ("question=" + "why " * 90, "up to 300 characters"),
+        ("~question", "give question=VALUE"),
         ("~policy", "policy"),
         ("launcher.kind=slurm", r"unknown launcher\.kind"),
         ("paths.results=3", "must be a folder"),
