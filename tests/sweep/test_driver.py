@@ -95,18 +95,18 @@ def test_a_question_heads_the_report_and_is_in_no_key(fake: Command) -> None:
     grid = ("policy=fifo,las", "name=nodes")
     without = fake(*grid)
     names = ("answer.json", "report.md", "report.html")
-    asked = "Do we need <20> nodes, or 30?"
-    ran = fake(*grid, f"question={asked}")
+    question = "Do we need <20> nodes, or 30?"
+    ran = fake(*grid, f"question={question}")
     assert ran.folder == without.folder
     assert [row["status"] for row in ran.rows] == ["cached"] * 2
-    assert ran.out.startswith(f"{asked}\n")
+    assert ran.out.startswith(f"{question}\n")
     first, second = json.loads((ran.folder / "answer.json").read_text())["Question"]
-    assert (first, second[:42]) == (asked, "Asked of the simulator: which scheduling p")
+    assert (first, second[:42]) == (question, "Asked of the simulator: which scheduling p")
     answer, markdown, page = ((ran.folder / name).read_text() for name in names)
-    assert asked in answer
+    assert question in answer
     assert "**Question.** Do we need \\<20> nodes, or 30? Asked of the simulator: " in markdown
     assert '<p class="question">Do we need &lt;20&gt; nodes, or 30?</p>' in page
-    again = fake(*grid, f"question={asked}")
+    again = fake(*grid, f"question={question}")
     assert "every cell is cached" in again.err
     assert (again.folder / "report.html").read_text() == page
     (row,) = summarize(fake.results)

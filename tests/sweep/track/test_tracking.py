@@ -158,8 +158,8 @@ def test_the_parent_run_has_the_verdict(sweep: Sweep) -> None:
     assert note[-1].startswith("8 cells; ")
     assert parent.data.tags["verdict"] == " ".join(sentences)
     assert set(parent.data.metrics) == {"cells", "cells_failed"}  # the others are on the curves
-    asked = {"question": "Why?", "words": ["policy=las", "question=Why?"]}
-    sweep.track(cells, config=asked)
+    with_question = {"question": "Why?", "words": ["policy=las", "question=Why?"]}
+    sweep.track(cells, config=with_question)
     note = sweep.parent().data.tags["mlflow.note.content"].splitlines()
     assert note[:3] == ["Why?", "", f"- {sentences[0]}"]
     assert "question" not in sweep.parent().data.params
