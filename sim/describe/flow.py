@@ -72,12 +72,8 @@ def sizes(data: Dataset) -> list[Statistic]:
     _, demand, _ = stage_demand(data.workload)
     n_of_stage = values(data.workload.stages, "n_tasks")
     for r, name in enumerate(data.workload.resources):
-        _spread(
-            section,
-            f"demand_{name}",
-            f"demand of a task: {name}",
-            np.repeat(demand[:, r], n_of_stage),
-        )
+        words = f"demand of a task: {name}"
+        _spread(section, f"demand_{name}", words, demand[:, r], n=n_of_stage)
     section.group = "rank correlation"
     section.add(
         "rank_width_run", "of width and run time", rank_correlation(n_tasks, ideal_run_s(data))
@@ -224,15 +220,23 @@ def _requested(section: Section, data: Dataset) -> None:
             section.add(f"used_{name}", f"{name} used, of the amount requested", part_used, "share")
 
 
-def _spread(section: Section, key: str, words: str, x: NDArray[Any], kind: Kind = "number") -> None:
+def _spread(
+    section: Section,
+    key: str,
+    words: str,
+    x: NDArray[Any],
+    kind: Kind = "number",
+    n: I8 | None = None,
+) -> None:
+    """Add mean, quantiles and maximum of values that occur `n` times each (default: once)."""
     section.group = words
     if len(x) and (x == x[0]).all():
         section.add(f"{key}_mean", "all equal", float(x[0]), kind)
         return
-    section.add(f"{key}_mean", "mean", mean(x), "number" if kind == "count" else kind)
+    section.add(f"{key}_mean", "mean", mean(x, n), "number" if kind == "count" else kind)
     for q in _QUANTILES:
         named = "median" if q == 0.5 else f"percentile {100 * q:g}"
-        section.add(f"{key}_p{100 * q:g}", named, quantile(x, q), kind)
+        section.add(f"{key}_p{100 * q:g}", named, quantile(x, q, n), kind)
     section.add(f"{key}_max", "largest", largest(x), kind)
 
 

@@ -15,6 +15,7 @@ import yaml
 from numpy.typing import NDArray
 
 from sim.base import maths
+from sim.base.arrays import I8
 from sim.base.errors import InputError
 from sim.base.files import atomic_write
 
@@ -124,9 +125,14 @@ def _rounded(value: float) -> str:
     return f"{value:.{1 if size >= 10 else 2 if size >= 1 else 3}f}"
 
 
-def mean(values: NDArray[Any]) -> float:
-    """Compute the mean, or the share of True in a mask; NaN if empty."""
-    return float(values.mean()) if len(values) else np.nan
+def mean(values: NDArray[Any], n: I8 | None = None) -> float:
+    """Compute the mean, or the share of True in a mask; NaN if empty.
+
+    `n` are the numbers of times that each value occurs, (len(values),); once each by default.
+    """
+    if not len(values):
+        return np.nan
+    return float(values.mean() if n is None else (values * n).sum() / n.sum())
 
 
 def deviation(values: NDArray[Any]) -> float:
@@ -139,9 +145,17 @@ def largest(values: NDArray[Any]) -> float:
     return float(values.max()) if len(values) else np.nan
 
 
-def quantile(values: NDArray[Any], q: float) -> float:
-    """Compute an interpolated quantile; NaN if empty."""
-    return float(np.quantile(values, q)) if len(values) else np.nan
+def quantile(values: NDArray[Any], q: float, n: I8 | None = None) -> float:
+    """Compute an interpolated quantile; NaN if empty. See `mean` for `n`."""
+    if not len(values):
+        return np.nan
+    if n is None:
+        return float(np.quantile(values, q))
+    order = np.argsort(values, kind="stable")
+    last = np.cumsum(n[order]) - 1
+    rank = q * last[-1]
+    around = np.searchsorted(last, [np.floor(rank), np.ceil(rank)])
+    return float(np.quantile(values[order[around]], rank - np.floor(rank)))
 
 
 def slope(x: NDArray[Any], y: NDArray[Any]) -> float:

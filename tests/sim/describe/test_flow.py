@@ -11,6 +11,7 @@ from scipy import stats
 import sim
 from sim.describe import Dataset, describe, flow
 from sim.describe.page import page, text_lines
+from sim.describe.statistics import mean, quantile
 from tests.sim.describe.workloads import CHAIN, by_key, dataset, job
 
 RNG = np.random.default_rng(100)
@@ -43,6 +44,14 @@ def test_arrivals(rigid):
     assert flow.dispersion(submit_s, 600.0) == pytest.approx(1.0, abs=0.1)
     assert flow.lag_1(np.diff(submit_s)) == pytest.approx(0.0, abs=0.02)
     assert flow.dispersion(np.repeat(submit_s, 4), 600.0) == pytest.approx(4.0, abs=0.4)
+
+
+def test_quantiles_of_values_that_occur_several_times():
+    x, n = RNG.integers(0, 9, 60) / 7, RNG.integers(1, 40, 60)
+    for q in (0.0, 0.123, 0.5, 0.9, 0.99, 1.0):
+        assert quantile(x, q, n) == np.quantile(np.repeat(x, n), q)
+    assert mean(x, n) == pytest.approx(np.repeat(x, n).mean(), rel=1e-14)
+    assert quantile(x[:1], 0.3, n[:1]) == x[0]
 
 
 def test_sizes(rigid):
