@@ -38,6 +38,11 @@ MADE_OF = {
 """Pages generated from code; in the repository a link leads to the code itself."""
 
 _CODE = re.compile(r"\[`?([^\]\[`]+)`?\]\(([^)\s#:]+\.(?:py|cff|yaml))\)")
+_NAV = re.compile(
+    r'(<nav class="md-nav" data-md-level="\d+" )(aria-labelledby="[^"]*")'
+    r'([^>]*>\s*<label class="md-nav__title"[^>]*>)(?P<title>.*?)</label>',
+    re.DOTALL,
+)
 _LINK = re.compile(r"\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
@@ -84,6 +89,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return match[0] if has_page else f"`{match[1]}`"
 
     return _LINK.sub(rewritten, _CODE.sub(named, markdown))
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the search and the lists of pages, which the theme leaves without a name."""
+    search = 'data-md-component="search" role="dialog"'
+
+    def named(match: re.Match[str]) -> str:
+        title = " ".join(re.sub(r"<[^>]+>", "", match["title"]).split())
+        return f'{match[1]}aria-label="{title}"{match[3]}{match["title"]}</label>'
+
+    return _NAV.sub(named, output.replace(search, f'{search} aria-label="Search"'))
 
 
 def on_post_build(config: Any) -> None:
