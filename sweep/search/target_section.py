@@ -78,8 +78,10 @@ def _sentences(
                 continue  # the others say it
         else:
             share = row["machines"] / base["machines"]
-            sentence = f"{label} needs {machines}, {share:.2f} times as many as {_label(base)}, "
-            sentence += f"which needs {text(round(base['machines'], 4))}"
+            ratio = "" if share == 1 else f"{share:.2f} times "
+            sentence = f"{label} needs {machines}, {ratio}as many as {_label(base)}"
+            if ratio:
+                sentence += f", which needs {text(round(base['machines'], 4))}"
         remarks = _range(row) if is_bootstrap else _uncertainty(row)
         sentences.append(f"{sentence}{remarks}.")
     return sentences

@@ -75,6 +75,20 @@ def test_each_policy_has_its_threshold(command: Command, monkeypatch: pytest.Mon
     assert "srpt (oracle) needs 31 slots, 0.62 times as many as fifo, which needs 50." in ran.out
 
 
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [(162, "as many as fifo."), (81, "0.50 times as many as fifo, which needs 162.")],
+)
+def test_needs_are_told_beside_the_baselines(n: int, words: str) -> None:
+    shared = {"status": "met", "settings": "", "unit": "slots", "value": None, "note": ""}
+    rows = [
+        {**shared, "policy": policy, "machines": machines, "is_sure": True, "seeds": 1}
+        for policy, machines in (("fifo", 162), ("easy", n))
+    ]
+    sentences = target_section._sentences(rows, "fifo", cast("Any", None))
+    assert sentences == [f"easy needs {n} slots, {words}"]
+
+
 def test_never_and_always_are_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_engine(monkeypatch, simulate_needing({"fifo": 500.0, "srpt": 31.0, "sjf": 3.0}))
     ran = command(*GRID)
