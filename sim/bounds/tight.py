@@ -58,7 +58,7 @@ def tight_part_bounds(
     demand, shapes, count = quantized(columns, cluster)
     n_tasks = np.diff(columns.stage_task0)
     slots = _slots(demand, shapes, count, share[columns.stage_job], n_tasks)
-    whole = kernels.stage_waves(columns.stage_task0, columns.task_duration, slots)
+    whole = kernels.stage_waves(columns.stage_run0, columns.run_task0, columns.run_duration, slots)
     whole = np.maximum(whole, load.max(axis=1))
     return gaps.part_bounds(
         order,

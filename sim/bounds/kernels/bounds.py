@@ -143,23 +143,26 @@ def fitting(room: I8, demand: I8, limit: int) -> int:
 
 
 @jit
-def stage_waves(stage_task0: I8, task_duration: F8, slots: I8) -> F8:
+def stage_waves(stage_run0: I8, run_task0: I8, run_duration: F8, slots: I8) -> F8:
     """Bound the time in which each stage can run whole when few of its tasks run at once.
 
     At most K tasks at once means K slots (an interval graph is perfect). Of the jK + 1 longest
-    tasks some slot runs j + 1, and these last no less than the j + 1 shortest of them.
+    tasks some slot runs j + 1, and these last no less than the j + 1 shortest of them. The arrays
+    are of `sim.workload.runs`; only stages with several waves of unlike tasks are expanded.
     """
     out = np.zeros(slots.shape[0], np.float64)
     for s in range(slots.shape[0]):
-        first, last = stage_task0[s], stage_task0[s + 1]
-        n, k = last - first, slots[s]
-        low, high = task_duration[first], task_duration[first]
-        for t in range(first, last):
-            low, high = min(low, task_duration[t]), max(high, task_duration[t])
+        first, last = stage_run0[s], stage_run0[s + 1]
+        n, k = run_task0[last] - run_task0[first], slots[s]
+        low, high = run_duration[first:last].min(), run_duration[first:last].max()
         out[s] = max(high, low * ((n + k - 1) // k))
         if n <= k or low == high:
             continue
-        longest = np.sort(task_duration[first:last])[::-1]
+        longest = np.empty(n, np.float64)
+        for i in range(first, last):
+            begin, end = run_task0[i] - run_task0[first], run_task0[i + 1] - run_task0[first]
+            longest[begin:end] = run_duration[i]
+        longest = np.sort(longest)[::-1]
         total = longest.sum()
         out[s] = max(out[s], total / k)
         for j in range(1, (n - 1) // k + 1):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sim.bounds.kernels import bounds, gaps
+from sim.workload.runs import find_runs
 from tests.sim.bounds.test_bounds import random_workload, slow_tasks
 
 
@@ -92,8 +93,12 @@ def test_waves_are_below_every_way_to_share_slots(seed):
         max(durations[np.array(slot_of_task) == k].sum() for k in range(slots))
         for slot_of_task in itertools.product(range(slots), repeat=len(durations))
     )
-    bound = bounds.stage_waves(np.array([0, len(durations)]), durations, np.array([slots]))
+    task0 = np.array([0, len(durations)])
+    runs = find_runs(durations, task0)
+    bound = bounds.stage_waves(runs.stage0, runs.task0, runs.duration_s, np.array([slots]))
     assert durations.max() <= bound[0] <= best
+    every_task = np.arange(len(durations) + 1)
+    assert bound == bounds.stage_waves(task0, every_task, durations, np.array([slots]))
 
 
 def slow_span(child0, child, kind, n_tasks, shortest, whole, energy):
