@@ -136,6 +136,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_job_ready_head", "i4", "J", -1),  # first of its stages with a ready task
     ("state_job_used", "i8", "J:USAGE, R", 0),  # quanta of its tasks and held slots
     ("state_job_idle_held", "i4", "J:GANGS", -1),  # held slots that are idle; -1 not admitted
+    ("state_job_is_over", "i1", "J:EVICTS", 0),  # it runs more tasks than its limit
     ("state_job_evicted", "i4", "J:EVICTS", 0),  # its tasks that are about to be evicted
     # jobs that need the outputs of others
     ("state_job_missing", "i4", "J:INPUTS", INPUT),  # hard inputs that do not exist yet

@@ -10,6 +10,7 @@ from sim.engine.kernels.features import (
     BATCHES,
     CHOOSES,
     DYNAMIC_ORDER,
+    EVICTS,
     GANGS,
     INPUTS,
     LEARNS,
@@ -37,6 +38,7 @@ from sim.engine.kernels.state import (
     LEARNING,
     N_ARRIVED,
     N_EVENTS,
+    N_OVER,
     N_REFILL,
     N_SLOT_FREE,
     N_URGENT,
@@ -161,6 +163,8 @@ def start_task(st, g, machine, in_held_slot, count):
         st.out_job_start[j] = start
     st.state_job_started[j] += count
     st.state_job_running[j] += count
+    if EVICTS:
+        follow_limit(st, j)
     if st.state_i[PENDING]:
         weighted = weighted_s(st, g, duration)
         st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
@@ -221,6 +225,8 @@ def end_task(st, slot):
         weighted = weighted_s(st, g, duration)
         st.state_job_remaining[j] = less_each(st.state_job_remaining[j], weighted, count)
     st.state_job_running[j] -= count
+    if EVICTS:
+        follow_limit(st, j)
     st.state_job_done[j] += count
     st.state_job_left[j] -= count
     st.state_stage_left[g] -= count
@@ -254,6 +260,15 @@ def end_task(st, slot):
         return
     refresh_job(st, j)
     request_refill(st, j)
+
+
+@part
+def follow_limit(st, j):
+    """Follow the running tasks and the run limit of job `j`: count the jobs above their limit."""
+    is_over = st.state_job_running[j] > st.p_job_run_limit[j]
+    if is_over != st.state_job_is_over[j]:
+        st.state_job_is_over[j] = is_over
+        st.state_i[N_OVER] += 1 if is_over else -1
 
 
 @inlined

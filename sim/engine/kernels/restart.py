@@ -13,10 +13,10 @@ are evicted first: they lose least.
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import follow_remaining
 from sim.engine.kernels.choice import release_devices
-from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, SCORED, SERVICE
+from sim.engine.kernels.features import CHOOSES, DYNAMIC_ORDER, EVICTS, SCORED, SERVICE
 from sim.engine.kernels.heaps import turn_push
 from sim.engine.kernels.launch import forget_start
-from sim.engine.kernels.lifecycle import FIRST_K, emit, refresh_job, weighted_s
+from sim.engine.kernels.lifecycle import FIRST_K, emit, follow_limit, refresh_job, weighted_s
 from sim.engine.kernels.rates import clear_end, leave_machine
 from sim.engine.kernels.resources import demand_row, fits, freed, release_task
 from sim.engine.kernels.service import accrue
@@ -24,6 +24,7 @@ from sim.engine.kernels.state import (
     CONSTRAINED,
     EXPECTED,
     LAUNCH,
+    N_OVER,
     N_SLOT_FREE,
     N_STOPS,
     NEXT_OUTAGE,
@@ -57,6 +58,8 @@ def stop_task(st, slot, reason):
     if SERVICE or DYNAMIC_ORDER:
         accrue(st, j)
     st.state_job_running[j] -= 1
+    if EVICTS:
+        follow_limit(st, j)
     st.state_job_started[j] -= 1
     if st.state_i[LAUNCH] and st.out_job_start[j] > st.state_f[NOW]:
         forget_start(st, j)
@@ -202,7 +205,7 @@ def evict_for(st, g, row):
     started last (ties: the lowest machine).
     """
     j = st.w_stage_job[g]
-    if st.state_job_running[j] >= st.p_job_run_limit[j]:
+    if st.state_i[N_OVER] == 0 or st.state_job_running[j] >= st.p_job_run_limit[j]:
         return -1
     if st.state_job_started[j] >= st.p_job_start_gate[j]:
         return -1
@@ -239,8 +242,8 @@ def _last_victim(st, row, machine):
             if _adds_enough(st, room, demand_row(st, g), row):
                 last_slot = slot
         slot = st.state_slot_next[slot]
-    slot = st.state_mach_slot[machine]
-    while slot >= 0:
+    end, slot = slot, st.state_mach_slot[machine]
+    while slot != end:
         st.state_job_evicted[st.w_stage_job[st.state_slot_stage[slot]]] = 0
         slot = st.state_slot_next[slot]
     return last_slot

@@ -21,6 +21,7 @@ from sim.engine.kernels.dispatch import dispatch_strict
 from sim.engine.kernels.features import (
     BATCHES,
     DYNAMIC_ORDER,
+    EVICTS,
     GANGS,
     LEARNS,
     LIMITS,
@@ -43,6 +44,7 @@ from sim.engine.kernels.lifecycle import (
     TIMER_TICK,
     emit,
     end_task,
+    follow_limit,
     recompute_remaining,
     request_refill,
 )
@@ -246,6 +248,8 @@ def _apply_change(st, j):
         recompute_remaining(st, j)
     if st.state_job_turn[j] < 0 or st.state_job_left[j] == 0:
         return
+    if EVICTS:
+        follow_limit(st, j)
     update_queue(st, j)
     update_wait_queue(st, j)
     reorder_job(st, j)

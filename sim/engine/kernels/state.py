@@ -67,6 +67,7 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     IS_REFINED,
     N_URGENT,
     N_STOPS,
+    N_OVER,
     # configuration
     SHARE,
     UNIT,
@@ -103,11 +104,12 @@ LEARN_GUESS, LEARN_PRIOR, LEARN_REFRESH = range(3)
     LEARNING,
     ESTIMATES,
     REFINE_ALL,
-) = range(69)
-N_I = 69
+) = range(70)
+N_I = 70
 # Of N_BATCHES batches the records of N_TAKEN are with the caller, and those from FIRST_BATCH on may
 # grow. N_LIVE, N_ENTERED, N_REFINED: lengths of lists; IS_REFINED: nothing has happened since all
-# jobs were refined; N_URGENT: events that are not deferred. Configuration registers:
+# jobs were refined; N_URGENT: events that are not deferred; N_OVER: jobs above their run limit.
+# Configuration registers:
 # SHARE: a `sim.engine.plan` code. UNIT: a pool of slots. EVENTS, DEFERRED: masks. RECORD:
 # task columns are recorded. STOPS: so are stopped attempts. HARD_CAPS: organisations have caps.
 # TASK_ORDER: p_task_order is set.

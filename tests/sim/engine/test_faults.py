@@ -8,7 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sim
+from policies.base import Policy
 from sim.engine import layout
+from sim.engine.plan import Event, Order, Queues
 from tests.examples import examples
 from tests.sim.engine.strategies import AnyPlan, clusters, failures, workloads
 from tests.sim.engine.test_kernel import FITS, assert_same
@@ -46,6 +48,41 @@ def test_same_bits_with_evictions(data, plan_seed, callbacks):
     w = data.draw(failures(w)) if data.draw(st.booleans()) else w
     cluster = data.draw(clusters(w, outages=data.draw(st.booleans())))
     assert_same(w, cluster, AnyPlan(plan_seed=plan_seed, callbacks=callbacks, evicts=True))
+
+
+class MovingLimits(Policy):
+    """A guarantee for each job, drawn anew each second; beyond it tasks run where room is left."""
+
+    events = Event.JOB_ARRIVED | Event.TIMER
+
+    def prepare(self, world, plan):
+        plan.queues = Queues.make(2, tier=[0, 1], order=[Order.KEY, Order.SHARE])
+        plan.set_jobs(run_limit=0, overflow_queue=1)
+        plan.evict = True
+        return np.random.default_rng(7)
+
+    def react(self, memory, batch, world, plan):
+        rows = np.flatnonzero(memory.random(len(world.view["left"])) < 0.5)
+        plan.set_jobs(rows, run_limit=memory.integers(0, 4, len(rows)))
+        if world.view["left"].any():
+            plan.timer_s = batch.now + 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_same_bits_where_guarantees_move_while_tasks_beyond_them_run(seed):
+    rng = np.random.default_rng(seed)
+    jobs = [
+        {
+            "submit_s": float(rng.integers(0, 9)),
+            "stages": [
+                {"name": f"s{s}", "durations_s": np.round(rng.uniform(1, 9, n), 1).tolist()}
+                for s, n in enumerate(rng.integers(4, 16, 2))
+            ],
+        }
+        for _ in range(2 + seed % 3)
+    ]
+    result, _ = assert_same(sim.Workload.from_jobs(jobs), sim.Cluster.slots(6), MovingLimits())
+    assert result.stops["reason"].to_pylist().count("evicted") > 0
 
 
 def test_records_of_stops_are_emptied_when_they_are_full(monkeypatch):
