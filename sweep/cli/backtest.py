@@ -29,4 +29,4 @@ def backtest(command: Command) -> int:
         words.append(f"{RUNS}={DEFAULT_RUNS}")
     flags = command.flags
     request = driver.make_request(words, flags.config_dir, fail_fast=flags.fail_fast)
-    return outcome.show(driver.run(request), request.settings)
+    return outcome.run(request)[1]

@@ -1,7 +1,8 @@
-"""Print the outcome of a sweep: verdict, table, findings, failures and folder."""
+"""Run a sweep and print its outcome: verdict, table, findings, failures and folder."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -9,11 +10,11 @@ import numpy as np
 from rich.console import Console
 
 from sim.base.text import table_lines
-from sweep import track, ui
+from sweep import driver, track, ui
 from sweep.backtest import section as backtest_section
 from sweep.driver import Outcome
 from sweep.grid import remote_results
-from sweep.grid.request import Settings
+from sweep.grid.request import Request, Settings
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.console import print_line
 from sweep.report.section import print_section
@@ -25,8 +26,29 @@ from sweep.store.folder import CELLS, HTML, SweepFolder
 MAX_FAILURES = 5
 
 
-def show(outcome: Outcome, settings: Settings) -> int:
-    """Print the tables, the failures and the paths, the folder last; return 1 if a cell failed."""
+def run(request: Request) -> tuple[Outcome, int]:
+    """Run a sweep; print its answer, then paths, the folder last; return also 1 if cells failed."""
+    outcome = driver.run(request, on_answer=_show_answer)
+    folder = outcome.folder.path
+    print(f"\nreport:  {folder / HTML}")
+    command = ui_command(request.settings)
+    if command and outcome.is_tracked:
+        print(f"MLflow:  {command}")
+    print(f"cells:   {remote_results.display_path(folder / CELLS)}")
+    print(remote_results.display_path(folder), flush=True)
+    return outcome, int(outcome.n_failed > 0)
+
+
+def _show_answer(outcome: Outcome) -> None:
+    """Print the tables and the failures; a reader who has closed the pipe stops nothing."""
+    try:
+        _show_tables(outcome)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123
+
+
+def _show_tables(outcome: Outcome) -> None:
     folder = outcome.folder
     console = Console()
     parts = [
@@ -49,14 +71,6 @@ def show(outcome: Outcome, settings: Settings) -> int:
     sys.stdout.flush()
     _findings(folder)
     _failures(folder)
-    print()
-    print(f"report:  {folder.path / HTML}")
-    command = ui_command(settings)
-    if command and outcome.is_tracked:
-        print(f"MLflow:  {command}")
-    print(f"cells:   {remote_results.display_path(folder.path / CELLS)}")
-    print(remote_results.display_path(folder.path), flush=True)
-    return 1 if outcome.n_failed else 0
 
 
 def _verdict_and_tables(outcome: Outcome, console: Console) -> None:

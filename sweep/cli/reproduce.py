@@ -84,8 +84,7 @@ def _reproduce(name: str, words: list[str], command: Command, options: Options) 
     if judged:
         path = request.settings.results / ledger.NAME
         judged.check(path, request.axes["seed"], request.axes["trace"])
-    sweep = driver.run(request)
-    failed = outcome.show(sweep, request.settings)
+    sweep, failed = outcome.run(request)
     if sweep.folder.findings() is None:
         return max(failed, 1)
     if judged and not failed:

@@ -39,7 +39,7 @@ def run(command: Command) -> int:
     if command.shows_config:
         print(composed(request), end="")
         return 0
-    return outcome.show(driver.run(request), request.settings)
+    return outcome.run(request)[1]
 
 
 def retry_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def retry_arguments(parser: argparse.ArgumentParser) -> None:
 def retry(command: Command) -> int:
     """Run the failed cells of a sweep again, and cells whose sources changed since."""
     _, request = repeat_request(command)
-    return outcome.show(driver.run(request), request.settings)
+    return outcome.run(request)[1]
 
 
 def track_arguments(parser: argparse.ArgumentParser) -> None:

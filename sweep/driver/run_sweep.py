@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,8 +57,15 @@ def strategy_for(request: Request) -> Strategy:
     return WholeGrid(grid.build(with_seeds(request, 1))) if strategy.is_fixed else strategy
 
 
-def run(request: Request, simulate: Simulate | None = None) -> Outcome:
-    """Run a sweep to its end."""
+def run(
+    request: Request,
+    simulate: Simulate | None = None,
+    on_answer: Callable[[Outcome], object] = lambda _: None,
+) -> Outcome:
+    """Run a sweep to its end; call `on_answer` once its folder is written, before MLflow is told.
+
+    Logging takes longer than a small sweep's cells.
+    """
     strategy = strategy_for(request)
     settings = request.settings
     _check_writable(settings.results)
@@ -77,7 +85,7 @@ def run(request: Request, simulate: Simulate | None = None) -> Outcome:
         with loop.locked():
             completed = loop.run()
             if not loop.n_run and _is_finished(folder, journal, request.question):
-                return _answer_from_cache(completed.prepared, folder, journal)
+                return _answer_from_cache(completed.prepared, folder, journal, on_answer)
             if not loop.n_run:
                 notes.grid(completed.prepared, 0)
                 loop.note_round(completed.prepared, completed.cached)
@@ -86,7 +94,7 @@ def run(request: Request, simulate: Simulate | None = None) -> Outcome:
                 journal.confirm()
                 for name, table in strategy.tables().items():
                     folder.replace(name, table)
-                outcome = _finish(completed, folder, journal)
+                outcome = _finish(completed, folder, journal, on_answer)
                 closing.result()
             return outcome
 
@@ -120,11 +128,17 @@ def prepare_first(request: Request) -> PreparedGrid:
     return SweepLoop(strategy_for(request)).first
 
 
-def _finish(completed: CompletedSweep, folder: SweepFolder, journal: Journal) -> Outcome:
-    """Write the sweep's folder and track it."""
+def _finish(
+    completed: CompletedSweep,
+    folder: SweepFolder,
+    journal: Journal,
+    on_answer: Callable[[Outcome], object],
+) -> Outcome:
+    """Write the sweep's folder, give its answer and track it."""
     prepared, errors = completed.prepared, completed.errors
     journal.note_status(left_s=None, activity="writing the report")
     outcome = write_folder(prepared, folder, completed.cached, errors, journal.confirm)
+    on_answer(outcome)
     journal.note_status(activity="logging to MLflow")
     target = _track(folder, prepared.grid.request.settings)
     journal.append("end", failed=len(errors), tracked=target)
@@ -135,7 +149,12 @@ def _finish(completed: CompletedSweep, folder: SweepFolder, journal: Journal) ->
     return dataclasses.replace(outcome, is_tracked=is_tracked)
 
 
-def _answer_from_cache(prepared: PreparedGrid, folder: SweepFolder, journal: Journal) -> Outcome:
+def _answer_from_cache(
+    prepared: PreparedGrid,
+    folder: SweepFolder,
+    journal: Journal,
+    on_answer: Callable[[Outcome], object],
+) -> Outcome:
     """Answer a finished sweep whose cells are all cached: only statuses change."""
     settings = prepared.grid.request.settings
     journal.append("asked")
@@ -148,14 +167,16 @@ def _answer_from_cache(prepared: PreparedGrid, folder: SweepFolder, journal: Jou
             pass
     add_backtests(folder, cells, folder.config())
     ends = [event for event in journal.milestones() if event["event"] == "end"]
+    notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
+    outcome = Outcome(folder, cells, folder.config(), 0)
+    on_answer(outcome)
     is_tracked = track.is_logged(settings, ends[-1].get("tracked"))
     if not is_tracked:
         target = _track(folder, settings)
         is_tracked = track.is_logged(settings, target)
         journal.append("end", failed=0, tracked=target)
     sync.push_all(folder.results, folder.path)
-    notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
-    return Outcome(folder, cells, folder.config(), 0, is_tracked)
+    return dataclasses.replace(outcome, is_tracked=is_tracked)
 
 
 def _track(folder: SweepFolder, settings: Settings) -> str | None:

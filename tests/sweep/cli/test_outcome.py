@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import pytest
+
+from sweep import track
+from sweep.cli import outcome
 from tests.sweep.small import Command
 
 
@@ -35,6 +40,32 @@ def test_the_command_that_opens_the_log_is_printed(fake: Command, tmp_path: Path
     assert "no MLflow" not in ran.err
     assert "MLflow:  python -m sweep ui " in ran.out
     assert "MLflow:  python -m sweep ui " in fake.bare(*words(fake, uri)).out
+
+
+def test_the_answer_is_printed_before_mlflow_is_told(
+    fake: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    events = []
+    monkeypatch.setattr(outcome, "_show_tables", lambda _: events.append("answer"))
+    monkeypatch.setattr(track, "log", lambda *_: events.append("log"))
+    for _ in range(2):  # from simulations, and from the cache alone
+        fake.bare(*words(fake, f"sqlite:///{tmp_path / f'{len(events)}.db'}"))
+    assert events == ["answer", "log"] * 2
+
+
+def test_a_closed_pipe_does_not_keep_a_sweep_from_mlflow(
+    fake: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def closed(_: object) -> None:
+        raise BrokenPipeError
+
+    events = []
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    monkeypatch.setattr(outcome, "_show_tables", closed)
+    monkeypatch.setattr(track, "log", lambda *_: events.append("log"))
+    fake.bare(*words(fake, f"sqlite:///{tmp_path / 'one.db'}"))
+    sys.stdout.close()
+    assert events == ["log"]
 
 
 def test_an_unknown_uri_scheme_is_refused_before_any_run(fake: Command) -> None:
