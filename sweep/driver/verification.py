@@ -87,7 +87,7 @@ class Verification:
             wrong += _columns_that_differ(cached, again)
         if wrong:
             return f"differs in {', '.join(wrong)}{since}", False
-        left_out = "" if cached is not None else "; its table is no longer in the cache"
+        left_out = "" if cached is not None else "; the cache has no table of its jobs"
         return f"same ({n_metrics} metrics{left_out}){since}", True
 
     def _run_row(self, number: int) -> tuple[PlannedCell, CellResult]:

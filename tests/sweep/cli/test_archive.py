@@ -177,7 +177,7 @@ class TestVerify:
         shutil.rmtree("results")
         verified = fake.bare("verify", "sent", "--cells=3")
         assert (verified.code, verified.out.count(": same (")) == (0, 3), verified.out
-        assert "its table is no longer in the cache" in verified.out
+        assert "the cache has no table of its jobs" in verified.out
         assert "3 of 3 cells are the same" in verified.out
 
 
