@@ -282,17 +282,17 @@ class Cluster:
     def describe(self) -> str:
         """Describe the cluster in one line, e.g. ``200 machines: cpu 16, mem 128``."""
         if self.unit:
-            text = f"{int(self.capacity[0, 0]):,} slots"
+            text = _counted(self.capacity[0, 0], "slot")
         elif len(self.machine_class):
             whole = zip(self.resources, self.total, strict=True)
-            text = f"{self.n_machines} machines of several kinds, "
+            text = f"{_counted(self.n_machines, 'machine')} of several kinds, "
             text += ", ".join(f"{name} {amount:.10g}" for name, amount in whole) + " in total"
         else:
             first = self.capacity[0]
             shape = ", ".join(
                 f"{name} {amount:g}" for name, amount in zip(self.resources, first, strict=True)
             )
-            text = f"{self.total[0] / first[0]:.4g} machines: {shape}"
+            text = f"{_counted(self.total[0] / first[0], 'machine')}: {shape}"
             text += f" ({', '.join(self.fungible)} fungible)" if self.fungible else ""
         return text if self.queue_mode == "global" else f"{text}; {self.queue_mode} queues"
 
@@ -312,6 +312,12 @@ def check_size(n: float, unit: Literal["machines", "slots"]) -> None:
             "lower the capacity or the count, or make each of them larger",
             rule="cluster too large",
         )
+
+
+def _counted(n: float, noun: str) -> str:
+    """Write a number of things, such as ``1 machine`` or ``12,345.5 machines``."""
+    text = f"{n:,.2f}".rstrip("0").rstrip(".") if n >= 1 else f"{n:.2g}"
+    return f"{text} {noun}{'s' * (text != '1')}"
 
 
 def _is_number(n: object) -> TypeGuard[float]:

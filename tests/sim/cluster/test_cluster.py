@@ -20,6 +20,8 @@ def test_machines_are_equal_and_a_fraction_is_the_last():
     cluster = sim.Cluster.machines(2.5, cpu=4, mem=8)
     assert cluster.capacity.tolist() == [[4, 8], [4, 8], [2, 4]]
     assert cluster.describe() == "2.5 machines: cpu 4, mem 8"
+    assert sim.Cluster.machines(1, cpu=4).describe() == "1 machine: cpu 4"
+    assert sim.Cluster.machines(12_345, cpu=4).describe() == "12,345 machines: cpu 4"
     assert sim.Cluster.machines(3 - 1e-12, cpu=4).n_machines == 3
 
 

@@ -24,7 +24,7 @@ def real() -> Path:
 @pytest.mark.parametrize(
     ("name", "nearest", "size"),
     [
-        ("sfifo", "fifo", "1 machines: cpu 100"),  # sched/builtin
+        ("sfifo", "fifo", "1 machine: cpu 100"),  # sched/builtin
         ("measy", "easy reservations=1", "64 slots"),  # bf_job_part_count_reserve=1
         ("mlin", "easy reservations=1000", "64 slots"),  # a reservation for every job
     ],
