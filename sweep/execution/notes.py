@@ -8,7 +8,7 @@ from typing import Any
 
 from sim.base.text import printable
 from sweep.execution.plan import PlannedCell, PreparedGrid
-from sweep.grid import cluster_size
+from sweep.grid import cluster_size, what_ifs
 from sweep.grid.grid import build_policy
 
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
@@ -79,10 +79,13 @@ def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:
     if not above or prepared.grid.request.goal is not None:
         return ""
     listed = ", ".join(f"{capacity:g}" for capacity in above[:4]) + ", ..." * (len(above) > 4)
+    labels = planned.cell.labels
+    world = ", ".join(filter(None, [labels["trace"], what_ifs.words(labels)]))
+    unit = "slots" if whole.unit else resource
     return (
-        f"  {planned.cell.labels['trace']}: next to nothing waits from capacity "
-        f"{needed[resource]:.2g} on ({peaks[resource]:,.0f} {resource} are the most in use at "
-        f"once), so policies are alike at {listed}; give capacity={needed[resource] / 2:.2g}, say"
+        f"  {world}: next to nothing waits from capacity {needed[resource]:.2g} on (at most "
+        f"{peaks[resource]:,.0f} {unit} in use at once), so policies are alike at {listed}; give "
+        f"capacity={needed[resource] / 2:.2g}, say"
     )
 
 

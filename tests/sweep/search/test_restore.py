@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -108,4 +109,9 @@ def test_draws_of_a_log_give_intervals(command: Command, monkeypatch: pytest.Mon
 def test_a_capacity_at_which_nothing_waits_is_said(fixed: Command) -> None:
     ran = fixed("policy=fifo", "cluster.count=100", "capacity=0.01,1")
     assert "policies are alike at 1; give capacity=0.0" in ran.err
+    assert re.search(
+        r": next to nothing waits from .* \(at most \d+ slots in use at once\)", ran.err
+    )
+    what_if = fixed("policy=fifo", "cluster.count=100", "what_if.faster=2", "what_if.restore=null")
+    assert "parquet, faster=2: next to nothing waits" in what_if.err
     assert "nothing waits" not in fixed("policy=fifo", "cluster.count=3").err
