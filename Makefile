@@ -11,7 +11,7 @@
 # make bench   set up the benchmarks' references, measure
 # make audit   licences and known vulnerabilities of the locked packages
 # make wheel   compile common kernels for it, build the wheel; try it in an empty environment, without
-#              extras and with all
+#              extras, with the one for sweeps, and with all
 # make lint    the linters, type checker and import contracts alone
 # make lint-forge   linters of the workflows, the container file and the citation file
 # make test-numba NUMBA=0.68.0   kernels' tests with another numba (newest: the newest there is)
@@ -195,9 +195,10 @@ wheel: kernels
 	cd build && ../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) ../dist/*.whl
 	cd build && NUMBA_CACHE_DIR=$$(mktemp -d) wheel-env/bin/python ../.ci/try_wheel.py \
 		$(if $(RESOLVE),compiled)
-	cd build && ../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) \
-		"$$(echo ../dist/*.whl)[all]"
-	cd build && wheel-env/bin/cluster-sweep paths.results=wheel-results
+	cd build && for extra in sweep all; do \
+		../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) \
+			"$$(echo ../dist/*.whl)[$$extra]" \
+		&& wheel-env/bin/cluster-sweep paths.results=wheel-results || exit; done
 
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml

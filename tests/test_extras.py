@@ -14,10 +14,11 @@ import policies
 import sim
 import sweep
 from sim.base import extras, part_library
+from sweep.api import frames
 
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-IMPORT_NAMES = {"hydra-core": "hydra"}
+IMPORT_NAMES = {"hydra-core": "hydra", "mlflow-skinny": "mlflow"}
 
 WITHOUT = """
 import sys
@@ -63,6 +64,12 @@ def test_a_sweep_without_ray_names_the_extra(code: str) -> None:
     assert ran.stderr.splitlines()[-1].endswith(
         "ray is not installed: pip install 'cluster-sweep[sweep]'"
     )
+
+
+def test_a_frame_without_pandas_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    with pytest.raises(extras.MissingExtraError, match=r"pip install 'cluster-sweep\[frames\]'"):
+        frames.from_rows([])
 
 
 def test_a_plot_without_plotly_names_the_extra() -> None:

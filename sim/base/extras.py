@@ -10,10 +10,14 @@ from sim.base.errors import InputError
 
 MODULES_FOUND = ()  # imports only other packages by name (`sim.base.sources.meaning`)
 EXTRAS = {
-    "sweep": ("hydra", "mlflow", "omegaconf", "optuna", "pandas", "ray", "rich"),
+    "sweep": (*("alembic", "hydra", "mlflow", "omegaconf", "optuna", "ray", "rich", "sqlalchemy"),),
+    "frames": ("pandas",),
     "plots": ("matplotlib", "plotly"),
 }
-"""Packages that each extra in ``pyproject.toml`` installs, by import name."""
+"""Packages that each extra in ``pyproject.toml`` installs, by import name.
+
+Not those of ``ui``: all of MLflow has the import name of its part that logs.
+"""
 
 
 class MissingExtraError(InputError, ImportError):

@@ -239,7 +239,7 @@ def split(logs: Logs, n: int) -> list[Logs]:
 
     A file's bucket depends on its name alone, so it is the same in every part of a log.
     """
-    with importing("sweep"):
+    with importing("frames"):
         import pandas as pd  # takes long to load, and only a log in parts needs it
 
     names = logs.files.to_numpy(zero_copy_only=False)

@@ -8,16 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from sim.base.errors import InputError
 from sweep import driver
+from sweep.api import frames
 from sweep.execution import notes, rerun
 from sweep.stats.cell_columns import AXES, NOT_METRICS, text
 from sweep.store.cache import Cache
 from sweep.store.folder import SweepFolder
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sweep.timeline.page import Page
 
 
@@ -66,8 +67,7 @@ class Cell:
         cached = self._cache.get(self._row["key"])
         table = self._run_again() if cached is None else cached.jobs
         assert table is not None
-        frame: pd.DataFrame = table.to_pandas()
-        return frame
+        return frames.from_arrow(table)
 
     def _run_again(self) -> Any:
         notes.note(f"{self!r}: no longer in the cache; running it again")

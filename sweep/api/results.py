@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from sim.base import files
 from sim.base.errors import InputError, unknown
+from sweep.api import frames
 from sweep.api.cell import Cell
 from sweep.execution import baseline_metrics, cells_table
 from sweep.report import drawing, figures, job_values, means
@@ -24,6 +24,7 @@ from sweep.store.cache import Cache
 from sweep.store.folder import BACKTEST, SweepFolder
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
 TARGETS = (
@@ -57,7 +58,7 @@ class Sweep:
         Also its key, and the error of a failed cell. `Cell.config` has the configuration.
         """
         names = [name for name in self._folder.schema().names if name not in LONG]
-        return _frame(self._folder.cells(names))
+        return frames.from_arrow(self._folder.cells(names))
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -73,13 +74,13 @@ class Sweep:
     def targets(self) -> pd.DataFrame:
         """Smallest capacity that meets the target, a row a policy and trace; often no rows."""
         targets = self._folder.targets()
-        return pd.DataFrame(columns=list(TARGETS)) if targets is None else _frame(targets)
+        return frames.from_rows([], TARGETS) if targets is None else frames.from_arrow(targets)
 
     @property
     def backtest(self) -> pd.DataFrame:
         """Comparison with the log, a row a policy; no rows without ``backtest.runs=N``."""
         table = self._folder.table(BACKTEST)
-        return pd.DataFrame() if table is None else _frame(table)
+        return frames.from_rows([]) if table is None else frames.from_arrow(table)
 
     def against(self, baseline: str | None = None, metrics: Sequence[str] = ()) -> pd.DataFrame:
         """Compare each policy with a baseline, paired by trace and seed; nothing is run.
@@ -115,11 +116,12 @@ class Sweep:
             cells = baseline_metrics.recompute(cells, self.config["swept"], baseline, self._cache)
         options = {**table_options(self.config), "baseline": baseline}
         comparisons = contrasts.compare(cells, chosen=names, **options)
-        return _frame(contrasts.SCHEMA.empty_table() if comparisons is None else comparisons)
+        empty = contrasts.SCHEMA.empty_table()
+        return frames.from_arrow(empty if comparisons is None else comparisons)
 
     def means(self, *metrics: str) -> pd.DataFrame:
         """Means over seeds with half-widths of intervals, a row a trace, capacity and policy."""
-        return pd.DataFrame(means.rows(self._summary, self._metrics(metrics)))
+        return frames.from_rows(means.rows(self._summary, self._metrics(metrics)))
 
     def to_csv(self, path: str | Path | None = None, *, metrics: Sequence[str] = ()) -> str | None:
         """Write `means` as CSV; return the text if no file is named."""
@@ -320,11 +322,6 @@ def _draw(chart: drawing.Chart, to: str | Path | None) -> go.Figure:
     if to is not None:
         drawing.write(chart, Path(to).expanduser())
     return drawing.plotly_figure(chart)
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    frame: pd.DataFrame = table.to_pandas()
-    return frame
 
 
 def _write_or_return(content: str, path: str | Path | None) -> str | None:

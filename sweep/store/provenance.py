@@ -19,7 +19,7 @@ from sweep.grid.config_tree import abbreviated
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = (
-    *("cluster-sweep", "hydra-core", "mlflow", "networkx", "numba", "numpy", "omegaconf"),
+    *("cluster-sweep", "hydra-core", "mlflow-skinny", "networkx", "numba", "numpy", "omegaconf"),
     *("pandas", "plotly", "pyarrow", "ray", "rich", "scipy"),
 )
 _ARITHMETIC = ("numba", "numpy", "pyarrow", "scipy")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sim.base.errors import InputError
+from sim.base.extras import MissingExtraError
 from sim.base.masking import mask
 from sweep.ui.index_server import Index
 from sweep.ui.mlflow_server import (
@@ -24,12 +25,15 @@ from sweep.ui.mlflow_server import (
     command,
     free_port,
     hint,
+    is_installed,
     tracking_uri,
 )
 
 __all__ = ["HOST", "Index", "address", "command", "free_port", "hint", "main", "serve"]
 __all__ += ["add_arguments", "tracking_uri"]
 
+_NONE_LOGGED = "No sweep is logged to MLflow yet: after the first one start this again for its UI."
+_NO_SERVER = "MLflow's UI is not installed, only what logs to it: pip install 'cluster-sweep[ui]'"
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
@@ -73,11 +77,16 @@ def serve(source: str | None, default: str, port: int | None, index_port: int | 
     Raises
     ------
     InputError
-        If `source` names no results, or a port is taken.
+        If `source` names no results, a port is taken, or only MLflow's server could serve it and is
+        not installed.
     """
     results = Path(default).absolute() if source is None else results_folder(source)
     if results is not None and not (results / DATABASE).is_file():
-        return _index_alone(results, index_port)
+        return _index_alone(results, index_port, _NONE_LOGGED)
+    if not is_installed() and results is not None:
+        return _index_alone(results, index_port, _NO_SERVER)
+    if not is_installed():
+        raise MissingExtraError(_NO_SERVER)
     uri = tracking_uri(default if source is None else source)
     port = port if port is not None else free_port()
     index = None if results is None else Index(results, index_port, port)
@@ -91,11 +100,11 @@ def serve(source: str | None, default: str, port: int | None, index_port: int | 
     os.execv(words[0], words)
 
 
-def _index_alone(results: Path, port: int | None) -> int:
-    """Serve the index of results without an MLflow database."""
+def _index_alone(results: Path, port: int | None, reason: str) -> int:
+    """Serve the index of results without MLflow's UI; print the reason."""
     index = Index(results, port, None)
     print(f"Sweeps and their verdicts\n\n    {index.address}\n")
-    print("No sweep is logged to MLflow yet: after the first one start this again for its UI.")
+    print(reason)
     print("Ctrl-C ends it.", flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         index.serve()

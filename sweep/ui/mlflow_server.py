@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from urllib.parse import quote
 
@@ -24,6 +25,15 @@ SQLITE = "sqlite:///"
 MAX_COMPARED = 10
 """Runs that MLflow compares: beyond, its page is too wide."""
 _WORKFLOW = "workflowType=machine_learning"
+
+
+def is_installed() -> bool:
+    """Tell whether MLflow's server is installed, and not only its part that logs."""
+    try:  # both have the same modules
+        metadata.distribution("mlflow")
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def command(uri: str, port: int = PORT) -> list[str]:

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,24 @@ def test_without_sweeps_the_index_is_served(
     name = {(): "results", (".",): "."}.get(words, "mine")
     assert served == [(tmp_path / name).resolve()]
     assert "No sweep is logged to MLflow yet" in capsys.readouterr().out
+
+
+def test_without_mlflows_server_the_index_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    (tmp_path / "mlflow.db").touch()
+    monkeypatch.setattr(metadata, "distribution", missing)
+    serve = ui.Index.serve
+    monkeypatch.setattr(ui.Index, "serve", lambda index: serve(index, while_true=lambda: False))
+    command = "pip install 'cluster-sweep[ui]'"
+    with pytest.raises(InputError, match=re.escape(command)):
+        ui.serve(f"sqlite:///{tmp_path / 'one.db'}", "results", None, None)
+    (tmp_path / "sweeps").mkdir()
+    assert ui.serve(str(tmp_path), "results", None, None) == 0
+    assert command in capsys.readouterr().out
 
 
 def test_a_taken_port_is_skipped() -> None:
