@@ -16,6 +16,7 @@ from benchmarks.whole_trace import (
     MACHINES,
     MAX_CPU_S,
     MAX_GB,
+    N_TASKS,
     PAGE,
     SIZES,
     TABLE,
@@ -203,7 +204,22 @@ def _reading(runs: list[dict[str, Any]]) -> str:
         "grows with batches, not with tasks: on a larger cluster more of a stage's tasks start at "
         "once, so that there are fewer batches a task. At a load of 0.9 few slots are free at any "
         f"instant, and batches stay small up to 10⁸ tasks. {MACHINES:,} machines are another "
-        "matter, as a batch there is of one machine."
+        "matter, as a batch there is of one machine." + _overload(runs)
+    )
+
+
+def _overload(runs: list[dict[str, Any]]) -> str:
+    """Say what a cluster takes to which more work is offered than it can do."""
+    over = [e for e in runs if (e["load"] or 0) >= 1]
+    if not over:
+        return ""
+    most = max(over, key=lambda e: e["peak_gb"])
+    whole_gb = most["peak_gb"] * N_TASKS / most["tasks"]
+    return (
+        f"\n\nAt a load of {most['load']:g} hardly two tasks start together: {most['policy']} has "
+        f"{most['batches'] / most['tasks']:.2f} batches a task, and {most['size']} tasks take "
+        f"{number(most['simulate_s'])} s and {most['peak_gb']:.1f} GB. The whole trace would take "
+        f"about {whole_gb:.0f} GB, in proportion; a run whose records do not fit ends with a message."
     )
 
 
