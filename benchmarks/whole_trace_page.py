@@ -219,7 +219,7 @@ def _overload(runs: list[dict[str, Any]]) -> str:
         f"\n\nAt a load of {most['load']:g} hardly two tasks start together: {most['policy']} has "
         f"{most['batches'] / most['tasks']:.2f} batches a task, and {most['size']} tasks take "
         f"{number(most['simulate_s'])} s and {most['peak_gb']:.1f} GB. The whole trace would take "
-        f"about {whole_gb:.0f} GB, in proportion; a run whose records do not fit ends with a message."
+        f"about {whole_gb:.0f} GB in proportion; a run whose records do not fit ends, and says so."
     )
 
 

@@ -156,7 +156,7 @@ class _Records:
         check_memory(
             more + ORDER_BYTES * n,
             f"records of {n:,} {self._words}",
-            "take a larger cluster, on which more tasks start at once, or fewer jobs (trace.end_s); "
+            "take a larger cluster, where more tasks start at once, or fewer jobs (trace.end_s); "
             'from Python, record="jobs" keeps none',
         )
         for column in self.columns.values():

@@ -68,7 +68,10 @@ def test_records_that_exceed_the_memory_are_refused(monkeypatch: pytest.MonkeyPa
     workload = pool_jobs(400, (70, 80), 0.95)
     monkeypatch.setattr(memory, "available_bytes", lambda: 1_000)
     monkeypatch.setattr(simulate, "check_room", lambda *_: None)
-    with pytest.raises(sim.InputError, match=r"records of \d+ batches .* take record=\"jobs\""):
+    with pytest.raises(
+        sim.InputError,
+        match=r"records of \d+ batches .* a larger cluster, .* record=\"jobs\" keeps none",
+    ):
         sim.simulate(workload, sim.Cluster.slots(100), policies.build("fifo"))
     sim.simulate(workload, sim.Cluster.slots(100), policies.build("fifo"), record="jobs")
 
