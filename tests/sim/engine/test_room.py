@@ -121,12 +121,14 @@ class Evicts(Policy):
         plan.evict = True
 
 
-def test_a_policy_that_evicts_needs_memory_for_stopped_attempts() -> None:
-    workload, pool = like_tasks(n=40_000_000), sim.Cluster.slots(40_000_000)
-    with pytest.raises(sim.InputError, match=r"10\.0 GB of memory") as caught:
-        sim.simulate(workload, pool, Evicts())
-    assert caught.value.rule == "out of memory"
-    check_task_room(40_000_000, 0)  # does not exceed 8 GB
+def test_a_policy_that_evicts_needs_memory_for_stopped_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "NEGLIGIBLE_BYTES", 0)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 120_000)
+    with pytest.raises(sim.InputError, match="moves each of 1,003 tasks by itself"):
+        sim.simulate(like_tasks(n=1000), sim.Cluster.slots(1000), Evicts())
+    check_task_room(1003, 0)
 
 
 def test_tasks_that_move_by_themselves_need_memory_each() -> None:
