@@ -49,6 +49,10 @@ class WorkMeter:
     token_s: float = 0.0  # its token seconds until then
     turn: int = 0  # number of jobs before it in the order
 
+    def __post_init__(self) -> None:
+        self._whole_s = float(self.profile.token_s.sum())
+        self._n_tasks = float(self.profile.shape.n_tasks.sum())
+
     def update(self, now: float, running: int) -> None:
         """Add the time since the last sample, times the mean of both numbers of running tasks."""
         self.token_s += (now - self.updated_s) * (self.running + running) / 2
@@ -60,12 +64,10 @@ class WorkMeter:
         Running tasks count as half done, by the mean task; `PRIOR` limits the weight of the first
         few tasks.
         """
-        work_s = self.profile.token_s
-        whole_s = float(work_s.sum())
-        half_s = self.running * whole_s / float(self.profile.shape.n_tasks.sum()) / 2
-        known_s = PRIOR * whole_s
+        half_s = self.running * self._whole_s / self._n_tasks / 2
+        known_s = PRIOR * self._whole_s
         return (max(self.token_s - half_s, 0.0) + known_s) / (
-            float(maths.dot(done, work_s)) + known_s
+            float(maths.dot(done, self.profile.token_s)) + known_s
         )
 
 
@@ -116,20 +118,20 @@ class JockeyArbiter(Jockey):
         """See `Jockey`; then set the order of the jobs."""
         super().react(memory, batch, world, plan)
         assert isinstance(memory, Running)
-        for job in memory.live.values():
-            turn = float(_meter(job).turn)
-            if plan.jobs["key"][job.row] != turn:
-                plan.set_jobs(job.row, key=turn)
+        rows = np.array([*memory.live], np.int32)
+        turns = np.array([_meter(job).turn for job in memory.live.values()], np.float64)
+        moved = plan.jobs["key"][rows] != turns
+        if moved.any():
+            plan.set_jobs(rows[moved], key=turns[moved])
 
     def allocate(self, memory: Running, due: Sequence[Job], now: float, world: World) -> None:
         """Allocate the tokens that jobs need or, if too many, all tokens in the best order."""
         total = cluster_tokens(world)
-        turns = [self._update(job, now, world, total) for job in due]
+        left = self._remaining(due, now, world, total)
         if sum(job.raw for job in due) <= total:
             for job in due:
                 job.allocation = job.raw
             return
-        left = RemainingWork(*np.array(turns).T)
         if self.fill == "greedy":
             self._fill(due, left, world, total)
             return
@@ -150,9 +152,10 @@ class JockeyArbiter(Jockey):
         from policies.jockey.kernels.turns import expected_utility  # compiled: slow to import
 
         curve, expected = self.utility_curve, np.empty(left_s.shape)
-        late_s = np.broadcast_to(late_s, left_s.shape).ravel()
+        late_s, rows = np.broadcast_to(late_s, left_s.shape[-1:]).copy(), (-1, left_s.shape[-1])
         points = curve.late_s.copy(), curve.value.copy(), curve.slope
-        expected_utility(late_s, left_s.ravel(), float(self.slack), *points, expected.reshape(-1))
+        out = expected.reshape(rows)
+        expected_utility(late_s, left_s.reshape(rows), float(self.slack), *points, out)
         return expected
 
     def _fill(self, due: Sequence[Job], left: RemainingWork, world: World, total: int) -> None:
@@ -175,26 +178,30 @@ class JockeyArbiter(Jockey):
         for job, n_tokens in zip(due, greedy_fill(tokens, worth, total).tolist(), strict=True):
             job.raw = job.allocation = float(n_tokens)
 
-    def _update(self, job: Job, now: float, world: World, total: int) -> tuple[float, float, float]:
-        """Set the tokens that a job needs; return its lateness, work and shortest time, s."""
-        model = job.model
-        assert isinstance(model, Simulated)
-        elapsed_s, done = now - job.submit_s, job.done(world)
-        if not isinstance(job.notes, WorkMeter):
-            job.notes = WorkMeter(job.profile, now)
-        meter = _meter(job)
-        meter.update(now, int(world.view["running"][job.row]))
-        factor, deadline_s = meter.factor(done), job.deadline_at(elapsed_s)
-        work_s = factor * float(maths.dot(1.0 - done, job.profile.token_s))
-        least_s = factor * serial_s(job.profile, done)
-        tokens = np.arange(1, model.max_tokens + 1)
-        level = model.level(done)
-        left_s = np.maximum(factor * model.table[level], np.maximum(least_s, work_s / tokens))
-        job.raw = float(tokens_needed(self.law, deadline_s, elapsed_s, left_s))
-        mean_s = float(model.remaining.by_run(level)[-1].mean())
-        mean_s = max(factor * mean_s, work_s / tokens[-1])
-        more_s = work_s * max(1.0 / tokens[-1] - 1.0 / total, 0.0)  # with all tokens it takes less
-        return elapsed_s - deadline_s, work_s, max(least_s, mean_s - more_s)
+    def _remaining(self, due: Sequence[Job], now: float, world: World, total: int) -> RemainingWork:
+        """Set the tokens that jobs need; return their lateness and remaining work."""
+        measured, levels_s = [], []
+        for job in due:
+            elapsed_s, done, model = now - job.submit_s, job.done(world), job.model
+            assert isinstance(model, Simulated)
+            if not isinstance(job.notes, WorkMeter):
+                job.notes = WorkMeter(job.profile, now)
+            job.notes.update(now, int(world.view["running"][job.row]))
+            factor, level = job.notes.factor(done), model.level(done)
+            work_s = factor * float(maths.dot(1.0 - done, job.profile.token_s))
+            least_s = factor * serial_s(job.profile, done)
+            times_s = elapsed_s, job.deadline_at(elapsed_s), work_s, least_s
+            measured.append((*times_s, factor, factor * model.remaining.mean_s(level)))
+            levels_s.append(model.table[level])
+        elapsed, deadline, work, shortest, factors, mean = np.array(measured).reshape(-1, 6).T
+        tokens = np.arange(1, self.max_tokens + 1)
+        fewest_s = np.maximum(shortest[:, None], work[:, None] / tokens)
+        left_s = np.maximum(factors[:, None] * np.reshape(levels_s, (-1, len(tokens))), fewest_s)
+        for job, need in zip(due, tokens_needed(self.law, deadline, elapsed, left_s), strict=True):
+            job.raw = float(need)
+        more_s = work * max(1.0 / tokens[-1] - 1.0 / total, 0.0)  # with all tokens it takes less
+        mean_s = np.maximum(mean, work / tokens[-1])
+        return RemainingWork(elapsed - deadline, work, np.maximum(shortest, mean_s - more_s))
 
 
 def _meter(job: Job) -> WorkMeter:

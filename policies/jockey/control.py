@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from policies.estimates.profile import Profile, Records, build_profile, job_shape
 from policies.jockey.model import Model
 from sim.base import maths
-from sim.base.arrays import F8, I4
+from sim.base.arrays import F8, I4, I8
 from sim.base.errors import InputError
 from sim.cluster.sizing import stage_demands
 from sim.engine.plan import NO_LIMIT, Fit, Order, Plan, Queues, World
@@ -81,10 +82,14 @@ def whole_tokens(allocation: float) -> int:
     return math.ceil(allocation - 1e-9)
 
 
-def tokens_needed(law: Law, deadline_s: float, elapsed_s: float, left_s: F8) -> int:
-    """Return the fewest tokens with which a job is predicted to meet its deadline."""
-    meets = elapsed_s + law.slack * left_s + law.dead_zone_s <= deadline_s
-    return 1 + int(np.argmax(meets)) if meets.any() else NEVER
+def tokens_needed(law: Law, deadline_s: ArrayLike, elapsed_s: ArrayLike, left_s: F8) -> I8:
+    """Return the fewest tokens with which each job is predicted to meet its deadline: (...).
+
+    Jobs have a deadline and a time since their submission (...), and times left (..., A), s.
+    """
+    deadline_s, elapsed_s = np.asarray(deadline_s), np.asarray(elapsed_s)
+    meets = elapsed_s[..., None] + law.slack * left_s + law.dead_zone_s <= deadline_s[..., None]
+    return np.where(meets.any(axis=-1), 1 + np.argmax(meets, axis=-1), NEVER)
 
 
 def is_admissible(needs: Sequence[int], new: int, capacity: int) -> bool:

@@ -14,7 +14,7 @@ samples.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -127,7 +127,8 @@ class Remaining:
         """
         simulated = np.minimum.accumulate(self.left_s[:, :, _rank(q, self.n_runs) - 1], axis=0)
         return np.minimum.accumulate(
-            maths.dot(self._interpolation_weights(max_tokens), simulated), axis=0
+            maths.dot(_interpolation_weights(tuple(self.tokens.tolist()), max_tokens), simulated),
+            axis=0,
         ).T
 
     def by_run(self, level: int) -> F8:
@@ -137,13 +138,19 @@ class Remaining:
         """
         return np.minimum.accumulate(self.left_s[:, level], axis=0)
 
-    def _interpolation_weights(self, max_tokens: int) -> F8:
-        """Return the weight of each simulated allocation in 1 to `max_tokens`: (A', A)."""
-        share = 1.0 / np.arange(1, max_tokens + 1)
-        simulated = 1.0 / self.tokens[::-1]  # ascending, as np.interp wants
-        return np.array(
-            [maths.interp(share, simulated, row[::-1]) for row in np.eye(len(self.tokens))]
-        ).T
+    def mean_s(self, level: int) -> float:
+        """Return the mean time left at a level under the most tokens, s."""
+        return float(self.left_s[:, level].min(axis=0).mean())
+
+
+@lru_cache(maxsize=64)
+def _interpolation_weights(tokens: tuple[int, ...], max_tokens: int) -> F8:
+    """Return the weight of each simulated allocation in 1 to `max_tokens`: (A', A)."""
+    share = 1.0 / np.arange(1, max_tokens + 1)
+    simulated = 1.0 / np.array(tokens[::-1])  # ascending, as np.interp wants
+    weights = np.array([maths.interp(share, simulated, row[::-1]) for row in np.eye(len(tokens))]).T
+    weights.setflags(write=False)
+    return weights
 
 
 def progress_level(progress: float) -> int:

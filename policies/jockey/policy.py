@@ -141,8 +141,9 @@ class Jockey(Policy):
             due = list(memory.live.values())
         if due:
             self.allocate(memory, due, batch.now, world)
+            limits = [control.whole_tokens(job.allocation) for job in due]
+            plan.set_jobs(np.array([job.row for job in due], np.int32), run_limit=limits)
             for job in due:
-                plan.set_jobs(job.row, run_limit=control.whole_tokens(job.allocation))
                 job.tick_s = batch.now + self.period_s if self.adapts else np.inf
         plan.timer_s = min([job.tick_s for job in memory.live.values()], default=np.inf)
 
@@ -202,7 +203,8 @@ class Jockey(Policy):
 
         def needed(job: Job, elapsed_s: float) -> int:
             left_s = job.model.left_s(job.done(world))
-            return control.tokens_needed(self.law, job.deadline_at(elapsed_s), elapsed_s, left_s)
+            deadline_s = job.deadline_at(elapsed_s)
+            return int(control.tokens_needed(self.law, deadline_s, elapsed_s, left_s))
 
         needs = [needed(job, now - job.submit_s) for job in memory.live.values()]
         return control.is_admissible(

@@ -15,6 +15,8 @@ def test_tokens_needed():
     assert tokens_needed(LAW, 3600.0, 0.0, left) == 2  # 1.2 · 2850 + 180 = 3600
     assert tokens_needed(LAW, 3599.0, 0.0, left) == 3
     assert tokens_needed(LAW, 3600.0, 2300.0, left) == NEVER
+    many = tokens_needed(LAW, [3600.0, 3599.0, 3600.0], [0.0, 0.0, 2300.0], np.tile(left, (3, 1)))
+    assert many.tolist() == [2, 3, NEVER]
 
 
 def test_admission():
