@@ -93,6 +93,15 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_post_page(output: str, **_: Any) -> str:
     """Name the search and the lists of pages, which the theme leaves without a name."""
+    return _named(output)
+
+
+def on_post_template(output_content: str, template_name: str, **_: Any) -> str:
+    """Name them on the page of a missing page, too."""
+    return _named(output_content) if template_name == "404.html" else output_content
+
+
+def _named(output: str) -> str:
     search = 'data-md-component="search" role="dialog"'
 
     def named(match: re.Match[str]) -> str:

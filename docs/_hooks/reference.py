@@ -176,6 +176,7 @@ def _lineage_logs() -> str:
     text = [(sim.lineage.files.__doc__ or "").partition("\n\n")[2].strip(), ""]
     text += ["[Dependencies between jobs](../lineage.md) shows their use. A column without a"]
     text += ["default is required."]
+    text += ["", "## Their columns"]
     return _page(["# Logs of lineage", "", *text, *_tables(sim.lineage.files.TABLES)])
 
 

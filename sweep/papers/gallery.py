@@ -120,7 +120,7 @@ class Gallery:
         intro = _INTRO.format(reasons=reasons)
         parts = ["# Published experiments", _totals(by_page), _by_system(by_page), intro]
         for paper in self.papers:
-            rows = ["| | content | paper | ours | agreement | reason | page |"]
+            rows = ["| figure | content | paper | ours | agreement | reason | page |"]
             rows += ["| --- | --- | --- | --- | --- | --- | --- |"]
             rows += [self._row(entry) for entry in paper["figures"]]
             parts += [f"## {paper['title']}", f"{paper['source']}.", "\n".join(rows)]
