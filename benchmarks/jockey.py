@@ -1,8 +1,9 @@
-"""Jockey: time to simulate C(p, a) of a large job, and time of one controlled run.
+"""Jockey: time to simulate C(p, a) of a large job, of a controlled run, and of an arbiter's cell.
 
 Run as ``python -m benchmarks.jockey``. CPU seconds of one core, the median of three. The job is of
 the size of job G (Ferguson et al., EuroSys 2012, Table 2): 8,496 vertices in 110 stages, 15 of them
-behind barriers; C(p, a) is made of 20 allocations × 100 runs.
+behind barriers; C(p, a) is made of 20 allocations × 100 runs. The arbiter has a third of the tokens
+that 20 jobs need, as in `experiment=jockey/arbiter`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from policies.jockey.indicators import NAMES
 from sim import Workload
 
 N_STAGES, N_VERTICES, N_BARRIERS, TIMES = 110, 8496, 15, 3
-MODEL_S, RUN_S = 2.0, 0.5
+MODEL_S, RUN_S, ARBITER_S = 2.0, 0.5, 0.3
 
 
 def job_g(seed: int = 0, n_background: int = 400) -> Workload:
@@ -85,9 +86,18 @@ def main() -> int:
         sim.simulate(workload, cluster, jockey)  # its model is known from here on
         return run_seconds(workload, cluster, jockey)
 
+    options = {"job": "A", "jobs": 20, "utilization": 0.0, "slots": 630}
+    jobs = sim.synthesize("scope_jobs", seed=140, **options)
+    scarce, arbiter = sim.Cluster.slots(210), policies.build("jockey_arbiter")
+
+    def arbitrated() -> float:
+        sim.simulate(jobs, scarce, arbiter)
+        return run_seconds(jobs, scarce, arbiter)
+
     runs["one run under jockey"] = controlled
+    runs["20 jobs under jockey_arbiter"] = arbitrated
     values = interleave(runs, TIMES)
-    limits = {"one run under jockey": RUN_S}
+    limits = {"one run under jockey": RUN_S, "20 jobs under jockey_arbiter": ARBITER_S}
     rows = [row(label, v, "s", at_most=limits.get(label, MODEL_S)) for label, v in values.items()]
     return show("jockey", rows)
 
