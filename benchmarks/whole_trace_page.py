@@ -213,12 +213,12 @@ def _overload(runs: list[dict[str, Any]]) -> str:
     over = [e for e in runs if (e["load"] or 0) >= 1]
     if not over:
         return ""
-    most = max(over, key=lambda e: e["peak_gb"])
-    whole_gb = most["peak_gb"] * N_TASKS / most["tasks"]
+    highest = max(over, key=lambda e: e["peak_gb"])
+    whole_gb = highest["peak_gb"] * N_TASKS / highest["tasks"]
     return (
-        f"\n\nAt a load of {most['load']:g} hardly two tasks start together: {most['policy']} has "
-        f"{most['batches'] / most['tasks']:.2f} batches a task, and {most['size']} tasks take "
-        f"{number(most['simulate_s'])} s and {most['peak_gb']:.1f} GB. The whole trace would take "
+        f"\n\nAt a load of {highest['load']:g} hardly two tasks start together: {highest['policy']} has "
+        f"{highest['batches'] / highest['tasks']:.2f} batches a task, and {highest['size']} tasks take "
+        f"{number(highest['simulate_s'])} s and {highest['peak_gb']:.1f} GB. The whole trace would take "
         f"about {whole_gb:.0f} GB in proportion; a run whose records do not fit ends, and says so."
     )
 
