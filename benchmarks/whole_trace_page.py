@@ -213,13 +213,13 @@ def _overload(runs: list[dict[str, Any]]) -> str:
     over = [e for e in runs if (e["load"] or 0) >= 1]
     if not over:
         return ""
-    highest = max(over, key=lambda e: e["peak_gb"])
-    whole_gb = highest["peak_gb"] * N_TASKS / highest["tasks"]
+    e = max(over, key=lambda e: e["peak_gb"])
+    whole_gb = e["peak_gb"] * N_TASKS / e["tasks"]
     return (
-        f"\n\nAt a load of {highest['load']:g} hardly two tasks start together: {highest['policy']} has "
-        f"{highest['batches'] / highest['tasks']:.2f} batches a task, and {highest['size']} tasks take "
-        f"{number(highest['simulate_s'])} s and {highest['peak_gb']:.1f} GB. The whole trace would take "
-        f"about {whole_gb:.0f} GB in proportion; a run whose records do not fit ends, and says so."
+        f"\n\nAt a load of {e['load']:g} hardly two tasks start together: {e['policy']} has "
+        f"{e['batches'] / e['tasks']:.2f} batches a task, and {e['size']} tasks take "
+        f"{number(e['simulate_s'])} s and {e['peak_gb']:.1f} GB. The whole trace would take about "
+        f"{whole_gb:.0f} GB in proportion; a run whose records do not fit ends, and says so."
     )
 
 
