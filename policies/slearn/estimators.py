@@ -7,6 +7,7 @@ space, as SLearn does; `policies.slearn.posterior` does both.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 
@@ -56,7 +57,7 @@ class Jobs:
 
     def __init__(self, world: World) -> None:
         columns = world.columns
-        self._view = world.view
+        self._done_work = world.view["done_work"]
         self._cluster, self._columns = world.cluster, columns
         sizes = np.diff(columns.stage_task0)
         self.stage0: list[int] = columns.job_stage0.tolist()
@@ -83,8 +84,8 @@ class Jobs:
 
         NaN for a job of no size (NSDI 2022, §5.1.2: "normalized by the job runtime").
         """
-        work = float(self._view["done_work"][job])
-        return (now - self._submit[job]) * self.slots[job] / work if work > 0 else float("nan")
+        work = self._done_work.item(job)
+        return (now - self._submit[job]) * self.slots[job] / work if work > 0 else math.nan
 
 
 def usable_slots(columns: Columns, cluster: Cluster) -> I8:

@@ -215,6 +215,10 @@ class _RunState:
     def __init__(self, policy: GenericScheduler, world: World, plan: Plan) -> None:
         self._estimator = policy.make_estimator(world)
         self._plan = plan
+        columns = plan.jobs  # written in place, since `Plan.set_jobs` takes as long as the rest
+        self._queue, self._start_gate = columns["queue"], columns["start_gate"]
+        self._notify_at, self._key = columns["notify_at"], columns["key"]
+        self._estimate_s = plan.estimate_s
         self._thresholds = policy.thresholds_s.tolist()
         self._orders_by_entry = policy.turns == "entered" and policy.samples
         self._unknown = policy.queues - 1 if policy.unknown == "last" else 0
@@ -245,24 +249,26 @@ class _RunState:
             if limit:
                 self._plan.set_jobs(job, queue=0, start_gate=NO_LIMIT, notify_at=0)
         elif n_pilots == 0:
-            self._place(job, now)
             if self._samples:
-                self._plan.set_jobs(job, notify_at=0)
+                self._notify_at[job] = 0
+            self._place(job, now)
         elif n_pilots > 1:
-            self._plan.set_jobs(job, start_gate=n_pilots, notify_at=n_pilots)
+            self._start_gate[job] = self._notify_at[job] = n_pilots
+            self._plan.note_jobs(job)
 
     def _place(self, job: int, now: float) -> None:
-        size = self._estimator.size_s(job, now)
-        self._plan.estimate_s[job] = size
+        self._estimate_s[job] = size = self._estimator.size_s(job, now)
         queue = self._unknown if math.isnan(size) else bisect_right(self._thresholds, size)
-        if queue > 0 and self._sampling:
-            queue += 1
-        if self._orders_by_entry:
-            self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT, key=now)
-        elif self._samples:
-            self._plan.set_jobs(job, queue=queue, start_gate=NO_LIMIT)
+        if self._samples:
+            self._queue[job] = queue + (queue > 0 and self._sampling)
+            self._start_gate[job] = NO_LIMIT
+            if self._orders_by_entry:
+                self._key[job] = now
         elif queue > 0:  # jobs begin in the first queue
-            self._plan.set_jobs(job, queue=queue)
+            self._queue[job] = queue
+        else:
+            return
+        self._plan.note_jobs(job)
 
 
 def random_turns(world: World) -> I4:

@@ -26,6 +26,7 @@ class Pilots(Estimator):
         self._up = up
         self._jobs = Jobs(world)
         self._view = world.view
+        self._first_work = world.view["first_work"]
         self._percent = percent
         self._history = history
         self._ratio = AdaptiveRatio()
@@ -79,7 +80,8 @@ class Pilots(Estimator):
 
     def _mean_s(self, job: int, now: float) -> float:
         """Estimate the mean task duration of the first stage."""
-        return float(self._view["first_work"][job]) / self._n_pilots.pop(job)
+        first_work_s: float = self._first_work.item(job)
+        return first_work_s / self._n_pilots.pop(job)
 
     def stage_done(self, stage: int, now: float) -> None:
         """Add the stage to the history."""

@@ -12,7 +12,6 @@ from policies.estimates.priors import UNKNOWN, Priors
 from policies.estimates.weights import SHORTEST_S
 from policies.slearn.pilots import Pilots, n_pilots
 from sim.base import maths
-from sim.base.random import Normal
 from sim.engine.plan import World
 
 MAX_PERCENT = 3
@@ -56,31 +55,32 @@ class Posterior(Pilots):
         self._log_n_tasks: list[float] = maths.log(n_tasks).tolist()
         self._spread = Spread(world, priors, thresholds)
         self._stretch: deque[float] = deque(maxlen=RECENT)
-        self._prior: dict[int, Normal] = {}
-        self._stage_prior: dict[int, Normal] = {}
+        self._prior: dict[int, tuple[float, float, float]] = {}  # with the median, s
+        self._stage_prior: dict[int, tuple[float, float]] = {}
         self._surprise: deque[float] = deque(maxlen=RECENT)
-        self._n_waiting: deque[int] = deque(maxlen=RECENT)
+        self._n_waiting: deque[int] = deque([0] * RECENT)
+        self._n_asked, self._sum_waiting = 0, 0
 
     def arrived(self, job: int, now: float, thin: bool) -> int:
         """Choose the number of pilots; score the priors of thin jobs later, too."""
-        jobs = self._jobs
-        stages = range(jobs.stage0[job], jobs.stage0[job + 1])
-        priors = [self._priors.predict(g, now) for g in stages]
+        jobs, predict = self._jobs, self._priors.predict
+        begin, end = jobs.stage0[job], jobs.stage0[job + 1]
+        priors = [predict(g, now) for g in range(begin, end)]
         self._in_order &= job > self._last
         self._last = job
         if thin:
             return 0
         first = jobs.sampled[job]
-        if len(stages) > 1:
+        if end - begin > 1:
             self._predicted[job] = [prior[2] for prior in priors]
-        mean, variance, _ = priors[first - stages[0]]
-        self._stage_prior[first] = Normal(mean, variance)
-        self._prior[job] = Normal(mean, variance * self._inflation())
+        mean, variance, median_s = priors[first - begin]
+        self._stage_prior[first] = mean, variance
+        self._prior[job] = mean, variance * self._inflation(), median_s
         return self._start_pilots(job, now)
 
     def _choose_n_pilots(self, job: int, n_tasks: int, now: float) -> int:
-        prior = self._prior[job]
-        if self._percent > 0 or math.isinf(prior.variance):
+        mean, variance, _ = self._prior[job]
+        if self._percent > 0 or math.isinf(variance):
             return n_pilots(n_tasks, self._percent or 3)
         jobs, stage = self._jobs, self._jobs.sampled[job]
         stretch = sum(self._stretch) / len(self._stretch) if self._stretch else math.inf
@@ -88,18 +88,19 @@ class Posterior(Pilots):
         if not self._in_order:
             n_waiting = int(np.count_nonzero(self._view["left"][:job]))
         self._n_waiting.append(n_waiting)
+        self._sum_waiting += n_waiting - self._n_waiting.popleft()
+        self._n_asked += 1
         # after a lull other jobs still arrive
-        n_others = max(n_waiting, sum(self._n_waiting) / len(self._n_waiting))
+        n_others = max(n_waiting, self._sum_waiting / min(self._n_asked, RECENT))
         return self._spread.choose_n_pilots(
-            stage, prior, n_pilots(n_tasks, MAX_PERCENT), stretch,
+            stage, mean, variance, n_pilots(n_tasks, MAX_PERCENT), stretch,
             self._n_tasks[job], self._log_n_tasks[job], jobs.slots[job], float(n_others),
         )  # fmt: skip
 
     def _mean_s(self, job: int, now: float) -> float:
-        prior = self._prior.pop(job)
+        mean_s = self._prior.pop(job)[2]
         if job in self._n_pilots:
             return super()._mean_s(job, now)
-        mean_s = maths.exp(prior.mean)
         return mean_s if mean_s > SHORTEST_S * (1 + 1e-9) else 0.0
 
     def stage_done(self, stage: int, now: float) -> None:
@@ -107,10 +108,10 @@ class Posterior(Pilots):
         mean_s = self._jobs.mean_task_s(stage)
         log_s = self._priors.add(stage, mean_s, now)
         self._spread.learn(stage)
-        prior = self._stage_prior.pop(stage, UNKNOWN)
-        if 0 < prior.variance < math.inf and mean_s > 0:
+        mean, variance = self._stage_prior.pop(stage, UNKNOWN)
+        if 0 < variance < math.inf and mean_s > 0:
             log_s = log_s if mean_s >= SHORTEST_S else maths.log(mean_s)
-            surprise = (log_s - prior.mean) ** 2 / prior.variance
+            surprise = (log_s - mean) ** 2 / variance
             self._surprise.append(min(surprise, MAX_SURPRISE))
 
     def _inflation(self) -> float:
@@ -159,9 +160,9 @@ class Spread:
         if not math.isnan(value):
             self._add(*self._arrays, stage, value)
 
-    def choose_n_pilots(self, stage: int, prior: Normal, *numbers: float) -> int:
+    def choose_n_pilots(self, stage: int, *numbers: float) -> int:
         """Return the number of pilots of a stage with the highest expected gain.
 
         Further arguments are those of `policies.slearn.kernels.pilots.choose_n_pilots`.
         """
-        return self._choose(*self._known, stage, prior.mean, prior.variance, *numbers)
+        return self._choose(*self._known, stage, *numbers)

@@ -53,7 +53,7 @@ def update(st, now, kinds, rows, times):
     """Process events; return the number of jobs with another key in the plan.
 
     Without `times` they are those of an instant; with them, ends of jobs since the last call come
-    first. Keys that leave the order of rigid jobs as it is are handed over when the next job comes.
+    first. Of rigid jobs only the order counts, and keys that leave it as it is are not handed over.
     """
     begin = _end_before(st, now, kinds, rows, times)
     if begin > 0 and _is_tick(kinds, begin) and not _two_wait(st):
@@ -63,20 +63,13 @@ def update(st, now, kinds, rows, times):
     _advance(st, now, kinds[begin:], rows[begin:])
     n_before = st.state_i[N_QUEUE]
     _arrive(st, kinds, rows)
-    first = n_before
-    if st.state_i[IS_STALE] and not (
-        st.state_i[RIGID] and st.state_i[N_QUEUE] == n_before and _is_sorted(st)
-    ):
-        first = 0
-        st.state_i[IS_STALE] = 0
-    n_changed = 0
-    for i in range(first, st.state_i[N_QUEUE]):
-        j = st.state_queue[i]
-        st.out_key[j] = st.state_key[j]
-        st.out_changed[n_changed] = j
-        n_changed += 1
-    if st.state_i[RIGID] and n_changed > 0:
-        _sort(st)
+    if st.state_i[RIGID]:
+        n_changed = _keep_order(st, n_before)
+    else:
+        n_changed, first = 0, 0 if st.state_i[IS_STALE] else n_before
+        for i in range(first, st.state_i[N_QUEUE]):
+            n_changed = _hand_over(st, st.state_queue[i], n_changed)
+    st.state_i[IS_STALE] = 0
     # an order needs two; usage of the time between is caught up with
     next_s = (st.state_i[N_CALCULATED] + 1) * st.w_setting[PERIOD]
     st.state_f[NEXT] = next_s if _two_wait(st) else math.inf
@@ -293,12 +286,40 @@ def weigh(st, j):
     return float(math.floor(max(priority, 1.0)))
 
 
+@part
+def _hand_over(st, j, n_changed):
+    """Put the key of job `j` in the plan, the next after `n_changed`; return their number."""
+    st.out_key[j] = st.state_key[j]
+    st.out_changed[n_changed] = j
+    return n_changed + 1
+
+
 @inlined
-def _is_sorted(st):
-    for i in range(1, st.state_i[N_QUEUE]):
-        if _goes_first(st, st.state_queue[i], st.state_queue[i - 1]):
-            return False
-    return True
+def _keep_order(st, n_before):
+    """Sort the queue, in which jobs from number `n_before` on are new, and the plan with it.
+
+    The new ones get their keys, and so do those between the first and the last that are out of
+    order in the plan, and as many before and after these as then are. Return the number of changes.
+    """
+    jobs, key, n, n_changed = st.state_queue, st.out_key, st.state_i[N_QUEUE], 0
+    for i in range(n_before, n):
+        n_changed = _hand_over(st, jobs[i], n_changed)
+    if n_changed > 0 or st.state_i[IS_STALE]:
+        _sort(st)
+    first, end = n, 0  # of those that get their keys
+    for i in range(1, n):
+        if _goes_first(key, jobs[i], jobs[i - 1]):
+            first, end = min(first, i - 1), i + 1
+    for i in range(first, end):
+        if key[jobs[i]] != st.state_key[jobs[i]]:
+            n_changed = _hand_over(st, jobs[i], n_changed)
+    while 0 < first < n and _goes_first(key, jobs[first], jobs[first - 1]):
+        first -= 1
+        n_changed = _hand_over(st, jobs[first], n_changed)
+    while 0 < end < n and _goes_first(key, jobs[end], jobs[end - 1]):
+        n_changed = _hand_over(st, jobs[end], n_changed)
+        end += 1
+    return n_changed
 
 
 @inlined
@@ -306,13 +327,12 @@ def _sort(st):
     queue = st.state_queue
     for i in range(1, st.state_i[N_QUEUE]):
         j, k = queue[i], i
-        while k > 0 and _goes_first(st, j, queue[k - 1]):
+        while k > 0 and _goes_first(st.state_key, j, queue[k - 1]):
             queue[k] = queue[k - 1]
             k -= 1
         queue[k] = j
 
 
 @part
-def _goes_first(st, a, b):
-    key_a, key_b = st.state_key[a], st.state_key[b]
-    return key_a < key_b or (key_a == key_b and a < b)
+def _goes_first(key, a, b):
+    return key[a] < key[b] or (key[a] == key[b] and a < b)

@@ -30,7 +30,7 @@ AT, LAST_PERIOD, LAST_FACTOR, NEXT, SEEN = range(5)
     N_PRESENT,
     N_QUEUE,
     N_CALCULATED,  # number of the last calculation; the first is number 0, at 0 s
-    IS_STALE,  # keys were calculated that the plan has not got, as they change no order
+    IS_STALE,  # keys of waiting jobs were calculated since the last call
     LAGS,  # setting: tasks start later than they are placed, and a job's start may be forgotten
 ) = range(7)
 

@@ -302,6 +302,9 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("state_node_allowed", "i1", "U:REPLANNED", 0),  # for the job in question
     ("state_node_room", "i8", "U:REPLANNED", 0),  # its tasks that fit
     ("state_node_tasks", "i8", "U:REPLANNED", 0),  # its tasks that are placed there
+    # rows of nodes with room: of each the first node and the one after the last; tasks that fit
+    ("state_row_bound", "i4", "U+1:REPLANNED", 0),
+    ("state_row_room", "i8", "U:REPLANNED", 0),  # 0 once it is taken
     ("state_step_begin", "i8", "W:REPLANNED", 0),  # clock, s
     ("state_step_nodes", "i1", "W:REPLANNED, U:REPLANNED", 0),  # 0 if it is reserved
     # claims of jobs on places (`sim.engine.kernels.places`): D places, A entries of claims

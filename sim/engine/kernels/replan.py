@@ -31,7 +31,9 @@ from sim.engine.kernels.replan_nodes import (
     is_reserved,
     job_width,
     limit_s,
+    list_free,
     list_room,
+    may_fit,
     reserve_chosen,
     take_chosen,
 )
@@ -234,11 +236,7 @@ def _wake(st):
 @part
 def _begin_cycle(st):
     """List the waiting jobs in order, and what is free on each node; return their number."""
-    for node in range(len(st.state_node_busy)):
-        if st.state_i[UNIT]:
-            st.state_node_now[node, 0] = 1 - st.state_node_busy[node]
-        else:
-            st.state_node_now[node] = st.state_mach_free[node]
+    list_free(st)
     n = 0
     for position in range(st.state_i[N_SCAN]):
         g = st.state_scan[position]
@@ -264,7 +262,7 @@ def _run_main(st, is_full):
         st.state_node_allowed[node] = st.state_node_completing[node] == 0
     for i in range(n):
         j = st.state_planned_jobs[i]
-        if list_room(st, j, st.state_node_now) < job_width(st, j):
+        if not may_fit(st, j) or list_room(st, j, st.state_node_now) < job_width(st, j):
             return
         choose_nodes(st, j)
         _start(st, j)
@@ -316,9 +314,10 @@ def _last_candidate(st, now, first, last):
     """
     while last > first:
         j = st.state_planned_jobs[last]
-        allow_unreserved(st, now, now + limit_s(st, j))
-        if list_room(st, j, st.state_node_now) >= job_width(st, j):
-            break
+        if may_fit(st, j):
+            allow_unreserved(st, now, now + limit_s(st, j))
+            if list_room(st, j, st.state_node_now) >= job_width(st, j):
+                break
         last -= 1
     return last
 

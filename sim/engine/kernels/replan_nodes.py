@@ -18,6 +18,7 @@ from sim.engine.kernels.replan_registers import (
     KILL_WAIT,
     LINEAR,
     N_EXPECTED,
+    N_FREE,
     N_RECORDS,
     N_STEPS,
     RESOLUTION,
@@ -49,6 +50,25 @@ def job_demand(st, j, r):
 def limit_s(st, j):
     """Return the limit of job `j`, whole s."""
     return math.ceil(st.p_job_expected_s[j])
+
+
+@inlined
+def list_free(st):
+    """Set what is free on each node now, and the number of free slots of a pool."""
+    now, n_free = st.state_node_now, 0
+    if st.state_i[UNIT]:
+        for node in range(len(st.state_node_busy)):
+            now[node, 0] = 1 - st.state_node_busy[node]
+            n_free += now[node, 0]
+    else:
+        now[:] = st.state_mach_free
+    st.state_replan[N_FREE] = n_free
+
+
+@inlined
+def may_fit(st, j):
+    """Tell whether job `j` may fit what is free, on whatever nodes: a test for pools only."""
+    return not st.state_i[UNIT] or job_width(st, j) <= st.state_replan[N_FREE]
 
 
 @part
@@ -85,43 +105,56 @@ def choose_nodes(st, j):
     From the shortest row of nodes that suffices, or the longest: the tightest single node that
     takes all that is left, or nodes from the row's begin. ``state_node_tasks`` gets the tasks.
     """
-    left = job_width(st, j)
-    room = st.state_node_room
-    st.state_node_tasks[:] = 0
+    left, n_rows = job_width(st, j), _list_rows(st)
+    room, tasks = st.state_node_room, st.state_node_tasks
+    tasks[:] = 0
     while left > 0:
-        first, end = _best_row(st, left)
-        best = -1
-        for node in range(first, end):
-            if room[node] >= left and (best < 0 or room[node] < room[best]):
-                best = node
+        row = _best_row(st, n_rows, left)
+        first, end, best = st.state_row_bound[2 * row], st.state_row_bound[2 * row + 1], -1
+        if not st.state_i[UNIT]:  # a slot takes one: those from the row's begin
+            for node in range(first, end):
+                if room[node] >= left and (best < 0 or room[node] < room[best]):
+                    best = node
         if best >= 0:
-            st.state_node_tasks[best] = left
+            tasks[best] = left
             return
         for node in range(first, end):
-            taken = min(room[node], left)
-            st.state_node_tasks[node] = taken
-            left -= taken
-            room[node] = 0
+            tasks[node] = min(room[node], left)
+            left -= tasks[node]
+        st.state_row_room[row] = 0
 
 
 @inlined
-def _best_row(st, left):
-    """Return the first node of the row that suits `left` tasks best, and the one after its last."""
-    room, n = st.state_node_room, len(st.state_node_room)
-    best_first, best_end, best_size = 0, 0, 0
-    node = 0
-    while node < n:
-        if room[node] == 0:
-            node += 1
-            continue
-        first, size = node, 0
-        while node < n and room[node] > 0:
-            size += room[node]
-            node += 1
-        is_better = size > best_size if best_size < left else left <= size < best_size
-        if is_better:
-            best_first, best_end, best_size = first, node, size
-    return best_first, best_end
+def _list_rows(st):
+    """List the rows of consecutive nodes with room; return their number."""
+    room, bound, rows = st.state_node_room, st.state_row_bound, st.state_row_room
+    n_bounds, before = 0, 0
+    for node in range(len(room)):  # sums, because jumps would often be guessed wrong
+        has_room = int(room[node] > 0)
+        bound[n_bounds] = node
+        n_bounds += has_room ^ before
+        before = has_room
+    bound[n_bounds] = len(room)
+    n_rows = (n_bounds + before) // 2
+    for row in range(n_rows):
+        total = bound[2 * row + 1] - bound[2 * row]
+        if not st.state_i[UNIT]:
+            total = 0
+            for node in range(bound[2 * row], bound[2 * row + 1]):
+                total += room[node]
+        rows[row] = total
+    return n_rows
+
+
+@inlined
+def _best_row(st, n_rows, left):
+    """Return the first of the rows that suit `left` tasks best."""
+    rows, best, best_room = st.state_row_room, -1, 0
+    for row in range(n_rows):
+        room = rows[row]
+        if room > best_room if best_room < left else left <= room < best_room:
+            best, best_room = row, room
+    return best
 
 
 @part
@@ -137,6 +170,7 @@ def take_chosen(st, j):
         for _ in range(tasks):
             st.state_task_node[entry] = node
             entry += 1
+    st.state_replan[N_FREE] -= job_width(st, j)
 
 
 @part
@@ -155,14 +189,15 @@ def expected_start(st, now, j, may_wait):
     Now, or at the expected end of a running job; -1 if it can't. Reservations are not looked at.
     """
     width = job_width(st, j)
-    if list_room(st, j, st.state_node_now) >= width:
+    room = list_room(st, j, st.state_node_now)
+    if room >= width:
         choose_nodes(st, j)
         return now
     if not may_wait:
         return NEVER
-    future, running = st.state_node_future, st.state_expected_jobs
-    future[:] = st.state_node_now
-    room = list_room(st, j, future)
+    running = st.state_expected_jobs
+    if not st.state_i[UNIT]:
+        st.state_node_future[:] = st.state_node_now
     first, aligned, n = st.p_replan[FIRST_WINDOW], 0, st.state_replan[N_EXPECTED]
     window, i = first, 0
     while i < n:
@@ -170,12 +205,13 @@ def expected_start(st, now, j, may_wait):
         while i < n:
             other = running[i]
             i += 1
-            if not _has_allowed_node(st, other):
+            gained = _remove(st, other, j)
+            if gained < 0:
                 continue  # passed over, whatever its end
             last = st.state_job_expected_end[other]
             if aligned == 0:
                 aligned = last + first - last % first
-            room += _remove(st, other, j)
+            room += gained
             if i < n and st.state_job_expected_end[running[i]] > aligned + window:
                 break  # by the next running job, wherever it runs
         if last == NEVER:
@@ -190,29 +226,33 @@ def expected_start(st, now, j, may_wait):
     return NEVER
 
 
-@part
-def _has_allowed_node(st, other):
-    """Tell whether running job `other` is on an allowed node."""
-    first = st.w_stage_task0[st.w_job_stage0[other]]
-    for entry in range(first, first + job_width(st, other)):
-        if st.state_node_allowed[st.state_task_node[entry]]:
-            return True
-    return False
-
-
 @inlined
 def _remove(st, other, j):
-    """Let running job `other` end in the future; return how many more tasks of job `j` fit."""
-    gained, future = 0, st.state_node_future
+    """Let running job `other` end in the future; return how many more tasks of job `j` fit.
+
+    -1 if no node of it is allowed: then nothing is changed.
+    """
+    nodes, allowed, room = st.state_task_node, st.state_node_allowed, st.state_node_room
     first = st.w_stage_task0[st.w_job_stage0[other]]
-    for entry in range(first, first + job_width(st, other)):
-        node = st.state_task_node[entry]
+    end, n_allowed = first + job_width(st, other), 0
+    if st.state_i[UNIT]:
+        for entry in range(first, end):
+            room[nodes[entry]] += allowed[nodes[entry]]
+            n_allowed += allowed[nodes[entry]]
+        return n_allowed if n_allowed > 0 else -1
+    for entry in range(first, end):
+        n_allowed += allowed[nodes[entry]]
+    if n_allowed == 0:
+        return -1
+    gained, future = 0, st.state_node_future
+    for entry in range(first, end):
+        node = nodes[entry]
         for r in range(future.shape[1]):
             future[node, r] += job_demand(st, other, r)
-        if st.state_node_allowed[node]:
-            room = _room(st, j, future, node)
-            gained += room - st.state_node_room[node]
-            st.state_node_room[node] = room
+        if allowed[node]:
+            more = _room(st, j, future, node)
+            gained += more - room[node]
+            room[node] = more
     return gained
 
 
@@ -270,10 +310,11 @@ def is_reserved(st, begin, end):
     tasks = st.state_node_tasks
     for k in range(st.state_replan[N_STEPS]):
         if step_end(st, k) > begin and st.state_step_begin[k] < end:
-            nodes = st.state_step_nodes[k]
+            nodes, n_reserved = st.state_step_nodes[k], 0
             for node in range(len(tasks)):
-                if tasks[node] > 0 and not nodes[node]:
-                    return True
+                n_reserved += (tasks[node] > 0) & (nodes[node] == 0)
+            if n_reserved:
+                return True
     return False
 
 

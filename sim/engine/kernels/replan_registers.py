@@ -35,8 +35,9 @@ INTERVAL, CYCLE, JOB_CYCLE, CLOCK, POLL_PHASE = range(5)
     HORIZON,  # its end, clock, s
     N_PLANS,
     N_PLANNED,  # jobs that waited when the last plan began
-) = range(15)
-N_STATE = 15
+    N_FREE,  # free slots of a pool, in this cycle
+) = range(16)
+N_STATE = 16
 
 # state_replan_s
 REQUESTED, WAKE = range(2)

@@ -202,10 +202,10 @@ class Plan:
             is_one = isinstance(where, int)
             self._changed.append(where if is_one else rows_of(where, len(self.jobs["key"])))
 
-    def note_jobs(self, rows: I4) -> None:
+    def note_jobs(self, rows: I4 | int) -> None:
         """Let the kernel re-read the jobs `rows`, whose columns in `jobs` the caller has written.
 
-        Nothing is checked: for compiled callbacks, which write a column in place.
+        Nothing is checked: for callbacks that write columns in place because they are many.
         """
         if self._changed is not None:
             self._changed.append(rows)
@@ -323,6 +323,8 @@ class Plan:
                 return self._one_row
             if are_plain(rows):
                 return rows
+        if all(isinstance(rows, int) for rows in changed):
+            return np.array(changed, dtype=np.int32)
         several = np.concatenate([np.atleast_1d(rows_or_row) for rows_or_row in changed])
         return several.astype(np.int32, copy=False)
 

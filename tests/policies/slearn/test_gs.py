@@ -9,6 +9,7 @@ import pytest
 
 import policies
 import sim
+from policies.slearn import gs
 from policies.slearn.kernels import pilots
 from policies.slearn.pilots import n_pilots
 from policies.slearn.posterior import Posterior
@@ -332,3 +333,17 @@ def test_the_load_is_that_of_all_jobs_before(source, monkeypatch):
         seen.clear()
         sim.simulate(w, cluster, policies.build(name, thin_limit=1 + (name != "bayes")))
         assert len(seen) > 20
+
+
+@pytest.mark.parametrize("max_repairs", [0, 10**6])
+def test_turns_are_those_of_a_stable_sort(max_repairs, monkeypatch):
+    monkeypatch.setattr(gs, "MAX_REPAIRS", max_repairs)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        sizes = rng.integers(1, 200, rng.integers(1, 50))
+        task0 = np.concatenate([[0], np.cumsum(sizes)])
+        stage = np.repeat(np.arange(len(sizes)), sizes)
+        draws, nearly = rng.random(len(stage)), rng.integers(1, 20, len(stage)) * 2.0**-53
+        draws = np.choose(rng.integers(0, 3, len(stage)), [draws, nearly, 1.0 - nearly])
+        key = stage + draws  # equal ones, and some that are rounded to the next stage
+        np.testing.assert_array_equal(gs._order(key, stage, task0), np.argsort(key, kind="stable"))

@@ -130,7 +130,7 @@ def test_overconfident_priors_are_widened(monkeypatch):
         monkeypatch.setattr(
             Posterior,
             "_choose_n_pilots",
-            lambda self, job, *_: seen.append(self._prior[job].variance) or 0,
+            lambda self, job, *_: seen.append(self._prior[job][1]) or 0,
         )
         run(past(mean_s), **params)
         return seen[1]

@@ -21,6 +21,7 @@ DURATIONS = st.one_of(
 )
 
 
+DEFERRED = Event.STAGE_DONE | Event.JOB_DONE | Event.SERVICE
 WORTHS = [1.0, 0.1, 3.0, 1e9]
 """Worth of jobs."""
 
@@ -214,7 +215,7 @@ class AnyPlan(Policy):
             plan.timer_s = float(rng.uniform(0.1, 3.0))
         plan.first_ended = bool(rng.random() < 0.5)
         if self.plan_seed % 5 < 2:
-            plan.deferred = Event.STAGE_DONE | Event.JOB_DONE | Event.SERVICE
+            plan.deferred = DEFERRED
         return rng
 
     def fill_packing(self, rng: np.random.Generator, world: World, plan: Plan) -> None:
@@ -284,6 +285,8 @@ class AnyPlan(Policy):
             self.change_tasks(rng, unstarted, world, plan)
         if (batch.kind == int(Event.TIMER)).any():
             plan.timer_s = batch.now + 1.25
+        if self.plan_seed % 5 < 2:
+            plan.deferred = DEFERRED if rng.random() < 0.7 else Event.NONE
 
     def change_tasks(
         self, rng: np.random.Generator, jobs: np.ndarray, world: World, plan: Plan

@@ -164,6 +164,15 @@ def test_a_timer_ticks_until_it_is_not_set_again():
     assert [now for now, _, _ in policy.seen] == [0.5, 1.5, 2.5]
 
 
+def test_events_are_deferred_in_a_callback_only_if_some_were_before():
+    policy = Scripted(
+        react_with=lambda batch, world, plan: setattr(plan, "deferred", Event.JOB_DONE),
+        listens=Event.JOB_ARRIVED,
+    )
+    with pytest.raises(sim.PolicyError, match="only if some are from the start"):
+        run([job(0, stage(9))], sim.Cluster.slots(1), policy)
+
+
 def test_all_events_of_one_instant_come_as_one_batch():
     everything = Event.JOB_ARRIVED | Event.STAGE_DONE | Event.JOB_DONE
     policy = Scripted(listens=everything)
