@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sim.base.arrays import I8
+from sim.base.arrays import F8, I8
 from sim.cluster.cluster import Cluster
 from sim.cluster.sizing import stage_demands
 from sim.engine.plan import World
@@ -57,7 +57,7 @@ class Jobs:
 
     def __init__(self, world: World) -> None:
         columns = world.columns
-        self._done_work = world.view["done_work"]
+        self._view = world.view
         self._cluster, self._columns = world.cluster, columns
         sizes = np.diff(columns.stage_task0)
         self.stage0: list[int] = columns.job_stage0.tolist()
@@ -74,6 +74,10 @@ class Jobs:
         """See `usable_slots`."""
         slots: list[int] = usable_slots(self._columns, self._cluster).tolist()
         return slots
+
+    @cached_property
+    def _done_work(self) -> F8:
+        return self._view["done_work"]
 
     def mean_task_s(self, stage: int) -> float:
         """Return the mean task duration of a stage that has ended, s."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 from policies.slearn.estimators import Estimator, Jobs
 from policies.slearn.history import History
+from sim.base.arrays import F8
 from sim.engine.plan import World
 
 
@@ -26,7 +28,6 @@ class Pilots(Estimator):
         self._up = up
         self._jobs = Jobs(world)
         self._view = world.view
-        self._first_work = world.view["first_work"]
         self._percent = percent
         self._history = history
         self._ratio = AdaptiveRatio()
@@ -77,6 +78,10 @@ class Pilots(Estimator):
         if percent == 0:
             percent = self._used[job] = self._ratio.percent()
         return n_pilots(n_tasks, percent, up=self._up)
+
+    @cached_property
+    def _first_work(self) -> F8:
+        return self._view["first_work"]
 
     def _mean_s(self, job: int, now: float) -> float:
         """Estimate the mean task duration of the first stage."""

@@ -76,8 +76,8 @@ def fresh(module: str) -> str:
     return sources.digest(module)
 
 
-def test_a_model_that_simulates_comes_from_the_engine() -> None:
-    assert "sim.engine.simulate" in closure("policies.jockey.model")
+def test_a_kernel_that_a_function_imports_is_among_the_sources() -> None:
+    assert "policies.jockey.kernels.copies" in closure("policies.jockey.model")
 
 
 @pytest.mark.parametrize("module", ["__main__", "numpy", "policies.no_such.policy.at_all"])
