@@ -195,10 +195,11 @@ wheel: kernels
 	cd build && ../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) ../dist/*.whl
 	cd build && NUMBA_CACHE_DIR=$$(mktemp -d) wheel-env/bin/python ../.ci/try_wheel.py \
 		$(if $(RESOLVE),compiled)
+	rm -rf build/wheel-results-*
 	cd build && for extra in sweep all; do \
 		../$(BIN)/uv pip install --quiet --python wheel-env/bin/python $(RESOLVE) \
 			"$$(echo ../dist/*.whl)[$$extra]" \
-		&& wheel-env/bin/cluster-sweep paths.results=wheel-results || exit; done
+		&& wheel-env/bin/cluster-sweep paths.results=wheel-results-$$extra || exit; done
 
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml

@@ -124,14 +124,15 @@ def perturbed_copies(sample: sim.Workload, n_copies: float, seed: int = 0) -> si
 def write_batch_task(folder: str, path: str) -> dict[str, float]:
     """Write a workload as the trace's own table, without a header and in whole seconds.
 
-    All stages of a job start when it is submitted; their ends say how long they last.
+    All stages of a job start when it is submitted; their ends say how long they last. A name has
+    the stage's number in its job, and those of its parents.
     """
     workload = sim.Workload.read(folder)
     c = workload.columns
     job = values(workload.stages, "job")
     start_s = 1 + np.floor(values(workload.jobs, "submit_s")).astype(np.int64)[job]
     columns = {
-        "task_name": workload.stages["name"].cast(pa.string()),
+        "task_name": _task_names(workload),
         "instance_num": c.stage_n_tasks,
         "job_name": workload.jobs["job_id"].take(pa.array(job)),
         "task_type": pa.repeat("1", len(job)),
@@ -145,6 +146,19 @@ def write_batch_task(folder: str, path: str) -> dict[str, float]:
     bare = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none", batch_size=2**20)
     pyarrow.csv.write_csv(table, path, bare)
     return {"csv_gb": Path(path).stat().st_size / 1e9}
+
+
+def _task_names(workload: sim.Workload) -> pa.Array:
+    """Name stages as the trace does: ``T4_2_3`` is stage 4 of its job and waits for 2 and 3."""
+    c = workload.columns
+    number = 1 + np.arange(workload.n_stages) - c.job_stage0[c.stage_job]
+    parent, child = (values(workload.stage_edges, name) for name in ("parent", "child"))
+    order = np.argsort(child, kind="stable")
+    n_parents = np.bincount(child, minlength=workload.n_stages)
+    listed = np.insert(number[parent[order]], offsets(n_parents)[:-1], number)
+    begins = pa.array(offsets(1 + n_parents), pa.int32())
+    parts = pa.ListArray.from_arrays(begins, pa.array(listed).cast(pa.string()))
+    return pc.binary_join_element_wise("T", pc.binary_join(parts, "_"), "")
 
 
 def run_command(path: str) -> dict[str, Any]:

@@ -136,8 +136,9 @@ def _verdict(runs: list[dict[str, Any]]) -> str:
 def _command(ran: dict[str, Any]) -> str:
     """Show what a sweep over the trace's own file took, up to its report."""
     cost = f"{number(ran['cpu_s'])} s of CPU, {number(ran['wall_s'])} s of time"
-    return f"""The same jobs as the trace's own file, `batch_task.csv` of {ran["csv_gb"]:.2f} GB, in
-whole seconds. One command reads it, simulates it, and writes a report of {ran["report_mb"]:.1f} MB:
+    return f"""The same jobs, written in the format of the trace's own file (`batch_task.csv`,
+{ran["csv_gb"]:.2f} GB, whole seconds). One command reads it, simulates it, and writes a report of
+{ran["report_mb"]:.1f} MB:
 
 ```sh
 python -m sweep trace.path=batch_task.csv {" ".join(ran["words"])}

@@ -26,8 +26,8 @@ NO_ACCOUNT = "default"
 """The account of all users, and the QOS of all jobs, where a workload has none."""
 TIER = 2.0**32
 """Above any priority, which has 32 bits."""
-SHORTEST_S = 1e-6
-"""Above what rounding makes of a time."""
+MIN_RUN_S = 1e-6
+"""Shortest task, s, whose start and end are never rounded to one instant."""
 FACTORS = ("age", "fair_share", "job_size", "partition", "qos")
 
 
@@ -163,8 +163,8 @@ class Priorities:
             and not len(columns.attempt_s)
         )
         registers[record.LAGS] = bool(world.cluster.launch)
-        # several instants of one time would be taken for one
-        takes_time = columns.run_duration.min(initial=np.inf) > SHORTEST_S
+        # deferred ends are told apart by their times
+        takes_time = columns.run_duration.min(initial=np.inf) > MIN_RUN_S
         self.can_defer = takes_time and not world.cluster.launch
         self._is_rigid = bool(registers[record.RIGID])
         self._kernels: Any = kernels
@@ -183,8 +183,8 @@ class Priorities:
     def ends_can_wait(self) -> bool:
         """True if the end of a job leaves the order of those that wait as it is.
 
-        That is until the next calculation if two wait. One that waits alone may get another key,
-        which counts beside jobs that have started some of their tasks.
+        If two wait, until the next calculation. For one alone none is scheduled, so that its key
+        must be updated at once: it competes with jobs that have started some of their tasks.
         """
         return self._is_rigid or self.timer_s < np.inf
 

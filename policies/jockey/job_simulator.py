@@ -47,7 +47,10 @@ class Copies:
 
     @cached_property
     def submit_s(self) -> F8:
-        """Submission of each copy, when all before it must have ended, even with one token, s."""
+        """Submission of each copy, when all before it must have ended, even with one token, s.
+
+        Only rounding depends on it: so times equal those of the event loop to the bit.
+        """
         apart_s = 1.0 + 1.001 * float(self.duration_s.sum(axis=1).max())
         return np.arange(len(self.duration_s), dtype=np.float64) * apart_s
 
@@ -57,7 +60,8 @@ class Copies:
 
         size = self.duration_s.shape
         runs = Runs(np.empty(size), np.empty(size), np.empty(size, np.int32))
-        run_copies(*self._shape, self.duration_s, self.submit_s, tokens, *vars(runs).values())
+        copies = self.duration_s, self.submit_s
+        run_copies(*self._shape, *copies, tokens, runs.start_s, runs.finish_s, runs.order)
         return runs
 
     @cached_property

@@ -62,7 +62,8 @@ RUN_BYTES, SLOT_BYTES, BATCH_STAGE_BYTES, DEMAND_BYTES = 50, 60, 200, 16
 """Largest state of a run for each machine, and each resource of it, task, stage and job, bytes; and
 where batches move, for each run of like tasks, slot, stage, and resource that a stage demands."""
 STOP_BYTES = 150
-"""For each slot where attempts may stop: ends that change, and the buffer of two records of 25."""
+"""For each slot where attempts may stop: ends that change, and a buffer of two records of 25 bytes
+each."""
 
 
 def check_room(workload: Workload, cluster: Cluster) -> None:
@@ -77,7 +78,7 @@ def check_room(workload: Workload, cluster: Cluster) -> None:
 def check_task_room(n_tasks: int, n_stoppable: int) -> None:
     """Refuse a run in which each task moves by itself, if there are more than the memory holds.
 
-    Of those that run at once, attempts of `n_stoppable` may stop (0: of none).
+    `n_stoppable`: running tasks whose attempts may be stopped (0 for none).
     """
     check_memory(
         TASK_BYTES * n_tasks + STOP_BYTES * n_stoppable,

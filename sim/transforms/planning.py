@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sim.base.arrays import I8
 from sim.base.errors import InputError, unknown
@@ -131,7 +132,9 @@ def _shifted_failures(failures: pa.Table, n_before: int) -> pa.Table:
     return failures
 
 
-def _moved_failures(parts: list[pa.Table], before: Workload, after: Workload, order: I8) -> Any:
+def _moved_failures(
+    parts: list[pa.Table], before: Workload, after: Workload, order: I8
+) -> dict[str, NDArray[Any]]:
     """Return the failures of tasks whose jobs `order` has arranged anew."""
     old, new = before.columns, after.columns
     new_job = np.argsort(order, kind="stable")

@@ -33,7 +33,7 @@ def run(request: Request) -> tuple[Outcome, int]:
     print(f"\nreport:  {folder / HTML}")
     command = ui_command(request.settings)
     if command and outcome.is_tracked:
-        print(f"MLflow:  {command}")
+        print(f"{'MLflow' if ui.is_installed() else 'sweeps'}:  {command}")
     print(f"cells:   {remote_results.display_path(folder / CELLS)}")
     print(remote_results.display_path(folder), flush=True)
     return outcome, int(outcome.n_failed > 0)

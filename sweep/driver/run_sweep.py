@@ -138,13 +138,15 @@ def _finish(
     prepared, errors = completed.prepared, completed.errors
     journal.note_status(left_s=None, activity="writing the report")
     outcome = write_folder(prepared, folder, completed.cached, errors, journal.confirm)
-    on_answer(outcome)
-    journal.note_status(activity="logging to MLflow")
-    target = _track(folder, prepared.grid.request.settings)
-    journal.append("end", failed=len(errors), tracked=target)
-    prepared.cache.compact()
-    journal.confirm()
-    sync.push_all(folder.results, folder.path)
+    try:
+        on_answer(outcome)
+    finally:  # the sweep ends as if it had been printed
+        journal.note_status(activity="logging to MLflow")
+        target = _track(folder, prepared.grid.request.settings)
+        journal.append("end", failed=len(errors), tracked=target)
+        prepared.cache.compact()
+        journal.confirm()
+        sync.push_all(folder.results, folder.path)
     is_tracked = track.is_logged(prepared.grid.request.settings, target)
     return dataclasses.replace(outcome, is_tracked=is_tracked)
 
@@ -169,13 +171,15 @@ def _answer_from_cache(
     ends = [event for event in journal.milestones() if event["event"] == "end"]
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
     outcome = Outcome(folder, cells, folder.config(), 0)
-    on_answer(outcome)
-    is_tracked = track.is_logged(settings, ends[-1].get("tracked"))
-    if not is_tracked:
-        target = _track(folder, settings)
-        is_tracked = track.is_logged(settings, target)
-        journal.append("end", failed=0, tracked=target)
-    sync.push_all(folder.results, folder.path)
+    try:
+        on_answer(outcome)
+    finally:
+        is_tracked = track.is_logged(settings, ends[-1].get("tracked"))
+        if not is_tracked:
+            target = _track(folder, settings)
+            is_tracked = track.is_logged(settings, target)
+            journal.append("end", failed=0, tracked=target)
+        sync.push_all(folder.results, folder.path)
     return dataclasses.replace(outcome, is_tracked=is_tracked)
 
 

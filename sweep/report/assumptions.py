@@ -81,6 +81,8 @@ def _fraction(verdicts: Sequence[Verdict]) -> list[str]:
     if not shown:
         return []
     part = float(f"0.{shown[0].partition('.')[2]}")
+    if shown[0].startswith("0."):
+        return [f"The cluster is one machine with {100 * part:.2g} % of each resource."]
     return [
         "A fraction of a machine is one smaller machine: "
         f"the last of {shown[0]} has {100 * part:.2g} % of each resource."

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sim.base import html
+from sweep.grid import overrides
 from sweep.grid.remote_results import display_path
 from sweep.store.folder import CELLS, HTML
 from sweep.store.sweep_summaries import (
@@ -78,7 +79,7 @@ def _command(results: Path) -> str:
     if results.absolute() == Path.cwd() / RESULTS:
         return "python -m sweep"
     folder = display_path(results.absolute()).removeprefix(f"{Path.cwd()}/")
-    return shlex.join(["python", "-m", "sweep", f"paths.results={folder}"])
+    return shlex.join(["python", "-m", "sweep", overrides.quote("paths.results", folder)])
 
 
 def row_html(

@@ -298,7 +298,7 @@ def machines_text(arranged: ArrangedCells, rows: Rows) -> str:
         ends = list(dict.fromkeys((_format_count(low), _format_count(high))))
     number = " to ".join(ends)
     unit = "slot" if _any(arranged.cells, "is_pool", rows) else "machine"
-    return f"{number} {unit}{'s' * (high != 1)}"
+    return f"{number} {unit}{'s' * (number != '1')}"
 
 
 def cost_text(arranged: ArrangedCells, rows: Rows) -> str:

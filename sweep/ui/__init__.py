@@ -30,9 +30,9 @@ from sweep.ui.mlflow_server import (
 )
 
 __all__ = ["HOST", "Index", "address", "command", "free_port", "hint", "main", "serve"]
-__all__ += ["add_arguments", "tracking_uri"]
+__all__ += ["add_arguments", "is_installed", "tracking_uri"]
 
-_NONE_LOGGED = "No sweep is logged to MLflow yet: after the first one start this again for its UI."
+_NONE_LOGGED = "No sweep is logged to MLflow yet: once one is, start this again for MLflow's pages."
 _NO_SERVER = "MLflow's UI is not installed, only what logs to it: pip install 'cluster-sweep[ui]'"
 _ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",

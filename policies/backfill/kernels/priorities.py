@@ -57,6 +57,7 @@ def update(st, now, kinds, rows, times):
     """
     begin = _end_before(st, now, kinds, rows, times)
     if begin > 0 and _is_tick(kinds, begin) and not _two_wait(st):
+        st.state_f[SEEN] = math.inf
         st.state_f[NEXT] = math.inf  # since the last end, no order needs this calculation
         return 0
     st.state_f[SEEN] = math.inf
@@ -113,7 +114,7 @@ def _advance(st, now, kinds, rows):
 
 @part
 def _two_wait(st):
-    """Tell whether two jobs that have come wait.
+    """Tell whether at least two submitted jobs wait.
 
     The queue, in which those that have started are left out a few at a time, is read from its end.
     """

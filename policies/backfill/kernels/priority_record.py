@@ -20,13 +20,13 @@ N_SETTINGS = 5
 
 # state_f: time of the last calculation, s; the last period that decayed usage, s, and its factor;
 # time of the next calculation that an order needs, s; time before which a job has started that
-# counts as started, s: inf, but for events of before
+# counts as started, s: inf, except while deferred ends are processed: then their time
 AT, LAST_PERIOD, LAST_FACTOR, NEXT, SEEN = range(5)
 
 # state_i
 (
     FAIR_TREE,  # setting: Fair Tree, not the classic factor
-    RIGID,  # setting: all jobs are gangs
+    RIGID,  # setting: each job is one stage and a gang of all its tasks, and nothing can fail
     N_PRESENT,
     N_QUEUE,
     N_CALCULATED,  # number of the last calculation; the first is number 0, at 0 s

@@ -11,7 +11,8 @@ from sim.base.jit import jit
 def weighted_levels(finish_s, order, weight, need, out_s):
     """Set the time at which the ended tasks first weigh as much as each level needs, (R, K) s.
 
-    `weight` (T,) is that of each task; all together weigh 1. `need` (K,) ascends.
+    `finish_s` (R, T) are ends of tasks, s, and `order` (R, T) their order. `weight` (T,) is that of
+    each task; all together weigh 1. `need` (K,) ascends. `out_s` (R, K) is overwritten.
     """
     last = len(weight) - 1
     for run in range(len(order)):
@@ -29,7 +30,9 @@ def weighted_levels(finish_s, order, weight, need, out_s):
 def stage_levels(finish_s, order, stage, need, out_s):
     """Set the time at which the last stage has as many ended tasks as each level needs, (R, K) s.
 
-    `stage` (T,) is that of each task, `need` (S, K) ascends by level. 0 where no task must end.
+    `finish_s` (R, T) are ends of tasks, s, and `order` (R, T) their order. `stage` (T,) is that of
+    each task, `need` (S, K) ascends by level. `out_s` (R, K) is overwritten, with 0 where no task
+    must end.
     """
     n_stages, n_levels = need.shape
     n_ended, reached = np.empty(n_stages, np.int64), np.empty(n_stages, np.int64)

@@ -51,7 +51,9 @@ def finish_times(work_s, max_rate, orders, total, out_finish_s):
 def expected_utility(late_s, left_s, slack, points_s, values, slope, out):
     """Set the mean utility, (M, J), of ends in ``left_s / slack``, ``left_s``, ``left_s * slack``.
 
-    From `late_s` (J,) after the deadline on; see `sim.workload.utility.Utility`.
+    `left_s` (M, J) are times left, s, from `late_s` (J,) s after the deadline on. The utility is
+    piecewise linear, with `values` (P,) at `points_s` (P,) after the deadline and `slope` a second
+    beyond; see `sim.workload.utility.Utility`. `out` (M, J) is overwritten.
     """
     for row in range(len(out)):
         for i in range(len(late_s)):

@@ -129,7 +129,7 @@ def _list_rows(st):
     """List the rows of consecutive nodes with room; return their number."""
     room, bound, rows = st.state_node_room, st.state_row_bound, st.state_row_room
     n_bounds, before = 0, 0
-    for node in range(len(room)):  # sums, because jumps would often be guessed wrong
+    for node in range(len(room)):  # no branches: they would often be mispredicted
         has_room = int(room[node] > 0)
         bound[n_bounds] = node
         n_bounds += has_room ^ before

@@ -205,7 +205,8 @@ class Plan:
     def note_jobs(self, rows: I4 | int) -> None:
         """Let the kernel re-read the jobs `rows`, whose columns in `jobs` the caller has written.
 
-        Nothing is checked: for callbacks that write columns in place because they are many.
+        Nothing is checked: for callbacks so frequent that checks would take most of their time.
+        Run limits are set by `set_jobs`, which records them.
         """
         if self._changed is not None:
             self._changed.append(rows)

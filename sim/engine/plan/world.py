@@ -78,7 +78,7 @@ class Batch(NamedTuple):
     row : (n,) int32
         The job's row (the stage's for STAGE_DONE, the machine's for FAULT, -1 for TIMER).
     time_s : (n,) float64 or None
-        When each happened, s; None if the plan defers no events.
+        When each happened, s; None while the plan defers no events.
     """
 
     now: float

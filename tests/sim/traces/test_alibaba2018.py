@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sim
+from benchmarks.whole_trace import write_batch_task
 from sim.base.reading import rows as blocks
 from tests.sim.traces import naive_alibaba as naive
 
@@ -98,6 +99,25 @@ def test_the_original_has_no_header_and_other_columns(tmp_path):
     windows = tmp_path / "crlf.csv"
     windows.write_bytes(b"\xef\xbb\xbf" + plain.read_bytes().replace(b"\n", b"\r\n"))
     assert load(windows).digest == w.digest
+
+
+def test_a_workload_that_is_written_as_the_original_is_read_again(tmp_path):
+    w = sim.synthesize("alibaba2018", jobs=200, seed=3)
+    w.write(tmp_path / "w")
+    write_batch_task(str(tmp_path / "w"), str(tmp_path / "batch_task.csv"))
+    again = sim.read_trace("alibaba2018", tmp_path / "batch_task.csv")
+    order = [again.jobs["job_id"].to_pylist().index(j) for j in w.jobs["job_id"].to_pylist()]
+    again = again.take(np.array(order)) if order != sorted(order) else again
+    for name in ("n_tasks", "demand_cpu", "demand_mem"):
+        assert again.stages[name].to_pylist() == w.stages[name].to_pylist()
+    edges = [
+        sorted(zip(*(x.stage_edges[end].to_pylist() for end in ("parent", "child")), strict=True))
+        for x in (w, again)
+    ]
+    assert edges[0] == edges[1]
+    assert len(edges[0]) > 100
+    whole_s = np.rint(w.columns.stage_max_s)
+    assert (again.columns.stage_max_s == np.where(whole_s == 0, 0.5, whole_s)).all()
 
 
 def test_columns_are_found_by_name(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 
@@ -65,6 +66,21 @@ def test_a_closed_pipe_does_not_keep_a_sweep_from_mlflow(
     monkeypatch.setattr(track, "log", lambda *_: events.append("log"))
     fake.bare(*words(fake, f"sqlite:///{tmp_path / 'one.db'}"))
     sys.stdout.close()
+    assert events == ["log"]
+
+
+def test_a_full_disk_while_printing_does_not_keep_a_sweep_from_its_end(
+    fake: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    events = []
+    monkeypatch.setattr(outcome, "_show_tables", full)
+    monkeypatch.setattr(track, "log", lambda *_: events.append("log"))
+    ran = fake.bare(*words(fake, f"sqlite:///{tmp_path / 'one.db'}"))
+    assert ran.code == 2
+    assert "No space left" in ran.err
     assert events == ["log"]
 
 

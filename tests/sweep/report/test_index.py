@@ -80,8 +80,12 @@ def test_only_failures_have_a_colour(fake: Command) -> None:
 
 def test_an_empty_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    commands = ["python -m sweep", "python -m sweep 'paths.results=my runs'"]
-    for name, command in zip(("results", "my runs"), commands, strict=True):
+    commands = {
+        "results": "python -m sweep",
+        "my runs": "python -m sweep 'paths.results=my runs'",
+        "a,b": """python -m sweep 'paths.results='"'"'a,b'"'"''""",
+    }
+    for name, command in commands.items():
         page = page_of(tmp_path / name)
         assert "<p>No sweeps yet." in page
         assert f"<pre><code>{command}</code></pre>" in unescape(page)
