@@ -176,7 +176,8 @@ class Strip(Policy):
     take with unlimited resources, O(log n) from the optimum for one resource (StripPart, a baseline
     of DAGPS, §8.3). Within a level the longest stage goes first (the decreasing heights of their
     packers). No task of a level starts before the level before it has ended, so that resources
-    stay idle on purpose. The levels of a gang job are ordered, but may overlap. With a fit other
+    stay idle on purpose. The levels of a gang job are ordered, but may overlap, and so may those of
+    a job that loses outputs, as a level may need a task of an earlier one again. With a fit other
     than "strict" a task of a later level may run instead of one that does not fit.
 
     Attributes
@@ -212,6 +213,7 @@ class Strip(Policy):
             plan.task_order = longest_first(c.task_duration, c)
         gates = LevelGates.build(level, c)
         has_gate = (c.job_min_tasks == 0) & (np.maximum.reduceat(level, c.job_stage0[:-1]) > 0)
+        has_gate[jobs_that_lose_outputs(c)] = False
         gated = np.flatnonzero(has_gate)
         first_gate = np.array(gates.n_tasks, np.int64)[np.array(gates.current, np.int64)[gated]]
         plan.set_jobs(gated, start_gate=first_gate, notify_at=first_gate)
@@ -225,6 +227,12 @@ class Strip(Policy):
             gate = memory.n_tasks[level]
             is_last = level + 1 == memory.end[job]
             plan.set_jobs(job, start_gate=gate, notify_at=0 if is_last else gate)
+
+
+def jobs_that_lose_outputs(columns: Columns) -> I4:
+    """Return the rows of jobs of which a failing attempt loses the output of another task."""
+    lost = columns.attempt_lost[columns.attempt_lost >= 0]
+    return np.unique(columns.stage_job[columns.stages_of(lost)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,6 +135,9 @@ def _draw(
     n_parents = columns.stage_n_barrier + columns.stage_n_o2o
     loses_input = (u_lost < lost) & (n_parents[stage[task]] > 0)
     lost_input = _inputs(columns, task[loses_input], stage, stream(seed, "lost inputs"))
+    exists = lost_input >= 0
+    loses_input[loses_input] = exists
+    lost_input = lost_input[exists]
     n = n_failed.astype(np.int64) + loses_input
     failed_task = np.repeat(task, n)
     missing = np.full(len(failed_task), -1, np.int64)
@@ -144,7 +147,10 @@ def _draw(
 
 
 def _inputs(columns: Columns, task: I8, stage: I8, rng: Stream) -> I8:
-    """Draw for each task one that it waits for: an edge, then a task of the parent."""
+    """Draw for each task one that it waits for: an edge, then a task of the parent.
+
+    -1 if it has no partner over an edge from task to task.
+    """
     n_children = np.diff(columns.edge0)
     order = np.argsort(columns.edge_child, kind="stable")
     parent = np.repeat(np.arange(len(n_children)), n_children)[order]
@@ -157,6 +163,8 @@ def _inputs(columns: Columns, task: I8, stage: I8, rng: Stream) -> I8:
     task0 = columns.stage_task0
     n = (task0[1:] - task0[:-1])[parent[edge]]
     any_task = np.floor(u_task * n).astype(np.int64)
-    same_task = np.minimum(task - task0[task_stage], n - 1)
-    lost: I8 = task0[parent[edge]] + np.where(kind[edge] == 1, same_task, any_task)
+    same_task = task - task0[task_stage]
+    is_one_to_one = kind[edge] == 1
+    lost: I8 = task0[parent[edge]] + np.where(is_one_to_one, same_task, any_task)
+    lost[is_one_to_one & (same_task >= n)] = -1
     return lost

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import policies
 import sim
+from sim import transforms
 from sim.base.parameters import type_hints
 from sim.engine.batches import TaskRecords
 from tests.policies import invariants
@@ -160,6 +161,14 @@ def test_invariants_where_memory_is_overbooked(name, mode):
         ran = result.task_finish - result.task_start
         assert (ran > 1.01 * result.workload.columns.task_duration).mean() > 0.1
         invariants.check(result, fit)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_job_ends_where_outputs_are_lost(name):
+    workload = transforms.fail_tasks(crowd(3), single=0.2, lost=0.5)
+    for fit in fits_of(name):
+        result = sim.simulate(workload, SLOTS, policies.build(name, fit=fit), record="jobs")
+        assert np.isfinite(result.job_finish).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
