@@ -118,6 +118,8 @@ class JockeyArbiter(Jockey):
         """See `Jockey`; then set the order of the jobs."""
         super().react(memory, batch, world, plan)
         assert isinstance(memory, Running)
+        if not memory.live:
+            return
         rows = np.array([*memory.live], np.int32)
         turns = np.array([_meter(job).turn for job in memory.live.values()], np.float64)
         moved = plan.jobs["key"][rows] != turns
