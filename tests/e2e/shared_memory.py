@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,7 +35,7 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
     """Read every column; return the memory in use as metrics."""
     total = sum(
         float(np.nansum(column))
-        for column in vars(workload.columns).values()
+        for column in (getattr(workload.columns, field.name) for field in fields(workload.columns))
         if isinstance(column, np.ndarray)
     )
     time.sleep(0.2)
@@ -54,6 +55,9 @@ def simulate(workload: Workload, cluster: Any, policy: Any, *, seed: int, **_: A
         job_finish=jobs,
         job_failed=failed,
         estimate_s=jobs,
+        slowdown=jobs,
+        utility=None,
+        job_worth=None,
         gap_lb=jobs,
         prediction_error=jobs,
         records=None,
@@ -91,13 +95,13 @@ class SingleWorkload:
         self.n_built = 0
 
     def recipe(self, name: str) -> Recipe:
-        """Return the recipe of the workload; count the calls."""
-        self.n_built += 1
+        """Return the recipe of the workload."""
         trace = {"format": "parquet", "path": self.folder}
         return Recipe(trace, {"shape": "slots", "count": 1, "load": None}, n_tasks=LARGE_TASKS + 1)
 
     def add_description(self, name: str, about: object) -> None:
-        """Ignore descriptions."""
+        """Count the workloads that were built, each of which is described once."""
+        self.n_built += 1
 
 
 if __name__ == "__main__":
