@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sim.cluster.sizing import has_constraints
+from sim.cluster.fits import has_constraints
 from sim.engine.plan import World
 from sim.lineage.worth import COLUMNS
 from sim.workload.tables import values

@@ -53,6 +53,11 @@ def single_line(text: str) -> str:
     return re.sub(r"[\n\t]", _escape, printable(text))
 
 
+def format_count(n: float) -> str:
+    """Write a number of things, such as ``41`` or ``12,345.5``; below 1 with two digits."""
+    return f"{n:,.2f}".rstrip("0").rstrip(".") if n >= 1 else f"{n:.2g}"
+
+
 def _escape(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 

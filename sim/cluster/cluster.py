@@ -12,6 +12,7 @@ from sim.base.arrays import F8, I4, frozen
 from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, check
 from sim.base.plugins import check_names
+from sim.base.text import format_count
 from sim.cluster.classes import parse_kinds, share_of_kinds
 from sim.cluster.faults import NO_OUTAGES, NO_SLOWDOWNS, Outages, Slowdowns
 from sim.cluster.launch import NO_LAUNCH, Launch, LaunchSpec
@@ -316,7 +317,7 @@ def check_size(n: float, unit: Literal["machines", "slots"]) -> None:
 
 def _counted(n: float, noun: str) -> str:
     """Write a number of things, such as ``1 machine`` or ``12,345.5 machines``."""
-    text = f"{n:,.2f}".rstrip("0").rstrip(".") if n >= 1 else f"{n:.2g}"
+    text = format_count(n)
     return f"{text} {noun}{'s' * (text != '1')}"
 
 

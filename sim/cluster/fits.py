@@ -11,7 +11,7 @@ from sim.base.errors import InputError, did_you_mean
 from sim.base.memory import check_memory
 from sim.cluster.classes import ANY, capacity_in_quanta, class_bits, quanta_per_device
 from sim.cluster.cluster import Cluster
-from sim.workload.columns import capacity_quanta, job_stage0, stage_demand
+from sim.workload.columns import Columns, capacity_quanta, job_stage0, stage_demand
 from sim.workload.tables import names, values
 from sim.workload.workload import Workload
 
@@ -54,6 +54,13 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
     if cluster.queue_mode == "hard":
         share = queue_quanta(workload, cluster, capacity.sum(axis=0))
         _check_queues(workload, demand, gangs, quantum, resources, share)
+
+
+def has_constraints(columns: Columns, cluster: Cluster) -> bool:
+    """Tell whether some task asks for a class of machines, or machines have devices."""
+    if cluster.unit:
+        return False
+    return cluster.devices is not None or any(text != ANY for text in columns.runs_on)
 
 
 MACHINE_BYTES, RESOURCE_BYTES = 100, 80

@@ -11,7 +11,6 @@ import numpy as np
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.parameters import Positive, checked
-from sim.cluster.classes import ANY
 from sim.cluster.cluster import Cluster
 from sim.cluster.fits import check_fits
 from sim.cluster.load import count_for_load
@@ -125,10 +124,3 @@ def _count_for_gangs(workload: Workload, unit: Cluster) -> int:
         on_one = np.floor(unit.total / slot * (1 + 1e-12)).min(axis=1)
     # if no slot fits a machine, no number of machines helps; the check that follows reports it
     return int(np.ceil(gang / np.maximum(on_one, 1)).max())
-
-
-def has_constraints(columns: Columns, cluster: Cluster) -> bool:
-    """Tell whether some task asks for a class of machines, or machines have devices."""
-    if cluster.unit:
-        return False
-    return cluster.devices is not None or any(text != ANY for text in columns.runs_on)

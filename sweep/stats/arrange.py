@@ -13,6 +13,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.base.columns import to_numpy
 from sim.base.errors import InputError, unknown
+from sim.base.text import format_count
 from sim.evaluators import NO_POLICY
 from sweep.stats import metric_format
 from sweep.stats.cell_columns import (
@@ -295,7 +296,7 @@ def machines_text(arranged: ArrangedCells, rows: Rows) -> str:
     low, high = float(counts.min()), float(counts.max())
     ends = [f"{low:,.0f}", f"{high:,.0f}"] if low >= 1 else []
     if len(set(ends)) < 2:
-        ends = list(dict.fromkeys((_format_count(low), _format_count(high))))
+        ends = list(dict.fromkeys((format_count(low), format_count(high))))
     number = " to ".join(ends)
     unit = "slot" if _any(arranged.cells, "is_pool", rows) else "machine"
     return f"{number} {unit}{'s' * (number != '1')}"
@@ -324,10 +325,3 @@ def _any(cells: pa.Table, name: str, rows: Rows) -> bool:
     if name not in cells.column_names:  # of an older version
         return False
     return bool(to_numpy(cells.column(name).combine_chunks())[rows].any())
-
-
-def _format_count(n: float) -> str:
-    """Write a number of machines, such as ``41`` or ``8.5``: the last may be a smaller one."""
-    if n.is_integer():
-        return f"{n:,.0f}"
-    return f"{n:,.2f}".rstrip("0").removesuffix(".") if n >= 1 else f"{n:.2g}"

@@ -9,12 +9,8 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import PolicyError
-from sim.cluster.classes import (
-    capacity_in_quanta,
-    class_bits,
-    quanta_per_device,
-)
-from sim.cluster.sizing import has_constraints
+from sim.cluster.classes import capacity_in_quanta, class_bits, quanta_per_device
+from sim.cluster.fits import has_constraints
 from sim.engine.kernels import state as register
 from sim.engine.plan import Fit, Plan
 from sim.engine.plan.choice import Machine, Mix

@@ -10,7 +10,7 @@ import numpy as np
 from sim.base.arrays import I8
 from sim.base.errors import InputError, PolicyError
 from sim.base.jit import Feature
-from sim.cluster.sizing import has_constraints
+from sim.cluster.fits import has_constraints
 from sim.engine.kernels import features as has
 from sim.engine.kernels import launch as lag
 from sim.engine.kernels import state as register

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.errors import InputError, PolicyError
-from sim.cluster.sizing import has_constraints
+from sim.cluster.fits import has_constraints
 from sim.engine.plan import NO_LIMIT, Machine, Plan
 
 if TYPE_CHECKING:
