@@ -20,7 +20,15 @@ import pyarrow.compute as pc
 from sim.base import parquet
 from sim.base.columns import numpy_dtype
 from sim.base.errors import InputError, did_you_mean
-from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
+from sim.base.reading import (
+    BadRows,
+    Field,
+    Layout,
+    OnBadRow,
+    first_line,
+    open_text,
+    read_blocks,
+)
 from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 PathLike = str | os.PathLike[str]
@@ -76,11 +84,11 @@ def read_table(
     name: str,
     path: PathLike,
     on_bad_row: OnBadRow = "skip",
-    bad: dict[str, int] | None = None,
+    bad: BadRows | None = None,
     extra: Sequence[str] = (),
 ) -> pa.Table:
     """Read a log: Parquet, or CSV with a header, maybe gzipped; the first bytes tell them apart."""
-    counted = {} if bad is None else bad
+    counted = BadRows() if bad is None else bad
     columns = log_columns(name, extra)
     if Path(path).is_dir() or _starts_with(path, _PARQUET):
         return _read_parquet(columns, path, on_bad_row, counted)
@@ -95,9 +103,7 @@ def _starts_with(path: PathLike, magic: bytes) -> bool:
         return stream.read(len(magic)) == magic
 
 
-def _read_csv(
-    columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
-) -> pa.Table:
+def _read_csv(columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: BadRows) -> pa.Table:
     names = tuple(n.strip().strip('"') for n in first_line(path).split(","))
     _check_names(columns, names, path)
     fields = {c.name: _field(c) for c in columns if c.name in names}
@@ -122,9 +128,7 @@ def _field(column: Column) -> Field:
     return Field("number", required, low=-np.inf)
 
 
-def _read_parquet(
-    columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
-) -> pa.Table:
+def _read_parquet(columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: BadRows) -> pa.Table:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
@@ -153,7 +157,7 @@ def _in_schema(columns: Columns, source: pa.Table, path: PathLike) -> pa.Table:
 
 
 def _drop_bad_rows(
-    columns: Columns, source: pa.Table, path: PathLike, on_bad_row: OnBadRow, bad: dict[str, int]
+    columns: Columns, source: pa.Table, path: PathLike, on_bad_row: OnBadRow, bad: BadRows
 ) -> pa.Table:
     """Drop rows that lack a required value or hold an infinite number; count them by rule."""
     for column in columns:
@@ -253,4 +257,6 @@ def as_table(
     source = columns if isinstance(columns, pa.Table) else pa.table(dict(columns))
     schema = log_columns(name, extra)
     _check_names(schema, tuple(source.column_names), f"<{name}>")
-    return _in_schema(schema, _drop_bad_rows(schema, source, f"<{name}>", "error", {}), f"<{name}>")
+    return _in_schema(
+        schema, _drop_bad_rows(schema, source, f"<{name}>", "error", BadRows()), f"<{name}>"
+    )

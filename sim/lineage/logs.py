@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
 from sim.base.extras import importing
-from sim.base.reading import OnBadRow
+from sim.base.reading import BadRows, OnBadRow
 from sim.lineage.files import OPERATION_NAMES, OUTCOMES, PathLike, as_table, read_table
 from sim.workload.tables import plain
 
@@ -102,7 +102,7 @@ def read_jobs(
     path: PathLike, on_bad_row: OnBadRow = "skip", extra: Sequence[str] = ()
 ) -> tuple[pa.Table, dict[str, int]]:
     """Read the log of jobs; return it as `Logs.jobs`, and counts of anomalies by rule."""
-    bad: dict[str, int] = {}
+    bad = BadRows()
     report: dict[str, int] = {}
     jobs = _repair_jobs(
         _drop_duplicate_ids(read_table("jobs", path, on_bad_row, bad, extra), report), report
@@ -114,7 +114,7 @@ def read_operations(
     path: PathLike, jobs: pa.Table, report: Mapping[str, int], on_bad_row: OnBadRow = "skip"
 ) -> Logs:
     """Read the log of operations for jobs read by `read_jobs`."""
-    bad: dict[str, int] = {}
+    bad = BadRows()
     table = read_table("operations", path, on_bad_row, bad)
     logs = _resolve_names(table, jobs, dict(report))
     logs.report.update({f"operations: {rule}": n for rule, n in bad.items() if n})

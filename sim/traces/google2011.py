@@ -21,6 +21,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import checked
 from sim.base.reading import (
     BadLineError,
+    BadRows,
     Field,
     Layout,
     OnBadRow,
@@ -119,7 +120,7 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     jobs: dict[str, list[Any]] = {key: [] for key in (*_NAMES, *_NUMBERS)}
     starts: list[F8] = []
     durations: list[F8] = []
-    bad: dict[str, int] = {}
+    bad = BadRows()
     n_lines = 0
     for line, text in _lines(path):
         n_lines += 1
@@ -220,7 +221,7 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
         for name in _HISTORY
         if name not in ("sched_class", "end_event")
     }
-    bad: dict[str, int] = {}
+    bad = BadRows()
     with open_text(path) as stream:
         layout = Layout(_HISTORY, skip_lines=1)
         log = read_columns(path, stream, layout, fields, on_bad_row, bad)
@@ -288,6 +289,6 @@ def _jobs(job_id: Any, submit_s: F8, start_s: F8, end_s: F8, **columns: Any) -> 
 
 
 def _report(
-    rows: int, jobs: int, dropped: dict[str, int], noticed: dict[str, int], bad: dict[str, int]
+    rows: int, jobs: int, dropped: dict[str, int], noticed: dict[str, int], bad: BadRows
 ) -> dict[str, Any]:
     return {"rows": rows, "jobs": jobs, "dropped": dropped, "noticed": noticed, "bad_rows": bad}

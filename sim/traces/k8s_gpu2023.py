@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from sim.base.arrays import Mask
 from sim.base.parameters import checked
 from sim.base.reading import (
+    BadRows,
     Field,
     Layout,
     OnBadRow,
@@ -92,7 +93,7 @@ def read(
         those of `sim.base.reading.read_blocks`.
     """
     names = column_names(path, ",", [name for name in _FIELDS if name not in _OPTIONAL])
-    bad: dict[str, int] = {}
+    bad = BadRows()
     fields = {name: field for name, field in _FIELDS.items() if name in names}
     with open_text(path) as stream:
         pods = read_columns(path, stream, Layout(names, skip_lines=1), fields, on_bad_row, bad)

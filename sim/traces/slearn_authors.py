@@ -24,6 +24,7 @@ from sim.base.errors import InputError
 from sim.base.parameters import Positive, checked
 from sim.base.reading import (
     BadLineError,
+    BadRows,
     Field,
     Layout,
     OnBadRow,
@@ -89,7 +90,7 @@ def read(
         left".
     """
     trace = _trace(path)
-    bad: dict[str, int] = {}
+    bad = BadRows()
     ids, submit_s, durations = _jobs(trace, on_bad_row, bad)
     dropped: dict[str, int] = {}
     rows = first_rows(ids, dropped)
@@ -140,7 +141,7 @@ def _trace(path: str | os.PathLike[str]) -> Path:
     return files[0]
 
 
-def _jobs(path: Path, on_bad_row: OnBadRow, bad: dict[str, int]) -> tuple[list[str], F8, list[F8]]:
+def _jobs(path: Path, on_bad_row: OnBadRow, bad: BadRows) -> tuple[list[str], F8, list[F8]]:
     """Return ids, submissions and task durations, s, of the jobs in the file."""
     ids: list[str] = []
     starts_ms: list[float] = []
@@ -173,7 +174,7 @@ def _job(job: Any) -> tuple[str, float, F8]:
 
 
 def _table(
-    trace: Path, kind: str, on_bad_row: OnBadRow, bad: dict[str, int], *, runtime: bool = False
+    trace: Path, kind: str, on_bad_row: OnBadRow, bad: BadRows, *, runtime: bool = False
 ) -> dict[str, Any] | None:
     """Read the table ``NAME.<kind>`` beside the trace; None if there is none."""
     stem = re.sub(r"(\.trace)?(\.gz)?$", "", trace.name)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from sim.base.parameters import checked
 from sim.base.reading import (
     BadLineError,
+    BadRows,
     OnBadRow,
     first_line,
     handle_bad_line,
@@ -119,7 +120,7 @@ def read(
     columns: dict[str, list[str | None]] = {
         name: [] for name in ("JobId", "JobID", "User", *_COLUMNS)
     }
-    bad: dict[str, int] = {}
+    bad = BadRows()
     for line, text in enumerate(read_bytes(path).split(b"\n"), 1):
         if text.strip():
             with handle_bad_line(path, line, on_bad_row, bad):

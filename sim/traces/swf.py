@@ -17,6 +17,7 @@ import pyarrow as pa
 from sim.base.arrays import F8, Mask
 from sim.base.parameters import checked
 from sim.base.reading import (
+    BadRows,
     CommentStripper,
     Field,
     Layout,
@@ -111,7 +112,7 @@ def read(
         With file, line and rule: see `sim.base.reading.read_blocks`; "empty file",
         "no job left".
     """
-    bad: dict[str, int] = {}
+    bad = BadRows()
     fields = {name: Field("number", low=-1, high=_MAX_NUMBER) for name in FIELDS}
     fields |= {name: Field("whole", low=-1, high=_MAX_NUMBER) for name in _WHOLE}
     fields["job_number"] = Field("whole", required=True)

@@ -3,14 +3,17 @@
 `open_text` opens a plain or compressed file; `CommentStripper` removes comments. `read_blocks`
 reads delimited text in blocks of columns, one `Field` for each column needed, and reports line and
 rule of every bad row; `read_columns` returns whole columns instead. Dropped rows are counted by
-rule (`valid_rows`, `count_rule`) for the workload's report; `no_job_left` is the error if every row
-is dropped. `resolution_s` finds out the resolution of recorded times. CONTRIBUTING, *Add a trace*,
-explains how to add a reader.
+rule (`valid_rows`, `count_rule`) for the workload's report, and `Account` holds the work of a log
+by what became of it; `no_job_left` is the error if every row is dropped. `resolution_s` finds out
+the resolution of recorded times. CONTRIBUTING, *Add a trace*, explains how to add a reader.
 """
 
+from sim.base.reading.account import Account
+from sim.base.reading.bad_rows import BadRows
 from sim.base.reading.clock import resolution_s
 from sim.base.reading.comments import CommentStripper
-from sim.base.reading.rows import Field, Layout, OnBadRow, read_blocks, read_columns
+from sim.base.reading.layout import Field, Layout, OnBadRow
+from sim.base.reading.rows import read_blocks, read_columns
 from sim.base.reading.rules import count_rule, first_rows, valid_rows
 from sim.base.reading.text import (
     BadLineError,
@@ -27,7 +30,9 @@ from sim.base.reading.text import (
 from sim.base.reading.values import check_text, json_values, parse_json, parse_numbers
 
 __all__ = [
+    "Account",
     "BadLineError",
+    "BadRows",
     "CommentStripper",
     "Field",
     "Layout",

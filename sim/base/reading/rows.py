@@ -5,61 +5,24 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import F8, I1
+from sim.base.arrays import F8, I1, I8
 from sim.base.errors import InputError, unknown
+from sim.base.reading.bad_rows import BadRows
+from sim.base.reading.layout import MAX_WHOLE, MISSING, Field, Layout, OnBadRow, parse
 from sim.base.reading.text import broken_text_error, no_job_left
-
-OnBadRow = Literal["error", "skip"]
-Kind = Literal["text", "number", "whole", "any"]
+from sim.base.reading.width import MAX_WRONG, BadRow, WrongWidth
+from sim.base.reading.width import RULE as WRONG_WIDTH
 
 _HEADER_HINT = "it looks like a header, which this format does not have: delete the line"
 _BLOCK_BYTES = 4 << 20
-_MISSING = ["", "nan", "NaN", "NA", "null", "NULL", "None", "\\N"]
-
-
-@dataclass(frozen=True)
-class Field:
-    """Type and constraints of a column."""
-
-    # text; a finite number; a whole number; any number, infinite ones included
-    kind: Kind = "text"
-    # True: an empty field makes the row bad; else it is null, or NaN for numbers
-    required: bool = False
-    low: float = 0.0  # smallest valid number (except for ``any``)
-    high: float = math.inf  # largest valid number (for ``number``)
-    form: str = ""  # regular expression that a text must match
-    example: str = ""  # a text that matches it
-
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}, not {self.kind!r}")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Layout of delimited text: names of all columns, delimiter, lines before the rows."""
-
-    names: tuple[str, ...]
-    delimiter: str = ","
-    skip_lines: int = 0
-    quoted: bool = True  # a field may be enclosed in "
-    # maps a line of the text to a line of the file, both from 1, if they differ
-    lines: Callable[[int], int] | None = None
-
-
-@dataclass(frozen=True)
-class _Bad:
-    line: int
-    rule: str
-    text: str
 
 
 def read_blocks(
@@ -68,9 +31,9 @@ def read_blocks(
     layout: Layout,
     fields: Mapping[str, Field],
     on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    bad: BadRows,
 ) -> Iterator[dict[str, Any]]:
-    """Read the rows of `stream`, a block at a time.
+    """Read the rows of `stream`, a block at a time; count bad rows, and rows put right, in `bad`.
 
     Raises
     ------
@@ -78,42 +41,125 @@ def read_blocks(
         On the first bad row with ``on_bad_row="error"``, and if the layout lacks a field.
     """
     _check_fields(path, layout, fields)
-    wrong_width = _WrongWidth(layout.lines, is_error=on_bad_row == "error")
+    is_error = on_bad_row == "error"
+    wrong_width = WrongWidth(layout, fields, is_error=is_error)
     n_rows = 0
     for batch in _batches(path, stream, layout, list(fields), wrong_width):
         lines = _Lines(layout.skip_lines + n_rows, wrong_width.lines, layout.lines)
-        n_rows += batch.num_rows
+        wrong_width.close(lines.raw(batch.num_rows - 1))
         columns, rules = _convert(batch, fields)
-        broken = np.flatnonzero(rules)
-        blank = rules == _BLANK
-        if on_bad_row == "error":
-            real = broken[~blank[broken]]
-            bad_rows = []
-            if wrong_width.first is not None:  # one in a later block may follow other bad rows
-                last = lines.number(batch.num_rows - 1)
-                bad_rows += [w for w in (wrong_width.first,) if w.line <= last]
-            if len(real):
-                worst = _describe(batch, fields, int(real[0]), lines)
-                is_first_row = n_rows == batch.num_rows and not real[0] and not layout.skip_lines
-                if is_first_row and _is_header(batch, fields):
-                    worst = replace(worst, text=f"{worst.text}; {_HEADER_HINT}")
-                bad_rows.append(worst)
-            _raise_first(path, bad_rows)
-        for code in np.unique(rules[(rules > 0) & ~blank]):
-            rule = _RULES[code]
-            bad[rule] = bad.get(rule, 0) + int((rules == code).sum())
-        if len(broken):
-            keep = rules == 0
-            mask = pa.array(keep)
-            columns = {
-                k: v[keep] if isinstance(v, np.ndarray) else v.filter(mask)
-                for k, v in columns.items()
-            }
-        yield columns
+        if is_error:
+            is_first = not n_rows and not layout.skip_lines
+            _raise_first(path, _bad_rows(batch, fields, rules, lines, wrong_width, is_first))
+        _count_bad(batch, fields, rules, lines, bad)
+        rows = np.flatnonzero(rules == 0)
+        columns = _take(columns, rows) if len(rows) < len(rules) else columns
+        repaired = wrong_width.take(layout.skip_lines + n_rows, batch.num_rows)
+        n_rows += batch.num_rows
+        yield _merged(columns, rows, repaired, layout, fields)
+    wrong_width.close(2**63)
+    if is_error:
+        _raise_first(path, list(filter(None, [wrong_width.first])))
+    if repaired := wrong_width.take(0, 2**62):
+        yield _merged({}, np.empty(0, np.int64), repaired, layout, fields)
     if wrong_width.first is not None:
-        if on_bad_row == "error":
-            _raise_first(path, [wrong_width.first])
-        bad[_WRONG_WIDTH] = bad.get(_WRONG_WIDTH, 0) + wrong_width.n
+        bad.add(WRONG_WIDTH, wrong_width.n, wrong_width.first.line, wrong_width.first.text)
+        short = _table(layout, fields, wrong_width.short)
+        bad.readable.append((WRONG_WIDTH, _readable(short, fields)))
+    for reason, n in wrong_width.reasons.items():
+        bad.repaired[reason] = bad.repaired.get(reason, 0) + n
+
+
+def _bad_rows(
+    batch: pa.RecordBatch,
+    fields: Mapping[str, Field],
+    rules: I1,
+    lines: _Lines,
+    wrong_width: WrongWidth,
+    is_first_block: bool,
+) -> list[BadRow]:
+    """Return the first row of a wrong width until a block's end, and its first other bad row."""
+    bad_rows = []
+    if wrong_width.first is not None:  # one in a later block may follow other bad rows
+        last = lines.number(batch.num_rows - 1)
+        bad_rows += [row for row in (wrong_width.first,) if row.line <= last]
+    real = np.flatnonzero((rules > 0) & (rules != _BLANK))
+    if len(real):
+        worst = _describe(batch, fields, int(real[0]), lines)
+        if is_first_block and not real[0] and _is_header(batch, fields):
+            worst = replace(worst, text=f"{worst.text}; {_HEADER_HINT}")
+        bad_rows.append(worst)
+    return bad_rows
+
+
+def _count_bad(
+    batch: pa.RecordBatch, fields: Mapping[str, Field], rules: I1, lines: _Lines, bad: BadRows
+) -> None:
+    """Count the bad rows of a block by rule, with the first of each and what can be read of all."""
+    for code in np.unique(rules[(rules > 0) & (rules != _BLANK)]):
+        rows = np.flatnonzero(rules == code)
+        first = _describe(batch, fields, int(rows[0]), lines)
+        bad.add(_RULES[code], len(rows), first.line, first.text)
+        bad.readable.append((_RULES[code], _readable(batch.take(pa.array(rows)), fields)))
+
+
+def _readable(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> dict[str, Any]:
+    """Return the columns of bad rows; null or NaN where a value breaks its own column's rule."""
+    columns = {}
+    for name, field in fields.items():
+        converted, rules = _convert(batch.select([name]), {name: field})
+        values, valid = converted[name], rules == 0
+        is_number = isinstance(values, np.ndarray)
+        nothing = np.nan if is_number else pa.scalar(None, values.type)
+        columns[name] = (
+            np.where(valid, values, nothing)
+            if is_number
+            else pc.if_else(pa.array(valid), values, nothing)
+        )
+    return columns
+
+
+def _table(
+    layout: Layout, fields: Mapping[str, Field], rows: Sequence[Sequence[str]]
+) -> pa.RecordBatch:
+    """Return texts of rows as a block; rows that end too early have no values after that."""
+    columns = {}
+    for name in fields:
+        position = layout.names.index(name)
+        texts = [row[position] if position < len(row) else "" for row in rows]
+        columns[name] = pa.array([None if t in MISSING else t for t in texts], pa.string())
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _merged(
+    columns: dict[str, Any],
+    rows: I8,
+    repaired: list[tuple[int, list[str]]],
+    layout: Layout,
+    fields: Mapping[str, Field],
+) -> dict[str, Any]:
+    """Insert rows put right, (position in the block, values), between the valid rows of a block."""
+    if not repaired:
+        return columns
+    more, _ = _convert(_table(layout, fields, [values for _, values in repaired]), fields)
+    if not columns:
+        return more
+    before = np.array([position for position, _ in repaired]) - 0.5
+    order = np.argsort(np.concatenate([rows, before]), kind="stable")
+    joined = {
+        name: np.concatenate([column, more[name]])
+        if isinstance(column, np.ndarray)
+        else pa.concat_arrays([column, more[name]])
+        for name, column in columns.items()
+    }
+    return _take(joined, order)
+
+
+def _take(columns: dict[str, Any], rows: I8) -> dict[str, Any]:
+    return {
+        name: column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
+        for name, column in columns.items()
+    }
 
 
 def _check_fields(
@@ -135,7 +181,7 @@ def _is_header(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> bool:
     names = [name for name, field in fields.items() if field.kind != "text"]
     texts = [_decode(batch.column(name).cast(pa.binary())[0].as_py()) for name in names]
     present = [text for text in texts if text is not None]
-    return bool(present) and all(_parse(text) is None for text in present)
+    return bool(present) and all(parse(text) is None for text in present)
 
 
 def read_columns(
@@ -144,7 +190,7 @@ def read_columns(
     layout: Layout,
     fields: Mapping[str, Field],
     on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    bad: BadRows,
 ) -> dict[str, Any]:
     """Read all rows of `stream` as whole columns; no row is an error, "no job left"."""
     blocks = list(read_blocks(path, stream, layout, fields, on_bad_row, bad))
@@ -157,7 +203,7 @@ def read_columns(
     }
 
 
-def _raise_first(path: str | os.PathLike[str], bad_rows: list[_Bad]) -> None:
+def _raise_first(path: str | os.PathLike[str], bad_rows: list[BadRow]) -> None:
     if bad_rows:
         first = min(bad_rows, key=lambda b: b.line)
         text = f"{first.text}; correct the file, or read it with on_bad_row=skip"
@@ -176,33 +222,6 @@ _RULES = (
 _BLANK = _RULES.index("blank")
 
 
-_WRONG_WIDTH = "wrong number of fields"
-_MAX_WRONG = 100_000
-"""Limit of such lines in a block: more are no accident, and Arrow would search the whole rest of
-the file for a row."""
-
-
-class _WrongWidth:
-    """Lines of a wrong width: their numbers, in a few bytes each, and the first bad one."""
-
-    def __init__(self, line_of: Callable[[int], int] | None, *, is_error: bool) -> None:
-        self.is_error = is_error
-        self.lines = array("q")  # Arrow's line numbers, blank lines included
-        self.first: _Bad | None = None
-        self.n = 0  # without blank lines
-        self._line_of = line_of or int
-
-    def __call__(self, row: Any) -> str:
-        """Skip a row (a callback of Arrow); end the reading if an error is certain and too many."""
-        self.lines.append(row.number)
-        if row.text.strip():  # a blank line is no row
-            self.n += 1
-            if self.first is None:
-                text = f"the row has {row.actual_columns} fields; it needs {row.expected_columns}"
-                self.first = _Bad(self._line_of(row.number), _WRONG_WIDTH, text)
-        return "error" if self.is_error and self.n > _MAX_WRONG else "skip"
-
-
 @dataclass(frozen=True)
 class _Lines:
     """Maps rows of a block to lines of the file."""
@@ -211,12 +230,16 @@ class _Lines:
     invalid: array[int]
     line_of: Callable[[int], int] | None
 
-    def number(self, row: int) -> int:
+    def raw(self, row: int) -> int:
         line = self.before + row + 1
         for skipped in self.invalid:
             if skipped > line:
                 break
             line += 1
+        return line
+
+    def number(self, row: int) -> int:
+        line = self.raw(row)
         return line if self.line_of is None else self.line_of(line)
 
 
@@ -225,7 +248,7 @@ def _batches(
     stream: Any,
     layout: Layout,
     columns: list[str],
-    wrong_width: _WrongWidth,
+    wrong_width: WrongWidth,
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv
 
@@ -250,7 +273,7 @@ def _batches(
                 column_types=dict.fromkeys(layout.names, pa.string()),
                 include_columns=columns,
                 strings_can_be_null=True,
-                null_values=_MISSING,
+                null_values=list(MISSING),
             ),
         )
         for batch in reader:
@@ -259,7 +282,7 @@ def _batches(
     except (pa.ArrowInvalid, OSError) as error:
         if "Empty CSV file" in str(error):
             return
-        if wrong_width.is_error and wrong_width.n > _MAX_WRONG and wrong_width.first is not None:
+        if wrong_width.is_error and wrong_width.n > MAX_WRONG and wrong_width.first is not None:
             _raise_first(path, [wrong_width.first])
         line = layout.skip_lines + n_rows + len(wrong_width.lines) + 1
         raise broken_text_error(
@@ -309,7 +332,7 @@ def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
         text = np.zeros(len(raw), dtype=bool)
     except pa.ArrowInvalid:
         coded = raw.cast(pa.binary()).dictionary_encode()
-        parsed = [_parse(_decode(b)) for b in coded.dictionary.to_pylist()]
+        parsed = [parse(_decode(b)) for b in coded.dictionary.to_pylist()]
         codes = coded.indices.fill_null(len(parsed)).to_numpy()
         numbers = np.array([math.nan if x is None else x for x in parsed] + [math.nan])[codes]
         text = np.array([x is None for x in parsed] + [False])[codes]
@@ -318,7 +341,7 @@ def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
     outside &= field.kind != "any"
     if field.kind == "whole":
         with np.errstate(invalid="ignore"):
-            outside |= present & (numbers != np.rint(numbers)) | (numbers >= 2**31)
+            outside |= present & (numbers != np.rint(numbers)) | (numbers >= MAX_WHOLE)
     return numbers, np.where(text, 2, np.where(outside, 3, 0)).astype(np.int8)
 
 
@@ -326,14 +349,9 @@ def _decode(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="replace")
 
 
-def _parse(text: str | None) -> float | None:
-    try:
-        return None if text is None or "_" in text else float(text)
-    except ValueError:
-        return None
-
-
-def _describe(batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, lines: _Lines) -> _Bad:
+def _describe(
+    batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, lines: _Lines
+) -> BadRow:
     single = batch.slice(row, 1)
     for name, field in fields.items():
         _, rules = _convert(single.select([name]), {name: field})
@@ -349,5 +367,5 @@ def _describe(batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, line
                 limit = f" from {field.low:g} to {field.high:g}"
             actual = "is missing" if value is None else f"is {value!r}"
             text = f"{name} {actual}; it must be {expected}{limit}"
-            return _Bad(lines.number(row), _RULES[code], text)
+            return BadRow(lines.number(row), _RULES[code], text)
     raise AssertionError("a row that breaks no rule is not bad")

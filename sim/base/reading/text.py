@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from sim.base.errors import InputError
 from sim.base.memory import NEGLIGIBLE_BYTES, MemoryGuard, available_bytes
+from sim.base.reading.bad_rows import BadRows
+from sim.base.reading.unpack import HEAD_BYTES, codec_name, open_bytes
 
 _PIECE_BYTES = 16 << 20
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
-"""First bytes of compressed files."""
 
 
 def open_text(path: str | os.PathLike[str]) -> Any:
-    """Open a file to read its bytes; decompress gzip, zstd and lz4, detected by the first bytes.
+    """Open a file to read its bytes, unpacked and as UTF-8 (`sim.base.reading.unpack`).
+
+    gzip, zstd, lz4, bz2, xz, a zip archive of one file, and UTF-16 are detected by the first bytes.
 
     Reading is an error once the content fills too much of the memory: a few bytes of a compressed
     file may expand to any number (`sim.base.memory.MemoryGuard`).
@@ -37,14 +37,7 @@ def open_text(path: str | os.PathLike[str]) -> Any:
         raise InputError(f"can't be read: {error}", file=path, rule="missing file") from error
     if not head:
         raise empty_file_error(path)
-    raw = pa.OSFile(os.fspath(file))
-    codec = _codec(head)
-    return _GuardedStream(path, pa.CompressedInputStream(raw, codec) if codec else raw)
-
-
-def _codec(head: bytes) -> str | None:
-    """Return the compression of a file by its first bytes; None if it is plain."""
-    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    return _GuardedStream(path, open_bytes(path))
 
 
 class _GuardedStream(io.RawIOBase):
@@ -133,7 +126,7 @@ class BadLineError(Exception):
 
 @contextlib.contextmanager
 def handle_bad_line(
-    path: str | os.PathLike[str], line: int, on_bad_row: str, bad: dict[str, int]
+    path: str | os.PathLike[str], line: int, on_bad_row: str, bad: BadRows
 ) -> Iterator[None]:
     """Turn a `BadLineError` inside into an InputError, or count and skip the line."""
     try:
@@ -142,7 +135,7 @@ def handle_bad_line(
         if on_bad_row == "error":
             text = f"{error}; correct the file, or read it with on_bad_row=skip"
             raise InputError(text, file=path, line=line, rule=error.rule) from None
-        bad[error.rule] = bad.get(error.rule, 0) + 1
+        bad.add(error.rule, 1, line, str(error))
 
 
 def first_line(path: str | os.PathLike[str]) -> str:
@@ -156,7 +149,7 @@ def first_line(path: str | os.PathLike[str]) -> str:
         raise empty_file_error(path)
     if b"\0" in head:
         raise InputError(
-            "not a text file; unpack archives (.tar, .tar.gz, .zip) first",
+            "not a text file; unpack archives (.tar, .tar.gz) first, and save UTF-16 as UTF-8",
             file=path,
             line=1,
             rule="not text",
@@ -192,7 +185,7 @@ def broken_text_error(path: str | os.PathLike[str], line: int, error: Exception)
     """Return the error of a text that is truncated or damaged at `line`."""
     if "runcated" in str(error) or "inflate" in str(error):
         with Path(path).open("rb") as stream:
-            codec = _codec(stream.read(4))
+            codec = codec_name(stream.read(HEAD_BYTES))
         return InputError(
             f"the {codec or 'compressed'} stream is truncated or damaged here ({error}); fetch the "
             "file again",

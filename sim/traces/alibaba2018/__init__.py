@@ -11,7 +11,15 @@ from typing import Literal
 
 from sim.base.errors import InputError
 from sim.base.parameters import NotNegative, checked
-from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_blocks
+from sim.base.reading import (
+    BadRows,
+    Field,
+    Layout,
+    OnBadRow,
+    first_line,
+    open_text,
+    read_blocks,
+)
 from sim.traces.alibaba2018.jobs import assemble
 from sim.traces.alibaba2018.rows import CollectedRows
 from sim.workload.workload import Workload
@@ -113,7 +121,7 @@ def read(
     defaults = {"plan_cpu": 100.0 * default_cpu, "plan_mem": float(default_mem)}
     layout = _layout(path)
     fields = {k: v for k, v in _FIELDS.items() if k in layout.names}
-    bad: dict[str, int] = {}
+    bad = BadRows()
     collected = CollectedRows(
         defaults, only_terminated=status == "terminated", keep_unfinished=unfinished == "keep"
     )

@@ -13,7 +13,7 @@ from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.distinct import number_by_appearance
 from sim.base.errors import InputError
-from sim.base.reading import OnBadRow, count_rule, no_job_left, open_text
+from sim.base.reading import BadRows, OnBadRow, count_rule, no_job_left, open_text
 from sim.traces.alibaba2018.rows import USED, CollectedRows
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.workload import Workload
@@ -27,7 +27,7 @@ _TABLE = {
 
 
 def assemble(
-    path: str | os.PathLike[str], rows: CollectedRows, on_bad_row: OnBadRow, bad: dict[str, int]
+    path: str | os.PathLike[str], rows: CollectedRows, on_bad_row: OnBadRow, bad: BadRows
 ) -> Workload:
     """Build the workload of all collected rows, in order of submission; empties `rows`."""
     if not rows.n_rows:

@@ -20,7 +20,7 @@ import numpy as np
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4
 from sim.base.errors import InputError
-from sim.base.reading import BadLineError, OnBadRow, handle_bad_line, read_text
+from sim.base.reading import BadLineError, BadRows, OnBadRow, handle_bad_line, read_text
 
 WORDS: Final = {
     "hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * 0", "monthly": "0 0 1 * *",
@@ -49,7 +49,7 @@ class TableJobs:
     # rows of jobs; ``down`` reads the table of ``up``
     up: I4 = field(default_factory=lambda: np.empty(0, np.int32))
     down: I4 = field(default_factory=lambda: np.empty(0, np.int32))
-    bad_rows: dict[str, int] = field(default_factory=dict)  # number of dropped lines by rule
+    bad_rows: BadRows = field(default_factory=BadRows)  # number of dropped lines by rule
 
 
 def read_files(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> TableJobs:
@@ -121,7 +121,7 @@ def _add_rows(
     columns: tuple[str, ...],
     add: Callable[[dict[str, str]], None],
     on_bad_row: OnBadRow,
-    bad: dict[str, int],
+    bad: BadRows,
 ) -> None:
     for line, row in _rows(path, columns):
         with handle_bad_line(path, line, on_bad_row, bad):

@@ -10,6 +10,7 @@ from typing import Literal
 
 from sim.base.parameters import checked
 from sim.base.reading import (
+    BadRows,
     Field,
     Layout,
     OnBadRow,
@@ -110,7 +111,7 @@ def read(
         "no job left", and those of `sim.base.reading.read_blocks`.
     """
     names = column_names(path, "|", _REQUIRED, _HINT)
-    bad: dict[str, int] = {}
+    bad = BadRows()
     fields = {name: field for name, field in _FIELDS.items() if name in names}
     with open_text(path) as stream:
         layout = Layout(names, delimiter="|", skip_lines=1, quoted=False)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base.arrays import F8, I8, Mask
-from sim.base.reading import count_rule, no_job_left, resolution_s, valid_rows
+from sim.base.reading import BadRows, count_rule, no_job_left, resolution_s, valid_rows
 from sim.traces.sacct.columns import (
     limits_s,
     numbers,
@@ -29,7 +29,7 @@ def build_workload(
     path: str | os.PathLike[str],
     name: str,
     log: dict[str, Any],
-    bad: dict[str, int],
+    bad: BadRows,
     *,
     state: str,
     tasks: str,

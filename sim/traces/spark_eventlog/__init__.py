@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.parameters import checked
-from sim.base.reading import OnBadRow, no_job_left
+from sim.base.reading import BadRows, OnBadRow, no_job_left
 from sim.traces.spark_eventlog.events import demand, read_log
 from sim.traces.spark_eventlog.files import find_logs
 from sim.traces.spark_eventlog.stages import BYTES, COLUMN, SHORTEST_S, Job, build_jobs
@@ -78,7 +78,7 @@ def read(
         it starts", "not UTF-8", "line too long", "unknown codec", "truncated gzip",
         "truncated zstd", "unreadable", "no job left".
     """
-    bad: dict[str, int] = {}
+    bad = BadRows()
     report: dict[str, Any] = {"events": 0, "applications": 0}
     counts: dict[str, dict[str, int]] = {"dropped": {}, "filled": {}, "noticed": {}}
     jobs: list[Job] = []

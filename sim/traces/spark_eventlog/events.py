@@ -17,7 +17,14 @@ from typing import Any, Final
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.base.reading import BadLineError, OnBadRow, broken_text_error, check_text, handle_bad_line
+from sim.base.reading import (
+    BadLineError,
+    BadRows,
+    OnBadRow,
+    broken_text_error,
+    check_text,
+    handle_bad_line,
+)
 from sim.traces.spark_eventlog.files import Log, TruncatedError, lines
 
 ROW: Final = (
@@ -99,7 +106,7 @@ class Application:
             self.noticed[rule] = self.noticed.get(rule, 0) + n
 
 
-def read_log(log: Log, on_bad_row: OnBadRow, bad: dict[str, int]) -> Application:
+def read_log(log: Log, on_bad_row: OnBadRow, bad: BadRows) -> Application:
     """Read the log files of an application in pieces."""
     app = Application(log)
     app.notice("a file of a rolled log is missing", log.n_missing)

@@ -14,7 +14,14 @@ import pyarrow.compute as pc
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import checked
-from sim.base.reading import OnBadRow, count_rule, no_job_left, resolution_s, valid_rows
+from sim.base.reading import (
+    BadRows,
+    OnBadRow,
+    count_rule,
+    no_job_left,
+    resolution_s,
+    valid_rows,
+)
 from sim.traces.swf import ZERO_BECOMES_S
 from sim.traces.table.columns import COLUMNS, TIMES, find_columns
 from sim.traces.table.csv_rows import read_csv
@@ -81,7 +88,7 @@ def read(
     for name in chosen:
         if name not in COLUMNS:
             raise InputError(unknown("column", name, COLUMNS), file=path, rule="unknown column")
-    bad: dict[str, int] = {}
+    bad = BadRows()
     log, unused = (read_parquet if is_parquet(path) else read_csv)(
         path, lambda names: find_columns(path, names, chosen), on_bad_row, bad
     )

@@ -6,7 +6,15 @@ import csv
 import os
 from typing import Any
 
-from sim.base.reading import Field, Layout, OnBadRow, first_line, open_text, read_columns
+from sim.base.reading import (
+    BadRows,
+    Field,
+    Layout,
+    OnBadRow,
+    first_line,
+    open_text,
+    read_columns,
+)
 from sim.traces.table.columns import COLUMNS, Columns, Finder
 from sim.traces.table.times import DATES, EITHER, SPANS, dates_s, kind_of, seconds, spans_s
 
@@ -18,7 +26,7 @@ _FIELDS = {
 
 
 def read_csv(
-    path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow, bad: dict[str, int]
+    path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow, bad: BadRows
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the columns by their own names, and hints at unused ones.
 
@@ -39,15 +47,14 @@ def read_csv(
     if is_mixed:  # read again to name the line of the first value of the other kind
         strict = fields | dict.fromkeys(times.values(), kind)
         log, counts = _read(path, layout, strict, on_bad_row)
-    for rule, n in counts.items():
-        bad[rule] = bad.get(rule, 0) + n
+    bad.merge(counts)
     return _converted(log, name_of, kind), unused
 
 
 def _read(
     path: str | os.PathLike[str], layout: Layout, fields: dict[str, Field], on_bad_row: OnBadRow
-) -> tuple[dict[str, Any], dict[str, int]]:
-    counts: dict[str, int] = {}
+) -> tuple[dict[str, Any], BadRows]:
+    counts = BadRows()
     with open_text(path) as stream:
         return read_columns(path, stream, layout, fields, on_bad_row, counts), counts
 

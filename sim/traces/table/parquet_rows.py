@@ -13,7 +13,14 @@ import pyarrow.compute as pc
 from sim.base import parquet
 from sim.base.arrays import F8, Mask
 from sim.base.errors import InputError
-from sim.base.reading import Field, OnBadRow, count_rule, no_job_left, open_text
+from sim.base.reading import (
+    BadRows,
+    Field,
+    OnBadRow,
+    count_rule,
+    no_job_left,
+    open_text,
+)
 from sim.traces.table.columns import COLUMNS, Finder, Kind
 from sim.traces.table.times import DATES, EITHER, SPANS, dates_s, kind_of, seconds, spans_s
 
@@ -38,7 +45,7 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
 
 
 def read_parquet(
-    path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow, bad: dict[str, int]
+    path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow, bad: BadRows
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the columns by their own names, and hints at unused ones; see `read_csv`."""
     try:

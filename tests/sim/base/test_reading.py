@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 import sim
-from sim.base.reading import Field, Layout, OnBadRow, open_text, read_columns, rows
+from sim.base.reading import (
+    BadRows,
+    Field,
+    Layout,
+    OnBadRow,
+    open_text,
+    read_columns,
+    rows,
+)
 
 LAYOUT = Layout(("name", "submit_s"), delimiter=";")
 FIELDS = {"name": Field(required=True), "submit_s": Field("number", required=True)}
@@ -19,7 +27,7 @@ def columns(
 ) -> tuple[list[str], list[float], dict[str, int]]:
     file = folder / "log.txt"
     file.write_text(text)
-    bad: dict[str, int] = {}
+    bad = BadRows()
     with open_text(file) as stream:
         read = read_columns(file, stream, LAYOUT, FIELDS, on_bad_row, bad)
     assert [*read] == [*FIELDS]

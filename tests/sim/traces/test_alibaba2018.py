@@ -335,7 +335,7 @@ def test_bytes_that_are_no_utf8_are_a_bad_row(tmp_path):
         (HEADER.replace("end_time", "finish").encode() + b"\n", "wrong columns", 1),
         (HEADER.replace("plan_mem", "plan_cpu").encode() + b"\n", "wrong columns", 1),
         ((HEADER + ",plan_mem\n").encode(), "wrong columns", 1),
-        (b"PK\x03\x04\0\0\0", "not text", 1),
+        (b"PK\x03\x04\0\0\0", "unreadable", None),
     ],
 )
 def test_a_file_of_another_kind_is_an_error(tmp_path, content, rule, line):

@@ -1,0 +1,270 @@
+"""Account of a log: its amounts of work, by what became of them.
+
+For each kind of amount (`KINDS`, and ``<resource>_s`` for other resources)
+
+    log = workload + left out + changed
+
+where *left out* is the work of rows that became no job, and *changed* what a reader took away from
+the rows that did, by rounding or by a default; it is negative where these add work. A row whose
+width or duration can't be read has no amount; such rows are counted (``unknown``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.base.arrays import F8, Mask
+from sim.base.reading.rules import count_rule
+
+KINDS: Final[Mapping[str, str]] = {
+    "cpu_s": "CPU time",
+    "gpu_s": "GPU time",
+    "mem_gib_s": "memory × time",
+    "jobs": "jobs",
+    "tasks": "tasks",
+    "edges": "dependencies",
+}
+"""Kinds of amounts, and their words."""
+WORK: Final = ("cpu_s", "gpu_s")
+"""Kinds whose shares decide how loudly a loss is told."""
+NEGLIGIBLE: Final = 5e-4
+"""Share of an amount below which a change is not told: less than 0.1 %, as it is printed."""
+MAX_RULES: Final = 3
+"""Number of rules that a sentence names."""
+
+
+class Account:
+    """Amounts of the rows of a log; a reader says which rows become no job, and what it changes.
+
+    Parameters
+    ----------
+    amounts : mapping of str to (N,) float64
+        Amounts of each row of the log by kind; NaN where they can't be read. ``jobs`` defaults to 1
+        a row.
+
+    Attributes
+    ----------
+    warnings : list of str
+        What else a user must know of the log before trusting a result on it, a sentence each: a
+        clock that jumps, licences that jobs wait for.
+    """
+
+    def __init__(self, amounts: Mapping[str, F8]) -> None:
+        n_rows = len(next(iter(amounts.values()), ()))
+        self._amounts = {"jobs": np.ones(n_rows), **amounts}
+        self._log = {kind: _total(column) for kind, column in self._amounts.items()}
+        self._left_out: dict[str, dict[str, float]] = {kind: {} for kind in self._log}
+        self._changed: dict[str, dict[str, float]] = {kind: {} for kind in self._log}
+        self._unknown: dict[str, int] = dict.fromkeys(self._log, 0)
+        self._by_option: set[str] = set()
+        self.warnings: list[str] = []
+
+    def leave_out(self, rule: str, rows: Mask | NDArray[Any], *, by_option: bool = False) -> None:
+        """Enter rows that become no job; `by_option` if an option of the user's says so."""
+        part = {kind: column[rows] for kind, column in self._amounts.items()}
+        self._enter(rule, part)
+        if by_option:
+            self._by_option.add(rule)
+
+    def keep(
+        self, rules: Mapping[str, Mask], dropped: dict[str, int], by_option: tuple[str, ...] = ()
+    ) -> Mask:
+        """Return the rows that break no rule; count and enter each other row under the first one.
+
+        `by_option` are the rules that options of the user's make.
+        """
+        valid = np.ones(len(self._amounts["jobs"]), dtype=bool)
+        for rule, broken in rules.items():
+            rows = valid & broken
+            if rows.any():
+                count_rule(dropped, rule, rows)
+                self.leave_out(rule, rows, by_option=rule in by_option)
+                valid &= ~broken
+        return valid
+
+    def add_bad(self, rule: str, amounts: Mapping[str, F8], n_rows: int) -> None:
+        """Enter bad rows, which are in no other amount; what is not in `amounts` is not known."""
+        part = {"jobs": np.ones(n_rows), **amounts}
+        for kind in self._log:
+            column = part.setdefault(kind, np.full(n_rows, np.nan))
+            self._log[kind] += _total(column)
+        self._enter(rule, {kind: part[kind] for kind in self._log})
+
+    def add(self, rule: str, *, by_option: bool = False, **amounts: float) -> None:
+        """Enter amounts of the log that are left out and of no row, such as dependencies."""
+        for kind, amount in amounts.items():
+            self._open(kind)
+            self._log[kind] += amount
+            if amount:
+                by_rule = self._left_out[kind]
+                by_rule[rule] = by_rule.get(rule, 0.0) + amount
+        if by_option:
+            self._by_option.add(rule)
+
+    def count(self, **amounts: float) -> None:
+        """Enter amounts of the log that are of no row and become part of the workload."""
+        for kind, amount in amounts.items():
+            self._open(kind)
+            self._log[kind] += amount
+
+    def change(self, rule: str, **amounts: float) -> None:
+        """Enter amounts that the reader takes away from rows that become jobs; negative: adds."""
+        for kind, amount in amounts.items():
+            self._open(kind)
+            if amount:
+                by_rule = self._changed[kind]
+                by_rule[rule] = by_rule.get(rule, 0.0) + float(amount)
+
+    def entries(self, workload: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+        """Return the account by kind, for the amounts of the workload that was made of the log.
+
+        Each kind has ``log``, ``workload``, ``left_out`` and ``changed``; if it is not 0,
+        ``by_option`` (the part of ``left_out`` that options say) and ``unknown`` (the number of
+        rows left out whose amount is not known); and ``left_out_by`` and ``changed_by``, by rule.
+        """
+        kinds = [*KINDS, *(kind for kind in self._log if kind not in KINDS)]
+        return {kind: self._entry(kind, workload) for kind in kinds if kind in self._log}
+
+    def _entry(self, kind: str, workload: Mapping[str, float]) -> dict[str, Any]:
+        left_out, changed = self._left_out[kind], self._changed[kind]
+        entry: dict[str, Any] = {
+            "log": self._log[kind],
+            "workload": float(workload.get(kind, 0.0)),
+            "left_out": sum(left_out.values(), 0.0),
+            "changed": sum(changed.values(), 0.0),
+        }
+        by_option = sum((left_out.get(rule, 0.0) for rule in sorted(self._by_option)), 0.0)
+        extra = {
+            "by_option": by_option,
+            "unknown": self._unknown[kind],
+            "left_out_by": dict(left_out),
+            "changed_by": dict(changed),
+        }
+        return entry | {key: value for key, value in extra.items() if value}
+
+    def _open(self, kind: str) -> None:
+        if kind not in self._log:
+            self._log[kind] = 0.0
+            self._left_out[kind], self._changed[kind] = {}, {}
+            self._unknown[kind] = 0
+
+    def _enter(self, rule: str, part: Mapping[str, F8]) -> None:
+        for kind, column in part.items():
+            by_rule = self._left_out[kind]
+            amount = _total(column)
+            if len(column):
+                by_rule[rule] = by_rule.get(rule, 0.0) + amount
+            self._unknown[kind] += int(np.count_nonzero(np.isnan(column)))
+
+
+def _total(column: F8) -> float:
+    return float(np.nansum(column)) if len(column) else 0.0
+
+
+def left_out_share(account: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return the largest share of the log's work that is left out, without what options leave out.
+
+    Work is CPU and GPU time (`WORK`); without either it is the share of jobs.
+    """
+    kinds = [kind for kind in WORK if account.get(kind, {}).get("log")] or ["jobs"]
+    return max((_left_out(account.get(kind, {})) for kind in kinds), default=0.0)
+
+
+def changed_share(account: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return the largest share of the log's work by which rounding and defaults change it."""
+    shares = (_share(account[kind], "changed") for kind in WORK if kind in account)
+    return max((abs(share) for share in shares), default=0.0)
+
+
+def sentence(
+    name: str, account: Mapping[str, Mapping[str, Any]], examples: Mapping[str, str]
+) -> str:
+    """Say in one line which shares of a log are not in its workload; empty if none is missing.
+
+    `examples` has the first bad row by rule (`sim.base.reading.BadRows`).
+    """
+    parts = [_loss(kind, account[kind], examples) for kind in WORK if kind in account]
+    parts = [part for part in parts if part] or [_count_loss(account, examples)]
+    parts += [_change(kind, account[kind]) for kind in WORK if kind in account]
+    parts += [_plain_loss(kind, account[kind]) for kind in ("edges",) if kind in account]
+    text = "; ".join(filter(None, parts))
+    return f"{name}: {text}" if text else ""
+
+
+def _loss(kind: str, entry: Mapping[str, Any], examples: Mapping[str, str]) -> str:
+    if not entry["left_out"] > NEGLIGIBLE * entry["log"]:
+        return ""
+    share = _percent(entry["left_out"] / entry["log"])
+    unknown = entry.get("unknown", 0)
+    more = f"; {_rows(unknown)} more without a known amount" if unknown else ""
+    rules = _rules(entry["left_out_by"], entry["log"], examples)
+    return f"{share} of the log's {KINDS.get(kind, kind)} is left out: {rules}{more}"
+
+
+def _count_loss(account: Mapping[str, Mapping[str, Any]], examples: Mapping[str, str]) -> str:
+    """Say how many jobs are left out, if no work is."""
+    entry = account.get("jobs", {})
+    if not entry.get("left_out"):
+        return ""
+    by_rule = sorted(entry["left_out_by"].items(), key=lambda item: -item[1])
+    rules = [_with_example(f"{rule} ({n:,.0f})", rule, examples) for rule, n in by_rule if n]
+    more = [f"{len(rules) - MAX_RULES} more rules"] if len(rules) > MAX_RULES else []
+    n_log = f"{entry['log']:,.0f}"
+    unknown = max((account[kind].get("unknown", 0) for kind in WORK if kind in account), default=0)
+    work = "of work that can't be read" if unknown else "without any work"
+    return (
+        f"{entry['left_out']:,.0f} of the log's {n_log} records are left out, {work}: "
+        f"{', '.join([*rules[:MAX_RULES], *more])}"
+    )
+
+
+def _plain_loss(kind: str, entry: Mapping[str, Any]) -> str:
+    if not entry["left_out"]:
+        return ""
+    rules = ", ".join(f"{rule} ({n:,.0f})" for rule, n in entry["left_out_by"].items())
+    return f"{entry['left_out']:,.0f} of {entry['log']:,.0f} {KINDS[kind]} are left out: {rules}"
+
+
+def _change(kind: str, entry: Mapping[str, Any]) -> str:
+    if not abs(entry["changed"]) > NEGLIGIBLE * entry["log"]:
+        return ""
+    verb = "take away" if entry["changed"] > 0 else "add"
+    share = _percent(abs(entry["changed"]) / entry["log"]) if entry["log"] else "all"
+    rules = ", ".join(entry["changed_by"])
+    return f"rounding and defaults {verb} {share} of {KINDS.get(kind, kind)}: {rules}"
+
+
+def _rules(by_rule: Mapping[str, float], log: float, examples: Mapping[str, str]) -> str:
+    ranked = sorted(by_rule.items(), key=lambda item: -item[1])
+    shown = [
+        _with_example(f"{rule} ({_percent(amount / log)})", rule, examples)
+        for rule, amount in ranked
+        if amount > 0
+    ]
+    more = [f"{len(shown) - MAX_RULES} more rules"] if len(shown) > MAX_RULES else []
+    return ", ".join([*shown[:MAX_RULES], *more])
+
+
+def _with_example(text: str, rule: str, examples: Mapping[str, str]) -> str:
+    return f"{text[:-1]}; {examples[rule]})" if rule in examples else text
+
+
+def _left_out(entry: Mapping[str, Any]) -> float:
+    return max(_share(entry, "left_out") - _share(entry, "by_option"), 0.0)
+
+
+def _share(entry: Mapping[str, Any], key: str) -> float:
+    log = float(entry.get("log", 0.0))
+    return float(entry.get(key, 0.0)) / log if log else 0.0
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' * (n != 1)}"

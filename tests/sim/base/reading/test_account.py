@@ -1,0 +1,76 @@
+"""Account of a log: its work is the workload's, and what is left out and changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sim.base.reading import Account
+from sim.base.reading.account import changed_share, left_out_share, sentence
+
+
+def account() -> Account:
+    return Account({"cpu_s": np.array([100.0, 50.0, np.nan, 850.0])})
+
+
+def test_work_left_out_is_entered_under_the_first_rule_that_a_row_breaks() -> None:
+    entered = account()
+    dropped: dict[str, int] = {}
+    late = np.array([False, True, True, False])
+    valid = entered.keep({"late": late, "wide": np.array([False, True, False, True])}, dropped)
+    assert valid.tolist() == [True, False, False, False]
+    assert dropped == {"late": 2, "wide": 1}
+    entries = entered.entries({"cpu_s": 100.0, "jobs": 1})
+    assert entries["cpu_s"] == {
+        "log": 1000.0,
+        "workload": 100.0,
+        "left_out": 900.0,
+        "changed": 0.0,
+        "unknown": 1,
+        "left_out_by": {"late": 50.0, "wide": 850.0},
+    }
+    assert entries["jobs"]["left_out_by"] == {"late": 2.0, "wide": 1.0}
+    assert left_out_share(entries) == pytest.approx(0.9)
+
+
+def test_bad_rows_are_part_of_the_log() -> None:
+    entered = account()
+    entered.add_bad("wrong number of fields", {"cpu_s": np.array([1000.0, np.nan])}, 2)
+    entry = entered.entries({"cpu_s": 1000.0})["cpu_s"]
+    assert entry["log"] == 2000.0 == entry["workload"] + entry["left_out"]
+    text = sentence("log.txt", {"cpu_s": entry}, {"wrong number of fields": "line 7: 13 fields"})
+    assert text == (
+        "log.txt: 50.0 % of the log's CPU time is left out: wrong number of fields (50.0 %; line "
+        "7: 13 fields); 1 row more without a known amount"
+    )
+
+
+def test_work_that_an_option_leaves_out_is_told_and_not_counted_against_the_log() -> None:
+    entered = account()
+    entered.keep({"not completed": np.arange(4) == 3}, {}, by_option=("not completed",))
+    entries = entered.entries({"cpu_s": 150.0})
+    assert left_out_share(entries) == 0.0
+    assert "85.0 % of the log's CPU time" in sentence("a", entries, {})
+
+
+def test_a_change_is_told_by_its_rule() -> None:
+    entered = account()
+    entered.change("whole CPUs a node", cpu_s=-500.0)
+    entries = entered.entries({"cpu_s": 1500.0})
+    entry = entries["cpu_s"]
+    assert entry["log"] == entry["workload"] + entry["left_out"] + entry["changed"]
+    assert changed_share(entries) == pytest.approx(0.5)
+    assert sentence("a", entries, {}) == (
+        "a: rounding and defaults add 50.0 % of CPU time: whole CPUs a node"
+    )
+
+
+def test_records_without_work_are_counted() -> None:
+    entered = Account({"cpu_s": np.array([10.0, 0.0, 0.0])})
+    entered.leave_out("never started", np.array([False, True, True]))
+    text = sentence("a", entered.entries({"cpu_s": 10.0, "jobs": 1}), {})
+    assert text == ("a: 2 of the log's 3 records are left out, without any work: never started (2)")
+
+
+def test_a_whole_log_needs_no_sentence() -> None:
+    assert sentence("a", account().entries({"cpu_s": 1000.0}), {}) == ""
