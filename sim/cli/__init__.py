@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
+from sim.base.losses import sentence
 
 if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
-_TOTALS = ("jobs", "stages", "tasks", "edges")  # entries of a loader's report printed elsewhere
+# entries of a loader's report that are printed in another way
+_TOTALS = ("jobs", "stages", "tasks", "edges", "account", "bad_examples", "warnings")
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,11 @@ def parse_pairs(pairs: Iterable[str], flag: str) -> dict[str, Any]:
     return values
 
 
-def print_workload(workload: Workload) -> None:
-    """Print the size of a workload, and the counts of rows its loader dropped or changed."""
+def print_workload(workload: Workload, name: str = "") -> None:
+    """Print the size of a workload, and the work and rows that its loader dropped or changed.
+
+    `name` is that of the log, if it was read from one.
+    """
     submit_s = workload.jobs["submit_s"]
     span = submit_s[-1].as_py() - submit_s[0].as_py() if workload.n_jobs else 0.0
     print(
@@ -66,6 +71,15 @@ def print_workload(workload: Workload) -> None:
     )
     report = workload.meta.get("report", {})
     print_counts({rule: n for rule, n in report.items() if rule not in _TOTALS})
+    print_account(workload, name)
+
+
+def print_account(workload: Workload, name: str = "") -> None:
+    """Print which shares of a log are left out or changed, and what else to know of it."""
+    report = workload.meta.get("report", {})
+    loss = sentence(name or "the log", report.get("account", {}), report.get("bad_examples", {}))
+    for line in filter(None, (loss, *report.get("warnings", ()))):
+        print(line)
 
 
 def print_counts(report: Mapping[str, Any], indent: str = "  ") -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError
-from sim.cli import Verb, add_repeatable, parse_pairs
+from sim.cli import Verb, add_repeatable, parse_pairs, print_account
 
 if TYPE_CHECKING:
     from sim.describe import Dataset
@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> None:
         comparators.append(other.renamed(names[-1]))
     description = describe(data, comparators, half=args.half)
     print("\n".join(text_lines(description)))
+    print_account(workload, Path(args.workload.partition(":")[2] or args.workload).name)
     folder = Path("results", "describe", name) if args.out is None else args.out
     for path in write_page(description, folder):
         print(f"written to {path}")

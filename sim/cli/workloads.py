@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sim.base.errors import InputError
@@ -43,7 +44,7 @@ def _convert(args: argparse.Namespace) -> None:
         workload = transforms.apply(workload, name, **parse_pairs(pairs, "--transform"))
     workload.write(args.out)
     print(f"read {args.source} as {args.format}")
-    print_workload(workload)
+    print_workload(workload, Path(args.source).name)
     print(f"written to {args.out}")
     print(f"next: python -m sweep trace=parquet trace.path={args.out}")
 

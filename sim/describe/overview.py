@@ -104,7 +104,8 @@ def _by_job(data: Dataset, per_stage: NDArray[Any]) -> NDArray[Any]:
     return np.bincount(data.every.stage_job, per_stage, data.every.n_jobs)
 
 
-_TOTALS = ("jobs", "stages", "tasks", "edges")  # of a loader's report: in the overview
+# of a loader's report: in the overview, or in sentences
+_TOTALS = ("jobs", "stages", "tasks", "edges", "account", "bad_examples", "warnings")
 
 
 def reading(data: Dataset) -> list[Statistic]:
@@ -131,7 +132,11 @@ def _unlinked(data: Dataset) -> int:
 
 def _counts(report: Mapping[str, Any], group: str = "loading") -> Iterator[tuple[str, str, float]]:
     """Yield the non-zero counts of a report, each with the group it is in."""
-    nested = {rule: count for rule, count in report.items() if isinstance(count, Mapping)}
+    nested = {
+        rule: count
+        for rule, count in report.items()
+        if isinstance(count, Mapping) and rule not in _TOTALS
+    }
     for rule, count in report.items():
         if rule not in nested and rule not in _TOTALS and isinstance(count, (int, float)) and count:
             yield group, rule, float(count)

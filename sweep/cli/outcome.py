@@ -11,14 +11,12 @@ from rich.console import Console
 
 from sim.base.text import table_lines
 from sweep import driver, track, ui
-from sweep.backtest import section as backtest_section
 from sweep.driver import Outcome
 from sweep.grid import remote_results
 from sweep.grid.request import Request, Settings
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.console import print_line
 from sweep.report.section import print_section
-from sweep.search import sections
 from sweep.stats.cell_columns import shown_metrics, table_options
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
@@ -51,10 +49,7 @@ def _show_answer(outcome: Outcome) -> None:
 def _show_tables(outcome: Outcome) -> None:
     folder = outcome.folder
     console = Console()
-    parts = [
-        *backtest_section.build_sections(folder),
-        *sections.build_sections(folder, outcome.config),
-    ]
+    parts = driver.build_sections(folder, outcome.config, folder.provenance())
     answers = [section for section in parts if section.is_answer]
     if question := first_screen.own_question(folder.answer()):
         print_line(console, question, "bold")

@@ -4,7 +4,7 @@ Progress goes to standard error (`sweep.execution.notes`); the caller shows the 
 """
 
 from sweep.driver.one_cell import plan_cell
-from sweep.driver.output import Outcome, find, write_report
+from sweep.driver.output import Outcome, build_sections, find, write_report
 from sweep.driver.repair import open_intact
 from sweep.driver.request import (
     find_modules,
@@ -18,6 +18,7 @@ from sweep.search.strategy import ONE_SEED
 __all__ = [
     "ONE_SEED",
     "Outcome",
+    "build_sections",
     "find",
     "find_modules",
     "find_recorded_modules",

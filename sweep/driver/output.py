@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,9 @@ from sweep.execution.plan import PreparedGrid
 from sweep.papers import studies
 from sweep.report import findings
 from sweep.report.findings import FinishedSweep
+from sweep.report.section import Section
 from sweep.search import equal_capacity, sections
+from sweep.stats import reading
 from sweep.stats.cell_columns import chosen_metrics, table_options
 from sweep.stats.summary import summarise
 from sweep.store.cache import Cache
@@ -107,10 +110,7 @@ def write_report(
     """Write the report; answers of a search come before the tables (`sweep.report.write_all`)."""
     folder.replace(EQUAL, equal_capacity.table(cells, config))
     table = sections.shown_cells(cells, config, folder)
-    answers = [
-        *backtest_section.build_sections(folder),
-        *sections.build_sections(folder, config),
-    ]
+    answers = build_sections(folder, config, provenance)
     known = earlier.known_errors(folder.results, config, provenance)
     if known and any(section.is_answer for section in answers):
         answers.append(earlier.section(known))
@@ -120,6 +120,23 @@ def write_report(
     sections.add_answers(folder, answers)
     if known:
         folder.replace_json(VERDICT, [_with_errors(entry, known) for entry in folder.verdict()])
+
+
+def build_sections(
+    folder: SweepFolder, config: Mapping[str, Any], provenance: Mapping[str, Any]
+) -> list[Section]:
+    """Build the sections of a backtest and of searches, for terminal and report."""
+    built = [
+        *backtest_section.build_sections(folder),
+        *sections.build_sections(folder, config),
+    ]
+    logs = reading.readings(config, provenance)
+    return [
+        dataclasses.replace(s, sentences=tuple(reading.with_caveats(s.sentences, logs)))
+        if s.is_answer
+        else s
+        for s in built
+    ]
 
 
 def add_backtests(folder: SweepFolder, cells: pa.Table, config: Mapping[str, Any]) -> None:

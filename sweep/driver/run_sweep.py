@@ -170,6 +170,7 @@ def _answer_from_cache(
     add_backtests(folder, cells, folder.config())
     ends = [event for event in journal.milestones() if event["event"] == "end"]
     notes.note(f"every cell is cached: all {cells.num_rows} were computed before")
+    notes.traces(prepared)
     outcome = Outcome(folder, cells, folder.config(), 0)
     try:
         on_answer(outcome)

@@ -10,6 +10,7 @@ from sim.base.text import printable
 from sweep.execution.plan import PlannedCell, PreparedGrid
 from sweep.grid import cluster_size, what_ifs
 from sweep.grid.grid import build_policy
+from sweep.stats import reading
 
 _PLURAL = {"policy": "policies", "trace": "traces", "capacity": "capacities", "seed": "seeds"}
 _SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
@@ -55,6 +56,10 @@ def traces(prepared: PreparedGrid, names: Collection[str] | None = None) -> None
         if dropped:
             trace = description["meta"].get("name", "trace")
             lines.append(f"  {trace}: {description['n_jobs']:,} jobs; {dropped}")
+    for cell in loaded:
+        trace, path = cell.cell.labels["trace"], cell.cell.trace.get("path")
+        log = reading.describe(trace, path, inputs.describe(cell.workload))
+        lines += [f"  {line}" for line in (log.lines if log else ())]
     lines += [line for cell in loaded if (line := _never_waits(prepared, cell))]
     lines += [line for cell in loaded if (line := _missing_history(prepared, cell))]
     for line in dict.fromkeys(lines):
@@ -124,7 +129,7 @@ def count(n: int, plural: str) -> str:
 def _load_report(report: Mapping[str, Any]) -> str:
     """Describe the rows that a loader dropped or filled in, by rule."""
     parts: list[str] = []
-    for kind in ("dropped", "filled", "edges_dropped", "bad_rows", "columns_unused"):
+    for kind in ("dropped", "filled", "edges_dropped", "noticed", "bad_rows", "columns_unused"):
         counts = report.get(kind)
         if isinstance(counts, Mapping) and counts:
             rules = ", ".join(f"{rule} ({n:,})" for rule, n in counts.items())

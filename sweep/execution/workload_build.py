@@ -18,6 +18,7 @@ from sim.base.masking import mask
 from sweep.grid import clusters, remote, traces
 from sweep.grid.clusters import SizedCluster
 from sweep.grid.config_tree import canonical
+from sweep.stats import reading
 from sweep.store import converted_workloads
 from sweep.store.file_digests import Stamp, stamp
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 N_FIRST_JOBS = 3
 ANSWER = "answer"
+MOST_LEFT_OUT = 0.5
+"""Largest share of a log's work that may be left out without a word of the user's."""
 
 ClusterConfig = tuple[Mapping[str, Any], float]
 """Configuration of a cluster, and a capacity."""
@@ -167,6 +170,7 @@ def load(recipe: Recipe) -> Workload:
             error = remote.with_address(error, uri, copy)
         raise error from None
     path = recipe.trace.get("path")
+    _check_account(recipe, workload)
     if recipe.is_from_files and any(
         stamp(Path(file)) != was for file, was in recipe.stamps.items()
     ):
@@ -186,6 +190,20 @@ def load(recipe: Recipe) -> Workload:
     if recipe.converted is not None:
         converted_workloads.store(workload, recipe.converted)
     return workload
+
+
+def _check_account(recipe: Recipe, workload: Workload) -> None:
+    """Refuse a log most of whose work is left out, unless the user says that rows may be."""
+    log = reading.describe("", recipe.trace.get("path"), {"meta": workload.meta})
+    is_allowed = recipe.trace.get("on_bad_row") == "skip"
+    if log is not None and log.left_out_share > MOST_LEFT_OUT and not is_allowed:
+        raise InputError(
+            f"{log.sentence}; a log of which more than {100 * MOST_LEFT_OUT:.0f} % of the work is "
+            "left out answers no question: correct it, or the options of the trace, or say that "
+            "rows may be left out with trace.on_bad_row=skip",
+            file=mask(str(recipe.trace["path"])),
+            rule="work left out",
+        )
 
 
 def describe(workload: Workload) -> dict[str, Any]:

@@ -19,14 +19,14 @@ from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MAX_SENTENCES
-from sweep.stats import contrasts
+from sweep.stats import contrasts, reading
 from sweep.stats import verdict as judging
 from sweep.stats.cell_columns import chosen_metrics, shown_metrics, table_options
 from sweep.stats.cell_columns import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
 from sweep.store.cache import Cache
-from sweep.store.folder import ANSWER, CONTRASTS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
+from sweep.store.folder import ANSWER, CONTRASTS, HTML, MARKDOWN, READ, TABLE, VERDICT, SweepFolder
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -51,13 +51,17 @@ def write_all(
     swept, baseline = config["swept"], config["baseline"]
     comparisons = contrasts.compare(shown, chosen=chosen_metrics(config), **table_options(config))
     folder.replace(CONTRASTS, comparisons)
-    verdict_list = judging.with_remarks(judging.verdicts(cells, config), remarks)
+    logs = reading.readings(config, provenance)
+    verdict_list = reading.in_verdicts(judging.verdicts(cells, config), logs)
+    verdict_list = judging.with_remarks(verdict_list, remarks)
     folder.replace_json(VERDICT, [verdict.as_json() for verdict in verdict_list])
     headlines = headline_tables.headlines(comparisons, baseline)
     summary = summarise(shown, **table_options(config))
-    finished = first_screen.Sweep(summary, verdict_list, config, provenance, sections, remarks)
+    finished = first_screen.Sweep(
+        summary, verdict_list, config, provenance, sections, remarks, logs
+    )
     answer = first_screen.build(finished)
-    folder.replace_json(ANSWER, answer)
+    folder.replace_json(ANSWER, {**answer, READ: [log.as_json() for log in logs]})
     texts = [
         *map(to_markdown, sections),
         table.to_markdown(summary),

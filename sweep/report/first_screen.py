@@ -17,6 +17,7 @@ from sweep.report.wording import MAX_NAMES, joined, names
 from sweep.stats import MIN_PAIRS
 from sweep.stats.cell_columns import text
 from sweep.stats.metric_format import format_value, style
+from sweep.stats.reading import Reading, with_caveats
 from sweep.stats.sentence import AT_BOUND
 from sweep.stats.summary import Summary
 from sweep.stats.verdict import Standing, Verdict
@@ -39,6 +40,7 @@ class Sweep:
     provenance: Mapping[str, Any]
     sections: Sequence[Section] = ()
     remarks: Mapping[str, str] = field(default_factory=dict)  # by trace: errors found on its log
+    logs: Sequence[Reading] = ()
 
 
 Parts = dict[str, list[str]]
@@ -47,10 +49,11 @@ Parts = dict[str, list[str]]
 
 def build(sweep: Sweep) -> Parts:
     """Write the sentences of the first screen; a part without any is left out."""
+    answer = _answer(sweep)
     parts = {
         QUESTION: _question(sweep),
-        ANSWER: _answer(sweep),
-        SURE: _certainty(sweep),
+        ANSWER: answer if _has_answer(sweep) else with_caveats(answer, sweep.logs),
+        SURE: [*(line for log in sweep.logs for line in log.lines), *_certainty(sweep)],
         COST: _cost(sweep),
         ASSUMED: assumptions(sweep.summary, sweep.verdicts, sweep.config, sweep.provenance),
     }

@@ -29,6 +29,8 @@ BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
 BACKTEST_JSON = "backtest.json"
 TABLE, MARKDOWN, HTML = "table.md", "report.md", "report.html"
 VERDICT, ANSWER = "verdict.json", "answer.json"
+READ = "read"
+"""Key of ``answer.json``: the logs that were read, and what was left out of each."""
 ROWS_A_GROUP = 16_384
 """Rows of each row group of ``cells.parquet`` except the last, whatever ran the cells."""
 _REQUIRED_KEYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
@@ -188,7 +190,14 @@ class SweepFolder:
         return [entry for entry in entries if isinstance(entry, dict)]
 
     def answer(self) -> dict[str, list[str]]:
-        """Read ``answer.json``, the sentences of the report's first screen; empty without."""
+        """Read the sentences of the report's first screen from ``answer.json``; empty without."""
+        return {part: lines for part, lines in self._answer().items() if part != READ}
+
+    def logs_read(self) -> list[dict[str, Any]]:
+        """Read from ``answer.json`` what was left out of each log (`sweep.report.reading`)."""
+        return list(self._answer().get(READ, ()))
+
+    def _answer(self) -> dict[str, Any]:
         content = self._optional(ANSWER)
         return {} if content is None else dict(self._parsed(ANSWER, json.loads, content))
 

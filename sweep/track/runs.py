@@ -360,8 +360,10 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _verdict(folder: Path) -> list[str]:
-    """Return the sentences of the verdict, as many as a tag can hold."""
-    sentences = SweepFolder(folder).sentences()
+    """Return the losses of the logs and the sentences of the verdict, as many as a tag can hold."""
+    sweep = SweepFolder(folder)
+    losses = [str(log["sentence"]) for log in sweep.logs_read() if log.get("sentence")]
+    sentences = [*losses, *sweep.sentences()]
     ends = itertools.accumulate(len(sentence) + 3 for sentence in sentences)
     n_kept = sum(end <= MAX_TAG - 200 for end in ends)
     n_left = len(sentences) - n_kept

@@ -563,5 +563,7 @@ TARGETS: dict[str, Target] = {
 TARGETS |= {
     f"{name}, skipping": replace(TARGETS[name], read=_trace(name, on_bad_row="skip"))
     for name in sim.traces.names()
-    if "on_bad_row" in sim.traces.options(name) and name != "bqetl"  # a folder
+    if name in TARGETS  # test_every_trace_format_has_a_target names a new one
+    and "on_bad_row" in sim.traces.options(name)
+    and name != "bqetl"  # a folder
 }

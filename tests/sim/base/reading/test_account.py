@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sim.base.losses import changed_share, left_out_share, sentence
 from sim.base.reading import Account
-from sim.base.reading.account import changed_share, left_out_share, sentence
 
 
 def account() -> Account:
