@@ -26,13 +26,18 @@ MAX_RULES: Final = 3
 """Number of rules that a sentence names."""
 
 
-def left_out_share(account: Mapping[str, Mapping[str, Any]]) -> float:
+def left_out_share(account: Mapping[str, Mapping[str, Any]], *, with_wasted: bool = True) -> float:
     """Return the largest share of the log's work that is left out, without what options leave out.
 
-    Work is CPU and GPU time (`WORK`); without either it is the share of jobs.
+    Work is CPU and GPU time (`WORK`); without either it is the share of jobs. Without `with_wasted`
+    work does not count that the cluster did in vain.
     """
     kinds = [kind for kind in WORK if account.get(kind, {}).get("log")] or ["jobs"]
-    return max((_left_out(account.get(kind, {})) for kind in kinds), default=0.0)
+    expected = ("by_option",) if with_wasted else ("by_option", "wasted")
+    return max(
+        max(_share(entry, "left_out") - sum(_share(entry, key) for key in expected), 0.0)
+        for entry in (account.get(kind, {}) for kind in kinds)
+    )
 
 
 def changed_share(account: Mapping[str, Mapping[str, Any]]) -> float:
@@ -112,10 +117,6 @@ def _rules(by_rule: Mapping[str, float], log: float, examples: Mapping[str, str]
 
 def _with_example(text: str, rule: str, examples: Mapping[str, str]) -> str:
     return f"{text[:-1]}; {examples[rule]})" if rule in examples else text
-
-
-def _left_out(entry: Mapping[str, Any]) -> float:
-    return max(_share(entry, "left_out") - _share(entry, "by_option"), 0.0)
 
 
 def _share(entry: Mapping[str, Any], key: str) -> float:

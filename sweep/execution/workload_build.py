@@ -196,7 +196,7 @@ def _check_account(recipe: Recipe, workload: Workload) -> None:
     """Refuse a log most of whose work is left out, unless the user says that rows may be."""
     log = reading.describe("", recipe.trace.get("path"), {"meta": workload.meta})
     is_allowed = recipe.trace.get("on_bad_row") == "skip"
-    if log is not None and log.left_out_share > MOST_LEFT_OUT and not is_allowed:
+    if log is not None and log.unread_share > MOST_LEFT_OUT and not is_allowed:
         raise InputError(
             f"{log.sentence}; a log of which more than {100 * MOST_LEFT_OUT:.0f} % of the work is "
             "left out answers no question: correct it, or the options of the trace, or say that "

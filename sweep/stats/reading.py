@@ -22,6 +22,7 @@ class Reading:
     trace: str
     jobs: int
     left_out_share: float  # of the log's work, without what options leave out
+    unread_share: float  # the same, without what the cluster did in vain
     changed_share: float  # of the log's work, by rounding and defaults
     sentence: str  # what is left out and changed; empty if nothing is
     warnings: tuple[str, ...] = ()  # what else to know of the log
@@ -79,6 +80,7 @@ def describe(trace: str, path: object, workload: Mapping[str, Any]) -> Reading |
         trace,
         int(workload.get("n_jobs", 0)),
         left_out_share(account),
+        left_out_share(account, with_wasted=False),
         changed_share(account),
         sentence(name, account, report.get("bad_examples") or {}),
         tuple(f"{name}: {warning}" for warning in warnings),

@@ -46,14 +46,28 @@ class Account:
         self._changed: dict[str, dict[str, float]] = {kind: {} for kind in self._log}
         self._unknown: dict[str, int] = dict.fromkeys(self._log, 0)
         self._by_option: set[str] = set()
+        self._wasted: set[str] = set()
         self.warnings: list[str] = []
 
-    def leave_out(self, rule: str, rows: Mask | NDArray[Any], *, by_option: bool = False) -> None:
-        """Enter rows that become no job; `by_option` if an option of the user's says so."""
+    def leave_out(
+        self,
+        rule: str,
+        rows: Mask | NDArray[Any],
+        *,
+        by_option: bool = False,
+        wasted: bool = False,
+    ) -> None:
+        """Enter rows that become no job.
+
+        `by_option`: an option of the user's says so. `wasted`: the cluster did that work in vain
+        (an attempt that failed or was preempted, and ran again), so the job does not need it.
+        """
         part = {kind: column[rows] for kind, column in self._amounts.items()}
         self._enter(rule, part)
         if by_option:
             self._by_option.add(rule)
+        if wasted:
+            self._wasted.add(rule)
 
     def keep(
         self, rules: Mapping[str, Mask], dropped: dict[str, int], by_option: tuple[str, ...] = ()
@@ -108,8 +122,9 @@ class Account:
         """Return the account by kind, for the amounts of the workload that was made of the log.
 
         Each kind has ``log``, ``workload``, ``left_out`` and ``changed``; if it is not 0,
-        ``by_option`` (the part of ``left_out`` that options say) and ``unknown`` (the number of
-        rows left out whose amount is not known); and ``left_out_by`` and ``changed_by``, by rule.
+        ``by_option`` and ``wasted`` (the parts of ``left_out`` that options say, and that the
+        cluster did in vain) and ``unknown`` (the number of rows left out whose amount is not
+        known); and ``left_out_by`` and ``changed_by``, by rule.
         """
         kinds = [*KINDS, *(kind for kind in self._log if kind not in KINDS)]
         return {kind: self._entry(kind, workload) for kind in kinds if kind in self._log}
@@ -122,9 +137,13 @@ class Account:
             "left_out": sum(left_out.values(), 0.0),
             "changed": sum(changed.values(), 0.0),
         }
-        by_option = sum((left_out.get(rule, 0.0) for rule in sorted(self._by_option)), 0.0)
+        by_option, wasted = (
+            sum((left_out.get(rule, 0.0) for rule in sorted(rules)), 0.0)
+            for rules in (self._by_option, self._wasted)
+        )
         extra = {
             "by_option": by_option,
+            "wasted": wasted,
             "unknown": self._unknown[kind],
             "left_out_by": dict(left_out),
             "changed_by": dict(changed),

@@ -53,6 +53,15 @@ def test_work_that_an_option_leaves_out_is_told_and_not_counted_against_the_log(
     assert "85.0 % of the log's CPU time" in sentence("a", entries, {})
 
 
+def test_wasted_work_is_left_out_and_no_fault_of_the_reading() -> None:
+    entered = account()
+    entered.leave_out("an earlier run", np.arange(4) == 3, wasted=True)
+    entries = entered.entries({"cpu_s": 150.0})
+    assert entries["cpu_s"]["wasted"] == 850.0
+    assert left_out_share(entries) == pytest.approx(0.85)
+    assert left_out_share(entries, with_wasted=False) == 0.0
+
+
 def test_a_change_is_told_by_its_rule() -> None:
     entered = account()
     entered.change("whole CPUs a node", cpu_s=-500.0)
