@@ -1,4 +1,4 @@
-"""Reader of scientific workflows in WfFormat 1.5: real runs collected by WfCommons.
+"""Reader of scientific workflows in WfFormat 1.3 to 1.5: real runs collected by WfCommons.
 
 Source: Coleman et al., *WfCommons: a framework for enabling scientific workflow research and
 development*, Future Generation Computer Systems 128 (2022); https://wfcommons.org.
@@ -14,7 +14,10 @@ import numpy as np
 from sim.base.arrays import offsets
 from sim.base.parameters import NotNegative, Whole, checked
 from sim.base.reading import resolution_s
-from sim.traces.wfcommons.instances import Instance, read_instances
+from sim.traces.wfcommons import accounts
+from sim.traces.wfcommons.accounts import joined
+from sim.traces.wfcommons.instances import Instance, quantum, read_instances
+from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ def read(
     read_as : {"dag", "logs"}
         ``dag``: a workflow is a job, and a task is a stage of one task that waits for its parents
         and demands ``cpu`` (its ``coreCount``, else its mean use, rounded up) and ``mem`` in GiB.
+        An edge counts if ``parents`` or ``children`` state it.
         ``recorded_finish_s`` of ``jobs`` is its recorded makespan after its submission (null:
         unknown); files do not tell when tasks started.
         ``logs``: a task is a job that reads and writes files (`logs`), and dependencies are
@@ -66,29 +70,37 @@ def read(
     Returns
     -------
     Workload
-        ``meta["report"]`` counts workflows, tasks, edges and files.
+        ``meta["report"]`` counts workflows, tasks, edges and files, and edges that one of
+        ``parents`` and ``children`` lacks (``noticed``). Without copies it has an ``account``.
 
     Raises
     ------
     InputError
-        With the file and rule: "not JSON", "wrong shape", "empty workflow", "duplicate id",
-        "unknown task", "no run time", "number out of range", "cycle", "missing file".
+        With the file and rule: "not JSON", "wrong shape", "old version", "empty workflow",
+        "duplicate id", "unknown task", "no run time", "number out of range", "cycle",
+        "missing file".
     """
     instances = read_instances(path)
-    report = {
+    report: dict[str, Any] = {
         "workflows": len(instances),
         "tasks": sum(i.n_tasks for i in instances),
         "edges": sum(len(i.up) for i in instances),
         "files": sum(len(i.file) for i in instances),
+        "noticed": accounts.noticed(instances),
     }
     meta = {"name": "wfcommons", "report": report}
     if read_as == "dag":
-        return _dags(instances, every_s, meta)
+        return with_account(_dags(instances, every_s, meta), accounts.account_of_dags(instances))
     from sim.traces.wfcommons import weeks  # loads the profiler, which DAGs do not need
 
+    logs = weeks.OneRun(instances, every_s, gap_s)
+    report["edges"] = len(logs.inferred)
     if copies:
+        report["warnings"] = accounts.unseen_warning(instances, logs.inferred)
         return weeks.third_week(instances, copies, gap_s, seed, rounds, meta)
-    return weeks.once(instances, every_s, gap_s, rounds, meta)
+    return with_account(
+        logs.workload(rounds, meta), accounts.account_of_logs(instances, logs.inferred)
+    )
 
 
 def logs(path: str | os.PathLike[str], *, every_s: float = 0.0, gap_s: float = 1.0) -> Logs:
@@ -99,15 +111,12 @@ def logs(path: str | os.PathLike[str], *, every_s: float = 0.0, gap_s: float = 1
     """
     from sim.traces.wfcommons import weeks  # loads the profiler
 
-    return weeks.logs_once(read_instances(path), every_s, gap_s)
+    return weeks.OneRun(read_instances(path), every_s, gap_s).logs
 
 
 def _dags(instances: list[Instance], every_s: float, meta: dict[str, Any]) -> Workload:
     first = offsets(np.array([i.n_tasks for i in instances]))
     job = np.repeat(np.arange(len(instances), dtype=np.int32), np.diff(first))
-
-    def joined(name: str) -> Any:
-        return np.concatenate([getattr(i, name) for i in instances])
 
     def edges(name: str) -> Any:
         parts = (getattr(i, name) + begin for i, begin in zip(instances, first[:-1], strict=True))
@@ -115,6 +124,7 @@ def _dags(instances: list[Instance], every_s: float, meta: dict[str, Any]) -> Wo
 
     submit_s = every_s * np.arange(len(instances))
     makespan_s = np.array([i.makespan_s for i in instances])
+    cores = joined(instances, "cores")
     return Workload.from_tables(
         jobs={
             "job_id": [i.name for i in instances],
@@ -126,13 +136,13 @@ def _dags(instances: list[Instance], every_s: float, meta: dict[str, Any]) -> Wo
             "job": job,
             "name": [name for i in instances for name in i.task_id],
             "n_tasks": np.ones(len(job), np.int32),
-            "duration_s": joined("duration_s"),
-            "demand_cpu": joined("cores").astype(np.float64),
-            "demand_mem": joined("mem_gib"),
+            "duration_s": joined(instances, "duration_s"),
+            "demand_cpu": cores,
+            "demand_mem": joined(instances, "mem_gib"),
         },
         stage_edges={"parent": edges("up"), "child": edges("down")},
         meta={
-            "quantum": {"cpu": 1.0, "mem": 1e-6},
+            "quantum": {"cpu": quantum(cores), "mem": 1e-6},
             "resolution_s": resolution_s(makespan_s),
             **meta,
         },

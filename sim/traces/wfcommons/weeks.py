@@ -28,7 +28,7 @@ from sim.lineage import Logs, make_logs, workload
 from sim.lineage.dependencies import single_hop
 from sim.lineage.files import OPERATION_NAMES
 from sim.lineage.worth import NONE, POLL, JobGraph, RecordedJobs, week_workload
-from sim.traces.wfcommons.instances import Instance
+from sim.traces.wfcommons.instances import Instance, quantum
 from sim.workload.workload import Workload
 
 TOKENS: Final = 100_000
@@ -56,44 +56,54 @@ class Runs:
     finish_s: F8
 
 
-def once(
-    instances: list[Instance],
-    every_s: float,
-    gap_s: float,
-    rounds: int | None,
-    meta: dict[str, Any],
-) -> Workload:
-    """Return one run of each workflow, a job per task, with dependencies inferred from the logs."""
-    logs = logs_once(instances, every_s, gap_s)
-    edges = single_hop(logs).dependencies
-    up, down = edges.upstream.astype(np.int64), edges.downstream.astype(np.int64)
-    submit_s, finish_s = logs.column("submit_s"), logs.column("finish_s")
-    mode = np.where(edges.n_upstream() > 0, POLL, NONE)
-    no_download = np.empty(0, np.int64)
-    graph = JobGraph(
-        submit_s, finish_s, logs.column("compute_s"), up, down, np.ones(len(up), bool),
-        np.ones(len(up), bool), no_download, np.empty(0), no_download,
-    )  # fmt: skip
-    recorded = RecordedJobs(
-        graph, finish_s - submit_s, np.where(mode == POLL, gap_s, 0.0), logs.column("priority"),
-        logs.column("requested"), mode,
-        template=(logs.column("template_name"), logs.names("template_name")),
-        user=(logs.column("user"), logs.names("user")),
-        queue=(logs.column("queue"), logs.names("queue")),
-        job_ids=lambda rows: logs.jobs["job_id"].take(pa.array(rows)).combine_chunks(),
-    )  # fmt: skip
-    return week_workload(recorded, np.inf, rounds, meta)
+class OneRun:
+    """One run of each workflow, a job per task, with the dependencies that its logs show.
 
+    Attributes
+    ----------
+    logs : Logs
+        What a data platform would have logged.
+    inferred : set of (int, int)
+        Rows of tasks, those of all instances in order: the second reads what the first wrote.
+    """
 
-def logs_once(instances: list[Instance], every_s: float, gap_s: float) -> Logs:
-    """Return the logs of one run of each workflow."""
-    runs = []
-    for number, instance in enumerate(instances):
-        begin_s = np.array([number * every_s])
-        runs.append(
-            _run(instance, instance.name, 0.0, begin_s, instance.duration_s[None, :], gap_s)
-        )
-    return _logs(runs, 1)
+    def __init__(self, instances: list[Instance], every_s: float, gap_s: float) -> None:
+        runs = []
+        for number, instance in enumerate(instances):
+            begin_s = np.array([number * every_s])
+            runs.append(
+                _run(instance, instance.name, 0.0, begin_s, instance.duration_s[None, :], gap_s)
+            )
+        self.logs = _logs(runs, 1)
+        submit_s = np.concatenate([run.submit_s.ravel() for run in runs])
+        self._task = np.argsort(submit_s, kind="stable")  # of each job
+        self._duration_s = np.concatenate([i.duration_s for i in instances])[self._task]
+        self._gap_s = gap_s
+        self._edges = single_hop(self.logs).dependencies
+        up, down = (self._task[rows] for rows in (self._edges.upstream, self._edges.downstream))
+        self.inferred = set(zip(up.tolist(), down.tolist(), strict=True))
+
+    def workload(self, rounds: int | None, meta: dict[str, Any]) -> Workload:
+        """Return the workload of the tasks."""
+        logs, edges = self.logs, self._edges
+        up, down = edges.upstream.astype(np.int64), edges.downstream.astype(np.int64)
+        submit_s, finish_s = logs.column("submit_s"), logs.column("finish_s")
+        mode = np.where(edges.n_upstream() > 0, POLL, NONE)
+        no_download = np.empty(0, np.int64)
+        graph = JobGraph(
+            submit_s, finish_s, logs.column("compute_s"), up, down, np.ones(len(up), bool),
+            np.ones(len(up), bool), no_download, np.empty(0), no_download,
+        )  # fmt: skip
+        recorded = RecordedJobs(
+            graph, self._duration_s, np.where(mode == POLL, self._gap_s, 0.0),
+            logs.column("priority"), logs.column("requested"), mode,
+            template=(logs.column("template_name"), logs.names("template_name")),
+            user=(logs.column("user"), logs.names("user")),
+            queue=(logs.column("queue"), logs.names("queue")),
+            job_ids=lambda rows: logs.jobs["job_id"].take(pa.array(rows)).combine_chunks(),
+        )  # fmt: skip
+        tokens = {"quantum": {"tokens": quantum(logs.column("requested"))}}
+        return week_workload(recorded, np.inf, rounds, tokens | meta)
 
 
 def third_week(
@@ -110,7 +120,7 @@ def third_week(
         for number, instance in enumerate(instances)
         for copy in range(copies)
     ]
-    max_scale = TOKENS * WIDEST / max(int(r.workflow.cores.max()) for r in runs)
+    max_scale = TOKENS * WIDEST / max(float(r.workflow.cores.max()) for r in runs)
     tokens_per_core = max(1, int(min(BUSY * TOKENS / max(_mean_cores(runs), 1e-9), max_scale)))
     drawn = {
         "copies": copies,
@@ -231,7 +241,7 @@ def _logs(
         for name, column in (
             ("priority", np.full(n * n_runs, r.priority)),
             ("submit_s", r.submit_s.ravel()), ("finish_s", r.finish_s.ravel()),
-            ("requested", np.tile(r.workflow.cores.astype(np.float64) * tokens_per_core, n_runs)),
+            ("requested", np.tile(r.workflow.cores * tokens_per_core, n_runs)),
         ):  # fmt: skip
             jobs[name].append(column)
     for download_s, names in downloads or []:

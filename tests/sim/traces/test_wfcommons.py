@@ -1,4 +1,4 @@
-"""Workflows of WfFormat 1.5: as DAGs, as logs, and as copies that recur for four weeks."""
+"""Workflows of WfFormat: as DAGs, as logs, and as copies that recur for four weeks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sim.base.errors import InputError
 from sim.lineage.dependencies import single_hop
 from sim.traces import wfcommons
 from sim.traces.wfcommons.instances import read_instances
+from tests.sim.traces.accounts import check_account
 
 DAY = 86_400.0
 
@@ -78,7 +79,14 @@ def test_a_workflow_is_a_dag(file):
     assert set(edges) == {(3, 1), (3, 2), (1, 0), (2, 0)}
     run = sim.simulate(w, sim.Cluster.machines(1, cpu=8, mem=8), policies.build("fifo"))
     assert run.jobs["finish_s"].to_pylist() == [4.0 + 20.0 + 5.0]
-    assert w.meta["report"] == {"workflows": 1, "tasks": 4, "edges": 4, "files": 5}
+    report = w.meta["report"]
+    counts = {key: report[key] for key in ("workflows", "tasks", "edges", "files", "noticed")}
+    assert counts == {"workflows": 1, "tasks": 4, "edges": 4, "files": 5, "noticed": {}}
+    account = check_account(w, cpu_s=2 * 4 + 1.3 * 10, mem_gib_s=2 * 4, jobs=1, tasks=4, edges=4)
+    assert account["cpu_s"]["changed_by"] == {
+        "mean use of CPUs rounded up to whole cores": -7.0,
+        "number of cores unknown: one": -25.0,
+    }
 
 
 def test_a_task_is_a_job_that_reads_and_writes(file):
@@ -152,8 +160,10 @@ def changed(*path_and_value):
     ("content", "rule", "words"),
     [
         ([], "wrong shape", "the file must be an object"),
-        ({"workflow": {"tasks": []}}, "wrong shape", "specification of WfFormat 1.5 .* missing"),
-        (changed("specification", "tasks", []), "empty workflow", "is empty"),
+        ({"workflow": {}}, "wrong shape", "WfFormat 1.5 has no specification and no tasks"),
+        ({"workflow": {"tasks": []}}, "empty workflow", "has no tasks"),
+        (changed("specification", []), "wrong shape", "specification of WfFormat 1.5 must be an"),
+        (changed("specification", "tasks", []), "empty workflow", "has no tasks"),
         (changed("specification", "tasks", 1, task("split")), "duplicate id", "the id 'split'"),
         (changed("specification", "tasks", 3, task("split", ["no"])), "unknown task", "'no'"),
         (
@@ -173,6 +183,16 @@ def changed(*path_and_value):
             "must be a number",
         ),
         (changed("specification", "tasks", 3, "inputFiles", "in"), "wrong shape", "list of names"),
+        (
+            changed("specification", "tasks", 3, "children", ["no"]),
+            "unknown task",
+            "the child 'no'",
+        ),
+        (
+            changed("execution", "tasks", 3, executed("split", 5.0)),
+            "duplicate id",
+            "'split' is executed twice, for 4 s and for 5 s",
+        ),
     ],
 )
 def test_invalid_files_are_errors(tmp_path, content, rule, words):
