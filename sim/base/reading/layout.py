@@ -29,6 +29,8 @@ class Field:
     high: float = math.inf  # largest valid number (for ``number``)
     form: str = ""  # regular expression that a text must match
     example: str = ""  # a text that matches it
+    # of an invalid text: what it looks like, and the way out; appended to the message
+    explain: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -59,6 +61,7 @@ class Layout:
     delimiter: str = ","
     skip_lines: int = 0
     quoted: bool = True  # a field may be enclosed in "
+    multiline: bool = False  # such a field may hold line ends
     # maps a line of the text to a line of the file, both from 1, if they differ
     lines: Callable[[int], int] | None = None
     # columns that may hold the delimiter or a line end, as nothing escapes these

@@ -21,6 +21,8 @@ from sim.base.reading.text import broken_text_error, no_job_left
 from sim.base.reading.width import MAX_WRONG, BadRow, WrongWidth
 from sim.base.reading.width import RULE as WRONG_WIDTH
 
+_MAX_SHOWN = 80
+"""Length from which on a message shows only the beginning of a value."""
 _HEADER_HINT = "it looks like a header, which this format does not have: delete the line"
 _BLOCK_BYTES = 4 << 20
 
@@ -265,6 +267,7 @@ def _batches(
             parse_options=csv.ParseOptions(
                 delimiter=layout.delimiter,
                 quote_char='"' if layout.quoted else False,
+                newlines_in_values=layout.multiline,
                 ignore_empty_lines=False,
                 invalid_row_handler=wrong_width,
             ),
@@ -345,6 +348,10 @@ def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
     return numbers, np.where(text, 2, np.where(outside, 3, 0)).astype(np.int8)
 
 
+def _shown(value: str) -> str:
+    return repr(value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}...")
+
+
 def _decode(raw: bytes | None) -> str | None:
     return None if raw is None else raw.decode(errors="replace")
 
@@ -365,7 +372,8 @@ def _describe(
             limit = f" of at least {field.low:g}" if field.kind in ("number", "whole") else ""
             if math.isfinite(field.high):
                 limit = f" from {field.low:g} to {field.high:g}"
-            actual = "is missing" if value is None else f"is {value!r}"
-            text = f"{name} {actual}; it must be {expected}{limit}"
+            actual = "is missing" if value is None else f"is {_shown(value)}"
+            hint = field.explain(value) if field.explain and value is not None else ""
+            text = f"{name} {actual}; it must be {expected}{limit}{hint}"
             return BadRow(lines.number(row), _RULES[code], text)
     raise AssertionError("a row that breaks no rule is not bad")

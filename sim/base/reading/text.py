@@ -217,9 +217,20 @@ def empty_file_error(path: str | os.PathLike[str]) -> InputError:
     return InputError("the trace is empty", file=path, line=1, rule="empty file")
 
 
-def no_job_left(path: str | os.PathLike[str], dropped: Mapping[str, int]) -> InputError:
-    """Return the error of a trace without a valid job."""
-    reasons = ", ".join(f"{n} × {rule}" for rule, n in dropped.items() if n)
+def no_job_left(
+    path: str | os.PathLike[str], bad: Mapping[str, int], dropped: Mapping[str, int] | None = None
+) -> InputError:
+    """Return the error of a trace without a valid job, with the first bad row of each rule.
+
+    `bad` are the bad rows by rule, with examples if it is a `BadRows`; `dropped` the other rows.
+    """
+    examples: Mapping[str, str] = getattr(bad, "examples", {})
+    counts = {**bad, **(dropped or {})}
+    reasons = ", ".join(
+        f"{n} × {rule}" + (f" ({examples[rule]})" if rule in examples else "")
+        for rule, n in counts.items()
+        if n
+    )
     if not reasons:
         return InputError("the trace has no rows", file=path, line=1, rule="empty file")
     return InputError(f"no job is left; dropped: {reasons}", file=path, line=1, rule="no job left")
