@@ -77,7 +77,7 @@ def _never_waits(prepared: PreparedGrid, planned: PlannedCell) -> str:
         return ""
     whole = cluster_size.at_capacity(cluster, float(cluster["count"]), 1.0)
     totals = zip(whole.resources, whole.total, strict=True)
-    needed = {name: peaks.get(name, 0.0) / float(total) for name, total in totals if total}
+    needed = {name: peaks[name] / float(total) for name, total in totals if name in peaks and total}
     resource = max(needed, key=lambda name: needed[name], default="")
     capacities = prepared.grid.request.axes["capacity"]
     above = [capacity for capacity in capacities if resource and capacity >= needed[resource]]

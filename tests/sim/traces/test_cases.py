@@ -41,7 +41,7 @@ def test_every_case_is_listed() -> None:
     assert listed == {folder.name for folder in (CASES / "logs").iterdir()}
 
 
-@pytest.mark.parametrize(("name", "case"), cases(), ids=[name for name, _ in cases()])
+@pytest.mark.parametrize(("name", "case"), list(cases()), ids=[name for name, _ in cases()])
 def test_case(name: str, case: dict[str, Any]) -> None:
     result = _read(case)
     if isinstance(result, Workload):
