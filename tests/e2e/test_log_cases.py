@@ -56,9 +56,8 @@ def test_a_loss_is_told_by_every_command_at_every_run(case: dict[str, Any], tmp_
     loss = sentence(path.name, report["account"], report.get("bad_examples", {}))
     told = [line for line in (loss, *report.get("warnings", ())) if line]
     words = [f"trace={case['format']}", f"trace.path={path}", "policy=fifo", *options(case)]
-    more = ["cluster.count=1000", "launcher=inline", "tracking=none", "paths.results=results"]
-    if "machines" in case:
-        more[0] = case["machines"]
+    cluster = case.get("cluster", ["cluster.count=1000"])
+    more = [*cluster, "launcher=inline", "tracking=none", "paths.results=results"]
     share = left_out_share(report["account"], with_wasted=False)
     for verb in (["sweep"], ["sweep", "backtest"]):
         if verb[1:] and not _is_recorded(workload):

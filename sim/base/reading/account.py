@@ -11,7 +11,7 @@ width or duration can't be read has no amount; such rows are counted (``unknown`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sim.base.arrays import F8, Mask
 from sim.base.losses import KINDS
+from sim.base.reading.bad_rows import BadRows
 from sim.base.reading.rules import count_rule
 
 
@@ -92,6 +93,16 @@ class Account:
             column = part.setdefault(kind, np.full(n_rows, np.nan))
             self._log[kind] += _total(column)
         self._enter(rule, {kind: part[kind] for kind in self._log})
+
+    def add_bad_rows(
+        self, bad: BadRows, amounts: Callable[[dict[str, Any]], Mapping[str, F8]]
+    ) -> None:
+        """Enter the bad rows of a file; `amounts` has those of a block of readable columns."""
+        for rule, n_bad in bad.items():
+            blocks = [(columns, n) for other, columns, n in bad.blocks() if other == rule]
+            for columns, n in blocks:
+                self.add_bad(rule, amounts(columns), n)
+            self.add_bad(rule, {}, n_bad - sum(n for _, n in blocks))
 
     def add(self, rule: str, *, by_option: bool = False, **amounts: float) -> None:
         """Enter amounts of the log that are left out and of no row, such as dependencies."""

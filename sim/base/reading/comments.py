@@ -53,11 +53,14 @@ class CommentStripper(io.RawIOBase):
     header : dict of str to str
         Entries ``<mark> Key: value`` of the comments in the first 16 MiB: the first value of each
         key, up to 1,000 keys, up to 2,000 characters a value.
+    changes : list of (int, str, str)
+        Later entries with another value: the number of rows before it, key and value.
     """
 
     def __init__(self, path: str | os.PathLike[str], raw: Any, mark: bytes = b";") -> None:
         super().__init__()
         self.header: dict[str, str] = {}
+        self.changes: list[tuple[int, str, str]] = []
         self._path = path
         self._raw = raw
         self._mark = mark
@@ -143,7 +146,11 @@ class CommentStripper(io.RawIOBase):
             if len(self.header) >= MAX_KEYS:
                 return
             key, value = (part.decode(errors="replace").strip(" \t\r") for part in match.groups())
-            self.header.setdefault(key[:MAX_VALUE], value[:MAX_VALUE])
+            first = self.header.setdefault(key[:MAX_VALUE], value[:MAX_VALUE])
+            if first != value[:MAX_VALUE] and len(self.changes) < MAX_KEYS:
+                before = self._comment.sub(b"", text[: match.start()]).split(b"\n")
+                n_rows = self._n_rows + sum(bool(line.strip()) for line in before)
+                self.changes.append((n_rows, key[:MAX_VALUE], value[:MAX_VALUE]))
 
     def _record_skipped(self, numbers: Any) -> None:
         """Record the number of skipped lines before each row, where it changes."""

@@ -69,9 +69,9 @@ def _check(workload: Workload, case: Mapping[str, Any]) -> None:
         "tasks": workload.n_tasks,
         "edges": workload.stage_edges.num_rows + workload.job_edges.num_rows,
         "task_s": float(workload.tasks["duration_s"].to_numpy().sum()),
-        "cpu_s": account["cpu_s"]["workload"],
+        "cpu_s": account.get("cpu_s", {}).get("workload", 0.0),
         "gpu_s": account.get("gpu_s", {}).get("workload", 0.0),
-        "log_cpu_s": account["cpu_s"]["log"],
+        "log_cpu_s": account.get("cpu_s", {}).get("log", 0.0),
     }
     for key, value in actual.items():
         if key in case:
