@@ -9,7 +9,7 @@ al., *Google cluster-usage traces: format + schema*, 2011 (CC-BY-4.0).
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from sim.base.arrays import F8, I8
 from sim.base.errors import InputError
 from sim.base.parameters import checked
 from sim.base.reading import (
+    Account,
     BadLineError,
     BadRows,
     Field,
@@ -37,8 +38,8 @@ from sim.base.reading import (
     read_bytes,
     read_columns,
     resolution_s,
-    valid_rows,
 )
+from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
 
 FILES = {"tasks": "manytask_jobs.jsonl", "walls": "job_history_29d.csv"}
@@ -52,6 +53,7 @@ _HISTORY = (
     "end_s", "end_event",
 )  # fmt: skip
 _QUANTUM = 1e-8
+_AGAIN = "job of an earlier line"
 
 
 @checked
@@ -135,6 +137,9 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     dropped: dict[str, int] = {}
     noticed: dict[str, int] = {}
     rows = _first_by_submission(jobs["job"], np.array(jobs["submit_s"]), dropped, noticed)
+    account = Account(_task_amounts(jobs, durations))
+    account.leave_out(_AGAIN, np.delete(np.arange(len(durations)), rows))
+    account.add_bad_rows(bad, lambda _: {})
     columns = {key: [column[row] for row in rows] for key, column in jobs.items()}
     durations = [durations[row] for row in rows]
     n_tasks = np.array([len(d) for d in durations], dtype=np.int32)
@@ -143,7 +148,7 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     finish_s = start_s + np.concatenate(durations)
     count_rule(noticed, "submitted before the trace began", np.array(columns["submit_s"]) == 0)
     requests = zip(*(columns[name] for name in RESOURCES), strict=True)
-    return Workload.from_tables(
+    workload = Workload.from_tables(
         jobs=_jobs(
             columns["job"],
             np.array(columns["submit_s"]),
@@ -174,6 +179,15 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
             "report": _report(n_lines, len(rows), dropped, noticed, bad),
         },
     )
+    return with_account(workload, account, bad)
+
+
+def _task_amounts(jobs: Mapping[str, Sequence[Any]], durations: Sequence[F8]) -> dict[str, F8]:
+    """Return the tasks of each job, and what they held times their durations, by kind."""
+    work_s = np.array([float(np.sum(tasks)) for tasks in durations])
+    kinds = {"cpu": "cpu_s", "mem": "mem_gib_s", "disk": "disk_s"}
+    held = {kinds[name]: np.array(jobs[name], np.float64) * work_s for name in RESOURCES}
+    return {"tasks": np.array([len(tasks) for tasks in durations], np.float64), **held}
 
 
 def _lines(path: Path) -> Any:
@@ -232,14 +246,17 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
         "scheduled before the trace began": log["schedule_s"] == 0,
         "ends before it is scheduled": log["end_s"] < log["schedule_s"],
     }
-    valid = np.flatnonzero(valid_rows(rules, dropped))
+    account = Account(_wall_amounts(log))
+    account.add_bad_rows(bad, _wall_amounts)
+    valid = np.flatnonzero(account.keep(rules, dropped))
     ids = log["job_id"].take(pa.array(valid)).to_pylist()
     rows = valid[_first_by_submission(ids, log["submit_s"][valid], dropped, noticed)]
+    account.leave_out(_AGAIN, np.setdiff1d(valid, rows))
     if not len(rows):
-        raise no_job_left(path, {**bad, **dropped})
+        raise no_job_left(path, bad, dropped)
     count_rule(noticed, "submitted before the trace began", log["submit_s"][rows] == 0)
     texts = {n: log[n].take(pa.array(rows)) for n, f in fields.items() if f.kind == "text"}
-    return Workload.from_tables(
+    workload = Workload.from_tables(
         jobs=_jobs(
             texts["job_id"],
             log["submit_s"][rows],
@@ -262,6 +279,14 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
             "report": _report(n_lines, len(rows), dropped, noticed, bad),
         },
     )
+    return with_account(workload, account, bad)
+
+
+def _wall_amounts(log: Mapping[str, Any]) -> dict[str, F8]:
+    """Return the wall time of each job as that of one CPU; NaN where it can't be read."""
+    wall_s = log["end_s"] - log["schedule_s"]
+    is_known = (log["schedule_s"] > 0) & (wall_s >= 0)
+    return {"cpu_s": np.where(is_known, wall_s, np.nan)}
 
 
 def _first_by_submission(

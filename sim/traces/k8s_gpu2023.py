@@ -13,21 +13,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import Mask
+from sim.base.arrays import F8, Mask
 from sim.base.parameters import checked
 from sim.base.reading import (
+    Account,
     BadRows,
     Field,
     Layout,
     OnBadRow,
     column_names,
     count_rule,
+    distinct_ids,
     no_job_left,
     open_text,
     read_columns,
+    repeated_rows,
     resolution_s,
-    valid_rows,
 )
+from sim.workload.amounts import with_account
 from sim.workload.schema import CATEGORY
 from sim.workload.workload import Workload
 
@@ -47,6 +50,10 @@ _FIELDS = {
 }
 _TIMES = ("creation_time", "scheduled_time", "deletion_time")
 _OPTIONAL = ("gpu_spec", "qos", "pod_phase")
+_BY_OPTION = ("not completed",)
+_CENSORED = "censored: not deleted when the log ended"
+MOST_CENSORED = 0.02
+"""Share of pods that still ran at the end of the log from which on a warning says so."""
 PRIORITY = {"Guaranteed": 3.0, "LS": 2.0, "Burstable": 1.0, "BE": 0.0}
 """Priority by quality of service; 0 for any other."""
 
@@ -81,10 +88,11 @@ def read(
     -------
     Workload
         ``meta["resolution_s"]`` is the resolution of the times. ``meta["report"]`` counts by rule
-        ``dropped`` (pods that were never scheduled, are not
-        deleted, were deleted before they were scheduled, or request parts of several GPUs; a name
-        that is on an earlier line too; with ``state="completed"``, pods that did not succeed),
-        ``filled`` (quality of service unknown) and ``noticed`` (one GPU, but 0 milli of it: none).
+        ``dropped`` (pods that were never scheduled, were not deleted when the log ended, were
+        deleted before they were scheduled, or request parts of several GPUs; a line
+        that is there twice; with ``state="completed"``, pods that did not succeed),
+        ``filled`` (quality of service unknown) and ``noticed`` (one GPU, but 0 milli of it: none;
+        names of several pods).
 
     Raises
     ------
@@ -100,22 +108,28 @@ def read(
     n_rows = len(pods["name"]) + sum(bad.values())
     report: dict[str, Any] = {"rows": n_rows, "bad_rows": bad, "dropped": {}}
     report |= {"filled": {}, "noticed": {}}
-    rows = np.flatnonzero(_runnable(pods, state == "completed", report["dropped"]))
+    account = Account(_amounts(pods))
+    rules = _rules(pods, state == "completed")
+    rows = np.flatnonzero(account.keep(rules, report["dropped"], _BY_OPTION))
+    account.add_bad_rows(bad, _amounts)
+    _warn_of_censored(account, report["dropped"].get(_CENSORED, 0), len(rows))
     if not len(rows):
-        raise no_job_left(path, {**bad, **report["dropped"]})
+        raise no_job_left(path, bad, report["dropped"])
     rows = rows[np.argsort(pods["creation_time"][rows], kind="stable")]
     pods = {
         k: v[rows] if isinstance(v, np.ndarray) else v.take(pa.array(rows)) for k, v in pods.items()
     }
     created_s, begin_s, end_s = (pods[name] for name in _TIMES)
+    job_ids, is_again = distinct_ids(pods["name"].to_pylist())
+    count_rule(report["noticed"], "name of an earlier pod: another pod", is_again)
     qos = _categories(pods, "qos")
     count_rule(report["filled"], "qos unknown: 'default'", _equal(qos, ""))
     levels = [PRIORITY.get(name, 0.0) for name in qos.dictionary.to_pylist()]
     idle = (pods["num_gpu"] == 1) & (pods["gpu_milli"] == 0)
     count_rule(report["noticed"], "one GPU, but 0 milli of it: none", idle)
-    return Workload.from_tables(
+    workload = Workload.from_tables(
         jobs={
-            "job_id": pods["name"],
+            "job_id": job_ids,
             "submit_s": created_s - created_s[0],
             "queue": pc.if_else(_equal(qos, ""), "default", qos.cast(pa.string())),
             "priority": np.array(levels)[qos.indices.to_numpy()],
@@ -139,24 +153,43 @@ def read(
             "report": {**report, "jobs": len(rows)},
         },
     )
+    return with_account(workload, account, bad)
 
 
-def _runnable(pods: dict[str, Any], completed: bool, dropped: dict[str, int]) -> Mask:
-    """Mark the pods that ran; count the others by rule."""
+def _amounts(pods: dict[str, Any]) -> dict[str, F8]:
+    """Return what each pod held, times the time it ran, by kind; 0 of one that never ran."""
     _, begin_s, end_s = (pods[name] for name in _TIMES)
-    is_repeated = np.ones(len(begin_s), dtype=bool)
-    codes = pods["name"].dictionary_encode().indices.to_numpy()
-    is_repeated[np.unique(codes, return_index=True)[1]] = False
+    ran_s = np.where(np.isnan(begin_s), 0.0, np.where(end_s >= begin_s, end_s - begin_s, np.nan))
+    return {
+        "cpu_s": pods["cpu_milli"] / 1000 * ran_s,
+        "gpu_s": pods["num_gpu"] * pods["gpu_milli"] / 1000 * ran_s,
+        "mem_gib_s": pods["memory_mib"] / 1024 * ran_s,
+    }
+
+
+def _warn_of_censored(account: Account, n_censored: int, n_read: int) -> None:
+    """Warn if many pods still ran when the log ended: the rate of arrivals is not that of ends."""
+    share = n_censored / max(n_censored + n_read, 1)
+    if share > MOST_CENSORED:
+        account.warnings.append(
+            f"{100 * share:.1f} % of the pods that were scheduled still ran when the log ended "
+            "(censored); they are left out, so long pods and the last hours are under-represented"
+        )
+
+
+def _rules(pods: dict[str, Any], completed: bool) -> dict[str, Mask]:
+    """Return the rules by which pods are no jobs, and the pods that each excludes."""
+    _, begin_s, end_s = (pods[name] for name in _TIMES)
     rules = {
-        "name of an earlier line": is_repeated,
+        "repeated line": repeated_rows(pods["name"].to_pylist(), pods),
         "never scheduled": np.isnan(begin_s),
-        "not deleted yet": np.isnan(end_s),
+        _CENSORED: np.isnan(end_s),
         "deleted before it was scheduled": end_s < begin_s,
         "parts of several GPUs": (pods["num_gpu"] > 1) & (pods["gpu_milli"] < 1000),
     }
     if completed:
-        rules["not completed"] = ~_equal(_categories(pods, "pod_phase"), "Succeeded")
-    return valid_rows(rules, dropped)
+        rules[_BY_OPTION[0]] = ~_equal(_categories(pods, "pod_phase"), "Succeeded")
+    return rules
 
 
 def _categories(pods: dict[str, Any], name: str) -> pa.DictionaryArray:

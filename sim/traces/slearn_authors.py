@@ -23,6 +23,7 @@ from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.parameters import Positive, checked
 from sim.base.reading import (
+    Account,
     BadLineError,
     BadRows,
     Field,
@@ -40,6 +41,7 @@ from sim.base.reading import (
     read_columns,
     read_text,
 )
+from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
 
 FEATURES = {
@@ -94,13 +96,18 @@ def read(
     ids, submit_s, durations = _jobs(trace, on_bad_row, bad)
     dropped: dict[str, int] = {}
     rows = first_rows(ids, dropped)
+    tasks_s = np.array([float(np.sum(tasks)) for tasks in durations])
+    n_tasks = np.array([len(tasks) for tasks in durations], dtype=np.int32)
+    account = Account({"cpu_s": tasks_s, "tasks": n_tasks.astype(np.float64)})
+    account.leave_out("job of an earlier line", np.delete(np.arange(len(ids)), rows))
+    account.add_bad_rows(bad, lambda _: {})
     rows = rows[np.argsort(submit_s[rows], kind="stable")]
+    n_tasks = n_tasks[rows]
     job_ids = [ids[row] for row in rows]
-    n_tasks = np.array([len(durations[row]) for row in rows], dtype=np.int32)
     noticed: dict[str, int] = {}
     features = _table(trace, "3SigmaFeatures", on_bad_row, bad)
     past = _table(trace, "3SigmaWarmUp", on_bad_row, bad, runtime=True)
-    return Workload.from_tables(
+    workload = Workload.from_tables(
         jobs={
             "job_id": job_ids,
             "submit_s": submit_s[rows] * stretch,
@@ -123,6 +130,7 @@ def read(
             },
         },
     )
+    return with_account(workload, account, bad)
 
 
 def _trace(path: str | os.PathLike[str]) -> Path:

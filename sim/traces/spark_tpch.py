@@ -20,8 +20,9 @@ from sim.base.acyclic import find_cycle
 from sim.base.arrays import F8, I8
 from sim.base.errors import InputError, unknown
 from sim.base.parameters import Count, NotNegative, Positive, checked
-from sim.base.reading import no_job_left, parse_json, read_text
+from sim.base.reading import Account, no_job_left, parse_json, read_text
 from sim.engine.recording import record_alone, training_table
+from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
 
 WAVES = ("first_wave", "rest_wave")
@@ -116,6 +117,15 @@ def read(
     if deadline is not None:
         deadline_s = [deadline * float(r["finish_s"].max()) for r in recorded]
     training = training_table([query.name for query in jobs], recorded) if recorded else None
+    account = Account(
+        {
+            "cpu_s": np.array([sum(float(np.sum(s)) for s in run) for run in runs]),
+            "tasks": np.array([float(sum(map(len, run))) for run in runs]),
+            "edges": np.array([float(len(query.parent)) for query in jobs]),
+        }
+    )
+    for rule, n in dropped.items():
+        account.add_bad(rule, {}, n)
     workload = _workload(jobs, runs, deadline_s, every_s)
     report = {
         "rows": n_queries,
@@ -124,7 +134,7 @@ def read(
         "tasks": workload.n_tasks,
         "dropped": dropped,
     }
-    return Workload.from_tables(
+    workload = Workload.from_tables(
         jobs=workload.jobs,
         stages=workload.stages,
         tasks=workload.tasks,
@@ -132,6 +142,7 @@ def read(
         training=training,
         meta={"name": "spark_tpch", "report": report},
     )
+    return with_account(workload, account)
 
 
 def _content(path: str | os.PathLike[str]) -> dict[str, Any]:

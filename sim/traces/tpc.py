@@ -18,7 +18,8 @@ import numpy as np
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.errors import InputError
 from sim.base.parameters import checked
-from sim.base.reading import OnBadRow, no_job_left, read_text
+from sim.base.reading import Account, OnBadRow, no_job_left, read_text
+from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
 
 RESOURCES = ("cpu", "mem", "io1", "io2", "io3", "io4")
@@ -41,6 +42,7 @@ class _Dag:
     names: dict[str, int] = field(default_factory=dict)
     numbers: list[list[float]] = field(default_factory=list)  # duration, r1 ... r6, tasks
     edges: list[tuple[int, int]] = field(default_factory=list)
+    is_whole: bool = False  # all its lines could be read
 
 
 @checked
@@ -78,8 +80,35 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
     reader = _DagReader(path, on_bad_row)
     dags = [dag for dag in reader.dags() if not reader.is_cyclic(dag)]
     if not dags:
-        raise no_job_left(path, reader.dropped)
-    return _workload(sorted(dags, key=lambda d: d.arrival_s), reader)
+        raise no_job_left(path, {}, reader.dropped)
+    workload = _workload(sorted(dags, key=lambda d: d.arrival_s), reader)
+    return with_account(workload, _account(dags, reader))
+
+
+def _account(dags: list[_Dag], reader: _DagReader) -> Account:
+    """Return the account of all DAGs; the work of one that can't be read is not known."""
+    every = [*dags, *(dag for _, dag in reader.lost)]
+    columns = [_amounts(dag) for dag in every]
+    account = Account({kind: np.array([c[kind] for c in columns]) for kind in columns[0]})
+    for number, (rule, _) in enumerate(reader.lost, len(dags)):
+        account.leave_out(rule, np.array([number]))
+    for rule, n in reader.edges_dropped.items():
+        account.add(rule, edges=float(n))
+    return account
+
+
+def _amounts(dag: _Dag) -> dict[str, float]:
+    """Return the amounts of a DAG by kind, demand × duration of resources; NaN if it was not read.
+
+    Memory is a fraction of a machine's, as are the other resources.
+    """
+    kinds = [f"{name}_s" if name != "mem" else "mem_gib_s" for name in RESOURCES]
+    if not dag.is_whole:
+        return dict.fromkeys(("tasks", "edges", *kinds), np.nan)
+    numbers = np.array(dag.numbers)
+    work_s = numbers[:, 0] * numbers[:, -1]
+    held = {kind: float(np.sum(work_s * numbers[:, 1 + i])) for i, kind in enumerate(kinds)}
+    return {"tasks": float(numbers[:, -1].sum()), "edges": float(len(dag.edges)), **held}
 
 
 class _DagReader:
@@ -90,6 +119,7 @@ class _DagReader:
         self.on_bad_row = on_bad_row
         self.edges_dropped: dict[str, int] = {}
         self.dropped: dict[str, int] = {}
+        self.lost: list[tuple[str, _Dag]] = []  # dropped DAGs, by rule
         self.n_dags = 0
         self._lines = read_text(path).splitlines()
         self._line = 0  # number of the last line that was read, from 1
@@ -105,7 +135,7 @@ class _DagReader:
             except InputError as error:
                 if self.on_bad_row == "error":
                     raise
-                self._drop_dag(error.rule)
+                self._drop_dag(error.rule, _Dag(begin, head))
                 self._skip_to_next_head(begin)
             else:
                 self._ids.add(dag.dag_id)
@@ -128,6 +158,7 @@ class _DagReader:
             (n_edges,) = self._numbers(self._fields(1, "the number of edges"))
             for _ in range(self._whole(n_edges, "the number of edges", 0)):
                 self._edge(dag)
+            dag.is_whole = True
         except InputError:
             self.edges_dropped = edges_dropped  # the whole DAG is dropped, and not its edges
             raise
@@ -154,7 +185,7 @@ class _DagReader:
             raise self._error(
                 f"stages {names} of {dag.query} wait for each other; {_WAY_OUT}", "cycle"
             )
-        self._drop_dag("cycle")
+        self._drop_dag("cycle", dag)
         return True
 
     def _size(self, dag: _Dag) -> int:
@@ -196,8 +227,9 @@ class _DagReader:
             raise self._error(f"{text}; {_WAY_OUT}", rule)
         self.edges_dropped[rule] = self.edges_dropped.get(rule, 0) + 1
 
-    def _drop_dag(self, rule: str | None) -> None:
+    def _drop_dag(self, rule: str | None, dag: _Dag) -> None:
         counted = f"{rule} (whole job)"
+        self.lost.append((counted, dag))
         self.dropped[counted] = self.dropped.get(counted, 0) + 1
 
     def _next(self) -> str | None:

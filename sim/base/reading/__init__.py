@@ -14,7 +14,13 @@ from sim.base.reading.clock import resolution_s
 from sim.base.reading.comments import CommentStripper
 from sim.base.reading.layout import Field, Layout, OnBadRow
 from sim.base.reading.rows import read_blocks, read_columns
-from sim.base.reading.rules import count_rule, first_rows, valid_rows
+from sim.base.reading.rules import (
+    count_rule,
+    distinct_ids,
+    first_rows,
+    repeated_rows,
+    valid_rows,
+)
 from sim.base.reading.text import (
     BadLineError,
     broken_text_error,
@@ -41,6 +47,7 @@ __all__ = [
     "check_text",
     "column_names",
     "count_rule",
+    "distinct_ids",
     "empty_file_error",
     "first_line",
     "first_rows",
@@ -54,6 +61,7 @@ __all__ = [
     "read_bytes",
     "read_columns",
     "read_text",
+    "repeated_rows",
     "resolution_s",
     "valid_rows",
 ]

@@ -121,6 +121,29 @@ class Account:
             self._open(kind)
             self._log[kind] += amount
 
+    def leave_out_of(self, rule: str, **amounts: float) -> None:
+        """Enter amounts that become no job, of rows that the log's amounts have already."""
+        for kind, amount in amounts.items():
+            if amount:
+                by_rule = self._left_out[kind]
+                by_rule[rule] = by_rule.get(rule, 0.0) + float(amount)
+
+    def merge(self, other: Account) -> None:
+        """Add the account of another part of the log."""
+        for kind in other._log:
+            self._open(kind)
+            self._log[kind] += other._log[kind]
+            self._unknown[kind] += other._unknown[kind]
+            for mine, more in (
+                (self._left_out[kind], other._left_out[kind]),
+                (self._changed[kind], other._changed[kind]),
+            ):
+                for rule, amount in more.items():
+                    mine[rule] = mine.get(rule, 0.0) + amount
+        self._by_option |= other._by_option
+        self._wasted |= other._wasted
+        self.warnings += other.warnings
+
     def change(self, rule: str, **amounts: float) -> None:
         """Enter amounts that the reader takes away from rows that become jobs; negative: adds."""
         for kind, amount in amounts.items():

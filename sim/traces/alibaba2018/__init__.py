@@ -42,6 +42,13 @@ _FIELDS = {
     "cpu_usage": Field("any"),
     "mem_usage": Field("any"),
 }
+_OTHER_TRACES = {
+    8: "this looks like the trace of 2017, whose batch_task has 8 columns and no dependencies; "
+    "cluster-trace-v2018 is read: ",
+    10: "this looks like the task table of the PAI trace of 2020, which has 10 columns; "
+    "cluster-trace-v2018 is read, and trace=table reads a table with a row a job: ",
+}
+"""Hints at other traces of Alibaba's, by their number of columns."""
 _OPTIONAL = ("mean_inst_dur", "cpu_usage", "mem_usage")
 
 
@@ -135,10 +142,11 @@ def _layout(path: str | os.PathLike[str]) -> Layout:
     names = tuple(name.strip().strip('"') for name in first_line(path).split(","))
     if "task_name" not in names and "job_name" not in names:
         if len(names) != len(ORIGINAL_COLUMNS):
+            other = _OTHER_TRACES.get(len(names), "")
             raise InputError(
-                f"the first line has {len(names)} fields and is not a header; it must have the 9 "
-                f"columns of the original ({', '.join(ORIGINAL_COLUMNS)}), or be a header that "
-                "names the columns",
+                f"{other}the first line has {len(names)} fields and is not a header; it must have "
+                f"the 9 columns of the original ({', '.join(ORIGINAL_COLUMNS)}), or be a header "
+                "that names the columns",
                 file=path,
                 line=1,
                 rule="wrong columns",

@@ -13,13 +13,30 @@ from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4, I8, Mask, ranges
 from sim.base.distinct import number_by_appearance
 from sim.base.errors import InputError
-from sim.base.reading import BadRows, OnBadRow, count_rule, no_job_left, open_text
-from sim.traces.alibaba2018.rows import USED, CollectedRows
+from sim.base.reading import Account, BadRows, OnBadRow, count_rule, no_job_left, open_text
+from sim.traces.alibaba2018.rows import (
+    GUESSED,
+    GUESSED_DURATION,
+    USED,
+    ZERO_BECOMES_S,
+    CollectedRows,
+    amounts,
+)
+from sim.workload.amounts import with_account
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.workload import Workload
 
 _LOW = 2**31 - 1  # mask of the stage number in a key; all ones for a row without one
 _QUANTA = (1e-2, 1e-3, 1e-4, 1e-5)
+_NO_ROW, _AGAIN = "job of which no row is left", "number of an earlier row of the job"
+_NEVER, _CYCLE = "row of a job that never started", "cycle (whole job)"
+_FILLED = {
+    GUESSED["instance_num"]: "instance_num missing: 1",
+    GUESSED["plan_cpu"]: "plan_cpu missing",
+    GUESSED_DURATION: f"a stage of 0 s, or that never ended: {ZERO_BECOMES_S} s",
+}
+"""Rules by which work is filled in, by bits of ``guessed``."""
+_GUESSED_WORK = sum(_FILLED)
 _TABLE = {
     "n_tasks": "n_tasks", "duration_s": "duration_s", "span_s": "span_s", "cpu": "demand_cpu",
     "mem": "demand_mem", "guessed": "guessed",
@@ -34,12 +51,12 @@ def assemble(
         raise no_job_left(path, bad)
     is_kept = _join(rows.columns.pop("kept"))
     if not is_kept.any():
-        raise no_job_left(path, {**bad, **rows.dropped})
+        raise no_job_left(path, bad, rows.dropped)
     job, job_names = _jobs(rows)
     number = _join(rows.columns.pop("number"))
     key = job.astype(np.int64) << 32 | np.where(number < 0, np.int32(_LOW), number)
     del number
-    row = _sort_rows(key, is_kept, rows.dropped)
+    row = _sort_rows(rows, key, is_kept)
     n_lost = np.bincount(job[~is_kept], minlength=len(job_names)).astype(np.int32)
     parent, child, edges_dropped = _edges(rows, key, is_kept, row, job, n_lost)
     row_job = job[row]
@@ -47,20 +64,20 @@ def assemble(
     never = _never_started(rows, row, row_job)
     if len(never):
         row, row_job, parent, child = _drop_rows(never, row, row_job, parent, child)
-    count_rule(
-        rows.dropped,
-        "job of which no row is left",
-        np.bincount(row_job, minlength=len(job_names)) == 0,
-    )
+    is_lost = np.bincount(row_job, minlength=len(job_names)) == 0
+    count_rule(rows.dropped, _NO_ROW, is_lost)
+    rows.account.add(_NO_ROW, jobs=float(is_lost.sum()))
     cyclic = np.unique(row_job[nodes_on_cycles(parent, child, len(row))])
     if len(cyclic) and on_bad_row == "error":
         raise _cycle_error(path, rows, row, row_job, parent, child, job_names)
     if len(cyclic):
         on_cycle = np.flatnonzero(np.isin(row_job, cyclic))
-        bad["cycle (whole job)"] = len(on_cycle)
+        bad[_CYCLE] = len(on_cycle)
+        rows.account.add(_CYCLE, jobs=float(len(cyclic)))
+        _leave_out(rows, _CYCLE, row[on_cycle])
         row, row_job, parent, child = _drop_rows(on_cycle, row, row_job, parent, child)
     if not len(row):
-        raise no_job_left(path, {**bad, **rows.dropped})
+        raise no_job_left(path, bad, rows.dropped)
     position, first, sizes, submit_s, finish_s = _by_submission(rows, row, row_job)
     stage_edges = _sorted_edges(position[parent], position[child], edges_dropped)
     stage_row = np.empty_like(row)
@@ -73,7 +90,12 @@ def assemble(
         "recorded_finish_s": np.where(n_lost[row_job[first]], np.nan, finish_s - submit_s[0]),
     }
     stages = _stages(rows, stage_row, sizes)
-    return Workload.from_tables(
+    _enter_changes(rows.account, stages)
+    rows.account.count(jobs=float(len(submit_s)), edges=float(len(stage_edges["parent"])))
+    for rule, n in edges_dropped.items():
+        rows.account.add(rule, edges=float(n))
+    rows.account.add_bad_rows(_without_jobs(bad), amounts)
+    workload = Workload.from_tables(
         jobs=jobs,
         stages=stages,
         stage_edges=stage_edges,
@@ -96,6 +118,46 @@ def assemble(
             },
         },
     )
+    return with_account(workload, rows.account, bad)
+
+
+def _without_jobs(bad: BadRows) -> BadRows:
+    """Return the bad rows of the file, without rows of jobs that were dropped as a whole."""
+    lines = BadRows()
+    lines.merge(bad)
+    lines.pop(_CYCLE, None)
+    return lines
+
+
+def _leave_out(rows: CollectedRows, rule: str, dropped: I8) -> None:
+    """Enter rows, by number, that become no stage though they are valid themselves."""
+    if not len(dropped):
+        return
+    n_tasks, duration_s, cpu, guessed = (
+        np.concatenate(rows.columns[name])[dropped]
+        for name in ("n_tasks", "duration_s", "cpu", "guessed")
+    )
+    is_known = (guessed & _GUESSED_WORK) == 0
+    rows.account.leave_out_of(
+        rule,
+        tasks=float(n_tasks[(guessed & GUESSED["instance_num"]) == 0].sum()),
+        cpu_s=float(np.sum((n_tasks * duration_s * cpu)[is_known])),
+    )
+
+
+def _enter_changes(account: Account, stages: dict[str, Any]) -> None:
+    """Enter the work of stages whose size or duration was filled in; hide how a duration was."""
+    guessed = stages["guessed"]
+    row = np.flatnonzero(guessed & _GUESSED_WORK)
+    n_tasks, work = stages["n_tasks"][row], stages["duration_s"][row] * stages["demand_cpu"][row]
+    is_left = np.ones(len(row), dtype=bool)
+    for bit, rule in _FILLED.items():
+        is_filled = ((guessed[row] & bit) != 0) & is_left
+        account.change(rule, cpu_s=-float(np.sum((n_tasks * work)[is_filled])))
+        is_left &= ~is_filled
+    n_assumed = n_tasks[(guessed[row] & GUESSED["instance_num"]) != 0]
+    account.change(_FILLED[GUESSED["instance_num"]], tasks=-float(n_assumed.sum()))
+    stages["guessed"] = guessed & np.int8(sum(GUESSED.values()))
 
 
 def _jobs(rows: CollectedRows) -> tuple[I4, pa.StringArray]:
@@ -105,14 +167,15 @@ def _jobs(rows: CollectedRows) -> tuple[I4, pa.StringArray]:
     return np.repeat(code, _join(rows.run_rows)), names.take(pa.array(first))
 
 
-def _sort_rows(key: I8, is_kept: Mask, dropped: dict[str, int]) -> I8:
+def _sort_rows(rows: CollectedRows, key: I8, is_kept: Mask) -> I8:
     """Sort the kept rows by job, number and order in the file; drop rows of a repeated number."""
     row = np.flatnonzero(is_kept)
     row = row[np.argsort(key[row], kind="stable")]
     ordered = key[row]
     is_repeated = np.zeros(len(row), dtype=bool)
     is_repeated[1:] = (ordered[1:] == ordered[:-1]) & ((ordered[1:] & _LOW) != _LOW)
-    count_rule(dropped, "number of an earlier row of the job", is_repeated)
+    count_rule(rows.dropped, _AGAIN, is_repeated)
+    _leave_out(rows, _AGAIN, row[is_repeated])
     is_kept[row[is_repeated]] = False
     return row[~is_repeated]
 
@@ -192,7 +255,8 @@ def _never_started(rows: CollectedRows, row: I8, row_job: I4) -> I8:
         return np.empty(0, np.int64)
     has_start = np.isfinite(np.concatenate(rows.columns["start_s"])[row])
     never = np.flatnonzero(~np.isin(row_job, row_job[has_start]))
-    count_rule(rows.dropped, "row of a job that never started", np.ones(len(never), bool))
+    count_rule(rows.dropped, _NEVER, np.ones(len(never), bool))
+    _leave_out(rows, _NEVER, row[never])
     return never
 
 

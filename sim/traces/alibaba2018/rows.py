@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I4, I8, Mask
-from sim.base.reading import count_rule, valid_rows
+from sim.base.reading import Account, count_rule
 
 _DAG_NAME = r"^[A-Za-z]+(?P<number>[0-9]{1,9})(?P<parents>(?:_(?:Stg)?[0-9]{1,9})*)_?$"
 
@@ -27,6 +27,9 @@ COLUMNS = (
 
 GUESSED = {"instance_num": 1, "plan_cpu": 2, "plan_mem": 4}
 """Bits of ``guessed``, one for each number of a row that can be missing and is filled in."""
+GUESSED_DURATION = 8
+"""The same for a duration: of a stage of 0 s, or that never ended."""
+BY_OPTION = ("not Terminated",)
 USED = {"cpu_usage": "used_cpu", "mem_usage": "used_mem"}
 """Mean use of tasks, if a file has it, in the units of their demands."""
 _PERCENT = 100.0
@@ -51,6 +54,7 @@ class CollectedRows:
         self.filled: dict[str, int] = {}
         self.noticed: dict[str, int] = {}
         self.n_rows = 0
+        self.account = Account({"jobs": np.empty(0), "tasks": np.empty(0), "cpu_s": np.empty(0)})
 
     def add(self, block: Mapping[str, Any]) -> None:
         """Validate the rows of one block and append their columns."""
@@ -66,18 +70,20 @@ class CollectedRows:
             for column, default in self.defaults.items()
         )
         start, end = block["start_time"], block["end_time"]
+        duration, is_guessed = self._duration(block, is_kept)
         columns = {
             "kept": is_kept,
             "number": names.number,
             "n_tasks": n_tasks.astype(np.int32),
             "start_s": np.where((start == 0) & (end == 0), np.inf, start),
-            "duration_s": self._duration(block, is_kept),
+            "duration_s": duration,
             "span_s": np.where(end == 0, np.nan, end - start).astype(np.float32),
             "cpu": cpu / _PERCENT,
             "mem": mem,
             "guessed": sum(
                 np.isnan(block[column]) * np.int8(bit) for column, bit in GUESSED.items()
-            ),
+            )
+            + is_guessed * np.int8(GUESSED_DURATION),
         }
         for source, name in USED.items():
             if source in block:
@@ -105,8 +111,10 @@ class CollectedRows:
             "0 instances": block["instance_num"] == 0,
         }
         if self.only_terminated:
-            rules["not Terminated"] = not_terminated
-        is_kept = valid_rows(rules, self.dropped)
+            rules[BY_OPTION[0]] = not_terminated
+        account = Account(amounts(block))
+        is_kept = account.keep(rules, self.dropped, BY_OPTION)
+        self.account.merge(account)
         count_rule(self.noticed, "not Terminated", is_kept & not_terminated)
         return is_kept
 
@@ -115,7 +123,8 @@ class CollectedRows:
         count_rule(self.filled, rule, is_kept & missing)
         return np.where(missing, value, column)
 
-    def _duration(self, block: Mapping[str, Any], is_kept: Mask) -> F8:
+    def _duration(self, block: Mapping[str, Any], is_kept: Mask) -> tuple[F8, Mask]:
+        """Return the duration of a stage's tasks, and mark those that are not of the log."""
         duration: F8 = block["end_time"] - block["start_time"]
         if "mean_inst_dur" in block:
             mean = block["mean_inst_dur"]
@@ -127,7 +136,7 @@ class CollectedRows:
         count_rule(self.filled, f"end is 0: {ZERO_BECOMES_S} s", is_kept & unfinished)
         zero = (duration == 0) & ~unfinished
         count_rule(self.filled, f"0 s becomes {ZERO_BECOMES_S} s", is_kept & zero)
-        return np.where(zero | unfinished, ZERO_BECOMES_S, duration)
+        return np.where(zero | unfinished, ZERO_BECOMES_S, duration), zero | unfinished
 
     def _add_jobs(self, job: pa.StringArray) -> None:
         new = np.ones(len(job), dtype=bool)
@@ -138,6 +147,25 @@ class CollectedRows:
         first = np.flatnonzero(new)
         self.run_job.append(job.take(pa.array(first)))
         self.run_rows.append(np.diff(first, append=len(job)))
+
+
+def amounts(block: Mapping[str, Any]) -> dict[str, F8]:
+    """Return tasks of each row, and what they hold times their durations, by kind.
+
+    NaN: a number of the row is missing. Rows are stages, so no jobs are counted here.
+    """
+    start, end = block["start_time"], block["end_time"]
+    span_s = np.where((end > 0) & (end >= start), end - start, np.nan)
+    if "mean_inst_dur" in block:
+        mean_s = block["mean_inst_dur"]
+        is_known = np.isfinite(mean_s) & (mean_s >= 0) & (end > 0)
+        span_s = np.where(is_known, mean_s, span_s)
+    n_tasks = block["instance_num"]
+    return {
+        "jobs": np.zeros(len(start)),
+        "tasks": n_tasks,
+        "cpu_s": n_tasks * span_s * block["plan_cpu"] / _PERCENT,
+    }
 
 
 @dataclass(frozen=True)

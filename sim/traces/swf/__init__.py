@@ -24,13 +24,14 @@ from sim.base.reading import (
     Layout,
     OnBadRow,
     count_rule,
+    distinct_ids,
     first_line,
     no_job_left,
     open_text,
     read_columns,
     resolution_s,
 )
-from sim.traces.swf.lines import job_ids, known, preceding_jobs, processors_of, select
+from sim.traces.swf.lines import known, preceding_jobs, processors_of, select
 from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
 
@@ -182,7 +183,7 @@ def _jobs(log: dict[str, F8], groups: bool, report: dict[str, Any]) -> dict[str,
     filled, submit = report["filled"], log["submit_time"]
     start = submit + known(log["wait_time"])
     span_s = np.where(np.isnan(log["span_s"]), log["run_time"], log["span_s"])
-    names, is_again = job_ids(log["job_number"])
+    names, is_again = distinct_ids(_text(log["job_number"]).to_pylist())
     count_rule(report["noticed"], "job number of an earlier job: another job", is_again)
     jobs: dict[str, Any] = {
         "job_id": names,

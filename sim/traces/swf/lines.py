@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from sim.base.arrays import F8, I8, Mask
-from sim.base.reading import Account, BadRows, count_rule
+from sim.base.reading import Account, BadRows, count_rule, repeated_rows
 
 COMPLETED: Final = 1
 _FAILED, _CANCELLED = 0, 5
@@ -89,26 +89,11 @@ def joined_parts(log: dict[str, F8], is_repeated: Mask) -> tuple[dict[str, F8], 
     return log, has_whole, is_joined
 
 
-def repeated_lines(log: dict[str, F8]) -> Mask:
-    """Mark lines of which an earlier line is the same in every field."""
-    number = log["job_number"]
-    order = np.argsort(number, kind="stable")
-    is_again = np.zeros(len(number), dtype=bool)
-    is_again[order[1:]] = number[order[1:]] == number[order[:-1]]
-    is_repeated = np.zeros(len(number), dtype=bool)
-    lines: dict[bytes, int] = {}
-    columns = list(log.values())
-    for row in np.flatnonzero(np.isin(number, number[is_again])).tolist():
-        content = np.array([column[row] for column in columns]).tobytes()
-        is_repeated[row] = lines.setdefault(content, row) != row
-    return is_repeated
-
-
 def select(
     log: dict[str, F8], completed: bool, bad: BadRows, report: dict[str, Any]
 ) -> tuple[dict[str, F8], I8, Account]:
     """Return the log with joined parts, the lines that become jobs, and the log's account."""
-    is_repeated = repeated_lines(log)
+    is_repeated = repeated_rows(log["job_number"].tolist(), log)
     log, has_whole, is_joined = joined_parts(log, is_repeated)
     is_same = is_repeated | has_whole | is_joined  # no work of their own
     amount = amounts(log)
@@ -136,23 +121,6 @@ def select(
     count_rule(report["noticed"], "partial executions without a whole line", log["span_s"] >= 0)
     account.add_bad_rows(bad, amounts)
     return log, np.flatnonzero(is_kept), account
-
-
-def job_ids(number: F8) -> tuple[list[str], Mask]:
-    """Return distinct ids of jobs, and mark those whose number an earlier job has.
-
-    The second job of number 17 is ``17#2``.
-    """
-    order = np.argsort(number, kind="stable")
-    ordered = number[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    rank = np.arange(len(number)) - np.repeat(begins, np.diff(np.append(begins, len(number))))
-    turn = np.empty(len(number), np.int64)
-    turn[order] = rank
-    names = number.astype(np.int64).astype(str).tolist()
-    for row in np.flatnonzero(turn).tolist():
-        names[row] = f"{names[row]}#{turn[row] + 1}"
-    return names, turn > 0
 
 
 def preceding_jobs(number: F8, preceding: F8) -> I8:

@@ -47,3 +47,10 @@ def _amounts(workload: Workload) -> dict[str, float]:
         kind = "mem_gib_s" if resource == "mem" else f"{resource}_s"
         amounts[kind] = float(np.sum(demand[stage] * duration_s))
     return amounts
+
+
+def counts(workload: Workload) -> dict[str, Any]:
+    """Return a reader's report without its account, and without the texts of bad rows."""
+    report = workload.meta["report"]
+    texts = ("account", "bad_examples", "warnings")
+    return {key: value for key, value in report.items() if key not in texts}

@@ -16,7 +16,8 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.targets import TARGETS
 from tests.sim.traces.accounts import check_account
 
-WITHOUT_LOG = ("parquet",)  # a workload as it was written, no log of jobs
+WITHOUT_LOG = ("parquet", "bqetl")
+"""A workload as it was written; tables that recur, whose run times are drawn: no logs of jobs."""
 READERS = [name for name in sim.traces.names() if name not in WITHOUT_LOG]
 
 
@@ -36,6 +37,8 @@ def test_samples_have_an_account_that_holds(name: str, tmp_path: Path) -> None:
             assert account["jobs"]["workload"] == workload.n_jobs > 0
 
 
+# pyarrow can't hand a row that is no UTF-8 to its handler, says so, and refuses the file
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", READERS)
 def test_damaged_files_have_one_too_or_are_refused(name: str, tmp_path: Path) -> None:
     target = TARGETS[variants(name)[-1]]

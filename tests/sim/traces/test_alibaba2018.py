@@ -14,6 +14,7 @@ import sim
 from benchmarks.whole_trace import write_batch_task
 from sim.base.reading import rows as blocks
 from tests.sim.traces import naive_alibaba as naive
+from tests.sim.traces.accounts import check_account, counts
 
 HEADER = (
     "task_name,instance_num,job_name,status,start_time,end_time,plan_cpu,plan_mem,mean_inst_dur"
@@ -486,7 +487,11 @@ def test_the_report_of_the_real_sample(shared_traces):
     assert (len(frame), int(never_ended.sum()), int(never_began.sum())) == (25_196, 23, 14)
     assert (frame.end_time < frame.start_time).sum() == 23
     ended = frame[frame.end_time > 0]
-    assert w.meta["report"] == {
+    duration_s = ended.mean_inst_dur.where(
+        ended.mean_inst_dur >= 0, ended.end_time - ended.start_time
+    )
+    check_account(w, cpu_s=(ended.instance_num * duration_s * ended.plan_cpu / 100).sum())
+    assert counts(w) == {
         "rows": 25_196,
         "jobs": 6_599,
         "stages": len(ended),

@@ -8,6 +8,7 @@ import json
 import pytest
 
 import sim
+from tests.sim.traces.accounts import check_account, counts
 
 JOBS = (
     {"job": "7", "user": 3, "lname": 11, "name": 21, "sched_class": 0, "priority": 2,
@@ -48,7 +49,8 @@ def test_a_job_has_its_tasks_and_features_and_the_earliest_comes_first(tmp_path)
     assert w.jobs["recorded_finish_s"].to_pylist() == [30.0, 20.0]
     assert w.tasks["duration_s"].to_pylist() == [2.5, 5.0, 8.0]
     assert w.stages["demand_cpu"].to_pylist() == [0.0, 0.0125]
-    assert w.meta["report"] == {
+    check_account(w)
+    assert counts(w) == {
         "rows": 2,
         "jobs": 2,
         "dropped": {},

@@ -71,9 +71,9 @@ def test_dropped_pods_are_counted_by_rule(tmp_path):
         pod("f", num_gpu=1, gpu_milli=0, pod_phase="Succeeded"),
     )
     assert w.meta["report"]["dropped"] == {
-        "name of an earlier line": 1,
+        "repeated line": 1,
         "never scheduled": 1,
-        "not deleted yet": 1,
+        "censored: not deleted when the log ended": 1,
         "deleted before it was scheduled": 1,
         "parts of several GPUs": 1,
     }

@@ -7,6 +7,7 @@ import gzip
 import pytest
 
 import sim
+from tests.sim.traces.accounts import check_account, counts
 
 TRACE = """{        "am.type" : "mapreduce",
   "job.start.ms" : 4505, "job.id" : "job_9",
@@ -46,7 +47,8 @@ def test_jobs_come_by_submission_with_their_features(tmp_path):
     assert w.jobs["user"].to_pylist() == ["ann", ""]
     assert w.jobs["requested"].to_pylist() == ["46:125", ""]
     assert (w.jobs["day"].to_pylist(), w.jobs["hour"].to_pylist()) == ([1, -1], [13, -1])
-    assert w.meta["report"] == {
+    check_account(w)
+    assert counts(w) == {
         "rows": 2, "jobs": 2, "dropped": {}, "noticed": {"no features": 1}, "bad_rows": {},
     }  # fmt: skip
 

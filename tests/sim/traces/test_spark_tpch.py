@@ -11,6 +11,7 @@ import pytest
 import sim
 from sim.dags.properties import distance
 from sim.evaluators import evaluate
+from tests.sim.traces.accounts import check_account, counts
 
 TIMES = {
     "first_wave": {"2": [4000, 2000], "4": [1000]},
@@ -52,7 +53,8 @@ def test_a_query_over_data_of_one_size_is_a_job(tmp_path):
         {"parent": 0, "child": 1, "kind": "barrier"},
         {"parent": 3, "child": 4, "kind": "barrier"},
     ]
-    assert w.meta["report"] == {"rows": 3, "jobs": 3, "stages": 5, "tasks": 9, "dropped": {}}
+    check_account(w)
+    assert counts(w) == {"rows": 3, "jobs": 3, "stages": 5, "tasks": 9, "dropped": {}}
 
 
 def test_the_earlier_run_is_the_other_measurement_scheduled(tmp_path):

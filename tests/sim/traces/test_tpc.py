@@ -8,6 +8,7 @@ import pytest
 
 import sim
 from sim.traces.tpc import RESOURCES
+from tests.sim.traces.accounts import check_account, counts
 
 TWO = """# 3: TPC-H query10
 3 0 7.5
@@ -97,7 +98,8 @@ def test_edges_and_cycles_are_counted_when_skipped(tmp_path):
     w = load(path, on_bad_row="skip")
     assert w.jobs["job_id"].to_pylist() == ["9", "0"]
     assert w.stage_edges.num_rows == 2
-    assert w.meta["report"] == {
+    check_account(w)
+    assert counts(w) == {
         "rows": 3,
         "jobs": 2,
         "stages": 4,
