@@ -143,6 +143,8 @@ class SweepLoop:
     ) -> None:
         rows = prepared.missing_rows(answers.errors)
         if not len(rows):
+            if self._runner is not None:
+                compute.check_logs(prepared)
             return
         if self._runner is None:
             n = notes.count(len(rows), "cells")
@@ -154,6 +156,7 @@ class SweepLoop:
         if self._must_close:
             self._runner.close()
         compute.read_traces(prepared)
+        compute.check_logs(prepared)
         if batch.purpose:
             n = notes.count(len(rows), "cells")
             notes.note(f"{self.sweep}, round {len(self._seen)}: {batch.purpose}: {n} to run")

@@ -18,7 +18,6 @@ from sim.base.masking import mask
 from sweep.grid import clusters, remote, traces
 from sweep.grid.clusters import SizedCluster
 from sweep.grid.config_tree import canonical
-from sweep.stats import reading
 from sweep.store import converted_workloads
 from sweep.store.file_digests import Stamp, stamp
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 N_FIRST_JOBS = 3
 ANSWER = "answer"
-MOST_LEFT_OUT = 0.5
-"""Largest share of a log's work that may be left out without a word of the user's."""
 
 ClusterConfig = tuple[Mapping[str, Any], float]
 """Configuration of a cluster, and a capacity."""
@@ -170,7 +167,6 @@ def load(recipe: Recipe) -> Workload:
             error = remote.with_address(error, uri, copy)
         raise error from None
     path = recipe.trace.get("path")
-    _check_account(recipe, workload)
     if recipe.is_from_files and any(
         stamp(Path(file)) != was for file, was in recipe.stamps.items()
     ):
@@ -190,20 +186,6 @@ def load(recipe: Recipe) -> Workload:
     if recipe.converted is not None:
         converted_workloads.store(workload, recipe.converted)
     return workload
-
-
-def _check_account(recipe: Recipe, workload: Workload) -> None:
-    """Refuse a log most of whose work is left out, unless the user says that rows may be."""
-    log = reading.describe("", recipe.trace.get("path"), {"meta": workload.meta})
-    is_allowed = recipe.trace.get("on_bad_row") == "skip"
-    if log is not None and log.unread_share > MOST_LEFT_OUT and not is_allowed:
-        raise InputError(
-            f"{log.sentence}; a log of which more than {100 * MOST_LEFT_OUT:.0f} % of the work is "
-            "left out answers no question: correct it, or the options of the trace, or say that "
-            "rows may be left out with trace.on_bad_row=skip",
-            file=mask(str(recipe.trace["path"])),
-            rule="work left out",
-        )
 
 
 def describe(workload: Workload) -> dict[str, Any]:
