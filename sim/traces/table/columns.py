@@ -10,30 +10,54 @@ from typing import Literal, TypeAlias
 
 from sim.base.errors import InputError
 
-Kind = Literal["time", "span", "count", "number", "text"]
+Kind = Literal["time", "span", "amount", "count", "memory", "number", "text", "ids"]
 
 COLUMNS: Mapping[str, Kind] = {
-    "job_id": "text", "submit_s": "time", "start_s": "time", "end_s": "time", "run_s": "span",
-    "cpus": "count", "limit_s": "span", "user": "text", "queue": "text", "priority": "number",
+    "job_id": "text", "submit_s": "time", "eligible_s": "time", "start_s": "time",
+    "end_s": "time", "run_s": "span", "limit_s": "span", "cpus": "amount", "gpus": "amount",
+    "gpu_type": "text", "mem": "memory", "nodes": "count", "workers": "count", "state": "text",
+    "user": "text", "account": "text", "queue": "text", "partition": "text", "qos": "text",
+    "priority": "number", "depends_on": "ids", "parent_id": "text",
 }  # fmt: skip
-"""Columns that are read, and their kinds: a point in time, a time that passes, a whole number of at
-least 0, any number, text."""
+"""Columns that are read, and their kinds: a point in time, a time that passes, a number of at least
+0, a whole one, an amount of memory, any number, text, ids of other jobs."""
 TIMES = ("submit_s", "start_s", "end_s")
+REQUIRED = frozenset({*TIMES, "run_s"})
+"""Columns of which a job needs some: these can't be left out at will."""
 _RAN = {"run_s", "start_s", "end_s"}
 """Two of them give the third."""
-_SYNONYMS = {
-    "job_id": ("jobid", "id", "job"),
-    "submit_s": ("submit", "arriv", "creat", "queuedat", "qtime"),
-    "start_s": ("start", "begin", "launch"),
-    "end_s": ("end", "finish", "complet", "stop"),
-    "run_s": ("run", "elapsed", "duration", "walltime", "length"),
-    "cpus": ("cpu", "core", "proc", "ncpu", "reqcpu", "alloccpu", "slot"),
-    "limit_s": ("limit", "timelimit", "requestedtime", "reqtime", "wallclock"),
-    "user": ("user", "owner"),
-    "queue": ("queue", "partition"),
-    "priority": ("prio",),
+_OTHER_NAMES = {"mem": ("mem_gib",), "parent_id": ("parent_job_id",)}
+"""Further names under which a column is read without being chosen."""
+_PATTERNS = {
+    column: re.compile(pattern)
+    for column, pattern in {
+        "job_id": r"jobid|id|job",
+        "submit_s": r"submi|arriv|creat|queuedat|queueddttm|qtime",
+        "eligible_s": r"eligib",
+        "start_s": r"start|begin|launch",
+        "end_s": r"end|finish|complet|stop",
+        "run_s": r"run|elapsed|duration|walltime|length",
+        "limit_s": r"limit|timelimit|requestedtime|reqtime|wallclock",
+        "gpu_type": r"gpu(type|model|spec)",
+        "gpus": r"n?gpus?$|gpu(num|count|req)|(num|alloc|req|requested)gpu",
+        "cpus": r"cpu|core|proc|ncpu|numcore|numcpu|reqcpu|alloccpu|slot|poolslots",
+        "mem": r"mem|reqmem|allocmem",
+        "nodes": r"nodes$|node(num|count|cnt)|(n|num|alloc|req)nodes",
+        "workers": r"workers?$|worker(num|count)|numworkers|replicas",
+        "state": r"state$|status|jobstate",
+        "user": r"user|owner",
+        "account": r"account",
+        "queue": r"queue",
+        "partition": r"partition",
+        "qos": r"qos",
+        "priority": r"prio",
+        "depends_on": r"depend",
+        "parent_id": r"parent(job)?id",
+    }.items()
 }
 """Beginnings of other names for a column, in lower case and without other signs."""
+_MAX_LISTED = 20
+_MAX_NAME = 40
 
 Columns: TypeAlias = Mapping[str, str]
 """The file's name of each column that is read."""
@@ -41,9 +65,11 @@ Finder: TypeAlias = Callable[[Sequence[str]], tuple[Columns, tuple[str, ...]]]
 
 
 def find_columns(
-    path: str | os.PathLike[str], names: Sequence[str], chosen: Mapping[str, str]
+    path: str | os.PathLike[str], names: Sequence[str], chosen: Mapping[str, str | None]
 ) -> tuple[Columns, tuple[str, ...]]:
     """Return the file's name of each column, and hints at columns that resemble a missing one.
+
+    `chosen` has names by column; None leaves the column out.
 
     Raises
     ------
@@ -51,18 +77,23 @@ def find_columns(
         If a chosen name is not in the file, a column is in it twice, or submission or run time are
         missing; the message lists the file's columns and names those to give.
     """
-    listing = f"the file has {', '.join(names) or 'none'}"
-    for column, name in chosen.items():
-        if name not in names:
+    listing = f"the file has {_listing(names)}"
+    name_of = {}
+    for column in COLUMNS:
+        name = chosen.get(column, column)
+        if name == column:
+            name = next((n for n in (column, *_OTHER_NAMES.get(column, ())) if n in names), None)
+        elif name is not None and name not in names:
             text = f"there is no column {name!r} (trace.columns.{column}); {listing}"
             raise InputError(text, file=path, rule="missing column")
-    name_of = {column: chosen.get(column, column) for column in COLUMNS}
-    name_of = {column: name for column, name in name_of.items() if name in names}
+        if name is not None:
+            name_of[column] = name
     for name in name_of.values():
         if list(names).count(name) > 1:
             text = f"two columns are called {name!r}; rename one"
             raise InputError(text, file=path, rule="no header")
-    similar = _similar([c for c in COLUMNS if c not in name_of], set(names) - {*name_of.values()})
+    missing_columns = [c for c in _PATTERNS if c not in name_of and chosen.get(c, c) is not None]
+    similar = _similar(missing_columns, set(names) - {*name_of.values()})
     missing = [] if "submit_s" in name_of else ["submit_s"]
     if "run_s" not in name_of and not {"start_s", "end_s"} <= name_of.keys():
         has_times = {"start_s", "end_s"} & {*name_of, *similar} and "run_s" not in similar
@@ -80,9 +111,23 @@ def find_columns(
     )
 
 
+def without(column: str) -> str:
+    """Return the advice how to leave a column out; empty for one that a job needs."""
+    return "" if column in REQUIRED else f"; trace.columns.{column}=null leaves the column out"
+
+
 def _override(column: str, name: str) -> str:
     """Return the word of a command line that gives a column's name."""
-    return shlex.quote(f"trace.columns.{column}={name}")
+    return shlex.quote(f"trace.columns.{column}={_cut(name)}")
+
+
+def _listing(names: Sequence[str]) -> str:
+    more = [f"{len(names) - _MAX_LISTED:,} more"] if len(names) > _MAX_LISTED else []
+    return ", ".join([*map(_cut, names[:_MAX_LISTED]), *more]) or "none"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}..."
 
 
 def _similar(columns: Sequence[str], names: Iterable[str]) -> dict[str, str]:
@@ -91,7 +136,7 @@ def _similar(columns: Sequence[str], names: Iterable[str]) -> dict[str, str]:
     name_of: dict[str, str] = {}
     for column in columns:
         for name, letters in spare.items():
-            if letters.startswith(_SYNONYMS[column]):
+            if _PATTERNS[column].match(letters):
                 name_of[column] = name
                 del spare[name]
                 break

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 import csv
 import os
+from array import array
+from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
+from sim.base.errors import InputError
 from sim.base.reading import (
     BadRows,
     Field,
@@ -15,40 +21,74 @@ from sim.base.reading import (
     open_text,
     read_columns,
 )
-from sim.traces.table.columns import COLUMNS, Columns, Finder
-from sim.traces.table.times import DATES, EITHER, SPANS, dates_s, kind_of, seconds, spans_s
+from sim.traces.table.columns import COLUMNS, Finder
+from sim.traces.table.forms import DATES, SECONDS, field_of
+from sim.traces.table.json_file import refuse_json
+from sim.traces.table.raw import RawTable
+from sim.traces.table.times import clock_of
 
 _DELIMITERS = ",;\t|"
-_FIELDS = {
-    "time": EITHER, "span": SPANS, "count": Field("whole"),
-    "number": Field("number", low=-1e15, high=1e15), "text": Field(),
-}  # fmt: skip
+_PIECE_BYTES = 1 << 20
 
 
-def read_csv(
-    path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow, bad: BadRows
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the columns by their own names, and hints at unused ones.
+def read_csv(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -> RawTable:
+    """Read a CSV file with a header line; which delimiter it has is detected from that line.
 
-    Times are float64 s, unknown ones NaN; texts are Arrow arrays, unknown ones null.
+    Raises
+    ------
+    InputError
+        If it is JSON, lacks columns, or, with ``on_bad_row="error"``, has a bad row.
     """
     line = first_line(path).replace("\r", "")
+    refuse_json(path, line)
     delimiter = max(_DELIMITERS, key=line.count)
     (header,) = csv.reader([line], delimiter=delimiter)
-    names = tuple(name.strip() for name in header)
-    name_of, unused = find([name for name in names if name])
-    # Arrow needs distinct names
-    names = tuple(n if n in name_of.values() else f"\x1f{i}" for i, n in enumerate(names))
-    layout = Layout(names, delimiter=delimiter, skip_lines=1)
-    fields = {name: _FIELDS[COLUMNS[column]] for column, name in name_of.items()}
-    log, counts = _read(path, layout, fields, on_bad_row)
-    times = {column: name for column, name in name_of.items() if COLUMNS[column] == "time"}
-    kind, is_mixed = kind_of([log[name] for name in times.values()])
-    if is_mixed:  # read again to name the line of the first value of the other kind
-        strict = fields | dict.fromkeys(times.values(), kind)
-        log, counts = _read(path, layout, strict, on_bad_row)
-    bad.merge(counts)
-    return _converted(log, name_of, kind), unused
+    names = [name.strip() for name in header]
+    name_of, hints = find([name for name in names if name])
+    layout = Layout(
+        _distinct(names),
+        delimiter=delimiter,
+        skip_lines=1,
+        lines=_LineNumbers(path, delimiter),
+        # texts that nobody escaped: only in columns that are not read
+        free_text=tuple(n for n in _distinct(names) if n not in name_of.values()),
+        multiline=True,
+    )
+    fields = {name: field_of(column) for column, name in name_of.items()}
+    log, bad = _read(path, layout, fields, on_bad_row)
+    times = [column for column in name_of if COLUMNS[column] == "time"]
+    clocks = [clock_of(log[name_of[column]]) for column in times]
+    has_dates = any(dates for _, dates in clocks)
+    if has_dates and any(numbers for numbers, _ in clocks):
+        # read again to name the line of the first value of the other kind
+        has_dates = _first_is_date(times, name_of, log)
+        form, example = (DATES, "2026-03-01 09:30:00") if has_dates else (SECONDS, "86400")
+        strict = {name_of[column]: field_of(column, form, example) for column in times}
+        log, bad = _read(path, layout, fields | strict, on_bad_row)
+    bad.readable = [(rule, _by_column(block, name_of)) for rule, block in bad.readable]
+    return RawTable(_by_column(log, name_of), name_of, has_dates, bad, hints)
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Return names for all columns, as Arrow needs them: distinct."""
+    unique: list[str] = []
+    for position, name in enumerate(names, 1):
+        is_used = not name or name in unique or names.count(name) > 1
+        unique.append(f"column {position} \x1f" if is_used else name)
+    return tuple(unique)
+
+
+def _by_column(log: dict[str, Any], name_of: Any) -> dict[str, pa.Array]:
+    return {column: log[name] for column, name in name_of.items()}
+
+
+def _first_is_date(times: list[str], name_of: Any, log: dict[str, Any]) -> bool:
+    """Tell whether the first known time of the first such column is a date."""
+    for column in times:
+        known = log[name_of[column]].drop_null()
+        if len(known):
+            return clock_of(known.slice(0, 1))[1]
+    return False
 
 
 def _read(
@@ -59,9 +99,44 @@ def _read(
         return read_columns(path, stream, layout, fields, on_bad_row, counts), counts
 
 
-def _converted(log: dict[str, Any], name_of: Columns, kind: Field) -> dict[str, Any]:
-    convert = {"time": dates_s if kind is DATES else seconds, "span": spans_s}
-    return {
-        column: convert[COLUMNS[column]](log[name]) if COLUMNS[column] in convert else log[name]
-        for column, name in name_of.items()
-    }
+class _LineNumbers:
+    """Line of the file at which a row begins, as values in quotes may hold line ends.
+
+    The file is read for it only when an error is to be told.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], delimiter: str) -> None:
+        self._path = path
+        self._delimiter = delimiter
+        self._rows: array[int] | None = None
+        self._skipped: array[int] = array("q")
+
+    def __call__(self, row: int) -> int:
+        if self._rows is None:
+            self._rows = array("q")
+            self._scan(self._rows)
+        position = bisect.bisect_right(self._rows, row)
+        return row + (self._skipped[position - 1] if position else 0)
+
+    def _scan(self, rows: array[int]) -> None:
+        """Record the rows from which on there are more line ends before than rows."""
+        try:
+            with open_text(self._path) as stream:
+                reader = csv.reader(_lines(stream), delimiter=self._delimiter)
+                before = 0
+                for row, _ in enumerate(reader, 1):
+                    if reader.line_num - row > before:
+                        before = reader.line_num - row
+                        rows.append(row + 1)
+                        self._skipped.append(before)
+        except (OSError, csv.Error, InputError):  # told where the rows are read
+            return
+
+
+def _lines(stream: Any) -> Iterator[str]:
+    rest = b""
+    while piece := stream.read(_PIECE_BYTES):
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line.decode(errors="replace") + "\n"
+    yield rest.decode(errors="replace")

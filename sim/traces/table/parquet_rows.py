@@ -4,37 +4,34 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base import parquet
-from sim.base.arrays import F8, Mask
+from sim.base.arrays import Mask
 from sim.base.errors import InputError
-from sim.base.reading import (
-    BadRows,
-    Field,
-    OnBadRow,
-    count_rule,
-    no_job_left,
-    open_text,
-)
-from sim.traces.table.columns import COLUMNS, Finder, Kind
-from sim.traces.table.times import DATES, EITHER, SPANS, dates_s, kind_of, seconds, spans_s
+from sim.base.reading import BadRows, OnBadRow, no_job_left, open_text
+from sim.traces.table.columns import COLUMNS, Columns, Finder, Kind, without
+from sim.traces.table.forms import DATES, SECONDS, example_of, field_of
+from sim.traces.table.raw import RawTable
+from sim.traces.table.times import clock_of
 
 MAGIC = b"PAR1"
-_MOST_S = 1e15
-_MOST_CPUS = 2**31 - 1
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+_RULE = "wrong value"
+_MOST = {"amount": 1e9, "count": 1e9, "memory": 1e18, "number": 1e20, "span": 1e20, "time": 1e20}
 _EXPECTED: dict[Kind, str] = {
-    "time": f"a number of seconds, a timestamp or a text like {DATES.example}",
-    "span": f"a number of seconds, a duration or a text like {SPANS.example}",
-    "count": "a whole number of at least 0",
-    "number": "a number",
+    "time": "a number, a timestamp or a text like {}",
+    "span": "a number, a duration or a text like {}",
+    "amount": "a number of at least 0, or a text like {}",
+    "count": "a whole number of at least 0, or a text like {}",
+    "memory": "a number of at least 0, or a text like {}",
+    "number": "a number, or a text like {}",
     "text": "a text",
+    "ids": "a text or a list of texts",
 }
+_SEPARATOR = ";"
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
@@ -44,111 +41,143 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def read_parquet(
-    path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow, bad: BadRows
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the columns by their own names, and hints at unused ones; see `read_csv`."""
+def read_parquet(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -> RawTable:
+    """Read a Parquet file; see `sim.traces.table.csv_rows.read_csv`."""
     try:
         table = parquet.read(path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         text = f"not a readable Parquet file: {error}"
         raise InputError(text, file=path, rule="not Parquet") from error
-    name_of, unused = find(table.column_names)
-    raw = {column: _plain(path, column, table[name]) for column, name in name_of.items()}
-    texts = [raw[c] for c in name_of if COLUMNS[c] == "time" and pa.types.is_string(raw[c].type)]
-    form, _ = kind_of(texts) if texts else (EITHER, False)
-    _check_clock(path, raw, is_dates=form is DATES)
-    valid = np.ones(table.num_rows, dtype=bool)
-    log: dict[str, Any] = {}
-    for column, array in raw.items():
-        log[column], broken = _convert(array, COLUMNS[column], form)
-        broken &= valid
-        if broken.any() and on_bad_row == "error":
-            row = int(np.argmax(broken))
-            text = (
-                f"row {row + 1}: {name_of[column]} is {str(array[row].as_py())[:40]!r}; it must be "
-                f"{_EXPECTED[COLUMNS[column]]}, of one kind in all columns; correct the file, or "
-                "read it with on_bad_row=skip"
-            )
-            raise InputError(text, file=path, rule="wrong value")
-        count_rule(bad, "wrong value", broken)
+    name_of, hints = find(table.column_names)
+    columns = {column: _plain(path, column, table[name]) for column, name in name_of.items()}
+    is_dates = _is_dates(path, columns, name_of)
+    bad, valid = BadRows(), np.ones(table.num_rows, dtype=bool)
+    for column, array in columns.items():
+        broken = _broken(column, array, is_dates=is_dates)
+        if (broken & valid).any():
+            row = int(np.argmax(broken & valid))
+            _tell(path, column, name_of[column], array[row].as_py(), row, on_bad_row, bad)
+        if broken.any():
+            columns[column] = pc.if_else(pa.array(~broken), array, pa.scalar(None, array.type))
         valid &= ~broken
+    if not valid.all():
+        bad[_RULE] = int((~valid).sum())
+        bad.readable.append((_RULE, {c: a.filter(pa.array(~valid)) for c, a in columns.items()}))
     if not valid.any():
         raise no_job_left(path, bad)
     rows = pa.array(valid)
-    return {
-        column: values[valid] if isinstance(values, np.ndarray) else values.filter(rows)
-        for column, values in log.items()
-    }, unused
+    columns = {column: array.filter(rows) for column, array in columns.items()}
+    return RawTable(columns, name_of, is_dates, bad, hints)
 
 
 def _plain(path: str | os.PathLike[str], column: str, values: pa.ChunkedArray) -> pa.Array:
-    """Return one array of numbers, timestamps, durations or strings."""
-    kind = COLUMNS[column]
+    """Return one array of whole or other numbers, timestamps, durations or strings."""
+    kind, types = COLUMNS[column], pa.types
+    is_list = types.is_list(values.type) or types.is_large_list(values.type)
     try:
-        if pa.types.is_dictionary(values.type):
+        if types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
-        if pa.types.is_null(values.type):
-            values = values.cast(pa.string() if kind == "text" else pa.float64())
-        if pa.types.is_date(values.type):
+        if types.is_null(values.type):
+            values = values.cast(pa.string() if kind in ("text", "ids") else pa.float64())
+        if kind == "ids" and is_list:
+            texts = _joined(values.cast(pa.list_(pa.string())))
+            values = pa.chunked_array([pc.binary_join(texts, _SEPARATOR)])
+        if types.is_date(values.type):
             values = values.cast(pa.timestamp("s"))
-        if kind == "text" or pa.types.is_large_string(values.type):
+        if kind in ("text", "ids") or types.is_large_string(values.type):
             values = values.cast(pa.string())
-        elif pa.types.is_integer(values.type) or pa.types.is_decimal(values.type):
+        elif types.is_integer(values.type) and kind == "time":
+            values = values.cast(pa.int64())
+        elif any(
+            is_number(values.type)
+            for is_number in (types.is_integer, types.is_decimal, types.is_floating)
+        ):
             values = values.cast(pa.float64(), safe=False)
-        elif pa.types.is_floating(values.type):
-            values = values.cast(pa.float64())
         values.validate(full=True)  # texts are UTF-8
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        text = f"{column} can't be read as {_EXPECTED[kind]}: {error}"
+        text = f"{column} can't be read as {_expected(kind)}: {error}{without(column)}"
         raise InputError(text, file=path, rule="wrong type") from error
-    types = pa.types
     allowed = {
-        "time": (types.is_floating, types.is_timestamp, types.is_string),
+        "time": (types.is_floating, types.is_integer, types.is_timestamp, types.is_string),
         "span": (types.is_floating, types.is_duration, types.is_string),
         "text": (types.is_string,),
-    }.get(kind, (types.is_floating,))
+        "ids": (types.is_string,),
+    }.get(kind, (types.is_floating, types.is_string))
     if not any(is_allowed(values.type) for is_allowed in allowed):
-        text = f"{column} is of type {values.type}; it must be {_EXPECTED[kind]}"
+        text = f"{column} is of type {values.type}; it must be {_expected(kind)}{without(column)}"
         raise InputError(text, file=path, rule="wrong type")
+    array = _joined(values)
+    if types.is_floating(array.type):  # pandas writes NaN for unknown
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    return array
+
+
+def _joined(values: pa.ChunkedArray) -> pa.Array:
     joined = values.combine_chunks()
     return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
 
 
-def _check_clock(path: str | os.PathLike[str], raw: dict[str, pa.Array], *, is_dates: bool) -> None:
-    """Refuse dates in one column and seconds in another."""
+def _is_dates(path: str | os.PathLike[str], columns: dict[str, pa.Array], name_of: Columns) -> bool:
+    """Tell whether times are dates; refuse dates in one column and numbers in another."""
     by_kind: dict[bool, str] = {}
-    for column, array in raw.items():
+    for column, array in columns.items():
         if COLUMNS[column] == "time" and array.null_count < len(array):
-            is_text = pa.types.is_string(array.type)
-            by_kind[is_dates if is_text else pa.types.is_timestamp(array.type)] = column
+            if pa.types.is_string(array.type):
+                first = array.drop_null().slice(0, 1)
+                by_kind[clock_of(first)[1]] = column
+            else:
+                by_kind[pa.types.is_timestamp(array.type)] = column
     if len(by_kind) > 1:
         text = (
-            f"{by_kind[True]} has dates and {by_kind[False]} seconds; give both in one of the two"
+            f"{name_of[by_kind[True]]} has dates and {name_of[by_kind[False]]} numbers; give both "
+            "in one of the two"
         )
         raise InputError(text, file=path, rule="wrong type")
+    return True in by_kind
 
 
-def _convert(array: pa.Array, kind: Kind, form: Field) -> tuple[Any, Mask]:
-    """Return the values of a column, and mark the invalid ones."""
-    valid = np.zeros(len(array), dtype=bool)
-    if kind == "text":
-        return array, valid
+def _broken(column: str, array: pa.Array, *, is_dates: bool) -> Mask:
+    """Mark the values that break the rules of their column."""
+    kind = COLUMNS[column]
+    if kind in ("text", "ids") or pa.types.is_temporal(array.type):
+        return np.zeros(len(array), dtype=bool)
     if pa.types.is_string(array.type):
-        field = SPANS if kind == "span" else form
-        match = np.asarray(pc.match_substring_regex(array, field.form).fill_null(True), dtype=bool)
-        array = pc.if_else(pa.array(match), array, pa.scalar(None, pa.string()))
-        convert = spans_s if kind == "span" else dates_s if form is DATES else seconds
-        return convert(array), ~match
-    per_second = 1.0
-    if not pa.types.is_floating(array.type):
-        per_second = _PER_SECOND[array.type.unit]
-        array = array.cast(pa.int64()).cast(pa.float64(), safe=False)
-    numbers: F8 = array.to_numpy(zero_copy_only=False) / per_second
+        form = field_of(column).form
+        if kind == "time":
+            form = DATES if is_dates else SECONDS
+        return ~np.asarray(pc.match_substring_regex(array, form).fill_null(True), dtype=bool)
+    numbers = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     known = ~np.isnan(numbers)
-    broken = known & ~(np.abs(numbers) <= _MOST_S)
+    broken: Mask = known & ~(np.abs(numbers) <= _MOST[kind])
+    if kind in ("amount", "count", "memory"):
+        broken |= known & (numbers < 0)
     if kind == "count":
         with np.errstate(invalid="ignore"):
-            whole = (numbers == np.rint(numbers)) & (numbers >= 0) & (numbers <= _MOST_CPUS)
-        broken |= known & ~whole
-    return numbers, broken
+            broken |= known & (numbers != np.rint(numbers))
+    return broken
+
+
+def _tell(
+    path: str | os.PathLike[str],
+    column: str,
+    name: str,
+    value: object,
+    row: int,
+    on_bad_row: OnBadRow,
+    bad: BadRows,
+) -> None:
+    """Raise the error of a bad value, or keep it as an example."""
+    explain = field_of(column).explain
+    advice = explain(str(value)) if explain else ""
+    text = (
+        f"{name} is {str(value)[:40]!r}; it must be {_expected(COLUMNS[column])}, of one kind in "
+        f"all columns{advice}"
+    )
+    if on_bad_row == "error":
+        text = f"row {row + 1}: {text}; correct the file, or read it with on_bad_row=skip"
+        raise InputError(text, file=path, rule=_RULE)
+    bad.examples.setdefault(_RULE, f"row {row + 1}: {text}")
+
+
+def _expected(kind: Kind) -> str:
+    return _EXPECTED[kind].format(example_of(kind))

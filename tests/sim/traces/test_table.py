@@ -12,6 +12,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
+from tests.sim.traces.accounts import check_account
 
 FULL = """job_id,submit_s,start_s,end_s,cpus,limit_s,user,queue,priority,colour
 b,160,170.5,180,2,60,bob,,-1,red
@@ -42,10 +43,12 @@ def test_a_row_is_a_job_with_what_its_columns_tell(tmp_path):
     assert w.stage_duration_s.tolist() == [30.0, 9.5]
     assert w.stages["n_tasks"].to_pylist() == [1, 2]
     assert (w.meta["offset_s"], w.meta["resolution_s"]) == (100.0, 0.1)
-    assert w.meta["report"] == {
+    report = {name: part for name, part in w.meta["report"].items() if name != "account"}
+    assert report == {
         "rows": 2, "jobs": 2, "bad_rows": {}, "dropped": {}, "noticed": {},
         "filled": {"CPUs unknown: 1": 1, "user unknown: ''": 1, "queue unknown: 'default'": 1},
     }  # fmt: skip
+    check_account(w, cpu_s=19.0, jobs=2)
     assert load(tmp_path, FULL, gang=False).jobs["min_tasks"].to_pylist() == [0, 0]
     single = load(tmp_path, FULL, tasks="job")
     assert single.stages["n_tasks"].to_pylist() == [1, 1]
@@ -89,10 +92,14 @@ def test_the_third_of_start_end_and_run_time_follows_from_two(tmp_path, header, 
         ("2026-03-01 05:00:00 -0430", 0.0),
         ("2026-03-02", 52_200.0),
         ("2028-02-29 00:00:00 UTC", 63_037_800.0),
+        ("2026-03-01 09:30:00+00", 0.0),
+        ("2026/03/01 10:30:00,5 CET", 0.5),
+        ("2026-03-01 01:30:00 PST", 0.0),
     ],
 )
 def test_dates_and_times(tmp_path, text, after_s):
-    w = load(tmp_path, f'submit_s;run_s\n2026-03-01 09:30:00;60\n"{text}";60\n')
+    table = f'submit_s;run_s\n2026-03-01 09:30:00;60\n"{text}";60\n'
+    w = load(tmp_path, table, zone="UTC")
     assert w.jobs["submit_s"].to_pylist() == [0.0, after_s]
     assert w.meta["offset_s"] == dt.datetime(2026, 3, 1, 9, 30, tzinfo=dt.UTC).timestamp()
 
@@ -100,22 +107,28 @@ def test_dates_and_times(tmp_path, text, after_s):
 def test_rows_that_are_no_jobs_are_counted(tmp_path):
     rows = [
         "a,,10,20,1", "b,5,,,1", "c,5,10,,1", "d,5,20,10,1", "e,5,10,20,0", "f,5,10,20,1",
-        "f,6,10,20,1", "g,7,3,20,1",
+        "f,6,10,30,1", "f,5,10,20,1", "g,7,3,20,1",
     ]  # fmt: skip
     w = load(tmp_path, "\n".join(["job_id,submit_s,start_s,end_s,cpus", *rows]) + "\n")
-    assert w.jobs["job_id"].to_pylist() == ["f", "g"]
+    assert w.jobs["job_id"].to_pylist() == ["f", "f#2", "g"]
     assert w.meta["report"]["dropped"] == {
-        "submission unknown": 1,
+        "repeated row": 1,
         "never started": 1,
-        "run time unknown": 1,
+        "still ran when the log ended (censored)": 1,
+        "submission unknown": 1,
         "ends before it starts": 1,
         "0 CPUs": 1,
-        "job_id of an earlier row": 1,
     }
-    assert w.meta["report"]["noticed"] == {"started before its submission": 1}
+    assert w.meta["report"]["noticed"] == {
+        "started before its submission": 1,
+        "job_id of an earlier row with other values: a job of its own": 1,
+    }
+    account = check_account(w, cpu_s=67.0, jobs=9)
+    assert account["cpu_s"]["left_out_by"]["repeated row"] == 10.0
+    assert account["cpu_s"]["unknown"] == 3
     idle = load(tmp_path, "job_id,submit_s,start_s,run_s\n,1,2,3\n,2,,0\nrow 1,4,5,6\n")
-    assert idle.jobs["job_id"].to_pylist() == ["row 1"]
-    assert idle.meta["report"]["dropped"] == {"never started": 1, "job_id of an earlier row": 1}
+    assert idle.jobs["job_id"].to_pylist() == ["row 1", "row 1#2"]
+    assert idle.meta["report"]["dropped"] == {"never started": 1}
     with pytest.raises(InputError, match="1 × never started") as caught:
         load(tmp_path, "submit_s,start_s,end_s\n5,,\n")
     assert caught.value.rule == "no job left"
@@ -128,8 +141,8 @@ def test_rows_that_are_no_jobs_are_counted(tmp_path):
         (["1,60,1", "2026-03-01,60,1"], 3, "submit_s is '2026-03-01'; it must be like 86400"),
         (["2026-03-01,60,1", "", "7,60,1"], 4, "submit_s is '7'; it must be like 2026-03-01 09:30"),
         (["2026-13-01,60,1"], 2, "submit_s is '2026-13-01'"),
-        (["1,an hour,1"], 2, "run_s is 'an hour'; it must be like 86400 or 1-00:00:00"),
-        (["1,60,1.5"], 2, "cpus is '1.5'; it must be a whole number of at least 0"),
+        (["1,an hour,1"], 2, "run_s is 'an hour'; it must be like 86400, 1-00:00:00 or 1h 2m"),
+        (["1,60,-1"], 2, "cpus is '-1'; it must be like 4 or 1.5; trace.columns.cpus=null leaves"),
         (["1,60"], 2, "the row has 2 fields; it needs 3"),
     ],
 )
@@ -170,7 +183,7 @@ def test_columns_that_resemble_a_missing_one_are_told(tmp_path):
     report = load(tmp_path, text).meta["report"]
     assert report["columns_unused"] == {
         "nCPUs: did you mean trace.columns.cpus=nCPUs?": 1,
-        "Partition: did you mean trace.columns.queue=Partition?": 1,
+        "Partition: did you mean trace.columns.partition=Partition?": 1,
     }
 
 
@@ -182,7 +195,7 @@ def test_parquet_has_numbers_timestamps_or_texts(tmp_path):
         {
             "job_id": [17, 18],
             "submit_s": pa.array(times, pa.timestamp("ns")),
-            "start_s": pa.array([times[1], None], pa.timestamp("ms", tz="UTC")),
+            "start_s": pa.array([times[1], None], pa.timestamp("ms")),
             "run_s": pa.array([dt.timedelta(seconds=30)] * 2, pa.duration("us")),
             "cpus": pa.array([4, 2], pa.uint8()),
             "limit_s": ["0:10:00", None],
@@ -208,11 +221,16 @@ def test_parquet_has_numbers_timestamps_or_texts(tmp_path):
     ("columns", "words"),
     [
         ({"submit_s": [1, 2], "run_s": [1.0, np.inf]}, "row 2: run_s is 'inf'"),
-        ({"submit_s": [1, 2], "run_s": [1, 2], "cpus": [1.5, 1]}, "row 1: cpus is '1.5'; it must"),
+        ({"submit_s": [1, 2], "run_s": [1, 2], "cpus": [-1, 1]}, "row 1: cpus is '-1.0'; it must"),
+        (
+            {"submit_s": [1, 2], "run_s": [1, 2], "nodes": [1, 1.5]},
+            "row 2: nodes is '1.5'; it must",
+        ),
         ({"submit_s": ["2026-03-01", "7"], "run_s": [1, 2]}, "row 2: submit_s is '7'"),
         ({"submit_s": [True, False], "run_s": [1, 2]}, "submit_s is of type bool"),
         ({"submit_s": [[1], [2]], "run_s": [1, 2]}, "submit_s is of type list"),
-        ({"submit_s": [1, 2], "run_s": [1, 2], "cpus": ["1", "2"]}, "cpus is of type string"),
+        ({"submit_s": [1, 2], "run_s": [1, 2], "cpus": ["1", "x"]}, "row 2: cpus is 'x'; it must"),
+        ({"submit_s": [1, 2], "run_s": [1, 2], "nodes": [["n1"], []]}, "trace.columns.nodes=null"),
         ({"submit_s": ["2026-03-01"] * 2, "start_s": [1, 2], "run_s": [1, 2]}, "has dates and"),
     ],
 )

@@ -1,0 +1,224 @@
+"""Build a workload from the rows of a table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sim.base.arrays import F8, I8, inverse
+from sim.base.reading import BadRows, count_rule, no_job_left, resolution_s
+from sim.traces.swf import ZERO_BECOMES_S
+from sim.traces.table.dependencies import Dependencies, dependencies_of, wait_ends_s
+from sim.traces.table.identity import unique_ids
+from sim.traces.table.jobs import (
+    CENSORED,
+    CONTAINS,
+    Ran,
+    rules_of,
+    times_of,
+    warn_of_censored,
+    warn_of_clocks,
+)
+from sim.traces.table.raw import Log
+from sim.traces.table.tasks import Per, Tasks, Width, demands_of, stages_of, task_unit_of, width_of
+from sim.traces.table.work import account_of, enter_bad, enter_changes, enter_edges
+from sim.workload.amounts import with_account
+from sim.workload.workload import Workload
+
+DEPENDENCY_LAG_S = 60.0
+"""Longest time, s, in which a scheduler sees that a job's inputs are there."""
+_TEXTS = (
+    ("user", ""), ("queue", "default"), ("account", ""), ("qos", ""), ("partition", ""),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the reader; see `sim.traces.table.read`."""
+
+    completed: bool
+    tasks: Tasks | None
+    per: Per
+    gang: bool
+    release: Literal["eligible", "submit"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Jobs:
+    """Rows that are jobs, in the order of their release: columns, times, and dependencies."""
+
+    rows: I8
+    columns: Mapping[str, Any]
+    ids: pa.Array
+    ran: Ran
+    release_s: F8
+    edges: Dependencies | None
+
+
+def build_workload(
+    path: str | os.PathLike[str],
+    log: Log,
+    bad: BadRows,
+    report: dict[str, Any],
+    options: Options,
+) -> Workload:
+    """Build the workload of a log; `report` is that of the workload, with counts by rule.
+
+    Raises
+    ------
+    InputError
+        If no job is left, or tasks are to be of a column that the table has not.
+    """
+    noticed = report["noticed"]
+    warnings: list[str] = []
+    task_unit = task_unit_of(path, log.columns, options.tasks)
+    ran = times_of(log, noticed, warnings)
+    demands = demands_of(log.columns, len(log), task_unit, options.per)
+    account = account_of(log.columns, ran, demands, task_unit, options.per)
+    account.warnings += warnings
+    rules = {"repeated row": log.is_repeated}
+    rules |= rules_of(log, ran, demands, completed=options.completed)
+    valid = account.keep(rules, report["dropped"], by_option=("not completed", CONTAINS))
+    enter_bad(account, bad, log, task_unit, options.per)
+    if not valid.any():
+        raise no_job_left(path, bad, report["dropped"])
+    jobs = _jobs(log, ran, np.flatnonzero(valid), options.release, noticed)
+    warn_of_censored(report["dropped"].get(CENSORED, 0), len(jobs.rows), account.warnings)
+    warn_of_clocks(jobs.ran, jobs.columns.get("eligible_s"), account.warnings)
+    demands = {resource: demand[jobs.rows] for resource, demand in demands.items()}
+    width = width_of(jobs.columns, demands, task_unit, options.per, report["filled"])
+    enter_changes(account, width, jobs.ran.run_s, task_unit)
+    if jobs.edges is not None:
+        enter_edges(account, jobs.edges)
+    is_gang = width.n_tasks >= (1 if task_unit == "cpus" else 2)  # a node alone is no gang
+    gangs = np.where(is_gang & (options.gang and task_unit != "job"), width.n_tasks, 0)
+    workload = _workload(log, jobs, width, report, gangs)
+    return with_account(workload, account, bad)
+
+
+def _jobs(log: Log, ran: Ran, rows: I8, release: str, noticed: dict[str, int]) -> _Jobs:
+    """Put the jobs in the order of their release."""
+    rows = rows[np.argsort(ran.submit_s[rows], kind="stable")]
+    ids = _ids(log)
+    edges = None
+    if "depends_on" in log.columns:
+        edges = dependencies_of(log.columns["depends_on"], ids, rows)
+    release_s = _release_s(log, ran.take(rows), rows, edges, release, noticed)
+    order = np.argsort(release_s, kind="stable")
+    if edges is not None:
+        position = inverse(order).astype(np.int32)
+        up, down = (position[end] for end in (edges.upstream, edges.downstream))
+        edges = replace(edges, upstream=up, downstream=down)
+    rows = rows[order]
+    if len(rows) == len(log) and (rows[1:] > rows[:-1]).all():  # all, in the log's order
+        return _Jobs(rows, log.columns, unique_ids(ids, noticed), ran, release_s, edges)
+    columns = {
+        name: column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
+        for name, column in log.columns.items()
+        if name not in ("job_id", "depends_on", "parent_id", "state")
+    }
+    names = unique_ids(ids.take(pa.array(rows)), noticed)
+    return _Jobs(rows, columns, names, ran.take(rows), release_s[order], edges)
+
+
+def _ids(log: Log) -> pa.Array:
+    """Return the rows' ids; a row without one is named by its number."""
+    ids = log.columns.get("job_id")
+    if ids is not None and not ids.null_count:
+        return ids
+    numbers = pa.array(np.arange(1, len(log) + 1)).cast(pa.string())
+    if ids is None:
+        return numbers
+    return pc.coalesce(ids, pc.binary_join_element_wise("row", numbers, " "))
+
+
+def _release_s(
+    log: Log,
+    ran: Ran,
+    rows: I8,
+    edges: Dependencies | None,
+    release: str,
+    noticed: dict[str, int],
+) -> F8:
+    """Return when each job is released: submitted, or eligible where that is later.
+
+    A job that was eligible as soon as its inputs were there is released at its submission, as it
+    waits for the same inputs in a simulation.
+    """
+    if "eligible_s" not in log.columns or release == "submit":
+        return ran.submit_s
+    eligible_s = log.columns["eligible_s"][rows]
+    is_later = eligible_s > ran.submit_s
+    if edges is not None:
+        is_later &= ~(eligible_s <= wait_ends_s(edges, ran.end_s) + DEPENDENCY_LAG_S)
+    count_rule(noticed, "released when it was eligible, after its submission", is_later)
+    latest_s = np.fmin(eligible_s, np.fmax(ran.start_s, ran.submit_s))
+    return np.where(is_later, latest_s, ran.submit_s)
+
+
+def _workload(log: Log, jobs: _Jobs, width: Width, report: dict[str, Any], gangs: I8) -> Workload:
+    columns, ran, n_jobs = jobs.columns, jobs.ran, len(jobs.rows)
+    zero_s = float(jobs.release_s[0])
+    count_rule(report["noticed"], "started before its submission", ran.start_s < ran.submit_s)
+    count_rule(report["filled"], f"0 s becomes {ZERO_BECOMES_S} s", ran.run_s == 0)
+    stages = stages_of(width, columns.get("gpu_type"))
+    run_s = np.where(ran.run_s == 0, ZERO_BECOMES_S, ran.run_s)
+    table: dict[str, Any] = {
+        "job_id": jobs.ids,
+        "submit_s": jobs.release_s - zero_s,
+        "min_tasks": gangs,
+        "recorded_start_s": ran.start_s - zero_s,
+        "recorded_finish_s": ran.end_s - zero_s,
+        **_texts(columns, report["filled"]),
+    }
+    if "eligible_s" in columns:
+        table["recorded_eligible_s"] = columns["eligible_s"] - zero_s
+    if "limit_s" in columns:
+        no_limit = columns["limit_s"] <= 0
+        count_rule(report["noticed"], "limit of 0: no limit", no_limit)
+        table["requested_s"] = np.where(no_limit, np.nan, columns["limit_s"])
+    if "priority" in columns:
+        table["priority"] = np.nan_to_num(columns["priority"])
+    job_edges = None
+    if jobs.edges is not None and len(jobs.edges.upstream):
+        waits = np.zeros(n_jobs, dtype=bool)
+        waits[jobs.edges.downstream] = True
+        table["input_mode"] = pa.array(np.where(waits, "poll", "none"))
+        job_edges = {"upstream": jobs.edges.upstream, "downstream": jobs.edges.downstream}
+    return Workload.from_tables(
+        jobs=table,
+        stages={**stages, "duration_s": run_s[stages["job"]]},
+        job_edges=job_edges,
+        meta={
+            "name": "table",
+            "quantum": {name: _quantum(name, stages[f"demand_{name}"]) for name in width.total},
+            "offset_s": log.zero_s + zero_s,
+            "resolution_s": resolution_s(ran.submit_s, ran.start_s, ran.end_s),
+            "report": {**report, "jobs": n_jobs},
+        },
+    )
+
+
+def _texts(columns: Mapping[str, Any], filled: dict[str, int]) -> dict[str, pa.Array]:
+    """Return the columns of names; without a queue the partition is one."""
+    present = dict(columns)
+    if "queue" not in present and "partition" in present:
+        present["queue"] = present["partition"]
+    result = {}
+    for name, default in _TEXTS:
+        if name in present:
+            count_rule(filled, f"{name} unknown: {default!r}", np.asarray(present[name].is_null()))
+            result[name] = present[name].fill_null(default).dictionary_encode()
+    return result
+
+
+def _quantum(resource: str, demand: F8) -> float:
+    if resource == "mem":
+        return 1e-6
+    return 1.0 if (demand == np.rint(demand)).all() else 1e-3

@@ -1,0 +1,347 @@
+"""A table's columns beyond CPUs: GPUs, memory, nodes, workers, states, dependencies, names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import policies
+import sim
+from sim.base.errors import InputError
+from sim.traces.table.states import CANCELLED, COMPLETED, OTHER, RUNNING, WAITING, state_codes
+from tests.sim.traces.accounts import check_account
+from tests.sim.traces.tables import read_both, read_csv, warnings_of
+
+
+def stages(workload, *columns):
+    """Return rows of stages, without the job's number."""
+    names = ["n_tasks", *columns]
+    return [tuple(row[name] for name in names) for row in workload.stages.to_pylist()]
+
+
+def test_all_columns_find_their_place(tmp_path):
+    text = (
+        "job_id,submit_s,eligible_s,start_s,end_s,limit_s,cpus,gpus,gpu_type,mem,nodes,state,user,"
+        "account,queue,partition,qos,priority,depends_on\n"
+        "a,0,0,5,105,600,16,4,A100,64,2,COMPLETED,ann,phys,long,gpu,high,7,\n"
+        "b,1,105,106,206,0,8,0,,16,1,FAILED,bob,,,cpu,,,a\n"
+    )
+    w = read_both(tmp_path, text)
+    a, b = w.jobs.to_pylist()
+    assert [a[name] for name in ("user", "account", "queue", "partition", "qos", "priority")] == [
+        "ann", "phys", "long", "gpu", "high", 7.0,
+    ]  # fmt: skip
+    assert [b[name] for name in ("user", "account", "queue", "partition", "qos", "priority")] == [
+        "bob", "", "default", "cpu", "", 0.0,
+    ]  # fmt: skip
+    assert (a["min_tasks"], b["min_tasks"]) == (2, 0)
+    assert (a["input_mode"], b["input_mode"]) == ("none", "poll")
+    assert (b["submit_s"], b["recorded_eligible_s"], b["requested_s"]) == (1.0, 105.0, None)
+    assert w.job_edges.to_pylist() == [{"upstream": 0, "downstream": 1, "kind": "hard"}]
+    rows_found = stages(w, "demand_cpu", "demand_gpu", "demand_mem", "runs_on")
+    assert rows_found == [(2, 8.0, 2.0, 32.0, "A100"), (1, 8.0, 0.0, 16.0, "")]
+    account = check_account(w, cpu_s=2400, gpu_s=400, mem_gib_s=8000, jobs=2, tasks=3, edges=1)
+    assert all(entry["left_out"] == entry["changed"] == 0 for entry in account.values())
+
+
+def test_demands_are_shared_out_among_nodes_without_rounding(tmp_path):
+    text = "submit_s,run_s,cpus,gpus,mem,nodes\n0,3600,10,5,40G,4\n1,3600,33,0,64,32\n"
+    w = read_both(tmp_path, text)
+    assert stages(w, "demand_cpu", "demand_gpu", "demand_mem") == [
+        (1, 3.0, 2.0, 10.0), (1, 3.0, 1.0, 10.0), (2, 2.0, 1.0, 10.0),
+        (1, 2.0, 0.0, 2.0), (31, 1.0, 0.0, 2.0),
+    ]  # fmt: skip
+    check_account(w, cpu_s=154_800, gpu_s=18_000, tasks=36)
+    assert w.meta["quantum"] == {"cpu": 1.0, "gpu": 1.0, "mem": 1e-6}
+    half = read_both(tmp_path, "submit_s,run_s,cpus,nodes\n0,60,1.5,2\n", tasks="nodes")
+    assert stages(half, "demand_cpu") == [(2, 0.75)]
+    assert half.meta["quantum"]["cpu"] == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("tasks", "rows"),
+    [
+        ("nodes", [(4, 2.0, 1.0, 8.0)]),
+        ("gpus", [(4, 2.0, 1.0, 8.0)]),
+        ("job", [(1, 8.0, 4.0, 32.0)]),
+        ("cpus", [(8, 1.0, None, 4.0)]),
+        (None, [(4, 2.0, 1.0, 8.0)]),
+    ],
+)
+def test_ways_to_cut_a_job_into_tasks(tmp_path, tasks, rows):
+    text = "submit_s,run_s,cpus,gpus,mem,nodes\n0,100,8,4,32,4\n"
+    w = read_both(tmp_path, text, tasks=tasks)
+    gpu = ["demand_gpu"] if tasks != "cpus" else []
+    rows_found = stages(w, "demand_cpu", *gpu, "demand_mem")
+    assert rows_found == [tuple(x for x in row if x is not None) for row in rows]
+    assert w.jobs["min_tasks"].to_pylist() == [0 if tasks == "job" else rows[0][0]]
+    account = check_account(w, cpu_s=800, gpu_s=400, mem_gib_s=3200)
+    left_out = {"GPUs, by trace.tasks=cpus": 400.0} if tasks == "cpus" else {}
+    assert account["gpu_s"].get("left_out_by", {}) == left_out
+    assert account["gpu_s"].get("by_option", 0.0) == account["gpu_s"]["left_out"]
+
+
+def test_workers_are_a_gang_each_with_the_demands_of_the_row(tmp_path):
+    text = "submit_s,run_s,cpus,gpus,workers\n0,100,15,1,16\n1,100,1.5,0.5,2\n2,100,3,1,\n"
+    w = read_both(tmp_path, text)
+    assert stages(w, "demand_cpu", "demand_gpu") == [(16, 15.0, 1.0), (2, 1.5, 0.5), (1, 3.0, 1.0)]
+    assert w.jobs["min_tasks"].to_pylist() == [16, 2, 0]
+    assert w.meta["report"]["filled"] == {"workers unknown: 1": 1}
+    check_account(w, cpu_s=24_000 + 300 + 300, gpu_s=1600 + 100 + 100, tasks=18)
+    whole = read_both(tmp_path, text.replace("15,1,16", "16,20,16"), demands="job")
+    assert stages(whole, "demand_cpu", "demand_gpu")[:2] == [(4, 1.0, 2.0), (12, 1.0, 1.0)]
+    check_account(whole, cpu_s=1600 + 150 + 300, gpu_s=2000 + 50 + 100)
+    assert read_csv(tmp_path, text, gang=False).jobs["min_tasks"].to_pylist() == [0, 0, 0]
+
+
+def test_parts_of_cpus_are_shared_out_evenly(tmp_path):
+    w = read_both(tmp_path, "submit_s,run_s,cpus\n0,30,1.5\n1,480,10.0\n2,10,0.25\n")
+    assert stages(w, "demand_cpu") == [(2, 0.75), (10, 1.0), (1, 0.25)]
+    assert w.meta["quantum"] == {"cpu": 1e-3}
+    check_account(w, cpu_s=45 + 4800 + 2.5)
+
+
+def test_gpus_alone_are_the_only_demand(tmp_path):
+    text = "job_id,submit_s,run_s,gpus\na,0,60,8\nb,1,60,0\nc,2,60,\nd,3,60,0.5\n"
+    w = read_both(tmp_path, text)
+    assert w.resources == ("gpu",)
+    assert w.jobs["job_id"].to_pylist() == ["a", "d"]
+    assert w.meta["report"]["dropped"] == {"no GPUs": 2}
+    check_account(w, gpu_s=510, jobs=4)
+    slots = read_both(tmp_path, text, tasks="gpus")
+    assert stages(slots, "demand_gpu") == [(8, 1.0), (1, 0.5)]
+    plain = read_both(tmp_path, text, tasks="cpus")
+    assert (plain.n_jobs, plain.resources) == (4, ("cpu",))
+    check_account(plain, cpu_s=240, gpu_s=510)
+    for way in ("nodes", "workers"):
+        with pytest.raises(InputError, match=f"tasks={way} needs a column {way}: give trace.col"):
+            read_csv(tmp_path, text, tasks=way)
+
+
+@pytest.mark.parametrize(
+    ("value", "gib"),
+    [
+        ("16", 16.0), ("16G", 16.0), ("16GB", 16.0), ("16 GiB", 16.0), ("4000M", 3.90625),
+        ("512Ki", 2.0**-11), ("1.5T", 1536.0), ("1073741824B", 1.0), ("2e1", 20.0), ("", 0.0),
+        ("n/a", 0.0),
+    ],
+)  # fmt: skip
+def test_memory_with_units(tmp_path, value, gib):
+    w = read_both(tmp_path, f"submit_s,run_s,cpus,mem\n0,10,2,{value}\n0,10,2,5\n")
+    assert w.stages["demand_mem"].to_pylist() == pytest.approx([gib / 2, 2.5])
+    check_account(w, mem_gib_s=10 * gib + 50)
+    assert ("memory unknown: 0" in w.meta["report"]["filled"]) == (gib == 0)
+
+
+def test_memory_in_the_unit_of_its_name_or_as_chosen(tmp_path):
+    text = "submit_s,run_s,memory_mb,x,mem_gib\n0,10,2048,3,4\n"
+
+    def gib(**options):
+        return read_both(tmp_path, text, **options).stages["demand_mem"].to_pylist()
+
+    assert gib() == [4.0]
+    assert gib(columns={"mem": "memory_mb"}) == [2.0]
+    assert gib(columns={"mem": "x"}, unit={"mem": "TiB"}) == [3072.0]
+    assert gib(columns={"mem": "x"}, unit="ms") == [3.0]
+    assert "demand_mem" not in read_csv(tmp_path, text, columns={"mem": None}).stages.column_names
+
+
+def test_states_tell_which_rows_ran(tmp_path):
+    text = (
+        "job_id,submit_s,start_s,end_s,state\n"
+        "done,0,5,15,COMPLETED\nquick,0,5,5,COMPLETED\nfailed,0,5,15,FAILED\n"
+        "killed,0,5,15,CANCELLED by 1001\nvain,0,5,5,CANCELLED\nwaits,0,,,PENDING\n"
+        "runs,0,5,15,RUNNING\nopen,0,5,,running\nskipped,0,7,7,skipped\n"
+    )
+    w = read_both(tmp_path, text)
+    assert w.jobs["job_id"].to_pylist() == ["done", "quick", "failed", "killed"]
+    assert w.stage_duration_s.tolist() == [10.0, 0.5, 10.0, 10.0]
+    assert w.meta["report"]["dropped"] == {
+        "never started": 3,
+        "still ran when the log ended (censored)": 2,
+    }
+    assert "2 of 6 jobs still ran when the log ended" in warnings_of(w)
+    account = check_account(w, cpu_s=40.0, jobs=9)
+    assert account["cpu_s"]["changed_by"] == {"0 s becomes 0.5 s": -0.5}
+    completed = read_both(tmp_path, text, state="completed")
+    assert completed.jobs["job_id"].to_pylist() == ["done", "quick"]
+    entry = check_account(completed, cpu_s=40.0)["cpu_s"]
+    assert entry["left_out_by"]["not completed"] == entry["by_option"] == 20.0
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (COMPLETED, "COMPLETED,Completed,success,SUCCEEDED,Pass,DONE,FINISHED,CD,ok"),
+        (CANCELLED, "CANCELLED,CANCELLED by 7,Killed,ABORTED,canceled"),
+        (RUNNING, "RUNNING,running,R,SUSPENDED,COMPLETING,in progress"),
+        (WAITING, "PENDING,queued,upstream_failed,skipped,PENDING_ARGS_AVAIL,not started"),
+        (OTHER, "FAILED,TIMEOUT,NODE_FAIL,OUT_OF_MEMORY,error,CACHED,rerun,"),
+    ],
+)
+def test_words_of_states(code, words):
+    assert state_codes(pa.array(words.split(","))).tolist() == [code] * len(words.split(","))
+    assert state_codes(pa.nulls(1, pa.string())).tolist() == [OTHER]
+
+
+CHAIN = (
+    "job_id,submit_s,eligible_s,start_s,end_s,cpus,depends_on\n"
+    "1,0,0,0,7200,4,\n2,1,7200,7201,14401,4,{}\n3,2,14401,14402,21602,4,{}\n"
+)
+
+
+def finishes(workload):
+    run = sim.simulate(workload, sim.Cluster.slots(12), policies.build("fifo"), seed=0)
+    return run.jobs["finish_s"].to_pylist()
+
+
+def test_jobs_are_released_when_eligible_or_when_submitted(tmp_path):
+    text = CHAIN.format("", "")
+    w = read_both(tmp_path, text)
+    assert w.jobs["submit_s"].to_pylist() == [0.0, 7200.0, 14_401.0]
+    assert w.meta["report"]["noticed"] == {"released when it was eligible, after its submission": 2}
+    assert finishes(w) == [7200.0, 14_400.0, 21_601.0]
+    early = read_both(tmp_path, text, release="submit")
+    assert early.jobs["submit_s"].to_pylist() == [0.0, 1.0, 2.0]
+    assert early.jobs["recorded_eligible_s"].to_pylist() == [0.0, 7200.0, 14_401.0]
+    assert finishes(early)[-1] == 7202.0
+
+
+def test_a_dependency_takes_the_place_of_the_time_it_took(tmp_path):
+    w = read_both(tmp_path, CHAIN.format("afterok:1", "afterok:2"))
+    assert w.jobs["submit_s"].to_pylist() == [0.0, 1.0, 2.0]
+    assert w.jobs["input_mode"].to_pylist() == ["none", "poll", "poll"]
+    assert finishes(w) == [7200.0, 14_400.0, 21_600.0]
+    begin = CHAIN.format("1", "2").replace("2,1,7200,7201", "2,1,7300,7301")
+    assert read_both(tmp_path, begin).jobs["submit_s"].to_pylist() == [0.0, 2.0, 7300.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a;b", "a|b", "a b", "a:b", "afterok:a:b", "afterok:a?afterany:b(unfulfilled)", "['a' 'b']"],
+)
+def test_ids_are_separated_in_many_ways(tmp_path, text):
+    rows = f"job_id,submit_s,run_s,depends_on\na,0,5,-\nb,1,5,none\nc,2,5,{text}\n"
+    w = read_both(tmp_path, rows)
+    assert w.job_edges["upstream"].to_pylist() == [0, 1]
+    check_account(w, edges=2)
+
+
+def test_dependencies_that_are_left_out_are_counted_by_reason(tmp_path):
+    rows = (
+        "job_id,submit_s,run_s,depends_on\n"
+        "a,0,5,zz\na:1,1,5,after:a\nb,2,5,b;a;a\nc,3,,a\nd,4,5,c;a:1\ne,5,5,f\nf,6,5,e\n"
+    )
+    w = read_both(tmp_path, rows)
+    ids = w.jobs["job_id"].to_pylist()
+    edges = w.job_edges.to_pylist()
+    assert [(ids[e["upstream"]], ids[e["downstream"]]) for e in edges] == [
+        ("a", "b"), ("a:1", "d"), ("e", "f"),
+    ]  # fmt: skip
+    account = check_account(w, edges=10)
+    assert account["edges"]["left_out_by"] == {
+        "on a job that is not in the log": 1.0,
+        "of a kind that waits for no end": 1.0,
+        "named twice, or on the job itself": 2.0,
+        "on a row that is left out, or of one": 2.0,
+        "on a later job, in a circle": 1.0,
+    }
+
+
+def test_of_jobs_with_one_id_the_last_before_is_waited_for(tmp_path):
+    rows = "job_id,submit_s,run_s,depends_on\na,0,5,\na,1,6,\nb,2,5,a\na,3,7,a\n"
+    w = read_both(tmp_path, rows)
+    assert w.jobs["job_id"].to_pylist() == ["a", "a#2", "b", "a#3"]
+    assert [(e["upstream"], e["downstream"]) for e in w.job_edges.to_pylist()] == [(1, 2), (1, 3)]
+
+
+def test_parquet_may_have_lists_of_ids(tmp_path):
+    table = pa.table(
+        {"job_id": [7, 8, 9], "submit_s": [0, 1, 2], "run_s": [5, 5, 5],
+         "depends_on": pa.array([None, [], [7, 8]], pa.list_(pa.int64()))}
+    )  # fmt: skip
+    pq.write_table(table, tmp_path / "t.parquet")
+    w = sim.read_trace("table", tmp_path / "t.parquet")
+    assert w.job_edges["upstream"].to_pylist() == [0, 1]
+
+
+def test_a_job_that_contains_others_is_left_out_and_told(tmp_path):
+    text = (
+        "job_id,parent_job_id,submit_s,run_s,cpus\n"
+        "s,,0,600,10\ns_0,s,0,480,10\ns_1,s,480,120,10\nq,gone,5,30,1.5\nx,x,6,1,1\n"
+    )
+    w = read_both(tmp_path, text)
+    assert w.jobs["job_id"].to_pylist() == ["s_0", "q", "x", "s_1"]
+    entry = check_account(w, cpu_s=12_046)["cpu_s"]
+    assert entry["left_out_by"] == {"contains other jobs, whose work is counted there": 6000.0}
+    assert entry["by_option"] == 6000.0
+    assert read_both(tmp_path, text, columns={"parent_id": None}).n_jobs == 5
+
+
+def test_priorities_that_are_texts_name_the_way_out(tmp_path):
+    text = "submit_s,run_s,priority\n0,60,INTERACTIVE\n1,60,BATCH\n"
+    with pytest.raises(InputError, match=r"trace\.columns\.priority=null leaves the"):
+        read_both(tmp_path, text)
+    with pytest.raises(InputError, match=r"2 × text of another form \(line 2: priority is 'INTER"):
+        read_csv(tmp_path, text, on_bad_row="skip")
+    w = read_both(tmp_path, text, columns={"priority": None, "submit_s": "submit_s"})
+    assert w.jobs["priority"].to_pylist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"eventType": "START", "run": {}}\n{}', "OpenLineage: python -m sim lineage"),
+        ('{"Event":"SparkListenerLogStart"}', "trace=spark_eventlog"),
+        ('{"name": "x", "workflow": {}}', "trace=wfcommons"),
+        ('[{"a": 1}, {"b": ' + '"x' * 40_000, "write it as CSV with a row a job"),
+        ("{\n", "write it as CSV"),
+    ],
+)
+def test_json_is_named_with_what_reads_it(tmp_path, text, words):
+    with pytest.raises(InputError, match="the file is JSON, no table") as caught:
+        read_csv(tmp_path, text)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_long_header_is_cut(tmp_path):
+    with pytest.raises(InputError, match=r"380 more: give trace\.columns\.submit_s=") as caught:
+        read_csv(tmp_path, ",".join(f"column{i}{'x' * 150}" for i in range(400)) + "\n")
+    assert len(str(caught.value)) < 1500
+
+
+def test_quoted_line_ends(tmp_path):
+    quoted = 'job_id,note,submit_s,run_s,cpus\na,"one\ntwo, x",0,60,1\nb,"x, y",5,60,1\n'
+    w = read_csv(tmp_path, quoted)
+    check_account(w, cpu_s=120.0, jobs=2)
+    with pytest.raises(InputError) as caught:
+        read_csv(tmp_path, quoted + 'c,"\n\n",6,60,-1\n')
+    assert caught.value.line == 5
+
+
+def test_texts_that_hold_the_delimiter_are_put_right(tmp_path):
+    text = "job_id,name,submit_s,run_s,cpus\na,grid, search,0,60,1\nb,x,5,60,1\n"
+    w = read_csv(tmp_path, text)
+    check_account(w, cpu_s=120.0, jobs=2)
+    assert w.meta["report"]["noticed"] == {"a ',' in a text: its fields are joined": 1}
+
+
+def test_a_byte_order_mark_and_utf_16(tmp_path):
+    text = "job_id;submit_s;run_s;cpus\na;0;60;1\n"
+    for encoding in ("utf-8-sig", "utf-16", "utf-16-le"):
+        (tmp_path / "jobs.csv").write_bytes(text.encode(encoding))
+        w = sim.read_trace("table", tmp_path / "jobs.csv")
+        assert w.jobs["job_id"].to_pylist() == ["a"], encoding
+
+
+def test_large_files_keep_line_numbers_behind_quoted_line_ends(tmp_path):
+    rows = "".join(f'{i},"two\nlines",{i},60\n' for i in range(200_000))
+    with pytest.raises(InputError) as caught:
+        read_csv(tmp_path, f"job_id,note,submit_s,run_s\n{rows}x,,soon,60\n")
+    assert caught.value.line == 400_002
+    w = read_csv(tmp_path, f"job_id,note,submit_s,run_s\n{rows}")
+    assert w.n_jobs == 200_000
+    assert np.allclose(w.stage_duration_s, 60.0)
