@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,16 +21,10 @@ from sim.base.errors import InputError
 from sim.base.reading import OnBadRow
 from sim.cli.lineage import add_arguments, build_options, extra_columns, print_profile
 from sim.lineage.dependencies import SingleHop, drop_cycles, join, merge
-from sim.lineage.logs import (
-    IDLE_RULE,
-    Logs,
-    concatenate,
-    idle_jobs,
-    read_jobs,
-    read_operations,
-    split,
-)
-from sim.lineage.profile import Options, profile
+from sim.lineage.job_log import JobLog, read_jobs
+from sim.lineage.logs import IDLE_RULE, Logs, concatenate, idle_jobs, read_operations, split
+from sim.lineage.options import Options
+from sim.lineage.profile import profile
 from sim.lineage.store import Store
 from sweep.execution.notes import note
 from sweep.execution.on_ray import start
@@ -49,25 +44,33 @@ def profile_on_ray(
     """Profile logs on the running Ray; read `more` columns of the job log."""
     import ray
 
-    table, report = read_jobs(jobs, on_bad_row, more)
+    log = read_jobs(jobs, on_bad_row, more)
+    table, report = log.jobs, log.report
     settings = options(float(table["submit_s"][0].as_py()) if table.num_rows else 0.0)
+    if settings.partitions == "inside":
+        raise InputError(
+            "partitions=inside needs all files of the log at once; use python -m sim lineage",
+            rule="wrong option",
+        )
     jobs_ref = ray.put(table)
     read: Any = ray.remote(_read).options(num_returns=n_parts + 1, max_retries=0)
     joined = ray.remote(_join).options(max_retries=0)
     read_refs = [read.remote(path, jobs_ref, n_parts, on_bad_row) for path in operations]
     hop_refs = [
-        joined.remote(jobs_ref, settings.window_s, *(refs[k] for refs in read_refs))
-        for k in range(n_parts)
+        joined.remote(jobs_ref, settings, *(refs[k] for refs in read_refs)) for k in range(n_parts)
     ]
     is_idle = np.ones(table.num_rows, bool)
-    for counts, without_operations in ray.get([refs[n_parts] for refs in read_refs]):
+    notes = list(log.notes)
+    for counts, without_operations, part_notes in ray.get([refs[n_parts] for refs in read_refs]):
         is_idle &= without_operations
+        notes += part_notes
         for rule, n in counts.items():
             report[rule] = report.get(rule, 0) + n
     if is_idle.any():
         report[IDLE_RULE] = int(is_idle.sum())
     hops = drop_cycles(merge(ray.get(hop_refs)))
-    return profile(_without_operations(table, report), settings, hops=hops, block_map=_spread)
+    logs = replace(_without_operations(table, report), notes=tuple(notes))
+    return profile(logs, settings, hops=hops, block_map=_spread)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,14 +124,15 @@ def _profiled(args: argparse.Namespace) -> Store:
 
 
 def _read(path: Path, jobs: pa.Table, n_parts: int, on_bad_row: OnBadRow) -> tuple[Any, ...]:
-    """Read a part of the log; return its splits, counts of dropped rows, and idle jobs."""
-    part = read_operations(path, jobs, {}, on_bad_row)
+    """Read a part of the log; return its splits, counts of dropped rows, idle jobs and notes."""
+    part = read_operations(path, JobLog(jobs, {}), on_bad_row)
     counts = {rule: n for rule, n in part.report.items() if rule != IDLE_RULE}
-    return *split(part, n_parts), (counts, idle_jobs(part.n_jobs, part.job))
+    return *split(part, n_parts), (counts, idle_jobs(part.n_jobs, part.job), part.notes)
 
 
-def _join(jobs: pa.Table, window_s: float, *splits: Logs) -> SingleHop:
-    return join(concatenate(splits, jobs), window_s)
+def _join(jobs: pa.Table, settings: Options, *splits: Logs) -> SingleHop:
+    logs = concatenate(splits, jobs)
+    return join(logs, settings.window_s, find_programs=settings.programs)
 
 
 def _without_operations(jobs: pa.Table, report: dict[str, int]) -> Logs:

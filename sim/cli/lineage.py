@@ -13,6 +13,7 @@ import dataclasses
 import math
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.base.errors import InputError, unknown
@@ -21,7 +22,7 @@ from sim.cli import Verb, add_repeatable, parse_pairs, print_counts, print_workl
 if TYPE_CHECKING:
     from sim.base.reading import OnBadRow
     from sim.lineage.logs import Logs
-    from sim.lineage.profile import Options
+    from sim.lineage.options import Options
     from sim.lineage.store import Store
 
 _EXAMPLE = """examples:
@@ -43,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser, *, with_window: bool = False)
     parser.add_argument(
         "operations",
         metavar="OPERATIONS",
-        help="log of file operations (Parquet or CSV), or OpenLineage events (JSON lines)",
+        help="log of file operations (Parquet or CSV), or OpenLineage events (JSON, in a file or "
+        "a folder)",
     )
     parser.add_argument(
         "--jobs",
@@ -87,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, with_window: bool = False)
         help="value of a job: downloads (of its output), jobs (1 each), compute (resource-time), "
         "or a column of the log of jobs; default: downloads",
     )  # fmt: skip
-    help_text = "another option or threshold, e.g. hard_share=0.9"
+    help_text = "another option or threshold, e.g. hard_share=0.9, partitions=inside"
     add_repeatable(parser, "--set", "KEY=VALUE", help_text, "settings")
     parser.add_argument(
         "--strict",
@@ -160,6 +162,8 @@ def print_profile(store: Store, folder: str) -> None:
     """Print a profile, and write it to a folder."""
     from sim.lineage.page import text_lines, write_page  # late: `--help` answers at once
 
+    if store.notes:
+        print("\n".join((*store.notes, "")))
     print("\n".join(text_lines(store)))
     if store.report:
         print("anomalies in the logs")
@@ -169,16 +173,29 @@ def print_profile(store: Store, folder: str) -> None:
 
 
 def _read(args: argparse.Namespace) -> Logs:
-    from sim.lineage.logs import read_logs  # late: `--help` answers at once
+    from sim.base.reading import first_line  # late: `--help` answers at once
+    from sim.lineage.files import is_parquet
+    from sim.lineage.logs import read_logs
     from sim.lineage.openlineage import is_openlineage, read_events
 
     strict: OnBadRow = "error" if args.strict else "skip"
+    wrappers = parse_pairs(args.settings, "--set").get("wrappers", "leave_out")
+    if wrappers not in ("leave_out", "keep"):
+        raise InputError(
+            f"--set wrappers must be leave_out or keep, not {wrappers!r}", rule="wrong option"
+        )
     if is_openlineage(args.operations):
         if args.jobs is not None:
             raise InputError("OpenLineage events describe jobs too; leave --jobs out")
-        return read_events(args.operations, strict)
+        return read_events(args.operations, strict, wrappers)
     if args.jobs is None:
-        raise InputError("--jobs JOBS is needed: the log of jobs", rule="missing file")
+        text = "--jobs JOBS is needed: the log of jobs"
+        if Path(args.operations).is_file() and not is_parquet(args.operations):
+            text += (
+                f"; {args.operations} begins with {first_line(args.operations)[:60]!r}, and is no "
+                "JSON as OpenLineage events, which tell of jobs too"
+            )
+        raise InputError(text, rule="missing file")
     return read_logs(args.operations, args.jobs, strict, extra_columns(args))
 
 
@@ -191,8 +208,8 @@ def extra_columns(args: argparse.Namespace) -> tuple[str, ...]:
 
 def build_options(args: argparse.Namespace, begin_s: float) -> Options:
     """Build the profile's options from the arguments, for logs that begin at `begin_s`."""
-    from sim.lineage.profile import Options  # late: `--help` answers at once
-    from sim.lineage.templates import Thresholds
+    from sim.lineage.options import Options  # late: `--help` answers at once
+    from sim.lineage.templates import Thresholds, varying_patterns
 
     options: dict[str, Any] = {"value": args.value}
     for flag, name in (("window_days", "window_s"), ("omega_days", "omega_s")):
@@ -202,16 +219,29 @@ def build_options(args: argparse.Namespace, begin_s: float) -> Options:
         options["learn_s"] = (begin_s, begin_s + args.learn_days * DAY_S)
     threshold_names = {f.name for f in dataclasses.fields(Thresholds)}
     option_names = {"similarity", "exact_jobs", "jobs_per_cut"}
+    known = threshold_names | option_names | {*_WORDS}
     threshold_options: dict[str, Any] = {}
     for key, value in parse_pairs(args.settings, "--set").items():
-        if key not in threshold_names | option_names:
-            raise InputError(
-                unknown("option", key, sorted(threshold_names | option_names)), rule="wrong option"
-            )
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if key not in known:
+            raise InputError(unknown("option", key, sorted(known)), rule="wrong option")
+        if key == "varying":
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                text = f"--set varying takes text or a list of texts, not {value!r}"
+                raise InputError(text, rule="wrong option")
+            options[key] = varying_patterns(value)
+        elif key in _WORDS:
+            if key != "wrappers":  # that is the reader's
+                options[key] = value
+        elif isinstance(value, bool) or not isinstance(value, (int, float)):
             raise InputError(f"--set {key} takes a number, not {value!r}", rule="wrong option")
-        (threshold_options if key in threshold_names else options)[key] = value
+        else:
+            (threshold_options if key in threshold_names else options)[key] = value
     return Options(**options, thresholds=Thresholds(**threshold_options))
+
+
+_WORDS = ("fill", "partitions", "varying", "wrappers")
+"""Options that are no numbers."""
 
 
 LINEAGE = Verb(

@@ -7,7 +7,8 @@ After Chung et al., *Unearthing inter-job dependencies for better cluster schedu
 
 from sim.lineage.log_tables import write_logs
 from sim.lineage.logs import Logs, make_logs, read_logs
-from sim.lineage.profile import Options, profile
+from sim.lineage.options import Options
+from sim.lineage.profile import profile
 from sim.lineage.store import Store
 from sim.lineage.window import workload
 

@@ -173,7 +173,6 @@ def shiftable(logs: Logs, classes: Classification, gap_s: F8, hours: float) -> M
 
     They recur, run for less than `hours`, and their output is first used more than `hours` later.
     """
-    run_s = logs.column("finish_s") - logs.column("start_s")
     limit = hours * HOUR_S
-    out: Mask = np.isfinite(gap_s) & (gap_s > limit) & (run_s < limit)
+    out: Mask = np.isfinite(gap_s) & (gap_s > limit) & (logs.run_s() < limit)
     return out & classes.job_recurring

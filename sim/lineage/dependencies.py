@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sim.base.acyclic import nodes_on_cycles
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
-from sim.lineage.files import DOWNLOAD, READ
+from sim.lineage import partial
+from sim.lineage.files import APPEND, DOWNLOAD, FAILED_WRITE, OVERWRITE, READ, TRUNCATE, WRITE
 from sim.lineage.logs import Logs
 
 EDGE_COLUMNS: Final = ("upstream", "downstream", "read_s", "written_s", "n_reads")
@@ -161,6 +162,10 @@ def share_of_inputs(edges: Dependencies) -> F8:
 
 DAY_S: Final = 86_400.0
 
+OUTSIDE_RULES: Final = (
+    "operations before their job's submission", "operations after their job's end"
+)  # fmt: skip
+UNREAD_RULE: Final = "writes that nobody read before the next one"
 WINDOW_S: Final = 30 * DAY_S
 """Maximum age of the write that a read depends on (§4.2, rule 3)."""
 
@@ -191,28 +196,100 @@ class SingleHop:
     n_files: int
 
 
+ProgramFinder = Callable[[Logs], I4]
+"""Return the program of each job."""
+
+
 def single_hop(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     """Join reads and downloads to the writes that they saw, and drop cycles.
 
     A read sees the last write of its file before it (last writer wins), if that is at most
     `window_s` old. At equal times the write comes first if its job was submitted earlier (or, among
     jobs submitted at that very instant, is an earlier row), and before any download. A job does not
-    depend on itself. Among writes at one instant the later row of the log wins.
+    depend on itself. Among writes at one instant the later row of the log wins. Files that are
+    appended to or emptied are joined as `sim.lineage.partial` says.
     """
     return drop_cycles(join(logs, window_s))
 
 
-def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
-    """Join as `single_hop` does, but keep cycles: so files can be joined independently."""
+def join(
+    logs: Logs,
+    window_s: float = WINDOW_S,
+    *,
+    inside: bool = False,
+    find_programs: ProgramFinder | None = None,
+) -> SingleHop:
+    """Join as `single_hop` does, but keep cycles: so files can be joined independently.
+
+    With `inside` a file whose name is inside another's is a part of it. Files that are not replaced
+    whole need the program of each job: by default its template name.
+    """
+    if len(logs.time_s) > 1 and (logs.time_s[1:] < logs.time_s[:-1]).any():
+        logs = _operations(logs, np.argsort(logs.time_s, kind="stable"))
+    code = logs.operation
+    folders = partial.folders_of(logs.files.to_pylist()) if inside else {}
+    if not folders and not (code > DOWNLOAD).any():
+        return _join_whole(logs, window_s)
+    group = np.arange(logs.n_files, dtype=np.int32)
+    is_partial = np.zeros(logs.n_files, bool)
+    for file, outer in folders.items():
+        group[file] = outer[0]
+        is_partial[outer[0]] = True
+    is_partial[group[logs.file[(code == APPEND) | (code == TRUNCATE)]]] = True
+    in_parts = is_partial[group[logs.file]]
+    took_place = code != FAILED_WRITE
+    hops = _join_whole(_operations(logs, np.flatnonzero(took_place & ~in_parts)), window_s)
+    rows = np.flatnonzero(took_place & in_parts)
+    program = logs.column("template_name") if find_programs is None else find_programs(logs)
+    matches = partial.match(logs, rows, group, folders, program, window_s)
+    return merge([hops, _hops_of(logs, rows, matches)])
+
+
+def _operations(logs: Logs, rows: I8) -> Logs:
+    """Return the logs with some of the operations."""
+    columns = {name: getattr(logs, name)[rows] for name in _OPERATION_COLUMNS}
+    return replace(logs, **columns)
+
+
+_OPERATION_COLUMNS: Final = ("time_s", "job", "operation", "file", "n")
+
+
+def _hops_of(logs: Logs, rows: I8, matches: partial.Matches) -> SingleHop:
+    """Return the join of the operations `rows` from its matches."""
+    writer, reader = (np.array(a, np.int32) for a in (matches.writer, matches.reader))
+    read_s, written_s = np.array(matches.read_s), np.array(matches.written_s)
+    n = np.array(matches.n, np.int32)
+    reads = reader >= 0
+    edges = _pairs(
+        logs.n_jobs, writer[reads], reader[reads], read_s[reads], written_s[reads], n[reads]
+    )
+    downloaded = np.flatnonzero(~reads)
+    downloaded = downloaded[np.lexsort((read_s[downloaded], writer[downloaded]))]
+    downloads = Downloads(writer[downloaded], read_s[downloaded], n[downloaded])
+    part = _operations(logs, rows)
+    report = matches.report | _outside_jobs(part)
+    return SingleHop(edges, downloads, report, len(rows), len(np.unique(part.file)))
+
+
+def _outside_jobs(logs: Logs) -> dict[str, int]:
+    before, after = OUTSIDE_RULES
+    counts = {
+        before: _outside(logs, "submit_s", -1),
+        after: _outside(logs, "finish_s", 1),
+    }
+    return {rule: n for rule, n in counts.items() if n}
+
+
+def _join_whole(logs: Logs, window_s: float) -> SingleHop:
+    """Join the reads of files whose writes replace them; operations are in order of time."""
     from sim.lineage.kernels import flows  # loads numba
     from sim.workload.kernels.paths import by_child
 
-    time_s, job, operation, file, n = logs.time_s, logs.job, logs.operation, logs.file, logs.n
-    if len(time_s) > 1 and (time_s[1:] < time_s[:-1]).any():
-        by_time = np.argsort(time_s, kind="stable")
-        time_s, job, operation = time_s[by_time], job[by_time], operation[by_time]
-        file, n = file[by_time], n[by_time]
+    time_s, job, operation, file, n = (getattr(logs, name) for name in _OPERATION_COLUMNS)
     file0, order = by_child(logs.n_files, file)
+    n_unread = partial.unread_writes(logs, order)
+    if (operation == OVERWRITE).any():
+        operation = np.where(operation == OVERWRITE, WRITE, operation).astype(np.int8)
     writer, written_s, fate, ties, n_simultaneous = flows.last_writer(
         file0, order, time_s, job, operation, logs.column("submit_s"), float(window_s)
     )
@@ -222,15 +299,15 @@ def join(logs: Logs, window_s: float = WINDOW_S) -> SingleHop:
     report = {"writes at the instant of another job's": int(n_simultaneous)}
     for kind, code in (("reads", READ), ("downloads", DOWNLOAD)):
         fates = np.bincount(fate[operation == code], minlength=5)
-        report[f"{kind} of files never written"] = int(fates[flows.NEVER_WRITTEN])
-        report[f"{kind} before the first write"] = int(fates[flows.TOO_EARLY])
-        report[f"{kind} of writes older than the window"] = int(fates[flows.TOO_OLD])
+        report[f"{kind} {partial.NEVER_WRITTEN}"] = int(fates[flows.NEVER_WRITTEN])
+        report[f"{kind} {partial.TOO_EARLY}"] = int(fates[flows.TOO_EARLY])
+        report[f"{kind} {partial.TOO_OLD}"] = int(fates[flows.TOO_OLD])
         report[f"{kind} at the instant of a write, taken as after it"] = int(ties[code, 0])
         report[f"{kind} at the instant of a write, taken as before it"] = int(ties[code, 1])
         if code == READ:
-            report["reads of a job's own output"] = int(fates[flows.SELF_READ])
-    report["operations before their job's submission"] = _outside(logs, "submit_s", -1)
-    report["operations after their job's end"] = _outside(logs, "finish_s", 1)
+            report[f"reads {partial.SELF_READ}"] = int(fates[flows.SELF_READ])
+    report |= _outside_jobs(logs)
+    report[UNREAD_RULE] = n_unread
 
     reads = np.flatnonzero(matched & (operation == READ))
     seen_once = np.ones(len(reads), np.int32)

@@ -2,13 +2,14 @@
 
 This is the one place where their columns are named. Files are Parquet or delimited text. Both logs
 may have more columns than these; the extra ones are not read. Times are seconds from any zero that
-the two logs share. A Parquet column may hold timestamps instead (they become seconds since 1970).
-Names may be whole numbers.
+the two logs share, or timestamps: of Parquet, or texts in ISO 8601 (UTC unless they state a zone).
+These become seconds since 1970. Names may be whole numbers.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sim.base import parquet
+from sim.base.arrays import F8
 from sim.base.columns import numpy_dtype
 from sim.base.errors import InputError, did_you_mean
 from sim.base.reading import (
@@ -29,16 +31,28 @@ from sim.base.reading import (
     open_text,
     read_blocks,
 )
+from sim.lineage.times import EXAMPLE, FORM, seconds
 from sim.workload.schema import CATEGORY, REQUIRED, Column
 
 PathLike = str | os.PathLike[str]
 Columns = tuple[Column, ...]
-OPERATION_NAMES: Final = ("read", "write", "download")
-"""Operations on a file: a job reads or writes it, or a person downloads it."""
-READ, WRITE, DOWNLOAD = range(len(OPERATION_NAMES))
+OPERATION_NAMES: Final = (
+    "read", "write", "download", "append", "overwrite", "truncate", "failed_write",
+)  # fmt: skip
+"""Operations on a file: a job reads or changes it, or a person downloads it.
+
+A write replaces the file, as far as the log tells; ``append`` adds to it and ``overwrite`` replaces
+it for certain. After ``truncate`` it is empty. A ``failed_write`` is that of a run that failed.
+"""
+READ, WRITE, DOWNLOAD, APPEND, OVERWRITE, TRUNCATE, FAILED_WRITE = range(len(OPERATION_NAMES))
 """Codes of the operations in memory."""
+OPERATION_ALIASES: Final = {"create": "overwrite", "drop": "truncate"}
+"""Other names of operations; capital letters do not count."""
 OUTCOMES: Final = ("done", "failed", "missing_input")
 """Outcomes of a job; ``missing_input`` is a failure because an input file did not exist."""
+RUN_TIMES: Final = ("known", "censored", "no_start", "no_end")
+"""Knowledge of a run time: it is ``censored`` if the job had not ended and was seen until a time;
+without a start or an end the run time is unknown, and both are at the one time that is known."""
 OPERATIONS: Final = (
     Column("time_s", pa.float64(), "s", "when it happened", REQUIRED),
     Column("job", CATEGORY, "jobs.job_id", "the job that did it; empty for a download", ""),
@@ -62,6 +76,7 @@ JOBS: Final = (
     Column("requested", pa.float64(), "units", "resources held while it ran", 1.0),
     Column("compute_s", pa.float64(), "unit s", _COMPUTE, None, True),
     Column("outcome", CATEGORY, "/".join(OUTCOMES), "how it ended", "done"),
+    Column("run_time", CATEGORY, "/".join(RUN_TIMES), "how far its run time is known", "known"),
 )
 """Columns of the job log: one row per run of a program."""
 TABLES: Final = {"operations": OPERATIONS, "jobs": JOBS}
@@ -90,27 +105,31 @@ def read_table(
     """Read a log: Parquet, or CSV with a header, maybe gzipped; the first bytes tell them apart."""
     counted = BadRows() if bad is None else bad
     columns = log_columns(name, extra)
-    if Path(path).is_dir() or _starts_with(path, _PARQUET):
+    if is_parquet(path):
         return _read_parquet(columns, path, on_bad_row, counted)
     return _read_csv(columns, path, on_bad_row, counted)
 
 
-def _starts_with(path: PathLike, magic: bytes) -> bool:
+def is_parquet(path: PathLike) -> bool:
+    """Detect Parquet: a folder, or a file by its first bytes."""
     file = Path(path)
     if not file.is_file():
-        return False
+        return file.is_dir()
     with file.open("rb") as stream:
-        return stream.read(len(magic)) == magic
+        return stream.read(len(_PARQUET)) == _PARQUET
 
 
 def _read_csv(columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: BadRows) -> pa.Table:
     names = tuple(n.strip().strip('"') for n in first_line(path).split(","))
     _check_names(columns, names, path)
-    fields = {c.name: _field(c) for c in columns if c.name in names}
+    layout = Layout(names, skip_lines=1)
+    dates = _date_columns(columns, path, layout)
+    fields = {c.name: _field(c, c.name in dates) for c in columns if c.name in names}
     blocks: dict[str, list[pa.Array]] = {name: [] for name in fields}
     with open_text(path) as stream:
-        layout = Layout(names, skip_lines=1)
         for block in read_blocks(path, stream, layout, fields, on_bad_row, bad):
+            for name in dates:
+                block[name] = _seconds(block[name], name, path)
             for c in columns:
                 if c.name in fields:
                     blocks[c.name].append(_fill_defaults(c, pa.array(block[c.name])))
@@ -119,8 +138,40 @@ def _read_csv(columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: BadRo
     return _in_schema(columns, read.unify_dictionaries(), path)
 
 
-def _field(column: Column) -> Field:
+def _date_columns(columns: Columns, path: PathLike, layout: Layout) -> list[str]:
+    """Return the columns of times whose first value is a date, not a number of seconds."""
+    times = [c.name for c in columns if c.name in layout.names and c.unit == "s"]
+    texts = {name: Field("text") for name in times}
+    with open_text(path) as stream:
+        first = next(read_blocks(path, stream, layout, texts, "skip", BadRows()), {})
+    is_date = re.compile(FORM).search
+    dates = []
+    for name, values in first.items():
+        known = values.drop_null()
+        if len(known) and is_date(known[0].as_py()):
+            dates.append(name)
+    return dates
+
+
+def _seconds(texts: pa.Array, name: str, path: PathLike) -> F8:
+    """Convert times as texts to seconds since 1970; null becomes NaN."""
+    coded = texts.dictionary_encode()
+    values = []
+    for text in coded.dictionary.to_pylist():
+        try:
+            values.append(seconds(text)[0])
+        except ValueError as error:
+            message = f"{name} is {text!r}; it must be a time like {EXAMPLE}: {error}"
+            raise InputError(message, file=path, rule="text of another form") from None
+    codes = coded.indices.fill_null(len(values)).to_numpy()
+    out: F8 = np.array([*values, np.nan])[codes]
+    return out
+
+
+def _field(column: Column, is_date: bool) -> Field:
     required = column.default is REQUIRED
+    if is_date:
+        return Field("text", required, form=FORM, example=EXAMPLE)
     if not _is_number(column):
         return Field("text", required)
     if pa.types.is_integer(column.type):

@@ -8,18 +8,27 @@ together (`concatenate`) and joined separately, and the joins are merged (`depen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, I1, I4, Mask
+from sim.base.errors import InputError
 from sim.base.extras import importing
-from sim.base.reading import BadRows, OnBadRow
-from sim.lineage.files import OPERATION_NAMES, OUTCOMES, PathLike, as_table, read_table
+from sim.base.reading import BadRows, OnBadRow, count_rule
+from sim.lineage.files import (
+    DOWNLOAD,
+    OPERATION_ALIASES,
+    OPERATION_NAMES,
+    PathLike,
+    as_table,
+    is_parquet,
+    read_table,
+)
+from sim.lineage.job_log import JobLog, LeftOut, bad_notes, build_jobs, codes_of, read_jobs
 from sim.workload.tables import plain
 
 IDLE_RULE: Final = "jobs: in no operation"
@@ -39,7 +48,7 @@ class Logs:
     job : (O,) int32
         Row of the job; -1 for a download.
     operation : (O,) int8
-        ``READ``, ``WRITE`` or ``DOWNLOAD`` of `sim.lineage.files`.
+        Its code in `sim.lineage.files`: ``READ``, ``WRITE``, ``DOWNLOAD``, …
     file : (O,) int32
         Index of the file in `files`.
     n : (O,) int32
@@ -48,6 +57,10 @@ class Logs:
         Names of files.
     report : dict of str to int
         Counts of rows that were dropped or repaired, by rule.
+    notes : tuple of str
+        What to know of the log before all else, a sentence each.
+    left_out : tuple of LeftOut
+        Runs that are no jobs here.
     """
 
     jobs: pa.Table
@@ -58,6 +71,8 @@ class Logs:
     n: I4
     files: pa.Array
     report: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def n_jobs(self) -> int:
@@ -77,6 +92,15 @@ class Logs:
         out: NDArray[Any] = array.to_numpy(zero_copy_only=True)
         return out
 
+    def run_s(self) -> F8:
+        """Return the run time of each job, s; NaN where it is not known."""
+        elapsed_s: F8 = self.column("finish_s") - self.column("start_s")
+        return np.where(self.is_unknown(), np.nan, elapsed_s)
+
+    def is_unknown(self) -> Mask:
+        """Return a mask of the jobs whose run time is not known."""
+        return self.has("run_time", "no_start") | self.has("run_time", "no_end")
+
     def has(self, name: str, value: str) -> Mask:
         """Return a mask of the jobs with `value` in the category `name`."""
         array = self.jobs[name].chunk(0)
@@ -94,31 +118,18 @@ def read_logs(
     operations: PathLike, jobs: PathLike, on_bad_row: OnBadRow = "skip", extra: Sequence[str] = ()
 ) -> Logs:
     """Read both logs from files, the jobs with `extra` numeric columns; see `read_table`."""
-    table, report = read_jobs(jobs, on_bad_row, extra)
-    return read_operations(operations, table, report, on_bad_row)
+    return read_operations(operations, read_jobs(jobs, on_bad_row, extra), on_bad_row)
 
 
-def read_jobs(
-    path: PathLike, on_bad_row: OnBadRow = "skip", extra: Sequence[str] = ()
-) -> tuple[pa.Table, dict[str, int]]:
-    """Read the log of jobs; return it as `Logs.jobs`, and counts of anomalies by rule."""
-    bad = BadRows()
-    report: dict[str, int] = {}
-    jobs = _repair_jobs(
-        _drop_duplicate_ids(read_table("jobs", path, on_bad_row, bad, extra), report), report
-    )
-    return jobs, report | {f"jobs: {rule}": n for rule, n in bad.items() if n}
-
-
-def read_operations(
-    path: PathLike, jobs: pa.Table, report: Mapping[str, int], on_bad_row: OnBadRow = "skip"
-) -> Logs:
+def read_operations(path: PathLike, jobs: JobLog, on_bad_row: OnBadRow = "skip") -> Logs:
     """Read the log of operations for jobs read by `read_jobs`."""
     bad = BadRows()
     table = read_table("operations", path, on_bad_row, bad)
-    logs = _resolve_names(table, jobs, dict(report))
+    if on_bad_row == "error":
+        _check_operations(table, jobs.jobs, path)
+    logs = _resolve_names(table, jobs)
     logs.report.update({f"operations: {rule}": n for rule, n in bad.items() if n})
-    return logs
+    return replace(logs, notes=(*logs.notes, *bad_notes(path, bad)))
 
 
 def make_logs(
@@ -133,18 +144,39 @@ def make_logs(
     InputError
         On a missing column or value, or a wrong type.
     """
-    report: dict[str, int] = {}
-    job_table = _repair_jobs(_drop_duplicate_ids(as_table("jobs", jobs, extra), report), report)
-    return _resolve_names(as_table("operations", operations), job_table, report)
+    return _resolve_names(as_table("operations", operations), build_jobs(jobs, extra))
 
 
-def _resolve_names(operations: pa.Table, jobs: pa.Table, report: dict[str, int]) -> Logs:
-    code = _codes(operations["operation"], pa.array(OPERATION_NAMES))
-    row = _codes(operations["job"], jobs["job_id"].combine_chunks())
-    needs_job = code != OPERATION_NAMES.index("download")
+def _check_operations(operations: pa.Table, jobs: pa.Table, path: PathLike) -> None:
+    """Raise an error for the first operation that is unknown, or by a job not in the other log."""
+    code = operation_codes(operations["operation"])
+    row = codes_of(operations["job"], jobs["job_id"].combine_chunks())
+    bad = np.flatnonzero((code < 0) | ((row < 0) & (code != DOWNLOAD)))
+    if not len(bad):
+        return
+    first = int(bad[0])
+    name, job = (operations[column][first].as_py() for column in ("operation", "job"))
+    known = ", ".join((*OPERATION_NAMES, *OPERATION_ALIASES))
+    is_unknown = code[first] < 0
+    text = f"the job {job!r} is not in the log of jobs"
+    if is_unknown:
+        text = f"operation is {name!r}; valid: {known}"
+    raise InputError(
+        f"{text}; fix the log, or skip such rows (on_bad_row=skip)",
+        file=path,
+        line=first + 1 + (not is_parquet(path)),
+        rule="unknown operation" if is_unknown else "unknown job",
+    )
+
+
+def _resolve_names(operations: pa.Table, log: JobLog) -> Logs:
+    jobs, report = log.jobs, dict(log.report)
+    code = operation_codes(operations["operation"])
+    row = codes_of(operations["job"], jobs["job_id"].combine_chunks())
+    needs_job = code != DOWNLOAD
     ok = (code >= 0) & ((row >= 0) | ~needs_job)
-    _count(report, "operations: unknown operation", code < 0)
-    _count(report, "operations: job not in the job log", (code >= 0) & (row < 0) & needs_job)
+    count_rule(report, "operations: unknown operation", code < 0)
+    count_rule(report, "operations: job not in the job log", (code >= 0) & (row < 0) & needs_job)
     time_s = operations["time_s"].to_numpy()
     file = operations["file"].combine_chunks()
     file_names = file.chunk(0) if isinstance(file, pa.ChunkedArray) else file
@@ -152,13 +184,14 @@ def _resolve_names(operations: pa.Table, jobs: pa.Table, report: dict[str, int])
     n = operations["n"].to_numpy()
     if not ok.all():
         time_s, row, code, file_codes, n = (a[ok] for a in (time_s, row, code, file_codes, n))
-    row = np.where(code == OPERATION_NAMES.index("download"), np.int32(-1), row)
-    _count(report, IDLE_RULE, idle_jobs(jobs.num_rows, row))
+    row = np.where(code == DOWNLOAD, np.int32(-1), row)
+    count_rule(report, IDLE_RULE, idle_jobs(jobs.num_rows, row))
     if len(time_s) > 1:
-        _count(report, "operations: earlier than the row before", time_s[1:] < time_s[:-1])
+        count_rule(report, "operations: earlier than the row before", time_s[1:] < time_s[:-1])
     return Logs(
-        jobs, time_s, row, code.astype(np.int8), file_codes, n, plain(file_names.dictionary), report
-    )
+        jobs, time_s, row, code.astype(np.int8), file_codes, n, plain(file_names.dictionary),
+        report, log.notes, log.left_out,
+    )  # fmt: skip
 
 
 def idle_jobs(n_jobs: int, job: I4) -> Mask:
@@ -168,70 +201,15 @@ def idle_jobs(n_jobs: int, job: I4) -> Mask:
     return ~doing
 
 
-def _codes(values: pa.ChunkedArray, known: pa.Array) -> I4:
-    """Return the index of each value in `known`; -1 if it is absent."""
+def operation_codes(values: pa.ChunkedArray) -> I4:
+    """Return the code of each operation; -1 for an unknown one."""
+    names = {name: code for code, name in enumerate(OPERATION_NAMES)}
+    names |= {alias: names[name] for alias, name in OPERATION_ALIASES.items()}
     coded = values.combine_chunks()
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    index = pc.index_in(coded.dictionary, value_set=known.cast(pa.string()))
-    lookup = index.fill_null(-1).to_numpy().astype(np.int32)
+    codes = [names.get(text.strip().lower(), -1) for text in coded.dictionary.to_pylist()]
+    lookup = np.array(codes, np.int32)
     return lookup[coded.indices.to_numpy()] if len(lookup) else np.empty(0, np.int32)
-
-
-def _drop_duplicate_ids(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
-    ids = jobs["job_id"].combine_chunks()
-    ids = ids.dictionary_encode()
-    codes = ids.indices.to_numpy()
-    first = np.unique(codes, return_index=True)[1]
-    if len(first) < len(codes):
-        report["jobs: job_id given twice"] = len(codes) - len(first)
-        jobs = jobs.take(pa.array(np.sort(first)))
-    return jobs
-
-
-def _repair_jobs(jobs: pa.Table, report: dict[str, int]) -> pa.Table:
-    """Sort jobs by submission and repair times that run backward; count the repairs."""
-    columns = {name: jobs[name].to_numpy() for name in ("submit_s", "start_s", "finish_s")}
-    submit, start, finish = columns.values()
-    start = np.where(np.isnan(start), submit, start)
-    _count(report, "jobs: started before submission", start < submit)
-    start = np.maximum(start, submit)
-    _count(report, "jobs: ended before the start", finish < start)
-    finish = np.maximum(finish, start)
-    requested, compute = jobs["requested"].to_numpy(), jobs["compute_s"].to_numpy()
-    compute = np.where(np.isnan(compute), requested * (finish - start), compute)
-    outcome = _codes(jobs["outcome"], pa.array(OUTCOMES))
-    _count(report, "jobs: unknown outcome, taken as failed", outcome < 0)
-    outcome = np.where(outcome < 0, OUTCOMES.index("failed"), outcome).astype(np.int32)
-    repaired = {
-        "start_s": pa.array(start),
-        "finish_s": pa.array(finish),
-        "compute_s": pa.array(compute),
-        "organisation": _organisation(jobs),
-        "outcome": pa.DictionaryArray.from_arrays(pa.array(outcome), pa.array(OUTCOMES)),
-    }
-    order = pa.array(np.argsort(submit, kind="stable"))
-    columns_ = {n: repaired.get(n, jobs[n]) for n in jobs.column_names}
-    return pa.table(
-        {
-            n: plain(
-                c.take(order).combine_chunks() if isinstance(c, pa.ChunkedArray) else c.take(order)
-            )
-            for n, c in columns_.items()
-        }
-    )
-
-
-def _organisation(jobs: pa.Table) -> pa.Array:
-    organisation = jobs["organisation"].cast(pa.string())
-    root = pc.list_element(pc.split_pattern(jobs["queue"].cast(pa.string()), "/", max_splits=1), 0)
-    filled = pc.if_else(pc.equal(organisation, ""), root, organisation)
-    return filled.combine_chunks().dictionary_encode()
-
-
-def _count(report: dict[str, int], rule: str, broken: Mask) -> None:
-    n = int(np.count_nonzero(broken))
-    if n:
-        report[rule] = n
 
 
 def split(logs: Logs, n: int) -> list[Logs]:

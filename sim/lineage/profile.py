@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -17,78 +16,31 @@ from sim.lineage.aggregates import aggregate, aggregate_bounds, convergence, cou
 from sim.lineage.dependencies import (
     DAY_S,
     EDGE_COLUMNS,
-    OMEGA_S,
-    WINDOW_S,
     Dependencies,
     Downloads,
     Graph,
     SingleHop,
     Window,
+    drop_cycles,
     graph,
-    single_hop,
     window,
 )
+from sim.lineage.families import families
 from sim.lineage.logs import Logs
 from sim.lineage.observations import observations
+from sim.lineage.options import Options, empty_log, first_notes
 from sim.lineage.store import Store
 from sim.lineage.templates import (
     INPUT_MODES,
     QUANTILES,
-    SIMILARITY,
     Classification,
     Templates,
-    Thresholds,
     classify,
-    find_templates,
     quantiles,
 )
 
 N_COSTLIEST: Final = 100
 """Maximum length of the list of templates whose failure costs most."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of a profile.
-
-    Attributes
-    ----------
-    window_s : float
-        T: maximum age of the write that a read depends on, s (§4.2).
-    omega_s : float
-        ω: downstream jobs count if submitted within this time of a job's completion, s (§4.5.1). It
-        is at most a quarter of the time that the log covers.
-    learn_s : (float, float) or None
-        Interval from which recurrence is learnt, s; None: the whole log.
-    similarity : float
-        Minimum similarity of signatures of one template.
-    thresholds : Thresholds
-        Thresholds of Table 1.
-    exact_jobs : int
-        Maximum number of valid jobs for which aggregates under ω are exact; for more jobs they are
-        intervals.
-    jobs_per_cut : int
-        Number of jobs that share the two cut-offs enclosing their own, for such intervals.
-    value : str
-        A job's local value: ``downloads`` of its output, 1 each (``jobs``), its resource-time
-        (``compute``), or the value of a column of the job log (§4.3, §4.5.2).
-    """
-
-    window_s: float = WINDOW_S
-    omega_s: float = OMEGA_S
-    learn_s: tuple[float, float] | None = None
-    similarity: float = SIMILARITY
-    thresholds: Thresholds = field(default_factory=Thresholds)
-    exact_jobs: int = 100_000
-    jobs_per_cut: int = 400
-    value: str = "downloads"
-
-    def __post_init__(self) -> None:
-        for name in ("window_s", "omega_s"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be above 0, not {getattr(self, name)}")
-        if not 0 <= self.similarity <= 1:
-            raise InputError(f"similarity must be between 0 and 1, not {self.similarity}")
 
 
 BlockMap = Callable[[Callable[[I4], F8], Sequence[I4]], Iterable[F8]]
@@ -129,10 +81,10 @@ def profile(
     """
     settings = Options() if options is None else options
     if not logs.n_jobs:
-        raise InputError("the job log is empty: there is nothing to profile", rule="empty log")
-    hops = single_hop(logs, settings.window_s) if hops is None else hops
+        raise empty_log(logs)
+    hops = drop_cycles(settings.join(logs)) if hops is None else hops
     edges, downloads = hops.dependencies, hops.downloads
-    templates = find_templates(logs, similarity=settings.similarity)
+    templates = settings.templates(logs)
     classes = classify(logs, templates, edges, settings.thresholds, learn=settings.learn_s)
     submit_s, finish_s = logs.column("submit_s"), logs.column("finish_s")
     span = float(finish_s.max() - submit_s.min())
@@ -175,7 +127,8 @@ def profile(
             tables[name], columns, tables["templates"]["template"]
         )
     measures = observations(logs, classes, hops, tables, gap_s, omega, settings.value)
-    return Store(tables, measures, {**logs.report, **hops.report, **report}, settings.value)
+    report = {**logs.report, **hops.report, **families(templates), **report}
+    return Store(tables, measures, report, settings.value, first_notes(logs, hops))
 
 
 VALUES: Final = ("downloads", "jobs", "compute")
@@ -282,7 +235,7 @@ def _distributions(
     with np.errstate(invalid="ignore", divide="ignore"):
         efficiency = np.where(compute > 0, value / compute, np.nan)
     known = {
-        "runtime_s": logs.column("finish_s") - logs.column("start_s"),
+        "runtime_s": logs.run_s(),
         "compute_s": logs.column("compute_s"),
         "value_efficiency": efficiency,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,13 +38,16 @@ class Store:
     report : dict of str to int
         Counts of anomalies in the logs, by rule.
     value_source : str
-        Source of a job's value, see `sim.lineage.profile.Options`.
+        Source of a job's value, see `sim.lineage.options.Options`.
+    notes : sequence of str
+        What to know of the logs before all else, a sentence each.
     """
 
     tables: Mapping[str, pa.Table]
     measures: Sequence[Statistic] = ()
     report: Mapping[str, int] = field(default_factory=dict)
     value_source: str = "downloads"
+    notes: Sequence[str] = ()
 
     def value(self, section: str, key: str) -> float:
         """Return a measure by section and key; KeyError if it does not exist."""
@@ -98,6 +102,7 @@ class Store:
                 "n": pa.array(list(self.report.values()), pa.int64()),
             }
         )
+        rules = rules.replace_schema_metadata({"notes": json.dumps(list(self.notes))})
         measures = to_table(("", m) for m in self.measures)
         whys = pa.array([m.why for m in self.measures], pa.string())
         measures = measures.append_column("why", whys)
@@ -125,10 +130,10 @@ class Store:
             for r in tables["measures"].to_pylist()
         ]
         value_source = tables.pop("measures").schema.metadata[b"value"].decode()
-        rules = tables.pop("report").to_pydict()
-        return cls(
-            tables, measures, dict(zip(rules["rule"], rules["n"], strict=True)), value_source
-        )
+        report = tables.pop("report")
+        notes = tuple(json.loads((report.schema.metadata or {}).get(b"notes", b"[]")))
+        counts = dict(zip(report["rule"].to_pylist(), report["n"].to_pylist(), strict=True))
+        return cls(tables, measures, counts, value_source, notes)
 
     def _neighbours(self, template: str, side: str, other_side: str) -> list[dict[str, Any]]:
         row = self._find_row("templates", "template", template)

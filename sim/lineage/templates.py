@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -12,19 +14,56 @@ from sim.base.errors import InputError
 from sim.lineage.dependencies import DAY_S, Dependencies
 from sim.lineage.logs import Logs
 
-VARYING = (
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
-    r"(?<![a-z0-9])(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?![a-z0-9])",
-    r"[0-9]{4}[-_./][0-9]{1,2}(?:[-_./][0-9]{1,2})?(?:[t _-][0-9]{1,2}(?:[:.-][0-9]{2}){0,2}z?)?",
-    r"[0-9]{6,}(?:[t_-][0-9]{2,6}z?)?",
-)
-"""Patterns of text that varies between runs of one program: UUIDs, digests, dates, long numbers.
+PATTERNS: Final[Mapping[str, str]] = {
+    "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "digest": r"(?<![a-z0-9])(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?![a-z0-9])",
+    "date": (
+        r"[0-9]{4}[-_./][0-9]{1,2}(?:[-_./][0-9]{1,2})?"
+        r"(?:[t _-][0-9]{1,2}(?:[:.-][0-9]{2}){0,2}z?)?"
+    ),
+    "number": r"[0-9]{6,}(?:[t_-][0-9]{2,6}z?)?",
+    "generated": r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])",
+}
+"""Patterns of text that varies between runs of one program, by name.
 
-Short numbers stay, as they may distinguish programs (``load_part_2``).
+Short numbers stay, as they may distinguish programs (``load_part_2``). ``generated`` is the end
+that Kubernetes appends to a ``generateName``.
 """
+DEFAULT_PATTERNS: Final = ("uuid", "digest", "date", "number")
+VARYING: Final = tuple(PATTERNS[name] for name in DEFAULT_PATTERNS)
+"""Patterns of text that is replaced in names and signatures."""
 SIMILARITY = 0.8
 """Minimum Jaccard similarity between the words of two signatures of one program."""
 _WORD = re.compile(r"[\w#]+")
+
+
+def varying_patterns(chosen: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns of text that varies: by name, ``default`` for those used by default.
+
+    A text is a list of names between commas, or one regular expression. Text is in lower case when
+    patterns are applied.
+
+    Raises
+    ------
+    InputError
+        If a pattern is no regular expression.
+    """
+    known = {**PATTERNS, "default": ""}
+    if isinstance(chosen, str):
+        parts = [part.strip() for part in chosen.split(",")]
+        chosen = [chosen] if any(part and part not in known for part in parts) else parts
+    patterns: list[str] = []
+    for part in chosen:
+        patterns += VARYING if part == "default" else [PATTERNS.get(part, part)]
+    try:
+        re.compile("|".join(patterns))
+    except re.error as error:
+        raise InputError(
+            f"varying must be names of patterns ({', '.join(known)}) or regular expressions, not "
+            f"{chosen!r}: {error}",
+            rule="wrong option",
+        ) from None
+    return tuple(pattern for pattern in patterns if pattern)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +94,7 @@ def find_templates(
     A signature is a set of words. It joins the first group whose first signature is similar enough.
     """
     name, names = _normalized_codes(logs, "template_name", varying)
-    signature, signatures = _normalized_codes(logs, "signature", ())
+    signature, signatures = _normalized_codes(logs, "signature", varying, keep_opaque=True)
     pair = name.astype(np.int64) * max(len(signatures), 1) + signature
     distinct, first, pair_index = np.unique(pair, return_index=True, return_inverse=True)
     in_order = np.argsort(first, kind="stable")  # by the first run
@@ -78,10 +117,21 @@ def find_templates(
     return Templates(template[pair_index], template_names)
 
 
-def _normalized_codes(logs: Logs, column: str, varying: tuple[str, ...]) -> tuple[I4, list[str]]:
-    """Normalise a text column; return codes and their spellings."""
+def _normalized_codes(
+    logs: Logs, column: str, varying: tuple[str, ...], *, keep_opaque: bool = False
+) -> tuple[I4, list[str]]:
+    """Normalise a text column; return codes and their spellings.
+
+    With `keep_opaque` a text that varies as a whole stays as it is: a digest of source code.
+    """
     column_values = logs.jobs[column].chunk(0)
-    texts = normalize(column_values.dictionary.to_pylist(), varying)
+    originals = column_values.dictionary.to_pylist()
+    texts = normalize(originals, varying)
+    if keep_opaque:
+        texts = [
+            raw.lower() if text.strip() == "#" else text
+            for raw, text in zip(originals, texts, strict=True)
+        ]
     spellings = list(dict.fromkeys(texts))
     number = {text: code for code, text in enumerate(spellings)}
     codes = np.array([number[text] for text in texts], np.int32)

@@ -11,19 +11,22 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, I4, I8, Mask
 from sim.base.errors import InputError
+from sim.lineage.accounts import account_of
 from sim.lineage.dependencies import (
     DAY_S,
     Dependencies,
     Downloads,
     SingleHop,
     drop_cycles,
-    join,
     without_cycles,
 )
 from sim.lineage.logs import Logs
-from sim.lineage.profile import Options, local_value
-from sim.lineage.templates import Templates, classify, find_templates, medians
+from sim.lineage.options import Options, empty_log, first_notes
+from sim.lineage.profile import local_value
+from sim.lineage.run_times import with_run_times
+from sim.lineage.templates import Templates, classify, medians
 from sim.lineage.worth import BLIND, NONE, POLL, JobGraph, RecordedJobs, week_workload
+from sim.workload.amounts import with_account
 from sim.workload.schema import DEFAULT_QUANTUM
 from sim.workload.tables import plain
 from sim.workload.workload import Workload
@@ -68,20 +71,23 @@ def workload(
     rounds : int, optional
         Hops downstream that count towards the value: 2^rounds; default: all of them.
     meta : mapping, optional
-        Overrides entries of the workload's ``meta``: ``report`` counts anomalies by rule, ``known``
+        Overrides entries of the workload's ``meta``, which then has no account of the logs:
+        ``report`` counts anomalies by rule, ``known``
         has shares of recurring, polling and blind jobs and of hard dependencies, ``peak_tokens`` is
         the maximum held if no job waits, ``queue_share`` divides a cluster by the queues' peaks.
 
     Raises
     ------
     InputError
-        If no job is submitted in the window, or none ended before it.
+        If no job is submitted in the window, or none ended before it; or if the run times of many
+        are unknown, and no option fills them.
     """
     settings = Options() if options is None else options
     _check(logs, begin, end)
+    logs = with_run_times(logs, begin, end, settings)
     first_s = float(logs.column("submit_s")[0])
-    templates = find_templates(logs, similarity=settings.similarity)
-    joined = join(logs, settings.window_s)
+    templates = settings.templates(logs)
+    joined = settings.join(logs)
     learnt = _learn(logs, templates, joined.dependencies, begin, settings)
     hops = drop_cycles(joined)
     omega_s = min(settings.omega_s, MAX_OMEGA_SHARE * (begin - first_s))
@@ -96,7 +102,13 @@ def workload(
         "known": _shares(recorded, inside), "peak_tokens": _peak(recorded, inside),
         "queue_share": _queue_shares(recorded, inside),
     }  # fmt: skip
-    return week_workload(recorded, end - begin, rounds, own_meta | dict(meta or {}), omega_s)
+    jobs = week_workload(recorded, end - begin, rounds, own_meta | dict(meta or {}), omega_s)
+    if meta is not None:  # the logs are not a user's
+        return jobs
+    relative_s = logs.column("submit_s") - begin
+    account = account_of(logs, (relative_s >= 0) & (relative_s < end - begin), (begin, end))
+    account.warnings[:0] = first_notes(logs, hops)
+    return with_account(jobs, account)
 
 
 def peak(begin_s: F8, end_s: F8, size: F8 | I8) -> float:
@@ -138,7 +150,7 @@ def _shares(recorded: RecordedJobs, inside: Mask) -> dict[str, float]:
 def _check(logs: Logs, begin: float, end: float) -> None:
     submit_s, finish_s = (logs.column(n) for n in ("submit_s", "finish_s"))
     if not logs.n_jobs:
-        raise InputError("the job log is empty: there is no job to schedule", rule="empty log")
+        raise empty_log(logs)
     span = f"the logs have submissions from {submit_s[0]:.15g} to {submit_s[-1]:.15g} s"
     if not (np.isfinite(begin) and begin < end):
         raise InputError(
@@ -265,6 +277,9 @@ def _recorded(
         "inputs written after their reader's submission, not hard": late,
         "jobs that failed because an input was missing, left out": ~ran,
         "jobs that failed in the logs, run as if they had succeeded": logs.has("outcome", "failed"),
+        "jobs that had not ended (censored), run for as long as seen": logs.has(
+            "run_time", "censored"
+        ),
     }
     counted = {rule: int(np.count_nonzero(odd)) for rule, odd in report.items() if odd.any()}
     return recorded if ran.all() else recorded.where(ran), counted

@@ -7,7 +7,8 @@ import pytest
 
 from sim.lineage import advice
 from sim.lineage.dependencies import DAY_S, edges_from_pairs
-from sim.lineage.profile import Options, profile
+from sim.lineage.options import Options
+from sim.lineage.profile import profile
 from tests.sim.lineage.small import small_logs
 
 HOUR = 3600.0

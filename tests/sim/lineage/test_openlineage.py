@@ -55,9 +55,9 @@ def test_runs_become_jobs_and_datasets_files(tmp_path, form):
         for j in jobs
     ]
     assert shown == [
-        ("load", "team", "done", 0, 300),
-        ("sum", "team", "failed", 360, 540),
-        ("hangs", "team", "done", 600, 720),
+        ("team/load", "team", "done", 0, 300),
+        ("team/sum", "team", "failed", 360, 540),
+        ("team/hangs", "team", "done", 600, 720),
     ]
     assert jobs[0]["signature"] == "copy t"
     files = logs.files.to_pylist()
@@ -71,7 +71,8 @@ def test_runs_become_jobs_and_datasets_files(tmp_path, form):
     ]
     edges = single_hop(logs).dependencies
     assert list(zip(edges.upstream, edges.downstream, strict=True)) == [(0, 1), (0, 2)]
-    assert logs.report == {"events: runs that did not end": 1}
+    assert logs.report == {"events: runs that did not end (censored)": 1}
+    assert logs.notes == ("1 of 3 (33.3 %) runs have not ended (censored)",)
 
 
 @pytest.mark.parametrize("end", ["FAIL", "ABORT"])
@@ -121,8 +122,13 @@ def test_malformed_events_are_counted_with_their_lines(tmp_path):
     assert logs.n_jobs == 1
     (rule, n), _ = next(iter(logs.report.items())), None
     assert n == len(BROKEN)
+    assert logs.notes == (
+        "8 of 10 (80.0 %) events are malformed: line 2: no JSON: Expecting property name enclosed "
+        "in double quotes",
+    )
     assert rule.startswith(
-        "events: malformed, lines 2 (no JSON object), 3 (eventTime None), 4 (no runId), "
+        "events: malformed, lines 2 (no JSON: Expecting property name enclosed in double quotes), "
+        "3 (eventTime None), 4 (no runId), "
         "5 (no job name), 6 (eventType 'BEGIN'), …"
     )
 
@@ -136,13 +142,21 @@ def test_a_malformed_event_is_an_error_if_asked_for(tmp_path, place):
 
 
 def test_files_that_hold_no_events(tmp_path):
+    (tmp_path / "a").write_text("")
+    assert not is_openlineage(tmp_path / "a")
+    with pytest.raises(InputError, match="is empty"):
+        read_events(tmp_path / "a")
     with pytest.raises(InputError, match="holds no event"):
-        read_events(write(tmp_path / "a", []))
+        read_events(write(tmp_path / "a", ["[]"]))
     (tmp_path / "b").write_text('[{"a": 1}, {')
-    with pytest.raises(InputError, match="invalid JSON"):
+    with pytest.raises(InputError, match=r"none of 2 .*: 2 malformed, the first in line 1: event"):
         read_events(tmp_path / "b")
     (tmp_path / "c").write_text("time_s,job\n")
     assert not is_openlineage(tmp_path / "c")
+    (tmp_path / "d").mkdir()
+    assert not is_openlineage(tmp_path / "d")
+    with pytest.raises(InputError, match="no file of JSON"):
+        read_events(tmp_path / "d")
 
 
 def test_a_real_build(shared_traces):

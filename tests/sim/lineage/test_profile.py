@@ -16,8 +16,9 @@ from sim.base.errors import InputError
 from sim.cli.main import main
 from sim.describe.statistics import format_value
 from sim.lineage import advice
+from sim.lineage.options import Options
 from sim.lineage.page import page, text_lines, write_page
-from sim.lineage.profile import Options, profile
+from sim.lineage.profile import profile
 from sim.lineage.store import TABLES, Store
 from sim.lineage.templates import medians, quantiles
 from tests.sim.lineage.small import small_logs
@@ -288,7 +289,7 @@ def test_wrong_files_are_one_line(files, tmp_path, capsys):
     assert main(["lineage", str(tmp_path / "e"), *files[1:], *out]) == 2
     assert "leave --jobs out" in capsys.readouterr().err
     assert main(["lineage", str(tmp_path / "e"), *out]) == 2
-    assert "the job log is empty" in capsys.readouterr().err
+    assert "none of 1 records is an OpenLineage event of a run" in capsys.readouterr().err
     assert main(["lineage", str(tmp_path / "e"), *out, "--strict"]) == 2
     assert "e:1: " in capsys.readouterr().err
 

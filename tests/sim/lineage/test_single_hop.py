@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.lineage import make_logs
-from sim.lineage.dependencies import edges_from_pairs, single_hop, without_cycles
+from sim.lineage.dependencies import UNREAD_RULE, edges_from_pairs, single_hop, without_cycles
 
 
 def logs(rows, n_jobs=6, submit_s=None):
@@ -47,7 +47,7 @@ def edges_of(rows, submit_s=None, **options):
 
 def test_last_writer_wins():
     rows = [(1, 0, "write", "f"), (2, 1, "write", "f"), (3, 2, "read", "f")]
-    assert edges_of(rows) == ([(1, 2)], {})
+    assert edges_of(rows) == ([(1, 2)], {UNREAD_RULE: 1})
 
 
 AFTER, BEFORE = (
@@ -67,7 +67,8 @@ def test_who_starts_as_its_input_ends_has_that_input(order):
     rows = [(8, 0, "write", "f"), *rows[order]]
     pairs, report = edges_of(rows, submit_s)
     assert pairs == [(1, 2), (3 if order.step is None else 1, 4)]  # the later row of the log wins
-    assert report == {AFTER: 2, "writes at the instant of another job's": 1}
+    unread = {UNREAD_RULE: 1} if order.step is None else {}
+    assert report == {AFTER: 2, "writes at the instant of another job's": 1} | unread
     early = [(9, 1, "read", "f"), (9, 3, "write", "f"), (8, 0, "write", "f")]
     assert edges_of(early, submit_s) == ([(0, 1)], {BEFORE: 1})
 
@@ -103,7 +104,7 @@ def test_a_write_older_than_the_window_is_not_joined():
 
 def test_a_job_does_not_depend_on_itself():
     rows = [(0, 0, "write", "f"), (1, 1, "write", "f"), (2, 1, "read", "f")]
-    assert edges_of(rows) == ([], {"reads of a job's own output": 1})
+    assert edges_of(rows) == ([], {"reads of a job's own output": 1, UNREAD_RULE: 1})
 
 
 def test_odd_input_is_counted_by_rule():
@@ -126,6 +127,7 @@ def test_odd_input_is_counted_by_rule():
             "writes at the instant of another job's": 1,
             "operations before their job's submission": 1,
             "operations after their job's end": 1,
+            UNREAD_RULE: 1,
         },
     )
 

@@ -44,7 +44,8 @@ def test_names_must_be_equal_and_signatures_similar():
         ("sum 2020-01-03", "select something else altogether"),
     ]
     assert templates(*jobs) == ([0, 0, 1, 2], ["sum #", "other #", "sum # (2)"])
-    assert templates(*jobs, similarity=1.0)[0] == [0, 1, 2, 3]
+    assert templates(*jobs, similarity=1.0)[0] == [0, 0, 1, 2]  # days are no difference
+    assert templates(*jobs, similarity=1.0, varying=())[0] == [0, 1, 2, 3]
     assert templates(*jobs, similarity=0.0)[0] == [0, 0, 1, 0]
 
 
