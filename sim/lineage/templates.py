@@ -21,7 +21,8 @@ PATTERNS: Final[Mapping[str, str]] = {
         r"[0-9]{4}[-_./][0-9]{1,2}(?:[-_./][0-9]{1,2})?"
         r"(?:[t _-][0-9]{1,2}(?:[:.-][0-9]{2}){0,2}z?)?"
     ),
-    "number": r"[0-9]{6,}(?:[t_-][0-9]{2,6}z?)?",
+    # with a time of day after it, but not with the year of a date
+    "number": r"[0-9]{6,}(?:[t_-](?!(?:19|20)[0-9]{2}[-_./][0-9])[0-9]{2,6}z?)?",
     "generated": r"(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}(?![a-z0-9])",
 }
 """Patterns of text that varies between runs of one program, by name.
