@@ -183,11 +183,11 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
 
 
 def _task_amounts(jobs: Mapping[str, Sequence[Any]], durations: Sequence[F8]) -> dict[str, F8]:
-    """Return the tasks of each job, and what they held times their durations, by kind."""
+    """Return the tasks of each job, and what they hold times their durations, by kind."""
     work_s = np.array([float(np.sum(tasks)) for tasks in durations])
     kinds = {"cpu": "cpu_s", "mem": "mem_gib_s", "disk": "disk_s"}
-    held = {kinds[name]: np.array(jobs[name], np.float64) * work_s for name in RESOURCES}
-    return {"tasks": np.array([len(tasks) for tasks in durations], np.float64), **held}
+    taken = {kinds[name]: np.array(jobs[name], np.float64) * work_s for name in RESOURCES}
+    return {"tasks": np.array([len(tasks) for tasks in durations], np.float64), **taken}
 
 
 def _lines(path: Path) -> Any:

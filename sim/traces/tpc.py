@@ -107,8 +107,8 @@ def _amounts(dag: _Dag) -> dict[str, float]:
         return dict.fromkeys(("tasks", "edges", *kinds), np.nan)
     numbers = np.array(dag.numbers)
     work_s = numbers[:, 0] * numbers[:, -1]
-    held = {kind: float(np.sum(work_s * numbers[:, 1 + i])) for i, kind in enumerate(kinds)}
-    return {"tasks": float(numbers[:, -1].sum()), "edges": float(len(dag.edges)), **held}
+    taken = {kind: float(np.sum(work_s * numbers[:, 1 + i])) for i, kind in enumerate(kinds)}
+    return {"tasks": float(numbers[:, -1].sum()), "edges": float(len(dag.edges)), **taken}
 
 
 class _DagReader:

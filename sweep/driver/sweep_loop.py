@@ -16,7 +16,7 @@ import numpy as np
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.execution import compute, notes, origin, plan
+from sweep.execution import compute, notes, origin, plan, unread_logs
 from sweep.execution.cell_metrics import Flags
 from sweep.execution.compute import Runner
 from sweep.execution.inputs import Inputs
@@ -144,7 +144,7 @@ class SweepLoop:
         rows = prepared.missing_rows(answers.errors)
         if not len(rows):
             if self._runner is not None:
-                compute.check_logs(prepared)
+                unread_logs.check(prepared)
             return
         if self._runner is None:
             n = notes.count(len(rows), "cells")
@@ -156,7 +156,7 @@ class SweepLoop:
         if self._must_close:
             self._runner.close()
         compute.read_traces(prepared)
-        compute.check_logs(prepared)
+        unread_logs.check(prepared)
         if batch.purpose:
             n = notes.count(len(rows), "cells")
             notes.note(f"{self.sweep}, round {len(self._seen)}: {batch.purpose}: {n} to run")

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from sim.base import interrupt
-from sim.base.errors import InputError
 from sim.base.masking import mask, mask_tree
 from sweep.execution import notes, plan, task
 from sweep.execution.cell import describe_error, run_cell
@@ -29,9 +28,6 @@ from sweep.execution.result_batch import ResultBatch, StoreSpec, pack
 from sweep.execution.time_left import TimeLeft
 from sweep.execution.watch import CellTimeoutError, alarm
 from sweep.execution.workload_build import Clusters, Recipe, first_jobs
-from sweep.grid.options import bundled
-from sweep.grid.request import Request
-from sweep.stats import reading
 from sweep.store import storage
 from sweep.store.cell import CellError, CellResult
 from sweep.store.index import as_keys
@@ -43,9 +39,6 @@ if TYPE_CHECKING:
     from sweep.execution.cell import Simulate
 
 
-MOST_LEFT_OUT = 0.5
-"""Largest share of a log's work that may be left out without a word of the user's."""
-ON_BAD_ROW = "trace.on_bad_row"
 REFRESH_EVERY_S, REFRESH_SHARE = 2.0, 0.05
 """Interval of checks for cells that other sweeps have stored, s; their maximum share of time."""
 N_FIRST = 25_000
@@ -175,41 +168,6 @@ def read_traces(prepared: PreparedGrid) -> None:
         is_needed = prepared.workload_numbers[cell.row] in needed
         if is_needed and prepared.inputs.is_from_files(cell.workload):
             prepared.inputs.describe(cell.workload)
-
-
-def check_logs(prepared: PreparedGrid) -> None:
-    """Refuse a log most of whose work is left out, unless the user says that rows may be.
-
-    By default many readers skip bad rows, which is no word of the user's.
-    """
-    if _may_skip(prepared.grid.request):
-        return
-    for planned in prepared.representatives:
-        workload, trace = prepared.inputs.known(planned.workload), planned.cell.trace
-        if workload is None or _is_own_skip(prepared, planned):
-            continue
-        log = reading.describe(planned.cell.labels["trace"], trace.get("path"), workload)
-        if log is not None and log.unread_share > MOST_LEFT_OUT:
-            raise InputError(
-                f"{log.sentence}. At most {100 * MOST_LEFT_OUT:.0f} % of a log's work may be left "
-                "out without a word of yours: correct the log or the trace's options, or say "
-                "trace.on_bad_row=skip",
-                rule="work left out",
-            )
-
-
-def _may_skip(request: Request) -> bool:
-    """Tell whether the command line or an experiment says that rows may be left out."""
-    fixed = [line.value for line in request.fixed if line.key == ON_BAD_ROW]
-    return "skip" in fixed or ON_BAD_ROW in request.axes
-
-
-def _is_own_skip(prepared: PreparedGrid, planned: PlannedCell) -> bool:
-    """Tell whether a trace's option is the user's own file, and says that rows may be left out."""
-    options = prepared.grid.request.options
-    file = options.files["trace"].get(planned.cell.labels["trace"])
-    is_bundled = file is None or bundled() in file.parents
-    return not is_bundled and planned.cell.trace.get("on_bad_row") == "skip"
 
 
 class _WorkQueue:

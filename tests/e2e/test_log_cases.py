@@ -1,4 +1,4 @@
-"""What is left out of a log is told by every command, at every run, cached or not."""
+"""Losses of a log are told by every command, at every run, cached or not."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_loss_is_told_by_every_command_at_every_run(case: dict[str, Any], tmp_
     workload = read_trace(case["format"], path, **case.get("options", {}))
     report = workload.meta["report"]
     loss = sentence(path.name, report["account"], report.get("bad_examples", {}))
-    told = [line for line in (loss, *report.get("warnings", ())) if line]
+    lines = [line for line in (loss, *report.get("warnings", ())) if line]
     words = [f"trace={case['format']}", f"trace.path={path}", "policy=fifo", *options(case)]
     cluster = case.get("cluster", ["cluster.count=1000"])
     more = [*cluster, "launcher=inline", "tracking=none", "paths.results=results"]
@@ -70,24 +70,24 @@ def test_a_loss_is_told_by_every_command_at_every_run(case: dict[str, Any], tmp_
                 continue
             assert done.returncode == 0, done.stderr
             output = _folded(done.stderr + done.stdout)
-            assert all(_folded(line) in output for line in told), output
-            _check_answer(tmp_path / done.stdout.splitlines()[-1], case, workload.n_jobs, told)
+            assert all(_folded(line) in output for line in lines), output
+            _check_answer(tmp_path / done.stdout.splitlines()[-1], case, workload.n_jobs, lines)
     described = command(
         "sim", "describe", f"{case['format']}:{path}", *_pairs(case), folder=tmp_path
     )
     assert described.returncode == 0, described.stderr
-    assert all(_folded(line) in _folded(described.stdout) for line in told), described.stdout
+    assert all(_folded(line) in _folded(described.stdout) for line in lines), described.stdout
 
 
-def _check_answer(folder: Path, case: dict[str, Any], n_jobs: int, told: list[str]) -> None:
+def _check_answer(folder: Path, case: dict[str, Any], n_jobs: int, lines: list[str]) -> None:
     answer = json.loads((folder / "answer.json").read_text())
     (entry,) = answer["read"]
     assert entry["trace"] == case["format"]
     assert entry["jobs"] == n_jobs
-    assert all(line.removesuffix(".") in entry["sentence"] for line in told)
-    assert all(any(line.removesuffix(".") in said for said in answer["How sure"]) for line in told)
+    assert all(line.removesuffix(".") in entry["sentence"] for line in lines)
+    assert all(any(line.removesuffix(".") in sure for sure in answer["How sure"]) for line in lines)
     page = _folded(html.unescape((folder / "report.html").read_text()))
-    assert all(_folded(line).removesuffix(".") in page for line in told)
+    assert all(_folded(line).removesuffix(".") in page for line in lines)
     if entry["left_out_share"] > 0.05:
         assert "is left out" in " ".join(answer["Answer"])
 

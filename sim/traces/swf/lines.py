@@ -26,9 +26,9 @@ def known(column: F8) -> F8:
 def processors_of(log: dict[str, F8], chosen: str) -> tuple[F8, Mask]:
     """Return the processors of each line, NaN if unknown, and mark those of the other field."""
     other = "requested" if chosen == "allocated" else "allocated"
-    wanted, spare = (log[f"{name}_processors"] for name in (chosen, other))
-    is_other = ~(wanted >= 1) & (spare >= 1)
-    return np.where(wanted >= 1, wanted, np.where(is_other, spare, np.nan)), is_other
+    first, second = (log[f"{name}_processors"] for name in (chosen, other))
+    is_other = ~(first >= 1) & (second >= 1)
+    return np.where(first >= 1, first, np.where(is_other, second, np.nan)), is_other
 
 
 def never_ran(log: dict[str, F8]) -> Mask:
@@ -132,8 +132,8 @@ def preceding_jobs(number: F8, preceding: F8) -> I8:
     rank = np.arange(n)
     key = number.astype(np.int64) * n + rank
     order = np.argsort(key)
-    wanted = np.where(preceding >= 0, preceding, 0).astype(np.int64) * n + rank
-    position = np.searchsorted(key[order], wanted) - 1
+    searched = np.where(preceding >= 0, preceding, 0).astype(np.int64) * n + rank
+    position = np.searchsorted(key[order], searched) - 1
     candidate = order[np.maximum(position, 0)]
     is_there = (preceding >= 0) & (position >= 0) & (number[candidate] == preceding)
     return np.where(is_there, candidate, -1)

@@ -67,7 +67,7 @@ def test_a_day_in_the_source_is_no_difference(tmp_path, capsys):
 
 def test_another_source_is_another_program(tmp_path, capsys):
     facets = [
-        {"sql": {"query": f"select {what} from fruit"}} for what in ("count(1)", "a, b, c, d")
+        {"sql": {"query": f"select {columns} from fruit"}} for columns in ("count(1)", "a, b, c, d")
     ]
     events = [
         e for day in range(DAYS)

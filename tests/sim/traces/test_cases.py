@@ -24,8 +24,8 @@ LINEAGE = ("O01_ol_order", "O02_ol_zones", "O04_ol_gz")
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the expectations of all cases, each with an id."""
     for name, expected in yaml.safe_load((CASES / "logs.yaml").read_text()).items():
-        for number, one in enumerate(expected if isinstance(expected, list) else [expected]):
-            yield f"{name}-{number}", {"folder": CASES / "logs" / name, **one}
+        for number, case in enumerate(expected if isinstance(expected, list) else [expected]):
+            yield f"{name}-{number}", {"folder": CASES / "logs" / name, **case}
 
 
 def log_path(case: Mapping[str, Any]) -> Path:
@@ -90,8 +90,8 @@ def _check(workload: Workload, case: Mapping[str, Any]) -> None:
     if "told" in case:
         report = workload.meta["report"]
         loss = sentence("log", report["account"], report.get("bad_examples", {}))
-        told = " ".join([loss, *report.get("warnings", ())])
-        assert re.search(case["told"], told, re.DOTALL), told
+        text = " ".join([loss, *report.get("warnings", ())])
+        assert re.search(case["told"], text, re.DOTALL), text
     assert np.isfinite(workload.tasks["duration_s"].to_numpy()).all()
 
 

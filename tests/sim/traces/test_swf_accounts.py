@@ -106,22 +106,22 @@ DAMAGES = st.sampled_from(["", " 1 2 3", "short", "text"])
 
 def counted(lines: list[dict[str, Any]]) -> float:
     """Count the CPU time of a log by its text's rules, line by line."""
-    whole = {one["job_number"] for one in lines if one["status"] not in (2, 3, 4)}
+    whole = {record["job_number"] for record in lines if record["status"] not in (2, 3, 4)}
     known, distinct = [], set()
-    for one in lines:
-        if tuple(one.items()) not in distinct:
-            distinct.add(tuple(one.items()))
-            known.append(one)
+    for record in lines:
+        if tuple(record.items()) not in distinct:
+            distinct.add(tuple(record.items()))
+            known.append(record)
     total, parts = 0.0, defaultdict(list)
-    for one in known:
-        allocated, requested = one["allocated_processors"], one["requested_processors"]
+    for record in known:
+        allocated, requested = record["allocated_processors"], record["requested_processors"]
         processors = allocated if allocated >= 1 else requested if requested >= 1 else math.nan
-        run_s = one["run_time"] if one["run_time"] >= 0 else math.nan
-        ended = one["status"] in (0, 5)
+        run_s = record["run_time"] if record["run_time"] >= 0 else math.nan
+        ended = record["status"] in (0, 5)
         is_never = (allocated == 0 or (allocated < 0 and ended)) and not run_s > 0
-        if one["status"] in (2, 3, 4):
-            if one["job_number"] not in whole:
-                parts[one["job_number"]].append(processors * run_s)
+        if record["status"] in (2, 3, 4):
+            if record["job_number"] not in whole:
+                parts[record["job_number"]].append(processors * run_s)
         elif not is_never and math.isfinite(processors * run_s):
             total += processors * run_s
     return total + sum(sum(work) for work in parts.values() if math.isfinite(sum(work)))
@@ -132,7 +132,7 @@ def counted(lines: list[dict[str, Any]]) -> float:
 def test_the_account_holds_for_any_log(
     tmp_path_factory: pytest.TempPathFactory, lines: list[dict[str, Any]], damages: list[str]
 ) -> None:
-    texts = [line(**one) for one in lines]
+    texts = [line(**record) for record in lines]
     whole = write(tmp_path_factory.mktemp("swf") / "t.swf", *texts)
     try:
         w = load(whole)
