@@ -17,6 +17,7 @@ from sim.base.arrays import F8, I1, I8
 from sim.base.errors import InputError, unknown
 from sim.base.reading.bad_rows import BadRows
 from sim.base.reading.layout import MAX_WHOLE, MISSING, Field, Layout, OnBadRow, parse
+from sim.base.reading.rules import count_rule
 from sim.base.reading.text import broken_text_error, no_job_left
 from sim.base.reading.width import MAX_WRONG, BadRow, WrongWidth
 from sim.base.reading.width import RULE as WRONG_WIDTH
@@ -50,6 +51,8 @@ def read_blocks(
         lines = _Lines(layout.skip_lines + n_rows, wrong_width.lines, layout.lines)
         wrong_width.close(lines.raw(batch.num_rows - 1))
         columns, rules = _convert(batch, fields)
+        if layout.skip_lines:
+            _mark_headers(batch, fields, rules, wrong_width.reasons)
         if is_error:
             is_first = not n_rows and not layout.skip_lines
             _raise_first(path, _bad_rows(batch, fields, rules, lines, wrong_width, is_first))
@@ -176,6 +179,25 @@ def _check_fields(
                 file=path,
                 rule="missing column",
             )
+
+
+def _mark_headers(
+    batch: pa.RecordBatch, fields: Mapping[str, Field], rules: I1, reasons: dict[str, int]
+) -> None:
+    """Mark the bad rows that are the header once more as no rows; count them.
+
+    Logs that were put together have one for each part.
+    """
+    rows = np.flatnonzero((rules > 0) & (rules != _BLANK))
+    if not len(rows):
+        return
+    is_header = np.ones(len(rows), dtype=bool)
+    bad = batch.take(pa.array(rows))
+    for name in fields:
+        same = pc.equal(bad.column(name).cast(pa.binary()), name.encode()).fill_null(False)
+        is_header &= same.to_numpy(zero_copy_only=False)
+    rules[rows[is_header]] = _BLANK
+    count_rule(reasons, "the header once more: left out", is_header)
 
 
 def _is_header(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> bool:

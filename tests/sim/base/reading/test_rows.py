@@ -56,3 +56,19 @@ def test_if_no_job_is_left_the_first_bad_row_of_each_rule_is_shown():
     error = no_job_left("log.csv", {"wrong line": 2}, {"never started": 1, "0 CPUs": 0})
     assert error.message == "no job is left; dropped: 2 × wrong line, 1 × never started"
     assert no_job_left("log.csv", {}).rule == "empty file"
+
+
+@pytest.mark.parametrize("on_bad_row", ["error", "skip"])
+def test_headers_between_parts_are_no_rows(on_bad_row):
+    text = b"name,end_s\na,1\nname,end_s\nb,2\n\nname,end_s\nc,3\n"
+    bad = BadRows()
+    fields = {"name": Field(required=True), "end_s": Field("number")}
+    layout = Layout(("name", "end_s"), skip_lines=1)
+    columns = read_columns("log.csv", io.BytesIO(text), layout, fields, on_bad_row, bad)
+    assert columns["name"].to_pylist() == ["a", "b", "c"]
+    assert bad == {}
+    assert bad.repaired == {"the header once more: left out": 2}
+    damaged = text.replace(b"c,3", b"c,end_s")
+    with pytest.raises(InputError, match="end_s is 'end_s'; it must be a number") as caught:
+        read_columns("log.csv", io.BytesIO(damaged), layout, fields, "error", BadRows())
+    assert caught.value.line == 7
