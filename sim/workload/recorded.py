@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.workload.schema import ELIGIBLE, RECORDED
+from sim.workload.schema import ELIGIBLE, RECORDED, SUBMITTED
 from sim.workload.tables import with_column
 
 WITH_RECORDED = ("jobs", "stages", "tasks")
 """Tables that can have recorded times."""
-_COLUMNS = tuple(column.name for column in (*RECORDED, ELIGIBLE))
+_COLUMNS = tuple(column.name for column in (*RECORDED, ELIGIBLE, SUBMITTED))
 
 
 def shift_recorded(table: pa.Table, zero_s: float) -> pa.Table:

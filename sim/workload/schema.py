@@ -219,6 +219,14 @@ ELIGIBLE: Final = Column(
     None,
     nullable=True,
 )
+SUBMITTED: Final = Column(
+    "recorded_submit_s",
+    pa.float64(),
+    "s",
+    "when it was really submitted, by the log, if submit_s is when it was free to start",
+    None,
+    nullable=True,
+)
 BILLING: Final = (
     Column("account", CATEGORY, "name", "account that pays for it; '' if unknown", ""),
     Column("qos", CATEGORY, "name", "its quality of service; '' if unknown", ""),
@@ -239,6 +247,7 @@ OPTIONAL_COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         *CLOCK,
         *RECORDED,
         ELIGIBLE,
+        SUBMITTED,
         *BILLING,
     ),
     "stages": (INPUT_HOME, REMOTE_FACTOR, RUNS_ON, *FEATURES, *RECORDED),

@@ -10,11 +10,13 @@ from sim import transforms
 from tests.sim.workload.tables import build, small
 
 NAMES = ("recorded_start_s", "recorded_finish_s")
+SUBMITTED = "recorded_submit_s"
 
 
 def log() -> sim.Workload:
     tables = small()
     tables["jobs"] |= {NAMES[0]: [2.0, 4.0, np.nan], NAMES[1]: [9.0, 8.0, np.nan]}
+    tables["jobs"] |= {SUBMITTED: [-3.0, 1.0, np.nan]}
     tables["stages"] |= {NAMES[0]: [2.0, 5.0, 4.0, np.nan]}
     tables["tasks"] |= {NAMES[0]: [2.0, 3.0, 5.0, 4.0, 4.0, np.nan]}
     return sim.Workload.from_tables(**tables)
@@ -22,7 +24,7 @@ def log() -> sim.Workload:
 
 def with_recorded(workload: sim.Workload) -> list[str]:
     names = ("jobs", "stages", "tasks")
-    return [name for name in names if {*NAMES} & {*getattr(workload, name).column_names}]
+    return [name for name in names if {*NAMES, SUBMITTED} & {*getattr(workload, name).column_names}]
 
 
 def test_a_cut_keeps_them_counted_from_its_zero():
@@ -32,6 +34,7 @@ def test_a_cut_keeps_them_counted_from_its_zero():
     assert cut.jobs["submit_s"].to_pylist() == [0.0, 4.0]
     assert cut.jobs[NAMES[0]].to_pylist() == [3.0, None]
     assert cut.jobs[NAMES[1]].to_pylist() == [7.0, None]
+    assert cut.jobs[SUBMITTED].to_pylist() == [0.0, None]
     assert cut.stages[NAMES[0]].to_pylist() == [3.0, None]
     assert cut.tasks[NAMES[0]].to_pylist() == [3.0, 3.0, None]
     assert w.take([1]).jobs[NAMES[0]].to_pylist() == [4.0]
