@@ -9,6 +9,7 @@ import policies
 import sim
 from sim.base.errors import InputError
 
+THROTTLED = "array with a limit on its running elements (%): not read"
 HEAD = "JobID|JobName|User|Account|Partition|Submit|Start|End|Timelimit|State|AllocCPUS|NNodes"
 DAY = "2026-03-01T"
 
@@ -63,7 +64,8 @@ def test_an_array_of_tasks_is_one_job(tmp_path):
     assert w.jobs["min_tasks"].to_pylist() == [0]
     assert w.stages["n_tasks"].to_pylist() == [1, 1]
     assert w.tasks["duration_s"].to_pylist() == [60.0, 120.0]
-    assert w.meta["report"]["dropped"] == {"not ended yet": 1}
+    assert w.meta["report"]["dropped"] == {"censored: waiting when the log was written": 1}
+    assert w.meta["report"]["noticed"] == {THROTTLED: 1}
     apart = load(tmp_path, *rows, arrays="jobs")
     assert apart.jobs["job_id"].to_pylist() == ["18_1", "18_2"]
     rigid = load(tmp_path, *[record(f"18_{i}", AllocCPUS=4) for i in (1, 2)], record("19+0"))
@@ -82,19 +84,20 @@ def test_jobs_that_did_not_run_are_counted(tmp_path):
         record("3", End="Unknown", State="FAILED"),
         record("4", Submit="Unknown"),
         record("5", State="REQUEUED"),
-        record("6", End=DAY + "09:40:10"),
-        record("6", State="TIMEOUT"),
+        record("6", State="NODE_FAIL"),
+        record("6", Submit=DAY + "09:31:11", Start=DAY + "09:40:00", End=DAY + "09:41:00"),
         record("7", End=DAY + "09:30:10"),
     ]
     w = load(tmp_path, *rows)
     assert w.meta["report"]["dropped"] == {
-        "not ended yet": 2,
+        "censored: not ended when the log was written": 1,
         "submission unknown": 1,
         "never started": 1,
         "run time unknown": 1,
-        "an earlier record of a requeued job": 1,
+        "an earlier run of a requeued job": 1,
     }
-    assert w.tasks["duration_s"].to_pylist() == [60.0, 0.5]
+    assert w.jobs["job_id"].to_pylist() == ["5", "6", "7"]
+    assert w.tasks["duration_s"].to_pylist() == [60.0, 60.0, 0.5]
     assert w.meta["report"]["filled"] == {"0 s becomes 0.5 s": 1}
     done = load(tmp_path, *rows, state="completed")
     assert done.meta["report"]["dropped"]["not completed"] == 1

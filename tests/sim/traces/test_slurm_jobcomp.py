@@ -6,7 +6,9 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
+from tests.sim.traces.accounts import check_account
 
+RELEASED = "submitted when it became eligible (trace.release=submit: at its submission)"
 DAY = "2026-03-01T"
 
 
@@ -43,22 +45,27 @@ def test_a_line_is_a_job_with_what_really_happened(tmp_path):
     }  # fmt: skip
     assert w.jobs.to_pylist() == [
         {"job_id": "17", "submit_s": 0.0, "min_tasks": 8, "requested_s": 1200.0,
-         "recorded_start_s": 10.0, "recorded_finish_s": 70.0, "recorded_eligible_s": 5.0,
-         "account": "physics", **common},
-        {"job_id": "18", "submit_s": 60.0, "min_tasks": 1, "requested_s": None,
-         "recorded_start_s": 60.0, "recorded_finish_s": 60.0, "recorded_eligible_s": None,
-         "account": "", **common},
+         "recorded_start_s": 5.0, "recorded_finish_s": 65.0, "recorded_eligible_s": 0.0,
+         "recorded_submit_s": -5.0, "account": "physics", **common},
+        {"job_id": "18", "submit_s": 55.0, "min_tasks": 1, "requested_s": None,
+         "recorded_start_s": 55.0, "recorded_finish_s": 55.0, "recorded_eligible_s": None,
+         "recorded_submit_s": 55.0, "account": "", **common},
     ]  # fmt: skip
     assert w.stages["node_list"].to_pylist() == ["n[1-2]"] * 2
     assert w.stage_duration_s.tolist() == [60.0, 0.5]
     assert w.meta["resolution_s"] == 1.0
-    assert w.meta["report"] == {
-        "rows": 2, "jobs": 2, "bad_rows": {}, "dropped": {}, "noticed": {},
+    report = dict(w.meta["report"])
+    assert check_account(w, cpu_s=8 * 60.0)["cpu_s"]["changed"] == -0.5
+    assert report.pop("account")["mem_gib_s"]["by_option"] == (4 * 60.0)
+    assert report == {
+        "rows": 2, "jobs": 2, "bad_rows": {}, "dropped": {}, "noticed": {RELEASED: 1},
         "filled": {"0 s becomes 0.5 s": 1},
     }  # fmt: skip
     cut = w.slice_time(30.0, 100.0)
-    assert cut.jobs["recorded_start_s"].to_pylist() == [30.0]
-    assert load(tmp_path, line()).slice_time(0, 9).jobs["recorded_eligible_s"].to_pylist() == [5.0]
+    assert cut.jobs["recorded_start_s"].to_pylist() == [25.0]
+    assert cut.jobs["recorded_submit_s"].to_pylist() == [25.0]
+    submitted = load(tmp_path, line(), release="submit").slice_time(0, 9)
+    assert submitted.jobs["recorded_eligible_s"].to_pylist() == [5.0]
     accounts = load(tmp_path, line(), queue="Account", gang=False)
     assert accounts.jobs["queue"].to_pylist() == ["physics"]
     assert accounts.jobs["min_tasks"].to_pylist() == [0]
@@ -80,7 +87,7 @@ def test_a_name_or_folder_may_hold_the_keys_of_other_fields(tmp_path, name):
 
 
 def test_jobs_of_the_same_second_are_in_order_of_their_numbers(tmp_path):
-    w = load(tmp_path, line(10), line(9), line(11, SubmitTime=DAY + "09:29:59"))
+    w = load(tmp_path, line(10), line(9), line(11, SubmitTime=DAY + "09:29:59"), release="submit")
     assert w.jobs["job_id"].to_pylist() == ["11", "9", "10"]
 
 
@@ -97,14 +104,14 @@ def test_jobs_that_did_not_run_are_counted(tmp_path):
         line(2, JobState="CANCELLED", NodeList="(null)", NodeCnt=0, ProcCnt=0),
         line(3, JobState="REQUEUED"),
         line(4, JobState="NODE_FAIL"),
-        line(4, SubmitTime=DAY + "09:30:01"),
+        line(4, SubmitTime=DAY + "09:31:11", StartTime=DAY + "10:00:00", EndTime=DAY + "10:01:00"),
         line(5, JobState="TIMEOUT"),
+        line(6, JobState="CANCELLED", NodeList="(null)", EndTime=DAY + "09:30:10"),
     )
-    assert w.jobs["job_id"].to_pylist() == ["5", "4"]
+    assert w.jobs["job_id"].to_pylist() == ["3", "4", "5"]
     assert w.meta["report"]["dropped"] == {
-        "never started": 2,
-        "not ended yet": 1,
-        "an earlier record of a requeued job": 1,
+        "never started": 3,
+        "an earlier run of a requeued job": 1,
     }
     done = load(tmp_path, line(4), line(5, JobState="TIMEOUT"), state="completed")
     assert done.meta["report"]["dropped"] == {"not completed": 1}
@@ -116,7 +123,8 @@ def test_elements_of_arrays_are_one_job_or_several(tmp_path):
     apart = load(tmp_path, *lines, arrays="jobs")
     assert apart.jobs["job_id"].to_pylist() == ["20_1", "20_2"]
     parts = [line(30 + i, HetJobId=30, HetJobOffset=i) for i in (0, 1)]
-    assert load(tmp_path, *parts).jobs["job_id"].to_pylist() == ["30+0", "30+1"]
+    (job,) = load(tmp_path, *parts).jobs.to_pylist()
+    assert (job["job_id"], job["min_tasks"]) == ("30", 16)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""Sentences that warn of a log: what no reading of it puts right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sim.base.arrays import F8, I8, Mask
+from sim.traces.sacct.columns import Log
+from sim.traces.sacct.resources import licence_counts
+from sim.traces.sacct.stages import Stages
+
+MAX_SHARE = 0.02
+"""Share of jobs or work from which on a user is told."""
+
+
+def clusters(log: Log) -> Iterator[str]:
+    """Say that one simulated cluster is to run what several did."""
+    if "Cluster" in log:
+        names = sorted(name for name in log["Cluster"].unique().to_pylist() if name)
+        if len(names) > 1:
+            yield (
+                f"the log has jobs of {len(names)} clusters ({', '.join(names[:5])}), which are "
+                "simulated as one: choose one with sacct --clusters"
+            )
+
+
+def censored(is_running: Mask, jobs: F8, cpu_s: F8) -> Iterator[str]:
+    """Say that many jobs still ran when the log was written."""
+    shares = [
+        float(np.nansum(amount[is_running]) / max(np.nansum(amount), 1e-9))
+        for amount in (jobs, cpu_s)
+    ]
+    if max(shares) > MAX_SHARE:
+        yield (
+            f"{int(is_running.sum()):,} jobs still ran when the log was written (censored): "
+            f"{100 * shares[0]:.1f} % of the jobs, {100 * shares[1]:.1f} % of the CPU time known; "
+            "end it earlier (trace.end_s), or export it later"
+        )
+
+
+def licences(log: Log, start_s: F8, finish_s: F8, job: I8) -> Iterator[str]:
+    """Say which licences the jobs of a log asked for: no simulated cluster has any.
+
+    Parameters
+    ----------
+    log : dict
+        K records.
+    start_s, finish_s : (K,) float64
+        When they ran.
+    job : (K,) int64
+        Job of each.
+    """
+    counts = licence_counts(log)
+    if not counts:
+        return
+    requests = np.zeros(len(job), dtype=bool)
+    peaks = []
+    for name, n in counts.items():
+        requests |= n > 0
+        peaks.append(f"{name}: at most {_peak(start_s, finish_s, n):,} in use")
+    n_asked, n_jobs = len(np.unique(job[requests])), int(job.max()) + 1
+    yield (
+        f"{n_asked:,} of {n_jobs:,} jobs asked for licences ({', '.join(peaks)}); waits for them "
+        "are not explained without"
+    )
+
+
+def _peak(start_s: F8, finish_s: F8, n: I8) -> int:
+    """Return the largest number in use; those given back are free in the same instant."""
+    time_s = np.concatenate([finish_s, start_s])
+    change = np.concatenate([-n, n])
+    return int(np.cumsum(change[np.argsort(time_s, kind="stable")]).max())
+
+
+def unequal_nodes(stages: Stages, job: I8, is_gang: Mask) -> Iterator[str]:
+    """Say that a gang holds as much on each node as on its largest, where nodes are unequal.
+
+    Parameters
+    ----------
+    job : (S,) int64
+        Job of each stage, ascending.
+    is_gang : (J,) bool
+        The job's tasks start together.
+    """
+    first = np.searchsorted(job, np.arange(len(is_gang)))
+    cpu = stages.demand["cpu"]
+    largest = np.maximum.reduceat(cpu, first)[job]
+    work_s = stages.n_tasks * stages.run_s
+    more_s = (largest - cpu) * work_s * is_gang[job]
+    share = float(more_s.sum() / (cpu * work_s).sum())
+    if share > MAX_SHARE:
+        n = len(np.unique(job[more_s > 0]))
+        yield (
+            f"{n:,} jobs had unequal numbers of CPUs on their nodes; a simulated gang holds on "
+            f"each as many as on its largest, {100 * share:.1f} % more CPU time than the log's"
+        )
