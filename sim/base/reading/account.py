@@ -12,15 +12,18 @@ width or duration can't be read has no amount; such rows are counted (``unknown`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sim.base.arrays import F8, Mask
-from sim.base.losses import KINDS
+from sim.base.losses import KINDS, WORK
 from sim.base.reading.bad_rows import BadRows
 from sim.base.reading.rules import count_rule
+
+MAX_CENSORED: Final = 0.02
+"""Share of a log's jobs or work from which on a user is told that it still ran at the end."""
 
 
 class Account:
@@ -151,6 +154,17 @@ class Account:
             if amount:
                 by_rule = self._changed[kind]
                 by_rule[rule] = by_rule.get(rule, 0.0) + float(amount)
+
+    def warn_of_censored(self, rows: Mask) -> None:
+        """Warn if rows of jobs that still ran when the log ended are many, or much of its work."""
+        amounts = {kind: self._amounts[kind] for kind in ("jobs", *WORK) if kind in self._amounts}
+        shares = [_total(column[rows]) / (_total(column) or 1.0) for column in amounts.values()]
+        if max(shares) > MAX_CENSORED:
+            n_rows, n_jobs = (_total(column) for column in (amounts["jobs"][rows], amounts["jobs"]))
+            self.warnings.append(
+                f"{n_rows:,.0f} of {n_jobs:,.0f} jobs still ran when the log ended (censored), and "
+                "are left out: long jobs are missing, and the load of its last part is too low"
+            )
 
     def entries(self, workload: Mapping[str, float]) -> dict[str, dict[str, Any]]:
         """Return the account by kind, for the amounts of the workload that was made of the log.

@@ -83,3 +83,21 @@ def test_records_without_work_are_counted() -> None:
 
 def test_a_whole_log_needs_no_sentence() -> None:
     assert sentence("a", account().entries({"cpu_s": 1000.0}), {}) == ""
+
+
+@pytest.mark.parametrize(("n_rows", "n_last", "is_told"), [(100, 2, False), (100, 3, True)])
+def test_many_jobs_that_still_ran_at_the_end_are_told(
+    n_rows: int, n_last: int, is_told: bool
+) -> None:
+    rows = np.arange(n_rows) >= n_rows - n_last
+    entered = Account({"cpu_s": np.ones(n_rows)})
+    entered.warn_of_censored(rows)
+    assert bool(entered.warnings) == is_told
+    if is_told:
+        assert entered.warnings[0].startswith("3 of 100 jobs still ran when the log ended")
+
+
+def test_one_large_job_that_still_ran_at_the_end_is_told() -> None:
+    entered = Account({"cpu_s": np.append(np.ones(99), 1000.0)})
+    entered.warn_of_censored(np.arange(100) == 99)
+    assert "1 of 100 jobs" in entered.warnings[0]
