@@ -28,8 +28,8 @@ from sim.base.reading import (
     OnBadRow,
     check_text,
     count_rule,
+    distinct_ids,
     first_line,
-    first_rows,
     handle_bad_line,
     no_job_left,
     open_text,
@@ -37,6 +37,7 @@ from sim.base.reading import (
     parse_numbers,
     read_bytes,
     read_columns,
+    repeated_rows,
     resolution_s,
 )
 from sim.workload.amounts import with_account
@@ -53,7 +54,6 @@ _HISTORY = (
     "end_s", "end_event",
 )  # fmt: skip
 _QUANTUM = 1e-8
-_AGAIN = "job of an earlier line"
 
 
 @checked
@@ -86,8 +86,8 @@ def read(
     Returns
     -------
     Workload
-        ``meta["report"]`` counts by rule ``dropped`` (a job that is on an earlier line too; of
-        ``walls`` also jobs scheduled before the trace began, whose wall time is unknown),
+        ``meta["report"]`` counts by rule ``dropped`` (lines that are there twice; of ``walls``
+        also jobs scheduled before the trace began, whose wall time is unknown),
         ``noticed`` (jobs submitted before the trace began, submissions out of order) and
         ``bad_rows``. ``meta["durations"]`` is ``tasks`` or ``job walls``, ``meta["resolution_s"]``
         the resolution of the recorded times.
@@ -122,6 +122,7 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     jobs: dict[str, list[Any]] = {key: [] for key in (*_NAMES, *_NUMBERS)}
     starts: list[F8] = []
     durations: list[F8] = []
+    contents: list[int] = []
     bad = BadRows()
     n_lines = 0
     for line, text in _lines(path):
@@ -132,16 +133,17 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
                 column.append(job[key])
             starts.append(job["start_s"])
             durations.append(job["dur_s"])
+            contents.append(hash(text.strip()))
     if not durations:
         raise no_job_left(path, bad)
     dropped: dict[str, int] = {}
     noticed: dict[str, int] = {}
-    rows = _first_by_submission(jobs["job"], np.array(jobs["submit_s"]), dropped, noticed)
-    account = Account(_task_amounts(jobs, durations))
-    account.leave_out(_AGAIN, np.delete(np.arange(len(durations)), rows))
-    account.add_bad_rows(bad, lambda _: {})
+    rows = _once(pa.array(jobs["job"], pa.string()), {"line": np.array(contents)}, dropped)
+    rows = _by_submission(rows, np.array(jobs["submit_s"]), noticed)
     columns = {key: [column[row] for row in rows] for key, column in jobs.items()}
     durations = [durations[row] for row in rows]
+    account = Account(_task_amounts(columns, durations))
+    account.add_bad_rows(bad, lambda _: {})
     n_tasks = np.array([len(d) for d in durations], dtype=np.int32)
     start_s = np.concatenate([starts[row] for row in rows])
     start_s = np.where(start_s == 0, np.nan, start_s)
@@ -150,7 +152,7 @@ def _read_tasks(path: Path, on_bad_row: OnBadRow) -> Workload:
     requests = zip(*(columns[name] for name in RESOURCES), strict=True)
     workload = Workload.from_tables(
         jobs=_jobs(
-            columns["job"],
+            _job_ids(pa.array(columns["job"], pa.string()), noticed),
             np.array(columns["submit_s"]),
             np.minimum.reduceat(start_s, np.cumsum(n_tasks) - n_tasks),
             np.array(columns["job_end_s"]),
@@ -242,23 +244,26 @@ def _read_walls(path: Path, on_bad_row: OnBadRow) -> Workload:
     n_lines = len(log["end_s"]) + sum(bad.values())
     dropped: dict[str, int] = {}
     noticed: dict[str, int] = {}
+    once = _once(log["job_id"], {name: log[name] for name in fields}, dropped)
+    log = {
+        name: log[name][once] if field.kind == "number" else log[name].take(pa.array(once))
+        for name, field in fields.items()
+    }
+    account = Account(_wall_amounts(log))
+    account.add_bad_rows(bad, _wall_amounts)
     rules = {
         "scheduled before the trace began": log["schedule_s"] == 0,
         "ends before it is scheduled": log["end_s"] < log["schedule_s"],
     }
-    account = Account(_wall_amounts(log))
-    account.add_bad_rows(bad, _wall_amounts)
-    valid = np.flatnonzero(account.keep(rules, dropped))
-    ids = log["job_id"].take(pa.array(valid)).to_pylist()
-    rows = valid[_first_by_submission(ids, log["submit_s"][valid], dropped, noticed)]
-    account.leave_out(_AGAIN, np.setdiff1d(valid, rows))
+    rows = np.flatnonzero(account.keep(rules, dropped))
     if not len(rows):
         raise no_job_left(path, bad, dropped)
+    rows = _by_submission(rows, log["submit_s"], noticed)
     count_rule(noticed, "submitted before the trace began", log["submit_s"][rows] == 0)
     texts = {n: log[n].take(pa.array(rows)) for n, f in fields.items() if f.kind == "text"}
     workload = Workload.from_tables(
         jobs=_jobs(
-            texts["job_id"],
+            _job_ids(texts["job_id"], noticed),
             log["submit_s"][rows],
             log["schedule_s"][rows],
             log["end_s"][rows],
@@ -289,14 +294,25 @@ def _wall_amounts(log: Mapping[str, Any]) -> dict[str, F8]:
     return {"cpu_s": np.where(is_known, wall_s, np.nan)}
 
 
-def _first_by_submission(
-    ids: list[str], submit_s: F8, dropped: dict[str, int], noticed: dict[str, int]
-) -> I8:
-    """Return the first row of each job, in order of submission; count the others."""
-    rows = first_rows(ids, dropped)
+def _once(ids: pa.StringArray, columns: Mapping[str, Any], dropped: dict[str, int]) -> I8:
+    """Return the rows without those that are there twice; count these."""
+    is_repeated = repeated_rows(ids, columns)
+    count_rule(dropped, "repeated line", is_repeated)
+    return np.flatnonzero(~is_repeated)
+
+
+def _by_submission(rows: I8, submit_s: F8, noticed: dict[str, int]) -> I8:
+    """Return rows in order of submission."""
     submit = submit_s[rows]
     count_rule(noticed, "submitted before the line above", submit[1:] < submit[:-1])
     return rows[np.argsort(submit, kind="stable")]
+
+
+def _job_ids(ids: pa.StringArray, noticed: dict[str, int]) -> pa.StringArray:
+    """Return an id for each job; a second job of one id becomes ``id#2``."""
+    distinct, is_again = distinct_ids(ids)
+    count_rule(noticed, "job of an earlier line with other content: another job", is_again)
+    return distinct
 
 
 def _jobs(job_id: Any, submit_s: F8, start_s: F8, end_s: F8, **columns: Any) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import F8, Mask
+from sim.base.arrays import F8, I8, Mask
 from sim.base.parameters import checked
 from sim.base.reading import (
     Account,
@@ -52,8 +52,6 @@ _TIMES = ("creation_time", "scheduled_time", "deletion_time")
 _OPTIONAL = ("gpu_spec", "qos", "pod_phase")
 _BY_OPTION = ("not completed",)
 _CENSORED = "censored: not deleted when the log ended"
-MOST_CENSORED = 0.02
-"""Share of pods that still ran at the end of the log from which on a warning says so."""
 PRIORITY = {"Guaranteed": 3.0, "LS": 2.0, "Burstable": 1.0, "BE": 0.0}
 """Priority by quality of service; 0 for any other."""
 
@@ -108,19 +106,19 @@ def read(
     n_rows = len(pods["name"]) + sum(bad.values())
     report: dict[str, Any] = {"rows": n_rows, "bad_rows": bad, "dropped": {}}
     report |= {"filled": {}, "noticed": {}}
+    is_repeated = repeated_rows(pods["name"], pods)
+    count_rule(report["dropped"], "repeated line", is_repeated)
+    pods = _take(pods, np.flatnonzero(~is_repeated))
     account = Account(_amounts(pods))
     rules = _rules(pods, state == "completed")
     rows = np.flatnonzero(account.keep(rules, report["dropped"], _BY_OPTION))
     account.add_bad_rows(bad, _amounts)
-    _warn_of_censored(account, report["dropped"].get(_CENSORED, 0), len(rows))
+    account.warn_of_censored(rules[_CENSORED])
     if not len(rows):
         raise no_job_left(path, bad, report["dropped"])
-    rows = rows[np.argsort(pods["creation_time"][rows], kind="stable")]
-    pods = {
-        k: v[rows] if isinstance(v, np.ndarray) else v.take(pa.array(rows)) for k, v in pods.items()
-    }
+    pods = _take(pods, rows[np.argsort(pods["creation_time"][rows], kind="stable")])
     created_s, begin_s, end_s = (pods[name] for name in _TIMES)
-    job_ids, is_again = distinct_ids(pods["name"].to_pylist())
+    job_ids, is_again = distinct_ids(pods["name"])
     count_rule(report["noticed"], "name of an earlier pod: another pod", is_again)
     qos = _categories(pods, "qos")
     count_rule(report["filled"], "qos unknown: 'default'", _equal(qos, ""))
@@ -156,6 +154,14 @@ def read(
     return with_account(workload, account, bad)
 
 
+def _take(pods: dict[str, Any], rows: I8) -> dict[str, Any]:
+    """Return some pods."""
+    return {
+        name: column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
+        for name, column in pods.items()
+    }
+
+
 def _amounts(pods: dict[str, Any]) -> dict[str, F8]:
     """Return what each pod held, times the time it ran, by kind; 0 of one that never ran."""
     _, begin_s, end_s = (pods[name] for name in _TIMES)
@@ -167,21 +173,10 @@ def _amounts(pods: dict[str, Any]) -> dict[str, F8]:
     }
 
 
-def _warn_of_censored(account: Account, n_censored: int, n_read: int) -> None:
-    """Warn if many pods still ran when the log ended: the rate of arrivals is not that of ends."""
-    share = n_censored / max(n_censored + n_read, 1)
-    if share > MOST_CENSORED:
-        account.warnings.append(
-            f"{100 * share:.1f} % of the pods that were scheduled still ran when the log ended "
-            "(censored); they are left out, so long pods and the last hours are under-represented"
-        )
-
-
 def _rules(pods: dict[str, Any], completed: bool) -> dict[str, Mask]:
     """Return the rules by which pods are no jobs, and the pods that each excludes."""
     _, begin_s, end_s = (pods[name] for name in _TIMES)
     rules = {
-        "repeated line": repeated_rows(pods["name"].to_pylist(), pods),
         "never scheduled": np.isnan(begin_s),
         _CENSORED: np.isnan(end_s),
         "deleted before it was scheduled": end_s < begin_s,

@@ -32,7 +32,7 @@ from sim.base.reading import (
     check_text,
     column_names,
     count_rule,
-    first_rows,
+    distinct_ids,
     handle_bad_line,
     json_values,
     no_job_left,
@@ -40,6 +40,7 @@ from sim.base.reading import (
     parse_numbers,
     read_columns,
     read_text,
+    repeated_rows,
 )
 from sim.workload.amounts import with_account
 from sim.workload.workload import Workload
@@ -93,25 +94,25 @@ def read(
     """
     trace = _trace(path)
     bad = BadRows()
-    ids, submit_s, durations = _jobs(trace, on_bad_row, bad)
     dropped: dict[str, int] = {}
-    rows = first_rows(ids, dropped)
+    noticed: dict[str, int] = {}
+    n_jobs, ids, submit_s, durations = _jobs(trace, on_bad_row, bad, dropped)
     tasks_s = np.array([float(np.sum(tasks)) for tasks in durations])
     n_tasks = np.array([len(tasks) for tasks in durations], dtype=np.int32)
     account = Account({"cpu_s": tasks_s, "tasks": n_tasks.astype(np.float64)})
-    account.leave_out("job of an earlier line", np.delete(np.arange(len(ids)), rows))
     account.add_bad_rows(bad, lambda _: {})
-    rows = rows[np.argsort(submit_s[rows], kind="stable")]
+    rows = np.argsort(submit_s, kind="stable")
     n_tasks = n_tasks[rows]
-    job_ids = [ids[row] for row in rows]
-    noticed: dict[str, int] = {}
+    names = [ids[row] for row in rows]
+    job_ids, is_again = distinct_ids(pa.array(names, pa.string()))
+    count_rule(noticed, "job of an earlier object with other content: another job", is_again)
     features = _table(trace, "3SigmaFeatures", on_bad_row, bad)
     past = _table(trace, "3SigmaWarmUp", on_bad_row, bad, runtime=True)
     workload = Workload.from_tables(
         jobs={
             "job_id": job_ids,
             "submit_s": submit_s[rows] * stretch,
-            **_features(job_ids, features, noticed),
+            **_features(names, features, noticed),
         },
         stages={"job": np.arange(len(rows), dtype=np.int32), "n_tasks": n_tasks},
         tasks={
@@ -122,7 +123,7 @@ def read(
         meta={
             "name": "slearn_authors",
             "report": {
-                "rows": len(ids),
+                "rows": n_jobs,
                 "jobs": len(rows),
                 "dropped": dropped,
                 "noticed": noticed,
@@ -149,20 +150,32 @@ def _trace(path: str | os.PathLike[str]) -> Path:
     return files[0]
 
 
-def _jobs(path: Path, on_bad_row: OnBadRow, bad: BadRows) -> tuple[list[str], F8, list[F8]]:
-    """Return ids, submissions and task durations, s, of the jobs in the file."""
+def _jobs(
+    path: Path, on_bad_row: OnBadRow, bad: BadRows, dropped: dict[str, int]
+) -> tuple[int, list[str], F8, list[F8]]:
+    """Return the number of jobs in the file; id, submission and task durations, s, of each once."""
     ids: list[str] = []
     starts_ms: list[float] = []
     durations: list[F8] = []
+    contents: list[int] = []
     for line, job in json_values(path, read_text(path)):
         with handle_bad_line(path, line, on_bad_row, bad):
             name, start_ms, duration_s = _job(job)
             ids.append(name)
             starts_ms.append(start_ms)
             durations.append(duration_s)
+            contents.append(hash(repr(job)))
     if not ids:
         raise no_job_left(path, bad)
-    return ids, np.array(starts_ms) / 1000.0, durations
+    is_repeated = repeated_rows(pa.array(ids, pa.string()), {"job": np.array(contents)})
+    count_rule(dropped, "repeated job", is_repeated)
+    rows = np.flatnonzero(~is_repeated)
+    return (
+        len(ids),
+        [ids[row] for row in rows],
+        np.array(starts_ms)[rows] / 1000.0,
+        [durations[row] for row in rows],
+    )
 
 
 def _job(job: Any) -> tuple[str, float, F8]:

@@ -14,13 +14,7 @@ from sim.base.reading.clock import resolution_s
 from sim.base.reading.comments import CommentStripper
 from sim.base.reading.layout import Field, Layout, OnBadRow
 from sim.base.reading.rows import read_blocks, read_columns
-from sim.base.reading.rules import (
-    count_rule,
-    distinct_ids,
-    first_rows,
-    repeated_rows,
-    valid_rows,
-)
+from sim.base.reading.rules import count_rule, distinct_ids, repeated_rows, valid_rows
 from sim.base.reading.text import (
     BadLineError,
     broken_text_error,
@@ -50,7 +44,6 @@ __all__ = [
     "distinct_ids",
     "empty_file_error",
     "first_line",
-    "first_rows",
     "handle_bad_line",
     "json_values",
     "no_job_left",

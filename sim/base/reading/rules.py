@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from sim.base.arrays import I8, Mask
+from sim.base.arrays import Mask
+from sim.base.distinct import first_repeat, number_by_appearance
 
 
 def count_rule(counts: dict[str, int], rule: str, rows: Mask) -> None:
@@ -26,56 +29,44 @@ def valid_rows(rules: Mapping[str, Mask], dropped: dict[str, int]) -> Mask:
     return valid
 
 
-def repeated_rows(ids: Sequence[object], columns: Mapping[str, Any]) -> Mask:
+def repeated_rows(ids: NDArray[Any] | pa.StringArray, columns: Mapping[str, Any]) -> Mask:
     """Mark the rows that equal an earlier row of the same id in every column.
 
     Columns are NumPy or Arrow arrays; unknown values are equal to each other.
     """
     is_repeated = np.zeros(len(ids), dtype=bool)
-    if len(set(ids)) == len(ids):
-        return is_repeated
-    by_id: dict[object, list[int]] = {}
-    for row, name in enumerate(ids):
-        by_id.setdefault(name, []).append(row)
-    for rows in by_id.values():
-        if len(rows) < 2:
-            continue
-        contents: set[str] = set()
-        for row in rows:
-            content = repr([_value(column[row]) for column in columns.values()])
-            is_repeated[row] = content in contents
-            contents.add(content)
+    if isinstance(ids, np.ndarray):
+        code = np.unique(ids, return_inverse=True)[1]
+    else:
+        code = number_by_appearance(ids)[0].astype(np.int64)
+    rows = np.flatnonzero(np.bincount(code)[code] > 1)
+    if len(rows):
+        index = pa.array(rows)
+        texts = {name: pa.array(column).take(index) for name, column in columns.items()}
+        table = pa.table({"": index, **texts})
+        first = table.group_by([*columns], use_threads=False).aggregate([("", "min")])
+        is_repeated[rows] = True
+        is_repeated[first["_min"].to_numpy()] = False
     return is_repeated
 
 
-def _value(value: Any) -> Any:
-    return value.as_py() if hasattr(value, "as_py") else value.item()
-
-
-def distinct_ids(ids: Sequence[str]) -> tuple[list[str], Mask]:
+def distinct_ids(ids: pa.StringArray) -> tuple[pa.StringArray, Mask]:
     """Return ids of which none comes twice, and mark those that were changed for that.
 
     The second job called ``17`` becomes ``17#2``, or the next such id that no job has.
     """
-    distinct, turns, taken = list(ids), dict[str, int](), set(ids)
     is_again = np.zeros(len(ids), dtype=bool)
-    if len(taken) == len(ids):
-        return distinct, is_again
-    for row, name in enumerate(ids):
+    if first_repeat(ids) is None:
+        return ids, is_again
+    distinct = ids.to_pylist()
+    taken, turns = set(distinct), dict[str, int]()
+    for row, name in enumerate(distinct):
         turn = turns.get(name, 0) + 1
-        turns[name] = turn
         if turn > 1:
             while f"{name}#{turn}" in taken:
                 turn += 1
-            turns[name] = turn
             distinct[row] = f"{name}#{turn}"
             taken.add(distinct[row])
             is_again[row] = True
-    return distinct, is_again
-
-
-def first_rows(ids: Sequence[str], dropped: dict[str, int]) -> I8:
-    """Return the first row of each job id, ascending; count the others as dropped."""
-    first = {name: row for row, name in reversed(list(enumerate(ids)))}
-    count_rule(dropped, "job of an earlier line", np.ones(len(ids) - len(first), dtype=bool))
-    return np.sort(np.array([*first.values()], dtype=np.int64))
+        turns[name] = turn
+    return pa.array(distinct, pa.string()), is_again

@@ -183,7 +183,7 @@ def _jobs(log: dict[str, F8], groups: bool, report: dict[str, Any]) -> dict[str,
     filled, submit = report["filled"], log["submit_time"]
     start = submit + known(log["wait_time"])
     span_s = np.where(np.isnan(log["span_s"]), log["run_time"], log["span_s"])
-    names, is_again = distinct_ids(_text(log["job_number"]).to_pylist())
+    names, is_again = distinct_ids(_text(log["job_number"]))
     count_rule(report["noticed"], "job number of an earlier job: another job", is_again)
     jobs: dict[str, Any] = {
         "job_id": names,

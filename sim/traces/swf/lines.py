@@ -93,7 +93,7 @@ def select(
     log: dict[str, F8], completed: bool, bad: BadRows, report: dict[str, Any]
 ) -> tuple[dict[str, F8], I8, Account]:
     """Return the log with joined parts, the lines that become jobs, and the log's account."""
-    is_repeated = repeated_rows(log["job_number"].tolist(), log)
+    is_repeated = repeated_rows(log["job_number"], log)
     log, has_whole, is_joined = joined_parts(log, is_repeated)
     is_same = is_repeated | has_whole | is_joined  # no work of their own
     amount = amounts(log)

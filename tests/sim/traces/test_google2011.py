@@ -59,11 +59,15 @@ def test_a_job_has_its_tasks_and_features_and_the_earliest_comes_first(tmp_path)
     }
 
 
-def test_the_first_line_of_a_job_counts(tmp_path):
+def test_a_job_of_an_earlier_line_is_another_one_unless_the_lines_are_the_same(tmp_path):
     again = {**JOBS[0], "dur_s": [1.0], "start_s": [1.0]}
-    w = load(written(tmp_path / "jobs.jsonl", *JOBS, again))
-    assert (w.n_jobs, w.n_tasks) == (2, 3)
-    assert w.meta["report"]["dropped"] == {"job of an earlier line": 1}
+    w = load(written(tmp_path / "jobs.jsonl", *JOBS, again, JOBS[0]))
+    assert (w.n_jobs, w.n_tasks) == (3, 4)
+    assert w.jobs["job_id"].to_pylist() == ["6", "7", "7#2"]
+    report = w.meta["report"]
+    assert report["dropped"] == {"repeated line": 1}
+    assert report["noticed"]["job of an earlier line with other content: another job"] == 1
+    check_account(w, jobs=3)
 
 
 @pytest.mark.parametrize(

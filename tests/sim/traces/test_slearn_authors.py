@@ -71,8 +71,16 @@ def test_the_file_of_jobs_alone_is_enough(tmp_path):
 
 def test_a_repeated_job_counts_once(tmp_path):
     w = load(written(tmp_path, TRACE + TRACE))
-    assert w.meta["report"]["dropped"] == {"job of an earlier line": 2}
+    assert w.meta["report"]["dropped"] == {"repeated job": 2}
     assert w.n_jobs == 2
+    check_account(w, jobs=2)
+
+
+def test_a_job_id_with_other_tasks_is_another_job(tmp_path):
+    w = load(written(tmp_path, TRACE + TRACE.replace("4505", "4507")))
+    assert w.meta["report"]["dropped"] == {"repeated job": 1}
+    assert [name for name in w.jobs["job_id"].to_pylist() if "#" in name] == ["job_9#2"]
+    check_account(w, jobs=3)
 
 
 @pytest.mark.parametrize(
