@@ -11,7 +11,7 @@ the resolution of recorded times. CONTRIBUTING, *Add a trace*, explains how to a
 from sim.base.reading.account import Account
 from sim.base.reading.bad_rows import BadRows
 from sim.base.reading.clock import resolution_s
-from sim.base.reading.comments import CommentStripper
+from sim.base.reading.comments import CommentStripper, Section
 from sim.base.reading.layout import Field, Layout, OnBadRow
 from sim.base.reading.rows import read_blocks, read_columns
 from sim.base.reading.rules import count_rule, distinct_ids, repeated_rows, valid_rows
@@ -37,6 +37,7 @@ __all__ = [
     "Field",
     "Layout",
     "OnBadRow",
+    "Section",
     "broken_text_error",
     "check_text",
     "column_names",

@@ -10,7 +10,9 @@ import io
 import os
 import re
 from array import array
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ PIECE_BYTES = 4 << 20
 MAX_LINE = 1 << 20
 HEADER_BYTES = 16 << 20
 MAX_KEYS = 1000
+MAX_SECTIONS = 1000
 _PART_BYTES = 1 << 18
 _BLANKS = bytes.maketrans(b"\t\r", b"  ")
 MAX_VALUE = 2000
@@ -36,8 +39,30 @@ def _parts(text: bytes) -> Iterator[bytes]:
         begin = end
 
 
+@dataclass
+class Section:
+    """Rows of a text with a header of their own, as of logs that were put together.
+
+    Attributes
+    ----------
+    line : int
+        Line of the text where the header begins, from 1.
+    first_row : int
+        Number of rows in the sections before.
+    header : dict of str to str
+        First value of each of the stripper's `keys`.
+    """
+
+    line: int = 1
+    first_row: int = 0
+    header: dict[str, str] = field(default_factory=dict)
+
+
 class CommentStripper(io.RawIOBase):
     """Stream of the rows of a text, with one space between fields.
+
+    A text may have several headers, each before its rows: the stream ends after the rows of one,
+    and `next_section` goes on.
 
     Parameters
     ----------
@@ -47,28 +72,52 @@ class CommentStripper(io.RawIOBase):
         Stream of the text's bytes, as from `sim.base.reading.open_text`.
     mark : bytes
         One byte that begins a comment anywhere in a line; the comment ends with the line.
+    keys : sequence of str
+        Keys of a header: one of them after rows begins another section.
+    n_fields : int, optional
+        Number of fields of a row; those after them are left out. By default there is no limit.
 
     Attributes
     ----------
     header : dict of str to str
         Entries ``<mark> Key: value`` of the comments in the first 16 MiB: the first value of each
         key, up to 1,000 keys, up to 2,000 characters a value.
-    changes : list of (int, str, str)
-        Later entries with another value: the number of rows before it, key and value.
+    sections : list of Section
+        Headers so far, and where their rows begin.
+    section : int
+        Index of the one whose rows are read.
+    n_longer : int
+        Number of rows so far with more than `n_fields` fields.
     """
 
-    def __init__(self, path: str | os.PathLike[str], raw: Any, mark: bytes = b";") -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        raw: Any,
+        mark: bytes = b";",
+        *,
+        keys: Sequence[str] = (),
+        n_fields: int | None = None,
+    ) -> None:
         super().__init__()
         self.header: dict[str, str] = {}
-        self.changes: list[tuple[int, str, str]] = []
+        self.sections = [Section()]
+        self.section = 0
+        self.n_longer = 0
         self._path = path
         self._raw = raw
         self._mark = mark
         key_value = rb"(?m)^" + re.escape(mark) + rb"[ \t]*([A-Z]\w*):(.*)$"
         self._key_value = re.compile(key_value)
         self._comment = re.compile(re.escape(mark) + rb".*")
+        self._keys = [key.encode() for key in keys]
+        self._key = re.compile(
+            rb"(?m)^" + re.escape(mark) + rb"[ \t]*(" + b"|".join(self._keys) + rb"):(.*)$"
+        )
+        self._n_fields = n_fields
         self._partial_line = b""  # its end has not been read yet
         self._ready = b""
+        self._later: deque[tuple[int, bytes]] = deque()  # section and rows
         self._is_over = False
         self._n_lines = self._n_rows = self._n_searched = 0
         self._from_row = array("q", [0])  # rows from which on `_n_skipped` lines were skipped
@@ -79,19 +128,31 @@ class CommentStripper(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, at most `size`; empty at the end."""
-        while not self._ready and not self._is_over:
-            self._ready = self._next()
+        """Return the next bytes, at most `size`; empty at the end of a section."""
+        while not self._ready and not (self._is_over and not self._later):
+            if not self._later:
+                self._strip_piece()
+            elif self._later[0][0] == self.section:
+                self._ready = self._later.popleft()[1]
+            else:
+                break
         end = len(self._ready) if size < 0 else size
         content, self._ready = self._ready[:end], self._ready[end:]
         return content
 
+    def next_section(self) -> bool:
+        """Go on to the next section that has rows, at the end of one; False if there is none."""
+        if self._later:
+            self.section = self._later[0][0]
+        return bool(self._later)
+
     def line_of(self, row: int) -> int:
-        """Return the line of a row in the text, both counted from 1."""
+        """Return the line in the text of a row of this section, both counted from 1."""
+        row += self.sections[self.section].first_row
         return row + self._n_skipped[bisect.bisect_right(self._from_row, row - 1) - 1]
 
-    def _next(self) -> bytes:
-        """Read a piece of the text and return its rows, possibly none."""
+    def _strip_piece(self) -> None:
+        """Read a piece of the text, and keep its rows for later."""
         try:
             read = self._raw.read(PIECE_BYTES)
         except OSError as error:
@@ -109,13 +170,39 @@ class CommentStripper(io.RawIOBase):
                     rule="line too long",
                 )
             self._partial_line = self._partial_line[:MAX_LINE]
-        return self._rows(text[:end])
-
-    def _rows(self, text: bytes) -> bytes:
-        if not text:
-            return b""
+        text = text[:end]
+        begin = 0
         if self._mark in text:
             self._read_header(text)
+            for match in self._key_lines(text):
+                self._keep(text[begin : match.start()])
+                begin = match.start()
+                self._state(*(_decode(part) for part in match.groups()))
+        self._keep(text[begin:])
+
+    def _key_lines(self, text: bytes) -> Iterator[re.Match[bytes]]:
+        if any(key in text for key in self._keys):
+            yield from self._key.finditer(text)
+
+    def _state(self, key: str, value: str) -> None:
+        """Enter a key's value into the header of the rows that follow."""
+        if self._n_rows > self.sections[-1].first_row:
+            self.sections.append(Section(self._n_lines + 1, self._n_rows))
+        if len(self.sections) > MAX_SECTIONS:
+            raise InputError(
+                f"more than {MAX_SECTIONS:,} headers, each with rows: read fewer logs at a time",
+                file=self._path,
+                line=self._n_lines + 1,
+                rule="too many headers",
+            )
+        self.sections[-1].header.setdefault(key, value)
+
+    def _keep(self, text: bytes) -> None:
+        if rows := self._rows(text):
+            self._later.append((len(self.sections) - 1, rows))
+
+    def _rows(self, text: bytes) -> bytes:
+        if self._mark in text:
             if self._is_all_comments(text):
                 self._n_lines += text.count(b"\n")
                 return b""
@@ -127,11 +214,19 @@ class CommentStripper(io.RawIOBase):
 
     def _without_blank_lines(self, text: bytes) -> bytes:
         lines = [line.strip(b" ") for line in text.split(b"\n")[:-1]]
+        if self._n_fields is not None:
+            self._shorten(lines, self._n_fields)
         numbers = np.flatnonzero(np.fromiter(map(len, lines), np.int64, len(lines)))
         self._record_skipped(numbers)
         self._n_lines += len(lines)
         self._n_rows += len(numbers)
         return b"".join(line + b"\n" for line in lines if line)
+
+    def _shorten(self, lines: list[bytes], n_fields: int) -> None:
+        """Leave out, in place, the fields of each line after the first `n_fields`."""
+        for index in [i for i, line in enumerate(lines) if line.count(b" ") >= n_fields]:
+            self.n_longer += 1
+            lines[index] = b" ".join(lines[index].split(b" ", n_fields)[:n_fields])
 
     def _is_all_comments(self, text: bytes) -> bool:
         letters = np.frombuffer(text, np.uint8)
@@ -145,12 +240,8 @@ class CommentStripper(io.RawIOBase):
         for match in self._key_value.finditer(text):
             if len(self.header) >= MAX_KEYS:
                 return
-            key, value = (part.decode(errors="replace").strip(" \t\r") for part in match.groups())
-            first = self.header.setdefault(key[:MAX_VALUE], value[:MAX_VALUE])
-            if first != value[:MAX_VALUE] and len(self.changes) < MAX_KEYS:
-                before = self._comment.sub(b"", text[: match.start()]).split(b"\n")
-                n_rows = self._n_rows + sum(bool(line.strip()) for line in before)
-                self.changes.append((n_rows, key[:MAX_VALUE], value[:MAX_VALUE]))
+            key, value = (_decode(part) for part in match.groups())
+            self.header.setdefault(key, value)
 
     def _record_skipped(self, numbers: Any) -> None:
         """Record the number of skipped lines before each row, where it changes."""
@@ -158,3 +249,7 @@ class CommentStripper(io.RawIOBase):
         changes = np.flatnonzero(np.diff(n_skipped, prepend=self._n_skipped[-1]))
         self._from_row.extend((changes + self._n_rows).tolist())
         self._n_skipped.extend(n_skipped[changes].tolist())
+
+
+def _decode(text: bytes) -> str:
+    return text.decode(errors="replace").strip(" \t\r")[:MAX_VALUE]

@@ -53,8 +53,8 @@ class Field:
 class Layout:
     """Layout of delimited text: names of all columns, delimiter, lines before the rows.
 
-    A row with more or fewer fields than names is bad, unless `free_text` or `more_fields` explain
-    it and all its other values are valid.
+    A row with more or fewer fields than names is bad, unless `free_text` explains it and all its
+    other values are valid.
     """
 
     names: tuple[str, ...]
@@ -66,7 +66,6 @@ class Layout:
     lines: Callable[[int], int] | None = None
     # columns that may hold the delimiter or a line end, as nothing escapes these
     free_text: tuple[str, ...] = ()
-    more_fields: bool = False  # fields after the last name are left out
 
 
 def parse(text: str | None) -> float | None:

@@ -125,12 +125,9 @@ class WrongWidth:
         return bool(ways)
 
     def _long(self, line: int, values: list[str]) -> None:
-        n, delimiter = len(self._layout.names), self._layout.delimiter
-        if self._layout.more_fields and self._is_valid(values[:n]):
-            self._repair(line, values[:n], f"more than {n} fields: the first {n} are read")
-            return
         ways = self._ways(values)
         if ways:
+            delimiter = self._layout.delimiter
             self._repair(line, ways[0], f"a {delimiter!r} in a text: its fields are joined")
         else:
             self._bad(line, values)

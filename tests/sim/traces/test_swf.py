@@ -114,7 +114,9 @@ def test_options(tmp_path):
         ),
         ({"job_number": 1}, "repeated line"),
         ({"allocated_processors": 0, "run_time": 0, "status": 5}, "never started"),
-        ({"run_time": -1, "wait_time": 5}, "censored: started, and no run time"),
+        ({"run_time": -1, "wait_time": 5}, "run time unknown"),
+        ({"run_time": -1, "status": -1}, "censored: still ran when the log ended"),
+        ({"status": 2}, "censored: still ran when the log ended"),
     ],
 )
 def test_lines_are_dropped_by_rule(tmp_path, changes, rule):

@@ -35,6 +35,53 @@ def test_rows_equal_those_of_a_plain_loop_for_any_piece_size(lines, piece, size,
     assert rows.header == ({"A": "b"} if "; A: b" in lines else {})
 
 
+def split_sections(text, n_fields):
+    """Return number of the line, shortened row and header of each row by a plain loop."""
+    rows, header, has_rows = [], {}, False
+    for number, line in enumerate(text.split("\n"), 1):
+        key, separator, value = line.removeprefix(";").strip().partition(":")
+        if line.startswith(";") and separator and key in ("A", "B"):
+            header = {} if has_rows else header
+            has_rows = False
+            header = {key: value.strip()} | header
+        words = line.partition(";")[0].split()
+        if words:
+            has_rows = True
+            rows.append((number, " ".join(words[:n_fields]), header))
+    return rows
+
+
+@given(
+    st.lists(st.sampled_from(["1 2", "3  4 5 6", "", "; A: b", "; B: c", ";A:d", "; C: e", "; x"])),
+    st.integers(1, 9),
+    st.integers(1, 7),
+)
+def test_a_header_after_rows_begins_a_section(lines, piece, size):
+    text = "".join(line + "\n" for line in lines)
+    actual = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(comments, "PIECE_BYTES", piece)
+        rows = CommentStripper("f", io.BytesIO(text.encode()), keys=("A", "B"), n_fields=3)
+        while True:
+            read = b"".join(iter(lambda: rows.read(size), b"")).decode().split("\n")[:-1]
+            header = rows.sections[rows.section].header
+            actual += [(rows.line_of(i), line, header) for i, line in enumerate(read, 1)]
+            if not rows.next_section():
+                break
+    assert actual == split_sections(text, 3)
+    assert rows.n_longer == lines.count("3  4 5 6")
+    at_line = {section.line for section in rows.sections[1:]}
+    assert all(lines[number - 1].startswith((";A", "; A", "; B")) for number in at_line)
+
+
+def test_headers_have_a_limit():
+    text = b"; A: 1\n7\n" * (comments.MAX_SECTIONS + 1)
+    rows = CommentStripper("f", io.BytesIO(text), keys=("A",))
+    with pytest.raises(InputError, match="more than 1,000 headers") as caught:
+        rows.read()
+    assert caught.value.line == 2 * comments.MAX_SECTIONS + 1
+
+
 def test_a_header_is_no_place_to_keep_a_book_in():
     text = b"".join(b"; K%d: %s\n" % (index, b"x y " * 5000) for index in range(2000))
     rows = CommentStripper("f", io.BytesIO(text))

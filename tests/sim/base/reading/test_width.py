@@ -69,13 +69,6 @@ def test_what_can_be_read_of_bad_rows_is_kept(tmp_path: Path) -> None:
     assert values["number out of range"]["submit_s"].tolist() == [4.0]
 
 
-def test_more_fields_than_a_format_has_are_left_out_if_asked(tmp_path: Path) -> None:
-    layout = Layout(("id", "submit_s", "cpus"), delimiter=" ", more_fields=True)
-    log, bad = read(tmp_path, "1 0 4\n2 1 8 9 9\n3 2 1\n", layout)
-    assert log["cpus"].tolist() == [4.0, 8.0, 1.0]
-    assert bad.repaired == {"more than 3 fields: the first 3 are read": 1}
-
-
 def test_a_row_that_is_too_short_is_an_error_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "log.txt"
     file.write_text("1|a|0|2\n2|b\n3|c|2|1\n")
