@@ -1,4 +1,4 @@
-"""Small logs of Slurm, each of a kind of fault that its users have reported (folder ``cases``)."""
+"""Small logs of Slurm, each of a kind of fault that its users have reported (tests/cases)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import sim
 from sim.base.errors import InputError
 from tests.sim.traces.accounts import check_account
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).resolve().parents[2] / "cases" / "logs"
 FOLDERS = {folder.name.split("_")[0]: folder for folder in CASES.iterdir()}
 HOUR_S = 3600.0
 
