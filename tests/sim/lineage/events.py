@@ -121,17 +121,17 @@ def write(path: Path, events: Iterable[Any], form: str = "lines") -> Path:
             part = "\n".join(texts[number::3])
             (path / f"part-{number}.json.gz").write_bytes(gzip.compress(part.encode()))
         return path
-    content = {
-        "lines": lines,
-        "gzip": lines,
-        "byte order mark": "\ufeff" + lines,
-        "utf-16": lines,
-        "list": f"[{','.join(texts)}]",
-        "pretty list": json.dumps([json.loads(text) for text in texts], indent=2),
-        "pretty": "\n".join(json.dumps(json.loads(text), indent=2) for text in texts),
-        "glued": "".join(texts),
-        "events": f'{{"events": [{",".join(texts)}], "totalCount": {len(texts)}}}',
-    }[form]
+    if form.startswith("pretty"):
+        entries = [json.loads(text) for text in texts]
+        lines = "\n".join(json.dumps(entry, indent=2) for entry in entries)
+        content = json.dumps(entries, indent=2) if form == "pretty list" else lines
+    else:
+        content = {
+            "byte order mark": "\ufeff" + lines,
+            "list": f"[{','.join(texts)}]",
+            "glued": "".join(texts),
+            "events": f'{{"events": [{",".join(texts)}], "totalCount": {len(texts)}}}',
+        }.get(form, lines)
     data = content.encode("utf-16" if form == "utf-16" else "utf-8")
     path.write_bytes(gzip.compress(data) if form == "gzip" else data)
     return path
