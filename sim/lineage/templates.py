@@ -158,10 +158,11 @@ def quantiles(values: F8, group: I4, n_groups: int, q: tuple[float, ...] = QUANT
     out = np.full((n_groups, len(q)), np.nan)
     non_empty = np.flatnonzero(n)
     for column, share in enumerate(q):
-        rank = first[non_empty] + share * (n[non_empty] - 1)
-        low = np.floor(rank).astype(np.int64)
+        rank = share * (n[non_empty] - 1)  # within the group: other groups change no bit
+        whole = np.floor(rank).astype(np.int64)
+        low = first[non_empty] + whole
         high = np.minimum(low + 1, first[non_empty] + n[non_empty] - 1)
-        part = rank - low
+        part = rank - whole
         step = np.zeros(len(non_empty))
         np.subtract(values[high], values[low], out=step, where=values[high] != values[low])
         rise = np.zeros(len(non_empty))
