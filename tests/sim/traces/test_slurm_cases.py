@@ -21,7 +21,7 @@ HOUR_S = 3600.0
 
 def load(case, **options):
     """Read the log of a case, through whichever reader it is for."""
-    (file,) = FOLDERS[case].iterdir()
+    (file,) = (f for f in FOLDERS[case].iterdir() if f.name != "expected.txt")
     reader = "slurm_jobcomp" if case.startswith("J") else "sacct"
     return sim.read_trace(reader, file, **options)
 
