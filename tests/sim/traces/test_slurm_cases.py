@@ -76,10 +76,6 @@ def test_jobs_and_work(case, jobs, cpu_s, log_cpu_s, tasks):
     assert skipped.stages.equals(w.stages)
 
 
-def test_every_case_is_here():
-    assert len(FOLDERS) == 26
-
-
 def test_jobs_that_never_ran_are_none():
     assert report(load("S01"))["dropped"] == {
         "never started": 2,
