@@ -4,7 +4,8 @@ A job that runs, or for which room is reserved, has a claim from its begin to it
 entry of the claim is a place and the job's slots there: the machines, then its organisation where
 shares are hard, then all machines taken together. Each place has a sorted list of changes: change
 ``2 * entry`` is the begin of the claim, one more its end. A claim that begins now as it is, with
-the jobs that should have ended by now, begins at AS_IT_IS.
+the jobs that should have ended by now, begins at AS_IT_IS. Others end after the instant at which
+they begin (`sim.engine.kernels.reserve`).
 
 A job fits from a time on if enough of its slots stay free until its expected end, each on one
 machine. Of several machines it takes the first, or those that `sim.engine.plan.choice` scores
@@ -20,7 +21,7 @@ from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.choice import BEST_FIT, LEAST_DOT
 from sim.engine.kernels.gang import admit_gang_to
 from sim.engine.kernels.lifecycle import start_task
-from sim.engine.kernels.rigid import planned_end, width
+from sim.engine.kernels.rigid import claimed_until, planned_end, width
 from sim.engine.kernels.state import HARD_CAPS, MACHINE_CHOICE, NOW
 
 AS_IT_IS = -math.inf
@@ -329,7 +330,7 @@ def _score(st, j, machine):
 @part
 def _list_claim(st, j, begin):
     """Insert the changes of the claim of job `j`, whose entries are filled."""
-    end = max(planned_end(st, begin, j), st.state_f[NOW])
+    end = max(claimed_until(st, begin, j), st.state_f[NOW])
     first = _first_entry(st, j)
     for entry in range(first, first + st.state_claim_entries[j]):
         _insert_change(st, st.state_entry_place[entry], 2 * entry, begin)

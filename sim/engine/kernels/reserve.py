@@ -7,6 +7,10 @@ without the jobs that should have ended: one that runs longer than expected may 
 So a job begins now only if it does so in the first step. Each job in order takes the earliest steps
 between which it fits: at each instant that costs waiting jobs × jobs in the profile, at most.
 
+Reserved room is taken from its begin on, even if the job is expected to take no time: nothing that
+runs at that instant may need it. So it ends at the next float64 after its begin at the earliest.
+Where a job begins now as it is, one that is expected to take no time has only the first step.
+
 If starts lag behind placements, room is held from the placement on, and planned so: the lag that a
 job will draw counts as a part of its expected run.
 
@@ -34,7 +38,7 @@ from sim.engine.kernels.places import (
     start_claim,
 )
 from sim.engine.kernels.resources import clear_dirty
-from sim.engine.kernels.rigid import list_waiting, planned_end, sink, width
+from sim.engine.kernels.rigid import claimed_until, list_waiting, planned_end, sink, width
 from sim.engine.kernels.state import (
     BY_PLACE,
     N_PROFILE,
@@ -299,7 +303,8 @@ def _first_conflict(st, first, j):
 def _occupy(st, first, j, sign):
     """Take the room of job `j` from step `first` on to its expected end; -1 releases it."""
     n_slots = sign * width(st, j)
-    end = _profile_step(st, planned_end(st, st.state_profile_time[first], j))
+    begin = AS_IT_IS if first == 0 else st.state_profile_time[first]
+    end = _profile_step(st, claimed_until(st, begin, j))
     for k in range(first, max(end, 1)):
         st.state_profile_free[k] -= n_slots
 

@@ -5,6 +5,8 @@ In several queues, of shares of their own, the waiting jobs are merged by rank.
 
 # mypy: disable-error-code="no-untyped-def"
 
+import math
+
 from sim.base.jit import inlined, part
 from sim.engine.kernels.buckets import is_waiting_gang
 from sim.engine.kernels.features import GANGS, PLACES
@@ -26,6 +28,15 @@ def planned_end(st, placed, j):
     if st.state_i[LAUNCH]:
         start += next_lag(st, st.w_stage_task0[st.w_job_stage0[j]])
     return start + st.p_job_expected_s[j]
+
+
+@part
+def claimed_until(st, begin, j):
+    """Return the expected end of waiting job `j`, at the earliest the next float64 after `begin`.
+
+    So room that is reserved for it is never empty.
+    """
+    return max(planned_end(st, begin, j), math.nextafter(begin, math.inf))
 
 
 @inlined

@@ -176,7 +176,8 @@ class Plan:
             notify_at : int32, k for a TASKS_DONE event when the first k started tasks have ended;
             service_at : float64, attained task seconds at which to send a SERVICE event;
             expected_s : float64, expected run time of the job from its start on, s, by which
-            reservations are planned: finite, for all jobs, if there are `reservations`;
+            reservations are planned: finite, for all jobs, if there are `reservations`; one of 0
+            keeps the room of its job at its begin;
             fill_key : float64, smallest first (then as in the queue): the order in which jobs
             without a reservation are tried;
             worth, beyond : float64, above 0, and 0 or more: remaining work plus ``beyond``, over

@@ -53,7 +53,7 @@ def conservative(jobs, slots):
     """Conservative backfilling: a reservation a job, and compression; no job exceeds its estimate.
 
     `planned` has the start of each job that has come, `ends` when its slots come free: by its
-    estimate as long as it has not ended.
+    estimate as long as it has not ended, and after its start.
     """
     planned, ends, over = {}, {}, set()
     arrivals, now = list(range(len(jobs))), -math.inf
@@ -64,9 +64,10 @@ def conservative(jobs, slots):
     def assign(j):
         _, _, estimate, width = jobs[j]
         for begin in sorted({now, *(end for end in ends.values() if end > now)}):
-            within = [begin, *(t for t in planned.values() if begin < t < begin + estimate)]
+            end = max(begin + estimate, math.nextafter(begin, math.inf))
+            within = [begin, *(t for t in planned.values() if begin < t < end)]
             if all(used(t) + width <= slots for t in within):
-                planned[j], ends[j] = begin, begin + estimate
+                planned[j], ends[j] = begin, end
                 return
 
     while arrivals or len(over) < len(jobs):
@@ -79,7 +80,7 @@ def conservative(jobs, slots):
             over.add(j)
             ends[j] = now
         if ended:
-            for j in [j for j in sorted(planned) if planned[j] >= now]:
+            for j in [j for j in sorted(planned) if planned[j] >= now and j not in over]:
                 before = planned.pop(j), ends.pop(j)
                 assign(j)
                 assert planned[j] <= before[0]

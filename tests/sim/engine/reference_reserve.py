@@ -2,11 +2,14 @@
 
 A claim is (begin, end, job, machines): a machine for each task; a pool of slots is one machine.
 Begins and ends are (time, 0 or 1): of the present there are two, (now, 0) as it is and (now, 1)
-without the jobs that should have ended by now.
+without the jobs that should have ended by now. Nothing overlaps the instant at which reserved room
+begins, so a claim of it ends after that, at the next float64 at the earliest. One of the present as
+it is does not last until (now, 1) if it is expected to take no time.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from sim.engine.plan import NO_LIMIT, Machine
@@ -28,8 +31,10 @@ def reserve(run) -> None:
         return sum(run.size[g] for g in run.job_stages[j])
 
     def end_of(begin, j):
-        start = begin[0] + run._next_lag(run._first_task(j))
-        return (max(start + expected[j], now), 1)
+        end_s = begin[0] + run._next_lag(run._first_task(j)) + expected[j]
+        if begin > (now, 0):
+            end_s = max(end_s, math.nextafter(begin[0], math.inf))
+        return (max(end_s, now), 1)
 
     def moments(claims, begin, j):
         return [begin] + [b for b, _, _, _ in claims if begin < b < end_of(begin, j)]

@@ -33,7 +33,12 @@ def clusters(draw) -> sim.Cluster:
     times = draw(st.sampled_from([1, 3])) if kind != "slots" else 3
     rows = [{"count": 2, "cpu": 2, "mem": 2}, {"cpu": 5, "mem": 6}, {"cpu": 4, "mem": 4}]
     cluster = {
-        "equal": sim.Cluster.machines(6 * times, cpu=3, mem=4, fungible=fungible),
+        "equal": sim.Cluster.machines(
+            6 * times,
+            cpu=draw(st.sampled_from([2, 3])),
+            mem=draw(st.sampled_from([2, 4])),
+            fungible=fungible,
+        ),
         "mixed": sim.Cluster.mixed(draw(st.permutations(rows)) * times, fungible=fungible),
         "single": sim.Cluster.machines(1, cpu=12 * times, mem=14 * times, fungible=fungible),
         "slots": sim.Cluster.slots(18),

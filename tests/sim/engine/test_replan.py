@@ -38,7 +38,8 @@ class AnyReplan(Policy):
         n = len(world.columns.job_submit)
         plan.queues = Queues.make(1, order=rng.choice([Order.KEY, Order.FIFO, Order.REMAINING]))
         longest = np.maximum.reduceat(world.columns.stage_max_s, world.columns.job_stage0[:-1])
-        wrong = rng.choice([0.0, 0.5, 1.0, 1.0, 1.0, 2.0, 10.0], n)
+        no_time = 0.6 if rng.random() < 0.3 else 0.1
+        wrong = rng.choice([0.5, 1.0, 1.0, 1.0, 2.0, 10.0], n) * (rng.random(n) >= no_time)
         plan.set_jobs(key=rng.integers(0, 3, n).astype(float), expected_s=np.ceil(wrong * longest))
 
         def pick(*values):
@@ -82,7 +83,7 @@ class AnyReplan(Policy):
 def rigid_workloads(draw, resources=("cpu",), max_jobs: int = 12) -> sim.Workload:
     """Draw rigid jobs of one stage, or of a few, or of a single task, often many at once."""
     jobs, clock = [], 0.0
-    seconds = st.sampled_from([1.0, 2.5, 4.0, 7.25, 30.0, 70.0])
+    seconds = st.sampled_from([0.0, 1.0, 2.5, 4.0, 7.25, 30.0, 70.0])
     for _ in range(draw(st.integers(1, max_jobs))):
         clock += draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.5, 20.0]))
         demand = {"cpu": draw(st.sampled_from([1, 1, 2, 3]))}
@@ -196,6 +197,15 @@ def test_ends_in_one_window_are_taken_together():
 
     assert started(150) == [(10, {2: 1})]  # job 9 is planned at 150, on nodes 0 and 1
     assert started(151) == []  # at 100, on nodes 0 and 2
+
+
+def test_a_limit_of_no_time_is_planned_for():
+    """The second, of all slots, is planned for 60, when the first should have ended."""
+    replan = Replan(completing_s=0.0, clock_s=0.0, poll_phase_s=0.5, plan_phase_s=5.0)
+    narrow = [(2.0 + i, 60, 2) for i in range(30)]
+    got = starts([(0.2, 60, 2), (0.7, 0, 4), *narrow], 4, replan)
+    assert 60 <= got[1] <= min(got[2:])
+    assert got[1] < 65
 
 
 def starts(jobs, slots, replan):

@@ -27,8 +27,10 @@ def rigid_workloads(draw, max_jobs: int = 9, demands: bool = False) -> sim.Workl
     With `demands` they are in three queues, and a task demands up to 2 of cpu and of mem.
     """
     jobs, clock = [], 0.0
-    for _ in range(draw(st.integers(1, max_jobs))):
-        clock += draw(st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.5]))
+    min_jobs = draw(st.sampled_from([1, max_jobs]))
+    pauses = draw(st.sampled_from([(0.0, 0.0, 0.5, 1.0, 2.5), (0.0, 0.5)]))
+    for _ in range(draw(st.integers(min_jobs, max_jobs))):
+        clock += draw(st.sampled_from(pauses))
         stages = [{"name": "s0", "durations_s": draw(st.lists(DURATIONS, min_size=1, max_size=4))}]
         if draw(st.integers(0, 4)) == 0:
             more = draw(st.lists(DURATIONS, min_size=1, max_size=2))
@@ -41,8 +43,9 @@ def rigid_workloads(draw, max_jobs: int = 9, demands: bool = False) -> sim.Workl
             job["queue"] = draw(st.sampled_from(["q0", "q1", "q2"]))
             for stage in stages:
                 stage["demand"] = {
-                    "cpu": draw(st.integers(0, 2)), "mem": draw(st.sampled_from([0, 1, 2]))
-                }  # fmt: skip
+                    "cpu": draw(st.sampled_from([0, 1, 2, 2])),
+                    "mem": draw(st.sampled_from([0, 1, 2])),
+                }
         jobs.append(job)
     return sim.Workload.from_jobs(jobs)
 
@@ -69,6 +72,8 @@ class AnyReservations(Policy):
         plan.reservations = self.reservations
         longest = np.maximum.reduceat(world.columns.stage_max_s, world.columns.job_stage0[:-1])
         wrong = rng.choice([0.0, 0.5, 1.0, 1.0, 1.0, 2.0, 10.0], n)
+        if rng.random() < 0.4:  # the widest take no time, so that their reservations are empty
+            wrong[world.columns.job_n_tasks >= rng.choice([3, 4])] = 0.0
         plan.set_jobs(
             key=rng.integers(0, 3, n).astype(float),
             fill_key=rng.integers(0, 3, n).astype(float),
@@ -80,7 +85,7 @@ class AnyReservations(Policy):
         rng = np.random.default_rng([self.plan_seed, int(batch.now * 1000)])
         n = len(world.columns.job_submit)
         some = rng.permutation(n)[: rng.integers(0, n + 1)]
-        values = rng.integers(0, 6, (2, len(some))).astype(float)
+        values = rng.integers(0, rng.choice([2, 6]), (2, len(some))).astype(float)
         plan.set_jobs(some, expected_s=values[0], fill_key=values[1])
         if batch.now < 40:
             plan.timer_s = batch.now + 1.25
@@ -149,6 +154,46 @@ def test_a_job_that_outlasts_what_was_expected_may_end_at_any_moment():
     w = rigid((0, 10, 2), (1, 4, 3), (5, 1, 1), (6, 2, 1))
     for depth in (1, NO_LIMIT):
         assert starts(w, 3, [3, 4, 1, 0], depth) == [0, 10, 14, 6]
+
+
+CROWD = [(0, 10, 4), (1, 0, 8), *((2 + i / 2, 10, 4) for i in range(60))]
+
+
+@pytest.mark.parametrize("depth", [1, 2, NO_LIMIT])
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        sim.Cluster.slots(8),
+        sim.Cluster.machines(2, cpu=4),
+        sim.Cluster.slots(8).with_queues("hard", {"default": 1.0}),
+    ],
+    ids=["slots", "machines", "hard share"],
+)
+def test_a_reservation_of_no_time_begins_at_its_time(cluster, depth):
+    """The second, of all slots, is first in line and expected to take no time, from 10 on."""
+    expected = [run for _, run, _ in CROWD]
+    for second_s in (0, 3):  # as expected, or longer than expected
+        jobs = [CROWD[0], (1, second_s, 8), *CROWD[2:]]
+        got = sim.simulate(rigid(*jobs), cluster, Reserving(expected, depth)).job_start.tolist()
+        assert got[:4] == [0, 10, 10 + second_s, 10 + second_s]
+    # what ends by then may pass
+    got = sim.simulate(rigid(*CROWD[:2], (2, 8, 4)), cluster, Reserving([10, 0, 8], depth))
+    assert got.job_start.tolist() == [0, 10, 2]
+
+
+def test_reservations_of_no_time_follow_each_other():
+    """At 10 the first ends; three that take no time, each of all slots, then one more."""
+    w = rigid((0, 10, 4), *((1 + i, 0, 8) for i in range(3)), (4, 5, 8), (5, 7, 4), (5, 5, 4))
+    expected = [10, 0, 0, 0, 5, 7, 5]
+    assert starts(w, 8, expected) == [0, 10, 10, 10, 10, 15, 5]
+    assert starts(w, 8, expected, 1) == [0, 10, 10, 10, 10, 15, 5]
+
+
+def test_a_reservation_of_no_time_is_kept_behind_one_that_should_have_ended():
+    """From 3 on the first may end at any moment: what outlasts this instant does not start."""
+    w = rigid((0, 10, 2), (1, 0, 3), (5, 1, 1))
+    for depth in (1, NO_LIMIT):
+        assert starts(w, 3, [3, 0, 1], depth) == [0, 10, 10]
 
 
 @pytest.mark.parametrize(
