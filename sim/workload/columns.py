@@ -46,7 +46,7 @@ class Columns:
     # a changed deadline and the time of the change, relative to submission, s; NaN if unchanged
     job_new_deadline: F8
     job_new_deadline_at: F8
-    job_requested: F8  # the user's limit on its running time, s; NaN if unknown
+    job_requested: F8  # the user's limit on its running time, s; NaN for none or unknown
     job_min_tasks: I4  # gang: number of tasks that start together; 0 for none
     job_queue: I4  # index into `queue_names`, `user_names`, `template_names`
     job_user: I4

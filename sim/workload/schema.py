@@ -63,6 +63,8 @@ class Column:
         Valid values; empty for any.
     low : float or None
         Smallest valid number; None for any finite number.
+    null : float or None
+        Number that means null, as NaN does; None if there is none.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Column:
     nullable: bool = False
     choices: tuple[str, ...] = ()
     low: float | None = None
+    null: float | None = None
 
 
 JOBS: Final = (
@@ -177,10 +180,11 @@ REQUESTED: Final = Column(
     "requested_s",
     pa.float64(),
     "s",
-    "the user's limit on its running time; null if unknown",
+    "the user's limit on its running time; null, or 0, if it has none or it is unknown",
     None,
     nullable=True,
     low=0,
+    null=0.0,
 )
 CPU: Final = Column(
     "cpu_s",

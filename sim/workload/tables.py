@@ -132,7 +132,10 @@ def _cast(table: str, column: Column, values: pa.ChunkedArray) -> pa.Array:
             rule="wrong type",
         ) from error
     if column.nullable:  # NaN means null
-        return pa.array(cast.to_numpy(zero_copy_only=False), column.type, from_pandas=True)
+        numbers = cast.to_numpy(zero_copy_only=False)
+        if column.null is not None:
+            numbers = np.where(numbers == column.null, np.nan, numbers)
+        return pa.array(numbers, column.type, from_pandas=True)
     return plain(cast.dictionary_encode() if column.type == CATEGORY else cast)
 
 

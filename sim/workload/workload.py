@@ -150,12 +150,12 @@ class Workload(Tables):
             defaults to ``"job-<i>"`` with the dict's index in the list; ``template``, ``user``,
             ``queue`` ("default"), ``priority`` (0), ``deadline_s`` (None: none; relative to
             submit_s), ``new_deadline_s`` and ``new_deadline_at_s`` (a new deadline and the time of
-            the change), ``requested_s`` (None; the user's limit on the running time),
-            ``min_tasks`` (0: no gang), ``input_mode`` ("none") and ``poll_lag_s`` (0 s) default to
-            the schema's defaults. ``inputs`` is a list of the ``job_id`` of other jobs whose
-            output the job requires, or a dict of job_id to kind ("hard" or "soft");
-            ``downloads`` is a list of times (s). Jobs and stages can have the features
-            ``application``, ``job_name`` and ``requested`` (strings).
+            the change), ``requested_s`` (None; the user's limit on the running time; 0 is no limit
+            and becomes None), ``min_tasks`` (0: no gang), ``input_mode`` ("none") and
+            ``poll_lag_s`` (0 s) default to the schema's defaults. ``inputs`` is a list of the
+            ``job_id`` of other jobs whose output the job requires, or a dict of job_id to kind
+            ("hard" or "soft"); ``downloads`` is a list of times (s). Jobs and stages can have the
+            features ``application``, ``job_name`` and ``requested`` (strings).
 
             ``stages`` is a list of dicts: ``durations_s`` (one number a task) is required;
             ``name`` defaults to ``"stage-<i>"`` and is unique within the job; ``demand`` (default

@@ -23,6 +23,19 @@ EXAMPLE = {
 }
 
 
+def test_a_time_limit_of_zero_is_none():
+    stages = [{"durations_s": [1.0]}]
+    limits = [0, None, 0.0, 5, float("nan")]
+    w = sim.Workload.from_jobs({"submit_s": 0, "requested_s": x, "stages": stages} for x in limits)
+    assert w.jobs["requested_s"].to_pylist() == [None, None, None, 5, None]
+    again = sim.Workload.from_tables(
+        {"job_id": ["a", "b"], "submit_s": [0.0, 0.0], "requested_s": [0, 7]},
+        {"job": [0, 1], "n_tasks": [1, 1], "duration_s": [0.0, 1.0]},
+    )
+    assert again.jobs["requested_s"].to_pylist() == [None, 7]
+    assert again.tasks["duration_s"].to_pylist() == [0, 1]
+
+
 def test_the_example_of_the_contract():
     w = sim.Workload.from_jobs([EXAMPLE])
     assert w.jobs.to_pylist() == [
