@@ -6,7 +6,7 @@ import numpy as np
 
 from policies.estimates.durations import requested_s
 from sim.base.arrays import F8
-from sim.engine.plan import Batch, Event
+from sim.engine.plan import Batch, Event, Plan
 from sim.workload.columns import Columns
 from sim.workload.paths import critical_path_s
 
@@ -23,6 +23,18 @@ EXTENSIONS_S = (
 def true_s(columns: Columns) -> F8:
     """Return the run time of each job once all of its tasks have started, (J,) s."""
     return critical_path_s(columns)
+
+
+def expect_runs(columns: Columns, plan: Plan, knowledge: str) -> F8:
+    """Set what is expected of each job before the run; return the run times, (J,) s.
+
+    A job without a request has no estimated size.
+    """
+    is_true = knowledge == "true"
+    seconds = true_s(columns) if is_true else requested_s(columns)
+    plan.set_jobs(expected_s=seconds)
+    plan.estimate_s[:] = (seconds if is_true else columns.job_requested) * columns.job_n_tasks
+    return seconds
 
 
 class UserHistory:

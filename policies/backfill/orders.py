@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from policies.backfill.estimates import UserHistory, true_s
+from policies.backfill.estimates import UserHistory, expect_runs
 from policies.base import Policy
 from policies.estimates.by_duration import SOURCES
-from policies.estimates.durations import requested_s
 from policies.knows import Knows
 from policies.registry import register
 from sim.base.parameters import Between
@@ -25,9 +24,9 @@ class Backfilling(Policy):
     Attributes
     ----------
     knowledge : {"declared", "true", "run"}
-        Source of a job's run time. "declared": as requested by its user. "true": the truth. "run":
-        the mean of the last two jobs of its user that finished during the run (Tsafrir et al., TPDS
-        2007), and the request until there are two.
+        Source of a job's run time. "declared": as requested by its user; without a limit it counts
+        as endless. "true": the truth. "run": the mean of the last two jobs of its user that
+        finished during the run (Tsafrir et al., TPDS 2007), and the request until there are two.
     order : {"fcfs", "sjf"}
         Order of the jobs: first come, first served, or shortest estimate first.
     """
@@ -56,11 +55,9 @@ class Backfilling(Policy):
         columns = world.columns
         plan.queues = Queues.make(1, order=Order.FIFO)
         history = UserHistory(columns) if self.knowledge == "run" else None
-        seconds = true_s(columns) if self.knowledge == "true" else requested_s(columns)
-        plan.set_jobs(expected_s=seconds)
+        seconds = expect_runs(columns, plan, self.knowledge)
         if self.order == "sjf":
             plan.set_jobs(**{self.sorted_by: seconds})
-        plan.estimate_s[:] = seconds * columns.job_n_tasks
         return history
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:

@@ -8,10 +8,9 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from policies.backfill.estimates import true_s
+from policies.backfill.estimates import expect_runs
 from policies.base import Policy
 from policies.estimates.by_duration import SOURCES
-from policies.estimates.durations import requested_s
 from policies.knows import Knows
 from policies.registry import register
 from sim.base import maths
@@ -83,7 +82,7 @@ class Slurm(Policy):
         Order of the jobs: first come, first served (PriorityType: priority/basic), or the plan's
         keys, for a policy that sets these.
     knowledge : {"declared", "true"}
-        Run times by which jobs are planned: their limits, or the truth.
+        Run times by which jobs are planned: their limits (a year without one), or the truth.
     """
 
     backfill: bool = True
@@ -124,9 +123,7 @@ class Slurm(Policy):
         """Set the limit of each job, the options, and the phases of this seed."""
         columns = world.columns
         plan.queues = Queues.make(1, order=Order.KEY if self.order == "priority" else Order.FIFO)
-        seconds = true_s(columns) if self.knowledge == "true" else requested_s(columns)
-        plan.set_jobs(expected_s=seconds)
-        plan.estimate_s[:] = seconds * columns.job_n_tasks
+        expect_runs(columns, plan, self.knowledge)
         n_tasks = columns.job_n_tasks.astype(np.float64)
         completing_s: F8 = self.completing_s + self.node_completing_s * n_tasks
         phase = world.rng("phases of Slurm's cycles")

@@ -36,9 +36,9 @@ class ByDuration(Policy):
     knowledge : {"true", "history", "run", "declared"}
         Source of durations. "true": the truth. "history": recorded history before the run, and
         what finished since. "run": only what finished during this run. "declared": requested run
-        times. Learnt durations are means over finished stages of similar jobs
-        (`policies.estimates.stage_profiles`): those of the template, or for an ad hoc job those of
-        the user.
+        times; a job without one counts as endless. Learnt durations are means over finished stages
+        of similar jobs (`policies.estimates.stage_profiles`): those of the template, or for an ad
+        hoc job those of the user.
     refresh_s : float
         Time between refinements of learnt durations, s.
     first_guess_s : float
@@ -84,6 +84,8 @@ class ByDuration(Policy):
         work_s = plan.stages["expected_s"] * columns.stage_n_tasks
         plan.estimate_s[:] = np.bincount(columns.stage_job, work_s, len(jobs))
         self.order_by_estimates(world, plan, jobs, plan.estimate_s.copy())
+        if self.knowledge == "declared":
+            plan.estimate_s[np.isnan(columns.job_requested)] = np.nan  # endless: no estimate
         return None
 
     def react(self, memory: object, batch: Batch, world: World, plan: Plan) -> None:

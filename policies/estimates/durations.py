@@ -14,6 +14,9 @@ from sim.base.errors import InputError
 from sim.workload.columns import Columns
 from sim.workload.paths import stage_depth
 
+ENDLESS_S = 365 * 86_400.0
+"""Expected run time of a job without a limit, s: a year, as in Slurm's backfill thread."""
+
 
 class Durations(Protocol):
     """Estimator of the mean duration of a stage's tasks, s; NaN for unknown."""
@@ -98,7 +101,9 @@ class Recorded:
 
 
 def requested_s(columns: Columns) -> F8:
-    """Return requested run times, (J,) s; the maximum request for jobs without one.
+    """Return requested run times, (J,) s; a job without one is taken to be endless.
+
+    It counts as `ENDLESS_S`, or the maximum request if that is longer.
 
     Raises
     ------
@@ -109,8 +114,9 @@ def requested_s(columns: Columns) -> F8:
     known = np.isfinite(requested)
     if len(requested) and not known.any():
         raise InputError(
-            "requested run times are needed (column requested_s of jobs), and no job has one; set "
-            "policy.knowledge=true, or use a trace with requested times (swf, sacct)",
+            "requested run times are needed (column requested_s of jobs, in which 0 is no limit), "
+            "and no job has one; set policy.knowledge=true, or use a trace with requested times "
+            "(swf, sacct)",
             rule="no requested time",
         )
-    return np.where(known, requested, np.max(requested[known], initial=0.0))
+    return np.where(known, requested, np.max(requested[known], initial=ENDLESS_S))

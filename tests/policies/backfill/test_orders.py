@@ -7,6 +7,7 @@ import pytest
 
 import policies
 import sim
+from policies.estimates.durations import ENDLESS_S
 from tests.policies.backfill import plain
 
 SLOTS = 12
@@ -54,6 +55,21 @@ def test_easy_equals_the_papers(order, wrong):
         np.testing.assert_array_equal(ours - ours.min(), np.array(theirs) - min(theirs))
 
 
+def test_true_run_times_of_zero_equal_the_papers():
+    """A job of no time keeps its place in line as any other."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        ends_at_once = rng.random(60) < 0.4
+        jobs = [
+            (submit, 0.0 if at_once else run, 0.0 if at_once else run, width)
+            for (submit, run, _, width), at_once in zip(rigid(rng), ends_at_once, strict=True)
+        ]
+        ours = starts(jobs, "easy", knowledge="true").tolist()
+        assert ours == plain.easy(jobs, SLOTS)
+        ours = starts(jobs, "conservative", knowledge="true").tolist()
+        assert ours == plain.conservative(jobs, SLOTS)
+
+
 def test_conservative_equals_the_papers():
     moved = 0
     for seed in range(6):
@@ -90,11 +106,34 @@ def test_easy_delays_the_second_where_conservative_does_not():
     assert starts(jobs, "conservative", 4).tolist() == [0, 4, 8, 12]
 
 
-def test_a_job_without_a_request_counts_as_the_longest_request():
-    # b has the room from 10 on; c is taken to last 10 s, and then, when somebody asks for it, 30
-    jobs = [(0.0, 10.0, 10.0, 3), (0.0, 5.0, 5.0, 4), (0.0, 1.0, None, 1)]
-    assert starts(jobs, "easy", 4).tolist() == [0, 10, 0]
-    assert starts([*jobs, (50.0, 1.0, 30.0, 1)], "easy", 4).tolist() == [0, 10, 15, 50]
+@pytest.mark.parametrize("limit_s", [None, 0, ENDLESS_S])
+def test_a_job_without_a_request_counts_as_endless(limit_s):
+    # b has the room from 10 on; c is taken to last beyond that
+    jobs = [(0.0, 10.0, 10.0, 3), (1.0, 5.0, 5.0, 4), (2.0, 1.0, limit_s, 1)]
+    for name in ("easy", "conservative", "multifactor_easy", "multifactor_conservative"):
+        assert starts(jobs, name, 4).tolist() == [0, 10, 15]
+    # the first is endless: c ends before that, though its request is the longest
+    jobs = [(0.0, 10.0, limit_s, 3), (1.0, 5.0, 5.0, 4), (2.0, 1.0, 1e6, 1)]
+    for name in ("easy", "conservative", "multifactor_easy", "multifactor_conservative"):
+        assert starts(jobs, name, 4).tolist() == [0, 10, 2]
+
+
+@pytest.mark.parametrize("name", ["slurm", "multifactor_slurm"])
+def test_slurm_plans_a_job_without_a_limit_for_a_year(name):
+    jobs = [(0.0, 600.0, 600.0, 3), (10.0, 300.0, 300.0, 4), (20.0, 60.0, None, 1)]
+    late = starts(jobs, name, 4)
+    jobs[2] = (20.0, 60.0, 480.0, 1)
+    in_time = starts(jobs, name, 4)
+    assert in_time[2] < 100 < 600 < late[1] < late[2]
+    jobs[0], jobs[2] = (0.0, 600.0, 0.0, 3), (20.0, 60.0, 1e6, 1)
+    assert starts(jobs, name, 4)[2] < 100
+
+
+def test_a_job_without_a_request_has_no_estimated_size():
+    jobs = [(0.0, 10.0, 12.0, 3), (0.0, 5.0, None, 4)]
+    for name in ("easy", "conservative", "slurm"):
+        r = sim.simulate(workload(jobs), sim.Cluster.slots(4), policies.build(name))
+        np.testing.assert_array_equal(r.estimate_s, [36, np.nan])
 
 
 def test_predictions_are_the_mean_of_the_users_last_two():

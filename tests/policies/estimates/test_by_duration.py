@@ -89,7 +89,7 @@ def test_declared_durations_are_the_users_requests():
     jobs = [
         job("a", 0, "", 9, 9, requested_s=5.0),  # 10 s of work expected
         job("b", 0, "", 1, requested_s=9.0),
-        job("c", 0, "", 1, 1),  # the largest request: 18 s of work
+        job("c", 0, "", 1, 1),  # no request: endless
     ]
     for name in ("sjf", "srpt"):
         got = starts(name, jobs, knowledge="declared")

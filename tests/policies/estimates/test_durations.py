@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim
-from policies.estimates.durations import Declared, Durations, Recorded, Truth
+from policies.estimates.durations import ENDLESS_S, Declared, Durations, Recorded, Truth
 from policies.estimates.past import Past
 from policies.estimates.priors import Priors
 from policies.estimates.stage_profiles import StageProfiles
@@ -91,10 +91,14 @@ def test_a_request_is_shared_by_the_stages_of_the_longest_chain():
     jobs = [
         {"submit_s": 0.0, "requested_s": 60.0, "stages": chain},
         {"submit_s": 0.0, "requested_s": 90.0, "stages": chain[:1]},
-        {"submit_s": 0.0, "stages": chain[:2]},  # no request: the largest
+        {"submit_s": 0.0, "stages": chain[:2]},  # no request: endless
     ]
     declared = Declared(sim.Workload.from_jobs(jobs).columns)
-    assert declared.expect(np.arange(6)).tolist() == [30, 30, 30, 90, 45, 45]
+    each_s = ENDLESS_S / 2
+    assert declared.expect(np.arange(6)).tolist() == [30, 30, 30, 90, each_s, each_s]
+    jobs[0]["requested_s"] = 2 * ENDLESS_S  # none is longer than endless
+    declared = Declared(sim.Workload.from_jobs(jobs).columns)
+    assert declared.expect(np.arange(6)).tolist()[-2:] == [ENDLESS_S, ENDLESS_S]
     del jobs[:2]
     with pytest.raises(sim.InputError, match="requested run times are needed"):
         Declared(sim.Workload.from_jobs(jobs).columns)
