@@ -118,6 +118,12 @@ class Account:
         if by_option:
             self._by_option.add(rule)
 
+    def add_unknown(self, n: int, *kinds: str) -> None:
+        """Enter `n` records of the log that are left out, of unknown amounts of these kinds."""
+        for kind in kinds:
+            self._open(kind)
+            self._unknown[kind] += n
+
     def count(self, **amounts: float) -> None:
         """Enter amounts of the log that are of no row and become part of the workload."""
         for kind, amount in amounts.items():

@@ -45,6 +45,20 @@ def test_bad_rows_are_part_of_the_log() -> None:
     )
 
 
+def test_records_of_unknown_work_are_counted() -> None:
+    entered = account()
+    entered.add("its end is not in the log", jobs=3)
+    entered.add_unknown(3, "cpu_s", "gpu_s")
+    entries = entered.entries({"cpu_s": 1000.0, "jobs": 4})
+    assert entries["cpu_s"]["log"] == 1000.0
+    assert [entries[kind]["unknown"] for kind in ("cpu_s", "gpu_s")] == [3, 3]
+    text = sentence("a", entries, {})
+    assert text == (
+        "a: 3 of the log's 7 records are left out, of work that can't be read: its end is not in "
+        "the log (3)"
+    )
+
+
 def test_work_that_an_option_leaves_out_is_told_and_not_counted_against_the_log() -> None:
     entered = account()
     entered.keep({"not completed": np.arange(4) == 3}, {}, by_option=("not completed",))
