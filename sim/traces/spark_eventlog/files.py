@@ -1,17 +1,12 @@
-"""Find the event log files of each application, and read their lines.
+"""Read the lines of an event log file, plain or compressed.
 
-Spark names a log after its application, with ``.inprogress`` while it runs. A rolled log is a
-folder ``eventlog_v2_<application>`` of files ``events_<number>_<application>``; a file with
-``.compact`` replaces all before it. Spark's codec ``lz4`` writes blocks in its own format, not LZ4
-frames.
+Spark's codec ``lz4`` writes blocks in its own format, not LZ4 frames.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,11 +15,7 @@ import pyarrow as pa
 from sim.base.errors import InputError
 from sim.base.reading import open_text
 
-ROLLED: Final = "eventlog_v2_"
-UNFINISHED: Final = ".inprogress"
 MAX_LINE: Final = 1 << 26
-_PART = re.compile(r"^events_(\d{1,9})_.*?(\.compact)?$")
-# small, as a truncated file loses all bytes of the last read
 _PIECE_BYTES = 1 << 14
 _LZ4_BLOCK = b"LZ4Block"
 _MAX_BLOCK = 1 << 25
@@ -35,59 +26,7 @@ class TruncatedError(Exception):
     """A compressed file is truncated or damaged."""
 
 
-@dataclass(frozen=True)
-class Log:
-    """The files of one application, in order."""
-
-    path: Path
-    files: tuple[Path, ...]
-    unfinished: bool  # according to its name
-    n_missing: int = 0  # missing files of a rolled log, by their numbers
-
-
-def find_logs(path: str | os.PathLike[str], noticed: dict[str, int]) -> list[Log]:
-    """Find the logs at `path`: a file, a rolled log, or all logs of a folder in order of names."""
-    root = Path(path)
-    if not root.is_dir():
-        return [Log(root, (root,), root.name.endswith(UNFINISHED))]
-    if root.name.startswith(ROLLED) or any(_PART.match(f.name) for f in root.iterdir()):
-        return [_rolled(root)]
-    logs = []
-    for entry in sorted(root.iterdir()):
-        if entry.name.startswith((".", "_")):
-            continue
-        if entry.is_dir():
-            if entry.name.startswith(ROLLED):
-                logs.append(_rolled(entry))
-            else:
-                _count(noticed, "a folder that is not a rolled log")
-        elif entry.stat().st_size:
-            logs.append(Log(entry, (entry,), entry.name.endswith(UNFINISHED)))
-        else:
-            _count(noticed, "an empty file")
-    if not logs:
-        raise InputError("the folder contains no event logs", file=root, rule="missing file")
-    return logs
-
-
-def _rolled(folder: Path) -> Log:
-    parts: dict[tuple[int, bool], Path] = {}
-    for file in folder.iterdir():
-        match = _PART.match(file.name)
-        if match:
-            parts.setdefault((int(match[1]), match[2] is not None), file)
-    if not parts:
-        text = "the folder of a rolled log contains no files events_*"
-        raise InputError(text, file=folder, rule="missing file")
-    compact = max((number for number, is_compact in parts if is_compact), default=0)
-    current = sorted(key for key in parts if key[0] > compact or key == (compact, True))
-    first, last = current[0][0], current[-1][0]
-    n_missing = last - first + 1 - len(current) + (0 if compact else first - 1)
-    unfinished = any(file.name.endswith(UNFINISHED) for file in folder.iterdir())
-    return Log(folder, tuple(parts[key] for key in current), unfinished, n_missing)
-
-
-def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
+def lines(path: Path) -> Generator[tuple[int, bytes, bool], None, None]:
     """Yield the number and text of each line, and True if it ends with a line feed.
 
     Raises
@@ -130,29 +69,60 @@ def lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
         raise truncated
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    with open_text(path) as stream:
+def first_piece(path: Path) -> bytes | None:
+    """Return the first bytes of a file's text; None if they can't be read."""
+    with contextlib.closing(_pieces(path)) as pieces:
         try:
+            return next(pieces, b"")
+        except (TruncatedError, InputError):
+            return None
+
+
+def _pieces(path: Path) -> Generator[bytes, None, None]:
+    """Yield a file's text; of a damaged one all that can be read, then a `TruncatedError`."""
+    n_read, is_blocks = 0, False
+    try:
+        with open_text(path) as stream:
             head = stream.read(_PIECE_BYTES)
-            codec = next(
-                (name for mark, name in _UNSUPPORTED.items() if head.startswith(mark)), None
-            )
-            if codec is not None:
-                raise InputError(
-                    f"the compression codec {codec} is not supported; decompress the log, or let "
-                    "Spark write it with spark.eventLog.compression.codec=zstd",
-                    file=path,
-                    line=1,
-                    rule="unknown codec",
-                )
-            if head.startswith(_LZ4_BLOCK):
+            _check_codec(path, head)
+            is_blocks = head.startswith(_LZ4_BLOCK)
+            if is_blocks:
                 yield from _lz4_blocks(stream, head)
                 return
             while head:
+                n_read += len(head)
                 yield head
                 head = stream.read(_PIECE_BYTES)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise TruncatedError(str(error)) from error
+    except (OSError, pa.ArrowInvalid) as error:
+        if not is_blocks:
+            yield _last_bytes(path, n_read)
+        raise TruncatedError(str(error)) from error
+
+
+def _check_codec(path: Path, head: bytes) -> None:
+    codec = next((name for mark, name in _UNSUPPORTED.items() if head.startswith(mark)), None)
+    if codec is not None:
+        raise InputError(
+            f"the compression codec {codec} is not supported; decompress the log, or let Spark "
+            "write it with spark.eventLog.compression.codec=zstd",
+            file=path,
+            line=1,
+            rule="unknown codec",
+        )
+
+
+def _last_bytes(path: Path, n_read: int) -> bytes:
+    """Return the text between a position and the damage: a read that meets it returns nothing."""
+    text = bytearray()
+    with open_text(path) as stream:
+        try:
+            while n_read and (piece := stream.read(min(n_read, _PIECE_BYTES))):
+                n_read -= len(piece)
+            while byte := stream.read(1):
+                text += byte
+        except (OSError, pa.ArrowInvalid):
+            pass
+    return bytes(text)
 
 
 def _lz4_blocks(stream: Any, buffer: bytes) -> Iterator[bytes]:
@@ -178,7 +148,3 @@ def _lz4_blocks(stream: Any, buffer: bytes) -> Iterator[bytes]:
         if n_unpacked:  # the last block of a stream is empty
             is_plain = head[8] & 0xF0 == 0x10
             yield content if is_plain else codec.decompress(content, n_unpacked).to_pybytes()
-
-
-def _count(counts: dict[str, int], rule: str) -> None:
-    counts[rule] = counts.get(rule, 0) + 1

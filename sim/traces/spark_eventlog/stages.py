@@ -1,24 +1,20 @@
-"""Build jobs, their executed stages and dependencies from an application's events.
-
-A task is the first successful attempt at a partition; the others are counted. A stage that did not
-run was skipped, as its output existed: its children wait for the stage that wrote that output,
-which is identified by the RDDs that both compute.
-"""
+"""Build jobs and their stages from an application's events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.traces.spark_eventlog.events import DONE, KILLED, ROW, Application, SparkJob, Stage
+from sim.base.reading import Account
+from sim.traces.spark_eventlog.application import NO_JOB, Application, SparkJob
+from sim.traces.spark_eventlog.edges import build_edges
+from sim.traces.spark_eventlog.tasks import Tasks
 
-COLUMN = {name: number for number, name in enumerate(ROW)}
-BYTES = tuple(name for name in ROW if name.endswith("_bytes"))
-SHORTEST_S = 0.0005
-"""Duration of a task whose launch and finish are the same millisecond."""
+NO_JOB_START: Final = "a stage of a job whose start is not in the log"
 
 
 @dataclass
@@ -32,42 +28,103 @@ class Job:
     job_name: str
     queue: str
     app: Application
+    tasks: dict[int, F8] = field(default_factory=dict)  # by stage, of the whole application
+    is_censored: bool = False
     stages: list[int] = field(default_factory=list)  # Stage IDs, ascending
     edges: list[tuple[int, int]] = field(default_factory=list)  # (parent, child), Stage IDs
 
 
 def build_jobs(
-    app: Application, read_as: str, order: bool
-) -> tuple[list[Job], dict[int, F8], dict[str, int]]:
-    """Return an application's jobs, the tasks of its stages (`ROW`), and counts of filled rows."""
-    tasks, filled = _tasks(app)
+    app: Application, tasks: Tasks, account: Account, read_as: str, order: bool
+) -> list[Job]:
+    """Return an application's jobs; count what is peculiar, and enter jobs and dependencies."""
+    _add_missing_jobs(app, tasks.by_stage)
     key = {number: _key(read_as, number, job) for number, job in app.jobs.items()}
     grouped: dict[str, Job] = {}
     for number, spark_job in app.jobs.items():
         job = grouped.get(key[number])
         if job is None:
-            grouped[key[number]] = _job(app, read_as, key[number], number, spark_job)
+            job = grouped[key[number]] = _job(app, read_as, key[number], number, spark_job)
+            job.tasks = tasks.by_stage
         elif read_as != "applications":
-            job.submit_ms = min(job.submit_ms, spark_job.submit_ms)
             job.end_ms = max(job.end_ms, spark_job.end_ms)
-    n_incomplete = 0
-    for stage_id in sorted(tasks):
+        if read_as != "applications" or not math.isfinite(app.begin_ms):
+            job.submit_ms = float(np.fmin(job.submit_ms, spark_job.submit_ms))
+        if not math.isfinite(spark_job.end_ms) and not math.isfinite(app.end_ms):
+            job.is_censored = True
+    _notice_stages(app, tasks)
+    for stage_id in sorted(tasks.by_stage):
         grouped[key[app.stages[stage_id].job]].stages.append(stage_id)
-        n_incomplete += len(tasks[stage_id]) < app.stages[stage_id].n_tasks
-    app.notice("a stage of which not every task has ended", n_incomplete)
-    ended = {number for number, job in app.jobs.items() if np.isfinite(job.end_ms)}
-    n_skipped = sum(
-        stage_id not in tasks and stage.job in ended for stage_id, stage in app.stages.items()
-    )
-    app.notice("a skipped stage: its output existed", n_skipped)
-    edges = _edges(app, tasks, lambda stage_id: key[app.stages[stage_id].job], order)
+    edges = build_edges(app, tasks, account, lambda i: key[app.stages[i].job], order)
     for parent, child in edges:
         grouped[key[app.stages[child].job]].edges.append((parent, child))
     jobs = [job for job in grouped.values() if job.stages]
+    n_censored = sum(job.is_censored for job in jobs)
+    app.notice("a job that still ran where the log ends (censored)", n_censored)
     unit = "an application" if read_as == "applications" else "a job"
-    n_empty = len(grouped) - len(jobs) if app.jobs else read_as == "applications"
-    app.drop(f"{unit} without a successful task", int(n_empty))
-    return jobs, tasks, filled
+    n_empty = len(grouped) - len(jobs) if app.jobs else int(read_as == "applications")
+    app.drop(f"{unit} without a successful task", n_empty)
+    account.count(jobs=len(jobs))
+    account.add(f"{unit} without a successful task", jobs=n_empty)
+    return jobs
+
+
+def _notice_stages(app: Application, tasks: Tasks) -> None:
+    n_incomplete = sum(
+        len(part) < app.stages[stage_id].n_tasks for stage_id, part in tasks.by_stage.items()
+    )
+    app.notice("a stage of which not every task has ended", n_incomplete)
+    ended = {number for number, job in app.jobs.items() if math.isfinite(job.end_ms)}
+    n_skipped = sum(
+        stage_id not in tasks.ran and stage.job in ended for stage_id, stage in app.stages.items()
+    )
+    app.notice("a skipped stage: its output existed", n_skipped)
+
+
+def _add_missing_jobs(app: Application, tasks: dict[int, F8]) -> None:
+    """Give stages that no job's start lists a job: those of one execution or that read each other.
+
+    It begins with the first of them, and ends with the last one if all completed.
+    """
+    alone = sorted(i for i, stage in app.stages.items() if stage.job == NO_JOB)
+    app.notice(NO_JOB_START, len(alone))
+    link = {stage_id: stage_id for stage_id in alone}  # to an earlier stage of the same job
+    first_of_execution: dict[str, int] = {}
+
+    def first(stage_id: int) -> int:
+        while link[stage_id] != stage_id:
+            link[stage_id] = link[link[stage_id]]
+            stage_id = link[stage_id]
+        return stage_id
+
+    for stage_id in alone:
+        related = [parent for parent in app.stages[stage_id].parents if parent in link]
+        execution = app.stage_jobs[stage_id].execution if stage_id in app.stage_jobs else ""
+        if execution:
+            related.append(first_of_execution.setdefault(execution, stage_id))
+        roots = [first(i) for i in (stage_id, *related)]
+        link.update(dict.fromkeys(roots, min(roots)))
+    members: dict[int, list[int]] = {}
+    for stage_id in alone:
+        members.setdefault(first(stage_id), []).append(stage_id)
+    for group, stages in members.items():
+        app.jobs[-1 - group] = _missing_job(app, stages, tasks)
+        for stage_id in stages:
+            app.stages[stage_id] = replace(app.stages[stage_id], job=-1 - group)
+
+
+def _missing_job(app: Application, stages: list[int], tasks: dict[int, F8]) -> SparkJob:
+    described = [app.stage_jobs[i] for i in stages if i in app.stage_jobs]
+    job = described[0] if described else SparkJob(math.nan, "", "", "")
+    begins = [app.submissions.get(i, math.nan) for i in stages]
+    begins += [float(np.nanmin(tasks[i][:, 0])) for i in stages if i in tasks]
+    ends = [app.completions.get(i, math.nan) for i in stages]
+    return replace(
+        job,
+        submit_ms=min((ms for ms in begins if math.isfinite(ms)), default=math.nan),
+        end_ms=max(ms if math.isfinite(ms) else math.inf for ms in ends),
+        listed=tuple(stages),
+    )
 
 
 def _key(read_as: str, number: int, job: SparkJob) -> str:
@@ -75,7 +132,7 @@ def _key(read_as: str, number: int, job: SparkJob) -> str:
         return ""
     if read_as == "queries" and job.execution:
         return f"query-{job.execution}"
-    return f"job-{number}"
+    return f"job-{number}" if number >= 0 else f"stages-{-1 - number}"
 
 
 def _job(app: Application, read_as: str, key: str, number: int, job: SparkJob) -> Job:
@@ -91,122 +148,3 @@ def _job(app: Application, read_as: str, key: str, number: int, job: SparkJob) -
         f"{app.app_id}/{key}", job.submit_ms, job.end_ms, f"{app.name}: {name}", name,
         job.pool or queue, app,
     )  # fmt: skip
-
-
-def _tasks(app: Application) -> tuple[dict[int, F8], dict[str, int]]:
-    """Return the first successful attempts, by stage and partition; count the others by rule."""
-    rows = app.attempts
-    stage, partition, kind = (rows[:, COLUMN[name]] for name in ("stage", "partition", "kind"))
-    speculative = rows[:, COLUMN["speculative"]] > 0
-    known = np.isin(stage, np.fromiter(app.stages, np.float64, len(app.stages)))
-    app.drop("a task of a stage that no job lists", int(np.count_nonzero(~known & (kind == DONE))))
-    done = np.flatnonzero(known & (kind == DONE))
-    done = done[np.lexsort((rows[done, COLUMN["finish_ms"]], partition[done], stage[done]))]
-    is_first = np.ones(len(done), dtype=bool)
-    is_first[1:] = (np.diff(stage[done]) != 0) | (np.diff(partition[done]) != 0)
-    app.drop("a task that ran again: its output was lost", int(np.count_nonzero(~is_first)))
-    done = done[is_first]
-    app.notice("a speculative copy that won", int(np.count_nonzero(speculative[done])))
-    copy_won = {(rows[row, 0], rows[row, 1]): bool(speculative[row]) for row in done.tolist()}
-    for row in np.flatnonzero(kind == KILLED).tolist():
-        by_copy = copy_won.get((rows[row, 0], rows[row, 1]))
-        if speculative[row] and by_copy is not None:
-            app.drop("a speculative copy that lost")
-        elif by_copy:
-            app.drop("an attempt that a speculative copy overtook")
-        else:
-            app.drop("a killed attempt")
-    app.drop("a task that has not ended", max(app.n_started - app.n_ended, 0))
-    tasks = rows[done]
-    n_zero = int((tasks[:, COLUMN["finish_ms"]] == tasks[:, COLUMN["launch_ms"]]).sum())
-    filled = {f"0 ms becomes {1000 * SHORTEST_S:g} ms": n_zero} if n_zero else {}
-    begins = np.flatnonzero(np.diff(tasks[:, 0])) + 1
-    parts = np.split(tasks, begins) if len(tasks) else []
-    return {int(part[0, 0]): part for part in parts}, filled
-
-
-def _edges(
-    app: Application, tasks: dict[int, F8], group: Callable[[int], str], order: bool
-) -> list[tuple[int, int]]:
-    """Return the edges between executed stages, within each job of the workload."""
-    writers: dict[frozenset[int], list[int]] = {}
-    for stage_id in sorted(tasks):
-        writers.setdefault(app.stages[stage_id].rdds, []).append(stage_id)
-    edges: set[tuple[int, int]] = set()
-    has_parent: set[int] = set()  # in the same Spark job
-    n_foreign = 0
-    for child in tasks:
-        for parent in _sources(app.stages, tasks, writers, child):
-            if group(parent) == group(child):
-                edges.add((parent, child))
-                if app.stages[parent].job == app.stages[child].job:
-                    has_parent.add(child)
-            else:
-                n_foreign += 1
-    app.notice("a stage that reads what another job has written", n_foreign)
-    if order:
-        edges |= _order_edges(app, tasks, group, edges, has_parent)
-    return sorted(edges)
-
-
-def _sources(
-    stages: dict[int, Stage],
-    tasks: dict[int, F8],
-    writers: dict[frozenset[int], list[int]],
-    child: int,
-) -> set[int]:
-    """Return the stages that wrote the input of `child`, replacing skipped parents."""
-    sources: set[int] = set()
-    visited: set[int] = set()
-    pending = list(stages[child].parents)
-    while pending:
-        stage_id = pending.pop()
-        if stage_id in visited or stage_id not in stages:
-            continue
-        visited.add(stage_id)
-        if stage_id in tasks:
-            sources.add(stage_id)
-            continue
-        earlier = [w for w in writers.get(stages[stage_id].rdds, ()) if w < stage_id]
-        if earlier:
-            sources.add(earlier[-1])
-        else:
-            pending.extend(stages[stage_id].parents)
-    return sources
-
-
-def _order_edges(
-    app: Application,
-    tasks: dict[int, F8],
-    group: Callable[[int], str],
-    edges: set[tuple[int, int]],
-    has_parent: set[int],
-) -> set[tuple[int, int]]:
-    """Return edges to the first stages of each Spark job, from jobs that ended just before it."""
-    has_child = {p for p, c in edges if app.stages[p].job == app.stages[c].job}
-    heads: dict[int, list[int]] = {}
-    tails: dict[int, list[int]] = {}
-    members: dict[str, list[int]] = {}
-    for stage_id in sorted(tasks):
-        number = app.stages[stage_id].job
-        if number not in heads:
-            members.setdefault(group(stage_id), []).append(number)
-        heads.setdefault(number, []).extend([] if stage_id in has_parent else [stage_id])
-        tails.setdefault(number, []).extend([] if stage_id in has_child else [stage_id])
-    order_edges: set[tuple[int, int]] = set()
-    for numbers in members.values():
-        by_end = sorted(numbers, key=lambda number: app.jobs[number].end_ms)
-        end_ms = np.array([app.jobs[number].end_ms for number in by_end])
-        latest_ms = np.maximum.accumulate([app.jobs[number].submit_ms for number in by_end])
-        for number in numbers:
-            last = int(np.searchsorted(end_ms, app.jobs[number].submit_ms, side="right"))
-            if last:
-                first = int(np.searchsorted(end_ms, latest_ms[last - 1], side="left"))
-                order_edges |= {
-                    (tail, head)
-                    for earlier in by_end[first:last]
-                    for tail in tails[earlier]
-                    for head in heads[number]
-                    if tail < head
-                }
-    return order_edges

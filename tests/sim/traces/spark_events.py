@@ -52,19 +52,55 @@ def job_end(number, at_ms, result="JobSucceeded"):
             "Job Result": {"Result": result}}  # fmt: skip
 
 
+def submitted(info, at_ms=0, **properties):
+    properties = {key.replace("_", "."): value for key, value in properties.items()}
+    info = {**info, "Submission Time": T0 + at_ms}
+    return {"Event": "SparkListenerStageSubmitted", "Stage Info": info, "Properties": properties}
+
+
+def completed(info, at_ms, failure=None):
+    info = {**info, "Completion Time": T0 + at_ms}
+    if failure is not None:
+        info["Failure Reason"] = failure
+    return {"Event": "SparkListenerStageCompleted", "Stage Info": info}
+
+
+def removed(executor_id, at_ms):
+    return {"Event": "SparkListenerExecutorRemoved", "Timestamp": T0 + at_ms,
+            "Executor ID": executor_id}  # fmt: skip
+
+
 def task(
-    stage_number, index, begin, finish, reason="Success", speculative=False, attempt=0, **metrics
+    stage_number,
+    index,
+    begin,
+    finish,
+    reason="Success",
+    speculative=False,
+    attempt=0,
+    task_id=None,
+    partition=True,
+    executor_id="1",
+    **metrics,
 ):
-    info = {"Task ID": 0, "Index": index, "Attempt": attempt, "Partition ID": index,
-            "Launch Time": T0 + begin, "Finish Time": T0 + finish,
+    """Return a task's end; with `partition` False as Spark before 3.3 writes it."""
+    info = {"Task ID": task_id, "Index": index, "Attempt": attempt, "Partition ID": index,
+            "Launch Time": T0 + begin, "Executor ID": executor_id,
+            "Finish Time": T0 + finish if finish is not None else 0,
             "Speculative": speculative}  # fmt: skip
+    if task_id is None:
+        del info["Task ID"]
+    if not partition:
+        del info["Partition ID"]
+    reasons = reason if isinstance(reason, dict) else {"Reason": reason}
     return {"Event": "SparkListenerTaskEnd", "Stage ID": stage_number, "Stage Attempt ID": attempt,
-            "Task End Reason": {"Reason": reason}, "Task Info": info,
-            "Task Metrics": metrics}  # fmt: skip
+            "Task End Reason": reasons, "Task Info": info, "Task Metrics": metrics}  # fmt: skip
 
 
-def started():
-    return {"Event": "SparkListenerTaskStart", "Stage ID": 0}
+def started(stage_number=0, task_id=0, begin=0, attempt=0):
+    info = {"Task ID": task_id, "Index": 0, "Launch Time": T0 + begin, "Finish Time": 0}
+    return {"Event": "SparkListenerTaskStart", "Stage ID": stage_number,
+            "Stage Attempt ID": attempt, "Task Info": info}  # fmt: skip
 
 
 def text(*events):
@@ -85,10 +121,10 @@ def two_stages(app="app-1", at_ms=0, name="etl"):
         environment(spark_executor_memory="4g", spark_task_cpus="1"),
         executor(4),
         job(0, stage(0, 2, name="map"), stage(1, 1, [0]), at_ms=at_ms + 500),
-        started(), started(), started(),
-        task(0, 0, at_ms + 1000, at_ms + 2000, **READS),
-        task(0, 1, at_ms + 1000, at_ms + 3000, **READS),
-        task(1, 0, at_ms + 3000, at_ms + 6000, **SHUFFLED),
+        started(0, 0, at_ms + 1000), started(0, 1, at_ms + 1000), started(1, 2, at_ms + 1000),
+        task(0, 0, at_ms + 1000, at_ms + 2000, task_id=0, **READS),
+        task(0, 1, at_ms + 1000, at_ms + 3000, task_id=1, **READS),
+        task(1, 0, at_ms + 3000, at_ms + 6000, task_id=2, **SHUFFLED),
         job_end(0, at_ms + 6000),
         end(at_ms + 7000),
     ]  # fmt: skip

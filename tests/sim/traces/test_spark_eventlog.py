@@ -10,6 +10,7 @@ import pytest
 
 import sim
 from sim.base.errors import InputError
+from tests.sim.traces.accounts import check_account
 from tests.sim.traces.spark_events import (
     READS,
     end,
@@ -90,7 +91,7 @@ def test_failed_attempts_and_losing_copies_are_not_tasks(tmp_path):
         "an attempt that a speculative copy overtook": 1,
         "a speculative copy that lost": 1,
         "a task that ran again: its output was lost": 1,
-        "a task of a stage that no job lists": 1,
+        "a task of a stage that no event describes": 1,
     }
     assert w.meta["report"]["noticed"] == {
         "output lost with its executor": 1,
@@ -130,7 +131,20 @@ def test_edges_replace_skipped_stages_and_order_jobs(tmp_path):
     assert edges(w) == [(0, 2), (1, 2), (2, 3)]
     assert w.meta["report"]["noticed"] == {"a skipped stage: its output existed": 2}
     assert w.meta["report"]["filled"] == {"0 ms becomes 0.5 ms": 1}
+    account = check_account(w, edges=2)
+    assert account["edges"]["changed_by"] == {"the order of an application's Spark jobs": -1}
     assert edges(load(tmp_path, *planned(), order=False)) == [(0, 2), (1, 2)]
+    shared = job(2, stage(2, 1, rdds=[0]), stage(3, 1, [2]), stage(4, 1, [2, 3]), at_ms=3000)
+    tasks = [task(i, 0, 1000 * i, 1000 * i + 9) for i in (0, 3, 4)]
+    w = load(tmp_path, start(), job(0, stage(0, 1)), shared, *tasks, order=False)
+    assert edges(w) == [(0, 1), (0, 2), (1, 2)]
+    check_account(w, edges=3)
+    first = job(0, stage(0, 1), stage(1, 1, [0]))
+    again = job(1, stage(2, 1, rdds=[0]), stage(3, 1, [2], rdds=[1]), stage(4, 1, [3]), at_ms=3000)
+    tasks = [task(i, 0, 1000 * i, 1000 * i + 9) for i in (0, 1, 4)]
+    skipped = load(tmp_path, start(), first, again, *tasks, order=False)
+    assert edges(skipped) == [(0, 1), (1, 2)]
+    check_account(skipped, edges=2)
 
 
 def test_a_query_or_a_spark_job_can_be_a_job(tmp_path):
@@ -179,12 +193,19 @@ def test_an_unfinished_log_is_read_with_what_it_has(tmp_path):
     assert durations(w) == [1.0, 2.0]
     assert w.jobs["recorded_finish_s"].to_pylist() == [None]
     whole = w.meta["report"]
-    assert whole["dropped"] == {"a task that has not ended": 1}
+    assert whole["dropped"] == {"a task that has not ended (censored)": 1}
     assert whole["noticed"] == {
         "a truncated last line": 1,
         "an application whose end is not in its log": 1,
+        "a job that still ran where the log ends (censored)": 1,
     }
     assert whole["bad_rows"] == {}
+    assert whole["warnings"] == [
+        "app-1.inprogress: 1 of 3 tasks (33.3 %) still ran where the log ends (censored); only "
+        "what had ended is in the workload",
+        "app-1.inprogress: 1 of 1 jobs (100.0 %) still ran where the log ends (censored); only "
+        "what had ended is in the workload",
+    ]
 
 
 PACKED = {
@@ -258,15 +279,30 @@ def test_a_rolled_log_and_a_folder_of_many(tmp_path):
     (tmp_path / "app-5").touch()
     (tmp_path / "other").mkdir()
     w = sim.read_trace("spark_eventlog", tmp_path)
-    assert w.jobs["job_id"].to_pylist() == ["app-2", "app-1"]
-    assert w.jobs["submit_s"].to_pylist() == [0.0, 4.0]
-    assert w.meta["report"]["dropped"] == {
-        "an application without a successful task": 1,
-        "an application that another log has too": 1,
-        "a task that has not ended": 1,  # as far as the compacted file tells
+    jobs = w.jobs.to_pandas().set_index("job_id")
+    assert jobs["submit_s"].to_dict() == {
+        "app-2": 0.0,
+        "app-2@2026-02-25T06:13:20": 4.0,
+        "app-1": 4.0,
     }
-    assert w.meta["report"]["noticed"]["an empty file"] == 1
-    assert w.meta["report"]["noticed"]["a folder that is not a rolled log"] == 1
+    report = w.meta["report"]
+    assert report["dropped"] == {"an application without a successful task": 1}
+    assert report["noticed"] == {
+        "an empty file": 1,
+        "a folder without event logs": 1,
+        "a file of a rolled log is missing": 7,
+        "a task whose end is not in the log, though its stage completed": 1,  # it was compacted
+        "a stage of which not every task has ended": 1,
+        "an application whose id another one has too: told apart by its start": 1,
+    }
+    assert report["warnings"] == [
+        "eventlog_v2_app-1: 7 of 9 files of a rolled log are missing, by their numbers",
+        f"{tmp_path.name}: 1 of 9 tasks of stages that completed have no end in the log (events "
+        "that Spark dropped?), 11.1 % of these stages' tasks: their work is unknown and left out "
+        "(trace.missing_tasks=median fills it in)",
+    ]
+    account = check_account(w, cpu_s=16.0, jobs=4)
+    assert account["jobs"]["left_out_by"] == {"an application without a successful task": 1}
 
 
 @pytest.mark.parametrize(
