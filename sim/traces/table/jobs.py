@@ -80,7 +80,7 @@ def rules_of(log: Log, ran: Ran, demands: Mapping[str, F8], *, completed: bool) 
     rules = {
         CONTAINS: _parents(log),
         "never started": (no_run & no_start) | in_vain,
-        CENSORED: (states == RUNNING) | is_censored,
+        CENSORED: _still_runs(ran, states == RUNNING) | is_censored,
         "submission unknown": np.isnan(ran.submit_s),
         "run time unknown": no_run,
         "ends before it starts": run_s < 0,
@@ -121,6 +121,17 @@ def warn_of_censored(n_censored: int, n_jobs: int, warnings: list[str]) -> None:
             f"{n_censored:,} of {total:,} jobs still ran when the log ended, and are left out: "
             "long jobs are missing, and the load of its last part is too low."
         )
+
+
+def _still_runs(ran: Ran, running: Mask) -> Mask:
+    """Mark the running rows that have no end, or one at or after the end of the log.
+
+    Such an end is when the log was written, or an expected one. Other rows ended after their state
+    was noted.
+    """
+    known = [ran.submit_s, ran.start_s, ran.end_s[~running]]
+    last_s = np.nanmax(np.concatenate([*known, [-np.inf]]))
+    return running & ~(ran.end_s < last_s)
 
 
 def _states(log: Log) -> Any:

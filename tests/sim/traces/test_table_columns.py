@@ -197,6 +197,13 @@ def finishes(workload):
     return run.jobs["finish_s"].to_pylist()
 
 
+def test_a_running_job_with_an_end_before_the_logs_has_ended(tmp_path):
+    rows = "job_id,submit_s,start_s,end_s,state\na,0,1,5,RUNNING\nb,2,3,9,FAILED\nc,3,4,9,RUNNING\n"
+    w = read_both(tmp_path, rows + "d,4,5,5000,RUNNING\n")  # an end that is only expected
+    assert w.jobs["job_id"].to_pylist() == ["a", "b"]
+    assert w.meta["report"]["dropped"] == {"still ran when the log ended (censored)": 2}
+
+
 def test_jobs_are_released_when_eligible_or_when_submitted(tmp_path):
     text = CHAIN.format("", "")
     w = read_both(tmp_path, text)
