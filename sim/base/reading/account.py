@@ -11,7 +11,7 @@ width or duration can't be read has no amount; such rows are counted (``unknown`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -74,18 +74,22 @@ class Account:
             self._wasted.add(rule)
 
     def keep(
-        self, rules: Mapping[str, Mask], dropped: dict[str, int], by_option: tuple[str, ...] = ()
+        self,
+        rules: Mapping[str, Mask],
+        dropped: dict[str, int],
+        by_option: Collection[str] = (),
+        wasted: Collection[str] = (),
     ) -> Mask:
         """Return the rows that break no rule; count and enter each other row under the first one.
 
-        `by_option` are the rules that options of the user's make.
+        `by_option` and `wasted` are the rules of which `leave_out` says so.
         """
         valid = np.ones(len(self._amounts["jobs"]), dtype=bool)
         for rule, broken in rules.items():
             rows = valid & broken
             if rows.any():
                 count_rule(dropped, rule, rows)
-                self.leave_out(rule, rows, by_option=rule in by_option)
+                self.leave_out(rule, rows, by_option=rule in by_option, wasted=rule in wasted)
                 valid &= ~broken
         return valid
 
@@ -117,6 +121,10 @@ class Account:
                 by_rule[rule] = by_rule.get(rule, 0.0) + amount
         if by_option:
             self._by_option.add(rule)
+
+    def mark_wasted(self, rule: str) -> None:
+        """Say that the cluster did the work that a rule leaves out in vain; see `leave_out`."""
+        self._wasted.add(rule)
 
     def add_unknown(self, n: int, *kinds: str) -> None:
         """Enter `n` records of the log that are left out, of unknown amounts of these kinds."""

@@ -13,17 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sim.base.arrays import F8, I1, I8
+from sim.base.arrays import I1, I8
 from sim.base.errors import InputError, unknown
 from sim.base.reading.bad_rows import BadRows
-from sim.base.reading.layout import MAX_WHOLE, MISSING, Field, Layout, OnBadRow, parse
+from sim.base.reading.convert import BLANK, RULES, convert, decode, shown
+from sim.base.reading.layout import MISSING, Field, Layout, OnBadRow, parse
 from sim.base.reading.rules import count_rule
 from sim.base.reading.text import broken_text_error, no_job_left
 from sim.base.reading.width import MAX_WRONG, BadRow, WrongWidth
 from sim.base.reading.width import RULE as WRONG_WIDTH
 
-_MAX_SHOWN = 80
-"""Length from which on a message shows only the beginning of a value."""
 _HEADER_HINT = "it looks like a header, which this format does not have: delete the line"
 _BLOCK_BYTES = 4 << 20
 
@@ -50,7 +49,7 @@ def read_blocks(
     for batch in _batches(path, stream, layout, list(fields), wrong_width):
         lines = _Lines(layout.skip_lines + n_rows, wrong_width.lines, layout.lines)
         wrong_width.close(lines.raw(batch.num_rows - 1))
-        columns, rules = _convert(batch, fields)
+        columns, rules = convert(batch, fields)
         if layout.skip_lines:
             _mark_headers(batch, fields, rules, wrong_width.reasons)
         if is_error:
@@ -88,7 +87,7 @@ def _bad_rows(
     if wrong_width.first is not None:  # one in a later block may follow other bad rows
         last = lines.number(batch.num_rows - 1)
         bad_rows += [row for row in (wrong_width.first,) if row.line <= last]
-    real = np.flatnonzero((rules > 0) & (rules != _BLANK))
+    real = np.flatnonzero((rules > 0) & (rules != BLANK))
     if len(real):
         worst = _describe(batch, fields, int(real[0]), lines)
         if is_first_block and not real[0] and _is_header(batch, fields):
@@ -101,18 +100,18 @@ def _count_bad(
     batch: pa.RecordBatch, fields: Mapping[str, Field], rules: I1, lines: _Lines, bad: BadRows
 ) -> None:
     """Count the bad rows of a block by rule, with the first of each and what can be read of all."""
-    for code in np.unique(rules[(rules > 0) & (rules != _BLANK)]):
+    for code in np.unique(rules[(rules > 0) & (rules != BLANK)]):
         rows = np.flatnonzero(rules == code)
         first = _describe(batch, fields, int(rows[0]), lines)
-        bad.add(_RULES[code], len(rows), first.line, first.text)
-        bad.readable.append((_RULES[code], _readable(batch.take(pa.array(rows)), fields)))
+        bad.add(RULES[code], len(rows), first.line, first.text)
+        bad.readable.append((RULES[code], _readable(batch.take(pa.array(rows)), fields)))
 
 
 def _readable(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> dict[str, Any]:
     """Return the columns of bad rows; null or NaN where a value breaks its own column's rule."""
     columns = {}
     for name, field in fields.items():
-        converted, rules = _convert(batch.select([name]), {name: field})
+        converted, rules = convert(batch.select([name]), {name: field})
         values, valid = converted[name], rules == 0
         is_number = isinstance(values, np.ndarray)
         nothing = np.nan if is_number else pa.scalar(None, values.type)
@@ -146,7 +145,7 @@ def _merged(
     """Insert rows put right, (position in the block, values), between the valid rows of a block."""
     if not repaired:
         return columns
-    more, _ = _convert(_table(layout, fields, [values for _, values in repaired]), fields)
+    more, _ = convert(_table(layout, fields, [values for _, values in repaired]), fields)
     if not columns:
         return more
     before = np.array([position for position, _ in repaired]) - 0.5
@@ -188,7 +187,7 @@ def _mark_headers(
 
     Logs that were put together have one for each part.
     """
-    rows = np.flatnonzero((rules > 0) & (rules != _BLANK))
+    rows = np.flatnonzero((rules > 0) & (rules != BLANK))
     if not len(rows):
         return
     is_header = np.ones(len(rows), dtype=bool)
@@ -196,14 +195,14 @@ def _mark_headers(
     for name in fields:
         same = pc.equal(bad.column(name).cast(pa.binary()), name.encode()).fill_null(False)
         is_header &= same.to_numpy(zero_copy_only=False)
-    rules[rows[is_header]] = _BLANK
+    rules[rows[is_header]] = BLANK
     count_rule(reasons, "the header once more: left out", is_header)
 
 
 def _is_header(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> bool:
     """Tell whether the first row looks like names of columns: no number where one is needed."""
     names = [name for name, field in fields.items() if field.kind != "text"]
-    texts = [_decode(batch.column(name).cast(pa.binary())[0].as_py()) for name in names]
+    texts = [decode(batch.column(name).cast(pa.binary())[0].as_py()) for name in names]
     present = [text for text in texts if text is not None]
     return bool(present) and all(parse(text) is None for text in present)
 
@@ -232,18 +231,6 @@ def _raise_first(path: str | os.PathLike[str], bad_rows: list[BadRow]) -> None:
         first = min(bad_rows, key=lambda b: b.line)
         text = f"{first.text}; correct the file, or read it with on_bad_row=skip"
         raise InputError(text, file=path, line=first.line, rule=first.rule)
-
-
-_RULES = (
-    "",
-    "missing value",
-    "text in a number",
-    "number out of range",
-    "not UTF-8",
-    "blank",
-    "text of another form",
-)
-_BLANK = _RULES.index("blank")
 
 
 @dataclass(frozen=True)
@@ -315,87 +302,24 @@ def _batches(
         ) from error
 
 
-def _convert(batch: pa.RecordBatch, fields: Mapping[str, Field]) -> tuple[dict[str, Any], I1]:
-    """Convert columns; return them and the code of the first rule each row breaks (0: none)."""
-    rules = np.zeros(batch.num_rows, np.int8)
-    columns: dict[str, Any] = {}
-    for name, field in fields.items():
-        raw = batch.column(name)
-        values, broken = _texts(raw, field) if field.kind == "text" else _numbers(raw, field)
-        if field.required and raw.null_count:
-            missing = raw.is_null().to_numpy(zero_copy_only=False)
-            broken = np.where(missing, np.int8(1), broken)
-        rules = np.where(rules > 0, rules, broken).astype(np.int8)
-        columns[name] = values
-    suspects = np.flatnonzero(rules == 1)
-    if len(suspects):
-        empty = np.ones(len(suspects), dtype=bool)
-        rows = pa.array(suspects)
-        for name in fields:
-            empty &= batch.column(name).take(rows).is_null().to_numpy(zero_copy_only=False)
-        rules[suspects[empty]] = _BLANK
-    return columns, rules
-
-
-def _texts(raw: pa.Array, field: Field) -> tuple[pa.Array, I1]:
-    broken = np.zeros(len(raw), np.int8)
-    if field.form:
-        match = pc.match_substring_regex(raw.cast(pa.binary()), field.form).fill_null(True)
-        broken[~match.to_numpy(zero_copy_only=False)] = _RULES.index("text of another form")
-    try:
-        raw.validate(full=True)
-    except pa.ArrowInvalid:
-        values = [_decode(b) for b in raw.cast(pa.binary()).to_pylist()]
-        broken[[v is not None and "\ufffd" in v for v in values]] = 4
-        return pa.array(values, pa.string()), broken
-    return raw, broken
-
-
-def _numbers(raw: pa.Array, field: Field) -> tuple[F8, I1]:
-    try:
-        numbers = raw.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        text = np.zeros(len(raw), dtype=bool)
-    except pa.ArrowInvalid:
-        coded = raw.cast(pa.binary()).dictionary_encode()
-        parsed = [parse(_decode(b)) for b in coded.dictionary.to_pylist()]
-        codes = coded.indices.fill_null(len(parsed)).to_numpy()
-        numbers = np.array([math.nan if x is None else x for x in parsed] + [math.nan])[codes]
-        text = np.array([x is None for x in parsed] + [False])[codes]
-    present = ~np.isnan(numbers)
-    outside = present & (np.isinf(numbers) | (numbers < field.low) | (numbers > field.high))
-    outside &= field.kind != "any"
-    if field.kind == "whole":
-        with np.errstate(invalid="ignore"):
-            outside |= present & (numbers != np.rint(numbers)) | (numbers >= MAX_WHOLE)
-    return numbers, np.where(text, 2, np.where(outside, 3, 0)).astype(np.int8)
-
-
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= _MAX_SHOWN else f"{value[:_MAX_SHOWN]}...")
-
-
-def _decode(raw: bytes | None) -> str | None:
-    return None if raw is None else raw.decode(errors="replace")
-
-
 def _describe(
     batch: pa.RecordBatch, fields: Mapping[str, Field], row: int, lines: _Lines
 ) -> BadRow:
     single = batch.slice(row, 1)
     for name, field in fields.items():
-        _, rules = _convert(single.select([name]), {name: field})
+        _, rules = convert(single.select([name]), {name: field})
         code = int(rules[0])
-        if code == _BLANK:  # its only column is empty
+        if code == BLANK:  # its only column is empty
             code = 1
         if code:
-            value = _decode(single.column(name).cast(pa.binary())[0].as_py())
+            value = decode(single.column(name).cast(pa.binary())[0].as_py())
             text = f"like {field.example}" if field.form else "text"
             expected = {"text": text, "whole": "a whole number"}.get(field.kind, "a number")
             limit = f" of at least {field.low:g}" if field.kind in ("number", "whole") else ""
             if math.isfinite(field.high):
                 limit = f" from {field.low:g} to {field.high:g}"
-            actual = "is missing" if value is None else f"is {_shown(value)}"
+            actual = "is missing" if value is None else f"is {shown(value)}"
             hint = field.explain(value) if field.explain and value is not None else ""
             text = f"{name} {actual}; it must be {expected}{limit}{hint}"
-            return BadRow(lines.number(row), _RULES[code], text)
+            return BadRow(lines.number(row), RULES[code], text)
     raise AssertionError("a row that breaks no rule is not bad")

@@ -18,7 +18,7 @@ from sim.traces.sacct.clock import clock_sentence
 from sim.traces.sacct.columns import Log, mask, take, take_rows
 from sim.traces.sacct.dependencies import read_dependencies
 from sim.traces.sacct.groups import group
-from sim.traces.sacct.identity import SHARED
+from sim.traces.sacct.identity import PREEMPTED, REQUEUED, SHARED
 from sim.traces.sacct.jobs import OF_JOBS, Jobs, jobs_table, sort_jobs
 from sim.traces.sacct.options import Options
 from sim.traces.sacct.ran import RUNNING
@@ -69,7 +69,7 @@ def build_workload(
     dependencies = read_dependencies(chosen, groups)
     jobs, old_row = sort_jobs(chosen, groups, options.release)
     account = open_account(chosen, chosen.heads[groups.first], bad, options.tasks)
-    account.keep(chosen.rules, dropped, by_option=(NOT_COMPLETED,))
+    account.keep(chosen.rules, dropped, (NOT_COMPLETED,), wasted=(PREEMPTED, REQUEUED))
     dependencies.enter(account)
     stages = _make_stages(chosen, jobs, options.tasks, account, filled)
     stage_job = jobs.job[stages.record]

@@ -64,11 +64,17 @@ class Attempts:
         return repeated
 
     def leave_out(self, rule: str, rows: I8, *, n_tasks: int = 0, is_loss: bool = True) -> None:
-        """Count rows that become no task, each of them `n_tasks` of the log."""
+        """Count rows that become no task, each of them `n_tasks` of the log.
+
+        Attempts beside the one that counts are none: the cluster did their work in vain. Without
+        `is_loss` the rows are copies of others.
+        """
         self.app.drop(rule, len(rows))
         self._enter(rule, self._work(rows), n_tasks * len(rows))
         if not is_loss:
             self._account.add(rule, by_option=True)
+        elif not n_tasks:
+            self._account.mark_wasted(rule)
 
     def leave_out_unknown(self, rule: str, n: int, n_tasks: int) -> None:
         """Enter `n` attempts of unknown work, which are `n_tasks` of the log."""

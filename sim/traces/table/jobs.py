@@ -131,7 +131,8 @@ def _still_runs(ran: Ran, running: Mask) -> Mask:
     """
     known = [ran.submit_s, ran.start_s, ran.end_s[~running]]
     last_s = np.nanmax(np.concatenate([*known, [-np.inf]]))
-    return running & ~(ran.end_s < last_s)
+    still_runs: Mask = running & ~(ran.end_s < last_s)
+    return still_runs
 
 
 def _states(log: Log) -> Any:

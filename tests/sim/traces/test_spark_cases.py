@@ -1,4 +1,4 @@
-"""Small event logs made after public reports, in `cases`, each with what is right of it."""
+"""Small event logs made after public reports, in tests/cases, each with what is right of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sim
 from sim.base.errors import InputError
 from tests.sim.traces.accounts import check_account
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).resolve().parents[2] / "cases" / "logs"
 
 
 def load(name: str, **options):
