@@ -17,7 +17,6 @@ from sim.traces.swf import ZERO_BECOMES_S
 from sim.traces.table.dependencies import Dependencies, dependencies_of, wait_ends_s
 from sim.traces.table.identity import unique_ids
 from sim.traces.table.jobs import (
-    CENSORED,
     CONTAINS,
     Ran,
     rules_of,
@@ -89,7 +88,7 @@ def build_workload(
     if not valid.any():
         raise no_job_left(path, bad, report["dropped"])
     jobs = _jobs(log, ran, np.flatnonzero(valid), options.release, noticed)
-    warn_of_censored(report["dropped"].get(CENSORED, 0), len(jobs.rows), account.warnings)
+    warn_of_censored(account)
     warn_of_clocks(jobs.ran, jobs.columns.get("eligible_s"), account.warnings)
     demands = {resource: demand[jobs.rows] for resource, demand in demands.items()}
     width = width_of(jobs.columns, demands, task_unit, options.per, report["filled"])

@@ -23,6 +23,7 @@ from sim.base.reading import (
 )
 from sim.traces.table.columns import COLUMNS, Finder
 from sim.traces.table.forms import DATES, SECONDS, field_of
+from sim.traces.table.identity import repeated_rows
 from sim.traces.table.json_file import refuse_json
 from sim.traces.table.raw import RawTable
 from sim.traces.table.times import clock_of
@@ -65,16 +66,23 @@ def read_csv(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -
         form, example = (DATES, "2026-03-01 09:30:00") if has_dates else (SECONDS, "86400")
         strict = {name_of[column]: field_of(column, form, example) for column in times}
         log, bad = _read(path, layout, fields | strict, on_bad_row)
+        fields |= strict
+    columns = _by_column(log, name_of)
+    more = {}
+    if repeated_rows(columns).any():
+        more = _other_columns(path, layout, fields, on_bad_row, len(columns["submit_s"]))
     bad.readable = [(rule, _by_column(block, name_of)) for rule, block in bad.readable]
-    return RawTable(_by_column(log, name_of), name_of, has_dates, bad, hints)
+    return RawTable(columns, name_of, has_dates, bad, hints, more)
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
     """Return names for all columns, as Arrow needs them: distinct."""
     unique: list[str] = []
     for position, name in enumerate(names, 1):
-        is_used = not name or name in unique or names.count(name) > 1
-        unique.append(f"column {position} \x1f" if is_used else name)
+        own = name if name and names.count(name) == 1 else f"column {position}"
+        while own in unique or (own != name and own in names):
+            own += "_"
+        unique.append(own)
     return tuple(unique)
 
 
@@ -97,6 +105,22 @@ def _read(
     counts = BadRows()
     with open_text(path) as stream:
         return read_columns(path, stream, layout, fields, on_bad_row, counts), counts
+
+
+def _other_columns(
+    path: str | os.PathLike[str],
+    layout: Layout,
+    fields: dict[str, Field],
+    on_bad_row: OnBadRow,
+    n_rows: int,
+) -> dict[str, pa.Array]:
+    """Return the columns that are not read otherwise; empty if not all of their rows are valid."""
+    names = [name for name in layout.names if name not in fields]
+    try:
+        log, _ = _read(path, layout, fields | dict.fromkeys(names, Field()), on_bad_row)
+    except InputError:
+        return {}
+    return {name: log[name] for name in names if len(log[name]) == n_rows}
 
 
 class _LineNumbers:

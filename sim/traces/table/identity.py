@@ -39,7 +39,7 @@ def unique_ids(ids: pa.Array, noticed: dict[str, int]) -> pa.Array:
 
 
 def repeated_rows(columns: dict[str, pa.Array]) -> Mask:
-    """Mark the rows that are equal to an earlier one, in all columns and with a job_id."""
+    """Mark the rows that are equal to an earlier one, in all columns and with a ``job_id``."""
     n_rows = len(next(iter(columns.values())))
     repeated = np.zeros(n_rows, dtype=bool)
     if "job_id" not in columns or not has_repeats(columns["job_id"]):

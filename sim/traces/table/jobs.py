@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sim.base.arrays import F8, Mask
-from sim.base.reading import count_rule
+from sim.base.errors import InputError
+from sim.base.reading import Account, count_rule
 from sim.traces.table.raw import Log
 from sim.traces.table.states import (
     CANCELLED,
@@ -25,7 +26,7 @@ HOUR_S = 3600.0
 CENSORED = "still ran when the log ended (censored)"
 CONTAINS = "contains other jobs, whose work is counted there"
 MAX_CENSORED = 0.02
-"""Share of censored jobs from which on a user is warned."""
+"""Share of censored jobs, or of their work, from which on a user is warned."""
 _CLOCK_S = 1.0
 """Largest difference, s, between times that are rounded to seconds."""
 
@@ -69,9 +70,18 @@ def times_of(log: Log, noticed: dict[str, int], warnings: list[str]) -> Ran:
 
 
 def rules_of(log: Log, ran: Ran, demands: Mapping[str, F8], *, completed: bool) -> dict[str, Mask]:
-    """Return the rows that are no jobs, by rule; each row counts under the first."""
+    """Return the rows that are no jobs, by rule; each row counts under the first.
+
+    Raises
+    ------
+    InputError
+        If only completed jobs are to be kept of a table without states.
+    """
     columns, run_s = log.columns, ran.run_s
     states = _states(log)
+    if completed and "state" not in columns:
+        text = "state=completed needs a column state: give trace.columns.state=NAME"
+        raise InputError(text, rule="missing column")
     no_run = np.isnan(run_s)
     ended = "start_s" in columns and "end_s" in columns
     is_censored = no_run & ~np.isnan(ran.start_s) & np.isnan(ran.end_s) & ended
@@ -113,13 +123,19 @@ def warn_of_clocks(ran: Ran, eligible_s: F8 | None, warnings: list[str]) -> None
         )
 
 
-def warn_of_censored(n_censored: int, n_jobs: int, warnings: list[str]) -> None:
-    """Warn if many jobs still ran when the log ended."""
-    total = n_censored + n_jobs
-    if n_censored > MAX_CENSORED * total:
-        warnings.append(
-            f"{n_censored:,} of {total:,} jobs still ran when the log ended, and are left out: "
-            "long jobs are missing, and the load of its last part is too low."
+def warn_of_censored(account: Account) -> None:
+    """Warn if many jobs, or much of the work, still ran when the log ended."""
+    shares = {
+        kind: entry.get("left_out_by", {}).get(CENSORED, 0.0) / (entry["log"] or 1.0)
+        for kind, entry in account.entries({}).items()
+        if kind in ("jobs", "cpu_s", "gpu_s")
+    }
+    if max(shares.values()) > MAX_CENSORED:
+        work = max(share for kind, share in shares.items() if kind != "jobs")
+        account.warnings.append(
+            f"{100 * shares['jobs']:.1f} % of the jobs, with {100 * work:.1f} % of the known work, "
+            "still ran when the log ended, and are left out: long jobs are missing, and the load "
+            "of its last part is too low."
         )
 
 

@@ -15,6 +15,7 @@ from sim.base.errors import InputError
 from sim.base.reading import BadRows, OnBadRow, no_job_left, open_text
 from sim.traces.table.columns import COLUMNS, Columns, Finder, Kind, without
 from sim.traces.table.forms import DATES, SECONDS, example_of, field_of
+from sim.traces.table.identity import repeated_rows
 from sim.traces.table.raw import RawTable
 from sim.traces.table.times import clock_of
 
@@ -67,7 +68,12 @@ def read_parquet(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRo
         raise no_job_left(path, bad)
     rows = pa.array(valid)
     columns = {column: array.filter(rows) for column, array in columns.items()}
-    return RawTable(columns, name_of, is_dates, bad, hints)
+    more = {}
+    if repeated_rows(columns).any():
+        names = [name for name in table.column_names if name not in name_of.values()]
+        flat = [name for name in names if not pa.types.is_nested(table[name].type)]
+        more = {name: _joined(table[name]).filter(rows) for name in flat}
+    return RawTable(columns, name_of, is_dates, bad, hints, more)
 
 
 def _plain(path: str | os.PathLike[str], column: str, values: pa.ChunkedArray) -> pa.Array:

@@ -37,6 +37,9 @@ class RawTable:
         Bad rows; the columns of its `readable` are by their own names, too.
     hints : tuple of str
         Columns of the file that resemble a missing one.
+    more : dict of str to Arrow array
+        Other columns of the valid rows, if rows are equal in those that are read: rows are repeated
+        only if they are equal in these, too.
     """
 
     columns: dict[str, pa.Array]
@@ -44,6 +47,7 @@ class RawTable:
     is_dates: bool
     bad: BadRows
     hints: tuple[str, ...]
+    more: dict[str, pa.Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,7 @@ def to_log(
         later_s={column: times_placed.later_s for column, times_placed in placed.items()},
         zero_s=float(day * DAY_S),
         without_zone=zone is None and any(t.without_zone.any() for t in times.values()),
-        is_repeated=repeated_rows(raw.columns),
+        is_repeated=repeated_rows({**raw.columns, **raw.more}),
         bad=[
             (rule, _bad_columns(block, by_column, offsets, day, is_dates=raw.is_dates))
             for rule, block in raw.bad.readable

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from sim.base.arrays import F8, I8, Mask
 from sim.base.errors import InputError
 from sim.base.reading import count_rule
+from sim.traces.table.forms import MISSING
 
 Tasks = Literal["cpus", "gpus", "nodes", "workers", "job"]
 Per = Literal["worker", "job"]
@@ -157,7 +158,8 @@ def stages_of(width: Width, gpu_type: pa.Array | None) -> dict[str, Any]:
         more = extra[resource][job] > begin if resource in extra else 0.0
         columns[f"demand_{resource}"] = share[job] + more
     if gpu_type is not None:
-        types = gpu_type.fill_null("").take(pa.array(job))
+        is_any = pc.match_substring_regex(gpu_type, f"^{MISSING}$").fill_null(True)
+        types = pc.if_else(is_any, "", gpu_type).take(pa.array(job))
         if "gpu" in low:
             idle = pa.array(columns["demand_gpu"] == 0)
             types = pc.if_else(idle, "", types)

@@ -112,6 +112,8 @@ def test_gpus_alone_are_the_only_demand(tmp_path):
     check_account(w, gpu_s=510, jobs=4)
     slots = read_both(tmp_path, text, tasks="gpus")
     assert stages(slots, "demand_gpu") == [(8, 1.0), (1, 0.5)]
+    typed = read_both(tmp_path, "submit_s,run_s,gpus,gpu_type\n0,9,1,N/A\n0,9,1,\n0,9,1,A|B\n")
+    assert typed.stages["runs_on"].to_pylist() == ["", "", "A|B"]
     plain = read_both(tmp_path, text, tasks="cpus")
     assert (plain.n_jobs, plain.resources) == (4, ("cpu",))
     check_account(plain, cpu_s=240, gpu_s=510)
@@ -162,13 +164,19 @@ def test_states_tell_which_rows_ran(tmp_path):
         "never started": 3,
         "still ran when the log ended (censored)": 2,
     }
-    assert "2 of 6 jobs still ran when the log ended" in warnings_of(w)
+    assert "22.2 % of the jobs, with 25.0 % of the known work, still ran" in warnings_of(w)
     account = check_account(w, cpu_s=40.0, jobs=9)
     assert account["cpu_s"]["changed_by"] == {"0 s becomes 0.5 s": -0.5}
     completed = read_both(tmp_path, text, state="completed")
     assert completed.jobs["job_id"].to_pylist() == ["done", "quick"]
     entry = check_account(completed, cpu_s=40.0)["cpu_s"]
     assert entry["left_out_by"]["not completed"] == entry["by_option"] == 20.0
+
+
+def test_completed_jobs_need_states(tmp_path):
+    with pytest.raises(InputError, match="state=completed needs a column state") as caught:
+        read_csv(tmp_path, "submit_s,run_s\n0,60\n", state="completed")
+    assert caught.value.file is not None
 
 
 @pytest.mark.parametrize(
@@ -264,6 +272,15 @@ def test_of_jobs_with_one_id_the_last_before_is_waited_for(tmp_path):
     assert [(e["upstream"], e["downstream"]) for e in w.job_edges.to_pylist()] == [(1, 2), (1, 3)]
 
 
+def test_rows_are_repeated_only_if_all_columns_are_equal(tmp_path):
+    rows = "job_id,submit_s,run_s,part\na,0,60,0\na,0,60,1\na,0,60,1\nb,0,60,1\nb,0,60,1\n"
+    w = read_both(tmp_path, rows)
+    assert w.jobs["job_id"].to_pylist() == ["a", "a#2", "b"]
+    assert w.meta["report"]["dropped"] == {"repeated row": 2}
+    assert check_account(w, cpu_s=300)["cpu_s"]["left_out_by"] == {"repeated row": 120.0}
+    assert read_both(tmp_path, rows.replace("job_id,", "x,")).n_jobs == 5  # nothing tells
+
+
 def test_parquet_may_have_lists_of_ids(tmp_path):
     table = pa.table(
         {"job_id": [7, 8, 9], "submit_s": [0, 1, 2], "run_s": [5, 5, 5],
@@ -334,6 +351,8 @@ def test_texts_that_hold_the_delimiter_are_put_right(tmp_path):
     w = read_csv(tmp_path, text)
     check_account(w, cpu_s=120.0, jobs=2)
     assert w.meta["report"]["noticed"] == {"a ',' in a text: its fields are joined": 1}
+    unnamed = read_csv(tmp_path, ",,column 1,submit_s,run_s\n1,2,3,0,60\nx,y,z,5,6\n")
+    assert unnamed.stage_duration_s.tolist() == [60.0, 6.0]
 
 
 def test_a_byte_order_mark_and_utf_16(tmp_path):

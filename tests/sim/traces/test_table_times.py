@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import policies
 import sim
 from sim.base.errors import InputError
 from tests.sim.traces.accounts import check_account
@@ -162,6 +163,14 @@ def test_no_limit_is_none(tmp_path, limit):
     w = read_both(tmp_path, f"submit_s,run_s,limit_s,user\n0,60,{limit},a\n1,60,90,b\n")
     assert w.jobs["requested_s"].to_pylist() == [None, 90.0]
     assert ("limit of 0: no limit" in w.meta["report"]["noticed"]) == (limit[:1] in ("0", "-"))
+
+
+def test_a_job_without_a_limit_is_never_passed_by_the_first_in_line(tmp_path):
+    rows = "job_id,submit_s,run_s,cpus,limit_s\n1,0,1000,4,0\n2,10,100,8,200\n3,20,100,4,150\n"
+    w = read_csv(tmp_path, rows)
+    run = sim.simulate(w, sim.Cluster.slots(8), policies.build("easy"), seed=0)
+    assert run.jobs["start_s"].to_pylist() == [0.0, 1000.0, 20.0]
+    assert run.metrics["wait_mean_s"] == 330.0
 
 
 def test_a_zone_in_one_column_and_none_in_another_is_refused_or_given(tmp_path):
