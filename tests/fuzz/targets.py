@@ -442,11 +442,24 @@ TARGETS: dict[str, Target] = {
         (
             _lines(
                 "job_id,submit_s,start_s,end_s,cpus,limit_s,user,queue,priority,other",
-                "a,2026-03-01 09:30:00Z,2026-03-01T09:30:10.5Z,2026-03-01 10:31:00+01:00,4,1:00:00,"
+                "a,2026-03-01 09:30:00,2026-03-01T09:30:10.5,2026-03-01 10:31:00,4,1:00:00,"
                 'ann,"q,1",-1.5,x',
-                "b,2026-03-01 00:00Z,2026-03-02 00:00+00,2026-03-03 10:31Z,,3600,,,,",
+                "b,2026-03-01,2026-03-02,2026-03-03 10:31,,3600,,,,",
             ),
-            _lines("submit_s;run_s", "5;60", "7.5;1-00:00:00"),
+            _lines(
+                "job_id,submit_s,eligible_s,start_s,end_s,run_s,cpus,gpus,gpu_type,mem,nodes,state,"
+                "account,partition,qos,depends_on,parent_id",
+                "a,2026-03-01 09:30:00Z,2026-03-01 09:30:00+00,2026-03-01 09:30:10 CET,"
+                "2026/03/01 09:31:00 UTC,21m 20s,10,5,A100|H100,40G,4,COMPLETED,phys,gpu,high,,",
+                "b,2026-03-01T09:30:00+01:00,,2026-03-01 09:31:00Z,2026-03-01 09:40:00Z,-,1.5,0,,"
+                '4000M,unknown,CANCELLED by 7,,,,"afterok:a:b, c",a',
+            ),
+            _lines(
+                "submit_s;run_s;workers;cpus;note",
+                "5;60;3;2;",
+                "7.5;1-00:00:00;-;1.5;",
+                '8;0:00:01;1;1;"a\nb"',
+            ),
             _parquet(
                 {"submit_s": [5, 7], "run_s": [60.0, None], "cpus": [1, 2], "end_s": [99, 100]}
             ),

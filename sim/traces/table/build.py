@@ -32,6 +32,7 @@ from sim.workload.workload import Workload
 
 DEPENDENCY_LAG_S = 60.0
 """Longest time, s, in which a scheduler sees that a job's inputs are there."""
+_REPEATED = "repeated row"
 _TEXTS = (
     ("user", ""), ("queue", "default"), ("account", ""), ("qos", ""), ("partition", ""),
 )  # fmt: skip
@@ -81,9 +82,9 @@ def build_workload(
     demands = demands_of(log.columns, len(log), task_unit, options.per)
     account = account_of(log.columns, ran, demands, task_unit, options.per)
     account.warnings += warnings
-    rules = {"repeated row": log.is_repeated}
+    rules = {_REPEATED: log.is_repeated}
     rules |= rules_of(log, ran, demands, completed=options.completed)
-    valid = account.keep(rules, report["dropped"], by_option=("not completed", CONTAINS))
+    valid = account.keep(rules, report["dropped"], by_option=(_REPEATED, "not completed", CONTAINS))
     enter_bad(account, bad, log, task_unit, options.per)
     if not valid.any():
         raise no_job_left(path, bad, report["dropped"])
