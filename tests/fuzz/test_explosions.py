@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sim
-from tests.fuzz.targets import _EVENT, _JOB
+from tests.fuzz.targets import _JOB
 
 pytestmark = pytest.mark.long
 
@@ -57,7 +57,8 @@ GZIP = {
     "slurm_jobcomp": ("slurm_jobcomp", b"", _COMPLETED),
     "table": ("table", b"submit_s,run_s\n", b"1,2\n"),
     "lineage": ("lineage", b"time_s,job,operation,file,n\n", b"1,a,write,f,1\n"),
-    "openlineage": ("openlineage", b"", json.dumps(_EVENT).encode() + b"\n"),
+    "openlineage of a text": ("openlineage", b'{"a":"', b"x"),
+    "openlineage of lists": ("openlineage", b'{"a":[', b"[],"),
     "fit": ("fit", b"[", b"[],"),
 }
 

@@ -18,6 +18,7 @@ from sim.base.reading.rules import count_rule, distinct_ids, repeated_rows, vali
 from sim.base.reading.text import (
     BadLineError,
     broken_text_error,
+    check_values,
     column_names,
     empty_file_error,
     first_line,
@@ -40,6 +41,7 @@ __all__ = [
     "Section",
     "broken_text_error",
     "check_text",
+    "check_values",
     "column_names",
     "count_rule",
     "distinct_ids",

@@ -82,7 +82,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             content: bytes = stream.read()
         except OSError as error:
             raise broken_text_error(path, 1, error) from error
-    _check_values(path, content)
+    check_values(path, content)
     return content
 
 
@@ -98,8 +98,8 @@ _VALUE_BYTES = {b"{": 200, b"[": 80, b",": 64, b"\n": 64}
 """Estimated memory in Python of an object, a list, a value and a line, by the sign for each."""
 
 
-def _check_values(path: str | os.PathLike[str], content: bytes) -> None:
-    """Refuse a text whose lists, objects and lines would not fit into memory."""
+def check_values(path: str | os.PathLike[str], content: bytes, line: int = 1) -> None:
+    """Refuse a text, from `line` on, whose lists, objects and lines would not fit into memory."""
     if len(content) * max(_VALUE_BYTES.values()) <= NEGLIGIBLE_BYTES:
         return
     character_bytes = 1 if content.isascii() else 4
@@ -111,7 +111,7 @@ def _check_values(path: str | os.PathLike[str], content: bytes) -> None:
             f"its {len(content) / 1e6:,.0f} MB of text would take up to {needed / 1e9:,.1f} GB of "
             f"memory, and {free / 1e9:,.1f} GB are free: take a part of it, or a larger machine",
             file=path,
-            line=1,
+            line=line,
             rule="too large",
         )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sim.base.reading import broken_text_error, open_text
+from sim.base.reading import broken_text_error, check_values, open_text
 
 _PIECE_BYTES: Final = 1 << 20
 _BETWEEN = re.compile("[ \t\r\n,\x1e]*")  # \x1e begins a value of a JSON text sequence
@@ -80,6 +80,8 @@ class _Text:
         """Return the value at `position`, and go beyond it."""
         n_bytes = _PIECE_BYTES
         while True:
+            if n_bytes > _PIECE_BYTES:  # a large value
+                check_values(self._path, self._text.encode(errors="replace"), self.line())
             try:
                 value, end = self._decode(self._text, self.position)
                 if self._text[end - 1] in '}]"' or not self._more(n_bytes):  # 12 may be 123

@@ -83,8 +83,9 @@ def quantum(cores: F8) -> float:
 
 
 def _instance(path: Path) -> Instance:
+    text = read_text(path)
     try:
-        content = parse_json(read_text(path))
+        content = parse_json(text)
     except ValueError as error:
         raise InputError(f"not JSON: {error}", file=path, rule="not JSON") from error
     version = content.get("schemaVersion") if isinstance(content, dict) else None
