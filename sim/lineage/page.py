@@ -129,6 +129,7 @@ def page(store: Store) -> str:
     context = {
         "title": "Dependencies between jobs",
         "lead": lead(store),
+        "notes": store.notes,
         "sections": sections,
         **html.embedded([figure.plot for figure in drawn]),
     }

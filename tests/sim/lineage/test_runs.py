@@ -73,6 +73,7 @@ def test_runs_that_contain_others_are_left_out_and_counted(tmp_path, capsys):
     first = "84 of 140 (60.0 %) runs contain others by their parent facet, and are left out"
     assert printed.startswith(first)
     assert store.notes[0].startswith(first)
+    assert first in (tmp_path / "e.profile" / "lineage.html").read_text()
     week, printed = scheduled(path, capsys)
     account = check_account(week, jobs=35, tokens_s=7 * 163 * 60)
     assert account["tokens_s"]["left_out_by"] == {"runs that contain others": 7 * 118 * 60}
