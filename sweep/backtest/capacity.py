@@ -10,7 +10,8 @@ from sim.base.arrays import F8, I8
 from sim.cluster.cluster import Cluster
 from sim.workload.workload import Workload
 from sweep.backtest.node_lists import named_nodes
-from sweep.backtest.recorded_use import Recorded, recorded
+from sweep.backtest.node_shares import least_size
+from sweep.backtest.recorded_use import recorded
 
 HEADER = "MaxProcs"
 """Field of a log's header with the number of its processors."""
@@ -32,8 +33,8 @@ def logged_size(workload: Workload) -> LoggedSize:
     """Find the size of the cluster that made a log.
 
     A header's ``MaxProcs`` counts, or the cores of Spark's executors. Without them the nodes that
-    jobs ran on, each as large as the most that was in use on one at a time; but the peak of
-    recorded use, if some jobs name no nodes.
+    jobs ran on, each as large as they must have been at least, if they are equal
+    (`sweep.backtest.node_shares`); but the peak of recorded use, if some jobs name no nodes.
     """
     header = workload.meta.get("header", {})
     text = str(header.get(HEADER, "")).split()
@@ -44,14 +45,21 @@ def logged_size(workload: Workload) -> LoggedSize:
         return LoggedSize(int(workload.meta["cores"]), "the log's executors have that many cores")
     use = recorded(workload, Cluster.slots(1))
     peak = peak_use(use.begin_s, use.end_s, use.use[:, 0])
-    n_nodes, per_node = nodes_used(workload, use)
-    if n_nodes * per_node < peak:
+    nodes = named_nodes(workload)
+    if nodes is None or not nodes.count[use.use_stage].all():
         return LoggedSize(peak, "that is the peak of the log's recorded use")
+    slots = use.use[:, 0]
+    per_node, is_guess = least_size(use.begin_s, use.end_s, slots, use.use_stage, nodes)
+    guess = (
+        "; what jobs on several nodes held of each is a guess: their sum is all that a log has"
+        if is_guess
+        else ""
+    )
     return LoggedSize(
-        n_nodes * per_node,
-        f"the log names {_count(n_nodes, 'node')}, with at most {_count(per_node, 'slot')} in use "
-        "on one",
-        n_nodes if per_node > 1 else 0,
+        nodes.n_nodes * per_node,
+        f"the log names {_count(nodes.n_nodes, 'node')}, with at least {_count(per_node, 'slot')} "
+        f"each{guess}",
+        nodes.n_nodes if per_node > 1 else 0,
     )
 
 
@@ -61,27 +69,6 @@ def peak_use(begin_s: F8, end_s: F8, slots: I8) -> int:
     change = np.concatenate((-slots, slots))
     used = np.cumsum(change[np.argsort(time_s, kind="stable")])
     return int(used.max(initial=1))
-
-
-def nodes_used(workload: Workload, use: Recorded) -> tuple[int, int]:
-    """Return the number of distinct nodes, and the most slots in use on one at a time; 0 for none.
-
-    A stage's slots are spread over its nodes evenly, as Slurm's ``NodeList`` does not tell.
-    """
-    nodes = named_nodes(workload)
-    if nodes is None or not nodes.count[use.use_stage].all():
-        return 0, 0
-    first = np.concatenate(([0], np.cumsum(nodes.count)))[use.use_stage]
-    count = nodes.count[use.use_stage]
-    row = np.repeat(np.arange(len(count)), count)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    node = nodes.node[first[row] + within]
-    share = -(-use.use[row, 0] // count[row])
-    time_s = np.concatenate((use.end_s[row], use.begin_s[row]))  # ends first, as the sort is stable
-    change = np.concatenate((-share, share))
-    order = np.lexsort((time_s, np.concatenate((node, node))))
-    # what a node has in use begins and ends at 0, so one sum goes through all of them
-    return nodes.n_nodes, int(np.cumsum(change[order]).max(initial=1))
 
 
 def _count(n: int, noun: str) -> str:

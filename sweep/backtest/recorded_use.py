@@ -16,6 +16,7 @@ from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
 from sim.workload.workload import Workload
 from sweep.backtest.kernels.line import BEGIN, END, ENTER, START
 from sweep.backtest.node_lists import Nodes, named_nodes
+from sweep.backtest.node_shares import shares
 
 PRIORITY, PARTITION = "priority", "partition"
 """Columns of ``jobs``: the first in line has the highest priority of its partition."""
@@ -232,17 +233,10 @@ def _machines(log: Recorded, workload: Workload, cluster: Cluster, n_named: int)
 
 
 def _node_use(log: Recorded, workload: Workload, nodes: Nodes, room: I8) -> NodeUse:
-    """Return uses and needs by node; a use takes about the same of each of its nodes."""
-    first = np.cumsum(nodes.count) - nodes.count
-    n_pairs = nodes.count[log.use_stage]
-    use0 = np.concatenate([[0], np.cumsum(n_pairs)])
-    use = np.repeat(np.arange(len(n_pairs)), n_pairs)
-    rank = np.arange(len(use)) - use0[use]
-    whole, count = log.use[use], n_pairs[use][:, None]
-    share = whole // count + (rank[:, None] < whole % count)
+    """Return uses and needs by node; what a use takes of each is a guess (`node_shares`)."""
+    use0, node, share = shares(log.begin_s, log.end_s, log.use, log.use_stage, nodes, room)
     is_gang = workload.columns.job_min_tasks > 1
     n_nodes = nodes.count[workload.columns.job_stage0[:-1]]
     n_nodes = np.where(is_gang, n_nodes, np.minimum(n_nodes, 1))
     per_node = -(-log.need // np.maximum(n_nodes, 1)[:, None])
-    node = nodes.node[first[log.use_stage[use]] + rank]
     return NodeUse(use0, node, share, n_nodes, per_node, room)
