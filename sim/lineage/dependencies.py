@@ -194,6 +194,7 @@ class SingleHop:
     report: dict[str, int]  # counts of anomalies in the logs, by rule
     n_operations: int  # number of operations joined
     n_files: int
+    n_writes: int = 0  # writes that may replace their file or add to it
 
 
 ProgramFinder = Callable[[Logs], I4]
@@ -268,7 +269,8 @@ def _hops_of(logs: Logs, rows: I8, matches: partial.Matches) -> SingleHop:
     downloads = Downloads(writer[downloaded], read_s[downloaded], n[downloaded])
     part = _operations(logs, rows)
     report = matches.report | _outside_jobs(part)
-    return SingleHop(edges, downloads, report, len(rows), len(np.unique(part.file)))
+    n_writes = int(np.count_nonzero(part.operation == WRITE))
+    return SingleHop(edges, downloads, report, len(rows), len(np.unique(part.file)), n_writes)
 
 
 def _outside_jobs(logs: Logs) -> dict[str, int]:
@@ -288,6 +290,7 @@ def _join_whole(logs: Logs, window_s: float) -> SingleHop:
     time_s, job, operation, file, n = (getattr(logs, name) for name in _OPERATION_COLUMNS)
     file0, order = by_child(logs.n_files, file)
     n_unread = partial.unread_writes(logs, order)
+    n_writes = int(np.count_nonzero(operation == WRITE))
     if (operation == OVERWRITE).any():
         operation = np.where(operation == OVERWRITE, WRITE, operation).astype(np.int8)
     writer, written_s, fate, ties, n_simultaneous = flows.last_writer(
@@ -318,7 +321,7 @@ def _join_whole(logs: Logs, window_s: float) -> SingleHop:
     downloaded = downloaded[np.argsort(writer[downloaded], kind="stable")]
     downloads = Downloads(writer[downloaded], time_s[downloaded], n[downloaded])
     counted = {rule: n for rule, n in report.items() if n}
-    return SingleHop(edges, downloads, counted, len(time_s), n_files)
+    return SingleHop(edges, downloads, counted, len(time_s), n_files, n_writes)
 
 
 def merge(joins: Sequence[SingleHop]) -> SingleHop:
@@ -337,7 +340,8 @@ def merge(joins: Sequence[SingleHop]) -> SingleHop:
             report[rule] = report.get(rule, 0) + times
     return SingleHop(
         edges, Downloads(job[order], time_s[order], n[order]), report,
-        sum(part.n_operations for part in joins), sum(part.n_files for part in joins),
+        *(sum(getattr(part, name) for part in joins) for name in
+          ("n_operations", "n_files", "n_writes")),
     )  # fmt: skip
 
 

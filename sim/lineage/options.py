@@ -17,7 +17,6 @@ from sim.lineage.dependencies import (
     SingleHop,
     join,
 )
-from sim.lineage.files import WRITE
 from sim.lineage.logs import Logs
 from sim.lineage.partial import NESTED_HINT, nested_reads
 from sim.lineage.templates import SIMILARITY, VARYING, Templates, Thresholds, find_templates
@@ -110,7 +109,7 @@ def first_notes(logs: Logs, hops: SingleHop) -> tuple[str, ...]:
     """Return what to know of logs before all else, a sentence each."""
     notes = [f"{n:,} {rule}" for rule, n in hops.report.items() if NESTED_HINT in rule]
     n_unread = hops.report.get(UNREAD_RULE, 0)
-    n_writes = int(np.count_nonzero(logs.operation == WRITE))
+    n_writes = hops.n_writes
     if n_unread > MAX_UNREAD * n_writes:
         share = 100 * n_unread / n_writes
         notes.append(
