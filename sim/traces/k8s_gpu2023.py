@@ -113,7 +113,7 @@ def read(
     rules = _rules(pods, state == "completed")
     rows = np.flatnonzero(account.keep(rules, report["dropped"], _BY_OPTION))
     account.add_bad_rows(bad, _amounts)
-    account.warn_of_censored(rules[_CENSORED])
+    account.warn_of_censored(_CENSORED)
     if not len(rows):
         raise no_job_left(path, bad, report["dropped"])
     pods = _take(pods, rows[np.argsort(pods["creation_time"][rows], kind="stable")])

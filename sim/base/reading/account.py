@@ -102,14 +102,22 @@ class Account:
         self._enter(rule, {kind: part[kind] for kind in self._log})
 
     def add_bad_rows(
-        self, bad: BadRows, amounts: Callable[[dict[str, Any]], Mapping[str, F8]]
+        self,
+        bad: BadRows,
+        amounts: Callable[[dict[str, Any]], Mapping[str, F8]],
+        *,
+        jobs: float = 1.0,
     ) -> None:
-        """Enter the bad rows of a file; `amounts` has those of a block of readable columns."""
+        """Enter the bad rows of a file; `amounts` has those of a block of readable columns.
+
+        A row of which nothing can be read counts as `jobs`.
+        """
         for rule, n_bad in bad.items():
             blocks = [(columns, n) for other, columns, n in bad.blocks() if other == rule]
             for columns, n in blocks:
                 self.add_bad(rule, amounts(columns), n)
-            self.add_bad(rule, {}, n_bad - sum(n for _, n in blocks))
+            n_rest = n_bad - sum(n for _, n in blocks)
+            self.add_bad(rule, {"jobs": np.full(n_rest, jobs)}, n_rest)
 
     def add(self, rule: str, *, by_option: bool = False, **amounts: float) -> None:
         """Enter amounts of the log that are left out and of no row, such as dependencies."""
@@ -169,15 +177,15 @@ class Account:
                 by_rule = self._changed[kind]
                 by_rule[rule] = by_rule.get(rule, 0.0) + float(amount)
 
-    def warn_of_censored(self, rows: Mask) -> None:
-        """Warn if rows of jobs that still ran when the log ended are many, or much of its work."""
-        amounts = {kind: self._amounts[kind] for kind in ("jobs", *WORK) if kind in self._amounts}
-        shares = [_total(column[rows]) / (_total(column) or 1.0) for column in amounts.values()]
-        if max(shares) > MAX_CENSORED:
-            n_rows, n_jobs = (_total(column) for column in (amounts["jobs"][rows], amounts["jobs"]))
+    def warn_of_censored(self, rule: str) -> None:
+        """Warn if jobs left out as still running when the log ended are many, or much of it."""
+        kinds = [kind for kind in ("jobs", *WORK) if self._log.get(kind)]
+        left_out = {kind: self._left_out[kind].get(rule, 0.0) for kind in kinds}
+        if any(left_out[kind] > MAX_CENSORED * self._log[kind] for kind in kinds):
             self.warnings.append(
-                f"{n_rows:,.0f} of {n_jobs:,.0f} jobs still ran when the log ended (censored), and "
-                "are left out: long jobs are missing, and the load of its last part is too low"
+                f"{left_out['jobs']:,.0f} of {self._log['jobs']:,.0f} jobs still ran when the log "
+                "ended (censored), and are left out: long jobs are missing, and the load of its "
+                "last part is too low"
             )
 
     def entries(self, workload: Mapping[str, float]) -> dict[str, dict[str, Any]]:

@@ -100,7 +100,7 @@ def select(
         rules["not completed"] = log["status"] != COMPLETED
     is_kept = account.keep(rules, dropped, BY_OPTION)
     account.add_bad_rows(bad, amounts_of)
-    account.warn_of_censored(rules[_CENSORED])
+    account.warn_of_censored(_CENSORED)
     if memory == "none":
         unread = amounts(log, "requested")["mem_gib_s"]
         account.add("memory, with memory=none", by_option=True, mem_gib_s=float(np.nansum(unread)))

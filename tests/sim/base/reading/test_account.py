@@ -105,7 +105,8 @@ def test_many_jobs_that_still_ran_at_the_end_are_told(
 ) -> None:
     rows = np.arange(n_rows) >= n_rows - n_last
     entered = Account({"cpu_s": np.ones(n_rows)})
-    entered.warn_of_censored(rows)
+    entered.leave_out("censored", rows)
+    entered.warn_of_censored("censored")
     assert bool(entered.warnings) == is_told
     if is_told:
         assert entered.warnings[0].startswith("3 of 100 jobs still ran when the log ended")
@@ -113,5 +114,6 @@ def test_many_jobs_that_still_ran_at_the_end_are_told(
 
 def test_one_large_job_that_still_ran_at_the_end_is_told() -> None:
     entered = Account({"cpu_s": np.append(np.ones(99), 1000.0)})
-    entered.warn_of_censored(np.arange(100) == 99)
+    entered.leave_out("censored", np.arange(100) == 99)
+    entered.warn_of_censored("censored")
     assert "1 of 100 jobs" in entered.warnings[0]
