@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sim.base.acyclic import nodes_on_cycles
@@ -29,6 +30,7 @@ from sim.workload.workload import Workload
 _LOW = 2**31 - 1  # mask of the stage number in a key; all ones for a row without one
 _QUANTA = (1e-2, 1e-3, 1e-4, 1e-5)
 _NO_ROW, _AGAIN = "job of which no row is left", "number of an earlier row of the job"
+_REPEATED, _NO_CHILD = "repeated row", "dependency of a row that is left out"
 _NEVER, _CYCLE = "row of a job that never started", "cycle (whole job)"
 _FILLED = {
     GUESSED["instance_num"]: "instance_num missing: 1",
@@ -56,14 +58,15 @@ def assemble(
     number = _join(rows.columns.pop("number"))
     key = job.astype(np.int64) << 32 | np.where(number < 0, np.int32(_LOW), number)
     del number
-    row = _sort_rows(rows, key, is_kept)
+    row, repeated = _sort_rows(rows, key, is_kept)
     n_lost = np.bincount(job[~is_kept], minlength=len(job_names)).astype(np.int32)
-    parent, child, edges_dropped = _edges(rows, key, is_kept, row, job, n_lost)
+    np.subtract.at(n_lost, job[repeated], 1)
+    parent, child, edges_dropped = _edges(rows, key, is_kept, row, repeated, job, n_lost)
     row_job = job[row]
     del key, is_kept, job
     never = _never_started(rows, row, row_job)
     if len(never):
-        row, row_job, parent, child = _drop_rows(never, row, row_job, parent, child)
+        row, row_job, parent, child = _drop_rows(rows, never, _NEVER, row, row_job, parent, child)
     is_lost = np.bincount(row_job, minlength=len(job_names)) == 0
     count_rule(rows.dropped, _NO_ROW, is_lost)
     rows.account.add(_NO_ROW, jobs=float(is_lost.sum()))
@@ -74,8 +77,9 @@ def assemble(
         on_cycle = np.flatnonzero(np.isin(row_job, cyclic))
         bad[_CYCLE] = len(on_cycle)
         rows.account.add(_CYCLE, jobs=float(len(cyclic)))
-        _leave_out(rows, _CYCLE, row[on_cycle])
-        row, row_job, parent, child = _drop_rows(on_cycle, row, row_job, parent, child)
+        row, row_job, parent, child = _drop_rows(
+            rows, on_cycle, _CYCLE, row, row_job, parent, child
+        )
     if not len(row):
         raise no_job_left(path, bad, rows.dropped)
     position, first, sizes, submit_s, finish_s = _by_submission(rows, row, row_job)
@@ -94,7 +98,7 @@ def assemble(
     rows.account.count(jobs=float(len(submit_s)), edges=float(len(stage_edges["parent"])))
     for rule, n in edges_dropped.items():
         rows.account.add(rule, edges=float(n))
-    rows.account.add_bad_rows(_without_jobs(bad), amounts)
+    rows.account.add_bad_rows(_without_jobs(bad), amounts, jobs=0.0)
     workload = Workload.from_tables(
         jobs=jobs,
         stages=stages,
@@ -129,20 +133,17 @@ def _without_jobs(bad: BadRows) -> BadRows:
     return lines
 
 
-def _leave_out(rows: CollectedRows, rule: str, dropped: I8) -> None:
-    """Enter rows, by number, that become no stage though they are valid themselves."""
-    if not len(dropped):
-        return
+def _work(rows: CollectedRows, selected: I8) -> dict[str, float]:
+    """Return the amounts that the log states of some rows."""
     n_tasks, duration_s, cpu, guessed = (
-        np.concatenate(rows.columns[name])[dropped]
+        np.concatenate(rows.columns[name])[selected]
         for name in ("n_tasks", "duration_s", "cpu", "guessed")
     )
     is_known = (guessed & _GUESSED_WORK) == 0
-    rows.account.leave_out_of(
-        rule,
-        tasks=float(n_tasks[(guessed & GUESSED["instance_num"]) == 0].sum()),
-        cpu_s=float(np.sum((n_tasks * duration_s * cpu)[is_known])),
-    )
+    return {
+        "tasks": float(n_tasks[(guessed & GUESSED["instance_num"]) == 0].sum()),
+        "cpu_s": float(np.sum((n_tasks * duration_s * cpu)[is_known])),
+    }
 
 
 def _enter_changes(account: Account, stages: dict[str, Any]) -> None:
@@ -167,21 +168,43 @@ def _jobs(rows: CollectedRows) -> tuple[I4, pa.StringArray]:
     return np.repeat(code, _join(rows.run_rows)), names.take(pa.array(first))
 
 
-def _sort_rows(rows: CollectedRows, key: I8, is_kept: Mask) -> I8:
-    """Sort the kept rows by job, number and order in the file; drop rows of a repeated number."""
+def _sort_rows(rows: CollectedRows, key: I8, is_kept: Mask) -> tuple[I8, I8]:
+    """Sort the kept rows by job, number and order in the file; drop rows of a repeated number.
+
+    Returns the sorted rows, and those that only repeat another one, which have no work of their
+    own.
+    """
     row = np.flatnonzero(is_kept)
     row = row[np.argsort(key[row], kind="stable")]
     ordered = key[row]
-    is_repeated = np.zeros(len(row), dtype=bool)
-    is_repeated[1:] = (ordered[1:] == ordered[:-1]) & ((ordered[1:] & _LOW) != _LOW)
-    count_rule(rows.dropped, _AGAIN, is_repeated)
-    _leave_out(rows, _AGAIN, row[is_repeated])
-    is_kept[row[is_repeated]] = False
-    return row[~is_repeated]
+    is_again = np.zeros(len(row), dtype=bool)
+    is_again[1:] = (ordered[1:] == ordered[:-1]) & ((ordered[1:] & _LOW) != _LOW)
+    if not is_again.any():
+        return row, np.empty(0, np.int64)
+    again = np.flatnonzero(is_again)
+    first = np.maximum.accumulate(np.where(is_again, 0, np.arange(len(row))))[again]
+    is_equal = _are_equal(rows, row[again], row[first])
+    count_rule(rows.dropped, _REPEATED, is_equal)
+    count_rule(rows.dropped, _AGAIN, ~is_equal)
+    rows.account.leave_out_of(_AGAIN, **_work(rows, row[again[~is_equal]]))
+    rows.account.count(**{kind: -n for kind, n in _work(rows, row[again[is_equal]]).items()})
+    is_kept[row[again]] = False
+    return row[~is_again], row[again[is_equal]]
+
+
+def _are_equal(rows: CollectedRows, first: I8, second: I8) -> Mask:
+    """Compare pairs of rows by name and numbers; unknown values are equal to each other."""
+    names = pa.chunked_array(rows.name)
+    is_equal = np.asarray(pc.equal(names.take(pa.array(first)), names.take(pa.array(second))))
+    for parts in rows.columns.values():
+        column = np.concatenate(parts)
+        a, b = column[first], column[second]
+        is_equal &= (a == b) | (np.isnan(a) & np.isnan(b))
+    return is_equal
 
 
 def _edges(
-    rows: CollectedRows, key: I8, is_kept: Mask, row: I8, job: I4, n_lost: I4
+    rows: CollectedRows, key: I8, is_kept: Mask, row: I8, repeated: I8, job: I4, n_lost: I4
 ) -> tuple[I4, I4, dict[str, int]]:
     """Look up parents; return edges as positions in `row`, and counts of dropped edges by rule.
 
@@ -191,6 +214,8 @@ def _edges(
     child_row = _join(rows.edge_row)
     number = _join(rows.edge_parent)
     has_child = is_kept[child_row]
+    is_left_out = ~has_child & ~np.isin(child_row, repeated)
+    rows.account.add(_NO_CHILD, edges=float(is_left_out.sum()))
     child_row, number = child_row[has_child], number[has_child]
     parent_key = job[child_row].astype(np.int64) << 32 | number
     ordered = key[row]
@@ -256,16 +281,25 @@ def _never_started(rows: CollectedRows, row: I8, row_job: I4) -> I8:
     has_start = np.isfinite(np.concatenate(rows.columns["start_s"])[row])
     never = np.flatnonzero(~np.isin(row_job, row_job[has_start]))
     count_rule(rows.dropped, _NEVER, np.ones(len(never), bool))
-    _leave_out(rows, _NEVER, row[never])
     return never
 
 
-def _drop_rows(positions: I8, row: I8, row_job: I4, parent: I4, child: I4) -> tuple[I8, I4, I4, I4]:
-    """Drop some positions of `row`, which are whole jobs, and their edges."""
+def _drop_rows(
+    rows: CollectedRows,
+    positions: I8,
+    rule: str,
+    row: I8,
+    row_job: I4,
+    parent: I4,
+    child: I4,
+) -> tuple[I8, I4, I4, I4]:
+    """Drop some positions of `row`, which are whole jobs, and their edges; enter their work."""
     stays = np.ones(len(row), dtype=bool)
     stays[positions] = False
     new = np.cumsum(stays, dtype=np.int32) - 1
     has_parent = stays[parent]
+    rows.account.leave_out_of(rule, **_work(rows, row[positions]))
+    rows.account.add(rule, edges=float((~has_parent).sum()))
     return row[stays], row_job[stays], new[parent[has_parent]], new[child[has_parent]]
 
 

@@ -143,6 +143,7 @@ def test_columns_are_found_by_name(tmp_path):
         (row("M2", count="0"), "0 instances"),
         (row("M1", count="9"), "number of an earlier row of the job"),
         (row("R1_7", count="9"), "number of an earlier row of the job"),
+        (row("M1"), "repeated row"),
     ],
 )
 def test_rows_are_dropped_by_rule(tmp_path, line, rule):

@@ -50,6 +50,7 @@ def test_n_lost_counts_dropped_rows_and_dependencies(tmp_path):
         row("J3_1_2", job="row"),
         row("M1", job="twice"),
         row("M1", job="twice"),
+        row("M1", job="twice", count="9"),
         row("R2_1_1_2", job="twice"),
     ]
     w = load(write(tmp_path / "t.csv", lines))
