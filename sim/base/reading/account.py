@@ -23,7 +23,7 @@ from sim.base.reading.bad_rows import BadRows
 from sim.base.reading.rules import count_rule
 
 MAX_CENSORED: Final = 0.02
-"""Share of a log's jobs or work from which on a user is told that it still ran at the end."""
+"""Share of a log's jobs, tasks or work from which on a user is told that they ran on."""
 
 
 class Account:
@@ -178,14 +178,15 @@ class Account:
                 by_rule[rule] = by_rule.get(rule, 0.0) + float(amount)
 
     def warn_of_censored(self, rule: str) -> None:
-        """Warn if jobs left out as still running when the log ended are many, or much of it."""
-        kinds = [kind for kind in ("jobs", *WORK) if self._log.get(kind)]
+        """Warn if what is left out as still running when the log ended is much of a kind."""
+        kinds = [kind for kind in ("jobs", "tasks", *WORK) if self._log.get(kind)]
         left_out = {kind: self._left_out[kind].get(rule, 0.0) for kind in kinds}
+        counted = next((kind for kind in kinds if left_out[kind]), "")
         if any(left_out[kind] > MAX_CENSORED * self._log[kind] for kind in kinds):
             self.warnings.append(
-                f"{left_out['jobs']:,.0f} of {self._log['jobs']:,.0f} jobs still ran when the log "
-                "ended (censored), and are left out: long jobs are missing, and the load of its "
-                "last part is too low"
+                f"{left_out[counted]:,.0f} of {self._log[counted]:,.0f} {KINDS[counted]} still ran "
+                "when the log ended (censored), and are left out: long ones are missing, and the "
+                "load of its last part is too low"
             )
 
     def entries(self, workload: Mapping[str, float]) -> dict[str, dict[str, Any]]:

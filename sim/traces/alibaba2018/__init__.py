@@ -107,10 +107,10 @@ def read(
     Workload
         Its ``meta["report"]`` counts rows, jobs, stages and edges, and by rule
 
-        ``dropped``: rows whose end or start is missing, whose end is 0 (their mean duration is
-        garbage of 10^5 s; unless kept) or before their start, that have 0 instances, that are not
-        Terminated (with ``status="terminated"``), whose number an earlier row of the job has too,
-        or whose job never started; jobs without a remaining row;
+        ``dropped``: rows whose end or start is missing, whose end is 0 (censored: their mean
+        duration is garbage of 10^5 s; unless kept) or before their start, that have 0 instances,
+        that are not Terminated (with ``status="terminated"``), that are there twice, whose number
+        an earlier row of the job has too, or whose job never started; jobs without a remaining row;
         ``filled``: rows without instance_num (1 is assumed), plan_cpu, plan_mem, or mean_inst_dur
         (in a file that has it), durations of 0 s and of rows that never ended;
         ``edges_dropped``: by a parent that is not in the job, that was dropped, that is the

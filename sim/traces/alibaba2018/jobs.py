@@ -16,6 +16,7 @@ from sim.base.distinct import number_by_appearance
 from sim.base.errors import InputError
 from sim.base.reading import Account, BadRows, OnBadRow, count_rule, no_job_left, open_text
 from sim.traces.alibaba2018.rows import (
+    CENSORED,
     GUESSED,
     GUESSED_DURATION,
     USED,
@@ -98,6 +99,7 @@ def assemble(
     rows.account.count(jobs=float(len(submit_s)), edges=float(len(stage_edges["parent"])))
     for rule, n in edges_dropped.items():
         rows.account.add(rule, edges=float(n))
+    rows.account.warn_of_censored(CENSORED)
     rows.account.add_bad_rows(_without_jobs(bad), amounts, jobs=0.0)
     workload = Workload.from_tables(
         jobs=jobs,

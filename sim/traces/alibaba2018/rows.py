@@ -30,6 +30,7 @@ GUESSED = {"instance_num": 1, "plan_cpu": 2, "plan_mem": 4}
 GUESSED_DURATION = 8
 """The same for a duration: of a stage of 0 s, or that never ended."""
 BY_OPTION = ("not Terminated",)
+CENSORED = "censored: end is 0"
 USED = {"cpu_usage": "used_cpu", "mem_usage": "used_mem"}
 """Mean use of tasks, if a file has it, in the units of their demands."""
 _PERCENT = 100.0
@@ -106,7 +107,7 @@ class CollectedRows:
         unfinished = end == 0
         rules = {
             "start or end missing": np.isnan(start) | np.isnan(end),
-            "end is 0": unfinished & (not self.keep_unfinished),
+            CENSORED: unfinished & (not self.keep_unfinished),
             "end before start": (end < start) & ~unfinished,
             "0 instances": block["instance_num"] == 0,
         }

@@ -103,7 +103,8 @@ def select(
     account.warn_of_censored(_CENSORED)
     if memory == "none":
         unread = amounts(log, "requested")["mem_gib_s"]
-        account.add("memory, with memory=none", by_option=True, mem_gib_s=float(np.nansum(unread)))
+        if total := float(np.nansum(unread)):
+            account.add("memory, with memory=none", by_option=True, mem_gib_s=total)
     is_named = log["preceding_job"] >= 1
     if n := float((is_named & ~is_kept).sum()):
         account.add("preceding job of a line that is left out", edges=n)

@@ -85,7 +85,7 @@ def test_options_reach_the_reader(place, capsys):
     assert "batch.csv:8: instance_num is 'many'" in capsys.readouterr().err
     argv = ["describe", "alibaba2018:batch.csv", "--option", "unfinished=drop", "--out", "out"]
     assert main(argv) == 0
-    assert described(place / "out")["batch", "input", "dropped: end is 0"] == 1
+    assert described(place / "out")["batch", "input", "dropped: censored: end is 0"] == 1
 
 
 def test_others_stand_beside_it(place, capsys):

@@ -135,8 +135,8 @@ def test_columns_are_found_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        (row("M2", end=0), "end is 0"),
-        (row("M2", start=0, end=0, status="Waiting"), "end is 0"),
+        (row("M2", end=0), "censored: end is 0"),
+        (row("M2", start=0, end=0, status="Waiting"), "censored: end is 0"),
         (row("M2", start=120, end=119), "end before start"),
         (row("M2", start=""), "start or end missing"),
         (row("M2", end="nan"), "start or end missing"),
@@ -161,7 +161,10 @@ def test_rows_are_dropped_by_rule(tmp_path, line, rule):
 def test_a_job_without_rows_is_dropped(tmp_path):
     w = load(write(tmp_path / "t.csv", [row(job="gone", end=0), row(job="here")]))
     assert w.jobs["job_id"].to_pylist() == ["here"]
-    assert w.meta["report"]["dropped"] == {"end is 0": 1, "job of which no row is left": 1}
+    assert w.meta["report"]["dropped"] == {
+        "censored: end is 0": 1,
+        "job of which no row is left": 1,
+    }
 
 
 def test_missing_values_are_filled_by_rule(tmp_path):
@@ -497,7 +500,7 @@ def test_the_report_of_the_real_sample(shared_traces):
         "jobs": 6_599,
         "stages": len(ended),
         "edges": 19_808,
-        "dropped": {"end is 0": 37, "job of which no row is left": 1},
+        "dropped": {"censored: end is 0": 37, "job of which no row is left": 1},
         "filled": {"plan_cpu missing: 100": 23, "plan_mem missing: 0.3": 23},
         "edges_dropped": {"parent is not in the job": 13},
         "noticed": {

@@ -82,7 +82,9 @@ def test_unfinished_rows_are_kept_on_request(tmp_path):
     assert report["filled"] == {"instance_num missing: 1": 1, "end is 0: 0.5 s": 4}
     dropped = load(path)
     assert dropped.jobs["n_lost"].to_pylist() == [2]
-    assert dropped.meta["report"]["dropped"]["end is 0"] == 4
+    assert dropped.meta["report"]["dropped"]["censored: end is 0"] == 4
+    (warning,) = dropped.meta["report"]["warnings"]
+    assert "tasks still ran when the log ended (censored)" in warning
 
 
 def test_the_real_sample_is_whole_when_all_rows_are_kept(shared_traces):
