@@ -100,7 +100,7 @@ def _merged(header: dict[str, str], sections: Sequence[Section]) -> dict[str, st
     """Return the first value of each key, but the earliest start and the largest size."""
     starts = {s.header.get(START, ""): _unix_s(s.header.get(START, "")) for s in sections}
     known_s = {text: start_s for text, start_s in starts.items() if start_s is not None}
-    sizes = [text for s in sections if (text := s.header.get(SIZE, "")).isdigit()]
+    sizes = [text for s in sections if (text := s.header.get(SIZE, "")).isdecimal()]
     merged = dict(header)
     if known_s:
         merged[START] = min(known_s, key=known_s.__getitem__)

@@ -138,6 +138,11 @@ def test_the_machine_of_several_logs_is_the_largest_one(tmp_path: Path) -> None:
     assert "MaxProcs 128, 64" in warning
 
 
+def test_a_size_that_is_no_number_is_left_alone(tmp_path: Path) -> None:
+    path = sections(tmp_path / "t.swf", ("; MaxProcs: 1²8", [line()]))
+    assert load(path).meta["header"]["MaxProcs"] == "1²8"
+
+
 def part(number: int, status: int, run_time: float, **changes: Any) -> str:
     values = {"submit_time": -1, "wait_time": 300} | changes
     return line(job_number=number, status=status, run_time=run_time, **values)
