@@ -248,7 +248,7 @@ def _peak(data: Dataset, amount: F8) -> float:
 def _header_number(workload: Workload, key: str) -> float:
     header = workload.meta.get("header", {})
     text = str(header.get(key, "")) if isinstance(header, Mapping) else ""
-    return float(text) if text.isdigit() else 0.0
+    return float(text) if text.isdecimal() else 0.0
 
 
 def _is_power(n: NDArray[Any]) -> NDArray[Any]:

@@ -38,7 +38,7 @@ def logged_size(workload: Workload) -> LoggedSize:
     """
     header = workload.meta.get("header", {})
     text = str(header.get(HEADER, "")).split()
-    if text and text[0].isdigit() and int(text[0]) > 0:
+    if text and text[0].isdecimal() and int(text[0]) > 0:
         n_slots = int(text[0])
         return LoggedSize(n_slots, f"the log's header says ({HEADER})")
     if workload.meta.get("cores"):
