@@ -76,8 +76,8 @@ def _count_loss(account: Mapping[str, Mapping[str, Any]], examples: Mapping[str,
     entry = account.get("jobs", {})
     if not entry.get("left_out"):
         return ""
-    by_rule = sorted(entry["left_out_by"].items(), key=lambda item: -item[1])
-    rules = [_with_example(f"{rule} ({n:,.0f})", rule, examples) for rule, n in by_rule if n]
+    ranked = _ranked(entry["left_out_by"])
+    rules = [_with_example(f"{rule} ({n:,.0f})", rule, examples) for rule, n in ranked if n]
     more = [f"{len(rules) - MAX_RULES} more rules"] if len(rules) > MAX_RULES else []
     n_log = f"{entry['log']:,.0f}"
     unknown = max((account[kind].get("unknown", 0) for kind in WORK if kind in account), default=0)
@@ -91,7 +91,7 @@ def _count_loss(account: Mapping[str, Mapping[str, Any]], examples: Mapping[str,
 def _plain_loss(kind: str, entry: Mapping[str, Any]) -> str:
     if not entry["left_out"]:
         return ""
-    rules = ", ".join(f"{rule} ({n:,.0f})" for rule, n in entry["left_out_by"].items())
+    rules = ", ".join(f"{rule} ({n:,.0f})" for rule, n in _ranked(entry["left_out_by"]))
     return f"{entry['left_out']:,.0f} of {entry['log']:,.0f} {KINDS[kind]} are left out: {rules}"
 
 
@@ -100,12 +100,12 @@ def _change(kind: str, entry: Mapping[str, Any]) -> str:
         return ""
     verb = "take away" if entry["changed"] > 0 else "add"
     share = _percent(abs(entry["changed"]) / entry["log"]) if entry["log"] else "all"
-    rules = ", ".join(entry["changed_by"])
+    rules = ", ".join(rule for rule, _ in _ranked(entry["changed_by"]))
     return f"rounding and defaults {verb} {share} of {KINDS.get(kind, kind)}: {rules}"
 
 
 def _rules(by_rule: Mapping[str, float], log: float, examples: Mapping[str, str]) -> str:
-    ranked = sorted(by_rule.items(), key=lambda item: -item[1])
+    ranked = _ranked(by_rule)
     shown = [
         _with_example(f"{rule} ({_percent(amount / log)})", rule, examples)
         for rule, amount in ranked
@@ -113,6 +113,11 @@ def _rules(by_rule: Mapping[str, float], log: float, examples: Mapping[str, str]
     ]
     more = [f"{len(shown) - MAX_RULES} more rules"] if len(shown) > MAX_RULES else []
     return ", ".join([*shown[:MAX_RULES], *more])
+
+
+def _ranked(by_rule: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return rules and amounts, the largest first; JSON does not keep the order of rules."""
+    return sorted(by_rule.items(), key=lambda item: (-abs(item[1]), item[0]))
 
 
 def _with_example(text: str, rule: str, examples: Mapping[str, str]) -> str:
