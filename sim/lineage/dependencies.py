@@ -166,6 +166,8 @@ OUTSIDE_RULES: Final = (
     "operations before their job's submission", "operations after their job's end"
 )  # fmt: skip
 UNREAD_RULE: Final = "writes that nobody read before the next one"
+MAX_UNREAD: Final = 0.1
+"""Share of such writes above which they are told first: the log may not tell additions apart."""
 WINDOW_S: Final = 30 * DAY_S
 """Maximum age of the write that a read depends on (§4.2, rule 3)."""
 
@@ -195,6 +197,10 @@ class SingleHop:
     n_operations: int  # number of operations joined
     n_files: int
     n_writes: int = 0  # writes that may replace their file or add to it
+
+    def unread_share(self) -> float:
+        """Return the share of these writes that nobody read before the next one."""
+        return self.report.get(UNREAD_RULE, 0) / max(self.n_writes, 1)
 
 
 ProgramFinder = Callable[[Logs], I4]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sim.base.arrays import F8
 from sim.describe.statistics import Kind, Section, Statistic, load_sections
 from sim.lineage.advice import SHIFTS_H, shiftable
-from sim.lineage.dependencies import DAY_S, Dependencies, SingleHop
+from sim.lineage.dependencies import DAY_S, MAX_UNREAD, Dependencies, SingleHop
 from sim.lineage.logs import Logs
 from sim.lineage.predict import best_threshold
 from sim.lineage.templates import INPUT_MODES, Classification
@@ -59,7 +59,7 @@ def observations(
         *_overview(logs, hops, tables, omega_s), *_recurring(classes, edges),
         *_priorities(logs, classes, edges, tables), *_coordination(logs, classes),
         *_organisations(logs, classes, edges, tables), *_components(tables, edges),
-        *_shifting(logs, classes, gap_s), *_prediction(tables), *_value(tables, value_source),
+        *_shifting(logs, classes, hops, gap_s), *_prediction(tables), *_value(tables, value_source),
     ]  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _components(tables: Mapping[str, pa.Table], edges: Dependencies) -> list[Sta
     return s.statistics
 
 
-def _shifting(logs: Logs, classes: Classification, gap_s: F8) -> list[Statistic]:
+def _shifting(logs: Logs, classes: Classification, hops: SingleHop, gap_s: F8) -> list[Statistic]:
     s = Section("shifting")
     for hours in SHIFTS_H:
         hit = shiftable(logs, classes, gap_s, hours)
@@ -244,7 +244,10 @@ def _shifting(logs: Logs, classes: Classification, gap_s: F8) -> list[Statistic]
     unused = classes.job_recurring & np.isinf(gap_s)
     s.share(
         "unused", "recurring jobs whose output was never used, not counted above", unused,
-        why=_missing(_needs_recurring(classes)),
+        why=_missing(
+            _needs_recurring(classes),
+            (hops.unread_share() <= MAX_UNREAD, "writes without a reader may add to their files"),
+        ),
     )  # fmt: skip
     return s.statistics
 

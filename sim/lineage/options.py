@@ -10,6 +10,7 @@ import numpy as np
 from sim.base.arrays import I4
 from sim.base.errors import InputError
 from sim.lineage.dependencies import (
+    MAX_UNREAD,
     OMEGA_S,
     OUTSIDE_RULES,
     UNREAD_RULE,
@@ -23,8 +24,6 @@ from sim.lineage.templates import SIMILARITY, VARYING, Templates, Thresholds, fi
 
 MAX_OUTSIDE: Final = 0.5
 """Share of operations beyond the times of their jobs above which they are told first."""
-MAX_UNREAD: Final = 0.1
-"""Share of writes that nobody read before the next one above which they are told first."""
 
 
 @dataclass(frozen=True)
@@ -108,14 +107,12 @@ class Options:
 def first_notes(logs: Logs, hops: SingleHop) -> tuple[str, ...]:
     """Return what to know of logs before all else, a sentence each."""
     notes = [f"{n:,} {rule}" for rule, n in hops.report.items() if NESTED_HINT in rule]
-    n_unread = hops.report.get(UNREAD_RULE, 0)
-    n_writes = hops.n_writes
-    if n_unread > MAX_UNREAD * n_writes:
-        share = 100 * n_unread / n_writes
+    if hops.unread_share() > MAX_UNREAD:
+        n_unread, share = hops.report[UNREAD_RULE], 100 * hops.unread_share()
         notes.append(
-            f"{n_unread:,} of {n_writes:,} writes ({share:.1f} %) have no reader, as another write "
-            "of their file followed before anyone read it; if they add to the file, the log should "
-            "say so (operation append, lifecycleStateChange APPEND)"
+            f"{n_unread:,} of {hops.n_writes:,} writes ({share:.1f} %) have no reader, as another "
+            "write of their file followed before anyone read it; if they add to the file, the log "
+            "should say so (operation append, lifecycleStateChange APPEND)"
         )
     n_outside = sum(hops.report.get(rule, 0) for rule in OUTSIDE_RULES)
     if n_outside > MAX_OUTSIDE * hops.n_operations:

@@ -173,6 +173,8 @@ def test_of_writes_that_replace_a_file_the_last_counts(tmp_path, capsys, change)
     assert store.report.get(UNREAD_RULE, 0) == (0 if change else 28 * 23)
     first = "644 of 672 writes (95.8 %) have no reader, as another write of their file followed"
     assert printed.startswith(first) == (change is None)
+    unused = store.value("shifting", "unused")
+    assert np.isnan(unused) if change is None else unused == pytest.approx(672 / 700)
 
 
 def test_a_run_that_empties_a_file_and_adds_to_it_replaces_it(tmp_path):
