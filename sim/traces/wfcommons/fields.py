@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,13 @@ class Fields:
     def error(self, text: str, rule: str = "wrong shape") -> InputError:
         """Return an error of this file."""
         return InputError(text, file=self.path, rule=rule)
+
+    def check_utf8(self, value: Any) -> None:
+        """Refuse text that can't be written as UTF-8: JSON can spell half of a surrogate pair."""
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise self.error(f"text that can't be written as UTF-8: {error}", "not UTF-8") from None
 
     def record(self, value: Any, name: str) -> dict[str, Any]:
         """Return a value that must be an object."""

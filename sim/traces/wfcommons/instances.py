@@ -25,6 +25,7 @@ GIB: Final = 2.0**30
 REPEATED: Final = "execution given twice"
 UNSPECIFIED: Final = "execution of a task that is not specified"
 _NUMBER = re.compile(r"(?:_ID)?_?\d+$")
+_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")  # half of a surrogate pair
 _CONTENT = re.compile(r"\.json(\.gz)?$")
 
 
@@ -91,6 +92,8 @@ def _instance(path: Path) -> Instance:
     version = content.get("schemaVersion") if isinstance(content, dict) else None
     fields = Fields(path, str(version or DEFAULT_VERSION)[:20])
     content = fields.record(content, "the file")
+    if _ESCAPED.search(text) is not None:
+        fields.check_utf8(content)
     parts = recorded(fields, content)
     ids = _unique_ids(fields, parts.tasks)
     edges, one_sided, n_absent = _edges(fields, parts)

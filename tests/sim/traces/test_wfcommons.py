@@ -183,6 +183,7 @@ def changed(*path_and_value):
             "must be a number",
         ),
         (changed("specification", "tasks", 3, "inputFiles", "in"), "wrong shape", "list of names"),
+        (changed("specification", "tasks", 3, "inputFiles", ["\ud800"]), "not UTF-8", "UTF-8"),
         (
             changed("specification", "tasks", 3, "children", ["no"]),
             "unknown task",
