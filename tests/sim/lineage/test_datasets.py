@@ -133,7 +133,9 @@ def test_emptying_makes_no_data(tmp_path, capsys, change):
             outputs=[changed("mart", change)],
         )  # fmt: skip
         events += run(clock(day, "00:45"), clock(day, "00:50"), f"v-{day}", "view", ["mart"])
-    store, _ = profiled(write(tmp_path / "e", events), capsys)
+    path = write(tmp_path / "e", events)
+    store, _ = profiled(path, capsys)
+    assert scheduled(path, capsys)[0].job_edges.num_rows == (13 if change == "ALTER" else 7)
     expected = dict(SUM_OF_LOAD)
     if change == "ALTER":
         expected["orchard/sum", "orchard/view"] = 27
@@ -160,8 +162,10 @@ def hourly(change):
 
 
 def test_a_reader_depends_on_all_that_was_added_since_it_last_read(tmp_path, capsys):
-    store, printed = profiled(write(tmp_path / "e", hourly("APPEND")), capsys)
+    path = write(tmp_path / "e", hourly("APPEND"))
+    store, printed = profiled(path, capsys)
     assert pairs(store) == {("orchard/load", "orchard/report"): 28 * 24}
+    assert scheduled(path, capsys)[0].job_edges.num_rows == 7 * 24
     assert UNREAD_RULE not in store.report
     assert printed.startswith("Overview")
 

@@ -17,6 +17,7 @@ from tests.sim.lineage.events import (
     load_and_sum,
     profiled,
     run,
+    scheduled,
     write,
 )
 
@@ -34,8 +35,11 @@ def test_a_program_is_a_namespace_and_a_name(tmp_path, capsys):
             stored = f"{space}.stg"
             events += run(begin, end, f"a{day}", "etl.load", outputs=[stored], space=space)
             events += run(end, later, f"b{day}", "etl.sum", [stored], space=space)
-    store, _ = profiled(write(tmp_path / "e", events), capsys)
+    path = write(tmp_path / "e", events)
+    store, _ = profiled(path, capsys)
     assert counts(store) == (112, 56, 4, DAYS * 100.0)
+    week, _ = scheduled(path, capsys)
+    assert sorted(set(week.jobs["template"].to_pylist())) == names(store)
     expected = ["north/etl.load", "north/etl.sum", "south/etl.load", "south/etl.sum"]
     assert names(store) == expected
     assert store.value("recurring", "periodic") == 1.0
@@ -58,8 +62,11 @@ def with_source(day):
 
 def test_a_day_in_the_source_is_no_difference(tmp_path, capsys):
     events = [e for day in range(DAYS) for e in with_source(day)]
-    store, _ = profiled(write(tmp_path / "e", events), capsys)
+    path = write(tmp_path / "e", events)
+    store, _ = profiled(path, capsys)
     assert counts(store) == (56, 28, 2, 1400.0)
+    week, _ = scheduled(path, capsys)
+    assert week.meta["known"]["jobs of recurring programs"] == 1.0
     assert store.value("recurring", "dependencies") == 1.0
     store, _ = profiled(tmp_path / "e", capsys, "--set", "varying=", "--set", "similarity=1")
     assert len(names(store)) == 56

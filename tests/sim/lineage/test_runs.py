@@ -135,13 +135,18 @@ def test_the_latest_end_counts_in_any_order(tmp_path, capsys):
         events.append(event("COMPLETE", clock(day, "01:30"), f"sum-{day}", "sum"))
         events.append(event("START", clock(day, "01:01"), f"load-{day}", "load"))
         events.append(event("COMPLETE", clock(day, "01:20"), f"load-{day}", "load"))  # once more
-    store, printed = profiled(write(tmp_path / "e", events), capsys)
+    path = write(tmp_path / "e", events)
+    store, printed = profiled(path, capsys)
     assert counts(store) == (56, 28, 2, 1400.0)
     assert store.notes == (
         "28 of 56 (50.0 %) runs have several STARTs: the first counts",
         "28 of 56 (50.0 %) runs have several ends: the latest counts",
     )
     assert printed.startswith(store.notes[0])
+    week, printed = scheduled(path, capsys)
+    check_account(week, jobs=14, tokens_s=7 * 50 * 60)
+    assert week.meta["report"]["warnings"] == list(store.notes)
+    assert store.notes[1] in printed
 
 
 def test_of_two_ends_at_one_instant_a_failure_counts(tmp_path):
@@ -224,7 +229,8 @@ def streaming(kind="STREAMING", end=None):
     ("kind", "end"), [("STREAMING", None), ("STREAMING", "ABORT"), (None, None)]
 )
 def test_a_stream_has_written_at_each_of_its_events(tmp_path, capsys, kind, end):
-    store, printed = profiled(write(tmp_path / "e", streaming(kind, end)), capsys)
+    path = write(tmp_path / "e", streaming(kind, end))
+    store, printed = profiled(path, capsys)
     assert pairs(store) == {
         ("orchard/stream", "orchard/lake"): 28, ("orchard/lake", "orchard/report"): 28,
     }  # fmt: skip
@@ -232,6 +238,9 @@ def test_a_stream_has_written_at_each_of_its_events(tmp_path, capsys, kind, end)
     assert outcome == ("failed" if end else "done")
     first = "1 of 57 (1.8 %) runs have not ended (censored); 1 of them stream"
     assert printed.startswith(first) == (end is None)
+    week, _ = scheduled(path, capsys)  # the stream began before it
+    check_account(week, jobs=14, tokens_s=7 * 15 * 60)
+    assert week.job_edges.num_rows == 7
 
 
 def test_a_batch_run_writes_at_its_end(tmp_path, capsys):
