@@ -12,13 +12,14 @@ from typing import Any, Final
 KINDS: Final[Mapping[str, str]] = {
     "cpu_s": "CPU time",
     "gpu_s": "GPU time",
+    "tokens_s": "token time",
     "mem_gib_s": "memory × time",
     "jobs": "jobs",
     "tasks": "tasks",
     "edges": "dependencies",
 }
 """Kinds of amounts, and their words."""
-WORK: Final = ("cpu_s", "gpu_s")
+WORK: Final = ("cpu_s", "gpu_s", "tokens_s")
 """Kinds whose shares decide how loudly a loss is told."""
 NEGLIGIBLE: Final = 5e-4
 """Share of an amount below which a change is not told: less than 0.1 %, as it is printed."""
