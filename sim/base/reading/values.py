@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import reprlib
 from collections.abc import Iterator
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from sim.base.arrays import F8
 from sim.base.errors import InputError
 from sim.base.reading.text import BadLineError
+
+_WORDS: Final[dict[type, str]] = {
+    dict: "an object", list: "a list", str: "text", float: "a number", bool: "true or false"
+}  # fmt: skip
+_MAX_NUMBER: Final = 1e18
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+T = TypeVar("T")
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -74,3 +83,65 @@ def check_text(key: str, text: str) -> str:
     except UnicodeEncodeError as error:
         raise BadLineError("not UTF-8", f"{key} can't be written as UTF-8 ({error})") from None
     return text
+
+
+def json_field(record: Any, name: str, kind: type[T]) -> T:
+    """Return a field of a JSON object; ``spec.containers`` is one inside another.
+
+    Parameters
+    ----------
+    record : object
+        The object.
+    name : str
+        Names of objects and of the field, with dots between them.
+    kind : {dict, list, str, float, bool}
+        Type of the field. A missing or null field is empty or false, a missing number NaN.
+
+    Raises
+    ------
+    BadLineError
+        If the field is of another type, an object on the way to it is none, a text can't be written
+        as UTF-8 or a number is not of -1e18 to 1e18.
+    """
+    value: Any = record
+    for depth, key in enumerate(parts := name.split(".")):
+        if value is None:
+            break
+        if not isinstance(value, dict):
+            owner = ".".join(parts[:depth]) or "a record"
+            raise _wrong_type(owner, dict, value)
+        value = value.get(key)
+    if value is None:
+        value = math.nan if kind is float else kind()
+    elif kind is float and type(value) is int:
+        value = float(max(min(value, 10**19), -(10**19)))
+    if type(value) is not kind:
+        raise _wrong_type(name, kind, value)
+    if isinstance(value, float) and abs(value) > _MAX_NUMBER:
+        text = f"{name} is {value:g}; it must be a number of -1e18 to 1e18"
+        raise BadLineError("number out of range", text)
+    if isinstance(value, str):
+        check_text(name, value)
+    return value
+
+
+def parse_time(key: str, text: str) -> float:
+    """Return a date and time in s since 1970; NaN for an empty text and for the year 1.
+
+    Without a time zone it is UTC. Programs in Go write 0001-01-01T00:00:00Z for no time.
+    """
+    if not text or text.startswith("0001-01-01T00:00:00"):
+        return math.nan
+    try:
+        time = datetime.fromisoformat(text)
+        zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return (zoned - _EPOCH).total_seconds()
+    except (ValueError, OverflowError):
+        form = "2026-03-01T09:30:00Z"
+        raise BadLineError(
+            "wrong time", f"{key} must be a time like {form}, not {text!r}"
+        ) from None
+
+
+def _wrong_type(name: str, kind: type, value: Any) -> BadLineError:
+    return BadLineError("wrong type", f"{name} must be {_WORDS[kind]}, not {reprlib.repr(value)}")
