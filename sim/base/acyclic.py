@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+from graphlib import TopologicalSorter
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +19,46 @@ def topological_order(n_nodes: int, tail: I4, head: I4) -> list[int]:
     graph.add_nodes_from(range(n_nodes))
     graph.add_edges_from(zip(tail.tolist(), head.tolist(), strict=True))
     return list(nx.lexicographical_topological_sort(graph))
+
+
+def direct_parents(
+    parents: Mapping[str, Collection[str]], chosen: Collection[str]
+) -> dict[str, set[str]]:
+    """Return the chosen nodes that each node comes right after, through any that are not chosen.
+
+    A chosen node that another chosen one between them implies is left out.
+
+    Parameters
+    ----------
+    parents : mapping of str to collection of str
+        The nodes that go right before each node.
+    chosen : collection of str
+        Nodes.
+
+    Raises
+    ------
+    graphlib.CycleError
+        If nodes go before each other.
+    """
+    names = [*parents]
+    bit = {name: 1 << i for i, name in enumerate(names)}
+    direct = dict.fromkeys(names, 0)  # chosen nodes right before, as bits
+    before = dict.fromkeys(names, 0)  # and those before them
+    for name in TopologicalSorter(parents).static_order():
+        for parent in parents[name]:
+            is_chosen = parent in chosen
+            direct[name] |= bit[parent] if is_chosen else direct[parent]
+            before[name] |= before[parent] | (direct[parent] if is_chosen else 0)
+        direct[name] &= ~before[name]
+    return {name: {names[i] for i in _ones(direct[name])} for name in names}
+
+
+def _ones(number: int) -> Iterator[int]:
+    """Yield the positions of the bits that are 1."""
+    while number:
+        low = number & -number
+        yield low.bit_length() - 1
+        number ^= low
 
 
 def find_cycle(tail: I4, head: I4, n_nodes: int) -> list[int]:

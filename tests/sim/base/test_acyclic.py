@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.base.acyclic import find_cycle, nodes_on_cycles
+from sim.base.acyclic import direct_parents, find_cycle, nodes_on_cycles
 
 EDGES = st.integers(2, 9).flatmap(
     lambda n: st.tuples(
@@ -42,3 +42,19 @@ def test_a_long_chain_down_the_rows_is_no_cycle():
     assert find_cycle(tail, tail - 1, n) == []
     closed = np.append(tail, np.int32(0)), np.append(tail - 1, np.int32(n - 1))
     assert len(find_cycle(*closed, n)) == n
+
+
+@given(EDGES, st.sets(st.integers(0, 9)))
+@settings(max_examples=200, deadline=None)
+def test_direct_parents_are_the_reduced_precedence_of_the_chosen(drawn, chosen):
+    n, edges = drawn
+    graph = nx.DiGraph((min(edge), max(edge)) for edge in edges if edge[0] != edge[1])
+    graph.add_nodes_from(range(n))
+    chosen &= set(range(n))
+    parents = {str(node): {str(p) for p in graph.predecessors(node)} for node in graph}
+    direct = direct_parents(parents, {str(node) for node in chosen})
+    closure = nx.transitive_closure_dag(graph).subgraph(chosen)
+    reduced = nx.transitive_reduction(closure)
+    for node in chosen:
+        assert direct[str(node)] == {str(p) for p in reduced.predecessors(node)}
+    assert direct.keys() == parents.keys()
