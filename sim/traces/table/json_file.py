@@ -11,6 +11,10 @@ _READERS = (
     (r'"Event"\s*:\s*"(Spark|org\.apache\.spark)', "Spark's event log: trace=spark_eventlog"),
     (r'"eventType"|"eventTime"|openlineage', "OpenLineage: python -m sim lineage FILE"),
     (r'"workflow"|"schemaVersion"', "WfCommons: trace=wfcommons"),
+    (r"argoproj\.io", "Argo's workflows: trace=argo"),
+    (r'"kind"\s*:|"apiVersion"', "objects of Kubernetes: trace=kubernetes"),
+    (r'"task_id"|"required_resources"', "Ray's tasks: trace=ray"),
+    (r'"job_id".*"(association|tres|allocation_nodes)"|"slurm', "Slurm's accounting: trace=sacct"),
 )
 """Texts at the beginning of a file, and what reads it."""
 _OTHER = (
