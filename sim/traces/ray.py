@@ -115,7 +115,7 @@ def read(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Wor
     log = AttemptLog(path, per_s=1000.0)
     listed: dict[tuple[str, float], _Task] = {}
     for file in json_files(path):
-        records = list(json_records(file, ("data", "result"), COMMAND))
+        records = list(json_records(file, ("data", "result"), f"{COMMAND}; a CSV: trace=table"))
         for line, record, _ in records:
             with handle_bad_line(file, line, on_bad_row, log.bad):
                 task = _parse(record, log.notice)

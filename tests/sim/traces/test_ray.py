@@ -175,6 +175,7 @@ def test_the_dashboard_tells_how_many_there_are(tmp_path: Path) -> None:
     ("content", "rule", "words"),
     [
         ("task_id,state\n1,FINISHED\n", "not JSON", "write it with ray list tasks --detail"),
+        ("task_id,state\n1,FINISHED\n", "not JSON", "a CSV: trace=table"),
         ("---\n- task_id: a\n", "not JSON", "begins with '---'"),
         ([task(1, None, None, None)], "no detail", "no task has a creation time"),
         ([{"state": "FINISHED"}], "missing value", "has no task_id"),
