@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from sim.base.arrays import I8, Mask
+from sim.base.arrays import I8, offsets
 from sim.workload.workload import Workload
 
 NODE_LIST = "node_list"
@@ -27,20 +27,31 @@ class Nodes:
     stage, node : (P,) int64
     count : (G,) int64
         Nodes of each stage.
-    n_nodes : int
+    names : tuple of str
+        Names of the N nodes.
     """
 
     stage: I8
     node: I8
     count: I8
-    n_nodes: int
+    names: tuple[str, ...]
 
-    def only(self, is_inside: Mask) -> Nodes:
-        """Return the pairs with some of the nodes, numbered anew."""
-        number = np.cumsum(is_inside) - 1
-        is_left = is_inside[self.node]
-        count = np.bincount(self.stage[is_left], minlength=len(self.count))
-        return Nodes(self.stage[is_left], number[self.node[is_left]], count, int(is_inside.sum()))
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.names)
+
+    def select(self, stage: I8) -> tuple[I8, I8]:
+        """Return the nodes of some stages, those of one after those of another; and their number.
+
+        Parameters
+        ----------
+        stage : (U,) int64
+        """
+        count = self.count[stage]
+        row = np.repeat(np.arange(len(count)), count)
+        rank = np.arange(len(row)) - offsets(count)[row]
+        return self.node[offsets(self.count)[stage][row] + rank], count
 
 
 def named_nodes(workload: Workload) -> Nodes | None:
@@ -56,12 +67,12 @@ def named_nodes(workload: Workload) -> Nodes | None:
         return None
     count = np.array([len(nodes) for nodes in lists])
     node = np.array([node for nodes in lists for node in nodes], np.int64)
-    return Nodes(np.repeat(np.arange(len(count)), count), node, count, len(number))
+    return Nodes(np.repeat(np.arange(len(count)), count), node, count, tuple(number))
 
 
 @cache
 def expand(text: str) -> tuple[str, ...]:
-    """Return the names of a list; none of a text of another form.
+    """Return the names of a list, each once; none of a text of another form.
 
     >>> expand("n[1-3,07],m")
     ('n1', 'n2', 'n3', 'n07', 'm')
@@ -84,4 +95,4 @@ def expand(text: str) -> tuple[str, ...]:
             if len(names) + len(numbers) > MAX_NODES:
                 return ()
             names += [f"{prefix}{n:0{len(first)}d}" for n in numbers]
-    return tuple(names) if end == len(text) else ()
+    return tuple(dict.fromkeys(names)) if end == len(text) else ()

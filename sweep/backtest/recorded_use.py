@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from sim.base.arrays import F8, I8, inverse
+from sim.base.arrays import F8, I8, Mask, inverse, offsets
 from sim.base.errors import InputError
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import capacity_quanta, column_or_default
 from sim.workload.schema import CATEGORY, ELIGIBLE, RECORDED
 from sim.workload.workload import Workload
 from sweep.backtest.kernels.line import BEGIN, END, ENTER, START
-from sweep.backtest.node_lists import Nodes, named_nodes
+from sweep.backtest.node_lists import NODE_LIST, Nodes, named_nodes
 from sweep.backtest.node_shares import shares
+from sweep.backtest.node_sizes import least_sizes
 
 PRIORITY, PARTITION = "priority", "partition"
 """Columns of ``jobs``: the first in line has the highest priority of its partition."""
@@ -33,6 +35,24 @@ class NodeUse:
     n_nodes: I8
     per_node: I8
     room: I8  # (N, R), of each node
+
+    def only(self, is_inside: Mask) -> tuple[NodeUse, I8]:
+        """Return uses of some of the named nodes alone, numbered anew; and their sums, (U, R)."""
+        n_named = len(is_inside)
+        use = np.repeat(np.arange(len(self.use0) - 1), np.diff(self.use0))
+        is_left = is_inside[self.use_node]
+        node = (np.cumsum(is_inside) - 1)[self.use_node[is_left]]
+        use0 = offsets(np.bincount(use[is_left], minlength=len(self.use0) - 1))
+        sums = np.zeros((len(self.use0) - 1, self.use_share.shape[1]), np.int64)
+        np.add.at(sums, use[is_left], self.use_share[is_left])
+        part = replace(
+            self,
+            use0=use0,
+            use_node=node,
+            use_share=self.use_share[is_left],
+            room=self.room[:n_named][is_inside],
+        )
+        return part, sums
 
 
 @dataclass(frozen=True)
@@ -112,8 +132,8 @@ def recorded(workload: Workload, cluster: Cluster) -> Recorded:
     """
     columns, jobs = workload.columns, workload.jobs
     start_s = column_or_default(jobs, _START)
-    known = np.isfinite(start_s)
-    if not known.any():
+    rows = np.flatnonzero(np.isfinite(start_s))
+    if not len(rows):
         raise InputError("the log does not tell when jobs started", rule="no recorded start")
     eligible_s = column_or_default(jobs, ELIGIBLE)
     enter_s = np.fmin(np.fmax(columns.job_submit, eligible_s), start_s)
@@ -121,7 +141,6 @@ def recorded(workload: Workload, cluster: Cluster) -> Recorded:
     gang = np.maximum(columns.job_min_tasks, 1).astype(np.int64)
     need = demand[columns.job_stage0[:-1]] * gang[:, None]
     begin_s, end_s, use, stage = _uses(workload, demand)
-    rows = np.flatnonzero(known)
     place = places_in_line(workload)
     return Recorded(place, enter_s, start_s, need, begin_s, end_s, use, stage, capacity, "", rows)
 
@@ -155,7 +174,11 @@ def _resources(workload: Workload, cluster: Cluster) -> tuple[I8, I8]:
 
 
 def _uses(workload: Workload, demand: I8) -> tuple[F8, F8, I8, I8]:
-    """Return begin, end, room and stage of each use of positive length."""
+    """Return begin, end, room and stage of each use of positive length.
+
+    Stages of a job that ran at the same time on the same nodes are one use: the log tells what they
+    had together.
+    """
     columns = workload.columns
     whole = demand * columns.stage_n_tasks[:, None]
     stage = np.arange(len(columns.stage_job))
@@ -170,8 +193,25 @@ def _uses(workload: Workload, demand: I8) -> tuple[F8, F8, I8, I8]:
         stage = columns.job_stage0[:-1]
         use = np.zeros((workload.n_jobs, demand.shape[1]), np.int64)
         np.maximum.at(use, columns.stage_job, whole)
+    else:
+        first = _first_of_alike(workload, begin_s, end_s)
+        use = np.add.reduceat(whole, first) if len(first) else whole
+        begin_s, end_s, stage = begin_s[first], end_s[first], first
     is_use = end_s > begin_s
     return begin_s[is_use], end_s[is_use], use[is_use], stage[is_use]
+
+
+def _first_of_alike(workload: Workload, begin_s: F8, end_s: F8) -> I8:
+    """Return the first of the stages that follow each other, of one job, time and node list."""
+    columns: list[NDArray[Any]] = [workload.columns.stage_job, begin_s, end_s]
+    if NODE_LIST in workload.stages.column_names:
+        lists = workload.stages[NODE_LIST].combine_chunks().cast(CATEGORY)
+        columns.append(lists.indices.to_numpy(zero_copy_only=False))
+    is_new = np.zeros(workload.n_stages, bool)
+    is_new[:1] = True
+    for column in columns:
+        is_new[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(is_new)
 
 
 def _times(table: pa.Table) -> tuple[F8, F8]:
@@ -179,7 +219,7 @@ def _times(table: pa.Table) -> tuple[F8, F8]:
 
 
 def pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]:
-    """Split a log by partition, and by node where the cluster has equal machines.
+    """Split a log by partition, and by node where the cluster has machines of one class.
 
     A partition has the nodes that its jobs ran on, if the log names them, else the whole cluster.
     """
@@ -187,27 +227,27 @@ def pools(log: Recorded, workload: Workload, cluster: Cluster) -> list[Recorded]
     nodes = named_nodes(workload)
     if nodes is None:
         return [replace(log, name=name, rows=rows) for name, rows in parts]
-    has_machines = not cluster.unit and not len(cluster.machine_class)
-    room = _machines(log, workload, cluster, nodes.n_nodes) if has_machines else None
+    if not cluster.unit and len(cluster.classes) < 2:
+        log = replace(log, nodes=_node_use(log, workload, nodes, cluster))
     if len(parts) < 2:
-        return [log if room is None else replace(log, nodes=_node_use(log, workload, nodes, room))]
-    split = []
-    for name, rows in parts:
-        is_inside = np.zeros(nodes.n_nodes, bool)
-        in_line = np.isin(workload.columns.stage_job, rows)
-        is_inside[nodes.node[in_line[nodes.stage]]] = True
-        inside = nodes.only(is_inside)
-        stage = log.use_stage
-        share = inside.count[stage][:, None], np.maximum(nodes.count[stage], 1)[:, None]
-        line = replace(log, name=name, rows=rows, use=log.use * share[0] // share[1])
-        if room is None:
-            capacity = log.capacity * inside.n_nodes // nodes.n_nodes
-            split.append(replace(line, capacity=capacity))
-        else:
-            part = room[: nodes.n_nodes][is_inside]
-            node_use = _node_use(line, workload, inside, part)
-            split.append(replace(line, capacity=part.sum(axis=0), nodes=node_use))
-    return split
+        return [log]
+    return [_part(log, workload, nodes, name, rows) for name, rows in parts]
+
+
+def _part(log: Recorded, workload: Workload, nodes: Nodes, name: str, rows: I8) -> Recorded:
+    """Return the line of a partition, with the nodes that its jobs ran on."""
+    is_inside = np.zeros(nodes.n_nodes, bool)
+    in_line = np.isin(workload.columns.stage_job, rows)
+    is_inside[nodes.node[in_line[nodes.stage]]] = True
+    if log.nodes is not None:
+        part, use = log.nodes.only(is_inside)
+        capacity = part.room.sum(axis=0)
+        return replace(log, name=name, rows=rows, use=use, capacity=capacity, nodes=part)
+    n_inside = np.bincount(nodes.stage[is_inside[nodes.node]], minlength=len(nodes.count))
+    stage = log.use_stage
+    use = log.use * n_inside[stage][:, None] // np.maximum(nodes.count[stage], 1)[:, None]
+    capacity = log.capacity * int(is_inside.sum()) // nodes.n_nodes
+    return replace(log, name=name, rows=rows, use=use, capacity=capacity)
 
 
 def _partitions(log: Recorded, workload: Workload) -> list[tuple[str, I8]]:
@@ -221,22 +261,33 @@ def _partitions(log: Recorded, workload: Workload) -> list[tuple[str, I8]]:
     return parts if len(parts) > 1 else [("", log.rows)]
 
 
-def _machines(log: Recorded, workload: Workload, cluster: Cluster, n_named: int) -> I8:
-    """Return the room of each machine, in quanta; as many as there are names, at least."""
-    names = workload.columns.resources
-    shared = [name for name in names if name in cluster.resources]
-    capacity = cluster.capacity[:, [cluster.resources.index(name) for name in shared]]
-    quantum = workload.columns.quantum[[names.index(name) for name in shared]]
-    room = capacity_quanta(capacity, quantum)
-    more = np.repeat(room[:1], max(n_named - len(room), 0), axis=0)
-    return np.concatenate([room, more])
-
-
-def _node_use(log: Recorded, workload: Workload, nodes: Nodes, room: I8) -> NodeUse:
+def _node_use(log: Recorded, workload: Workload, nodes: Nodes, cluster: Cluster) -> NodeUse:
     """Return uses and needs by node; what a use takes of each is a guess (`node_shares`)."""
+    room = _machines(log, workload, cluster, nodes)
     use0, node, share = shares(log.begin_s, log.end_s, log.use, log.use_stage, nodes, room)
     is_gang = workload.columns.job_min_tasks > 1
     n_nodes = nodes.count[workload.columns.job_stage0[:-1]]
     n_nodes = np.where(is_gang, n_nodes, np.minimum(n_nodes, 1))
     per_node = -(-log.need // np.maximum(n_nodes, 1)[:, None])
     return NodeUse(use0, node, share, n_nodes, per_node, room)
+
+
+def _machines(log: Recorded, workload: Workload, cluster: Cluster, nodes: Nodes) -> I8:
+    """Return the room of the machine of each named node, then of the others, in quanta.
+
+    Of machines of several sizes the largest are those of the nodes that must be largest.
+    """
+    names = workload.columns.resources
+    shared = [name for name in names if name in cluster.resources]
+    capacity = cluster.capacity[:, [cluster.resources.index(name) for name in shared]]
+    quantum = workload.columns.quantum[[names.index(name) for name in shared]]
+    room = capacity_quanta(capacity, quantum)
+    more = np.repeat(room[:1], max(nodes.n_nodes - len(room), 0), axis=0)
+    room = np.concatenate([room, more])
+    if (room == room[0]).all():
+        return room
+    size = least_sizes(log.begin_s, log.end_s, log.use[:, 0], log.use_stage, nodes).size
+    room = room[np.argsort(-room[:, 0], kind="stable")]
+    placed = room.copy()
+    placed[np.argsort(-size, kind="stable")] = room[: nodes.n_nodes]
+    return placed

@@ -46,14 +46,13 @@ def words_of_log(request: Request) -> list[str]:
                 "a backtest on machines needs their number: give cluster.count=N", rule="backtest"
             )
         size = logged_size(workload)
-        config["count"] = size.n_machines or size.n_slots
-        words.append(quote("cluster.count", config["count"]))
-        if size.n_machines:
-            config["shape"] = {"cpu": size.n_slots // size.n_machines}
-            words.append(quote("cluster.shape", config["shape"]))
+        config |= {"count": size.count, "shape": size.shape}
+        words.append(quote("cluster.count", size.count))
+        if size.kinds:
+            words.append(quote("cluster.shape", size.shape))
     if config.get("launch_s") is None:
         cluster = clusters.build_for(workload, config, 1.0).cluster
-        lags_s = launch_lags_s(workload, audit(workload, cluster), config["count"])
+        lags_s = launch_lags_s(workload, audit(workload, cluster), float(cluster.total[0]))
         words.append(quote("cluster.launch_s", lags_s))
         if config.get("stage_lag_s") is None and (lag_s := stage_lag_s(workload)):
             words.append(quote("cluster.stage_lag_s", lag_s))

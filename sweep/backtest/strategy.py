@@ -92,10 +92,12 @@ _TIMES = ("start_s", "finish_s")
 
 def _origin(size: LoggedSize, cluster: Cluster) -> str:
     """Write where the size is from; and the log's, if another one was given."""
-    n_machines = 0 if cluster.unit else len(cluster.capacity)
-    if (size.n_slots, size.n_machines) == (int(cluster.capacity[:, 0].sum()), n_machines):
+    logged = size.build()
+    if (logged.unit, logged.resources) == (cluster.unit, cluster.resources) and np.array_equal(
+        logged.capacity, cluster.capacity
+    ):
         return f", as {size.sentence}"
-    return f", as given; by the log {size.n_slots:,} slots, as {size.sentence}"
+    return f", as given; by the log {logged.describe()}, as {size.sentence}"
 
 
 def _column(jobs: pa.Table | None, name: str) -> Any:
