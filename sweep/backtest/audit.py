@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from sim.base.arrays import F8
-from sim.base.reading.clock import MIN_TIMES, UNITS_S, resolution_s
 from sim.cluster.cluster import Cluster
 from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED, REQUESTED
@@ -21,9 +20,8 @@ from sweep.backtest.audit_sentences import audit_sentences
 from sweep.backtest.findings import Audit, PoolAudit
 from sweep.backtest.kernels.line import replay_line
 from sweep.backtest.recorded_use import Recorded, pools, recorded
+from sweep.backtest.starts import find_starts
 
-MAX_OFF_UNIT = 0.01
-"""Share of waits that may be no multiple of the resolution."""
 GRACE_RESOLUTIONS, GRACE_LAGS, MAX_LAG_S = 2.0, 4.0, 15.0
 """The default grace in units of the resolution and of the median lag; largest lag that counts for
 it, s, lest a log that is not in order excuses itself."""
@@ -54,14 +52,15 @@ def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None)
     Raises
     ------
     InputError
-        If no start is recorded.
+        If no start is recorded, or each is before the job's submission.
     """
     log = recorded(workload, cluster)
     lines = [(pool, _replay(pool)) for pool in pools(log, workload, cluster)]
     lags_s = np.concatenate([line.lags_s[pool.rows] for pool, line in lines])
     lags_s = lags_s[~np.isnan(lags_s)]
     median_s, p95_s = np.quantile(lags_s, (0.5, 0.95)) if len(lags_s) else (np.nan, np.nan)
-    unit_s = _resolution_s(workload)
+    starts = find_starts(workload)
+    unit_s = starts.resolution_s
     if grace_s is None:
         lag_s = min(float(np.nan_to_num(median_s)), MAX_LAG_S)
         grace_s = max(GRACE_RESOLUTIONS * unit_s, GRACE_LAGS * lag_s)
@@ -89,6 +88,9 @@ def audit(workload: Workload, cluster: Cluster, *, grace_s: float | None = None)
         "lag_p95_s": float(p95_s),
         "resolution_s": unit_s,
         "over_limit": _over_limit(workload, unit_s),
+        "n_unrecorded": starts.n_unrecorded,
+        "n_early": starts.n_early,
+        "early_s": float(starts.early_s.max()),
     }
     result = Audit(**values, lags_s=lags_s, pools=findings, sentences=())
     return replace(result, sentences=audit_sentences(result, workload))
@@ -108,23 +110,6 @@ def _replay(pool: Recorded) -> _Replay:
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
-
-
-def _resolution_s(workload: Workload) -> float:
-    """Return the coarsest unit of the recorded times; of nearly all waits, if that is coarser."""
-    start_s, finish_s = (column_or_default(workload.jobs, column) for column in RECORDED)
-    submit_s = workload.columns.job_submit
-    waits_s = (start_s - submit_s)[np.isfinite(start_s)]
-    unit_s = workload.meta.get("resolution_s") or resolution_s(submit_s, start_s, finish_s)
-    if len(np.unique(waits_s)) < MIN_TIMES:
-        return float(unit_s)
-    for coarse_s in UNITS_S:
-        if coarse_s <= unit_s:
-            break
-        rest_s = np.abs(waits_s - np.rint(waits_s / coarse_s) * coarse_s)
-        if (rest_s < 1e-6).mean() >= 1 - MAX_OFF_UNIT:
-            return coarse_s
-    return float(unit_s)
 
 
 def _over_capacity(log: Recorded, ignored_s: float) -> tuple[float, float]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow.compute as pc
 
+from sim.base.arrays import F8
 from sim.workload.columns import column_or_default
-from sim.workload.schema import ELIGIBLE
+from sim.workload.schema import ELIGIBLE, SUBMITTED
 from sim.workload.workload import Workload
 from sweep.backtest.findings import Audit
 from sweep.backtest.recorded_use import has_priorities
@@ -16,18 +18,26 @@ MAX_LINES = 6
 """Maximum number of partitions or qualities of service in a sentence."""
 _UNITS = {60.0: "whole minutes", 1.0: "whole seconds"}
 _NO_PRIORITIES = (
-    "The log records no priorities: if its scheduler had some, the above is about the order of "
-    "submission alone (sacct has them in its column Priority)."
+    "The log records no priorities: if its scheduler had some, it served jobs in another order "
+    "(sacct has them in its column Priority)."
 )
+_NOT_ELIGIBLE = (
+    "The log does not tell when jobs were free to start, so their waits count from submission, and "
+    "have those for a begin time or a dependency (sacct has it in its column Eligible)."
+)
+_NOT_COMPARED = "such jobs are simulated, and not compared."
 _LENGTHS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"))
 
 
 def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
     """Write the findings of an audit, the most important first."""
+    submitted_s = column_or_default(workload.jobs, SUBMITTED)
     sentences = [
-        _order(audit, "of its priorities" if has_priorities(workload) else "of submission"),
+        _order(audit, _order_of_line(workload, submitted_s)),
         "" if audit.is_in_order or has_priorities(workload) else _NO_PRIORITIES,
-        _held_back(workload, audit.resolution_s),
+        _unrecorded(audit),
+        _early(audit),
+        _released(audit, workload, submitted_s),
         _over_capacity(audit),
         _lag(audit),
         _resolution(audit),
@@ -56,6 +66,12 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def _order_of_line(workload: Workload, submitted_s: F8) -> str:
+    if has_priorities(workload):
+        return "of its priorities"
+    return "of submission" if np.isnan(submitted_s).all() else "of release"
+
+
 def _order(audit: Audit, order: str) -> str:
     if not audit.n_waited:
         return f"No job waited for longer than {seconds(audit.grace_s)}, so nothing tests a policy."
@@ -79,16 +95,42 @@ def _order(audit: Audit, order: str) -> str:
     )
 
 
-def _held_back(workload: Workload, unit_s: float) -> str:
-    """Count the jobs that could not start when they were submitted."""
-    eligible_s = column_or_default(workload.jobs, ELIGIBLE)
-    n = int((eligible_s > workload.columns.job_submit + max(unit_s, 1.0)).sum())
-    if not n:
+def _unrecorded(audit: Audit) -> str:
+    n = audit.n_unrecorded
+    return f"{_count_jobs(n, audit)} no recorded start: {_NOT_COMPARED}" if n else ""
+
+
+def _early(audit: Audit) -> str:
+    if not audit.n_early:
         return ""
     return (
-        f"{n:,} of the jobs were free to start only later than submitted (a begin time, a "
-        "dependency): the audit counts from then, waits and simulations from submission."
+        f"{_count_jobs(audit.n_early, audit)} a start before the submission, by up to "
+        f"{seconds(audit.early_s)}, as the log's clock was wrong: {_NOT_COMPARED}"
     )
+
+
+def _count_jobs(n: int, audit: Audit) -> str:
+    n_all = audit.n_jobs + audit.n_unrecorded + audit.n_early
+    return f"{n:,} of {n_all:,} jobs {'has' if n == 1 else 'have'}"
+
+
+def _released(audit: Audit, workload: Workload, submitted_s: F8) -> str:
+    """Say from when on waits count: release, where the log tells it, else submission."""
+    release_s, rounding_s = workload.columns.job_submit, max(audit.resolution_s, 1.0)
+    if n := int((release_s > submitted_s + rounding_s).sum()):
+        return f"{_free_later(n)}: audit, waits and simulations count from then."
+    eligible_s = column_or_default(workload.jobs, ELIGIBLE)
+    if n := int((eligible_s > release_s + rounding_s).sum()):
+        return (
+            f"{_free_later(n)}: the audit counts from then, waits and simulations from submission."
+        )
+    return _NOT_ELIGIBLE if audit.n_waited and np.isnan(eligible_s).all() else ""
+
+
+def _free_later(n: int) -> str:
+    jobs = "1 of the jobs was" if n == 1 else f"{n:,} of the jobs were"
+    reasons = "a begin time, a dependency, a limit of an array"
+    return f"{jobs} free to start only later than submitted ({reasons})"
 
 
 def _over_capacity(audit: Audit) -> str:
@@ -124,10 +166,14 @@ def _lines(audit: Audit) -> str:
     if len(audit.pools) < 2:
         return ""
     parts = [
-        f"{pool.name or 'unnamed'} {_percent(pool.head_could_start)} ({pool.n_jobs:,} jobs)"
+        f"{pool.name or 'unnamed'} {_percent(pool.head_could_start)} ({_jobs(pool.n_jobs)})"
         for pool in sorted(audit.pools, key=lambda pool: -pool.n_jobs)[:MAX_LINES]
     ]
     return f"Time in which the first in line had fitted, by partition: {', '.join(parts)}."
+
+
+def _jobs(n: int) -> str:
+    return f"{n:,} job{'s' * (n != 1)}"
 
 
 def _groups(workload: Workload, name: str, words: str) -> str:

@@ -30,7 +30,7 @@ class Audit:
     Attributes
     ----------
     n_jobs, n_waited : int
-        Jobs whose start is recorded, and those of them that waited for longer than `grace_s`.
+        Jobs whose start is known, and those of them that waited for longer than `grace_s`.
     head_could_start : float
         Share of the time in which some job waits and the first in line, by priority and submission,
         has fitted for longer than `grace_s`; 0 if none ever waits. Each pool has a line of its own,
@@ -51,6 +51,11 @@ class Audit:
         Coarsest unit of the recorded times and waits, s.
     over_limit : float
         Fraction of the jobs with a limit that ran past it by more than `resolution_s`.
+    n_unrecorded, n_early : int
+        Jobs whose start is not recorded, and jobs that started before their release: the log's
+        clock was wrong. Their waits are unknown.
+    early_s : float
+        By how much a start is before the release at most, s.
     pools : tuple of PoolAudit
         Pools: the partitions, where the log has several, else the cluster.
     sentences : tuple of str
@@ -68,6 +73,9 @@ class Audit:
     lag_p95_s: float
     resolution_s: float
     over_limit: float
+    n_unrecorded: int
+    n_early: int
+    early_s: float
     pools: tuple[PoolAudit, ...]
     sentences: tuple[str, ...]
 

@@ -11,6 +11,7 @@ from sim.workload.columns import column_or_default
 from sim.workload.schema import RECORDED
 from sim.workload.workload import Workload
 from sweep.backtest.findings import Audit
+from sweep.backtest.starts import find_starts
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,10 @@ class LoggedJobs:
     Attributes
     ----------
     job : (N,) int64
-        Rows of ``jobs``: those whose start is recorded.
+        Rows of ``jobs``: those whose start is known (`sweep.backtest.starts`).
     submit_s, start_s, finish_s : (N,) float64
-        Submission; recorded start and end (NaN if unknown), s.
+        Submission, or by its reader the time from which the job was free to start; recorded start
+        and end (NaN if unknown), s.
     grace_s : float
         Wait up to which a job did not wait: the log's resolution, or the 95th percentile of its lag
         if that is more, s.
@@ -39,7 +41,7 @@ class LoggedJobs:
 
     @property
     def wait_s(self) -> F8:
-        """LoggedJobs waits, (N,) float64, s."""
+        """Recorded waits, (N,) float64, s: never below 0."""
         wait: F8 = self.start_s - self.submit_s
         return wait
 
@@ -51,10 +53,15 @@ class LoggedJobs:
 
 
 def logged_jobs(workload: Workload, findings: Audit) -> LoggedJobs:
-    """Return the jobs of a log whose start is recorded, with the grace that its audit found."""
-    start_s, finish_s = (column_or_default(workload.jobs, column) for column in RECORDED)
-    rows = np.flatnonzero(~np.isnan(start_s))
-    submit_s = workload.columns.job_submit[rows]
+    """Return the jobs of a log whose start is known, with the grace that its audit found."""
+    starts = find_starts(workload)
+    rows = np.flatnonzero(~np.isnan(starts.start_s))
+    finish_s = column_or_default(workload.jobs, RECORDED[1])
     return LoggedJobs(
-        rows, submit_s, start_s[rows], finish_s[rows], findings.grace_s, findings.resolution_s
+        rows,
+        starts.release_s[rows],
+        starts.start_s[rows],
+        finish_s[rows],
+        findings.grace_s,
+        starts.resolution_s,
     )

@@ -19,6 +19,7 @@ from sweep.backtest.kernels.line import BEGIN, END, ENTER, START
 from sweep.backtest.node_lists import NODE_LIST, Nodes, named_nodes
 from sweep.backtest.node_shares import shares
 from sweep.backtest.node_sizes import least_sizes
+from sweep.backtest.starts import find_starts, no_starts
 
 PRIORITY, PARTITION = "priority", "partition"
 """Columns of ``jobs``: the first in line has the highest priority of its partition."""
@@ -128,15 +129,15 @@ def recorded(workload: Workload, cluster: Cluster) -> Recorded:
     Raises
     ------
     InputError
-        If no start is recorded.
+        If no start is recorded, or each is before the job's submission.
     """
     columns, jobs = workload.columns, workload.jobs
-    start_s = column_or_default(jobs, _START)
+    starts = find_starts(workload)
+    start_s = starts.start_s
     rows = np.flatnonzero(np.isfinite(start_s))
     if not len(rows):
-        raise InputError("the log does not tell when jobs started", rule="no recorded start")
-    eligible_s = column_or_default(jobs, ELIGIBLE)
-    enter_s = np.fmin(np.fmax(columns.job_submit, eligible_s), start_s)
+        raise InputError(no_starts(starts), rule="no recorded start")
+    enter_s = np.fmin(np.fmax(starts.release_s, column_or_default(jobs, ELIGIBLE)), start_s)
     demand, capacity = _resources(workload, cluster)
     gang = np.maximum(columns.job_min_tasks, 1).astype(np.int64)
     need = demand[columns.job_stage0[:-1]] * gang[:, None]

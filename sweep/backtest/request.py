@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from sim.base.errors import InputError
-from sim.workload.columns import column_or_default
-from sim.workload.schema import RECORDED
 from sim.workload.workload import Workload
 from sweep.backtest.audit import audit
 from sweep.backtest.capacity import logged_size
 from sweep.backtest.lags import launch_lags_s, stage_lag_s
+from sweep.backtest.starts import find_starts, no_starts
 from sweep.execution.inputs import Inputs
 from sweep.grid import clusters, grid
 from sweep.grid.grid import Cell
@@ -68,8 +67,6 @@ def check_starts(workload: Workload, cell: Cell) -> None:
             "needs both",
             rule="no recorded start",
         )
-    if np.isnan(column_or_default(workload.jobs, RECORDED[0])).all():
-        raise InputError(
-            f"{option}: the log does not tell when jobs started; a backtest needs it",
-            rule="no recorded start",
-        )
+    starts = find_starts(workload)
+    if np.isnan(starts.start_s).all():
+        raise InputError(f"{option}: {no_starts(starts)}", rule="no recorded start")

@@ -223,6 +223,43 @@ def test_jobs_that_were_held_back_are_counted() -> None:
     rows = [(0, 0, 100, 1), (10, 200, 300, 1), (10, 100, 200, 2)]
     delayed = audit(log(rows, recorded_eligible_s=[0.0, 60.0, 11.0]), sim.Cluster.slots(2))
     assert any(
-        sentence.startswith("1 of the jobs were free to start") for sentence in delayed.sentences
+        sentence.startswith("1 of the jobs was free to start") for sentence in delayed.sentences
     )
-    assert not any("free to start" in s for s in audit(log(rows), sim.Cluster.slots(2)).sentences)
+
+
+def test_partitions_of_machines_of_several_sizes() -> None:
+    # c has nodes of 2 CPUs, g one of 8; the log names the large one first
+    rows = [(0, 0, 10, 8), (1, 10, 20, 8), (2, 2, 9, 2), (3, 9, 20, 4), (4, 5, 9, 1)]
+    lists = ["g1", "g1", "c1", "c[1-2]", "c2"]
+    w = log(rows, partition=["g", "g", "c", "c", "c"], node_list=lists)
+    cluster = sim.Cluster.mixed([{"count": 2, "cpu": 2}, {"count": 1, "cpu": 8}])
+    g, c = pools(recorded(w, cluster), w, cluster)
+    assert (g.name, g.capacity.tolist(), c.name, c.capacity.tolist()) == ("g", [8], "c", [4])
+    assert g.nodes is not None
+    assert c.nodes is not None
+    assert (g.nodes.room.tolist(), c.nodes.room.tolist()) == ([[8]], [[2], [2]])
+    assert c.use[:, 0].tolist() == [0, 0, 2, 4, 1]
+    assert audit(w, cluster, grace_s=0.0).head_could_start == 0.0
+
+
+def test_stages_of_a_job_on_the_same_nodes_are_one_use() -> None:
+    recorded_s = {"recorded_start_s": [0.0, 0.0, 5.0], "recorded_finish_s": [9.0, 9.0, 9.0]}
+    w = sim.Workload.from_tables(
+        jobs={
+            "job_id": ["a", "b"],
+            "submit_s": [0.0, 5.0],
+            **{name: column[1:] for name, column in recorded_s.items()},
+        },
+        stages={
+            "job": [0, 0, 1],
+            "n_tasks": [2, 1, 1],
+            "duration_s": [9.0, 9.0, 4.0],
+            "demand_cpu": [9.0, 8.0, 3.0],
+            "node_list": ["n[1-3]", "n[1-3]", "n1"],
+            **recorded_s,
+        },
+        meta={"name": "log", "quantum": {"cpu": 1.0}},
+    )
+    use = recorded(w, sim.Cluster.machines(3, cpu=16))
+    assert use.use.tolist() == [[26], [3]]
+    assert use.use_stage.tolist() == [0, 2]
