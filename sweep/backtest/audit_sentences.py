@@ -33,7 +33,7 @@ def audit_sentences(audit: Audit, workload: Workload) -> tuple[str, ...]:
     """Write the findings of an audit, the most important first."""
     submitted_s = column_or_default(workload.jobs, SUBMITTED)
     sentences = [
-        _order(audit, _order_of_line(workload, submitted_s)),
+        _warned(workload, _order(audit, _order_of_line(workload, submitted_s))),
         "" if audit.is_in_order or has_priorities(workload) else _NO_PRIORITIES,
         _unrecorded(audit),
         _early(audit),
@@ -93,6 +93,14 @@ def _order(audit: Audit, order: str) -> str:
         "order can have produced this log. Its scheduler may have had "
         f"{', '.join(missing[:-1])} or {missing[-1]}."
     )
+
+
+def _warned(workload: Workload, text: str) -> str:
+    """Add what the log's reader warns of, which the sentence would contradict alone."""
+    warnings = (workload.meta.get("report") or {}).get("warnings") or ()
+    if not warnings:
+        return text
+    return f"{text.removesuffix('.')}; the log's reader warns: {'; '.join(warnings)}."
 
 
 def _unrecorded(audit: Audit) -> str:

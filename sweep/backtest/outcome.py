@@ -61,7 +61,12 @@ def build_tables(
     record = {
         "audit": findings.to_json(),
         "nearest": labels[ranking.best],
-        "sentence": sentences.nearest_sentence(labels, ranking, is_in_order=findings.is_in_order),
+        "sentence": sentences.nearest_sentence(
+            labels,
+            ranking,
+            is_in_order=findings.is_in_order,
+            caveats=sentences.log_caveats(workload),
+        ),
         "policies": [
             {"label": run.label, "policy": run.config, "error": c.error, "sentence": line}
             for run, c, line in zip(runs, compared, lines, strict=True)

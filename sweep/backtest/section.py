@@ -16,6 +16,8 @@ _HEADER = (
     "policy", "mean wait, s", "95 % of runs", "error", "mean abs. error", "within 10 %",
     "pairs in order", "behind the nearest", "p (Holm)",
 )  # fmt: skip
+NEGLIGIBLE = 5e-6
+"""Share that is 0 %: a rounding of times."""
 
 
 def build_sections(folder: SweepFolder) -> list[Section]:
@@ -27,16 +29,15 @@ def build_sections(folder: SweepFolder) -> list[Section]:
 
 
 def _answer(record: Mapping[str, Any], policies: pa.Table) -> Section:
-    lines = [
-        *record["audit"]["sentences"],
-        *(entry["sentence"] for entry in record["policies"]),
-        record["sentence"],
-    ]
+    # the answer before further findings, as the first screen has room for a few sentences
+    first, *further = record["audit"]["sentences"]
+    by_policy = [entry["sentence"] for entry in record["policies"]]
+    lines = [first, *by_policy, record["sentence"], *further]
     notes = [
         "error: of the mean wait; mean abs. error: of a job's wait, over the recorded mean; within "
         "10 %: share of the jobs that waited; behind the nearest: log-likelihood of a job's "
         "recorded start, nats",
-        f"{record['cluster']}, {record['runs']} runs a policy",
+        f"{record['runs']} runs a policy, {record['cluster']}",
         *record["cautions"],
     ]
     return Section(
@@ -80,6 +81,8 @@ def _plots(record: Mapping[str, Any], table: pa.Table | None) -> list[Section]:
 def _percent(share: float | None, sign: str = "") -> str:
     if share is None or not math.isfinite(share):
         return "–"
+    if abs(share) < NEGLIGIBLE:
+        return "0 %"
     return (
         f"{100 * share:{sign},.3g} %".replace("-", "−")
         if abs(share) < 10

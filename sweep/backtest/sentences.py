@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sim.workload.workload import Workload
 from sweep.backtest.compare import Comparison
 from sweep.backtest.logged_jobs import LoggedJobs
 from sweep.backtest.nearest import Ranking
+from sweep.stats import reading
 
 SMALL_LOG = 100
 """Jobs below which a log is small."""
@@ -30,7 +32,8 @@ def policy_sentence(
     n_waited = int(log.waited.sum())
     if n_waited:
         share = _percent(compared.waited_within_10pct)
-        text += f"; of the {n_waited:,} jobs that waited {share} are within 10 %"
+        waited, verb = ("job", "is") if n_waited == 1 else ("jobs", "are")
+        text += f"; of the {n_waited:,} {waited} that waited {share} {verb} within 10 %"
     else:
         text += "; no job waited"
     if not math.isnan(compared.pairs_in_order):
@@ -44,10 +47,17 @@ def policy_sentence(
     return text
 
 
-def nearest_sentence(labels: Sequence[str], ranking: Ranking, *, is_in_order: bool = True) -> str:
+def nearest_sentence(
+    labels: Sequence[str],
+    ranking: Ranking,
+    *,
+    is_in_order: bool = True,
+    caveats: Sequence[str] = (),
+) -> str:
     """Write which policy is nearest, and which a test tells from it.
 
-    `is_in_order` is False for a log that no policy which serves one pool in order can have made.
+    `is_in_order` is False for a log that no policy which serves one pool in order can have made;
+    `caveats` are those of `log_caveats`.
     """
     best = labels[ranking.best]
     distinguished = [labels[k] for k in ranking.distinguished]
@@ -61,7 +71,16 @@ def nearest_sentence(labels: Sequence[str], ranking: Ranking, *, is_in_order: bo
         text += f"; told from {_and(distinguished)}" if distinguished else ""
     if not is_in_order:
         text += "; none of them can have made this log"
-    return text
+    return "; ".join((text, *caveats))
+
+
+def log_caveats(workload: Workload) -> list[str]:
+    """Write what forbids to trust a result on a log: work that is left out, and warnings."""
+    log = reading.describe("", None, {"meta": workload.meta, "n_jobs": workload.n_jobs})
+    if log is None:
+        return []
+    warned = ["mind the warning on the log"] if log.warnings else []
+    return [*filter(None, [log.caveat]), *warned]
 
 
 def cautions(log: LoggedJobs) -> list[str]:
@@ -76,7 +95,8 @@ def _s(value: float) -> str:
 
 
 def _signed(fraction: float) -> str:
-    text = f"{100 * fraction:+.1f}".replace("-", "−")
+    percent = round(100 * fraction, 1) + 0.0  # no −0.0
+    text = f"{percent:+.1f}".replace("-", "−")
     return f"{text} %"
 
 

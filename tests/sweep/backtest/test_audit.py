@@ -227,6 +227,14 @@ def test_jobs_that_were_held_back_are_counted() -> None:
     )
 
 
+def test_the_first_sentence_has_what_the_reader_warns_of() -> None:
+    rows = [(0, 0, 100, 2), (10, 100, 200, 2)]
+    warned = log(rows).with_meta({"report": {"warnings": ["2 of 2 jobs asked for licences"]}})
+    first = audit(warned, sim.Cluster.slots(2)).sentences[0]
+    assert first.startswith("The log can be that of a policy which serves one pool")
+    assert first.endswith("; the log's reader warns: 2 of 2 jobs asked for licences.")
+
+
 def test_partitions_of_machines_of_several_sizes() -> None:
     # c has nodes of 2 CPUs, g one of 8; the log names the large one first
     rows = [(0, 0, 10, 8), (1, 10, 20, 8), (2, 2, 9, 2), (3, 9, 20, 4), (4, 5, 9, 1)]

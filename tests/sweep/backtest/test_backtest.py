@@ -69,7 +69,9 @@ def test_the_policy_that_made_the_log_is_nearest(command: Command, log: Path) ->
     assert record["cautions"] == ["a small log: 36 jobs"]
     out = ran.out
     assert out.index("easy: mean wait 30 s") < out.index("fifo: mean wait 73.3 s")
-    assert out.index("fifo: mean wait") < out.index("nearest: fifo")
+    assert (
+        out.index("fifo: mean wait") < out.index("nearest: fifo") < out.index("A job that fitted")
+    )
 
 
 def test_a_log_of_backfilling(command: Command, tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+import sim
 from sweep.backtest.compare import Comparison
 from sweep.backtest.likelihood import compare_policies
 from sweep.backtest.logged_jobs import LoggedJobs
 from sweep.backtest.nearest import Ranking
-from sweep.backtest.sentences import nearest_sentence, policy_sentence
+from sweep.backtest.sentences import log_caveats, nearest_sentence, policy_sentence
 
 NAN = math.nan
 COMPARED = Comparison(
@@ -30,6 +33,12 @@ def test_sentence_of_a_policy() -> None:
         "backfill/slurm: mean wait 546 s [538, 560], recorded 573 (−4.7 %); of the 23 jobs that "
         "waited 70 % are within 10 %; 99.9 % of pairs start in the recorded order"
     )
+
+
+def test_sentence_of_one_job_and_of_no_error() -> None:
+    compared = dataclasses.replace(COMPARED, error=-1e-7)
+    text = policy_sentence("fifo", jobs(1), compared)
+    assert "recorded 573 (+0.0 %); of the 1 job that waited 70 % is within 10 %" in text
 
 
 def test_sentence_where_stages_wait_too() -> None:
@@ -65,3 +74,20 @@ def test_sentence_on_the_nearest(p_holm: tuple[float, ...], text: str) -> None:
     assert nearest_sentence(labels, ranking(*p_holm)) == text
     other = nearest_sentence(labels, ranking(*p_holm), is_in_order=False)
     assert other == f"{text}; none of them can have made this log"
+
+
+def caveats(**report: Any) -> list[str]:
+    w = sim.Workload.from_jobs([{"submit_s": 0.0, "stages": [{"durations_s": [1.0]}]}])
+    return log_caveats(w.with_meta({"report": report}))
+
+
+def test_what_forbids_to_trust_a_result_on_a_log() -> None:
+    def cpu(left_out: float) -> dict[str, Any]:
+        entry = {"log": 100.0, "workload": 100.0 - left_out, "left_out": left_out, "changed": 0.0}
+        return {"cpu_s": {**entry, "left_out_by": {"never ended": left_out}}}
+
+    assert caveats() == caveats(account=cpu(4.0)) == []
+    both = caveats(account=cpu(10.0), warnings=["licences"])
+    assert both == ["10 % of the log's work is left out", "mind the warning on the log"]
+    text = nearest_sentence(["a"], ranking(NAN), caveats=both)
+    assert text == f"nearest: a, the only policy; {'; '.join(both)}"
