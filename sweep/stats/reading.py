@@ -88,9 +88,13 @@ def describe(trace: str, path: object, workload: Mapping[str, Any]) -> Reading |
 
 
 def with_caveats(sentences: Sequence[str], logs: Sequence[Reading]) -> list[str]:
-    """Return an answer's sentences, the first of which says which logs much is left out of."""
+    """Return an answer's sentences, the first of which says which logs much is left out of.
+
+    Not if one of them says so already.
+    """
     caveats = [log for log in logs if log.caveat]
-    if not caveats or not sentences:
+    is_stated = any(log.caveat in line for log in caveats for line in sentences)
+    if not caveats or not sentences or is_stated:
         return list(sentences)
     several = len(logs) > 1
     texts = [f"{log.trace}: {log.caveat}" if several else log.caveat for log in caveats]
