@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base.arrays import F8, I8
+from sim.base.reading import distinct_ids
 
 
 @dataclass(slots=True)
@@ -195,14 +196,10 @@ def make_tables(
 
 def _jobs(jobs: Sequence[LoggedJob], n_tasks: I8, noticed: dict[str, int]) -> dict[str, Any]:
     """Return the columns of jobs; a name that an earlier job has gets a number."""
-    times: dict[str, int] = {}
-    names = []
-    for job in jobs:
-        n = times[job.job_id] = times.get(job.job_id, 0) + 1
-        names.append(job.job_id if n == 1 else f"{job.job_id}#{n}")
+    names, is_again = distinct_ids(pa.array([job.job_id for job in jobs], pa.string()))
     min_tasks = np.array([job.min_tasks for job in jobs])
     for rule, n in {
-        "a name of an earlier job: another job": len(jobs) - len(times),
+        "a name of an earlier job: another job": int(is_again.sum()),
         "a gang larger than its tasks: all of them": int(np.sum(min_tasks > n_tasks)),
     }.items():
         if n:

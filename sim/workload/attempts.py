@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from sim.base.arrays import F8, Mask
+from sim.base.arrays import Mask
 from sim.base.reading import Account, BadRows, count_rule, no_job_left, resolution_s
 from sim.workload.amounts import with_account
 from sim.workload.attempt_tables import Attempt, Layout, LoggedJob, make_tables
@@ -26,7 +26,7 @@ NEVER_RAN: Final = "never ran"
 WAITING: Final = "never ran: waiting when the log ended (censored)"
 RUNNING: Final = "still running when the log ended (censored)"
 MAX_SHARE: Final = 0.02
-"""Share of jobs or work from which on a user is told."""
+"""Share of a log's pods or work from which on a user is told."""
 
 
 class AttemptLog:
@@ -47,6 +47,8 @@ class AttemptLog:
     bad : BadRows
     noticed, edges_left_out : dict of str to int
         Counts of peculiarities, and of dependencies that are left out.
+    wasted : set of str
+        Rules of attempts that the cluster made in vain.
     warnings : list of str
         Sentences for the account.
     """
@@ -58,6 +60,7 @@ class AttemptLog:
         self.bad = BadRows()
         self.noticed: dict[str, int] = {}
         self.edges_left_out: dict[str, int] = {}
+        self.wasted = {FAILED}
         self.warnings: list[str] = []
 
     def notice(self, rule: str, n: int = 1) -> None:
@@ -109,8 +112,9 @@ class _Columns:
         """Build the workload; see `AttemptLog.workload`."""
         log, account = self.log, self._account()
         if not self.is_task.any():
-            raise no_job_left(log.path, {**log.bad, **self.dropped})
-        account.warnings += [*log.warnings, *self._censored(), *self._unequal_gangs()]
+            raise no_job_left(log.path, log.bad, self.dropped)
+        account.warnings += [*log.warnings, *self._unequal_gangs()]
+        account.warn_of_censored(RUNNING)
         self._fill(account)
         layout = Layout(log.jobs, log.attempts, np.flatnonzero(self.is_task))
         tables = make_tables(layout, log.attempts, self.run_s, self.demand, log.per_s, log.noticed)
@@ -146,7 +150,8 @@ class _Columns:
         account = Account(amounts)
         for rule in dict.fromkeys(self.rules.tolist()):
             if rule:
-                account.leave_out(rule, rows := self.rules == rule)
+                rows = self.rules == rule
+                account.leave_out(rule, rows, wasted=rule in self.log.wasted)
                 count_rule(self.dropped, rule, rows)
         for rule, n in self.log.bad.items():
             account.add_bad(rule, {}, n)
@@ -167,22 +172,6 @@ class _Columns:
         for resource, demand in self.demand.items():
             more = half_s * float(np.sum((demand * self.n_tasks)[is_zero]))
             account.change(rule, **{_kind(resource): -more})
-
-    def _censored(self) -> Iterator[str]:
-        """Say that many jobs had not ended when the log did."""
-        is_censored = np.isin(self.rules.astype(str), (RUNNING, WAITING))
-        last = np.nanmax(np.concatenate([self.start, self.end]))
-        seen = np.where(np.isnan(self.end), last, self.end) - self.start
-        shares = [len(np.unique(self.job[is_censored])) / len(np.unique(self.job))]
-        shares += [
-            _share(is_censored, demand * seen * self.n_tasks) for demand in self.demand.values()
-        ]
-        if max(shares) > MAX_SHARE:
-            yield (
-                f"{100 * shares[0]:.1f} % of the jobs had not ended when the log did (censored), "
-                f"with {100 * max(shares[1:]):.1f} % of the work seen until then: they are left "
-                "out; export the log later, or end it earlier (trace.end_s)"
-            )
 
     def _unequal_gangs(self) -> Iterator[str]:
         """Say that the tasks of gangs are unequal: each slot of a gang is as large as any."""
@@ -206,8 +195,3 @@ class _Columns:
 def _kind(resource: str) -> str:
     """Return the kind of amount of a resource (`sim.workload.amounts`)."""
     return "mem_gib_s" if resource == "mem" else f"{resource}_s"
-
-
-def _share(rows: Mask, amount: F8) -> float:
-    total = float(np.nansum(amount))
-    return float(np.nansum(amount[rows])) / total if total > 0 else 0.0

@@ -10,7 +10,7 @@ from sim.base.parameters import checked
 from sim.base.reading import OnBadRow
 from sim.base.reading.objects import read_objects
 from sim.base.reading.pod_requests import GPU_QUANTUM
-from sim.traces.kubernetes.attempts import DELETED
+from sim.traces.kubernetes.attempts import DELETED, EVICTED
 from sim.traces.kubernetes.groups import Gang, parse_gang, parse_job
 from sim.traces.kubernetes.jobs import add_group, group_objects, shared_queues
 from sim.traces.kubernetes.pods import Pod, parse_pod
@@ -78,6 +78,7 @@ def read(
         "missing value", "wrong time", "wrong quantity", "number out of range", "no job left".
     """
     log = AttemptLog(path, per_s=1.0)
+    log.wasted.add(EVICTED)
     objects = read_objects(
         path,
         COMMAND,

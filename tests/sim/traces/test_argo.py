@@ -156,8 +156,7 @@ def test_unfinished_workflows_are_censored(tmp_path: Path) -> None:
     w = load(tmp_path, running, failed, waiting, fruit())
     assert report(w, "dropped") == {RUNNING: 2, WAITING: 2, NEVER_RAN: 1, FAILED: 1}
     check_account(w, jobs=4, tasks=9)
-    assert "75.0 % of the jobs had not ended" not in str(report(w, "warnings"))
-    assert "50.0 % of the jobs had not ended" in report(w, "warnings")[0]
+    assert report(w, "warnings")[0].startswith("1 of 4 jobs still ran when the log ended")
 
 
 def test_nodes_may_be_packed_or_elsewhere(tmp_path: Path) -> None:

@@ -70,8 +70,7 @@ def test_pods_that_had_not_ended_or_never_ran_are_counted(tmp_path: Path) -> Non
     account = check_account(w, cpu_s=60, jobs=4, tasks=4)
     assert account["cpu_s"]["unknown"] == 1
     (warning,) = report(w, "warnings")
-    assert "50.0 % of the jobs had not ended when the log did (censored)" in warning
-    assert "33.3 % of the work seen" in warning
+    assert warning.startswith("1 of 4 jobs still ran when the log ended (censored)")
     with pytest.raises(sim.InputError, match=r"no job is left; dropped: 1 × still running"):
         load(tmp_path, pod("b", 30))
 
