@@ -17,11 +17,11 @@ from sweep.api import frames
 from sweep.api.cell import Cell
 from sweep.execution import baseline_metrics, cells_table
 from sweep.report import drawing, figures, job_values, means
-from sweep.stats import contrasts
+from sweep.stats import contrasts, done_jobs
 from sweep.stats.cell_columns import AXES, factorize, table_options, text
 from sweep.stats.summary import Summary, summarise
 from sweep.store.cache import Cache
-from sweep.store.folder import BACKTEST, SweepFolder
+from sweep.store.folder import BACKTEST, DONE_JOBS, SweepFolder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +97,8 @@ class Sweep:
         -------
         pandas.DataFrame
             A row a comparison: ``estimate`` (a ratio above 1 is better than the baseline),
-            ``low``, ``high``, ``p``, ``p_holm``, ``n_pairs``, ``test``.
+            ``low``, ``high``, ``p``, ``p_holm``, ``n_pairs``, ``test``; ``same_jobs`` is False
+            where some jobs failed and the two numbers are not of the same jobs.
 
         Raises
         ------
@@ -115,6 +116,7 @@ class Sweep:
         if baseline != configured:
             cells = baseline_metrics.recompute(cells, self.config["swept"], baseline, self._cache)
         options = {**table_options(self.config), "baseline": baseline}
+        cells = done_jobs.compared(cells, self._folder.table(DONE_JOBS))
         comparisons = contrasts.compare(cells, chosen=names, **options)
         empty = contrasts.SCHEMA.empty_table()
         return frames.from_arrow(empty if comparisons is None else comparisons)

@@ -23,12 +23,12 @@ from sweep.report import findings
 from sweep.report.findings import FinishedSweep
 from sweep.report.section import Section
 from sweep.search import equal_capacity, sections
-from sweep.stats import reading
+from sweep.stats import done_jobs, reading
 from sweep.stats.cell_columns import chosen_metrics, table_options
 from sweep.stats.summary import summarise
 from sweep.store.cache import Cache
 from sweep.store.cell import CellError
-from sweep.store.folder import EQUAL, FINDINGS, VERDICT, SweepFolder
+from sweep.store.folder import DONE_JOBS, EQUAL, FINDINGS, VERDICT, SweepFolder
 
 BACKTESTS = "backtests"
 """Key of ``verdict.json``: what earlier backtests of the log found."""
@@ -95,9 +95,18 @@ def write_cells(
     """Write the tables and the report of cells, ``cells.parquet`` last."""
     with folder.replacing_cells(cells_table.parts(prepared, cells)):
         return_memory()
+        folder.replace(DONE_JOBS, _done_jobs(cells, config, prepared.cache))
         folder.replace(FINDINGS, find(cells_table.parts(prepared, cells), config, prepared.cache))
         write_report(folder, cells, config, provenance, cache=prepared.cache)
         confirm()
+
+
+def _done_jobs(cells: pa.Table, config: Mapping[str, Any], cache: Cache) -> pa.Table | None:
+    def jobs_of(key: str) -> pa.Table | None:
+        result = cache.get(key)
+        return None if result is None else result.jobs
+
+    return done_jobs.table(cells, config["swept"], config["baseline"], jobs_of)
 
 
 def write_report(

@@ -19,14 +19,24 @@ from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MAX_SENTENCES
-from sweep.stats import contrasts, reading
+from sweep.stats import contrasts, done_jobs, reading
 from sweep.stats import verdict as judging
 from sweep.stats.cell_columns import chosen_metrics, shown_metrics, table_options
 from sweep.stats.cell_columns import text as shortest
 from sweep.stats.summary import Summary, summarise
 from sweep.stats.verdict import Verdict
 from sweep.store.cache import Cache
-from sweep.store.folder import ANSWER, CONTRASTS, HTML, MARKDOWN, READ, TABLE, VERDICT, SweepFolder
+from sweep.store.folder import (
+    ANSWER,
+    CONTRASTS,
+    DONE_JOBS,
+    HTML,
+    MARKDOWN,
+    READ,
+    TABLE,
+    VERDICT,
+    SweepFolder,
+)
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -49,10 +59,14 @@ def write_all(
     """
     shown = shown_metrics(cells, config)
     swept, baseline = config["swept"], config["baseline"]
-    comparisons = contrasts.compare(shown, chosen=chosen_metrics(config), **table_options(config))
+    # where jobs failed, policies are compared on the jobs that all of them finish
+    compared = done_jobs.compared(cells, folder.table(DONE_JOBS))
+    comparisons = contrasts.compare(
+        shown_metrics(compared, config), chosen=chosen_metrics(config), **table_options(config)
+    )
     folder.replace(CONTRASTS, comparisons)
     logs = reading.readings(config, provenance)
-    verdict_list = reading.in_verdicts(judging.verdicts(cells, config), logs)
+    verdict_list = reading.in_verdicts(judging.verdicts(compared, config), logs)
     verdict_list = judging.with_remarks(verdict_list, remarks)
     folder.replace_json(VERDICT, [verdict.as_json() for verdict in verdict_list])
     headlines = headline_tables.headlines(comparisons, baseline)

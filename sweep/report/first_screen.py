@@ -20,7 +20,7 @@ from sweep.stats.metric_format import format_value, style
 from sweep.stats.reading import Reading, with_caveats
 from sweep.stats.sentence import AT_BOUND
 from sweep.stats.summary import Summary
-from sweep.stats.verdict import Standing, Verdict
+from sweep.stats.verdict import Verdict
 
 QUESTION, ANSWER, SURE, COST, ASSUMED = (
     *("Question", "Answer", "How sure", "What it costs", "What was assumed"),
@@ -157,8 +157,9 @@ def _answer(sweep: Sweep) -> list[str]:
         return ["No cell has a result that could be judged."]
     if len(sweep.verdicts) == 1:
         words = sweep.verdicts[0].words
-        return [f"{words.claim}{words.behind}.", *_bounds(sweep)]
-    return [*_aggregate(sweep), *_bounds(sweep)]
+        scope = f"; {words.scope}" if words.scope else ""
+        return [f"{words.claim}{words.behind}{scope}.", *_bounds(sweep)]
+    return [*_aggregate(sweep), *_scopes(sweep), *_bounds(sweep)]
 
 
 def _aggregate(sweep: Sweep) -> list[str]:
@@ -168,11 +169,11 @@ def _aggregate(sweep: Sweep) -> list[str]:
     labels = list(dict.fromkeys(style(verdict.metric).label for verdict in verdicts))
     decided = [verdict for verdict in verdicts if verdict.is_decided]
     label = labels[0] if len(labels) == 1 else f"results ({names(labels)})"
-    n_policies = len(_runnable(verdicts[0]))
+    n_policies = len(verdicts[0].runnable)
     if n_policies == 1:
         lines = [f"{v.words.lead} {where(v)}" for v in _ends(verdicts)]
         return [f"{verdicts[0].best[0]} has a {label} of {joined(lines)}."]
-    if not decided and all(standing.is_tied for v in verdicts for standing in _runnable(v)):
+    if not decided and all(standing.is_tied for v in verdicts for standing in v.runnable):
         return [f"The {n_policies} policies have the same {label} {_everywhere(verdicts)}."]
     if not decided:
         first = _ends(verdicts)[0]
@@ -203,6 +204,13 @@ def _aggregate(sweep: Sweep) -> list[str]:
         places = joined(undecided) if len(undecided) <= 3 else f"in {len(undecided)} others"
         lines.append(f"No policy differs significantly from the best {places}.")
     return lines
+
+
+def _scopes(sweep: Sweep) -> list[str]:
+    """Say where numbers are not of all seeds, policies or jobs."""
+    lines = _by_place(sweep, lambda words: words.scope, "Seeds and jobs")
+    more = sum(bool(verdict.words.scope) for verdict in sweep.verdicts) - 1
+    return [f"{lines[0].removesuffix('.')}; so in {more} others, too."] if more > 0 else lines
 
 
 def _best(verdicts: Sequence[Verdict]) -> str:
@@ -256,7 +264,9 @@ def _bounds(sweep: Sweep) -> list[str]:
         return []
     if max(gaps) < AT_BOUND:
         return ["With the best, the median job takes no longer than any schedule must take."]
-    low, high = (format_value("gap_lb_p50", gap)[0].replace("%", " %") for gap in _span(gaps))
+    low, high = (
+        format_value("gap_lb_p50", gap)[0].replace("%", " %") for gap in (min(gaps), max(gaps))
+    )
     by = high if low == high else f"{low.removesuffix(' %')} to {high}"
     return [f"With the best, the median job takes {by} longer than any schedule must take."]
 
@@ -290,6 +300,7 @@ def _certainty(sweep: Sweep) -> list[str]:
     lines += _notes(sweep)
     lines += _not_told_apart(sweep)
     if not _has_answer(sweep):
+        lines += _scopes(sweep)
         lines += _by_place(sweep, lambda words: words.oracle, "Not counted, as nobody can run it")
     return [*lines, *sweep.remarks.values()]
 
@@ -353,11 +364,13 @@ def _more_capacity(sweep: Sweep) -> list[str]:
         if len(verdicts) < 2:
             continue
         best = _best(verdicts)
-        first, last = (_standing(v, best) for v in (verdicts[0], verdicts[-1]))
-        if first is None or last is None:
+        first, last = (v.standing(best) for v in (verdicts[0], verdicts[-1]))
+        if first is None or last is None or verdicts[0].scope.failing or verdicts[-1].scope.failing:
             continue
-        metric = verdicts[0].metric
-        low, high = (_value(metric, standing.value) for standing in (first, last))
+        metric, seeds = verdicts[0].metric, first.by_seed.keys() & last.by_seed.keys()
+        if not seeds or metric != verdicts[-1].metric:
+            continue
+        low, high = (_value(metric, standing.mean(seeds)) for standing in (first, last))
         world = f", {verdicts[0].trace}" if _counts(sweep.verdicts)[1] > 1 else ""
         lines.append(
             f"More capacity: {best}'s {style(metric).label} is {low} {verdicts[0].words.where} "
@@ -381,19 +394,6 @@ def _has_answer(sweep: Sweep) -> bool:
     return any(section.is_answer for section in sweep.sections)
 
 
-def _runnable(verdict: Verdict) -> list[Standing]:
-    standings = verdict.standings
-    return [s for s in standings if not s.is_oracle] or list(standings)
-
-
-def _standing(verdict: Verdict, policy: str) -> Standing | None:
-    return next((s for s in verdict.standings if s.policy == policy), None)
-
-
 def _value(metric: str, value: float) -> str:
     unit = " s" if style(metric).kind == "seconds" else ""
     return format_value(metric, value)[0].replace("%", " %") + unit
-
-
-def _span(values: Sequence[float]) -> tuple[float, float]:
-    return min(values), max(values)

@@ -21,6 +21,8 @@ from sweep.stats.inference import BOOTSTRAP, EXACT, FEW, STUDENT
 from sweep.stats.metric_format import format_contrast, style
 
 NOT_SIGNIFICANT = "n.s."
+OTHER_JOBS = "‡"
+"""Mark of a comparison whose two numbers are not of the same jobs."""
 ABSENT = Cell("–", style="unsure")
 
 
@@ -81,9 +83,11 @@ def _cell(row: Mapping[str, Any], n_pairs_max: int, all_few: bool) -> Cell:
         marks += [] if all_few else [FEW]
     elif p > ALPHA:
         marks.append(NOT_SIGNIFICANT)
+    if not row.get("same_jobs", True):
+        marks.append(OTHER_JOBS)
     if row["n_pairs"] < n_pairs_max:
         marks.append(f"n={row['n_pairs']}")
-    tells = test == EXACT or (not math.isnan(p) and p <= ALPHA)
+    tells = row.get("same_jobs", True) and (test == EXACT or (not math.isnan(p) and p <= ALPHA))
     side = _side(metric, statistic, row["estimate"]) if tells else ""
     mark = "".join(f" {mark}" for mark in marks)
     return Cell(estimate, interval, mark, side or "unsure", "" if math.isnan(p) else _p(p))
@@ -131,6 +135,8 @@ def _notes(
         )
     elif any(FEW in cell.mark for cell in cells):
         notes.append(f"{FEW}: fewer than {MIN_PAIRS} pairs, as cells failed")
+    if any(OTHER_JOBS in cell.mark for cell in cells):
+        notes.append(f"{OTHER_JOBS}: jobs failed, and each number is of the jobs done")
     if EXACT in tests:
         reason = (
             "every seed gave the same difference" if n_pairs_max > 1 else "no seed changes anything"

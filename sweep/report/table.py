@@ -11,6 +11,7 @@ from sweep.report.table_model import to_markdown as table_to_markdown
 from sweep.stats import MIN_PAIRS
 from sweep.stats.arrange import Column
 from sweep.stats.cell_columns import text
+from sweep.stats.done_jobs import FAILED as FAILED_JOBS
 from sweep.stats.metric_format import format_value, style
 from sweep.stats.summary import Block, Summary
 
@@ -108,6 +109,11 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
     if summary.failures and seeds > 1:
         words.append(f"{FEWER}: fewer seeds, as some cells failed")
     lines = ["; ".join(words)] if words else []
+    if _jobs_fail(summary):
+        lines.append(
+            "times, waits and gaps are of the jobs done under each policy, which are not the same "
+            "where jobs fail: none is marked as best; the verdict is over the jobs done under all"
+        )
     lines += knowledge(summary.columns)
     ratios = [name for name in (shown or summary.metrics) if name.startswith("jct_speedup")]
     if ratios and summary.baseline and seeds > 1 and not summary.is_same:
@@ -118,6 +124,13 @@ def legend(summary: Summary, best: str = BEST, shown: Sequence[str] | None = Non
     if summary.unavailable and shown is None:
         lines.append(f"not available in this sweep: {', '.join(summary.unavailable)}")
     return lines
+
+
+def _jobs_fail(summary: Summary) -> bool:
+    if FAILED_JOBS not in summary.metrics:
+        return False
+    index = summary.metrics.index(FAILED_JOBS)
+    return any(bool((block.mean[..., index] > 0).any()) for block in summary.blocks)
 
 
 def knowledge(columns: Sequence[Column]) -> list[str]:

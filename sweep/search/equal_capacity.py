@@ -30,6 +30,8 @@ from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats import CONFIDENCE, FIRST_SEEDS
 from sweep.stats.arrange import ArrangedCells, arrange, by_capacity
 from sweep.stats.cell_columns import Rows, text
+from sweep.stats.done_jobs import FAILED, is_of_done_jobs
+from sweep.stats.inference import ROUNDING
 from sweep.stats.metric_format import is_fraction, style
 
 DEFAULT_METRICS = ("jct_mean_s", "jct_p99_s", "deadlines_missed", "value_attained")
@@ -42,11 +44,15 @@ SCHEMA = pa.schema(
         ("at", pa.float64()),  # capacity of the baseline
         ("policy", pa.string()),
         ("is_oracle", pa.bool_()),
-        # where the policy matches it: -inf below all swept capacities, inf above
+        # where the policy matches it; -inf where it is better with the smallest swept, inf where it
+        # is worse with all, NaN where fewer than half of the seeds are common to all cells
         *((name, pa.float64()) for name in ("capacity", "low", "high")),
         ("least", pa.float64()),  # the smallest and the largest capacity swept
         ("most", pa.float64()),
         ("seeds", pa.int64()),
+        ("seeds_planned", pa.int64()),
+        # largest share of jobs that failed in a cell, if the metric is of the jobs done; else 0
+        ("jobs_failed", pa.float64()),
     ]
 )
 
@@ -101,14 +107,36 @@ def _sentence(row: Row, baseline: str) -> str:
     policy = row["policy"]
     result = f"{baseline}'s {style(row['metric']).label} at capacity {text(row['at'])}"
     if row["capacity"] == math.inf:
-        return f"{policy} does not match {result} with any capacity up to {text(row['most'])}."
-    share = f"less than {text(row['least'])}" if row["capacity"] < 0 else _entry(row)
-    return f"{policy} matches {result} with {share} of the cluster."
+        return (
+            f"{policy} does not match {result} with any capacity up to {text(row['most'])}"
+            f"{_scope(row)}."
+        )
+    if math.isnan(row["capacity"]):
+        return (
+            f"{policy} is not compared with {result}: all cells share {row['seeds']} of "
+            f"{row['seeds_planned']} seeds."
+        )
+    if row["capacity"] < 0:
+        return (
+            f"{policy} is better than {result} with {text(row['least'])} of the cluster, the least "
+            f"tried{_scope(row)}."
+        )
+    return f"{policy} matches {result} with {_entry(row)} of the cluster{_scope(row)}."
+
+
+def _scope(row: Row) -> str:
+    """Say over which seeds and jobs the numbers are, if not over all."""
+    parts = []
+    if row["seeds"] < row["seeds_planned"]:
+        parts.append(f"on the {row['seeds']} of {row['seeds_planned']} seeds that all cells have")
+    if row["jobs_failed"]:
+        parts.append(f"of the jobs done: up to {100 * row['jobs_failed']:.1f} % of a cell's failed")
+    return "".join(f"; {part}" for part in parts)
 
 
 def _entry(row: Row | None) -> str:
     """Write a capacity and its interval, such as ``0.62 [0.55, 0.70]``."""
-    if row is None:
+    if row is None or math.isnan(row["capacity"]):
         return ""
     ends = [_end(row, row[name]) for name in ("capacity", "low", "high")]
     between = "" if math.isnan(row["low"]) or ends[1] == ends[2] else f" [{ends[1]}, {ends[2]}]"
@@ -117,7 +145,7 @@ def _entry(row: Row | None) -> str:
 
 def _end(row: Row, end: float) -> str:
     if end == -math.inf:
-        return f"<{text(row['least'])}"
+        return f"≤{text(row['least'])}"
     return f">{text(row['most'])}" if end == math.inf else f"{end:.2f}"
 
 
@@ -161,19 +189,19 @@ def _rows(arranged: ArrangedCells, block_rows: Rows, metric: str) -> Iterator[di
             cells[baseline][baseline_capacity]
         ]
         seeds = reduce(np.intersect1d, [with_seeds for with_seeds, _ in seeds_and_values])
-        if not len(seeds):
-            continue
+        n_planned = len(np.unique(arranged.seed[block_rows]))
         values_by_capacity = [
             values[np.isin(with_seeds, seeds)] for with_seeds, values in seeds_and_values
         ]
-        policy_values = np.stack(values_by_capacity[:-1], axis=1)
-        ends = matching_capacity(
-            np.array(capacities),
-            policy_values,
-            values_by_capacity[-1],
-            metric,
-            is_bootstrap=arranged.is_bootstrap,
-        )
+        ends = (math.nan,) * 3
+        if 2 * len(seeds) >= n_planned:
+            ends = matching_capacity(
+                np.array(capacities),
+                np.stack(values_by_capacity[:-1], axis=1),
+                values_by_capacity[-1],
+                metric,
+                is_bootstrap=arranged.is_bootstrap,
+            )
         yield {
             "metric": metric,
             "at": baseline_capacity,
@@ -183,7 +211,19 @@ def _rows(arranged: ArrangedCells, block_rows: Rows, metric: str) -> Iterator[di
             "least": capacities[0],
             "most": capacities[-1],
             "seeds": len(seeds),
+            "seeds_planned": n_planned,
+            "jobs_failed": _jobs_failed(arranged, block_rows, metric, (column, baseline)),
         }
+
+
+def _jobs_failed(
+    arranged: ArrangedCells, block_rows: Rows, metric: str, columns: Sequence[int]
+) -> float:
+    """Return the largest share of jobs that failed in a cell; 0 if the metric does not mind."""
+    if FAILED not in arranged.metrics or not is_of_done_jobs(metric):
+        return 0.0
+    rows = block_rows[np.isin(arranged.column_index[block_rows], columns)]
+    return float(np.nan_to_num(arranged.values(FAILED, rows)).max(initial=0.0))
 
 
 def matching_capacity(
@@ -197,7 +237,8 @@ def matching_capacity(
     """Interpolate the capacity at which a policy matches the baseline, and its 95 % interval.
 
     `policy_values` has a row a seed and a column a capacity, `baseline_values` a number a seed. The
-    capacity is infinite outside the swept range; its ends are NaN with fewer than `FIRST_SEEDS`
+    capacity is -inf if the policy is better with the smallest, inf if it is worse with the largest;
+    its ends are NaN with fewer than `FIRST_SEEDS`
     seeds. Draws of a bootstrap spread by themselves (`sweep.stats.inference`).
     """
     is_log = not is_fraction(metric) and policy_values.min() > 0 < baseline_values.min()
@@ -251,8 +292,11 @@ def _rising(rows: F8) -> F8:
 
 def _reached(capacities: F8, rows: F8, targets: F8) -> F8:
     """Interpolate, along log capacity, where each non-decreasing row first reaches its target."""
-    position = (rows < targets[:, None] - 1e-12 * np.abs(targets[:, None])).sum(axis=1)
+    rounding = ROUNDING * np.abs(targets)
+    position = (rows < (targets - rounding)[:, None]).sum(axis=1)
     capacity = np.where(position == 0, -math.inf, math.inf)
+    is_equal = (position == 0) & (rows[:, 0] <= targets + rounding)
+    capacity[is_equal] = capacities[0]
     inside = np.flatnonzero((position > 0) & (position < rows.shape[1]))
     upper, logs = position[inside], np.log(capacities)
     lower = rows[inside, upper - 1]

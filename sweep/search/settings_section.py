@@ -12,7 +12,7 @@ from sweep.report.section import Section
 from sweep.search import settings_plots
 from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.search.settings_plots import order, values_of
-from sweep.stats.inference import ALPHA
+from sweep.stats.inference import ALPHA, ROUNDING
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
 
 N_SHOWN = 8
@@ -66,7 +66,12 @@ def _sentences(rows: Sequence[Row], metrics: Sequence[str]) -> list[str]:
         first = f"the Pareto front of {' and '.join(metrics)} {has}; {compared}:"
         return [first, *(f"{values_of(row)}: {_metrics_text(row)}." for row in tested)]
     (best,) = tested
-    return [f"{values_of(best)} is best: {_metrics_text(best)}, {compared}."]
+    name, result = values_of(best), f"{_metrics_text(best)}, {compared}"
+    changes = [_change(metric_row) for metric_row in best["metrics"]]
+    if "better" in changes:
+        return [f"{name} is best: {result}."]
+    claim = "is better for sure" if any(changes) else "makes a difference"
+    return [f"no setting tried {claim}: the first of the search, {name}, has {result}."]
 
 
 def _gains(rows: Sequence[Row]) -> list[Row]:
@@ -85,15 +90,28 @@ def _metrics_text(row: Row) -> str:
 
 def _tested(metric_row: Row) -> str:
     """Write the result of a tested setting, such as ``1.12× [1.05, 1.20] better in mean JCT``."""
-    label = style(metric_row["metric"]).label
-    gain = metric_row["estimate"] - _no_gain(metric_row["metric"])
-    if gain == 0:
+    label, change = style(metric_row["metric"]).label, _change(metric_row)
+    if not change:
         return f"equal {label}"
     words = _contrast(metric_row, metric_row["estimate"], metric_row["low"], metric_row["high"])
-    if metric_row["p_holm"] > ALPHA or math.isnan(metric_row["low"]):
+    if change == CHANCE:
         return f"{words} in {label}, which may be chance"
+    return f"{words} {change} in {label}"
+
+
+CHANCE = "chance"
+
+
+def _change(metric_row: Row) -> str:
+    """Judge a tested metric: ``better``, ``worse``, `CHANCE`, or empty where nothing differs."""
+    gain = metric_row["estimate"] - _no_gain(metric_row["metric"])
+    if abs(gain) <= ROUNDING:
+        return ""
+    is_exact = metric_row["low"] == metric_row["high"]
+    if math.isnan(metric_row["low"]) or not (is_exact or metric_row["p_holm"] <= ALPHA):
+        return CHANCE
     is_down = is_fraction(metric_row["metric"]) and style(metric_row["metric"]).better == "lower"
-    return f"{words} {'better' if (gain > 0) != is_down else 'worse'} in {label}"
+    return "better" if (gain > 0) != is_down else "worse"
 
 
 def _no_gain(metric: str) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,7 @@ from sweep.search.strategy import ONE_SEED, Batches, Search, side_by_side
 from sweep.search.threshold_search import Probe, ThresholdResult, ThresholdSearch, seed_steps
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES, text
+from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 from sweep.store.folder import TARGETS
 
 N_FIRST = 5, 33
@@ -71,6 +72,7 @@ class _Case:
     cell: Cell
     machines: Machines
     search: ThresholdSearch
+    jobs_failed: dict[int, float] = field(default_factory=dict)  # mean share, by probe
 
 
 class TargetSearches:
@@ -159,16 +161,18 @@ class TargetSearches:
                 continue
             results = yield [cell for seed_cells in cells.values() for cell in seed_cells]
             for n, seed_cells in cells.items():
-                self._take_in(search, n, seed_cells, results)
+                self._take_in(case, n, seed_cells, results)
 
-    def _take_in(
-        self, search: ThresholdSearch, n: int, cells: Sequence[Cell], results: CellResults
-    ) -> None:
+    def _take_in(self, case: _Case, n: int, cells: Sequence[Cell], results: CellResults) -> None:
+        search = case.search
         if any(results.failed(cell) for cell in cells):
             search.record_miss(n, "cells failed", is_sure=False)
             return
         results.check_metric("target.metric", self._goal.metric, cells)
         search.record(n, [results.metric(cell, self._goal.metric) for cell in cells])
+        if is_of_done_jobs(self._goal.metric):
+            failed = np.array([results.metric(cell, FAILED) for cell in cells], np.float64)
+            case.jobs_failed[n] = float(np.nan_to_num(failed).mean())
 
     def _row(self, case: _Case) -> dict[str, Any]:
         result, labels = case.search.result(), case.cell.labels
@@ -239,6 +243,10 @@ class TargetSearches:
                 f"not monotone: {probes[below].mean:.4g} at {count_text(below)}, but "
                 f"{probes[above].mean:.4g} at {count_text(above)}"
             )
+        shown = case.search.high if result.threshold is None else result.threshold
+        if case.jobs_failed.get(shown):
+            share = f"{100 * case.jobs_failed[shown]:.2g} %"
+            notes.append(f"{share} of the jobs fail with {count_text(shown)} and are not counted")
         if small:
             n = next(n for n in range(max(small), case.search.high + 1) if n not in too_few)
             notes.append(f"its largest job needs {count_text(n)} {_unit(case)}")

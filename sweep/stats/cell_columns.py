@@ -24,8 +24,22 @@ COST = "cost_month"
 """Column: what the cell's machines cost a month; only where a price is configured."""
 KNOWS = "knows"
 """Column: source of the durations that the policy uses (`policies.knows.Knows`); null without."""
+JOBS_SHARE = "jobs_share"
+"""Column of comparisons, not of ``cells.parquet``: see `sweep.stats.done_jobs`."""
 NOT_METRICS = frozenset(
-    (*AXES, "status", KNOWS, *CLUSTER_COLUMNS, *ERROR, "reproduce", "key", *ABOUT, BOOTSTRAP, COST)
+    (
+        *AXES,
+        "status",
+        KNOWS,
+        *CLUSTER_COLUMNS,
+        *ERROR,
+        "reproduce",
+        "key",
+        *ABOUT,
+        BOOTSTRAP,
+        COST,
+        JOBS_SHARE,
+    )
 )
 ALL_METRICS = "all"
 """Value of ``metrics=`` that shows every metric."""

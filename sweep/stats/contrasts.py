@@ -16,7 +16,8 @@ from sim.base import columns
 from sim.metrics import METRICS
 from sweep import stats
 from sweep.stats.arrange import ArrangedCells, Settings, arrange, by_capacity
-from sweep.stats.cell_columns import Rows
+from sweep.stats.cell_columns import JOBS_SHARE, Rows, to_float64
+from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 from sweep.stats.inference import EXACT
 from sweep.stats.metric_format import is_fraction, style
 
@@ -47,6 +48,7 @@ SCHEMA = pa.schema(
         ("n_pairs", pa.int64()),
         *((name, pa.float64()) for name in ("estimate", "low", "high", "p", "p_holm")),
         ("test", pa.string()),
+        ("same_jobs", pa.bool_()),  # False: jobs failed, and each number is of the jobs done
     ]
 )
 
@@ -160,6 +162,17 @@ def pairs(arranged: ArrangedCells, block_rows: Rows) -> Iterator[tuple[float, in
                 )
 
 
+def _are_same_jobs(arranged: ArrangedCells, metric: str, paired_rows: Pairs) -> bool:
+    """Tell whether both numbers of each pair are of the same jobs."""
+    if FAILED not in arranged.metrics or not is_of_done_jobs(metric):
+        return True
+    rows = np.concatenate([paired_rows.policy_rows, paired_rows.baseline_rows])
+    have_failed = arranged.values(FAILED, rows) > 0
+    if JOBS_SHARE in arranged.cells.column_names:
+        have_failed &= np.isnan(to_float64(arranged.cells, JOBS_SHARE)[rows])
+    return not have_failed.any()
+
+
 def _row(
     arranged: ArrangedCells, contrast: Contrast, paired_rows: Pairs, is_stratified: bool
 ) -> dict[str, Any]:
@@ -188,4 +201,5 @@ def _row(
         "high": paired.high,
         "p": paired.p,
         "test": paired.test,
+        "same_jobs": _are_same_jobs(arranged, metric, paired_rows),
     }

@@ -9,6 +9,7 @@ from sweep.stats.arrange import Settings
 from sweep.stats.cell_columns import text
 from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
 from sweep.stats.metric_format import format_contrast, format_value, style
+from sweep.stats.scope import Scope
 
 MAX_NAMES = 4
 AS_PERCENT = 1.05
@@ -45,8 +46,9 @@ class Facts:
     is_counted: bool  # the cluster is configured by that size
     metric: str
     best: tuple[str, ...]
+    best_mean: str  # policy with the best arithmetic mean; another than the first, if so
     n_tied: int  # of the best, besides the first: exactly equal to it
-    n_policies: int  # that can be run, or all if none can
+    n_policies: int  # that are ranked: those that can be run, or all if none can
     runners_up: tuple[tuple[str, str], ...]  # without the baseline, best first: name, result
     is_tested: bool
     # the policy that the fewest seeds would distinguish from the first, and their number
@@ -60,6 +62,7 @@ class Facts:
     is_fixed: bool  # no seed can change anything
     waits: bool | None  # some job waited
     utilization: float | None
+    scope: Scope
     oracles: tuple[Oracle, ...] = ()  # best first
     is_oracle: bool = False  # all policies are oracles
 
@@ -73,6 +76,7 @@ class Words:
     behind: str = ""  # the results of the others, in parentheses
     lead: str = ""  # the end of that, which begins with the number
     oracle: str = ""  # what it would be worth to know what the best oracle knows
+    scope: str = ""  # the seeds and jobs of the numbers, where these are not all
     doubt: str = ""  # too few seeds for a test, or how many would show a difference
 
 
@@ -84,6 +88,7 @@ def words(facts: Facts) -> Words:
         behind="" if _all_tie(facts) else _runners_up(facts),
         lead="" if _all_tie(facts) else _lead(facts),
         oracle="; ".join(_oracle(facts)),
+        scope="; ".join(facts.scope.words()),
         doubt="; ".join(_confidence(facts)),
     )
 
@@ -98,6 +103,7 @@ def sentence(facts: Facts) -> str:
     settings = tuple(s for s in settings if not (facts.is_counted and s[0] == "cluster.count"))
     world = ", ".join([trace, *(f"{key}={value}" for key, value in settings)])
     parts = [_tie(facts) if _all_tie(facts) else _best(facts) + _runners_up(facts)]
+    parts += facts.scope.words()
     if facts.gap is not None:
         parts.append(f"the median job {_bound(facts.gap)} its lower bound")
     parts += _oracle(facts)
@@ -137,7 +143,8 @@ def _all_tie(facts: Facts) -> bool:
 
 
 def _tie(facts: Facts) -> str:
-    policies = "all policies that can be run" if facts.oracles else "all policies"
+    ranked = "ranked " if facts.scope.unranked else ""
+    policies = f"all {ranked}policies" + (" that can be run" if facts.oracles else "")
     result = f"{policies} have the same {_label(facts.metric)} ({_value(facts)})"
     result = f"no job waited, so {result}" if facts.waits is False else result
     return result if facts.oracles else f"{result}; try capacity={_smaller_capacity(facts)}"
@@ -153,8 +160,11 @@ def _smaller_capacity(facts: Facts) -> str:
 def _best(facts: Facts) -> str:
     """Name the best policies and their lead."""
     n, first, label = len(facts.best), facts.best[0], _label(facts.metric)
+    if facts.best_mean != first:
+        label += f" by the geometric mean over seeds ({facts.best_mean} by the arithmetic)"
     if facts.n_policies == 1:
-        only = "the only policy that can be run" if facts.oracles else "the only policy"
+        ranked = "ranked " if facts.scope.unranked else ""
+        only = f"the only {ranked}policy" + (" that can be run" if facts.oracles else "")
         return f"{_names(facts)} is {only}, with a {label} of {_value(facts)}"
     best = "lowest" if style(facts.metric).better == "lower" else "highest"
     if n == 1:

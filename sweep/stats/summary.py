@@ -23,6 +23,8 @@ from sweep.stats.arrange import (
 )
 from sweep.stats.best import best_of
 from sweep.stats.cell_columns import Rows, text
+from sweep.stats.common import common_seeds
+from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 
 _ANSI_COLORS = re.compile(r"\x1b\[[0-9;]*m")  # of a worker's terminal
 
@@ -39,8 +41,9 @@ class Block:
     ``n_planned`` and ``n_failed`` (int64), shape (n_capacities, n_columns), count cells.
     ``paired``, of the shape of ``mean``, is half the interval of the difference from the baseline:
     NaN without a baseline, and for the baseline itself. ``best``, of that shape too, marks the best
-    columns (`sweep.stats.best`) that are no oracles, none if all are. ``machines`` is the size of
-    the cluster at each capacity, such as ``41 machines``, and its cost; empty if not known.
+    columns (`sweep.stats.best`) that are no oracles: none if all are, or if jobs failed, so that
+    the means are of other jobs under each policy. ``machines`` is the size of the cluster at each
+    capacity, such as ``41 machines``, and its cost; empty if not known.
     """
 
     trace: str
@@ -174,9 +177,10 @@ def _block(
                 _values_matrix(arranged, rows, names), is_bootstrap=arranged.is_bootstrap
             )
         for metric_index, name in enumerate(names):
-            by_seed = arranged.without_oracles(group.by_seed(arranged, name))
-            best_policies = best_of(name, by_seed, is_bootstrap=arranged.is_bootstrap)
-            if best_policies is not None and not best_policies.is_all:
+            common = common_seeds(arranged.without_oracles(group.by_seed(arranged, name)))
+            best_policies = best_of(name, common, is_bootstrap=arranged.is_bootstrap)
+            is_of_others = is_of_done_jobs(name) and _any_failed(arranged, group.rows)
+            if best_policies is not None and not best_policies.is_all and not is_of_others:
                 best[level, list(best_policies.members), metric_index] = True
         for _, column, paired_rows in contrasts.pairs(arranged, group.rows):
             differences = _values_matrix(arranged, paired_rows.policy_rows, names) - _values_matrix(
@@ -196,6 +200,11 @@ def _block(
         best=best,
         machines=tuple(machines),
     )
+
+
+def _any_failed(arranged: ArrangedCells, rows: Rows) -> bool:
+    """Tell whether a job failed in any of the cells."""
+    return FAILED in arranged.metrics and bool((arranged.values(FAILED, rows) > 0).any())
 
 
 def _values_matrix(arranged: ArrangedCells, rows: Rows, names: Sequence[str]) -> F8:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ import pyarrow as pa
 
 from sim.base.arrays import F8
 from sim.cluster.load import CLUSTER_COLUMNS
-from sweep.stats import contrasts
 from sweep.stats.arrange import (
     ArrangedCells,
     CapacityGroup,
@@ -31,10 +29,12 @@ from sweep.stats.arrange import (
     is_counted,
     machines_text,
 )
-from sweep.stats.best import Best, best_of, compare_metric, next_distinguishable
+from sweep.stats.best import Best, best_of, compare_metric, is_ratio, next_distinguishable
 from sweep.stats.cell_columns import Rows, to_float64
+from sweep.stats.common import Common, common_seeds
 from sweep.stats.inference import ALPHA, EXACT, FEW, Paired, holm, interval
 from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
+from sweep.stats.scope import Scope, scope_of
 from sweep.stats.sentence import Facts, Oracle, Words, ratio_words, sentence, words
 
 BOUND, WAIT, UTILIZATION = "gap_lb_p50", "wait_mean_s", "utilization"
@@ -47,12 +47,21 @@ class Standing:
     """Result of one policy, and its comparison with the baseline."""
 
     policy: str
-    value: float  # the mean over seeds
+    by_seed: Mapping[int, float]  # the same seeds for all policies of a verdict
     against: Paired | None  # None without a baseline, and of the baseline itself
     is_ratio: bool  # `against` is of ratios (times better), not of differences
     is_best: bool
     is_tied: bool  # equal to the best with every seed
     is_oracle: bool = False  # knows a truth that nobody knows beforehand
+
+    @property
+    def value(self) -> float:
+        """Mean over the seeds."""
+        return self.mean(self.by_seed)
+
+    def mean(self, seeds: Iterable[int]) -> float:
+        """Mean over some of the seeds."""
+        return float(np.mean([self.by_seed[seed] for seed in sorted(seeds)]))
 
 
 @dataclass(frozen=True)
@@ -80,13 +89,22 @@ class Verdict:
     about: Mapping[str, float]  # means over the cells of those of `CLUSTER_COLUMNS` that are known
     standings: tuple[Standing, ...]  # in the order of the columns
     oracles: tuple[Oracle, ...] = ()  # best first
+    scope: Scope = field(default_factory=Scope)  # seeds and jobs of the numbers
     words: Words = field(default_factory=Words)  # the sentence in parts
 
     @property
     def is_decided(self) -> bool:
         """True if some policy that can be run is significantly worse than the best, or exactly."""
-        runnable = [s for s in self.standings if not s.is_oracle] or list(self.standings)
-        return not all(standing.is_best for standing in runnable)
+        return not all(standing.is_best for standing in self.runnable)
+
+    @property
+    def runnable(self) -> Sequence[Standing]:
+        """Standings of the policies that can be run, or of all if none can."""
+        return [s for s in self.standings if not s.is_oracle] or list(self.standings)
+
+    def standing(self, policy: str) -> Standing | None:
+        """Return the standing of a policy; None if it is not ranked."""
+        return next((s for s in self.standings if s.policy == policy), None)
 
     def as_json(self) -> dict[str, Any]:
         """Return the entry of ``verdict.json``."""
@@ -104,6 +122,7 @@ class Verdict:
             "against_interval": self.against_interval and list(self.against_interval),
             "gap_lb_p50": self.gap_lb_p50,
             "n_seeds": self.n_seeds,
+            "scope": self.scope.as_json(),
             "oracles": [_oracle_json(oracle) for oracle in self.oracles],
             "sentence": self.sentence,
         }
@@ -118,20 +137,13 @@ def verdicts(cells: pa.Table, config: Mapping[str, Any]) -> list[Verdict]:
         metric = _metric(arranged, block_rows, requested)
         if metric is None:
             continue
-        paired = _against_baseline(arranged, block_rows, metric)
         for group in by_capacity(arranged, block_rows):
-            best = best_of(
-                metric,
-                arranged.without_oracles(group.by_seed(arranged, metric)),
-                is_bootstrap=arranged.is_bootstrap,
-            )
+            common = common_seeds(arranged.without_oracles(group.by_seed(arranged, metric)))
+            best = best_of(metric, common, is_bootstrap=arranged.is_bootstrap)
             if best is not None:
-                by_column = {
-                    c: comparison for (k, c), comparison in paired.items() if k == group.capacity
-                }
                 is_fixed = bool(config.get("is_fixed"))
                 location = (trace, settings, group)
-                results.append(_verdict(arranged, location, metric, best, by_column, is_fixed))
+                results.append(_verdict(arranged, location, metric, best, is_fixed))
     return results
 
 
@@ -158,19 +170,30 @@ def _metric(arranged: ArrangedCells, block_rows: Rows, requested: str | None) ->
 
 
 def _against_baseline(
-    arranged: ArrangedCells, block_rows: Rows, metric: str
-) -> dict[tuple[float, int], tuple[Paired, bool]]:
-    """Compare each policy with the baseline, by capacity and column; empty without a baseline."""
-    values = partial(arranged.values, metric)
-    return {
-        (capacity, column): compare_metric(
-            metric,
-            values(paired_rows.policy_rows),
-            values(paired_rows.baseline_rows),
-            is_bootstrap=arranged.is_bootstrap,
-        )
-        for capacity, column, paired_rows in contrasts.pairs(arranged, block_rows)
-    }
+    arranged: ArrangedCells, metric: str, best: Best, values: F8
+) -> dict[int, Paired]:
+    """Compare the columns of `values` with their baselines; empty for those that are not ranked."""
+    compared = {}
+    for column, baseline in enumerate(arranged.baselines):
+        if baseline is not None and not np.isnan(values[:, [column, baseline]]).any():
+            compared[column] = compare_metric(
+                metric,
+                values[:, column],
+                values[:, baseline],
+                is_ratio=best.is_ratio,
+                is_bootstrap=arranged.is_bootstrap,
+            )
+    return compared
+
+
+def _with_oracles(arranged: ArrangedCells, best: Best, by_seed: F8) -> F8:
+    """Return the values on the common seeds, with those of oracles that have all of them."""
+    values = best.common.values.copy()
+    for index, column in enumerate(arranged.columns.values()):
+        theirs = best.common.rows(by_seed)[:, index]
+        if column.is_oracle and not np.isnan(theirs).any():
+            values[:, index] = theirs
+    return values
 
 
 def _verdict(
@@ -178,27 +201,31 @@ def _verdict(
     location: tuple[str, Settings, CapacityGroup],
     metric: str,
     best: Best,
-    paired: Mapping[int, tuple[Paired, bool]],
     is_fixed: bool,
 ) -> Verdict:
     trace, settings, group = location
-    columns = list(arranged.columns.values())
-    values = group.by_seed(arranged, metric)
-    first_values = values[:, best.first][~np.isnan(values[:, best.first])]
+    columns, common = list(arranged.columns.values()), best.common
+    values = _with_oracles(arranged, best, group.by_seed(arranged, metric))
+    paired = _against_baseline(arranged, metric, best, values)
+    first_values = values[:, best.first]
     mean, low, high = interval(first_values, is_bootstrap=arranged.is_bootstrap)
-    comparison, is_ratio = paired.get(best.first, _NO_COMPARISON)
+    comparison = paired.get(best.first)
     against_baseline = None if comparison is None else _finite(comparison.estimate)
     if columns[best.first].is_baseline:
         against_baseline = 0.0 if is_fraction(metric) else 1.0
-    present = np.flatnonzero(~np.isnan(values).all(axis=0)).tolist()
-    means = {index: float(np.nanmean(values[:, index])) for index in present}
+    means = {
+        index: float(column.mean())
+        for index, column in enumerate(values.T)
+        if not np.isnan(column).any()
+    }
     oracles = _oracles(metric, columns, values, means, best, arranged.is_bootstrap)
+    seeds = np.unique(arranged.seed[group.rows])[list(common.seeds)].tolist()
     standings = tuple(
         Standing(
             policy=column.label,
-            value=means[index],
-            against=paired.get(index, _NO_COMPARISON)[0],
-            is_ratio=paired.get(index, _NO_COMPARISON)[1],
+            by_seed=dict(zip(seeds, values[:, index].tolist(), strict=True)),
+            against=paired.get(index),
+            is_ratio=best.is_ratio,
             is_best=index in best.members,
             is_tied=index in best.tied or (index == best.first and bool(best.tied)),
             is_oracle=column.is_oracle,
@@ -206,8 +233,8 @@ def _verdict(
         for index, column in enumerate(columns)
         if index in means
     )
-    gap, next_pair = _mean(arranged, group, BOUND, best.first), next_distinguishable(best)
-    wait = _mean(arranged, group, WAIT)
+    gap, next_pair = _mean(arranged, group, BOUND, common, best.first), next_distinguishable(best)
+    wait = _mean(arranged, group, WAIT, common)
     # several variants of the baseline are named by their policy
     baselines = [column for column in columns if column.is_baseline]
     baseline = baselines[0].label if len(baselines) == 1 else baselines and baselines[0].policy
@@ -216,6 +243,7 @@ def _verdict(
         is_counted=is_counted(arranged, group.rows),
         metric=metric,
         best=tuple(columns[index].label for index in best.members),
+        best_mean=columns[best.best_mean].label,
         n_tied=len(best.tied),
         n_policies=len(best.order),
         oracles=oracles,
@@ -226,7 +254,8 @@ def _verdict(
                 _standing_text(
                     metric,
                     means[index],
-                    *paired.get(index, _NO_COMPARISON),
+                    paired.get(index),
+                    best.is_ratio,
                     in_words=columns[best.first].is_baseline,
                 ),
             )
@@ -238,12 +267,13 @@ def _verdict(
         value=(mean, low, high),
         baseline=baseline or None,
         against=comparison,
-        is_ratio=is_ratio,
+        is_ratio=best.is_ratio,
         gap=gap,
-        n_seeds=len(first_values),
+        n_seeds=len(seeds),
         is_fixed=is_fixed,
         waits=None if wait is None else wait > 0,
-        utilization=_mean(arranged, group, UTILIZATION),
+        utilization=_mean(arranged, group, UTILIZATION, common),
+        scope=scope_of(arranged, group, metric, best.common),
     )
     return Verdict(
         trace=trace,
@@ -259,12 +289,13 @@ def _verdict(
         if comparison is None or math.isnan(comparison.low)
         else (comparison.low, comparison.high),
         gap_lb_p50=gap,
-        n_seeds=len(first_values),
+        n_seeds=len(seeds),
         sentence=sentence(facts),
         machines=facts.location[-1],
         about=_cluster_facts(arranged, group.rows),
         standings=standings,
         oracles=oracles,
+        scope=facts.scope,
         words=words(facts),
     )
 
@@ -281,20 +312,22 @@ def _oracles(
     oracles = [index for index in means if index not in best.order]
     oracles.sort(key=lambda i: -means[i] if style(metric).better == "higher" else means[i])
     first = values[:, best.first]
+    by_ratio = [is_ratio(metric, values[:, [i, best.first]]) for i in oracles]
     compared = [
-        compare_metric(metric, values[:, i], first, is_bootstrap=is_bootstrap) for i in oracles
+        compare_metric(metric, values[:, i], first, is_ratio=ratio, is_bootstrap=is_bootstrap)
+        for i, ratio in zip(oracles, by_ratio, strict=True)
     ]
-    adjusted_p = holm(np.array([paired.p for paired, _ in compared], dtype=np.float64))
+    adjusted_p = holm(np.array([paired.p for paired in compared], dtype=np.float64))
     return tuple(
         Oracle(
             policy=columns[i].label,
             knows=columns[i].knows,
             value=means[i],
             against_best=paired,
-            is_ratio=is_ratio,
+            is_ratio=ratio,
             is_distinct=paired.test in (EXACT, FEW) or bool(p <= ALPHA),
         )
-        for i, (paired, is_ratio), p in zip(oracles, compared, adjusted_p, strict=True)
+        for i, paired, ratio, p in zip(oracles, compared, by_ratio, adjusted_p, strict=True)
     )
 
 
@@ -307,9 +340,6 @@ def _oracle_json(oracle: Oracle) -> dict[str, Any]:
         "against_best": _finite(oracle.against_best.estimate),
         "against_interval": None if math.isnan(low) else [low, high],
     }
-
-
-_NO_COMPARISON = (None, False)
 
 
 def _standing_text(
@@ -329,14 +359,21 @@ def _standing_text(
 
 
 def _mean(
-    arranged: ArrangedCells, group: CapacityGroup, metric: str, column: int | slice = slice(None)
+    arranged: ArrangedCells,
+    group: CapacityGroup,
+    metric: str,
+    common: Common,
+    column: int | None = None,
 ) -> float | None:
-    """Average a metric over seeds, and over columns unless one is named; None without values."""
+    """Average a metric over the common seeds and the ranked policies, or one; None without values.
+
+    None also where one of these has no finite value.
+    """
     if metric not in arranged.metrics:
         return None
-    values = group.by_seed(arranged, metric)[:, column]
-    finite = values[np.isfinite(values)]
-    return float(finite.mean()) if len(finite) else None
+    columns = list(common.ranked) if column is None else [column]
+    values = common.rows(group.by_seed(arranged, metric))[:, columns]
+    return float(values.mean()) if values.size and np.isfinite(values).all() else None
 
 
 def _cluster_facts(arranged: ArrangedCells, rows: Rows) -> dict[str, float]:

@@ -23,6 +23,8 @@ from sweep.store import checksums, sweep_list
 CELLS, CONFIG, PROVENANCE = sweep_list.CELLS, "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
 TARGETS, EQUAL = "targets.parquet", "equal_capacity.parquet"
+DONE_JOBS = "done_jobs.parquet"
+"""Metrics over the jobs done under every policy, where some failed (`sweep.stats.done_jobs`)."""
 WHAT_IF = "what_if.parquet"
 SETTINGS, IMPORTANCE = "settings.parquet", "importance.parquet"
 BACKTEST, BACKTEST_JOBS = "backtest.parquet", "backtest_jobs.parquet"
@@ -38,7 +40,7 @@ REPORT_FILES = (VERDICT, ANSWER, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HT
 """Files that are rewritten from the others; see `sweep.driver.write_report`."""
 _REQUIRED_FILES = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
 _OPTIONAL_FILES = (
-    *(FINDINGS, CONTRASTS, TARGETS, EQUAL, SETTINGS, IMPORTANCE, WHAT_IF, DIFF),
+    *(FINDINGS, CONTRASTS, TARGETS, EQUAL, DONE_JOBS, SETTINGS, IMPORTANCE, WHAT_IF, DIFF),
     *(BACKTEST, BACKTEST_JOBS, BACKTEST_JSON, ANSWER),
 )
 _WAY_OUT = "running the same sweep again rewrites it from the cached cells"

@@ -142,7 +142,7 @@ def test_the_largest_capacity_replaces_1_with_a_note() -> None:
     assert "fifo was not run at capacity 1; its largest capacity, 0.8, is used." in section.notes
     low = [row for row in actual.to_pylist() if row["policy"] == "srpt"]
     assert {row["capacity"] for row in low} == {-math.inf}
-    assert ("srpt", "<0.5", "<0.5") in section.tables[0].rows
+    assert ("srpt", "≤0.5", "≤0.5") in section.tables[0].rows
 
 
 def test_grids_without_a_table() -> None:
