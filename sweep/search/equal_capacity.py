@@ -45,7 +45,8 @@ SCHEMA = pa.schema(
         ("policy", pa.string()),
         ("is_oracle", pa.bool_()),
         # where the policy matches it; -inf where it is better with the smallest swept, inf where it
-        # is worse with all, NaN where fewer than half of the seeds are common to all cells
+        # is worse with all; NaN if fewer than half of the seeds are common to all cells, or if a
+        # value is infinite
         *((name, pa.float64()) for name in ("capacity", "low", "high")),
         ("least", pa.float64()),  # the smallest and the largest capacity swept
         ("most", pa.float64()),
@@ -112,10 +113,10 @@ def _sentence(row: Row, baseline: str) -> str:
             f"{_scope(row)}."
         )
     if math.isnan(row["capacity"]):
-        return (
-            f"{policy} is not compared with {result}: all cells share {row['seeds']} of "
-            f"{row['seeds_planned']} seeds."
-        )
+        few = 2 * row["seeds"] < row["seeds_planned"]
+        seeds = f"all cells share {row['seeds']} of {row['seeds_planned']} seeds"
+        reason = seeds if few else "some values are infinite"
+        return f"{policy} is not compared with {result}: {reason}."
     if row["capacity"] < 0:
         return (
             f"{policy} is better than {result} with {text(row['least'])} of the cluster, the least "
@@ -194,7 +195,7 @@ def _rows(arranged: ArrangedCells, block_rows: Rows, metric: str) -> Iterator[di
             values[np.isin(with_seeds, seeds)] for with_seeds, values in seeds_and_values
         ]
         ends = (math.nan,) * 3
-        if 2 * len(seeds) >= n_planned:
+        if 2 * len(seeds) >= n_planned and all(np.isfinite(v).all() for v in values_by_capacity):
             ends = matching_capacity(
                 np.array(capacities),
                 np.stack(values_by_capacity[:-1], axis=1),

@@ -29,6 +29,7 @@ from sweep.search.strategy import Batch, Batches, Search, side_by_side
 from sweep.search.threshold_search import ThresholdSearch
 from sweep.stats import interval
 from sweep.stats.cell_columns import AXES
+from sweep.stats.done_jobs import FAILED, is_of_done_jobs
 from sweep.stats.metric_format import style
 from sweep.store.folder import WHAT_IF
 
@@ -52,7 +53,10 @@ SCHEMA = pa.schema(
         ("status", pa.string()),  # as in ``targets.parquet``; empty without a search
         ("cost_month", pa.float64()),
         ("restored_cost_month", pa.float64()),
+        # seeds on which no row of these policy, trace and capacity failed, of which all values are
         ("seeds", pa.int64()),
+        ("seeds_planned", pa.int64()),
+        ("jobs_failed", pa.float64()),  # share, if the metric is of the jobs done; else 0
     ]
 )
 
@@ -62,6 +66,7 @@ class _Case:
     """A cell of a change, for the first seed, and the search for the machines that restore it."""
 
     cell: Cell
+    seeds: tuple[int, ...]  # common to all changes of its policy, trace and capacity
     machines: Machines | None = None
     search: ThresholdSearch | None = None
 
@@ -87,7 +92,8 @@ class WhatIfs:
     def batches(self, inputs: Inputs) -> Batches:
         """Yield the grid, then the cells of all searches."""
         self._results = yield Batch(self._grid)
-        self._cases = [_Case(cell) for cell in self._grid.cells if cell.seed == self._seeds[0]]
+        cells = [cell for cell in self._grid.cells if cell.seed == self._seeds[0]]
+        self._cases = [_Case(cell, self._common_seeds(cell, cells)) for cell in cells]
         if self._metric is not None:
             for case in self._cases:
                 self._add_search(case, inputs)
@@ -104,11 +110,22 @@ class WhatIfs:
         rows = [self._row(case) for case in self._cases]
         return {WHAT_IF: pa.Table.from_pylist(rows, SCHEMA)}
 
+    def _common_seeds(self, cell: Cell, cells: Sequence[Cell]) -> tuple[int, ...]:
+        """Return the seeds on which no change of a cell failed; none if fewer than half."""
+        world = [other for other in cells if _without_changes(other) == _without_changes(cell)]
+        by_change = [self._points.cells(other, self._seeds) for other in world]
+        common = tuple(
+            seed
+            for seed, *seed_cells in zip(self._seeds, *by_change, strict=True)
+            if not any(self._results.failed(c) for c in seed_cells)
+        )
+        return common if 2 * len(common) >= len(self._seeds) else ()
+
     def _add_search(self, case: _Case, inputs: Inputs) -> None:
         """Prepare the search of a change, unless it is one of machines alone."""
         assert self._metric is not None
-        today = self._mean(self._with(case.cell, dict.fromkeys(_changes(case.cell))), self._metric)
-        now = self._mean(self._with(case.cell, _no_nodes(case.cell)), self._metric)
+        today = self._mean(self._with(case, dict.fromkeys(_changes(case.cell))), self._metric)
+        now = self._mean(self._with(case, _no_nodes(case.cell)), self._metric)
         bare = {key: value for key, value in _changes(case.cell).items() if key != what_ifs.NODES}
         if math.isnan(today) or math.isnan(now) or not any(v is not None for v in bare.values()):
             return
@@ -116,7 +133,7 @@ class WhatIfs:
         capacity = case.cell.capacity
         is_worse = now > today if is_most else now < today
         ends = (capacity, RANGE * capacity) if is_worse else (capacity / RANGE, capacity)
-        (bare_cell, *_) = self._with(case.cell, _no_nodes(case.cell))
+        (bare_cell, *_) = self._with(case, _no_nodes(case.cell))
         try:
             name = inputs.workload_id(bare_cell)
             machines = inputs.query(name, partial(machine_range, bare_cell.cluster, *ends))
@@ -128,7 +145,7 @@ class WhatIfs:
             machines.last,
             today,
             is_most,
-            (len(self._seeds),),
+            (len(case.seeds),),
             lambda n: max(1, n // 100),
             is_bootstrap=self.request.bootstrap is not None,
         )
@@ -144,7 +161,7 @@ class WhatIfs:
                     search.record_miss(n, "too few", is_sure=True)
             cells = {
                 n: self._points.cells(
-                    case.cell, self._seeds, capacity=machines.capacity(n), **_no_nodes(case.cell)
+                    case.cell, case.seeds, capacity=machines.capacity(n), **_no_nodes(case.cell)
                 )
                 for n in numbers
                 if n not in machines.too_few
@@ -159,19 +176,19 @@ class WhatIfs:
                     values = [results.metric(cell, str(self._metric)) for cell in seed_cells]
                     search.record(n, values)
 
-    def _with(self, cell: Cell, labels: Mapping[str, Any]) -> list[Cell]:
-        """Return the cells of all seeds that differ from one in these labels."""
-        return self._points.cells(cell, self._seeds, **labels)
+    def _with(self, case: _Case, labels: Mapping[str, Any]) -> list[Cell]:
+        """Return the cells of the common seeds that differ from a case in these labels."""
+        return self._points.cells(case.cell, case.seeds, **labels) if case.seeds else []
 
     def _values(self, cells: Sequence[Cell], metric: str) -> list[float]:
-        return [self._results.metric(c, metric) for c in cells if not self._results.failed(c)]
+        return [self._results.metric(cell, metric) for cell in cells]
 
     def _mean(self, cells: Sequence[Cell], metric: str) -> float:
         values = self._values(cells, metric)
         return float(np.mean(values)) if values else math.nan
 
     def _row(self, case: _Case) -> dict[str, Any]:
-        cell, cells = case.cell, self._with(case.cell, {})
+        cell, cells = case.cell, self._with(case, {})
         labels, unit = cell.labels, "slots" if cell.cluster["shape"] == "slots" else "machines"
         machines = self._mean(cells, "n_machines")
         row: dict[str, Any] = {
@@ -187,6 +204,10 @@ class WhatIfs:
             "status": "",
             "cost_month": _cost(cell, machines),
             "seeds": len(cells),
+            "seeds_planned": len(self._seeds),
+            "jobs_failed": _finite(self._mean(cells, FAILED))
+            if self._metric is not None and is_of_done_jobs(self._metric)
+            else 0.0,
         }
         values = [] if self._metric is None else self._values(cells, self._metric)
         if values:
@@ -205,6 +226,10 @@ class WhatIfs:
 def _changes(cell: Cell) -> dict[str, Any]:
     """Return the labels of a cell that are what-ifs."""
     return {key: v for key, v in cell.labels.items() if key.startswith(what_ifs.PREFIX)}
+
+
+def _without_changes(cell: Cell) -> dict[str, Any]:
+    return {key: v for key, v in cell.labels.items() if not key.startswith(what_ifs.PREFIX)}
 
 
 def _no_nodes(cell: Cell) -> dict[str, Any]:

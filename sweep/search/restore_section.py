@@ -63,8 +63,20 @@ def _sentence(row: Row, today: Row) -> str:
         ends = f"; surely {' and '.join(filter(None, surely))}"
     return (
         f"{row['what_if']}: {style(metric).label} {_value(metric, row)} (today "
-        f"{_value(metric, today)}); {at_most}{count} restore it ({change}{cost}{ends})."
+        f"{_value(metric, today)}); {at_most}{count} restore it ({change}{cost}{ends})"
+        f"{_scope(row, today)}."
     )
+
+
+def _scope(row: Row, today: Row) -> str:
+    """Say over which seeds and jobs the numbers are, if not over all."""
+    parts = []
+    if row["seeds"] < row["seeds_planned"]:
+        parts.append(f"on the {row['seeds']} of {row['seeds_planned']} seeds that all have")
+    if row["jobs_failed"] or today["jobs_failed"]:
+        shares = [100 * (r["jobs_failed"] or 0.0) for r in (row, today)]
+        parts.append(f"of the jobs done: {shares[0]:.3g} % fail, today {shares[1]:.3g} %")
+    return "".join(f"; {part}" for part in parts)
 
 
 def _value(metric: str, row: Row) -> str:

@@ -119,8 +119,9 @@ def best_of(metric: str, common: Common, *, is_bootstrap: bool = False) -> Best 
     is_tested = len(values) >= MIN_PAIRS or all(paired.test == EXACT for paired in comparisons)
     members = [first]
     for column, paired, p in zip(runners_up, comparisons, adjusted_p, strict=True):
-        # an infinite mean is worse than a finite one, which no test can say
-        is_distinct = paired.test in (EXACT, NO_RATIO) or not is_tested
+        # an infinite mean is worse than a finite one, and as bad as another
+        is_worse = paired.test == NO_RATIO and common.mean(column) != common.mean(first)
+        is_distinct = paired.test == EXACT or is_worse or not is_tested
         if not (p <= ALPHA or (is_distinct and column not in tied)):
             members.append(column)
     best_mean = common.ranked[int(np.argmin(sign * means))]

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sim.base import columns
+from sim.base.arrays import Mask
 from sim.metrics import METRICS
 from sweep import stats
 from sweep.stats.arrange import ArrangedCells, Settings, arrange, by_capacity
@@ -79,6 +80,7 @@ def compare(
     arranged = arrange(cells, swept, baseline)
     contrasts = _contrasts(arranged, chosen)
     labels = [column.label for column in arranged.columns.values()]
+    own_jobs = _have_own_jobs(arranged)
     compared: list[dict[str, Any]] = []
     for (trace, settings), block_rows in _worlds(arranged):
         block_labels = {"trace": trace, "settings": ", ".join(f"{k}={v}" for k, v in settings)}
@@ -87,7 +89,7 @@ def compare(
             row_labels = {**block_labels, "capacity": capacity, "policy": labels[column]}
             applicable = contrasts if trace != ALL_TRACES else filter(_is_of_any_trace, contrasts)
             table += [
-                row_labels | _row(arranged, contrast, paired_rows, trace == ALL_TRACES)
+                row_labels | _row(arranged, contrast, paired_rows, own_jobs, trace == ALL_TRACES)
                 for contrast in applicable
             ]
             if is_fixed:
@@ -162,19 +164,22 @@ def pairs(arranged: ArrangedCells, block_rows: Rows) -> Iterator[tuple[float, in
                 )
 
 
-def _are_same_jobs(arranged: ArrangedCells, metric: str, paired_rows: Pairs) -> bool:
-    """Tell whether both numbers of each pair are of the same jobs."""
-    if FAILED not in arranged.metrics or not is_of_done_jobs(metric):
-        return True
-    rows = np.concatenate([paired_rows.policy_rows, paired_rows.baseline_rows])
-    have_failed = arranged.values(FAILED, rows) > 0
+def _have_own_jobs(arranged: ArrangedCells) -> Mask:
+    """Flag the rows whose times are of the jobs done under their own policy, as some failed."""
+    if FAILED not in arranged.metrics:
+        return np.zeros(arranged.cells.num_rows, bool)
+    flags: Mask = arranged.values(FAILED) > 0
     if JOBS_SHARE in arranged.cells.column_names:
-        have_failed &= np.isnan(to_float64(arranged.cells, JOBS_SHARE)[rows])
-    return not have_failed.any()
+        flags &= np.isnan(to_float64(arranged.cells, JOBS_SHARE))
+    return flags
 
 
 def _row(
-    arranged: ArrangedCells, contrast: Contrast, paired_rows: Pairs, is_stratified: bool
+    arranged: ArrangedCells,
+    contrast: Contrast,
+    paired_rows: Pairs,
+    own_jobs: Mask,
+    is_stratified: bool,
 ) -> dict[str, Any]:
     metric, statistic = contrast
     values, baseline_values = (
@@ -201,5 +206,6 @@ def _row(
         "high": paired.high,
         "p": paired.p,
         "test": paired.test,
-        "same_jobs": _are_same_jobs(arranged, metric, paired_rows),
+        "same_jobs": not is_of_done_jobs(metric)
+        or not (own_jobs[paired_rows.policy_rows] | own_jobs[paired_rows.baseline_rows]).any(),
     }

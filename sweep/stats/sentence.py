@@ -160,6 +160,8 @@ def _smaller_capacity(facts: Facts) -> str:
 def _best(facts: Facts) -> str:
     """Name the best policies and their lead."""
     n, first, label = len(facts.best), facts.best[0], _label(facts.metric)
+    if facts.baseline in [oracle.policy for oracle in facts.oracles]:
+        label += " of the policies that can be run"
     if facts.best_mean != first:
         label += f" by the geometric mean over seeds ({facts.best_mean} by the arithmetic)"
     if facts.n_policies == 1:

@@ -183,9 +183,9 @@ def _block(
             if best_policies is not None and not best_policies.is_all and not is_of_others:
                 best[level, list(best_policies.members), metric_index] = True
         for _, column, paired_rows in contrasts.pairs(arranged, group.rows):
-            differences = _values_matrix(arranged, paired_rows.policy_rows, names) - _values_matrix(
-                arranged, paired_rows.baseline_rows, names
-            )
+            differences = _values_matrix(arranged, paired_rows.policy_rows, names)
+            with np.errstate(invalid="ignore"):  # inf - inf: no interval
+                differences -= _values_matrix(arranged, paired_rows.baseline_rows, names)
             paired[level, column] = intervals(differences, is_bootstrap=arranged.is_bootstrap)[1]
     return Block(
         trace=trace,
