@@ -169,16 +169,17 @@ def _aggregate(sweep: Sweep) -> list[str]:
     labels = list(dict.fromkeys(style(verdict.metric).label for verdict in verdicts))
     decided = [verdict for verdict in verdicts if verdict.is_decided]
     label = labels[0] if len(labels) == 1 else f"results ({names(labels)})"
-    n_policies = len(verdicts[0].runnable)
-    if n_policies == 1:
+    counts = {len(verdict.runnable) for verdict in verdicts}
+    n_policies = f"{counts.pop()} policies" if len(counts) == 1 else "ranked policies"
+    if len({standing.policy for v in verdicts for standing in v.runnable}) == 1:
         lines = [f"{v.words.lead} {where(v)}" for v in _ends(verdicts)]
         return [f"{verdicts[0].best[0]} has a {label} of {joined(lines)}."]
     if not decided and all(standing.is_tied for v in verdicts for standing in v.runnable):
-        return [f"The {n_policies} policies have the same {label} {_everywhere(verdicts)}."]
+        return [f"The {n_policies} have the same {label} {_everywhere(verdicts)}."]
     if not decided:
         first = _ends(verdicts)[0]
         return [
-            f"No significant difference in {label} between the {n_policies} policies "
+            f"No significant difference in {label} between the {n_policies} "
             f"{_everywhere(verdicts).replace('both', 'either of 2').replace('all', 'any of')}; "
             f"{first.best[0]} is ahead {where(first)}: {first.words.lead}."
         ]
@@ -199,8 +200,8 @@ def _aggregate(sweep: Sweep) -> list[str]:
     if elsewhere:
         counts = [f"{name} ({n})" for name, n in elsewhere.most_common(3)]
         lines.append(f"Elsewhere the best is {joined(counts)}.")
-    if len(decided) < len(verdicts):
-        undecided = [where(v) for v in verdicts if not v.is_decided]
+    undecided = [where(v) for v in verdicts if not v.is_decided and len(v.runnable) > 1]
+    if undecided:
         places = joined(undecided) if len(undecided) <= 3 else f"in {len(undecided)} others"
         lines.append(f"No policy differs significantly from the best {places}.")
     return lines

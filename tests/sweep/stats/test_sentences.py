@@ -176,9 +176,29 @@ def test_the_first_screen_repeats_its_verdicts(number: int) -> None:
             assert f"{judged[0].words.claim}{judged[0].words.behind}" in text
         for scope in [v.words.scope for v in judged if v.words.scope][:1]:
             assert scope in text
-        more = re.search(r"More capacity: (\w+)'s .* is ([\d,.]+)\S* .* and ([\d,.]+)", text)
-        assert more is None or len(judged) > 1
+        if len(judged) > 1:
+            check_aggregate(parts["Answer"][0], judged)
         check_more_capacity(parts.get("What it costs", []), judged)
+
+
+def check_aggregate(sentence: str, judged: list[Verdict]) -> None:
+    decided = [verdict for verdict in judged if verdict.is_decided]
+    if match := re.match(r"(\w+) has the (?:lowest|highest|best) ", sentence):
+        won = [verdict for verdict in decided if match[1] in verdict.best]
+        if counts := re.search(r"in (\d+) of (\d+) comparisons", sentence):
+            assert (int(counts[1]), int(counts[2])) == (len(won), len(judged))
+        else:
+            assert len(won) == len(judged)
+        for verdict in won:
+            assert verdict.best == (match[1],) or "or none that differs" in sentence
+    elif "have the same" in sentence:
+        assert all(standing.is_tied for v in judged for standing in v.runnable)
+    elif sentence.startswith("No significant difference"):
+        assert not decided
+    elif match := re.match(r"(\w+) has a ", sentence):
+        assert {s.policy for v in judged for s in v.runnable} == {match[1]}
+    elif sentence != "No cell has a result that could be judged.":
+        raise AssertionError(sentence)
 
 
 def check_more_capacity(lines: list[str], judged: list[Verdict]) -> None:
