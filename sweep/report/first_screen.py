@@ -16,7 +16,7 @@ from sweep.report.section import Section
 from sweep.report.wording import MAX_NAMES, joined, names
 from sweep.stats import MIN_PAIRS
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import format_value, style, value_text
 from sweep.stats.reading import Reading, with_caveats
 from sweep.stats.sentence import AT_BOUND
 from sweep.stats.summary import Summary
@@ -169,8 +169,8 @@ def _aggregate(sweep: Sweep) -> list[str]:
     labels = list(dict.fromkeys(style(verdict.metric).label for verdict in verdicts))
     decided = [verdict for verdict in verdicts if verdict.is_decided]
     label = labels[0] if len(labels) == 1 else f"results ({names(labels)})"
-    counts = {len(verdict.runnable) for verdict in verdicts}
-    n_policies = f"{counts.pop()} policies" if len(counts) == 1 else "ranked policies"
+    n_ranked = {len(verdict.runnable) for verdict in verdicts}
+    n_policies = f"{n_ranked.pop()} policies" if len(n_ranked) == 1 else "ranked policies"
     if len({standing.policy for v in verdicts for standing in v.runnable}) == 1:
         lines = [f"{v.words.lead} {where(v)}" for v in _ends(verdicts)]
         return [f"{verdicts[0].best[0]} has a {label} of {joined(lines)}."]
@@ -209,9 +209,16 @@ def _aggregate(sweep: Sweep) -> list[str]:
 
 def _scopes(sweep: Sweep) -> list[str]:
     """Say where numbers are not of all seeds, policies or jobs."""
-    lines = _by_place(sweep, lambda words: words.scope, "Seeds and jobs")
-    more = sum(bool(verdict.words.scope) for verdict in sweep.verdicts) - 1
-    return [f"{lines[0].removesuffix('.')}; so in {more} others, too."] if more > 0 else lines
+    limited = [verdict for verdict in sweep.verdicts if verdict.words.scope]
+    scopes = Counter(verdict.words.scope for verdict in limited)
+    lines = []
+    for scope, n in scopes.most_common(2):
+        (first, *_) = [verdict for verdict in limited if verdict.words.scope == scope]
+        place = _where(sweep)(first) + (f" and in {n - 1} more" if n > 1 else "")
+        place = _everywhere(limited) if n == len(sweep.verdicts) else place
+        text = f"{scope[:1].upper()}{scope[1:]}"
+        lines.append(f"{text} ({place})." if len(sweep.verdicts) > 1 else f"{text}.")
+    return lines
 
 
 def _best(verdicts: Sequence[Verdict]) -> str:
@@ -222,10 +229,7 @@ def _best(verdicts: Sequence[Verdict]) -> str:
 
 
 def _ends(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the verdicts with the largest and the smallest lead; without leads, the first, last.
-
-    In the order of the verdicts.
-    """
+    """Return the verdicts with the largest and smallest lead, in order; without, first and last."""
     if len(verdicts) < 3:
         return list(verdicts)
     if any(verdict.against_baseline is None for verdict in verdicts):
@@ -301,8 +305,7 @@ def _certainty(sweep: Sweep) -> list[str]:
     lines += _notes(sweep)
     lines += _not_told_apart(sweep)
     if not _has_answer(sweep):
-        lines += _scopes(sweep)
-        lines += _by_place(sweep, lambda words: words.oracle, "Not counted, as nobody can run it")
+        lines += [*_scopes(sweep), *_oracle(sweep)]
     return [*lines, *sweep.remarks.values()]
 
 
@@ -329,13 +332,13 @@ def _not_told_apart(sweep: Sweep) -> list[str]:
     return [f"Not told apart: {'; '.join(ties)}{more}{seeds}."]
 
 
-def _by_place(sweep: Sweep, words: Callable[[Any], str], title: str) -> list[str]:
-    """Write something of the first verdict that has it."""
-    present = [verdict for verdict in sweep.verdicts if words(verdict.words)]
-    if not present:
+def _oracle(sweep: Sweep) -> list[str]:
+    """Quote the first verdict that says what knowing the truth would be worth."""
+    verdict = next((verdict for verdict in sweep.verdicts if verdict.words.oracle), None)
+    if verdict is None:
         return []
-    place = f"{_where(sweep)(present[0])}, " if len(sweep.verdicts) > 1 else ""
-    return [f"{title}: {place}{words(present[0].words)}."]
+    place = f"{_where(sweep)(verdict)}, " if len(sweep.verdicts) > 1 else ""
+    return [f"Not counted, as nobody can run it: {place}{verdict.words.oracle}."]
 
 
 # ---- cost
@@ -371,7 +374,7 @@ def _more_capacity(sweep: Sweep) -> list[str]:
         metric, seeds = verdicts[0].metric, first.by_seed.keys() & last.by_seed.keys()
         if not seeds or metric != verdicts[-1].metric:
             continue
-        low, high = (_value(metric, standing.mean(seeds)) for standing in (first, last))
+        low, high = (value_text(metric, standing.mean(seeds)) for standing in (first, last))
         world = f", {verdicts[0].trace}" if _counts(sweep.verdicts)[1] > 1 else ""
         lines.append(
             f"More capacity: {best}'s {style(metric).label} is {low} {verdicts[0].words.where} "
@@ -393,8 +396,3 @@ def _saved(sweep: Sweep) -> list[str]:
 def _has_answer(sweep: Sweep) -> bool:
     """Tell whether a search or a backtest answers, not the verdicts."""
     return any(section.is_answer for section in sweep.sections)
-
-
-def _value(metric: str, value: float) -> str:
-    unit = " s" if style(metric).kind == "seconds" else ""
-    return format_value(metric, value)[0].replace("%", " %") + unit

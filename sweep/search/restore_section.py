@@ -11,7 +11,7 @@ from sweep.search.restore import RANGE, SHOWN
 from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats.arrange import month_text
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import format_value, style, value_text
 
 TODAY = "today"
 
@@ -82,9 +82,7 @@ def _scope(row: Row, today: Row) -> str:
 def _value(metric: str, row: Row) -> str:
     if row["value"] is None:
         return "unknown"
-    shown, half = format_value(metric, row["value"], row["half"] or 0.0)
-    unit = " s" if style(metric).kind == "seconds" else ""
-    return f"{shown} ±{half}{unit}" if half else f"{shown}{unit}"
+    return value_text(metric, row["value"], row["half"] or 0.0)
 
 
 def _entries(row: Row, shown: Sequence[str], *, has_costs: bool) -> tuple[str, ...]:

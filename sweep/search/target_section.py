@@ -13,7 +13,7 @@ from sweep.report.section import Plot, Section
 from sweep.search.section_builder import Row, SectionPart, build_section
 from sweep.stats.arrange import month_text
 from sweep.stats.cell_columns import text
-from sweep.stats.metric_format import format_value, style
+from sweep.stats.metric_format import style, value_text
 
 Goal = Mapping[str, Any]
 
@@ -217,9 +217,7 @@ def _machines(row: Row, column: str) -> str:
 
 
 def _value(goal: Goal, value: float, half: float = math.nan) -> str:
-    shown, spread = format_value(goal["metric"], value, half)
-    unit = " s" if style(goal["metric"]).kind == "seconds" else ""
-    return f"{shown} ±{spread}{unit}" if spread else f"{shown}{unit}"
+    return value_text(goal["metric"], value, half)
 
 
 def _bound(goal: Goal) -> str:

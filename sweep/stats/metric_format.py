@@ -141,6 +141,13 @@ def format_value(metric: str, mean: float, half: float = math.nan) -> tuple[str,
     return text, _number(spread, decimals)
 
 
+def value_text(metric: str, mean: float, half: float = math.nan) -> str:
+    """Write a mean with its unit for a sentence, such as ``2,358 ±990 s`` or ``32.0 %``."""
+    shown, spread = format_value(metric, mean, half)
+    shown += f" ±{spread}" if spread and float(spread.replace(",", "")) else ""
+    return shown.replace("%", " %") + (" s" if style(metric).kind == "seconds" else "")
+
+
 def format_contrast(
     metric: str, statistic: str, estimate: float, low: float, high: float
 ) -> tuple[str, str]:

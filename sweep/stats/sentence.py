@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sweep.stats.arrange import Settings
 from sweep.stats.cell_columns import text
 from sweep.stats.inference import EXACT, MIN_PAIRS, Paired
-from sweep.stats.metric_format import format_contrast, format_value, style
+from sweep.stats.metric_format import format_contrast, format_value, style, value_text
 from sweep.stats.scope import Scope
 
 MAX_NAMES = 4
@@ -274,10 +274,7 @@ def _direction(metric: str, *, is_lower: bool) -> str:
 
 def _value(facts: Facts) -> str:
     mean, _, high = facts.value
-    shown, half = format_value(facts.metric, mean, high - mean)
-    unit = " s" if style(facts.metric).kind == "seconds" else ""
-    shown += f" ±{half}" if half and float(half.replace(",", "")) else ""
-    return shown.replace("%", " %") + unit
+    return value_text(facts.metric, mean, high - mean)
 
 
 def _confidence(facts: Facts) -> list[str]:

@@ -33,7 +33,7 @@ from sweep.stats.best import Best, best_of, compare_metric, is_ratio, next_disti
 from sweep.stats.cell_columns import Rows, to_float64
 from sweep.stats.common import Common, common_seeds
 from sweep.stats.inference import ALPHA, EXACT, FEW, Paired, holm, interval
-from sweep.stats.metric_format import format_contrast, format_value, is_fraction, style
+from sweep.stats.metric_format import format_contrast, is_fraction, style, value_text
 from sweep.stats.scope import Scope, scope_of
 from sweep.stats.sentence import Facts, Oracle, Words, ratio_words, sentence, words
 
@@ -354,8 +354,7 @@ def _standing_text(
             return ratio_words(metric, comparison.estimate)[0]
         statistic = "ratio" if is_ratio else "difference"
         return format_contrast(metric, statistic, comparison.estimate, math.nan, math.nan)[0]
-    unit = " s" if style(metric).kind == "seconds" else ""
-    return format_value(metric, value)[0].replace("%", " %") + unit
+    return value_text(metric, value)
 
 
 def _mean(

@@ -175,7 +175,7 @@ def test_the_first_screen_repeats_its_verdicts(number: int) -> None:
         if len(judged) == 1:
             assert f"{judged[0].words.claim}{judged[0].words.behind}" in text
         for scope in [v.words.scope for v in judged if v.words.scope][:1]:
-            assert scope in text
+            assert scope in text or f"{scope[:1].upper()}{scope[1:]}" in text
         if len(judged) > 1:
             check_aggregate(parts["Answer"][0], judged)
         check_more_capacity(parts.get("What it costs", []), judged)
