@@ -24,15 +24,7 @@ from sim.base.reading import (
     json_records,
     parse_time,
 )
-from sim.workload.attempts import (
-    FAILED,
-    MAX_SHARE,
-    RUNNING,
-    WAITING,
-    Attempt,
-    AttemptLog,
-    LoggedJob,
-)
+from sim.workload.attempts import MAX_SHARE, Attempt, AttemptLog, LoggedJob, rule_of
 from sim.workload.workload import Workload
 
 __all__ = ["read"]
@@ -192,9 +184,9 @@ def _add_job(log: AttemptLog, key: str, parts: Sequence[_Task]) -> None:
         queue=parts[0].job or "default",
     )
     for task in attempts:
-        rule = FAILED if task is not attempts[-1] else ""
-        if not rule and task.state not in _OVER:
-            rule = WAITING if math.isnan(task.start) else RUNNING
+        is_lost = task is not attempts[-1]
+        is_over = is_lost or task.state in _OVER
+        rule = rule_of(not math.isnan(task.start), is_over, is_lost)
         log.attempts.append(
             Attempt(key, task.name, task.start, task.end, task.demand, rule, 1, task.node)
         )

@@ -53,8 +53,12 @@ class LoggedJob:
     ----------
     submit : float
         On the clock of the log, in its units.
+    priority, requested_s : float
+        NaN is unknown; a request may be infinite, too.
     edges : list of (str, str, str)
         Parent, child and kind of edges between stages.
+    edges_left_out : dict of str to int
+        Counts of dependencies that are left out.
     """
 
     job_id: str
@@ -66,6 +70,7 @@ class LoggedJob:
     requested_s: float = math.nan
     min_tasks: int = 0
     edges: list[tuple[str, str, str]] = field(default_factory=list)
+    edges_left_out: dict[str, int] = field(default_factory=dict)
 
 
 Demand = tuple[tuple[str, float], ...]
@@ -205,9 +210,10 @@ def _jobs(jobs: Sequence[LoggedJob], n_tasks: I8, noticed: dict[str, int]) -> di
         if n:
             noticed[rule] = noticed.get(rule, 0) + n
     requested_s = np.array([job.requested_s for job in jobs], np.float64)
+    requested_s[~np.isfinite(requested_s)] = np.nan
     columns: dict[str, Any] = {
         "job_id": names,
-        "priority": np.array([job.priority for job in jobs]),
+        "priority": np.nan_to_num(np.array([job.priority for job in jobs], np.float64)),
         "min_tasks": np.minimum(min_tasks, n_tasks).astype(np.int32),
         **{name: [getattr(job, name) for job in jobs] for name in ("template", "user", "queue")},
     }

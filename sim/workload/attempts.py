@@ -19,7 +19,10 @@ from sim.workload.amounts import with_account
 from sim.workload.attempt_tables import Attempt, Layout, LoggedJob, make_tables
 from sim.workload.workload import Workload
 
-__all__ = ["FAILED", "NEVER_RAN", "RUNNING", "WAITING", "Attempt", "AttemptLog", "LoggedJob"]
+__all__ = [
+    "FAILED", "NEVER_RAN", "RUNNING", "WAITING", "Attempt", "AttemptLog", "LoggedJob",
+    "rule_of",
+]  # fmt: skip
 
 FAILED: Final = "a failed attempt, before another"
 NEVER_RAN: Final = "never ran"
@@ -27,6 +30,18 @@ WAITING: Final = "never ran: waiting when the log ended (censored)"
 RUNNING: Final = "still running when the log ended (censored)"
 MAX_SHARE: Final = 0.02
 """Share of a log's pods or work from which on a user is told."""
+
+
+def rule_of(has_started: bool, is_over: bool, is_lost: bool = False) -> str:
+    """Return why an attempt becomes no task; "" if it does.
+
+    `is_over` if it goes on no more, `is_lost` if another followed it.
+    """
+    if not has_started:
+        return NEVER_RAN if is_over else WAITING
+    if not is_over:
+        return RUNNING
+    return FAILED if is_lost else ""
 
 
 class AttemptLog:
@@ -45,8 +60,8 @@ class AttemptLog:
         By the key that attempts have.
     attempts : list of Attempt
     bad : BadRows
-    noticed, edges_left_out : dict of str to int
-        Counts of peculiarities, and of dependencies that are left out.
+    noticed : dict of str to int
+        Counts of peculiarities.
     wasted : set of str
         Rules of attempts that the cluster made in vain.
     warnings : list of str
@@ -59,7 +74,6 @@ class AttemptLog:
         self.attempts: list[Attempt] = []
         self.bad = BadRows()
         self.noticed: dict[str, int] = {}
-        self.edges_left_out: dict[str, int] = {}
         self.wasted = {FAILED}
         self.warnings: list[str] = []
 
@@ -119,8 +133,9 @@ class _Columns:
         layout = Layout(log.jobs, log.attempts, np.flatnonzero(self.is_task))
         tables = make_tables(layout, log.attempts, self.run_s, self.demand, log.per_s, log.noticed)
         account.count(edges=len(tables["stage_edges"]["parent"]))
-        for rule, n in log.edges_left_out.items():
-            account.add(rule, edges=n)
+        for job in log.jobs.values():
+            for rule, n in job.edges_left_out.items():
+                account.add(rule, edges=n)
         submit = np.array([job.submit for job in log.jobs.values()])
         times = (submit, self.start[self.is_task], self.end[self.is_task])
         meta = {

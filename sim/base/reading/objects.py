@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -82,13 +83,16 @@ class Object(Protocol):
         """Order among states of one object: later ones are larger."""
 
 
+Parser = Callable[[Any, Notice], Object]
+
+
 def read_objects(
     path: str | os.PathLike[str],
     command: str,
-    parsers: Mapping[str, Callable[[Any], Object]],
+    parsers: Mapping[str, Parser],
     on_bad_row: OnBadRow,
     bad: BadRows,
-    notice: Notice,
+    notice: Callable[[str, int], None],
 ) -> dict[str, list[Any]]:
     """Read the objects of a file or folder: the latest state of each, by kind, ordered by uid.
 
@@ -98,50 +102,55 @@ def read_objects(
     command : str
         The command that writes such a file, for errors.
     parsers : mapping of str to callable
-        Parser of each kind that is read; objects of others are counted.
+        Parser of each kind that is read, which counts peculiarities of an object by a callable;
+        objects of other kinds are counted.
     on_bad_row : {"error", "skip"}
         Objects that a parser refuses: raise, or drop and count in `bad`.
     notice : callable
-        Counts peculiarities.
+        Counts peculiarities of the states that are returned, and of the file.
 
     Raises
     ------
     InputError
         If there are only objects of other kinds, and as `json_files` and `json_records`.
     """
-    latest: dict[str, dict[str, Object]] = {kind: {} for kind in parsers}
-    unread: dict[str, int] = {}
+    latest: dict[str, dict[str, tuple[Object, Counter[str]]]] = {kind: {} for kind in parsers}
+    unread: Counter[str] = Counter()
     for file in json_files(path):
         around: dict[str, Any] = {}
         for line, record, around in json_records(file, ("items",), command):
             with handle_bad_line(file, line, on_bad_row, bad):
-                kind = _kind(record, around)
+                kind, rules = _kind(record, around) or "unknown", Counter[str]()
                 if kind not in parsers:
-                    unread[kind or "unknown"] = unread.get(kind or "unknown", 0) + 1
-                    notice(f"objects of the kind {kind or 'unknown'}: not read")
+                    unread[kind] += 1
                     continue
-                state, states = _parse(parsers[kind], kind, record), latest[kind]
-                earlier = states.get(state.meta.uid)
-                if earlier is not None:
-                    notice("objects given again: their latest state")
-                if earlier is None or state.version > earlier.version:
-                    states[state.meta.uid] = state
+                state, states = _parse(parsers[kind], kind, record, rules), latest[kind]
+                earlier, _ = states.setdefault(state.meta.uid, (state, rules))
+                if earlier is not state:
+                    notice("objects given again: their latest state", 1)
+                if state.version > earlier.version:
+                    states[state.meta.uid] = (state, rules)
         with handle_bad_line(file, 1, on_bad_row, bad):
             if json_field(around, "metadata.continue", str):
-                notice("lists that go on: fetch them whole")
+                notice("lists that go on: fetch them whole", 1)
     if unread and not bad and not any(latest.values()):
         text = ", ".join(f"{n:,} {kind}" for kind, n in sorted(unread.items())[:5])
         raise InputError(
             f"there is no {' or '.join(parsers)}, but {text}; write the file with {command}",
             file=path, line=1, rule="no job left",
         )  # fmt: skip
-    return {kind: [states[uid] for uid in sorted(states)] for kind, states in latest.items()}
+    for kind, n in unread.items():
+        notice(f"objects of the kind {kind}: not read", n)
+    for _, rules in (item for states in latest.values() for item in states.values()):
+        for rule, n in rules.items():
+            notice(rule, n)
+    return {kind: [states[uid][0] for uid in sorted(states)] for kind, states in latest.items()}
 
 
-def _parse(parse: Callable[[Any], Object], kind: str, record: Any) -> Object:
-    """Parse an object; errors name it."""
+def _parse(parse: Parser, kind: str, record: Any, rules: Counter[str]) -> Object:
+    """Parse an object, and count its peculiarities by rule; errors name it."""
     try:
-        return parse(record)
+        return parse(record, lambda rule: rules.update([rule]))
     except BadLineError as error:
         meta = record.get("metadata")
         names = [meta.get(key) for key in ("namespace", "name")] if isinstance(meta, dict) else []

@@ -83,10 +83,10 @@ def read(
         path,
         COMMAND,
         {
-            "Pod": lambda record: parse_pod(record, runs_from, log.notice),
+            "Pod": lambda record, notice: parse_pod(record, runs_from, notice),
             "Job": parse_job,
-            "Workload": lambda record: parse_gang(record, "Workload", log.notice),
-            "PodGroup": lambda record: parse_gang(record, "PodGroup", log.notice),
+            "Workload": lambda record, notice: parse_gang(record, "Workload", notice),
+            "PodGroup": lambda record, notice: parse_gang(record, "PodGroup", notice),
         },
         on_bad_row,
         log.bad,

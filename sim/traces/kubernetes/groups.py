@@ -100,7 +100,7 @@ class Group:
         return is_over and bool(self.pods or self.jobs)
 
 
-def parse_job(record: Any) -> Job:
+def parse_job(record: Any, notice: Notice) -> Job:
     """Parse a Job; it is over if it says so, or has as many successes as it needs."""
     conditions = conditions_of(record)
     succeeded, failed = (count_of(record, f"status.{key}", 0) for key in ("succeeded", "failed"))

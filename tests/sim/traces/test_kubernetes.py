@@ -320,11 +320,16 @@ def test_every_form_gives_the_same_workload(tmp_path: Path) -> None:
 
 
 def test_the_latest_state_of_an_object_counts(tmp_path: Path) -> None:
-    early, late = pod("a", 0, resourceVersion="90"), pod("a", 0, 60, resourceVersion="100")
+    asks = [container({"nvidia.com/gpu.shared": 1}, cpu="1")]
+    early = pod("a", 0, resourceVersion="90", containers=asks)
+    late = pod("a", 0, 60, resourceVersion="100", containers=asks)
     for objects in ((early, late), (late, early)):
         w = load(tmp_path, *objects)
         assert durations(w) == [60.0]
-        assert report(w, "noticed") == {"objects given again: their latest state": 1}
+        assert report(w, "noticed") == {
+            "objects given again: their latest state": 1,
+            "shared GPUs (nvidia.com/gpu.shared): whole ones": 1,
+        }
         check_account(w, cpu_s=60, jobs=1)
     again = pod("a", 100, 160, created=90, uid="another")
     w = load(tmp_path, late, again)

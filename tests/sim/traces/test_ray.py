@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sim
 from sim.traces import read_trace
-from sim.workload.attempts import FAILED, RUNNING, WAITING
+from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, WAITING
 from tests.sim.traces.accounts import check_account
 
 ZERO_MS = 1_740_963_600_000
@@ -133,6 +133,9 @@ def test_tasks_that_had_not_ended_are_censored(tmp_path: Path) -> None:
     w = load(tmp_path, task(1), task(2, 0, 100, None), task(3, 0, None, None))
     assert report(w, "dropped") == {RUNNING: 1, WAITING: 1}
     check_account(w, cpu_s=8, jobs=3)
+    again = load(tmp_path, task(1, 0, None, None, state="FAILED"), task(1, attempt=1))
+    assert report(again, "dropped") == {NEVER_RAN: 1}
+    assert "unknown" not in check_account(again, cpu_s=8, jobs=1)["cpu_s"]
     assert report(w, "warnings")[0].startswith("1 of 3 jobs still ran when the log ended")
 
 
