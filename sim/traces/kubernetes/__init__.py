@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heapreplace
+from itertools import pairwise
+from operator import attrgetter
 from typing import Final, Literal
 
 from sim.base.parameters import checked
 from sim.base.reading import OnBadRow
-from sim.base.reading.objects import read_objects
+from sim.base.reading.objects import Meta, read_objects
 from sim.base.reading.pod_requests import GPU_QUANTUM
-from sim.traces.kubernetes.attempts import DELETED, EVICTED
-from sim.traces.kubernetes.groups import Gang, parse_gang, parse_job
-from sim.traces.kubernetes.jobs import add_group, group_objects, shared_queues
-from sim.traces.kubernetes.pods import Pod, parse_pod
-from sim.workload.attempts import FAILED, MAX_SHARE, AttemptLog
+from sim.traces.kubernetes.objects import Owner, Pod, parse_gang, parse_job, parse_pod
+from sim.workload.attempts import FAILED, MAX_SHARE, Attempt, AttemptLog, LoggedJob, rule_of
 from sim.workload.workload import Workload
 
 __all__ = ["read"]
 
 COMMAND: Final = "kubectl get pods,jobs -A -o json"
+DELETED: Final = "pods that their Job counts, but that are deleted"
+EVICTED: Final = "earlier admissions of a Workload, which was evicted"
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Objects that make one job; a Workload or PodGroup is before Jobs."""
+
+    owners: list[Owner] = field(default_factory=list)
+    pods: list[Pod] = field(default_factory=list)
+
+    def metas(self) -> list[Meta]:
+        """Return what all of them have, in the order in which they are asked for columns."""
+        return [*(owner.meta for owner in self.owners), *(pod.meta for pod in self.pods)]
+
+    def jobs(self) -> dict[str, Owner]:
+        """Return the Jobs by uid."""
+        return {owner.meta.uid: owner for owner in self.owners if owner.kind == "Job"}
+
+    def is_over(self) -> bool:
+        """Tell whether nothing of the job goes on."""
+        jobs = self.jobs()
+        states = [job.is_over for job in jobs.values()]
+        states += [pod.is_over for pod in self.pods if pod.job not in jobs]
+        gang_is_over = any(owner.is_over for owner in self.owners if owner.kind != "Job")
+        return gang_is_over or (bool(states) and all(states))
 
 
 @checked
@@ -67,9 +97,8 @@ def read(
         ``recorded_start_s`` and ``recorded_finish_s`` of ``jobs``, ``stages`` and ``tasks``;
         ``node_list`` of ``stages``; ``requested_s``, the deadline of a Job, pod or Workload.
         ``meta["report"]`` has the account (`sim.base.reading.account`), in which attempts are
-        tasks, and counts by rule ``dropped`` (pods that never ran or had not ended, failed
-        attempts, deleted pods that a Job still counts, earlier admissions), ``filled`` (0 s become
-        0.5 s) and ``noticed``.
+        tasks; failed ones, pods that a Job still counts, but that are deleted, and earlier
+        admissions are left out.
 
     Raises
     ------
@@ -84,7 +113,7 @@ def read(
         COMMAND,
         {
             "Pod": lambda record, notice: parse_pod(record, runs_from, notice),
-            "Job": parse_job,
+            "Job": lambda record, _: parse_job(record, gangs),
             "Workload": lambda record, notice: parse_gang(record, "Workload", notice),
             "PodGroup": lambda record, notice: parse_gang(record, "PodGroup", notice),
         },
@@ -92,41 +121,172 @@ def read(
         log.bad,
         log.notice,
     )
-    groups = group_objects(
-        objects["Pod"], objects["Job"], [*objects["Workload"], *objects["PodGroup"]]
-    )
-    shared = shared_queues(groups.values())
+    pods = sorted(objects["Pod"], key=attrgetter("turn"))
+    groups = _groups(pods, [*objects["Workload"], *objects["PodGroup"]], objects["Job"])
+    metas = [meta for group in groups.values() for meta in group.metas() if meta.is_local]
+    n_spaces = Counter(queue for queue, _ in {(meta.queue, meta.namespace) for meta in metas})
     for key, group in groups.items():
-        add_group(log, key, group, gangs, shared)
-    _tell(log, objects["Pod"], objects["Workload"])
+        job = log.jobs["/".join(key)] = _job(group, gangs, n_spaces)
+        log.attempts += [
+            replace(attempt, job="/".join(key))
+            for attempt in _attempts(group, job)
+            if attempt.n_tasks
+        ]
+        if key[0] == "PodGroup" and not group.owners:
+            log.notice("pod groups that are not among the objects: their pods start one by one")
+        if key[0] == "Pod" and group.pods[0].meta.owner_kind:
+            log.notice(f"pods of a {group.pods[0].meta.owner_kind}: a job each")
+    log.warnings += _warnings(log.attempts, pods, objects["Workload"])
     return log.workload("kubernetes", {"cpu": 1e-3, "mem": 2.0**-10, "gpu": GPU_QUANTUM})
 
 
-def _tell(log: AttemptLog, pods: Sequence[Pod], workloads: Sequence[Gang]) -> None:
-    """Warn of what the objects do not hold any more."""
-    n_unasked = sum(pod.demand["cpu"] == 0 for pod in pods)
-    log.notice("pods without a request for CPUs: they hold none", n_unasked)
-    restarts = [pod.restarts for pod in pods if pod.restarts]
-    log.notice("pods with containers that were restarted: all tries in one run", len(restarts))
+def _groups(
+    pods: Sequence[Pod], gangs: Sequence[Owner], jobs: Sequence[Owner]
+) -> dict[Key, _Group]:
+    """Group objects by what makes several pods one job.
+
+    That is a Workload, else a PodGroup, else a Job; any other pod is a job of its own.
+    """
+    job_of = {job.meta.uid: job for job in jobs}
+    groups = {(gang.kind, gang.meta.place): _Group([gang]) for gang in gangs}
+    owned = {
+        uid: ("Workload", gang.meta.place)
+        for gang in gangs
+        for uid in gang.meta.owners
+        if uid and gang.kind == "Workload"
+    }
+    key_of_job: dict[str, Key] = {}
+    for pod in pods:
+        meta, job = pod.meta, job_of.get(pod.meta.owner)
+        uids = (meta.uid, meta.owner, "" if job is None else job.meta.owner)
+        key = next((owned[uid] for uid in uids if uid in owned), None)
+        if pod.workload:
+            key = ("Workload", f"{meta.namespace}/{pod.workload}")
+        elif key is None and pod.pod_group:
+            key = ("PodGroup", f"{meta.namespace}/{pod.pod_group}")
+        key = key or (("Job", pod.job) if pod.job else ("Pod", meta.uid))
+        key_of_job.setdefault(meta.owner, key)
+        groups.setdefault(key, _Group()).pods.append(pod)
+    for uid, job in job_of.items():
+        key = key_of_job.get(uid) or owned.get(uid) or owned.get(job.meta.owner) or ("Job", uid)
+        groups.setdefault(key, _Group()).owners.append(job)
+    return dict(sorted(groups.items()))
+
+
+def _job(group: _Group, gangs: str, n_spaces: Counter[str]) -> LoggedJob:
+    """Return the job of a group; `n_spaces` counts the namespaces with a queue of each name."""
+    metas, jobs = group.metas(), [*group.jobs().values()]
+    queue = next((meta.queue for meta in metas if meta.queue), metas[0].namespace)
+    is_alone = len(group.owners) == 1
+    gang = [item for item in group.owners if item.is_gang and (is_alone or item.kind != "Job")]
+    size = max([0, *(item.size for item in gang), *(pod.group_size for pod in group.pods)])
+    priorities = [meta.priority for meta in metas if not math.isnan(meta.priority)]
+    return LoggedJob(
+        job_id=(jobs[0].meta if len(jobs) == 1 else metas[0]).place,
+        submit=min(meta.created_s for meta in metas),
+        template=next((meta.template for meta in metas if meta.template), ""),
+        user=metas[0].namespace,
+        queue=f"{metas[0].namespace}/{queue}" if n_spaces[queue] > 1 else queue,
+        priority=next(iter(priorities), 0.0),
+        requested_s=min(meta.limit_s for meta in metas),
+        min_tasks=size if size > 1 and gangs != "none" else 0,
+    )
+
+
+def _attempts(group: _Group, logged: LoggedJob) -> Iterator[Attempt]:
+    """Yield an attempt for each pod, each set of pods without any, and for what is gone.
+
+    Tasks of a Job wait for the one that ran before in their place: edges go to `logged`.
+    """
+    is_over, jobs = group.is_over(), group.jobs()
+    parts: dict[str, list[Pod]] = {}
+    for pod in group.pods:
+        parts.setdefault(pod.job, []).append(pod)
+    for uid, pods in parts.items():
+        job = jobs.get(uid)
+        tasks = _last_tries(job, pods) if is_over else []
+        yield from _tasks(job, tasks, logged, is_only=len(jobs) == 1)
+        counted = {pod.meta.uid for pod in tasks}
+        for pod in pods:
+            if pod.meta.uid not in counted:
+                has_started, ends = not math.isnan(pod.attempt.start), (is_over, pod.is_over)
+                is_past = all(ends) if has_started else any(ends)
+                yield replace(pod.attempt, rule=rule_of(has_started, is_past, pod.has_times))
+    gangs = [owner for owner in group.owners if owner.kind != "Job" and owner.attempts]
+    sets = [attempt for owner in gangs or group.owners for attempt in owner.attempts]
+    for attempt in () if group.pods else sets:
+        yield replace(attempt, rule=rule_of(not math.isnan(attempt.start), is_over))
+    n_known = sum(pod.is_over for pod in group.pods)
+    n_known = n_known if group.pods else sum(attempt.n_tasks for attempt in sets)
+    n_gone = sum(job.n_ended for job in jobs.values()) - n_known
+    if n_gone > 0:
+        yield Attempt("", "", math.nan, math.nan, {}, DELETED, n_gone)
+    for owner in gangs:
+        if owner.past_s > 0:
+            for attempt in owner.attempts:
+                yield replace(attempt, start=0.0, end=owner.past_s, rule=EVICTED)
+
+
+def _last_tries(job: Owner | None, pods: Sequence[Pod]) -> list[Pod]:
+    """Return the pods that count: of several tries at a task the successful, else the last."""
+    tries: dict[str, list[Pod]] = {}
+    for pod in pods:
+        if pod.has_times:
+            tries.setdefault(pod.index or ("" if pod.job else pod.meta.name), []).append(pod)
+    tasks = []
+    for place, ran in tries.items():
+        n_done = sum(pod.succeeded for pod in ran)
+        n = 1 if place else n_done + (not n_done if job is None else job.n_missing)
+        tasks += sorted(ran, key=attrgetter("succeeded"))[max(len(ran) - n, 0) :]
+    return sorted(tasks, key=attrgetter("turn"))
+
+
+def _tasks(
+    job: Owner | None, pods: Sequence[Pod], logged: LoggedJob, is_only: bool
+) -> Iterator[Attempt]:
+    """Yield the tasks of a Job: a stage for each round, if it has fewer places than pods."""
+    is_uniform = all(pod.attempt.demand == pods[0].attempt.demand for pod in pods)
+    n_places = min(job.size, len(pods)) if job is not None and is_uniform else len(pods)
+    rounds: list[list[Pod]] = [[] for _ in range(n_places)]
+    free = [(-math.inf, place) for place in range(n_places)]
+    for pod in pods:
+        place = free[0][1]
+        rounds[place].append(pod)
+        heapreplace(free, (pod.attempt.end, place))
+    for turn, ran in enumerate(sorted(rounds, key=len, reverse=True)):
+        name = (ran if job is None else pods)[0].attempt.stage or "pods"
+        if job is not None and not is_only:
+            name = job.meta.name
+        names = [name, *(f"{name}, round {rank}" for rank in range(2, len(ran) + 1))]
+        logged.edges += [(*pair, "one_to_one") for pair in pairwise(names)]
+        for pod, stage in zip(ran, names, strict=True):
+            yield replace(pod.attempt, stage=stage, turn=turn)
+
+
+def _warnings(
+    attempts: Sequence[Attempt], pods: Sequence[Pod], workloads: Sequence[Owner]
+) -> Iterator[str]:
+    """Say what the objects do not hold any more."""
     n_deleted, n_ended = (
-        sum(attempt.n_tasks for attempt in log.attempts if attempt.rule in rules)
+        sum(attempt.n_tasks for attempt in attempts if attempt.rule in rules)
         for rules in ((DELETED,), (DELETED, FAILED, ""))
     )
     if n_deleted > MAX_SHARE * n_ended:
-        log.warnings.append(
+        yield (
             f"{n_deleted:,} of {n_ended:,} pods that ended ({100 * n_deleted / n_ended:.1f} %) are "
             "deleted, and only counted by their Jobs: the log does not tell their work"
         )
     evicted = [gang for gang in workloads if gang.n_evicted]
     if evicted:
         n_known = sum(gang.past_s > 0 for gang in evicted)
-        log.warnings.append(
+        yield (
             f"Workloads that were evicted after an admission: {len(evicted):,}, "
             f"{sum(gang.n_evicted for gang in evicted):,} times; the pods of then are deleted, and "
             f"how long they ran is known of {n_known:,} Workloads"
         )
+    restarts = [pod.restarts for pod in pods if pod.restarts]
     if len(restarts) > MAX_SHARE * len(pods):
-        log.warnings.append(
+        yield (
             f"containers of {len(restarts):,} of {len(pods):,} pods were restarted, "
             f"{sum(restarts):,} times; their failed tries are part of the pods' run times"
         )

@@ -12,7 +12,7 @@ import pytest
 import policies
 import sim
 from sim.traces import read_trace
-from sim.traces.kubernetes.attempts import DELETED, EVICTED
+from sim.traces.kubernetes import DELETED, EVICTED
 from sim.workload.attempts import FAILED, NEVER_RAN, RUNNING, WAITING
 from tests.sim.traces.accounts import check_account
 from tests.sim.traces.kubernetes_objects import (
@@ -145,6 +145,8 @@ def test_the_last_tries_of_a_job_that_failed_are_its_tasks(tmp_path: Path, index
     assert report(w, "dropped") == {FAILED: 2}
     assert w.jobs["min_tasks"].to_pylist() == [2 if indexed else 0]
     check_account(w, cpu_s=20)
+    deleted = load(tmp_path, *pods)
+    assert rows(deleted, "tasks", "recorded_start_s") == ([(20.0,)] if indexed else []) + [(30.0,)]
 
 
 def test_a_job_that_goes_on_is_censored_with_all_its_pods(tmp_path: Path) -> None:
