@@ -41,16 +41,10 @@ from sweep.store import shards, zip_files
 from sweep.store.cache import Cache
 from sweep.store.folder import CELLS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
 from sweep.store.journal import Journal
-from tests.sim.traces.kubernetes_objects import (
-    container,
-    node,
-    pod,
-    pod_group,
-    workflow,
-    workload,
-)
-from tests.sim.traces.kubernetes_objects import job as job_object
+from tests.sim.traces.kubernetes_objects import CLUSTER, WORKFLOW
 from tests.sim.traces.spark_events import end, job, job_end, profile, stage, task, text, two_stages
+from tests.sim.traces.test_ray import actor, seven
+from tests.sim.traces.test_ray import task as task_of_ray
 from tests.sweep.small import keys_kept
 
 BETWEEN = b"\x1e"
@@ -380,40 +374,12 @@ _SPARK_EVENTS = text(
     end(),
 ).encode()
 
-_OBJECTS = (
-    job_object("load", 3, 2, indexed=True, succeeded=2, failed=2),
-    pod("a", 10, 70, job="load", index=0),
-    pod("b", 10, 30, job="load", phase="Failed", index=1),
-    pod("c", 35, 95, job="load", index=1, containers=[container({"nvidia.com/mig-1g.5gb": 2})]),
-    pod("d", 0),
-    pod_group("g", 2),
-    workload(
-        "w", [("main", 2, container(cpu="500m", memory="1Gi"))], admitted=5, finished=60,
-        status={"accumulatedPastExecutionTimeSeconds": 30},
-    ),
-)  # fmt: skip
-_WORKFLOWS = workflow(
-    node("w", "DAG", 0, 300, ("w.wash",), boundary=""),
-    node("w.wash", "Pod", 0, 60, ("w.cut",), resourcesDuration={"cpu": 60, "memory": 120}),
-    node("w.cut", "Retry", 60, 200, ("w.cut(0)", "w.cut(1)", "w.press")),
-    node("w.cut(0)", "Pod", 60, 120, phase="Failed"),
-    node("w.cut(1)", "Pod", 130, 200, ("w.press",), templateName="cut"),
-    node("w.press", "Pod", 200, 300, daemoned=True),
-    node("w.onExit", "Pod", 300, 310, boundary=""),
-    spec={"templates": [{"name": "cut", "container": container(cpu="2")}]},
-)
-_TASK = {
-    "task_id": "c8ef", "attempt_number": 0, "name": "score", "state": "FINISHED", "job_id": "01",
-    "actor_id": None, "type": "NORMAL_TASK", "func_or_class_name": "score", "node_id": "aa",
-    "parent_task_id": "ff", "required_resources": {"CPU": 1.0, "memory": 1e9},
-    "creation_time_ms": 1740963600000, "start_time_ms": 1740963600500,
-    "end_time_ms": 1740963604500,
-}  # fmt: skip
 _RAY_TASKS = [
-    {**_TASK, "state": "FAILED"},
-    {**_TASK, "attempt_number": 1, "end_time_ms": "2025-03-03 01:00:12.600000"},
-    {**_TASK, "task_id": "d0", "type": "ACTOR_CREATION_TASK", "actor_id": "ac"},
-    {**_TASK, "task_id": "d1", "type": "ACTOR_TASK", "actor_id": "ac", "parent_task_id": "c8ef"},
+    *seven(),
+    task_of_ray(7, required_resources={"CPU": 1.0, "memory": 1e9}, parent_task_id=f"{1:032x}")
+    | {"end_time_ms": "2025-03-03 01:00:12.600000"},
+    actor(8, "Model.__init__", 0, 100, 200, kind="ACTOR_CREATION_TASK"),
+    actor(9, "Model.score", 150, 200, 1200),
 ]
 
 TARGETS: dict[str, Target] = {
@@ -526,11 +492,11 @@ TARGETS: dict[str, Target] = {
     "kubernetes": Target(
         _trace("kubernetes"),
         (
-            json.dumps({"kind": "List", "apiVersion": "v1", "items": _OBJECTS}).encode(),
-            _lines(*_OBJECTS),
+            json.dumps({"kind": "List", "apiVersion": "v1", "items": CLUSTER}).encode(),
+            _lines(*CLUSTER),
         ),
     ),
-    "argo": Target(_trace("argo"), (json.dumps(_WORKFLOWS, indent=1).encode(),)),
+    "argo": Target(_trace("argo"), (json.dumps(WORKFLOW, indent=1).encode(),)),
     "ray": Target(
         _trace("ray"),
         (

@@ -190,3 +190,30 @@ def workflow(
         "spec": {"entrypoint": "main", **(spec or {})},
         "status": {"phase": phase, "nodes": {item["id"]: item for item in nodes}, **(status or {})},
     }
+
+
+CLUSTER = (
+    job("load", 3, 2, indexed=True, succeeded=2, failed=2),
+    pod("a", 10, 70, job="load", index=0),
+    pod("b", 10, 30, job="load", phase="Failed", index=1),
+    pod("c", 35, 95, job="load", index=1, containers=[container({"nvidia.com/mig-1g.5gb": 2})]),
+    pod("d", 0),
+    pod_group("g", 2),
+    workload(
+        "w", [("main", 2, container(cpu="500m", memory="1Gi"))], admitted=5, finished=60,
+        status={"accumulatedPastExecutionTimeSeconds": 30},
+    ),
+)  # fmt: skip
+"""Objects of each kind that ``trace=kubernetes`` reads."""
+WORKFLOW = workflow(
+    node("w", "DAG", 0, 300, ("w.wash",), boundary=""),
+    node("w.wash", "Pod", 0, 60, ("w.cut",), resourcesDuration={"cpu": 60, "memory": 120}),
+    node("w.cut", "Retry", 60, 200, ("w.cut(0)", "w.cut(1)", "w.press")),
+    node("w.cut(0)", "Pod", 60, 120, phase="Failed"),
+    node("w.cut(1)", "Pod", 130, 200, ("w.press",), templateName="cut"),
+    node("w.press", "Pod", 200, 300, daemoned=True),
+    node("w.gift", "Skipped", 300, 300, phase="Omitted"),
+    node("w.onExit", "Pod", 300, 310, boundary=""),
+    spec={"templates": [{"name": "cut", "container": container(cpu="2")}]},
+)
+"""A workflow with nodes of many kinds: a Retry, a daemon, one that was omitted, an exit handler."""

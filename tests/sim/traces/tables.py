@@ -38,3 +38,9 @@ def read_both(folder: Path, text: str, **options: Any) -> Workload:
 def warnings_of(workload: Workload) -> str:
     """Return a workload's warnings."""
     return " ".join(workload.meta["report"].get("warnings", []))
+
+
+def stages(workload: Workload, *columns: str) -> list[tuple[Any, ...]]:
+    """Return the number of tasks and these columns of each stage."""
+    names = ["n_tasks", *columns]
+    return [tuple(row[name] for name in names) for row in workload.stages.to_pylist()]

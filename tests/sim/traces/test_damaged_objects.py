@@ -14,8 +14,7 @@ import pytest
 import sim
 from sim.traces import read_trace
 from tests.sim.traces.accounts import check_account
-from tests.sim.traces.kubernetes_objects import container, job, pod, pod_group, workload
-from tests.sim.traces.test_argo import fruit
+from tests.sim.traces.kubernetes_objects import CLUSTER, WORKFLOW
 from tests.sim.traces.test_ray import actor, seven
 
 VALUES = [
@@ -24,16 +23,8 @@ VALUES = [
     float("inf"), "Pod", "Workload", 1e7,
 ]  # fmt: skip
 SAMPLES: dict[str, list[Any]] = {
-    "kubernetes": [
-        job("load", 3, 2, indexed=True, succeeded=2, failed=2),
-        pod("a", 10, 70, job="load", index=0),
-        pod("b", 10, 30, job="load", phase="Failed", index=1),
-        pod("c", 35, 95, job="load", index=1, containers=[container({"nvidia.com/gpu": 2})]),
-        pod("d", 0),
-        pod_group("g", 2),
-        workload("w", [("main", 2, container(cpu="500m"))], admitted=5, finished=60),
-    ],
-    "argo": [fruit(), fruit() | {"metadata": fruit()["metadata"] | {"uid": "x", "name": "x"}}],
+    "kubernetes": [*CLUSTER],
+    "argo": [WORKFLOW, WORKFLOW | {"metadata": WORKFLOW["metadata"] | {"uid": "x", "name": "x"}}],
     "ray": [*seven(), actor(1, "Model.__init__", 0, 100, 200, kind="ACTOR_CREATION_TASK")],
 }
 

@@ -12,13 +12,7 @@ import sim
 from sim.base.errors import InputError
 from sim.traces.table.states import CANCELLED, COMPLETED, OTHER, RUNNING, WAITING, state_codes
 from tests.sim.traces.accounts import check_account
-from tests.sim.traces.tables import read_both, read_csv, warnings_of
-
-
-def stages(workload, *columns):
-    """Return rows of stages, without the job's number."""
-    names = ["n_tasks", *columns]
-    return [tuple(row[name] for name in names) for row in workload.stages.to_pylist()]
+from tests.sim.traces.tables import read_both, read_csv, stages, warnings_of
 
 
 def test_all_columns_find_their_place(tmp_path):

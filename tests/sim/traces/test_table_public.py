@@ -16,7 +16,7 @@ import yaml
 import sim
 from sim.workload.workload import Workload
 from tests.sim.traces.accounts import check_account
-from tests.sim.traces.tables import read_csv
+from tests.sim.traces.tables import read_csv, stages
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "your_own_trace.md"
 
@@ -30,8 +30,7 @@ def renaming(trace: str) -> dict[str, str | None]:
 
 def sizes(workload: Workload) -> list[tuple[float, ...]]:
     """Return tasks and demands of a task of each stage."""
-    names = ["n_tasks", *(f"demand_{resource}" for resource in workload.resources)]
-    return [tuple(row[name] for name in names) for row in workload.stages.to_pylist()]
+    return stages(workload, *(f"demand_{resource}" for resource in workload.resources))
 
 
 def test_helios(tmp_path):
