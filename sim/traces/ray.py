@@ -40,6 +40,7 @@ _TEXTS: Final = (
 )  # fmt: skip
 _OVER: Final = ("FINISHED", "FAILED")
 _ACTOR: Final = ("ACTOR_CREATION_TASK", "ACTOR_TASK")
+_MIN_MS: Final = 1e11  # seconds since 1970 are less
 _LIMITS: Final = {100: "without --limit", 10_000: "at most"}  # of ray list
 
 
@@ -136,7 +137,7 @@ def _parse(record: Any, notice: Callable[[str], None]) -> _Task:
         json_field(record, key, str) for key in _TEXTS
     )
     if not task or not state:
-        text = f"the task {task or '?'} has no {'state' if task else 'task_id'}"
+        text = f"the task {task} has no state" if task else f"it has no task_id; give {COMMAND}"
         raise BadLineError("missing value", text)
     number = _known(json_field(record, "attempt_number", float), 0.0)
     times = [_time_ms(record, f"{key}_time_ms") for key in ("creation", "start", "end")]
@@ -150,7 +151,11 @@ def _time_ms(record: Any, name: str) -> float:
     value = record.get(name)
     if isinstance(value, str):
         return round(1000 * parse_time(name, value), 3)
-    return json_field(record, name, float)
+    time_ms = json_field(record, name, float)
+    if 0 < time_ms < _MIN_MS:
+        text = f"{name} is {time_ms:.15g}; it must be in ms since 1970, after 1973"
+        raise BadLineError("wrong time", text)
+    return time_ms
 
 
 def _demand(record: Any, notice: Callable[[str], None]) -> dict[str, float]:

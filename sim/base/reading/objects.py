@@ -120,6 +120,8 @@ def read_objects(
         around: dict[str, Any] = {}
         for line, record, around in json_records(file, ("items",), command):
             with handle_bad_line(file, line, on_bad_row, bad):
+                if isinstance(record, dict) and "kind" not in record and "object" in record:
+                    record = record["object"]  # of an event that kubectl get --watch prints
                 kind, rules = _kind(record, around) or "unknown", Counter[str]()
                 if kind not in parsers:
                     unread[kind] += 1

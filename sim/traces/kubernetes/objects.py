@@ -185,11 +185,15 @@ def parse_gang(record: Any, kind: str, notice: Notice) -> Owner:
     is_over = not math.isnan(end_s)
     if math.isnan(start_s) and past_s > 0 and is_over:  # some versions withdraw it at its end
         start_s, past_s = end_s - past_s, 0.0
+    admitted = {  # fewer than asked for, maybe
+        json_field(item, "name", str): count_of(item, "count", 0)
+        for item in json_field(record, "status.admission.podSetAssignments", list)
+    }
     attempts = [
         Attempt(
-            "", json_field(item, "name", str), start_s, end_s,
+            "", name := json_field(item, "name", str), start_s, end_s,
             pod_demand(json_field(item, "template.spec", dict), notice),
-            n_tasks=count_of(item, "count", 1),
+            n_tasks=admitted.get(name) or count_of(item, "count", 1),
         )
         for item in json_field(record, "spec.podSets", list)
     ]  # fmt: skip

@@ -227,6 +227,16 @@ def test_a_workload_of_a_job_gives_its_gang_queue_and_submission(tmp_path: Path)
     assert load(tmp_path, gang, *pods, gangs="none").jobs["min_tasks"].to_pylist() == [0]
 
 
+def test_a_workload_may_be_admitted_in_part(tmp_path: Path) -> None:
+    sets = [("main", 4, container(cpu="1")), ("lead", 1, container(cpu="1"))]
+    admission = {"podSetAssignments": [{"name": "main", "count": 2}, {"name": "lead"}]}
+    part = workload("w", sets, admitted=0, finished=60, status={"admission": admission})
+    w = load(tmp_path, part)
+    assert sorted(rows(w, "stages", "name", "n_tasks")) == [("lead", 1), ("main", 2)]
+    assert w.jobs["min_tasks"].to_pylist() == [3]
+    check_account(w, cpu_s=180, tasks=3)
+
+
 def test_earlier_admissions_are_lost_work(tmp_path: Path) -> None:
     evicted = {"schedulingStats": {"evictions": [{"reason": "Preempted", "count": 2}]}}
     sets = [("main", 2, container(cpu="3"))]
@@ -312,6 +322,7 @@ def test_every_form_gives_the_same_workload(tmp_path: Path) -> None:
         "list.json": f"[{', '.join(texts)}]",
         "lines.jsonl": "\n".join(texts),
         "marked.json": "\ufeff" + "".join(json.dumps(item, indent=2) for item in objects),
+        "watched.json": "\n".join(f'{{"type": "ADDED", "object": {text}}}' for text in texts),
         "lists.json": f'[{{"kind": "List", "items": [{",".join(texts)}]}}]',
     }
     for name, text in forms.items():
