@@ -6,13 +6,15 @@ rule of every bad row; `read_columns` returns whole columns instead. Dropped row
 rule (`valid_rows`, `count_rule`) for the workload's report, and `Account` holds the work of a log
 by what became of it; `no_job_left` is the error if every row is dropped. `resolution_s` finds out
 the resolution of recorded times. `json_records` yields the records in files of JSON, and
-`json_field` a field of one. CONTRIBUTING, *Add a trace*, explains how to add a reader.
+`json_field` a field of one; `kind_of_json` tells JSON of other kinds. CONTRIBUTING, *Add a trace*,
+explains how to add a reader.
 """
 
 from sim.base.reading.account import Account
 from sim.base.reading.bad_rows import BadRows
 from sim.base.reading.clock import resolution_s
 from sim.base.reading.comments import CommentStripper, Section
+from sim.base.reading.json_kinds import kind_of_json
 from sim.base.reading.json_records import json_files, json_records
 from sim.base.reading.layout import Field, Layout, OnBadRow
 from sim.base.reading.rows import read_blocks, read_columns
@@ -61,6 +63,7 @@ __all__ = [
     "json_files",
     "json_records",
     "json_values",
+    "kind_of_json",
     "no_job_left",
     "open_text",
     "parse_json",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from sim.base.errors import InputError
-from sim.base.reading import open_text
+from sim.base.reading import kind_of_json, open_text
 from sim.lineage.openlineage.counts import EventCounts
 from sim.lineage.openlineage.values import Malformed, json_values
 
 _PEEK_BYTES: Final = 1 << 16
+_MAX_CHARACTERS: Final = 4096
 _MAX_DEPTH: Final = 4
 _JOB_PARTS: Final = ("job", "run", "dataset")
 
@@ -121,5 +123,6 @@ def malformed_reason(value: Any, reason: str) -> str:
         return f"the event is under {wrapper!r}"
     if isinstance(value, dict) and not {"eventTime", "eventType", *_JOB_PARTS} & {*value}:
         keys = ", ".join(str(key)[:30] for key in list(value)[:5]) or "none"
-        return f"{reason}; its keys: {keys}"
+        kind = kind_of_json(json.dumps(value)[:_MAX_CHARACTERS])
+        return f"{reason}; its keys: {keys}" + (f"; it looks like {kind}" if kind else "")
     return reason

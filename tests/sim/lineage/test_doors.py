@@ -99,7 +99,14 @@ def test_a_wrapper_is_named(tmp_path, capsys, keys, text, form):
     ("content", "message"),
     [
         ('{"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow"}',
-         "eventTime None; its keys: apiVersion, kind"),
+         "its keys: apiVersion, kind; it looks like Argo's workflows: trace=argo"),
+        ('{"kind": "List", "items": []}', "looks like objects of Kubernetes: trace=kubernetes"),
+        ('[{"task_id": "a", "state": "FINISHED"}]', "looks like Ray's tasks: trace=ray"),
+        ('[{"dag_id": "a", "start_date": null}]', "looks like runs of Airflow: docs/from_your"),
+        ('{"metadata": {"dbt_schema_version": "v6"}, "results": []}', "like results of dbt: docs"),
+        ('{"runs": [{"id": "1", "startedAt": null}]}', "looks like runs or jobs of Marquez: docs"),
+        ('{"Event": "SparkListenerLogStart"}', "looks like Spark's event log: trace=spark_event"),
+        ('{"a": 1}', "its keys: a [no event]"),
         ("[1, 2]", "none of 2 records is an OpenLineage event of a run: 2 malformed, the first in "
          "line 1: no JSON object"),
         ('{"eventTime": "2025-03-03T01:00:00Z", "job": {"name": "a"}}',
