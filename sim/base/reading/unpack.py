@@ -88,6 +88,9 @@ def _only_member(file: Path) -> Any:
     except zipfile.BadZipFile as error:
         text = f"the archive is damaged ({error}); fetch the file again"
         raise InputError(text, file=file, rule="unreadable") from None
+    if any(member.filename.startswith("xl/") for member in members):
+        text = "the file is a workbook of Excel; save its sheet as CSV"
+        raise InputError(text, file=file, rule="not text")
     if len(members) != 1:
         names = ", ".join(member.filename for member in members[:5]) or "none"
         raise InputError(

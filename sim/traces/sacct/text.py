@@ -22,7 +22,7 @@ from sim.base.reading import (
 from sim.traces.sacct.columns import DEPENDENCY_OPTION, NO_LIMIT_TEXT, UNKNOWN_TEXT, Log
 from sim.traces.sacct.resources import MEMORY
 
-NEEDED: Final = ("JobID", "Submit", "Start", "End/Elapsed/ElapsedRaw")
+NEEDED: Final = ("JobID/JobIDRaw", "Submit", "Start", "End/Elapsed/ElapsedRaw")
 FORMAT: Final = (
     "JobID,Cluster,User,Partition,Submit,Eligible,Start,End,Elapsed,Timelimit,State,AllocCPUS,"
     "NNodes,AllocTRES"
@@ -74,6 +74,8 @@ def read_text(path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows) 
     delimiter = _delimiter(path, first_line(path))
     names = column_names(path, delimiter, NEEDED, HINT)
     fields = {name: field for name, field in FIELDS.items() if name in names}
+    id_name = "JobID" if "JobID" in names else "JobIDRaw"
+    fields[id_name] = FIELDS["JobID"]
     free_text = FREE_TEXT
     if delimiter == ",":
         fields |= {name: _RESOURCES for name in _TRES if name in names}
@@ -94,6 +96,7 @@ def read_text(path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows) 
         raise
     if WRONG_WIDTH in bad:
         _check_one_format(path)
+    log["JobID"] = log.pop(id_name)
     if "SubmitLine" in log:
         option = pc.extract_regex(log.pop("SubmitLine"), DEPENDENCY_OPTION)
         log.setdefault("Dependency", pc.struct_field(option, "value"))
@@ -103,7 +106,8 @@ def read_text(path: str | os.PathLike[str], on_bad_row: OnBadRow, bad: BadRows) 
 def _delimiter(path: str | os.PathLike[str], header: str) -> str:
     """Return the delimiter of a header; refuse columns that are aligned with spaces."""
     for delimiter in DELIMITERS:
-        if delimiter in header and "JobID" in {n.strip() for n in header.split(delimiter)}:
+        names = {name.strip() for name in header.split(delimiter)}
+        if delimiter in header and {"JobID", "JobIDRaw"} & names:
             return delimiter
     if "JobID" in header.split()[:-1]:
         text = f"the columns are aligned with spaces, which cuts long values off{HINT}"

@@ -64,7 +64,8 @@ def read(
         leaves one out.
     unit : str, mapping of str to str or None
         Unit of plain numbers of time: s, ms, us, ns, min or h, for all, or by column
-        (``{limit_s: min, mem: MiB}``). None: as a column's own name ends (``start_ms``), else s.
+        (``{limit_s: min, mem: MiB, cpus: milli}``). None: as a column's own name ends
+        (``start_ms``, ``cpu_milli``), else s, GiB and whole ones.
     zone : str or None
         Zone of dates without one: an offset (``+01:00``) or a name (``Europe/Berlin``). None: UTC;
         then it is an error if other dates have one.

@@ -62,12 +62,18 @@ def memory_gib(column: pa.Array, unit: str) -> F8:
         with contextlib.suppress(pa.ArrowInvalid):
             return _plain(column.cast(pa.float64())) * GIB[unit]
     parts = pc.extract_regex(column, _MEMORY_PARTS)
-    has_unit = np.asarray(pc.match_substring_regex(column, "(?i)[kmgtpb]").fill_null(False))
     letters = pc.utf8_upper(pc.struct_field(parts, "unit")).fill_null("").dictionary_encode()
     factors = np.array([_FACTORS.get(x, GIB["B"]) for x in letters.dictionary.to_pylist()])
     factor = factors[letters.indices.to_numpy(zero_copy_only=False)]
-    factor = np.where(has_unit, factor, GIB[unit])
+    factor = np.where(have_units(column), factor, GIB[unit])
     return _plain(pc.struct_field(parts, "number").cast(pa.float64())) * factor
+
+
+def have_units(column: pa.Array) -> Mask:
+    """Mark amounts of memory that are texts with a unit."""
+    if not pa.types.is_string(column.type):
+        return np.zeros(len(column), dtype=bool)
+    return _matches(column, "(?i)[kmgtpb]")
 
 
 def _matches(texts: pa.Array, pattern: str) -> Mask:

@@ -20,6 +20,9 @@ _SMALLEST = {"ns": 1e17, "us": 1e14, "ms": 1e11}
 _NAMES = {"ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _RATIOS = {"ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60, "h": 1 / 3600}
 """Run time as it is read over the time from start to end, if it is in this unit instead of s."""
+_MEMORY = {"B": 2.0**28, "KiB": 2.0**18, "MiB": 2.0**8}
+"""Memory of a CPU from which on it is rather in this unit than in GiB."""
+_CPUS_OF_A_NODE = 64.0
 _TOLERANCE = 0.01
 _YEAR_S = 365.2425 * 86_400
 _MOST_DAYS = 3660.0
@@ -98,6 +101,26 @@ def check_runs(
                 f"'trace.unit={{{listed}}}', or 'trace.unit={{run_s:s}}' if all are seconds"
             )
             raise InputError(text, file=path, rule="implausible unit")
+
+
+def check_memory(
+    path: str | os.PathLike[str], columns: Mapping[str, Any], name_of: Columns, unit: Unit
+) -> None:
+    """Refuse memory that no machine has for each of its CPUs, unless its unit is given."""
+    if unit.is_given:
+        return
+    cpus = columns.get("cpus", np.full(1, np.nan))
+    nodes = np.fmax(columns.get("nodes", np.ones(1)), 1.0)
+    share = columns["mem"] / np.where(cpus > 0, cpus, _CPUS_OF_A_NODE * nodes)
+    share = share[share > 0]
+    typical = float(np.median(share)) if len(share) else 0.0
+    guess = next((name for name, low in _MEMORY.items() if typical >= low), "")
+    if guess:
+        text = (
+            f"{name_of['mem']} is in GiB, and has {typical:,.6g} for each CPU: it looks like "
+            f"{guess}: give 'trace.unit={{mem:{guess}}}', or 'trace.unit={{mem:GiB}}' if it is GiB"
+        )
+        raise InputError(text, file=path, rule="implausible unit")
 
 
 def _absolute(column: Instants) -> F8:

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from sim.base.arrays import F8, Mask
 from sim.base.reading import BadRows
-from sim.traces.table.amounts import memory_gib, numbers, spans_s
+from sim.traces.table.amounts import have_units, memory_gib, numbers, spans_s
 from sim.traces.table.columns import COLUMNS, Columns
 from sim.traces.table.identity import repeated_rows
-from sim.traces.table.plausible import check_days, check_digits, check_runs
+from sim.traces.table.plausible import check_days, check_digits, check_memory, check_runs
 from sim.traces.table.times import DAY_S, Instants, first_day, seconds_after, to_instants
-from sim.traces.table.units import Unit, Units, units_of
+from sim.traces.table.units import PARTS, Unit, Units, units_of
 from sim.traces.table.zones import Offsets, check_zones, offsets_of, place
 
 
@@ -108,6 +108,8 @@ def to_log(
         columns[column] = seconds_after(times_placed.instants, day)
     _count_words(raw.columns, columns, noticed)
     check_runs(path, columns, raw.name_of, by_column)
+    if "mem" in columns and not have_units(raw.columns["mem"]).any():
+        check_memory(path, columns, raw.name_of, by_column["mem"])
     return Log(
         columns=columns,
         later_s={column: times_placed.later_s for column, times_placed in placed.items()},
@@ -140,7 +142,9 @@ def _convert(columns: Mapping[str, pa.Array], units: Mapping[str, Unit]) -> dict
             result[column] = spans_s(array, units[column].name)
         elif kind == "memory":
             result[column] = memory_gib(array, units[column].name)
-        elif kind in ("amount", "count", "number"):
+        elif kind == "amount":
+            result[column] = numbers(array) * PARTS[units[column].name]
+        elif kind in ("count", "number"):
             result[column] = numbers(array)
         elif kind != "time":
             result[column] = array

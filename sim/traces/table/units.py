@@ -20,6 +20,13 @@ SECONDS: Mapping[str, float] = {
 GIB: Mapping[str, float] = {
     "B": 2.0**-30, "KiB": 2.0**-20, "MiB": 2.0**-10, "GiB": 1.0, "TiB": 2.0**10,
 }  # fmt: skip
+PARTS: Mapping[str, float] = {"1": 1.0, "milli": 1e-3}
+"""Units of ``cpus`` and ``gpus``: whole ones, or thousandths."""
+_SIZES: Mapping[str, Mapping[str, float]] = {
+    "time": SECONDS, "span": SECONDS, "memory": GIB, "amount": PARTS,
+}  # fmt: skip
+"""Units of each kind of column that has any."""
+_DEFAULT = {"time": "s", "span": "s", "memory": "GiB", "amount": "1"}
 PER_DAY: Mapping[str, int] = {
     "s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9,
     "min": 1440, "h": 24,
@@ -40,6 +47,10 @@ _MEMORY_WORDS = {
     "GiB": r"gi?b",
     "TiB": r"ti?b",
 }
+_PART_WORDS = {"milli": r"milli(?:s|[cg]pus?|cores?)?|m(?:[cg]pus?|cores?)"}
+_WORDS_OF: Mapping[str, Mapping[str, str]] = {
+    "time": _WORDS, "span": _WORDS, "memory": _MEMORY_WORDS, "amount": _PART_WORDS,
+}  # fmt: skip
 _BEFORE = r"(?:[_\s.(\[-]|(?<=[a-z0-9])(?=[A-Z]))"
 
 
@@ -52,7 +63,7 @@ class Unit:
 
 
 def units_of(name_of: Columns, units: Units) -> dict[str, Unit]:
-    """Return the unit of each column of times, spans and memory.
+    """Return the unit of each column of times, spans, memory and amounts.
 
     A unit for a column goes before that of its own name (``start_ms``), which goes before a unit
     for all. The names of this format, such as ``submit_s``, say nothing: files have them with
@@ -65,22 +76,22 @@ def units_of(name_of: Columns, units: Units) -> dict[str, Unit]:
     """
     by_column = units if isinstance(units, Mapping) else {}
     for column, unit in by_column.items():
-        known = [c for c, kind in COLUMNS.items() if kind in ("time", "span", "memory")]
+        known = [c for c, kind in COLUMNS.items() if kind in _SIZES]
         if column not in known:
             raise InputError(f"unit: {unknown('column', column, known)}", rule="unknown column")
-        valid = GIB if COLUMNS[column] == "memory" else SECONDS
+        valid = _SIZES[COLUMNS[column]]
         if unit not in valid:
             text = unknown("unit", unit, valid)
             raise InputError(f"unit of {column}: {text}", rule="unknown unit")
     result = {}
     for column, name in name_of.items():
-        if COLUMNS[column] not in ("time", "span", "memory"):
+        kind = COLUMNS[column]
+        if kind not in _SIZES:
             continue
-        is_memory = COLUMNS[column] == "memory"
-        own = None if name == column else _suffix(name, _MEMORY_WORDS if is_memory else _WORDS)
-        general = units if isinstance(units, str) and not is_memory else None
+        own = None if name == column else _suffix(name, _WORDS_OF[kind])
+        general = units if isinstance(units, str) and _SIZES[kind] is SECONDS else None
         unit_name = by_column.get(column) or own or general
-        result[column] = Unit(unit_name or ("GiB" if is_memory else "s"), unit_name is not None)
+        result[column] = Unit(unit_name or _DEFAULT[kind], unit_name is not None)
     return result
 
 

@@ -170,3 +170,13 @@ def test_the_command_of_submission_has_the_dependency(tmp_path):
     w = load(tmp_path, *rows, head=head)
     assert edges(w) == [(1, 2), (2, 3)]
     assert check_account(w)["edges"]["left_out_by"] == {"of kind afterwards": 1}
+
+
+def test_raw_ids_serve_where_there_are_no_others(tmp_path):
+    head = "JobIDRaw;Submit;Start;End;State;AllocCPUS"
+    row = "{};2026-03-01T09:30:00;2026-03-01T09:30:10;2026-03-01T09:31:10;COMPLETED;8"
+    rows = [row.format(name) for name in ("17", "17.batch", "18")]
+    w = load(tmp_path, *rows, head=head)
+    assert w.jobs["job_id"].to_pylist() == ["17", "18"]
+    both = load(tmp_path, *(f"{text};21_{text[:2]}" for text in rows[::2]), head=f"{head};JobID")
+    assert both.jobs["job_id"].to_pylist() == ["21_17", "21_18"]

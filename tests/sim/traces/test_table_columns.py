@@ -116,34 +116,6 @@ def test_gpus_alone_are_the_only_demand(tmp_path):
             read_csv(tmp_path, text, tasks=way)
 
 
-@pytest.mark.parametrize(
-    ("value", "gib"),
-    [
-        ("16", 16.0), ("16G", 16.0), ("16GB", 16.0), ("16 GiB", 16.0), ("4000M", 3.90625),
-        ("512Ki", 2.0**-11), ("1.5T", 1536.0), ("1073741824B", 1.0), ("2e1", 20.0), ("", 0.0),
-        ("n/a", 0.0),
-    ],
-)  # fmt: skip
-def test_memory_with_units(tmp_path, value, gib):
-    w = read_both(tmp_path, f"submit_s,run_s,cpus,mem\n0,10,2,{value}\n0,10,2,5\n")
-    assert w.stages["demand_mem"].to_pylist() == pytest.approx([gib / 2, 2.5])
-    check_account(w, mem_gib_s=10 * gib + 50)
-    assert ("memory unknown: 0" in w.meta["report"]["filled"]) == (gib == 0)
-
-
-def test_memory_in_the_unit_of_its_name_or_as_chosen(tmp_path):
-    text = "submit_s,run_s,memory_mb,x,mem_gib\n0,10,2048,3,4\n"
-
-    def gib(**options):
-        return read_both(tmp_path, text, **options).stages["demand_mem"].to_pylist()
-
-    assert gib() == [4.0]
-    assert gib(columns={"mem": "memory_mb"}) == [2.0]
-    assert gib(columns={"mem": "x"}, unit={"mem": "TiB"}) == [3072.0]
-    assert gib(columns={"mem": "x"}, unit="ms") == [3.0]
-    assert "demand_mem" not in read_csv(tmp_path, text, columns={"mem": None}).stages.column_names
-
-
 def test_states_tell_which_rows_ran(tmp_path):
     text = (
         "job_id,submit_s,start_s,end_s,state\n"

@@ -65,7 +65,7 @@ def test_units_by_column_go_before_names_and_these_before_one_for_all(tmp_path):
     assert read() == [3.0, 1.0]
     assert read(unit="min") == [3.0, 60.0]
     assert read(unit={"limit_s": "h", "run_s": "s"}) == [3000.0, 3600.0]
-    for unit, words in [({"cpus": "s"}, "unknown column"), ({"run_s": "GiB"}, "unknown unit")]:
+    for unit, words in [({"nodes": "s"}, "unknown column"), ({"run_s": "GiB"}, "unknown unit")]:
         with pytest.raises(InputError) as caught:
             read(unit=unit)
         assert caught.value.rule == words
@@ -85,7 +85,10 @@ def test_run_times_in_another_unit_than_start_and_end_are_noticed(tmp_path):
         assert f"give 'trace.unit={option}'" in str(caught.value)
     w = read_csv(tmp_path, text.format(100_000, 250_000), unit={"run_s": "s"})
     assert w.stage_duration_s.tolist() == [100_000.0, 250_000.0]
-    assert read_csv(tmp_path, text.format(60, 40)).stage_duration_s.tolist() == [60.0, 40.0]
+    w = read_csv(tmp_path, text.format(60, 249.5))
+    assert w.stage_duration_s.tolist() == [60.0, 249.5]
+    rule = "run_s is not the time from start_s to end_s: run_s counts"
+    assert w.meta["report"]["noticed"] == {rule: 1}
 
 
 def test_days_of_a_spreadsheet_and_decimal_commas_are_named(tmp_path):

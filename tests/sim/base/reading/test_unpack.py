@@ -60,6 +60,9 @@ def test_an_archive_of_several_files_names_them(tmp_path: Path) -> None:
     file.write_bytes(archive("a.txt", "b.txt"))
     with pytest.raises(sim.InputError, match=r"2 files \(a.txt, b.txt\); unpack it"):
         open_text(file)
+    file.write_bytes(archive("[Content_Types].xml", "xl/workbook.xml"))
+    with pytest.raises(sim.InputError, match="a workbook of Excel; save its sheet as CSV"):
+        open_text(file)
 
 
 def test_utf_32_is_named(tmp_path: Path) -> None:
