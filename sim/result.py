@@ -15,6 +15,7 @@ from sim.engine.stops import REASONS
 from sim.metrics import compute
 from sim.metrics.jobs import gap_lb, job_utility, prediction_error, slowdown
 from sim.metrics.tokens import limit_changes
+from sim.metrics.troubles import unmet
 
 
 class Result(Run):
@@ -48,6 +49,9 @@ class Result(Run):
         The job's worth as the policy set it last (`sim.plan.Plan.set_jobs`); None if it set none.
     limits_set : sequence of (float, (N,) int32, (N,) int32)
         Run limits that the policy set: time (s; NaN for before the run), jobs, limits.
+    own : sim.engine.record.Run or None
+        The same run on its own clock, if that is not the workload's (`sim.engine.clock`). Take
+        differences between times from `on_own_clock`: those of epoch seconds lack small digits.
     """
 
     @cached_property
@@ -58,12 +62,12 @@ class Result(Run):
     @cached_property
     def slowdown(self) -> F8:
         """Completion time over critical path length of each job done that has one, else NaN."""
-        return slowdown(self, self.bounds["cp_len"])
+        return slowdown(self.on_own_clock, self.bounds["cp_len"])
 
     @cached_property
     def gap_lb(self) -> F8:
         """Completion time over ``new_lb`` - 1 of each job done whose bound is above 0, else NaN."""
-        return gap_lb(self, self.bounds["new_lb"])
+        return gap_lb(self.on_own_clock, self.bounds["new_lb"])
 
     @cached_property
     def prediction_error(self) -> F8:
@@ -73,7 +77,7 @@ class Result(Run):
     @cached_property
     def utility(self) -> F8 | None:
         """Utility of each job with a deadline, else NaN: (J,) float64; None without deadlines."""
-        return job_utility(self)
+        return job_utility(self.on_own_clock)
 
     @cached_property
     def jobs(self) -> pa.Table:
@@ -205,16 +209,23 @@ class Result(Run):
                 "record='tasks', the default",
                 rule="record",
             )
-        return compute(self, self.bounds)
+        return compute(self.on_own_clock, self.bounds)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what the cluster was to meet and did not: outages and slow periods."""
+        return tuple(unmet(self.on_own_clock))
 
     def __repr__(self) -> str:
         """Describe the run and its outcome in one line."""
         n_failed = int(self.job_failed.sum())
-        jct_s = (self.job_finish - self.job_submit)[~self.job_failed]
+        own = self.on_own_clock
+        jct_s = (own.job_finish - own.job_submit)[~self.job_failed]
         mean = f"; mean JCT {jct_s.mean():.6g} s" if len(jct_s) else ""
         failed = f", {n_failed:,} failed" if n_failed else ""
         jobs = f"{len(self.job_submit):,} job{'s' * (len(self.job_submit) != 1)}"
+        notes = "".join(f"; {note}" for note in self.notes)
         return (
             f"<Result {self.policy!r} on {self.cluster.describe()}, seed {self.seed}: "
-            f"{jobs}{failed}{mean}>"
+            f"{jobs}{failed}{mean}{notes}>"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sim.cluster.cluster import Cluster
+from sim.engine.clock import run_on_own_clock
 from sim.engine.plan import Scheduler
 from sim.engine.simulate import simulate as run
 from sim.result import Result
@@ -22,6 +23,9 @@ def simulate(
     """Run `workload` on `cluster` under `policy`.
 
     A run is a pure function of its arguments: the same bits on every machine and in every process.
+    The times of the cluster (outages, slow periods) count from the first submission. Where
+    submissions are far from 0, as in epoch seconds, the run has a clock of its own
+    (`sim.workload.transform.origin_s`), so that its results don't depend on the epoch.
 
     Parameters
     ----------
@@ -50,4 +54,5 @@ def simulate(
     DeadlockError
         If jobs are left that can never go on.
     """
-    return Result(**vars(run(workload, cluster, policy, seed=seed, record=record)))
+    fields = run_on_own_clock(run, workload, cluster, policy, seed=seed, record=record)
+    return Result(**fields)

@@ -58,9 +58,10 @@ OPTIONS = {"slurm": "backfill/slurm"}
 LATER = ("wait_p50_s", "wait_p95_s", "wait_p99_s", "slowdown_p95", "utility")
 LATER_COLUMN = "slowdown"
 OMITTED_COLUMNS = ("utility", "worth")
+OMITTED_METRICS = ("outages_met", "slow_periods_met")
 LATER_OF = ("policy=fifo", "policy=easy", "policy=las", "policy=jockey")
 """Metrics and columns of jobs added later, and the cells whose digest of these is one, but for
-`OMITTED_COLUMNS`; other digests leave them out."""
+`OMITTED_COLUMNS`; other digests leave them out, and `OMITTED_METRICS`, counts that none has."""
 EVALUATORS = {
     "alone": "heft", "stream": "tez", "sized": "slearn", "kinds": "wing_mil",
     "deadlines": "jockey",
@@ -182,7 +183,8 @@ def _cell(folder: Path, later: list[object], trace: str, *words: str) -> str:
     if words[0] in LATER_OF:
         later += [(words, name, result.metrics[name]) for name in LATER]
         later.append(column)
-    metrics = {name: value for name, value in result.metrics.items() if name not in LATER}
+    left_out = (*LATER, *OMITTED_METRICS)
+    metrics = {name: value for name, value in result.metrics.items() if name not in left_out}
     return digest(sorted(metrics.items()), table)
 
 

@@ -49,9 +49,10 @@ class Cluster:
         more of one than it has, those that demand it run slower, in proportion, until the excess
         ends (DAGPS, §8.2.1). Only a policy that asks for it overbooks (`sim.engine.plan.Plan`).
     outages : Outages
-        Times at which machines are lost and come back; none by default.
+        Times at which machines are lost and come back, counted from the first submission; none by
+        default.
     slowdowns : Slowdowns
-        Periods in which everything runs slower, or faster; none by default.
+        Periods in which everything runs slower, or faster, counted likewise; none by default.
     launch : Launch
         The lag between the placement of a task, or a gang, and its start; none by default.
     stage_lag_s : float
@@ -232,6 +233,13 @@ class Cluster:
     def with_slowdowns(self, slowdowns: Slowdowns) -> Cluster:
         """Return the same cluster with periods in which everything runs slower or faster."""
         return replace(self, slowdowns=slowdowns)
+
+    def delayed(self, by_s: float) -> Cluster:
+        """Return the same cluster, with its outages and slow periods `by_s` later."""
+        if not by_s or not (len(self.outages) or len(self.slowdowns)):
+            return self
+        later = self.outages.delayed(by_s), self.slowdowns.delayed(by_s)
+        return replace(self, outages=later[0], slowdowns=later[1])
 
     def with_launch(self, launch_s: LaunchSpec, seed: int = 0) -> Cluster:
         """Return the same cluster, on which starts lag behind placements.

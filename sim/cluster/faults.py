@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ class Outages:
     machine : (K,) int32
         The lost machine.
     down_s, up_s : (K,) float64
-        Begin and end of the outage, s; inf for no end.
+        Begin and end of the outage, s after the first submission; inf for no end.
     """
 
     machine: I4
@@ -58,6 +58,10 @@ class Outages:
     def columns(self) -> tuple[I4, F8, F8]:
         """Machine, down_s and up_s."""
         return self.machine, self.down_s, self.up_s
+
+    def delayed(self, by_s: float) -> Outages:
+        """Return the same outages, each `by_s` later."""
+        return replace(self, down_s=self.down_s + by_s, up_s=self.up_s + by_s)
 
     def in_order(self) -> dict[str, NDArray[Any]]:
         """Return the kernel's fields: each loss and return by time, machine, returns first."""
@@ -115,7 +119,7 @@ def draw_outages(
     mtbf_s, repair_s : float
         Mean time that a machine is up, and down, s; positive.
     until_s : float
-        No outage begins later than that, s.
+        No outage begins later than that, s after the first submission.
 
     Raises
     ------
@@ -142,7 +146,8 @@ class Slowdowns:
     Attributes
     ----------
     begin_s, end_s : (K,) float64
-        Begin and end of each period, s; by time, without overlaps. The last may never end.
+        Begin and end of each period, s after the first submission; by time, without overlaps. The
+        last may never end.
     speed : (K,) float64
         Seconds of a task's duration that pass in a second; positive.
     """
@@ -181,6 +186,10 @@ class Slowdowns:
     def __len__(self) -> int:
         return len(self.speed)
 
+    def delayed(self, by_s: float) -> Slowdowns:
+        """Return the same periods, each `by_s` later."""
+        return replace(self, begin_s=self.begin_s + by_s, end_s=self.end_s + by_s)
+
     def steps(self) -> tuple[F8, F8]:
         """Return times, the first 0, and the speed from each time on: (N,) float64 each."""
         times, speeds = [0.0], [1.0]
@@ -218,7 +227,7 @@ def draw_slowdowns(
     speed : (float, float)
         Each period's speed is uniform between the two; positive.
     until_s : float
-        None begins later than that, s.
+        None begins later than that, s after the first submission.
     label : str, optional
         Periods with another label are drawn independently from the same seed.
 

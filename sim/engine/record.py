@@ -38,6 +38,12 @@ class Run:
     job_estimate: F8 | None = None
     job_worth: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
+    own: Run | None = None  # the same run on its own clock, if that is not the workload's
+
+    @property
+    def on_own_clock(self) -> Run:
+        """The same run on its own clock, on which differences between times have all their bits."""
+        return self if self.own is None else self.own
 
     @cached_property
     def task_start(self) -> F8 | None:

@@ -164,6 +164,7 @@ def _over_time(
     started = np.searchsorted(np.sort(result.task_start[first:end]), time_s, side="right")
     ended = np.searchsorted(np.sort(result.task_finish[first:end]), time_s, side="right")
     raw_points = np.array(raw.get(row.job, [])).reshape(-1, 2)
+    raw_points[:, 0] += result.workload.origin_s  # the policy has the run's clock
     return pa.table(
         {
             "job": np.full(len(time_s), row.job, np.int64),

@@ -72,5 +72,5 @@ def evaluate(
     texts = {name: json.dumps(value) for name, value in series.items() if value is not None}
     metrics = {name: float(value) for name, value in result.metrics.items()}
     if by:
-        metrics |= compute_by(result, result.bounds, by)
+        metrics |= compute_by(result.on_own_clock, result.bounds, by)
     return metrics, pa.table(jobs).replace_schema_metadata(texts)

@@ -69,7 +69,7 @@ def evaluate(
         "right_queue": np.searchsorted(bounds, size_s, side="right").astype(np.int32),
     }
     if resistance:
-        known_s = recording.known_s
+        known_s = recording.known_s + result.workload.origin_s  # the policy has the run's clock
         when_s = np.where(np.isnan(known_s), submit_s, known_s)
         jobs["resistance_s"] = resistances(
             submit_s, when_s, np.maximum(queue, 0), first, result.task_start, result.task_finish

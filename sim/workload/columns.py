@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -208,6 +208,14 @@ def assemble(workload: Tables, arrays: dict[str, NDArray[Any]]) -> Columns:
     if not workload.in_runs:  # share the numbers of the table
         columns.__dict__["task_duration"] = values(workload.tasks, "duration_s")
     return columns
+
+
+def replaced(columns: Columns, **changed: Any) -> Columns:
+    """Return the same columns except those `changed`; tasks are not expanded again."""
+    other = replace(columns, **changed)
+    if "task_duration" in columns.__dict__:
+        other.__dict__["task_duration"] = columns.task_duration
+    return other
 
 
 def not_shared(columns: Columns, shared: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

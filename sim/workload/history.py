@@ -42,8 +42,8 @@ class Features:
         past = np.full((self.history.num_rows, len(NAMES)), -1, dtype=np.int32)
         for f, name in enumerate(NAMES):
             if name in ("day", "hour"):
-                stages[:, f] = _calendar(self.jobs, name)[job]
-                past[:, f] = _calendar(self.history, name)
+                stages[:, f] = calendar(self.jobs, name)[job]
+                past[:, f] = calendar(self.history, name)
                 continue
             vocabulary: dict[str, int] = {}
             past[:, f] = _encode(self.history, name, vocabulary)
@@ -75,7 +75,8 @@ class Features:
         return np.isnan(column_or_nan(self.history, "submit_s"))
 
 
-def _calendar(table: pa.Table, name: str) -> I4:
+def calendar(table: pa.Table, name: str) -> I4:
+    """Return the ``day`` or the ``hour`` of each job: the column, or counted from time 0."""
     if name in table.column_names:
         return values(table, name)
     unit, cycle = (DAY_S, 7) if name == "day" else (HOUR_S, 24)

@@ -91,6 +91,19 @@ class Tables:
         run = stage if self.runs.one_a_stage else _expand(self.runs.task0, begin, end)
         return pa.table({"stage": stage, "duration_s": self.runs.duration_s[run]})
 
+    def stored_tables(self) -> dict[str, pa.Table]:
+        """Return the stored tables, without an expanded table of tasks."""
+        tables = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL_TABLES) if n in self.__dict__}
+        if self.in_runs:
+            tables.pop("tasks", None)
+        return tables
+
+    def stored_durations(self) -> F8 | Runs | None:
+        """Return the runs, as one duration a stage if that is enough; None if a table is stored."""
+        if not self.in_runs:
+            return None
+        return self.runs.duration_s if self.runs.one_a_stage else self.runs
+
     @cached_property
     def stage_task0(self) -> I8:
         """First task of each stage, and the number of tasks: (G+1,) int64."""

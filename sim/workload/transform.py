@@ -14,6 +14,7 @@ from sim.base import maths
 from sim.base.arrays import F8, I4, I8, ranges
 from sim.base.errors import InputError
 from sim.workload.columns import job_stage0, stage_demand, stage_work_s
+from sim.workload.history import calendar
 from sim.workload.record import Tables
 from sim.workload.recorded import drop_recorded, shift_recorded
 from sim.workload.runs import Runs
@@ -83,17 +84,40 @@ def slice_time(workload: W, begin_s: float, end_s: float) -> W:
             f"{submit[0]:g} to {submit[-1]:g} s",
             rule="empty slice",
         )
-    selected = take(workload, np.arange(first, last))
-    history = selected.history
+    return counted_from(take(workload, np.arange(first, last)), begin_s)
+
+
+def counted_from(workload: W, zero_s: float) -> W:
+    """Return the same jobs at times counted from `zero_s`; downloads before it come at 0."""
+    history = workload.history
     for column in ("submit_s", "finish_s"):
-        history = with_column(history, column, pc.subtract(history[column].chunk(0), begin_s))
+        history = with_column(history, column, pc.subtract(history[column].chunk(0), zero_s))
     return _with_times(
-        selected,
-        values(selected.jobs, "submit_s") - begin_s,
-        np.maximum(values(selected.downloads, "time_s") - begin_s, 0.0),
+        workload,
+        values(workload.jobs, "submit_s") - zero_s,
+        np.maximum(values(workload.downloads, "time_s") - zero_s, 0.0),
         history,
-        lambda table: shift_recorded(table, begin_s),
+        lambda table: shift_recorded(table, zero_s),
     )
+
+
+def with_calendar(workload: W) -> W:
+    """Return the same workload with the day and hour of each job, and past job, as columns."""
+    tables = workload.stored_tables()
+    for name in ("jobs", "history"):
+        for unit in ("day", "hour"):
+            tables[name] = with_column(tables[name], unit, calendar(tables[name], unit))
+    return type(workload)(tables, workload.stored_durations(), workload.meta)
+
+
+def origin_s(submit_s: F8) -> float:
+    """Return the time at which the clock of a run begins: a whole number of seconds, mostly 0.
+
+    It is later only where submissions are further from 0 than from each other, as in epoch seconds.
+    There the difference is exact, and short tasks keep their bits; elsewhere it would gain none.
+    """
+    first, last = float(submit_s[0]), float(submit_s[-1])
+    return float(np.floor(first)) if first > last - first else 0.0
 
 
 def mean_load(workload: Tables, cluster: Capacity, span_s: float) -> dict[str, float]:

@@ -19,12 +19,13 @@ from sim.workload import transform
 from sim.workload.columns import Columns
 from sim.workload.folder import digest
 from sim.workload.from_jobs import tables_from_jobs
+from sim.workload.history import Features
 from sim.workload.inflow import Inflow, inflow
 from sim.workload.paths import submit_span_s
 from sim.workload.record import Tables
 from sim.workload.run_table import runs_from_table
 from sim.workload.runs import Runs, find_runs, one_a_stage
-from sim.workload.schema import COUNT, OPTIONAL_TABLES, TABLES, empty
+from sim.workload.schema import COUNT, empty
 from sim.workload.tables import (
     TableLike,
     normalise,
@@ -220,6 +221,22 @@ class Workload(Tables):
         return _columns.build(self)
 
     @cached_property
+    def origin_s(self) -> float:
+        """Time at which the clock of its runs begins, s (`sim.workload.transform.origin_s`)."""
+        return transform.origin_s(values(self.jobs, "submit_s")) if self.n_jobs else 0.0
+
+    @cached_property
+    def on_own_clock(self) -> Workload:
+        """The same workload with times counted from `origin_s`, and the calendar of before."""
+        if not self.origin_s:
+            return self
+        own = transform.counted_from(transform.with_calendar(self), self.origin_s)
+        features = Features(own.jobs, own.stages, own.history)
+        changed = {"job_submit": values(own.jobs, "submit_s"), "features": features}
+        own.__dict__["columns"] = _columns.replaced(self.columns, **changed)
+        return own
+
+    @cached_property
     def inflow(self) -> Inflow:
         """Cumulative work on an unlimited cluster while jobs arrive (`sim.workload.inflow`)."""
         return inflow(self)
@@ -241,7 +258,7 @@ class Workload(Tables):
 
     def with_meta(self, more: Mapping[str, Any]) -> Workload:
         """Return the same workload with more entries in `meta`."""
-        return type(self)(self._tables(), self._durations(), {**self.meta, **more})
+        return type(self)(self.stored_tables(), self.stored_durations(), {**self.meta, **more})
 
     def with_training(self, training: TableLike | None) -> Workload:
         """Return the same workload with other earlier runs (`schema.TRAINING`), or none.
@@ -265,22 +282,9 @@ class Workload(Tables):
 
     def _with_optional(self, name: str, table: TableLike | None) -> Workload:
         other = {name: empty(name) if table is None else normalise(name, table)}
-        workload = type(self)(self._tables() | other, self._durations(), self.meta)
+        workload = type(self)(self.stored_tables() | other, self.stored_durations(), self.meta)
         validate_optional(workload)
         return workload
-
-    def _tables(self) -> dict[str, pa.Table]:
-        """Return the stored tables, without an expanded table of tasks."""
-        tables = {n: self.__dict__[n] for n in (*TABLES, *OPTIONAL_TABLES) if n in self.__dict__}
-        if self.in_runs:
-            tables.pop("tasks", None)
-        return tables
-
-    def _durations(self) -> F8 | Runs | None:
-        """Return the runs, as one duration a stage if that is enough; None if a table is stored."""
-        if not self.in_runs:
-            return None
-        return self.runs.duration_s if self.runs.one_a_stage else self.runs
 
     def take(self, job_rows: ArrayLike) -> Workload:
         """Select jobs; their order and times stay the same.
@@ -306,6 +310,10 @@ class Workload(Tables):
             If there are none.
         """
         return transform.slice_time(self, begin_s, end_s)
+
+    def counted_from(self, zero_s: float) -> Workload:
+        """Return the same workload with times counted from `zero_s`."""
+        return transform.counted_from(self, zero_s)
 
     def mean_load(self, cluster: transform.Capacity) -> dict[str, float]:
         """Return the mean offered load: work submitted per second and unit of capacity.
@@ -349,9 +357,10 @@ class Workload(Tables):
         state["meta"] = dict(self.meta)
         state.pop("stage_task0", None)
         state.pop("runs", None)
+        state.pop("on_own_clock", None)
         if self.in_runs:
             state.pop("tasks", None)
-        state["durations"] = self._durations()
+        state["durations"] = self.stored_durations()
         built = state.pop("columns", None)
         if built is not None:
             state["derived"] = _columns.not_shared(built, _columns.shared_with_tables(self))

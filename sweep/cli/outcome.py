@@ -17,6 +17,7 @@ from sweep.grid.request import Request, Settings
 from sweep.report import default_metrics, findings, first_screen, headlines, terminal
 from sweep.report.console import print_line
 from sweep.report.section import print_section
+from sweep.stats import troubles
 from sweep.stats.cell_columns import shown_metrics, table_options
 from sweep.stats.summary import summarise
 from sweep.store.folder import CELLS, HTML, SweepFolder
@@ -64,6 +65,8 @@ def _show_tables(outcome: Outcome) -> None:
             console.print()
             print_section(section, console)
     sys.stdout.flush()
+    for line in troubles.unmet(outcome.cells, outcome.config):
+        print_line(console, line)
     _findings(folder)
     _failures(folder)
 

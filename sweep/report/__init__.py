@@ -19,7 +19,7 @@ from sweep.report import page as report_page
 from sweep.report.headlines import Headline
 from sweep.report.section import Section, to_markdown
 from sweep.report.terminal import MAX_SENTENCES
-from sweep.stats import contrasts, done_jobs, reading
+from sweep.stats import contrasts, done_jobs, reading, troubles
 from sweep.stats import verdict as judging
 from sweep.stats.cell_columns import chosen_metrics, shown_metrics, table_options
 from sweep.stats.cell_columns import text as shortest
@@ -72,7 +72,14 @@ def write_all(
     headlines = headline_tables.headlines(comparisons, baseline)
     summary = summarise(shown, **table_options(config))
     finished = first_screen.Sweep(
-        summary, verdict_list, config, provenance, sections, remarks, logs
+        summary,
+        verdict_list,
+        config,
+        provenance,
+        sections,
+        remarks,
+        logs,
+        troubles.unmet(cells, config),
     )
     answer = first_screen.build(finished)
     folder.replace_json(ANSWER, {**answer, READ: [log.as_json() for log in logs]})

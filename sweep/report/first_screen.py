@@ -41,6 +41,7 @@ class Sweep:
     sections: Sequence[Section] = ()
     remarks: Mapping[str, str] = field(default_factory=dict)  # by trace: errors found on its log
     logs: Sequence[Reading] = ()
+    unmet: Sequence[str] = ()  # sentences of `sweep.stats.troubles`
 
 
 Parts = dict[str, list[str]]
@@ -306,7 +307,7 @@ def _certainty(sweep: Sweep) -> list[str]:
     lines += _not_told_apart(sweep)
     if not _has_answer(sweep):
         lines += [*_scopes(sweep), *_oracle(sweep)]
-    return [*lines, *sweep.remarks.values()]
+    return [*sweep.unmet, *lines, *sweep.remarks.values()]
 
 
 def _notes(sweep: Sweep) -> list[str]:

@@ -34,6 +34,9 @@ class Event(IntFlag):
 class World:
     """Read-only view of a run for its policy.
 
+    All times, of columns, cluster, events and the plan, are on the clock of the run
+    (`sim.engine.clock`).
+
     Attributes
     ----------
     columns : Columns

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from sim.cluster.cluster import Cluster
+from sim.engine.clock import on_own_clock
 from sim.engine.plan import Batch, Event, Fit, Order, Plan, World
 from sim.workload.columns import capacity_quanta
 from sim.workload.workload import Workload
@@ -25,8 +26,19 @@ INF = math.inf
 
 
 def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> SimpleNamespace:
-    """Run like `sim.simulate`; return job and task times and the batches that the policy saw."""
-    return _Run(workload, cluster, policy, seed).go()
+    """Run like `sim.simulate`; return job and task times and the batches that the policy saw.
+
+    The batches are on the clock of the run, the rest on the workload's.
+    """
+    run = _Run(*on_own_clock(workload, cluster), policy, seed).go()
+    zero_s = workload.origin_s
+    for name in ("job_submit", "job_start", "job_finish", "task_start", "task_finish"):
+        setattr(run, name, getattr(run, name) + zero_s)
+    run.stopped = [
+        (stop + zero_s, task, machine, start + zero_s, why)
+        for stop, task, machine, start, why in run.stopped
+    ]
+    return run
 
 
 class _Run(Choosing, Launching, Replanning):
