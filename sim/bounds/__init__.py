@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.base.arrays import F8, I8
+from sim.base.arrays import F8, I8, Mask
+from sim.bounds.pace import Pace
 from sim.bounds.tight import tight_part_bounds
 from sim.cluster.sizing import queue_shares, stage_demands
 from sim.workload.paths import stage_tail_s, topological_order
+from sim.workload.schema import INPUT_MODES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +45,9 @@ def lower_bound(workload: Workload, cluster: Cluster) -> pa.Table:
       are cut wherever every task after the cut waits for every task before it;
     - ``tight_lb``: the same sum, with a fourth bound for each part, by heads, tails and packing
       (`sim.bounds.tight`).
+
+    In periods in which the cluster runs faster than 1 these hold for work, and the bounds are the
+    times in which that much can be done (`sim.bounds.pace`).
 
     The bound of a job with a task that fits no machine is meaningless: it has no schedule.
 
@@ -112,7 +117,20 @@ def bound_arrays(columns: Columns, cluster: Cluster, tight: bool = False) -> dic
         bounds_s["tight_lb"] = np.maximum(
             new_lb, np.add.reduceat(best, np.searchsorted(part0, job0))
         )
-    return bounds_s
+    pace = Pace(cluster.slowdowns)
+    if pace.is_even:
+        return bounds_s
+    submit_s = columns.job_submit - columns.job_submit[0]
+    waits = waits_for_inputs(columns)
+    return {name: pace.least_s(bound_s, submit_s, waits) for name, bound_s in bounds_s.items()}
+
+
+def waits_for_inputs(columns: Columns) -> Mask:
+    """Flag the jobs that are submitted only once others have made their inputs: (J,)."""
+    waits = np.zeros(len(columns.job_submit), bool)
+    waits[columns.input_reader] = True
+    waits &= columns.job_input_mode == INPUT_MODES.index("poll")
+    return waits
 
 
 def stage_load_s(columns: Columns, cluster: Cluster) -> F8:

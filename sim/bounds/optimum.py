@@ -50,8 +50,8 @@ def optimum(
     ------
     InputError
         If the job has more than `MAX_TASKS` tasks or holds one that fits no machine, a resource
-        may be overbooked, or OR-tools, which is not among the project's requirements, is not
-        installed.
+        may be overbooked, the cluster's speed changes, or OR-tools, which is not among the
+        project's requirements, is not installed.
     """
     cp = _solver()
     if cluster.fungible:
@@ -60,6 +60,12 @@ def optimum(
             "be overbooked; use a cluster without fungible resources, or tight_lb of "
             "sim.lower_bound",
             rule="fungible resource",
+        )
+    if len(cluster.slowdowns):
+        raise InputError(
+            "the exact bound does not support periods of another speed; use a cluster without "
+            "slowdowns, or tight_lb of sim.lower_bound",
+            rule="slow periods",
         )
     columns = workload.columns
     stage_demands(columns, cluster)  # raises if a resource is missing

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.base.arrays import Mask
-from sim.bounds import bound_arrays
+from sim.bounds import bound_arrays, waits_for_inputs
+from sim.bounds.pace import Pace
 from sim.cluster.sizing import stage_demands
-from sim.workload.schema import INPUT_MODES
 
 if TYPE_CHECKING:
     from sim.cluster.cluster import Cluster
@@ -29,7 +29,8 @@ def mean_jct_bound(workload: Workload, cluster: Cluster, done: Mask | None = Non
       always goes on with the job of which least remains (SRPT; Schrage, *A proof of the optimality
       of the shortest remaining processing time discipline*, Operations Research 16, 1968). So the
       k-th completion is no earlier than the k-th of SRPT, resource by resource. A stretched task
-      gets no more of a fungible resource. Other jobs only take capacity away.
+      gets no more of a fungible resource. Other jobs only take capacity away. Where the cluster
+      is faster at times, all that holds with work for time (`sim.bounds.pace`).
     - The mean of completions is that of the k-th completions, each of which is no earlier than the
       latest of those.
     - *Waiting for inputs.* A job that polls for the outputs of others is submitted when it has
@@ -53,19 +54,19 @@ def mean_jct_bound(workload: Workload, cluster: Cluster, done: Mask | None = Non
     from sim.bounds.kernels.srpt import srpt
 
     columns = workload.columns
-    waits = np.zeros(len(columns.job_submit), bool)
-    waits[columns.input_reader] = True
-    waits &= columns.job_input_mode == INPUT_MODES.index("poll")
+    waits = waits_for_inputs(columns)
     ends = np.ones_like(waits) if done is None else done
     if not ends.any():
         return float("nan")
     pooled = np.flatnonzero(ends & ~waits)
-    submit = columns.job_submit[pooled]
+    submit = columns.job_submit[pooled] - columns.job_submit[:1]
     alone = bound_arrays(columns, cluster, tight=True)["tight_lb"]
     load = columns.stage_work[:, None] * (stage_demands(columns, cluster) / cluster.total)
     load = np.add.reduceat(load, columns.job_stage0[:-1], axis=0)[pooled]
     latest = np.sort(submit + alone[pooled])
+    pace = Pace(cluster.slowdowns)
     for work in load.T:
-        np.maximum(latest, np.sort(srpt(submit, np.ascontiguousarray(work))), out=latest)
+        ends_s = srpt(pace.work_s(submit), np.ascontiguousarray(work))
+        np.maximum(latest, np.sort(pace.time_s(ends_s)), out=latest)
     total = (latest - np.sort(submit)).sum() + alone[ends & waits].sum()
     return float(total / ends.sum())
