@@ -5,7 +5,8 @@
 # make docs    set up, build the documentation as a site
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
 #                             with fewer seeds where they say so; SCALE=paper: with all
-# make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those)
+# make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those),
+#              and print how many were executed
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make real LOG=KTH.swf.gz   run Slurm on this machine as in tests/real/slurm (hours; skipped without)
 # make bench   set up the benchmarks' references, measure
