@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +12,8 @@ from sim.base.arrays import I4, I8, U8
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
+_MAX_STEPS = 128
+"""Bytes that are hashed one after the other, of all strings at once; few strings have more."""
 
 
 def number_by_appearance(strings: pa.StringArray) -> tuple[I4, I8]:
@@ -63,7 +67,7 @@ def _hash64(strings: pa.StringArray) -> U8:
     hashed = size.astype(np.uint64)
     row = np.flatnonzero(size > 0)
     step = 0
-    while len(row):
+    while len(row) and step < _MAX_STEPS:
         whole = len(row) == len(hashed)
         value = hashed if whole else hashed[row]
         value = (value ^ (value >> _SHIFT)) * _BASE
@@ -74,4 +78,8 @@ def _hash64(strings: pa.StringArray) -> U8:
             hashed[row] = value
         step += 1
         row = row[size[row] > step]
+    for long in row:
+        rest = text[begin[long] + step : begin[long] + size[long]]
+        digest = hashlib.blake2b(rest.tobytes(), digest_size=8).digest()
+        hashed[long] ^= np.frombuffer(digest, np.uint64)[0]
     return hashed

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from sim.base.reading.utf8 import INVALID
+
 OnBadRow = Literal["error", "skip"]
 Kind = Literal["text", "number", "whole", "any"]
 
@@ -41,7 +43,8 @@ class Field:
         if text in MISSING:
             return not self.required
         if self.kind == "text":
-            return not self.form or re.search(self.form, text) is not None
+            has_form = not self.form or re.search(self.form, text) is not None
+            return has_form and INVALID not in text
         number = parse(text)
         if number is None or self.kind == "any":
             return number is not None

@@ -20,6 +20,7 @@ from sim.base.reading.convert import BLANK, RULES, convert, decode, shown
 from sim.base.reading.layout import MISSING, Field, Layout, OnBadRow, parse
 from sim.base.reading.rules import count_rule
 from sim.base.reading.text import broken_text_error, no_job_left
+from sim.base.reading.utf8 import Utf8Stream
 from sim.base.reading.width import MAX_WRONG, BadRow, WrongWidth
 from sim.base.reading.width import RULE as WRONG_WIDTH
 
@@ -128,8 +129,9 @@ def _table(
 ) -> pa.RecordBatch:
     """Return texts of rows as a block; rows that end too early have no values after that."""
     columns = {}
-    for name in fields:
-        position = layout.names.index(name)
+    for position, name in enumerate(layout.names):
+        if name not in fields:
+            continue
         texts = [row[position] if position < len(row) else "" for row in rows]
         columns[name] = pa.array([None if t in MISSING else t for t in texts], pa.string())
     return pa.RecordBatch.from_pydict(columns)
@@ -170,8 +172,9 @@ def _check_fields(
     path: str | os.PathLike[str], layout: Layout, fields: Mapping[str, Field]
 ) -> None:
     """Refuse a field that is no column of the layout."""
+    names = set(layout.names)
     for name in fields:
-        if name not in layout.names:
+        if name not in names:
             raise InputError(
                 f"{unknown('column', name, layout.names)}; a reader's fields must be columns of "
                 "its layout",
@@ -266,7 +269,7 @@ def _batches(
     n_rows = 0
     try:
         reader = csv.open_csv(
-            stream,
+            Utf8Stream(stream),
             read_options=csv.ReadOptions(
                 use_threads=False,
                 block_size=_BLOCK_BYTES,
@@ -297,9 +300,12 @@ def _batches(
         if wrong_width.is_error and wrong_width.n > MAX_WRONG and wrong_width.first is not None:
             _raise_first(path, [wrong_width.first])
         line = layout.skip_lines + n_rows + len(wrong_width.lines) + 1
-        raise broken_text_error(
-            path, layout.lines(line) if layout.lines else line, error
-        ) from error
+        line = layout.lines(line) if layout.lines else line
+        if "straddl" in str(error):
+            quote = ": is a quote open?" if layout.multiline else ""
+            text = f"a row from here on has more than {_BLOCK_BYTES:,} bytes{quote}"
+            raise InputError(text, file=path, line=line, rule="line too long") from error
+        raise broken_text_error(path, line, error) from error
 
 
 def _describe(

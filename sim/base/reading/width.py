@@ -9,7 +9,6 @@ values.
 from __future__ import annotations
 
 import bisect
-import csv
 from array import array
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sim.base.reading.layout import Field, Layout
+from sim.base.reading.quotes import split_fields
+from sim.base.reading.utf8 import INVALID
 
 RULE: Final = "wrong number of fields"
 MAX_WRONG: Final = 100_000
@@ -44,6 +45,23 @@ class _Short:
     values: list[str]
 
 
+def _places(layout: Layout, fields: Mapping[str, Field]) -> list[int]:
+    """Return the positions of free texts in which fields may be joined, in their order.
+
+    Of those between the same two columns with a constraint, the first is enough: joined in another
+    one, the values of these are the same. A table may have thousands of columns.
+    """
+    free = set(layout.free_text)
+    places: dict[tuple[int, int], int] = {}
+    n_before = 0
+    for position, name in enumerate(layout.names):
+        is_plain = name not in fields or (name in free and fields[name] == Field())
+        n_before += not is_plain
+        if name in free:
+            places.setdefault((n_before, -1 if is_plain else position), position)
+    return list(places.values())
+
+
 class WrongWidth:
     """Lines of a wrong width: their numbers, the rows put right, and the bad ones."""
 
@@ -56,9 +74,11 @@ class WrongWidth:
         self.short: list[list[str]] = []  # values of rows that end too early
         self.reasons: dict[str, int] = {}
         self._layout = layout
-        self._position = {name: layout.names.index(name) for name in fields}
-        self._fields = fields
-        self._free = [layout.names.index(c) for c in layout.free_text if c in layout.names]
+        self._fields = [(i, fields[name]) for i, name in enumerate(layout.names) if name in fields]
+        self._strict = [(i, field) for i, field in self._fields if field != Field()]
+        self._free = _places(layout, fields)
+        free = set(layout.free_text)
+        self._fixed = [i for i, _ in self._fields if layout.names[i] not in free]
         self._open: _Short | None = None
 
     def __call__(self, row: Any) -> str:
@@ -93,7 +113,7 @@ class WrongWidth:
     def _split(self, text: str) -> list[str]:
         text = text.rstrip("\r\n")
         if self._layout.quoted and '"' in text:
-            return next(csv.reader([text], delimiter=self._layout.delimiter), [])
+            return split_fields(text, self._layout.delimiter)
         return text.split(self._layout.delimiter)
 
     def _add(self, line: int, values: list[str]) -> None:
@@ -141,15 +161,12 @@ class WrongWidth:
             for i in self._free
         ]
         ways = [way for way in ways if self._is_valid(way)]
-        return ways if len({tuple(self._fixed(way)) for way in ways}) == 1 else []
-
-    def _fixed(self, values: Sequence[str]) -> list[str]:
-        """Return the values of columns that are no free text."""
-        return [values[i] for i in self._position.values() if i not in self._free]
+        return ways if len({tuple(way[i] for i in self._fixed) for way in ways}) == 1 else []
 
     def _is_valid(self, values: Sequence[str]) -> bool:
-        fields, position = self._fields, self._position
-        return all(fields[name].accepts(values[i]) for name, i in position.items())
+        marked = any(INVALID in value for value in values)
+        fields = self._fields if marked else self._strict  # others may have any text
+        return all(field.accepts(values[i]) for i, field in fields)
 
     def _repair(self, line: int, values: list[str], reason: str) -> None:
         self.repaired.append((line, values))

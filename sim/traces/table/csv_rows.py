@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import bisect
-import csv
 import os
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +21,7 @@ from sim.base.reading import (
     open_text,
     read_columns,
 )
+from sim.base.reading.quotes import ends_in_quotes, split_fields
 from sim.traces.table.columns import COLUMNS, Finder
 from sim.traces.table.forms import DATES, SECONDS, field_of
 from sim.traces.table.identity import repeated_rows
@@ -43,16 +44,17 @@ def read_csv(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -
     line = first_line(path).replace("\r", "")
     refuse_json(path, line)
     delimiter = max(_DELIMITERS, key=line.count)
-    (header,) = csv.reader([line], delimiter=delimiter)
-    names = [name.strip() for name in header]
+    names = [name.strip() for name in split_fields(line, delimiter)]
     name_of, hints = find([name for name in names if name])
+    columns_read = set(name_of.values())
+    unique = _distinct(names)
     layout = Layout(
-        _distinct(names),
+        unique,
         delimiter=delimiter,
         skip_lines=1,
         lines=_LineNumbers(path, delimiter),
         # texts that nobody escaped: only in columns that are not read
-        free_text=tuple(n for n in _distinct(names) if n not in name_of.values()),
+        free_text=tuple(n for n in unique if n not in columns_read),
         multiline=True,
     )
     fields = {name: field_of(column) for column, name in name_of.items()}
@@ -77,12 +79,13 @@ def read_csv(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
     """Return names for all columns, as Arrow needs them: distinct."""
-    unique: list[str] = []
+    unique: dict[str, None] = {}
+    times = Counter(names)
     for position, name in enumerate(names, 1):
-        own = name if name and names.count(name) == 1 else f"column {position}"
-        while own in unique or (own != name and own in names):
+        own = name if name and times[name] == 1 else f"column {position}"
+        while own in unique or (own != name and own in times):
             own += "_"
-        unique.append(own)
+        unique[own] = None
     return tuple(unique)
 
 
@@ -146,21 +149,24 @@ class _LineNumbers:
         """Record the rows from which on there are more line ends before than rows."""
         try:
             with open_text(self._path) as stream:
-                reader = csv.reader(_lines(stream), delimiter=self._delimiter)
-                before = 0
-                for row, _ in enumerate(reader, 1):
-                    if reader.line_num - row > before:
-                        before = reader.line_num - row
-                        rows.append(row + 1)
-                        self._skipped.append(before)
-        except (OSError, csv.Error, InputError):  # told where the rows are read
+                row, skipped, inside = 1, 0, False
+                for number, line in enumerate(_lines(stream), 1):
+                    if not inside and number - row > skipped:
+                        skipped = number - row
+                        rows.append(row)
+                        self._skipped.append(skipped)
+                    inside = ends_in_quotes(line, self._delimiter, inside=inside)
+                    row += not inside
+        except (OSError, InputError):  # told where the rows are read
             return
 
 
 def _lines(stream: Any) -> Iterator[str]:
-    rest = b""
+    rest: list[bytes] = []  # not joined before its end comes: a line may be the whole file
     while piece := stream.read(_PIECE_BYTES):
-        *lines, rest = (rest + piece).split(b"\n")
+        end, *lines = piece.split(b"\n")
+        rest.append(end)
         for line in lines:
-            yield line.decode(errors="replace") + "\n"
-    yield rest.decode(errors="replace")
+            yield b"".join(rest).decode(errors="replace")
+            rest = [line]
+    yield b"".join(rest).decode(errors="replace")

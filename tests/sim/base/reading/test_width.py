@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,23 @@ def test_a_row_that_is_too_short_is_an_error_with_its_line(tmp_path: Path) -> No
     with open_text(file) as stream, pytest.raises(sim.InputError, match="2 fields") as caught:
         read_columns(file, stream, LAYOUT, FIELDS, "error", BadRows())
     assert caught.value.line == 2
+
+
+def test_a_table_of_many_columns_takes_no_time_by_column_and_row(tmp_path: Path) -> None:
+    n = 30_000
+    names = ("id", *(f"note {i}" for i in range(n)), "submit_s", "cpus")
+    layout = Layout(names, delimiter="|", free_text=names[1:-2])
+    more = dict.fromkeys(layout.free_text, Field())
+    for fields in (FIELDS, FIELDS | more):
+        begin_s = time.process_time()
+        log, bad = read(tmp_path, f"1{'|' * n}||3|2\n2{'|x' * n}||4|5\n", layout, fields)
+        assert time.process_time() - begin_s < 5.0
+        assert log["submit_s"].tolist() == [3.0, 4.0]
+        assert sum(bad.repaired.values()) == 2
+    assert log["note 0"].to_pylist() == ["|", "x|x"]
+
+
+def test_a_row_that_is_longer_than_a_block_is_named(tmp_path: Path) -> None:
+    with pytest.raises(sim.InputError, match="more than 4,194,304 bytes") as caught:
+        read(tmp_path, f"1|a|0|2\n2|{'b' * 9_000_000}|1|1\n")
+    assert (caught.value.line, caught.value.rule) == (2, "line too long")
