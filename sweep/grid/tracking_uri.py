@@ -1,9 +1,10 @@
-"""Check of MLflow tracking URIs before anything runs."""
+"""MLflow tracking URIs: of an SQLite file, its file again, and a check before anything runs."""
 
 from __future__ import annotations
 
 import re
 from importlib.metadata import entry_points
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from sim.base.errors import InputError, unknown
@@ -14,7 +15,46 @@ _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 _SERVERS = ("http", "https")
 _OTHERS = ("file", "databricks", "databricks-uc", "uc")
 SCHEMES = (*_SERVERS, *_DATABASES, *_OTHERS)
+SQLITE = "sqlite:///"
+_IS_ESCAPED = re.compile(r"[%?]")
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+(?:/.*)?")
+
+
+def sqlite_uri(path: Path) -> str:
+    """Return the URI of an SQLite file, any characters in its name included.
+
+    With ``%`` or ``?`` in the name the driver is spelled out: to other URIs MLflow makes the folder
+    that the escaped text would name.
+
+    Raises
+    ------
+    InputError
+        If the installed SQLAlchemy can't express the name: 2.0 has no way to write ``?``.
+    """
+    if not _IS_ESCAPED.search(str(path)):
+        return f"{SQLITE}{path}"
+    from sqlalchemy.engine import URL  # takes 0.3 s, and most names need no escapes
+
+    uri: str = URL.create("sqlite+pysqlite", database=str(path)).render_as_string()
+    if sqlite_file(uri) != path:
+        raise InputError(
+            f"no tracking URI can name {path} with this version of SQLAlchemy: take '?' out of "
+            "the folder's name, or install SQLAlchemy 2.1 or later",
+            rule="tracking URI",
+        )
+    return uri
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """Return the file that an SQLite URI names; None for other stores and databases in memory."""
+    scheme, _, rest = uri.partition(":///")
+    if scheme.lower().partition("+")[0] != "sqlite" or not rest:
+        return None
+    if _IS_ESCAPED.search(rest):
+        from sqlalchemy.engine import make_url  # as in `sqlite_uri`
+
+        rest = make_url(uri).database or ":memory:"
+    return None if rest == ":memory:" or rest.startswith("file:") else Path(rest)
 
 
 def check_tracking_uri(uri: object) -> None:

@@ -24,6 +24,7 @@ from sim.base import files
 from sim.base.errors import SimError
 from sim.base.masking import mask
 from sweep.grid.request import Settings
+from sweep.grid.tracking_uri import sqlite_file, sqlite_uri
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -35,7 +36,7 @@ def tracking_uri(settings: Settings) -> str | None:
     if settings.tracking["kind"] == "none":
         return None
     uri = settings.tracking.get("uri")
-    return str(uri) if uri else f"sqlite:///{settings.results / 'mlflow.db'}"
+    return str(uri) if uri else sqlite_uri(settings.results / "mlflow.db")
 
 
 def target_id(settings: Settings) -> str | None:
@@ -87,9 +88,9 @@ def _target_digest(uri: str, experiment: str) -> str:
 
 def _run_exists(uri: str, run_id: str) -> bool:
     """Query the run in an sqlite file (milliseconds); for other stores trust the memo."""
-    if not uri.startswith("sqlite:///"):
+    path = sqlite_file(uri)
+    if path is None:
         return True
-    path = Path(uri.removeprefix("sqlite:///"))
     if not path.is_file():
         return False
     with contextlib.suppress(sqlite3.Error):
@@ -166,7 +167,7 @@ def unreachable_warning(settings: Settings) -> str:
     """Return a warning if no tracking server answers; '' if one does, or none is needed."""
     uri = tracking_uri(settings)
     try:
-        if uri is not None and not uri.startswith("sqlite:"):
+        if uri is not None and sqlite_file(uri) is None:
             _probe(uri, EARLY_PROBE_S)
     except ConnectionError as error:
         return (
@@ -201,11 +202,12 @@ def connected(uri: str, way_out: str) -> Iterator[MlflowClient]:
 
 def _probe(uri: str, patience_s: float = PROBE_S) -> None:
     """Check within seconds that a store is usable: MLflow itself would retry for minutes."""
+    if file := sqlite_file(uri):
+        _probe_file(file)
+        return
     parts = urlsplit(uri)
     scheme = parts.scheme.lower().partition("+")[0]
-    if scheme == "sqlite":
-        _probe_file(Path(uri.partition(":///")[2]))
-    elif parts.hostname and scheme in _PORTS:
+    if parts.hostname and scheme in _PORTS:
         try:
             address = (parts.hostname, parts.port or _PORTS[scheme])
             socket.create_connection(address, timeout=patience_s).close()

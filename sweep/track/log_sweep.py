@@ -30,6 +30,7 @@ from sweep.store.folder import BACKTEST, SweepFolder
 from sweep.store.index import as_keys
 from sweep.store.journal import Journal
 from sweep.track import run_data
+from sweep.track.capacity_steps import capacity_steps
 from sweep.track.connection import RunStore, connected, known_run, remember, tracking_uri
 from sweep.track.run_data import CURVE, ChildRun, Granularity, digest
 from sweep.track.runs import (
@@ -77,13 +78,14 @@ def track(
 
     The parent run's description is the question in the asker's words, if there is one, and the
     verdict. Beside it is a run of kind ``curve`` for each policy and trace, whose metrics have the
-    capacity (in per cent) as their step: MLflow's charts draw a line a policy. If these would be
-    too many, the parent has the means of each policy. A child run has the cell's labels and every
-    setting of the command line as parameters, the metrics, tags to filter on (``policy``,
-    ``trace``, ``capacity``, ``seed``, ``status``, ``sweep_id``, ``cell_key``, and every swept
-    parameter) and the cell's configuration as ``config.yaml``; the run of a failed cell is marked
-    FAILED and has the traceback. A run whose cell has another outcome now (it failed, or was cut
-    off), or that was logged at another granularity, is deleted and logged again.
+    capacity as their step, in per cent (`sweep.track.capacity_steps`): MLflow's charts draw a line
+    a policy. If these would be too many, the parent has the means of each policy. A child run has
+    the cell's labels and every setting of the command line as parameters, the metrics, tags to
+    filter on (``policy``, ``trace``, ``capacity``, ``seed``, ``status``, ``sweep_id``,
+    ``cell_key``, and every swept parameter) and the cell's configuration as ``config.yaml``; the
+    run of a failed cell is marked FAILED and has the traceback. A run whose cell has another
+    outcome now (it failed, or was cut off), or that was logged at another granularity, is deleted
+    and logged again.
 
     `configs` returns the configurations of cells by their rows, ascending; `times`, a row a cell,
     has the begin and end of each, s since 1970, NaN where unknown.
@@ -91,11 +93,12 @@ def track(
     arranged = arrange(cells, swept, None)
     means = run_data.over_seeds(arranged, None if granularity == "policy" else run_data.MAX_METRICS)
     children = run_data.child_rows(granularity, arranged, means)
-    curves = [] if granularity == "sweep" else run_data.curves(means)
+    steps = capacity_steps(np.unique(arranged.capacity).tolist())
+    curves = [] if granularity == "sweep" else run_data.curves(means, steps)
     curves = curves if len(curves) <= run_data.MAX_CURVES else []
     params = run_data.parameter_values(arranged)
     settings = run_data.settings_given(config.get("words", ()), params)
-    headline = [] if curves else run_data.headline(means)
+    headline = [] if curves else run_data.headline(means, steps)
     headline += run_data.backtest_points(SweepFolder(folder).table(BACKTEST))
     question = str(config.get(QUESTION) or "")
     n_cells = len(arranged.failed), int(arranged.failed.sum())

@@ -10,9 +10,10 @@ import hashlib
 import json
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -29,6 +30,7 @@ from sweep.stats.cell_columns import AXES, ERROR, KNOWS, Rows
 from sweep.stats.cell_columns import text as shortest
 from sweep.stats.metric_format import format_value, style
 from sweep.store import checksums
+from sweep.track.capacity_steps import CapacitySteps, capacity_steps
 
 _FORBIDDEN = re.compile(r"[^\w.\-/ :]")
 MAX_TAG = 5000  # MLflow takes 8,000 characters; some databases fewer
@@ -42,7 +44,7 @@ BACKTEST_METRICS = ("error", "mae", "waited_within_10pct", "pairs_in_order")
 
 CURVE = "curve"
 Point = tuple[str, int, float]
-"""Metric, step (capacity in per cent), value."""
+"""Metric, step (`sweep.track.capacity_steps`), value."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class ChildRun:
     ``kind`` says which: ``cell``, ``policy`` or ``curve``. ``params`` are the axes and swept
     parameters as text, ``metrics`` the finite ones, ``error`` the stage, type and message of a
     failed cell (empty otherwise), ``traceback`` and ``reproduce`` texts, ``rows`` the row numbers
-    of its cells. ``points`` of a curve are (metric, capacity in per cent, value).
+    of its cells. ``points`` of a curve are (metric, step, value); ``steps`` has their capacities.
     """
 
     key: str
@@ -66,6 +68,7 @@ class ChildRun:
     rows: Rows
     knows: str = ""  # the policy's knowledge of durations; empty if not known
     points: tuple[Point, ...] = ()
+    steps: CapacitySteps = field(default_factory=lambda: capacity_steps(()))
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -83,7 +86,7 @@ class ChildRun:
         seed = [f"seed {self.params['seed']}"] if "seed" in self.params else []
         swept = [f"{key}={value}" for key, value in self.params.items() if key not in AXES]
         words = filter(None, (policy, capacity, *seed, *swept, trace))
-        return single_line(" ".join(words))[:MAX_NAME]
+        return _limited(single_line(" ".join(words)), MAX_NAME)
 
     @property
     def run_status(self) -> str:
@@ -94,7 +97,7 @@ class ChildRun:
 def metric_name(name: str) -> str:
     """Convert a name to a valid name of an MLflow metric: no odd path, and not too long."""
     clean = "/".join(part for part in _FORBIDDEN.sub("_", name).split("/") if part.strip("."))
-    return clean if clean and len(clean) <= MAX_METRIC else _with_digest(clean, name)
+    return clean if clean and len(clean) <= MAX_METRIC else _with_digest(clean, name, MAX_METRIC)
 
 
 def metric_names(names: Iterable[str]) -> dict[str, str]:
@@ -102,14 +105,19 @@ def metric_names(names: Iterable[str]) -> dict[str, str]:
     cleaned = {name: metric_name(name) for name in names}
     shared = Counter(cleaned.values())
     return {
-        name: new if shared[new] == 1 or new == name else _with_digest(new, name)
+        name: new if shared[new] == 1 or new == name else _with_digest(new, name, MAX_METRIC)
         for name, new in cleaned.items()
     }
 
 
-def _with_digest(clean: str, name: str) -> str:
+def _limited(text: str, limit: int) -> str:
+    """Cut a text that is too long, with a digest that keeps it apart from others cut alike."""
+    return text if len(text) <= limit else _with_digest(text, text, limit)
+
+
+def _with_digest(clean: str, name: str, limit: int) -> str:
     sha = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
-    return f"{clean[: MAX_METRIC - 9]}_{sha}"
+    return f"{clean[: limit - 9]}_{sha}"
 
 
 def identity(kind: str, key: str, params: Mapping[str, str]) -> tuple[str, ...]:
@@ -269,31 +277,32 @@ def over_seeds(arranged: ArrangedCells, n_max: int | None = None) -> list[ChildR
     return child_runs(arranged, "policy", sorted(groups, key=lambda rows: int(rows[0]))[:n_max])
 
 
-def curves(means: Sequence[ChildRun]) -> list[ChildRun]:
+def curves(means: Sequence[ChildRun], steps: CapacitySteps) -> list[ChildRun]:
     """Join the means of each policy and trace over its capacities: a run, and a line in a chart.
 
-    Each metric of `HEADLINE` has a point for each capacity; `LOW` and `HIGH` before its name are
-    the ends of its 95 % interval.
+    Each metric of `HEADLINE` has a point for each capacity, at its step among those of the sweep;
+    `LOW` and `HIGH` before its name are the ends of its 95 % interval.
     """
     groups: dict[tuple[tuple[str, str], ...], list[ChildRun]] = {}
     for row in means:
         params = tuple((k, v) for k, v in row.params.items() if k != "capacity")
         groups.setdefault(params, []).append(row)
-    joined = (_curve(dict(params), rows) for params, rows in groups.items())
+    joined = (_curve(dict(params), rows, steps) for params, rows in groups.items())
     return sorted(joined, key=lambda curve: int(curve.rows[0]))
 
 
-def _curve(params: dict[str, str], rows: Sequence[ChildRun]) -> ChildRun:
-    rows = sorted(rows, key=lambda row: float(row.params.get("capacity", 1.0)))
+def _curve(params: dict[str, str], rows: Sequence[ChildRun], steps: CapacitySteps) -> ChildRun:
+    rows = sorted(rows, key=_capacity)
     points: list[Point] = []
     for row in rows:
+        step = steps.step(_capacity(row))
         for name in HEADLINE:
             mean, half = row.metrics.get(name), row.metrics.get(f"{HALF}/{name}")
             if mean is not None:
-                points.append((name, _step(row), mean))
+                points.append((name, step, mean))
             if mean is not None and half is not None:
-                points += [(f"{LOW}/{name}", _step(row), mean - half)]
-                points += [(f"{HIGH}/{name}", _step(row), mean + half)]
+                points += [(f"{LOW}/{name}", step, mean - half)]
+                points += [(f"{HIGH}/{name}", step, mean + half)]
     failed = next((row for row in rows if row.is_failed), rows[-1])
     keys = hashlib.sha256("\n".join(row.key for row in rows).encode()).hexdigest()
     capacities = ",".join(row.params["capacity"] for row in rows if "capacity" in row.params)
@@ -304,6 +313,7 @@ def _curve(params: dict[str, str], rows: Sequence[ChildRun]) -> ChildRun:
         params={**params, "capacity": capacities[:MAX_TAG]},
         metrics={name: value for name, _, value in points},
         points=tuple(points[:MAX_METRICS]),
+        steps=steps,
         rows=np.sort(np.concatenate([row.rows for row in rows])),
     )
 
@@ -321,19 +331,21 @@ def describe_curve(curve: ChildRun) -> str:
         half = values.get((f"{HIGH}/{metric}", step), math.nan) - mean
         text, spread = format_value(metric, mean, half)
         noun = " capacity" * (not texts)
-        texts.append(f"{text}{f' ± {spread}' * bool(spread)}{unit} at{noun} {step / 100:g}")
-    return f"{style(metric).label} {', '.join(texts)}"[:MAX_TAG]
+        capacity = shortest(curve.steps.capacity(step))
+        texts.append(f"{text}{f' ± {spread}' * bool(spread)}{unit} at{noun} {capacity}")
+    clause = f"; {about}" if (about := curve.steps.describe()) else ""
+    return f"{style(metric).label} {', '.join(texts)}{clause}"[:MAX_TAG]
 
 
-def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:
+def headline(means: Sequence[ChildRun], steps: CapacitySteps) -> list[Point]:
     """Return means of the most important metrics as (name, step, value); at most 990.
 
-    A name is ``<metric>/<what varies>`` and the step the capacity in per cent, so that a chart of
-    the sweep's run has a line a policy, and the list of runs its value at the largest capacity.
+    A name is ``<metric>/<what varies>`` and the step that of the capacity, so that a chart of the
+    sweep's run has a line a policy, and the list of runs its value at the largest capacity.
     """
     names = [name for name in varying(means) if name not in ("seed", "capacity")]
     points = [
-        ("/".join(filter(None, (metric, _words(row, names)))), _step(row), value)
+        ("/".join(filter(None, (metric, _words(row, names)))), steps.step(_capacity(row)), value)
         for metric in HEADLINE
         for row in means
         if (value := row.metrics.get(metric)) is not None
@@ -342,7 +354,7 @@ def headline(means: Sequence[ChildRun]) -> list[tuple[str, int, float]]:
     return [(renamed[name], step, value) for name, step, value in points]
 
 
-def backtest_points(policies: pa.Table | None) -> list[tuple[str, int, float]]:
+def backtest_points(policies: pa.Table | None) -> list[Point]:
     """Return the numbers of a backtest as those of `headline`: ``backtest_error/easy``, step 100.
 
     `policies` is ``backtest.parquet``; None if the sweep is no backtest.
@@ -359,11 +371,12 @@ def backtest_points(policies: pa.Table | None) -> list[tuple[str, int, float]]:
 
 
 def _words(row: ChildRun, names: Sequence[str]) -> str:
-    return " ".join(row.params.get(name, "-") for name in names)
+    """Join the values of some parameters; those with spaces are quoted, to be told apart."""
+    return shlex.join(row.params.get(name, "-") for name in names)
 
 
-def _step(row: ChildRun) -> int:
-    return round(100 * float(row.params.get("capacity", 1.0)))
+def _capacity(row: ChildRun) -> float:
+    return float(row.params.get("capacity", 1.0))
 
 
 def varying(rows: Sequence[ChildRun]) -> list[str]:

@@ -17,6 +17,7 @@ from sim.base.text import label
 from sweep.stats.cell_columns import AXES, KNOWS
 from sweep.store.folder import SweepFolder
 from sweep.store.tags import FILE as TAGS
+from sweep.track.capacity_steps import PERCENT
 from sweep.track.connection import RunStore, is_http
 from sweep.track.run_data import (
     CURVE,
@@ -34,7 +35,7 @@ from sweep.track.run_data import (
 if TYPE_CHECKING:
     from mlflow.entities import Run
 
-KIND, SWEEP, CELL = "kind", "sweep_id", "cell_key"
+KIND, SWEEP, CELL, STEP = "kind", "sweep_id", "cell_key", "capacity_step"
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
 CONFIG, TRACEBACK = "config.yaml", "traceback.txt"
 FILES, MEANS, VERDICT = "files_sha256", "means_sha256", "verdict"
@@ -144,6 +145,8 @@ def is_up_to_date(store: RunStore, row: ChildRun, runs: Sequence[Run] | None) ->
     run = runs[0]
     if any(run.data.tags.get(name) != text for name, text in row.error.items()):
         return False
+    if row.points and run.data.tags.get(STEP, PERCENT) != row.steps.unit:
+        return False
     logged = run.data.metrics
     changed = {
         name: value
@@ -179,6 +182,7 @@ def log_child(
         KIND: row.kind,
         SWEEP: parent.data.tags[SWEEP],
         CELL: row.key,
+        **({STEP: row.steps.unit} if row.points else {}),
         "status": "failed" if row.is_failed else "done",
         **knows,
         **axes,
@@ -296,7 +300,7 @@ def finish_parent(
     n_cells: int,
     n_failed: int,
     folder: Path,
-    headline: Sequence[tuple[str, int, float]],
+    headline: Sequence[Point],
     renamed: Mapping[str, str],
     question: str = "",
 ) -> None:

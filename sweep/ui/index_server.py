@@ -15,11 +15,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from sim.base.errors import InputError
+from sweep.grid.tracking_uri import sqlite_uri
 from sweep.report import index
 from sweep.store import removal, sweep_list, tags
 from sweep.store.sweep_summaries import size_text
 from sweep.ui.live_index import LiveIndex, error_text
-from sweep.ui.mlflow_server import DATABASE, HOST, PORT, SQLITE, address, ports
+from sweep.ui.mlflow_server import DATABASE, HOST, PORT, address, ports
 
 MAX_BODY_BYTES = 10_000
 TOKEN_HEADER = "X-Sweep-Token"
@@ -74,7 +75,7 @@ class Index:
         rows = self.live.rows(fresh=True)
         mlflow = ""
         if self.mlflow_port is not None:
-            mlflow = address(f"{SQLITE}{self.results / DATABASE}", self.mlflow_port)
+            mlflow = address(sqlite_uri(self.results / DATABASE), self.mlflow_port)
         server = {"token": self.token, "id": self.server_id, "version": self.live.version}
         return index.to_html(self.results, rows, mlflow, server)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from sim.base.masking import mask
+from sweep.grid.tracking_uri import sqlite_uri
 from sweep.report import index
 from sweep.store.sweep_summaries import Heartbeats, SweepSummary, summarize
-from sweep.ui.mlflow_server import DATABASE, SQLITE, sweep_links
+from sweep.ui.mlflow_server import DATABASE, sweep_links
 
 REFRESH_EVERY_S = 1.0
 Links = tuple[tuple[str, str], ...]
@@ -88,7 +89,7 @@ class LiveIndex:
                 stat = (self._results / f"{DATABASE}{suffix}").stat()
                 state += [stat.st_size, stat.st_mtime_ns]
         if state != self._database:
-            uri = f"{SQLITE}{self._results / DATABASE}"
+            uri = sqlite_uri(self._results / DATABASE)
             self._links, self._database = sweep_links(uri, self._mlflow_port), state
         return self._links
 

@@ -15,13 +15,12 @@ from urllib.parse import quote
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
-from sweep.grid.tracking_uri import check_tracking_uri
+from sweep.grid.tracking_uri import check_tracking_uri, sqlite_file, sqlite_uri
 from sweep.track.run_data import CURVE
 from sweep.track.runs import VIEW, VIEW_TAG
 
 HOST, PORT, N_TRIES = "127.0.0.1", 5000, 50
 DATABASE, RESULTS = "mlflow.db", "results"
-SQLITE = "sqlite:///"
 MAX_COMPARED = 10
 """Runs that MLflow compares: beyond, its page is too wide."""
 _WORKFLOW = "workflowType=machine_learning"
@@ -41,17 +40,18 @@ def command(uri: str, port: int = PORT) -> list[str]:
     words = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", uri]
     words += ["--registry-store-uri", uri, "--host", HOST, "--port", str(port), "--workers", "1"]
     words += ["--uvicorn-opts", "--log-level warning"]
-    if uri.startswith(SQLITE):
-        artifacts = Path(uri.removeprefix(SQLITE)).absolute().parent / "mlflow-artifacts"
+    if file := sqlite_file(uri):
+        artifacts = file.absolute().parent / "mlflow-artifacts"
         words += ["--artifacts-destination", artifacts.as_uri()]
     return words
 
 
 def hint(uri: str) -> str:
     """Return the way to see the results in MLflow: a command, or an address to open."""
-    if not uri.startswith(SQLITE):
+    file = sqlite_file(uri)
+    if file is None:
         return f"open {mask(uri)}"
-    path = Path(uri.removeprefix(SQLITE)).absolute()
+    path = file.absolute()
     if path == (Path.cwd() / RESULTS / DATABASE):
         return "python -m sweep ui"
     folder = path.parent if path.name == DATABASE else path
@@ -78,17 +78,18 @@ def tracking_uri(source: str) -> str:
     """Return the tracking URI of a results folder, of a database file, or the URI itself."""
     if source.lower().startswith(("http://", "https://")):
         raise InputError(f"{mask(source)} is a server with a UI of its own: open it in a browser")
-    if "://" in source and not source.startswith(SQLITE):
+    file = sqlite_file(source)
+    if "://" in source and file is None:
         check_tracking_uri(source)
         return source
-    path = Path(source.removeprefix(SQLITE)).expanduser().resolve()
+    path = (file or Path(source)).expanduser().resolve()
     path = path / DATABASE if path.is_dir() else path
     if not path.is_file():
         raise InputError(
             f"there is no folder of results or MLflow database {path}; run `python -m sweep` "
             "first, or name another"
         )
-    return f"{SQLITE}{path}"
+    return sqlite_uri(path)
 
 
 def ports(first: int, n_tries: int = N_TRIES) -> Sequence[int]:
@@ -130,9 +131,9 @@ def sweep_links(uri: str, port: int) -> dict[str, tuple[tuple[str, str], ...]]:
 
 def _rows(uri: str, order: str, kind: str = "sweep") -> list[tuple[object, ...]]:
     """Read the runs of a kind: (sweep, experiment, run, view); none if unreadable."""
-    if not uri.startswith(SQLITE):
+    file = sqlite_file(uri)
+    if file is None:
         return []
-    path = Path(uri.removeprefix(SQLITE)).absolute()
     query = (
         "SELECT ids.value, runs.experiment_id, runs.run_uuid, views.value FROM runs "
         "JOIN tags ON tags.run_uuid = runs.run_uuid "
@@ -143,7 +144,7 @@ def _rows(uri: str, order: str, kind: str = "sweep") -> list[tuple[object, ...]]
         f"ORDER BY {order}"
     )
     with contextlib.suppress(sqlite3.Error):
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=2)
+        connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=2)
         with contextlib.closing(connection):
             return connection.execute(query, (kind,)).fetchall()
     return []

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -20,6 +21,7 @@ import pytest
 from sim.base.errors import InputError
 from sweep import report, track, ui
 from sweep.cli import main
+from sweep.grid.tracking_uri import sqlite_uri
 from sweep.store.folder import SweepFolder
 from sweep.store.journal import Journal
 from sweep.track import connection
@@ -32,6 +34,8 @@ from tests.sweep.small import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 120  # on a machine with other work
+ODD_NAME = "a%20b why? #1 für 'x' \"y\""
+"""Folder of results whose name has all that an address escapes."""
 
 
 def tracked(folder: Path, uri: str) -> track.LogResult:
@@ -56,11 +60,11 @@ def fetch(url: str, body: dict[str, object] | None = None) -> bytes:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("results")
+    folder = tmp_path_factory.mktemp("results") / ODD_NAME
     sweep_folder = folder / "sweeps" / "demo-0123"
     sweep_folder.mkdir(parents=True)
     report.write(SweepFolder(sweep_folder), frames.frame(), {"study": None}, {}, baseline="fifo")
-    tracked(folder, f"sqlite:///{folder}/mlflow.db")
+    tracked(folder, sqlite_uri(folder / "mlflow.db"))
     return folder
 
 
@@ -71,6 +75,7 @@ def ui_server(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with served(results, work) as running:
         yield running
         assert [path.name for path in work.iterdir()] == ["log"]
+        assert [path.name for path in results.parent.iterdir()] == [ODD_NAME]
         assert f"http://127.0.0.1:{running.port}/#/experiments/1/runs" in running.log.read_text()
         assert "http://localhost" not in running.log.read_text()
 
@@ -121,7 +126,7 @@ def test_every_socket_listens_on_loopback(ui_server: Served) -> None:
 @pytest.mark.e2e
 @pytest.mark.slow
 def test_the_report_opens_from_the_sweeps_run(server: str, results: Path) -> None:
-    with connection.connected(f"sqlite:///{results / 'mlflow.db'}", "") as client:
+    with connection.connected(sqlite_uri(results / "mlflow.db"), "") as client:
         (parent,) = client.search_runs(["1"], "tags.kind = 'sweep'")
     with browser() as page:
         page.goto(f"{server}/#/experiments/1/runs/{parent.info.run_id}/artifacts")
@@ -181,15 +186,18 @@ def test_the_hint_is_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     assert ui.hint(f"sqlite:///{tmp_path}/results/mlflow.db") == "python -m sweep ui"
     assert ui.hint(f"sqlite:///{tmp_path}/my runs/mlflow.db") == "python -m sweep ui 'my runs'"
+    odd = Path("/far") / ODD_NAME / "mlflow.db"
+    assert ui.hint(sqlite_uri(odd)) == shlex.join(["python", "-m", "sweep", "ui", str(odd.parent)])
     assert ui.hint("sqlite:////far/x.db") == "python -m sweep ui /far/x.db"
     assert ui.hint("http://me:hunter2@host:5000") == "open http://me:***@host:5000"
 
 
-def test_tracking_uri_of_a_folder_file_or_address(tmp_path: Path) -> None:
-    results = tmp_path / "results"
+@pytest.mark.parametrize("name", ["results", ODD_NAME])
+def test_tracking_uri_of_a_folder_file_or_address(tmp_path: Path, name: str) -> None:
+    results = tmp_path / name
     results.mkdir()
     (results / "mlflow.db").touch()
-    uri = f"sqlite:///{results.resolve()}/mlflow.db"
+    uri = sqlite_uri(results.resolve() / "mlflow.db")
     assert ui.tracking_uri(str(results)) == uri
     assert ui.tracking_uri(str(results / "mlflow.db")) == uri
     assert ui.tracking_uri(uri) == uri

@@ -15,8 +15,12 @@ import pyarrow as pa
 import pytest
 
 from sweep import track as tracking
+from sweep.grid.tracking_uri import sqlite_uri
+from sweep.stats.arrange import arrange
+from sweep.stats.metric_format import format_value
 from sweep.store.folder import SweepFolder
 from sweep.track import connection, run_data
+from sweep.track.capacity_steps import capacity_steps
 from sweep.track.runs import VIEW_TAG
 from tests.sweep import frames
 from tests.sweep.small import set_json
@@ -143,6 +147,26 @@ def test_a_sweep_reads_back(sweep: Sweep, tmp_path: Path) -> None:
     assert "name:" in sweep.artifact(child, "config.yaml", tmp_path)
     artifacts = tmp_path / "mlflow-artifacts"
     assert (artifacts / child.info.run_id / "artifacts" / "config.yaml").is_file()
+
+
+@pytest.mark.parametrize("name", ["a%20b", "why?", "a?b=c#1", "für 'x' \"y\" 100%"])
+def test_a_folder_of_results_may_have_any_name(
+    tmp_path: Path, empty_database: Path, name: str
+) -> None:
+    """The runs, their files and the memo are in the folder, and nothing is beside it."""
+    results = tmp_path / "here" / name
+    folder = results / "sweeps" / "demo-0123"
+    folder.mkdir(parents=True)
+    shutil.copy(empty_database, results / "mlflow.db")
+    sweep = Sweep(folder, sqlite_uri(results / "mlflow.db"))
+    assert sweep.track(small()).n_logged == 4
+    assert sweep.track(small()).n_logged == 0
+    (child,) = sweep.children("tags.policy = 'las' and tags.seed = '0'")
+    assert "name:" in sweep.artifact(child, "config.yaml", tmp_path)
+    assert sorted(path.name for path in results.iterdir()) == [
+        "journal", "mlflow-artifacts", "mlflow.db", "sweeps",
+    ]  # fmt: skip
+    assert [path.name for path in results.parent.iterdir()] == [name]
 
 
 def test_the_parent_run_has_the_verdict(sweep: Sweep) -> None:
@@ -515,6 +539,22 @@ class TestGranularity:
             names = {file.path for file in client.list_artifacts(parent.info.run_id)}
         assert names == {"cells.parquet", "report.html", "table.md"}
 
+    def test_the_sweeps_means_are_told_apart_by_their_names(self) -> None:
+        """A policy ``a b`` on ``c`` is not a policy ``a`` on ``b c``."""
+        cells = small(policies=["a b", "a"], traces=["c", "b c"], seeds=[0])
+        arranged = arrange(cells, [], None)
+        steps = capacity_steps([0.5])
+        points = run_data.headline(run_data.over_seeds(arranged), steps)
+        names = [name for name, _, _ in points if name.startswith("jct_mean_s/")]
+        assert len(names) == len({*names}) == 4
+
+    def test_long_names_of_runs_end_in_a_digest(self) -> None:
+        cells = small(extra=[{"trace.path": "x" * 300 + end} for end in "ab"], seeds=[0])
+        rows = run_data.over_seeds(arrange(cells, ["trace.path"], None))
+        names = {row.name for row in rows}
+        assert len(names) == len(rows) == 4
+        assert {len(name) for name in names} == {run_data.MAX_NAME}
+
     def test_runs_of_another_granularity_are_replaced(self, sweep: Sweep) -> None:
         sweep.track(small())
         assert sweep.track(small(), granularity="policy").n_logged == 2
@@ -588,6 +628,35 @@ class TestCurves:
         for name, value in (("", (a + b) / 2), (f"{low}/", (a + b) / 2 - half)):
             assert history[f"{name}jct_mean_s"][0][1] == pytest.approx(value)
         assert history[f"{high}/jct_mean_s"][0][1] == pytest.approx((a + b) / 2 + half)
+
+    def test_close_capacities_have_steps_and_words_of_their_own(self, sweep: Sweep) -> None:
+        """A note names each capacity with the very value at it."""
+        capacities = [0.996, 1.0, 1.004]
+        sweep.track(small(capacities=capacities, seeds=[0]))
+        (las,) = sweep.runs("tags.kind = 'curve' and tags.policy = 'las'")
+        expected = [frames.metrics_of("las", capacity, 0)["jct_mean_s"] for capacity in capacities]
+        with connection.connected(sweep.uri, "") as client:
+            history = client.get_metric_history(las.info.run_id, "jct_mean_s")
+        assert [point.step for point in history] == [996, 1000, 1004]
+        assert [point.value for point in history] == pytest.approx(expected)
+        first, second, third = (format_value("jct_mean_s", value)[0] for value in expected)
+        assert las.data.tags["mlflow.note.content"] == (
+            f"mean JCT {first} s at capacity 0.996, {second} s at 1, {third} s at 1.004; "
+            "a step is 0.1 %"
+        )
+        assert las.data.tags["capacity_step"] == "0.1 %"
+        assert las.data.metrics["jct_mean_s"] == pytest.approx(expected[-1])
+
+    def test_is_logged_again_when_its_steps_are_old(self, sweep: Sweep) -> None:
+        cells = small(capacities=[0.996, 1.0], seeds=[0])
+        sweep.track(cells)
+        (curve,) = sweep.runs("tags.kind = 'curve' and tags.policy = 'las'")
+        with connection.connected(sweep.uri, "") as client:
+            client.delete_tag(curve.info.run_id, "capacity_step")  # as before they were distinct
+        connection.memo_path(sweep.folder).unlink()
+        sweep.track(cells)
+        (again,) = sweep.runs("tags.kind = 'curve' and tags.policy = 'las'")
+        assert again.info.run_id != curve.info.run_id
 
     def test_is_logged_again_when_a_point_changes(self, sweep: Sweep) -> None:
         sweep.track(small(capacities=[0.5, 1.0], failed=[("las", 1.0, 0)]))
