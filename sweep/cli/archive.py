@@ -62,7 +62,9 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=int, default=0, metavar="N", help="seed of their choice (default 0)"
     )
     parser.add_argument(
-        "--trust", action="store_true", help="run the Python modules that FILE.zip brings"
+        "--trust",
+        action="store_true",
+        help="run the Python modules that FILE.zip brings, fetch the traces that it lists",
     )
     parser.epilog = (
         "Cells are run as the sweep recorded them, in this process; nothing is stored. "
@@ -80,9 +82,8 @@ def verify(command: Command) -> int:
     if name is not None and Path(name).is_file() and zipfile.is_zipfile(name):
         with archive.opened(Path(name)) as opened:
             opened.import_from(trust=command.flags.trust)
-            places = opened.places(traces, trust=command.flags.trust)
-            results = opened.folder.results
-            verification = Verification(opened.folder, results, places, opened.modules)
+            foreign = opened.foreign(traces, trust=command.flags.trust)
+            verification = Verification(opened.folder, opened.folder.results, foreign)
             return _compare(command, opened.folder, verification)
     if name is not None and name.endswith(".zip"):
         raise InputError(f"{name} is not there, or is no zip file: `export` writes one")

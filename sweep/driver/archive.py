@@ -25,6 +25,7 @@ from sim.base.errors import InputError
 from sim.base.masking import mask
 from sim.base.sources import modules
 from sweep.driver import trace_files
+from sweep.driver.foreign import Foreign, is_file_address
 from sweep.driver.request import find_modules, recorded_options
 from sweep.driver.trace_files import TraceInput
 from sweep.execution import notes
@@ -121,6 +122,8 @@ def _trace_inputs(
         for trace, path in trace_files.find(config["trace"], digests.digest):
             if path is None and trace.text not in paths:
                 notes.note(f"the trace {mask(trace.text)} is not here: its digest is left out")
+            if is_file_address(trace.text) and trace.text not in paths:
+                notes.note(f"{mask(trace.text)}: `verify` refuses file://; give trace.path=PATH")
             paths.setdefault(trace.text, (trace, path))
     return list(paths.values())
 
@@ -176,38 +179,51 @@ class OpenArchive:
             sys.path.append(str(self.root / OWN))
             sources.forget()  # where modules are was looked up before
 
-    def places(self, folders: Sequence[Path], *, trust: bool) -> dict[str, Path]:
-        """Find the files of its traces, by their paths in configurations: in it, or here.
+    def foreign(self, folders: Sequence[Path], *, trust: bool) -> Foreign:
+        """Find the files of its traces: in it, or in the user's folders; nowhere else.
 
         Raises
         ------
         InputError
-            If a file is neither in it nor here, or its address is to be fetched without `trust`.
+            If a file is neither in it nor there, or its address is to be fetched without `trust`.
         """
         digests = FileDigests(self.root / "file_digests.json")
-        paths = {}
+        paths, addresses = {}, set()
         for number, trace in enumerate(self.traces):
             packed = self.root / TRACES / str(number) / trace.name
-            if packed.exists():
-                paths[trace.text] = packed
-            elif not remote.is_remote(trace.text):
-                local = trace_files.locate(trace, folders, digests.digest)
-                if local is None:
-                    raise InputError(
-                        f"it lacks the trace {trace.describe()}, and {trace.text} is not that "
-                        "trace here; give paths.traces=DIR, a folder that holds it, or ask for an "
-                        "archive that `export --with-traces` wrote",
-                        file=self.file,
-                        rule="missing trace",
-                    )
-                paths[trace.text] = local
-            elif not trust:
+            if is_file_address(trace.text):
                 raise InputError(
-                    f"its trace is at {trace.text}; --trust fetches it with your credentials",
+                    f"its trace is at {trace.text}, an address of a file of one machine; ask for "
+                    "an archive whose trace.path is a path",
                     file=self.file,
                     rule="foreign address",
                 )
-        return paths
+            if packed.exists():
+                paths[trace.text] = packed
+            elif remote.is_remote(trace.text):
+                if not trust:
+                    raise InputError(
+                        f"its trace is at {trace.text}; --trust fetches it with your credentials",
+                        file=self.file,
+                        rule="foreign address",
+                    )
+                remote.check(trace.text)
+                addresses.add(trace.text)
+            else:
+                paths[trace.text] = self._located(trace, folders, digests)
+        return Foreign(paths, frozenset(addresses), frozenset(self.modules))
+
+    def _located(self, trace: TraceInput, folders: Sequence[Path], digests: FileDigests) -> Path:
+        path = trace_files.locate(trace, folders, digests.digest)
+        if path is None:
+            where = f"is not in {folders[-1]}" if folders else "is not looked for here unasked"
+            raise InputError(
+                f"it lacks the trace {trace.describe()}, which {where}; give paths.traces=DIR, a "
+                "folder that holds it, or ask for an archive that `export --with-traces` wrote",
+                file=self.file,
+                rule="missing trace",
+            )
+        return path
 
 
 @contextmanager

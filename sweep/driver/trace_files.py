@@ -110,7 +110,10 @@ def _files(folder: Path) -> list[Path]:
 def relocated(option: Any, places: Mapping[str, Path]) -> Any:
     """Return a trace's configuration with the paths that it names replaced."""
     if isinstance(option, Mapping):
-        return {key: relocated(value, places) for key, value in option.items()}
+        return {
+            key: value if key in traces.SOURCES else relocated(value, places)
+            for key, value in option.items()
+        }
     if isinstance(option, list):
         return [relocated(value, places) for value in option]
     return str(places[option]) if isinstance(option, str) and option in places else option
@@ -119,8 +122,8 @@ def relocated(option: Any, places: Mapping[str, Path]) -> Any:
 def locate(
     trace_input: TraceInput, folders: Sequence[Path], digest: Callable[[Path], str]
 ) -> Path | None:
-    """Find what an archive's trace reads: where its path says, or in one of the folders."""
-    candidates = [] if remote.is_remote(trace_input.text) else [remote.local_path(trace_input.text)]
+    """Find what an archive's trace reads in the user's folders; its own path is not followed."""
+    candidates: list[Path] = []
     for folder in folders:
         candidates += sorted(folder.rglob(glob.escape(trace_input.name)))
     with contextlib.suppress(OSError, ValueError):  # a foreign text need not be a file name

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +16,11 @@ import numpy as np
 from sim.base.errors import InputError
 from sim.cluster.load import CLUSTER_COLUMNS
 from sim.metrics import speedups
-from sweep.driver import trace_files
+from sweep.driver.foreign import Foreign
 from sweep.execution import cells_table, rerun
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, baseline_rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PlannedCell
-from sweep.grid import traces
 from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
@@ -46,22 +45,19 @@ class Verification:
         The sweep, wherever it was computed.
     results : Path
         Results on this machine: their cache may have the tables of cells, and gets workloads.
-    places : mapping of str to Path
-        Files of traces here, by their paths in configurations.
-    modules : collection of str, optional
-        The user's modules that a configuration may name; any if None.
+    foreign : Foreign, optional
+        Files, addresses and modules that a configuration may name; any if None.
     """
 
     def __init__(
         self,
         folder: SweepFolder,
         results: Path,
-        places: Mapping[str, Path] | None = None,
-        modules: Collection[str] | None = None,
+        foreign: Foreign | None = None,
     ) -> None:
         self._folder, self._config = folder, folder.config()
         self._inputs, self._cache = Inputs(results), Cache(results)
-        self._places, self._modules = places, modules
+        self._foreign = foreign
         self._run = lru_cache(maxsize=8)(self._run_row)
 
     def compare(self, rows: Sequence[int]) -> Iterator[Comparison]:
@@ -95,28 +91,12 @@ class Verification:
         try:
             config = json.loads(row["config"])
             labels = {key: row[key] for key in (*AXES, *self._config["swept"])}
-            self._check_modules(config)
-            config["trace"] = self._relocated(config["trace"])
+            if self._foreign is not None:
+                config = self._foreign.localized(config)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"row {number} has no configuration of a cell: {error}") from error
         planned = rerun.plan_recorded(self._inputs, rerun.recorded_cell(labels, config))
         return planned, rerun.rerun(self._inputs, planned)
-
-    def _check_modules(self, config: Mapping[str, Any]) -> None:
-        for part in ("policy", "evaluator"):
-            module = config[part].get("module")
-            if module is not None and self._modules is not None and module not in self._modules:
-                raise InputError(f"its {part} names the module {module!r}, which it does not bring")
-
-    def _relocated(self, trace: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace paths by those of this machine; an archive lists all that it names."""
-        if self._places is None:
-            return dict(trace)
-        for path in traces.paths(trace):
-            if path not in self._places and "://" not in path:
-                raise InputError(f"it reads {path!r}, which is not among the archive's traces")
-        relocated: dict[str, Any] = trace_files.relocated(trace, self._places)
-        return relocated
 
     def _metrics_that_differ(
         self, row: Mapping[str, Any], now: Mapping[str, float]

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from sim.workload.workload import Workload
 
 
-_SOURCES = ("format", "synth")
+SOURCES = ("format", "synth")
+"""Keys that name the reader or the generator; a file may have the same name."""
 
 
 def check(option: str, trace: Mapping[str, Any]) -> None:
     """Refuse a trace that can't be loaded, as far as its configuration shows."""
-    if sum(key in trace for key in _SOURCES) != 1:
+    if sum(key in trace for key in SOURCES) != 1:
         raise InputError(
             f"trace={option} must name either a format to read or a synth to draw from, "
-            f"not {' and '.join(key for key in _SOURCES if key in trace) or 'neither'}"
+            f"not {' and '.join(key for key in SOURCES if key in trace) or 'neither'}"
         )
     if "module" in trace:
         raise InputError(
@@ -59,7 +60,7 @@ def identity(
     are stretched to it.
     """
     options = {
-        key: value if key in _SOURCES else _with_digests(value, digest)
+        key: value if key in SOURCES else _with_digests(value, digest)
         for key, value in with_paths(trace, lambda path: "").items()
         if key != "path"
     }

@@ -156,7 +156,8 @@ class TestVerify:
         assert refused.code == 2
         assert "it lacks the trace trace (" in refused.err
         (mine / "trace-away").rename(mine / "other" / "trace")
-        assert fake.bare("verify", "a.zip", "--trust").code == 0
+        assert "is not looked for here unasked" in fake.bare("verify", "a.zip", "--trust").err
+        assert fake.bare("verify", "a.zip", "--trust", "paths.traces=.").code == 0
         (mine / "other" / "kept").mkdir()
         (mine / "other" / "trace").rename(mine / "other" / "kept" / "trace")
         assert fake.bare("verify", "a.zip", "--trust", "paths.traces=kept").code == 0
@@ -166,7 +167,8 @@ class TestVerify:
     def test_another_module_of_that_name(self, ran: Ran, fake: Command, mine: Path) -> None:
         assert fake.bare("export", "a.zip").code == 0
         clear_caches()
-        assert fake.bare("verify", "a.zip").code == 0  # the same module is here
+        verified = fake.bare("verify", "a.zip", "paths.traces=.")
+        assert verified.code == 0  # the same module is here
         (mine / "mine" / "lent_tools.py").write_text(TOOLS + "\n# changed\n")
         refused = fake.bare("verify", "a.zip", "--trust")
         assert refused.code == 2
