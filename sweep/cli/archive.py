@@ -11,7 +11,8 @@ from sim.base.masking import mask_tree
 from sim.base.text import printable
 from sweep import driver
 from sweep.cli.command import Command, run_settings
-from sweep.driver import archive
+from sweep.driver import archive, recorded
+from sweep.driver.export import export as export_archive
 from sweep.driver.verification import Verification, sample
 from sweep.execution import notes
 from sweep.grid.overrides import Assignment
@@ -40,7 +41,7 @@ def export(command: Command) -> int:
         raise InputError("export takes a sweep and a file: export SWEEP FILE.zip", rule="grammar")
     folder = driver.open_intact(command.results(), sweep[0] if sweep else None)
     file = Path(name).expanduser()
-    record = archive.export(folder, file, with_traces=command.flags.with_traces)
+    record = export_archive(folder, file, with_traces=command.flags.with_traces)
     print(f"{folder.sweep}: {notes.count(len(record['entries']), 'files')}")
     for module, source in record["modules"].items():
         print(f"  your module {module}: {archive.OWN}/{source}")
@@ -91,6 +92,7 @@ def verify(command: Command) -> int:
     folder = driver.open_intact(results, name)
     if folder.path.parent.name == "sweeps":
         results = folder.results
+    recorded.check(folder)
     driver.find_recorded_modules(folder)
     return _compare(command, folder, Verification(folder, results))
 

@@ -11,124 +11,40 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sim.base import files, parquet
-from sim.base.errors import InputError
+from sim.base import parquet
+from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
 from sim.base.sources import modules
-from sweep.driver import trace_files
+from sweep.driver import recorded, trace_files
 from sweep.driver.foreign import Foreign, is_file_address
-from sweep.driver.request import find_modules, recorded_options
+from sweep.driver.request import find_modules
 from sweep.driver.trace_files import TraceInput
-from sweep.execution import notes
 from sweep.grid import remote
 from sweep.grid.options import Options
-from sweep.store import own_sources, sources, zip_files
+from sweep.grid.yaml_aliases import check_aliases
+from sweep.store import plain_data, sources, zip_files
 from sweep.store.file_digests import FileDigests
-from sweep.store.folder import CELLS, SweepFolder
-from sweep.store.own_sources import OwnFile
-from sweep.store.zip_files import Entry
+from sweep.store.folder import CELLS, WAY_OUT, SweepFolder
 
 RECORD, SWEEP, OWN, TRACES = "archive.json", "sweep", "own", "traces"
 FORMAT = 1
 
 
-def export(folder: SweepFolder, file: Path, *, with_traces: bool = False) -> dict[str, Any]:
-    """Write a finished sweep as a zip file; the same sweep gives the same bytes.
-
-    Returns
-    -------
-    dict
-        ``archive.json``: ``format``, ``sweep``, ``entries`` (SHA-256 by name), ``modules`` (file
-        by module), ``traces``.
-
-    Raises
-    ------
-    InputError
-        If a trace's file is to be in it and is not here.
-    """
-    config = folder.config()
-    configs = _configs(folder)
-    entries: dict[str, Entry] = {}
-    for member in sorted(folder.path.iterdir()):
-        if member.is_file() and not member.name.startswith("."):
-            entries[f"{SWEEP}/{member.name}"] = f"{SWEEP}/{member.name}", member
-    own = _own_files(folder, config, configs)
-    for source in own:
-        content = source.path.read_bytes()
-        masked = _masked(content)
-        if masked != content:
-            notes.note(f"{source.name}: what looks like a secret in it is masked in the archive")
-        entries[f"{OWN}/{source.name}"] = f"{OWN}/{source.name}", masked
-    digests = FileDigests(folder.results / "cache" / "file_digests.json")
-    inputs = _trace_inputs(configs, digests)
-    for number, (trace, path) in enumerate(inputs) if with_traces else ():
-        if path is None:
-            raise InputError(f"the trace {mask(trace.text)} is not here; leave --with-traces out")
-        for name, *_ in trace.files:
-            inside = f"{TRACES}/{number}/{trace.name}" + f"/{name}" * trace.is_folder
-            entries[inside] = inside, path / name if trace.is_folder else path
-    digests.save()
-    record = {
-        "format": FORMAT,
-        "sweep": folder.sweep,
-        "entries": {name: _digest(content) for name, (_, content) in sorted(entries.items())},
-        "modules": {source.module: source.name for source in own if source.module is not None},
-        "traces": [{**asdict(trace), "text": mask(trace.text)} for trace, _ in inputs],
-    }
-    entries[RECORD] = RECORD, files.json_text(record).encode()
-    with files.atomic_write(file) as target:
-        zip_files.write(target, entries.values())
-    return record
-
-
-def _configs(folder: SweepFolder) -> list[dict[str, Any]]:
-    """Return the distinct configurations of cells, their capacities and seeds apart."""
-    distinct: dict[str, dict[str, Any]] = {}
-    for part in folder.parts(columns=["config"]):
-        for text in part["config"].to_pylist():
-            config = json.loads(text)
-            config.pop("capacity"), config.pop("seed")
-            distinct.setdefault(json.dumps(config, sort_keys=True), config)
-    return list(distinct.values())
-
-
-def _own_files(
-    folder: SweepFolder, config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]
-) -> list[OwnFile]:
-    options = recorded_options(folder, config["config_dirs"])
-    find_modules(options)
-    cells = ((cell_config["policy"], cell_config["evaluator"]) for cell_config in configs)
-    return own_sources.own_files(cells, config["study"], options)
-
-
-def _masked(content: bytes) -> bytes:
+def masked(content: bytes) -> bytes:
+    """Mask what looks like a secret in a source."""
     return mask(content.decode(errors="surrogateescape")).encode(errors="surrogateescape")
 
 
-def _trace_inputs(
-    configs: Sequence[Mapping[str, Any]], digests: FileDigests
-) -> list[tuple[TraceInput, Path | None]]:
-    paths: dict[str, tuple[TraceInput, Path | None]] = {}
-    for config in configs:
-        for trace, path in trace_files.find(config["trace"], digests.digest):
-            if path is None and trace.text not in paths:
-                notes.note(f"the trace {mask(trace.text)} is not here: its digest is left out")
-            if is_file_address(trace.text) and trace.text not in paths:
-                notes.note(f"{mask(trace.text)}: `verify` refuses file://; give trace.path=PATH")
-            paths.setdefault(trace.text, (trace, path))
-    return list(paths.values())
-
-
-def _digest(content: Path | bytes) -> str:
+def digest(content: Path | bytes) -> str:
+    """SHA-256 of a file or of its content, in hex."""
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
     with content.open("rb") as file:
@@ -161,7 +77,7 @@ class OpenArchive:
             local, content = modules.find(name), (self.root / OWN / file).read_bytes()
             if local is None:
                 new.append(file)
-            elif _masked(local.file.read_bytes()) != content:
+            elif masked(local.file.read_bytes()) != content:
                 raise InputError(
                     f"{local.file} is not the archive's {OWN}/{file}; verify it in a folder "
                     f"without a module {name}",
@@ -233,52 +149,83 @@ def opened(file: Path) -> Iterator[OpenArchive]:
     Raises
     ------
     InputError
-        If it is no archive of a sweep, damaged, or of another version.
+        If it is no archive of a sweep, damaged, or of another version. Whatever its content does to
+        the caller is such an error, too: it names the archive and the entry.
     """
     with TemporaryDirectory(prefix="sweep-archive-") as name:
         root = Path(name)
-        unpacked = zip_files.unpack(file, root, (RECORD, SWEEP, OWN, TRACES))
-        record = _record(file, root / RECORD)
-        _check_entries(file, record["entries"], unpacked)
-        sweeps = root / "results" / "sweeps"
-        sweeps.mkdir(parents=True)
-        if not (root / SWEEP / CELLS).is_file():
-            raise InputError(f"it has no {SWEEP}/{CELLS}", file=file, rule="archive")
-        folder = SweepFolder((root / SWEEP).rename(sweeps / record["sweep"]))
-        for damaged, reason in folder.damaged().items():
-            raise InputError(f"{SWEEP}/{damaged}: {reason}", file=file, rule="archive")
-        _check_tables(file, folder)
         try:
-            yield OpenArchive(file, folder, root, record["modules"], record["traces"])
+            with _as_entries(file, root):
+                archive = _unpacked(file, root)
+                yield archive
         finally:
-            _forget_modules(str(root / OWN), record["modules"])
+            _forget_modules(str(root / OWN))
 
 
-def _forget_modules(own: str, names: Iterable[str]) -> None:
+def _unpacked(file: Path, root: Path) -> OpenArchive:
+    unpacked = zip_files.unpack(file, root, (RECORD, SWEEP, OWN, TRACES))
+    record = _record(file, root / RECORD)
+    _check_entries(file, record["entries"], unpacked)
+    check_aliases(root)  # of options, too
+    if not (root / SWEEP / CELLS).is_file():
+        raise InputError(f"it has no {SWEEP}/{CELLS}", file=file, rule="archive")
+    for path in sorted((root / SWEEP).glob("*.parquet")):
+        _check_table(path)
+    sweeps = root / "results" / "sweeps"
+    sweeps.mkdir(parents=True)
+    folder = SweepFolder((root / SWEEP).rename(sweeps / record["sweep"]))
+    for damaged, reason in folder.damaged().items():
+        raise InputError(f"{SWEEP}/{damaged}: {reason}", file=file, rule="archive")
+    recorded.check(folder)
+    return OpenArchive(file, folder, root, record["modules"], record["traces"])
+
+
+@contextmanager
+def _as_entries(file: Path, root: Path) -> Iterator[None]:
+    """Name the archive and its entry in errors, instead of an unpacked copy."""
+    try:
+        yield
+    except InputError as error:
+        inside = Path(error.file or "")
+        if not inside.is_relative_to(root):
+            raise
+        *_, entry = inside.relative_to(root).as_posix().partition("results/sweeps/")
+        entry = f"{SWEEP}/{entry.partition('/')[2]}" if entry else str(inside.relative_to(root))
+        line = "" if error.line is None else f", line {error.line}"
+        message = f"{entry}{line}: {error.message.removesuffix(f'; {WAY_OUT}')}"
+        raise InputError(message, file=file, rule=error.rule) from error
+    except OSError:  # of this machine
+        raise
+    except Exception as error:  # whatever foreign content does
+        reason = f"its content can't be used: {type(error).__name__}: {summary_line(error)}"
+        raise InputError(reason, file=file, rule="archive") from error
+
+
+def _check_table(path: Path) -> None:
+    try:
+        plain_data.check_parquet(path)
+        parquet.read(path)
+    except InputError:
+        raise
+    except Exception as error:  # whatever Arrow makes of foreign bytes
+        raise InputError(f"it can't be read: {summary_line(error)}", file=path) from error
+
+
+def _forget_modules(own: str) -> None:
     """Undo imports of the archive's modules: its folder is deleted."""
     if own not in sys.path:
         return
     sys.path.remove(own)
-    for name in names:
-        origin = getattr(sys.modules.get(name), "__file__", None) or ""
-        if origin.startswith(own):
+    for name, module in [*sys.modules.items()]:
+        if (getattr(module, "__file__", None) or "").startswith(own):
             del sys.modules[name]
     sources.forget()
-
-
-def _check_tables(file: Path, folder: SweepFolder) -> None:
-    try:
-        parquet.read(folder.path / CELLS)  # refuses a few bytes that stand for very many
-    except InputError as error:
-        raise InputError(f"{SWEEP}/{CELLS}: {error.message}", file=file, rule=error.rule) from error
-    except Exception as error:  # whatever Arrow makes of foreign bytes
-        raise InputError(f"{SWEEP}/{CELLS} can't be read: {error}", file=file) from error
 
 
 def _record(file: Path, path: Path) -> dict[str, Any]:
     """Read ``archive.json`` of a foreign archive; check every part that is used."""
     try:
-        record = json.loads(path.read_bytes())
+        record = plain_data.loads(path.read_bytes())
         if record["format"] != FORMAT:
             raise InputError(
                 f"it has format {record['format']!r}, this version reads {FORMAT}", file=file
@@ -313,13 +260,13 @@ def _trace_input(entry: Mapping[str, Any]) -> TraceInput:
     return TraceInput(str(entry["text"]), str(entry["name"]), bool(entry["is_folder"]), inside)
 
 
-def _check_entries(file: Path, recorded: Mapping[str, str], unpacked: Mapping[str, Path]) -> None:
+def _check_entries(file: Path, checksums: Mapping[str, str], unpacked: Mapping[str, Path]) -> None:
     names = unpacked.keys() - {RECORD}
-    if names != recorded.keys():
-        name = min(names ^ recorded.keys())
+    if names != checksums.keys():
+        name = min(names ^ checksums.keys())
         raise InputError(f"{RECORD} and the entries differ in {name!r}", file=file, rule="archive")
-    for name, digest in recorded.items():
-        if _digest(unpacked[name]) != digest:
+    for name, checksum in checksums.items():
+        if digest(unpacked[name]) != checksum:
             raise InputError(
                 f"{name} was changed: its SHA-256 differs from {RECORD}", file=file, rule="archive"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -16,6 +15,7 @@ import numpy as np
 from sim.base.errors import InputError
 from sim.cluster.load import CLUSTER_COLUMNS
 from sim.metrics import speedups
+from sweep.driver import recorded
 from sweep.driver.foreign import Foreign
 from sweep.execution import cells_table, rerun
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, baseline_rows
@@ -89,7 +89,7 @@ class Verification:
     def _run_row(self, number: int) -> tuple[PlannedCell, CellResult]:
         row = self._folder.row(number)
         try:
-            config = json.loads(row["config"])
+            config = recorded.parsed_config(number, row["config"])
             labels = {key: row[key] for key in (*AXES, *self._config["swept"])}
             if self._foreign is not None:
                 config = self._foreign.localized(config)

@@ -31,10 +31,23 @@ def check_aliases(folder: Path) -> None:
 @lru_cache(maxsize=4096)
 def _check_file(file: Path, *_: int) -> None:
     """Count the values of a file; repeat it only after the file has changed."""
+    check_text(file.read_text(encoding="utf-8"), file)
+
+
+def check_text(text: str | bytes, file: Path) -> None:
+    """Refuse a text of more than `MAX_VALUES` values, aliases expanded, or of `MAX_DEPTH` levels.
+
+    Raises
+    ------
+    InputError
+        With file and line.
+    YAMLError
+        If it is no YAML.
+    """
     sizes: dict[str | None, int] = {}
     open_values: list[tuple[str | None, int]] = []  # lists and mappings: name, values before them
     n = 0
-    for event in yaml.parse(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
             if any(event.anchor == name for name, _ in open_values):
                 raise _error(file, event, f"*{event.anchor} contains itself; write its values out")
@@ -49,11 +62,15 @@ def _check_file(file: Path, *_: int) -> None:
             name, n_before = open_values.pop()
             sizes[name] = n - n_before
         if n > MAX_VALUES:
-            text = f"more than {MAX_VALUES:,} values up to here; use fewer aliases"
-            raise _error(file, event, text)
+            reason = f"more than {MAX_VALUES:,} values up to here; use fewer aliases"
+            raise _error(file, event, reason)
         if len(open_values) > MAX_DEPTH:
-            text = f"lists and mappings are nested more than {MAX_DEPTH} deep"
-            raise _error(file, event, text)
+            raise _error(file, event, too_deep())
+
+
+def too_deep() -> str:
+    """Reason to refuse a value of more than `MAX_DEPTH` levels."""
+    return f"lists and mappings are nested more than {MAX_DEPTH} deep"
 
 
 def _error(file: Path, event: yaml.Event, text: str) -> InputError:

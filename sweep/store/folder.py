@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,8 +18,9 @@ from sim.base import files
 from sim.base.arrays import Mask
 from sim.base.columns import to_numpy
 from sim.base.errors import InputError
+from sweep.grid import yaml_aliases
 from sweep.grid.config_tree import to_yaml
-from sweep.store import checksums, sweep_list
+from sweep.store import checksums, plain_data, sweep_list
 
 CELLS, CONFIG, PROVENANCE = sweep_list.CELLS, "config.yaml", "provenance.json"
 DIFF, FINDINGS, CONTRASTS = "changes.diff", "findings.parquet", "against_baseline.parquet"
@@ -43,7 +45,7 @@ _OPTIONAL_FILES = (
     *(FINDINGS, CONTRASTS, TARGETS, EQUAL, DONE_JOBS, SETTINGS, IMPORTANCE, WHAT_IF, DIFF),
     *(BACKTEST, BACKTEST_JOBS, BACKTEST_JSON, ANSWER),
 )
-_WAY_OUT = "running the same sweep again rewrites it from the cached cells"
+WAY_OUT = "running the same sweep again rewrites it from the cached cells"
 
 
 class DamagedError(InputError):
@@ -186,7 +188,7 @@ class SweepFolder:
     def verdict(self) -> list[dict[str, Any]]:
         """Read ``verdict.json``, an entry per trace and capacity; empty if there is none."""
         content = self._optional(VERDICT)
-        entries = [] if content is None else self._parsed(VERDICT, json.loads, content)
+        entries = [] if content is None else self._parsed(VERDICT, plain_data.loads, content)
         if not isinstance(entries, list):
             return []
         return [entry for entry in entries if isinstance(entry, dict)]
@@ -201,7 +203,7 @@ class SweepFolder:
 
     def _answer(self) -> dict[str, Any]:
         content = self._optional(ANSWER)
-        return {} if content is None else dict(self._parsed(ANSWER, json.loads, content))
+        return {} if content is None else dict(self._parsed(ANSWER, plain_data.loads, content))
 
     def sentences(self) -> list[str]:
         """Return the answers of a search, else the verdict's sentence by trace and capacity."""
@@ -218,7 +220,9 @@ class SweepFolder:
 
     def config(self) -> dict[str, Any]:
         """Read ``config.yaml``."""
-        config = self._parsed(CONFIG, _load_yaml, self._content(CONFIG))
+        content = self._content(CONFIG)
+        self._parsed(CONFIG, partial(yaml_aliases.check_text, file=self.path / CONFIG), content)
+        config = self._parsed(CONFIG, _load_yaml, content)
         if not isinstance(config, dict) or not config.keys() >= _REQUIRED_KEYS:
             raise self.error(CONFIG, "it was written by another version")
         return config
@@ -226,7 +230,7 @@ class SweepFolder:
     def provenance(self) -> dict[str, Any]:
         """Read ``provenance.json``."""
         content = self._content(PROVENANCE)
-        provenance: dict[str, Any] = self._parsed(PROVENANCE, json.loads, content)
+        provenance: dict[str, Any] = self._parsed(PROVENANCE, plain_data.loads, content)
         return provenance
 
     def diff(self) -> str:
@@ -252,7 +256,7 @@ class SweepFolder:
     def backtest(self) -> dict[str, Any] | None:
         """Read ``backtest.json``; None if the sweep is no backtest."""
         content = self._optional(BACKTEST_JSON)
-        record = None if content is None else self._parsed(BACKTEST_JSON, json.loads, content)
+        record = None if content is None else self._parsed(BACKTEST_JSON, plain_data.loads, content)
         return record if isinstance(record, dict) else None
 
     def text(self, name: str) -> str:
@@ -261,7 +265,7 @@ class SweepFolder:
 
     def error(self, name: str, reason: str) -> DamagedError:
         """Build the error of a file that can't be read."""
-        return DamagedError(f"{reason}; {_WAY_OUT}", file=self.path / name)
+        return DamagedError(f"{reason}; {WAY_OUT}", file=self.path / name)
 
     @contextlib.contextmanager
     def _verified(self, name: str) -> Iterator[BinaryIO]:
@@ -305,6 +309,8 @@ class SweepFolder:
     def _parsed(self, name: str, parse: Callable[[bytes], Any], content: bytes) -> Any:
         try:
             return parse(content)
+        except InputError:
+            raise
         except (ValueError, yaml.YAMLError) as error:
             raise self.error(name, "it can't be read") from error
 

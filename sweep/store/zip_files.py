@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import lzma
+import os
 import re
 import shutil
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from sim.base import files
 from sim.base.errors import InputError
 
 Entry = tuple[str, Path | bytes]
@@ -19,10 +20,15 @@ Entry = tuple[str, Path | bytes]
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MODE = 0o100644 << 16
-MAX_ENTRIES = 100_000
+MAX_ENTRIES = 20_000
+MAX_DIRECTORY_BYTES = 600 * MAX_ENTRIES
+"""An entry takes 46 bytes of the directory, and its name."""
 MAX_RATIO, FREE_RATIO_BYTES = 200, 2**24
 """An entry may unpack to so many times its compressed size; below so many bytes to any size."""
 _BLOCK_BYTES = 2**20
+_END, _END64, _LOCATOR64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
+_END_BYTES = 2**16 + 22 + 76
+"""The end of the directory, with the longest comment, and the parts of ZIP64 before it."""
 _PART = re.compile(r"(?!\.{1,2}$)[^\0-\x1f\x7f/\\:]{1,200}")
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 _OTHERS = (NotImplementedError, RuntimeError, ValueError, OverflowError)
@@ -58,6 +64,7 @@ def unpack(file: Path, folder: Path, rooms: Iterable[str]) -> dict[str, Path]:
     tops = {*rooms}
     unpacked: dict[str, Path] = {}
     try:
+        _check_directory(file)
         with zipfile.ZipFile(file) as archive:
             infos = archive.infolist()
             _check_sizes(file, infos, folder)
@@ -65,7 +72,8 @@ def unpack(file: Path, folder: Path, rooms: Iterable[str]) -> dict[str, Path]:
                 target = _target(file, info.filename, folder, tops)
                 if info.filename in unpacked:
                     raise _refused(file, f"{info.filename!r} is there twice")
-                with archive.open(info) as source, files.atomic_write(target) as sink:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(info) as source, target.open("xb") as sink:
                     _copy(source, sink, info.file_size)
                 unpacked[info.filename] = target
     except InputError:
@@ -73,6 +81,27 @@ def unpack(file: Path, folder: Path, rooms: Iterable[str]) -> dict[str, Path]:
     except (*_UNREADABLE, *_OTHERS) as error:
         raise _refused(file, f"it can't be read: {error}") from error
     return unpacked
+
+
+def _check_directory(file: Path) -> None:
+    """Refuse a directory of entries that takes long to read, before it is read."""
+    with file.open("rb") as source:
+        source.seek(-min(file.stat().st_size, _END_BYTES), os.SEEK_END)
+        end = source.read()
+    position = end.rfind(_END)
+    if position < 0 or len(end) < position + 22:
+        return  # `ZipFile` gives the reason
+    (size,) = struct.unpack_from("<I", end, position + 12)
+    if end[position - 20 : position - 16] == _LOCATOR64:
+        if end[position - 76 : position - 72] != _END64:
+            raise _refused(file, "it can't be read: the end of its directory is damaged")
+        (size,) = struct.unpack_from("<Q", end, position - 36)
+    if size > MAX_DIRECTORY_BYTES:
+        raise _refused(
+            file,
+            f"its directory takes {size:,} bytes, of at most {MAX_DIRECTORY_BYTES:,} for "
+            f"{MAX_ENTRIES:,} entries",
+        )
 
 
 def _check_sizes(file: Path, infos: list[zipfile.ZipInfo], folder: Path) -> None:

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sweep.driver.foreign import Foreign
-from tests.sweep import archives, sandbox
-from tests.sweep.archives import Entries
-from tests.sweep.sandbox import DECOY, Listener, Sandbox
-
-
-@pytest.fixture(scope="module")
-def listener() -> Iterator[Listener]:
-    listener = Listener()
-    yield listener
-    listener.close()
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Entries]:
-    with sandbox.fake_simulator():
-        yield sandbox.export(
-            tmp_path_factory.mktemp("good"), "policy=fifo,las", "seed=0,1", "baseline=fifo"
-        )
-
-
-@pytest.fixture
-def box(tmp_path: Path, listener: Listener) -> Sandbox:
-    (tmp_path / "box").mkdir()
-    return Sandbox(tmp_path / "box", listener)
+from tests.sweep.archive import entries as archives
+from tests.sweep.archive import sandbox
+from tests.sweep.archive.entries import Entries
+from tests.sweep.archive.sandbox import DECOY, Listener, Sandbox
 
 
 def test_a_good_one(good: Entries, box: Sandbox) -> None:
