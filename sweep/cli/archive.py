@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sim.base.errors import InputError
 from sim.base.masking import mask_tree
@@ -13,13 +16,17 @@ from sweep import driver
 from sweep.cli.command import Command, run_settings
 from sweep.driver import archive, recorded
 from sweep.driver.export import export as export_archive
+from sweep.driver.remade import FileCheck
+from sweep.driver.request import recorded_options
 from sweep.driver.verification import Verification, sample
 from sweep.execution import notes
+from sweep.grid.options import Options
 from sweep.grid.overrides import Assignment
 from sweep.store.folder import SweepFolder
 from sweep.store.provenance import other_bits
 
 TRACES = "paths.traces"
+MAX_SEED = 10**9
 
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +67,7 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
         "--cells", type=int, default=5, metavar="K", help="number of cells (default 5)"
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of their choice (default 0)"
+        "--seed", type=int, metavar="N", help="seed of their choice (default: drawn, and printed)"
     )
     parser.add_argument(
         "--trust",
@@ -68,14 +75,14 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
         help="run the Python modules that FILE.zip brings, fetch the traces that it lists",
     )
     parser.epilog = (
-        "Cells are run as the sweep recorded them, in this process; nothing is stored. "
-        "paths.traces=DIR holds the traces that FILE.zip names. The exit code is 1 if a cell "
-        "differs."
+        "Cells are run as the sweep recorded them, in this process; nothing is stored. Tables and "
+        "report are made anew from the metrics of all cells. paths.traces=DIR holds the traces "
+        "that FILE.zip names. The exit code is 1 if a cell or a file differs."
     )
 
 
 def verify(command: Command) -> int:
-    """Run random cells of a sweep again, of a FILE.zip too; compare every metric, bit for bit."""
+    """Run random cells of a sweep again, of a FILE.zip too, make its files anew; compare both."""
     if command.flags.cells < 1:
         raise InputError(f"--cells must be at least 1, not {command.flags.cells}")
     name = command.sweep()
@@ -85,7 +92,7 @@ def verify(command: Command) -> int:
             opened.import_from(trust=command.flags.trust)
             foreign = opened.foreign(traces, trust=command.flags.trust)
             verification = Verification(opened.folder, opened.folder.results, foreign)
-            return _compare(command, opened.folder, verification)
+            return _compare(command, opened.folder, verification, opened.options())
     if name is not None and name.endswith(".zip"):
         raise InputError(f"{name} is not there, or is no zip file: `export` writes one")
     results = _results(command)
@@ -94,21 +101,52 @@ def verify(command: Command) -> int:
         results = folder.results
     recorded.check(folder)
     driver.find_recorded_modules(folder)
-    return _compare(command, folder, Verification(folder, results))
+    options = recorded_options(folder, folder.config()["config_dirs"])
+    return _compare(command, folder, Verification(folder, results), options)
 
 
-def _compare(command: Command, folder: SweepFolder, verification: Verification) -> int:
-    rows = sample(folder, command.flags.cells, command.flags.seed)
-    n_wrong = 0
+def _compare(
+    command: Command, folder: SweepFolder, verification: Verification, options: Options
+) -> int:
+    seed = command.flags.seed
+    if seed is None:
+        seed = secrets.randbelow(MAX_SEED)  # not one that a liar could know
+    n_rows = len(folder.failed())
+    rows = sample(n_rows, command.flags.cells, seed)
+    if len(rows) < n_rows:
+        print(f"rows are chosen with --seed {seed}", flush=True)
+    n_same = n_unchecked = 0
     for cell in verification.compare(rows):
-        n_wrong += not cell.is_same
+        n_same += cell.state == "same"
+        n_unchecked += cell.state == "not compared"
         labels = " ".join(f"{value}" for value in mask_tree(cell.labels).values())
         print(printable(f"row {cell.row}: {labels}: {cell.text}"), flush=True)
-    print(f"{len(rows) - n_wrong} of {len(rows)} cells are the same, bit for bit")
-    if n_wrong and (differs := other_bits(folder.provenance())):
+    with TemporaryDirectory(prefix="sweep-verify-") as work:
+        checks = [*verification.compare_files(options, Path(work))]
+    _print_files(checks)
+    n_run, n_left = len(rows) - n_unchecked, n_rows - len(rows) + n_unchecked
+    left = f"; {n_left} of {n_rows} rows were not checked" if n_left else ""
+    print(f"{n_same} of {n_run} cells are the same, bit for bit{left}")
+    if n_same < n_run and (differs := other_bits(folder.provenance())):
         words = f"{folder.sweep} was computed in an environment with other bits: {differs}"
         print(printable(words))
-    return 1 if n_wrong else 0
+    return 1 if n_same < n_run or any(check.state == "differs" for check in checks) else 0
+
+
+def _print_files(checks: Sequence[FileCheck]) -> None:
+    """Print how files compare with those that the cells give: each difference in a line."""
+    for check in checks:
+        if check.state == "differs":
+            print(printable(f"{check.name} differs: {check.reason}"))
+    same = [check for check in checks if check.state == "same"]
+    if same:
+        names = ", ".join(check.name for check in same)
+        print(printable(f"made anew from the cells, and the same: {names}"))
+    for check in checks:
+        if check.state == "same" and check.reason:
+            print(printable(f"  {check.name}: {check.reason}"))
+        elif check.state == "not compared":
+            print(printable(f"not compared: {check.name}: {check.reason}"))
 
 
 def _results(command: Command) -> Path:

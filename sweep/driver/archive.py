@@ -30,9 +30,9 @@ from sweep.driver.trace_files import TraceInput
 from sweep.grid import remote
 from sweep.grid.options import Options
 from sweep.grid.yaml_aliases import check_aliases
-from sweep.store import plain_data, sources, zip_files
+from sweep.store import own_sources, plain_data, sources, zip_files
 from sweep.store.file_digests import FileDigests
-from sweep.store.folder import CELLS, WAY_OUT, SweepFolder
+from sweep.store.folder import CELLS, CONFIG, WAY_OUT, SweepFolder
 
 RECORD, SWEEP, OWN, TRACES = "archive.json", "sweep", "own", "traces"
 FORMAT = 1
@@ -129,6 +129,23 @@ class OpenArchive:
                 paths[trace.text] = self._located(trace, folders, digests)
         return Foreign(paths, frozenset(addresses), frozenset(self.modules))
 
+    def options(self) -> Options:
+        """Return the options that it brings, by the folders that its configuration names."""
+        recorded_dirs = self.folder.config()["config_dirs"]
+        brought = [
+            path
+            for path in sorted((self.root / OWN).glob("*/"))
+            if any((path / group).is_dir() for group in own_sources.OPTION_GROUPS)
+        ]
+        by_name = {path.name: path for path in brought}
+        folders = []
+        for name in recorded_dirs:
+            path = by_name.get(Path(name).name) or (brought[0] if brought else self.root / "none")
+            path.mkdir(exist_ok=True)
+            brought = [other for other in brought if other != path]
+            folders.append(path)
+        return Options(tuple(folders), tuple(recorded_dirs))
+
     def _located(self, trace: TraceInput, folders: Sequence[Path], digests: FileDigests) -> Path:
         path = trace_files.locate(trace, folders, digests.digest)
         if path is None:
@@ -177,6 +194,9 @@ def _unpacked(file: Path, root: Path) -> OpenArchive:
     for damaged, reason in folder.damaged().items():
         raise InputError(f"{SWEEP}/{damaged}: {reason}", file=file, rule="archive")
     recorded.check(folder)
+    if folder.config()["sweep"] != folder.sweep:
+        reason = f"{RECORD} calls it {folder.sweep!r}, and {CONFIG} does not"
+        raise InputError(reason, file=file, rule="archive")
     return OpenArchive(file, folder, root, record["modules"], record["traces"])
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.driver import trace_files
 from sweep.grid import remote
+from sweep.grid.options import Options
 
 _SCHEME = re.compile(
     rf"\s*([a-z][a-z0-9+.-]*://|({'|'.join(remote.SCHEMES)}|file|https?|ftp):)", re.I
@@ -66,10 +69,31 @@ class Foreign:
                     rule="foreign address",
                 )
 
-    def localized(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a checked configuration, its trace's files on this machine."""
-        self.check(config)
-        return {**config, "trace": trace_files.relocated(config["trace"], self.files)}
+    def localized_trace(self, trace: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a checked trace's configuration with the files of this machine."""
+        self.check({"trace": trace})
+        located: dict[str, Any] = trace_files.relocated(trace, self.files)
+        return located
+
+    def check_options(self, words: Sequence[str], options: Options) -> None:
+        """Refuse a command line, and options of the user's own, that name another module.
+
+        Raises
+        ------
+        InputError
+            With the file, if it is an option's.
+        """
+        for word in words:
+            key, _, value = word.partition("=")
+            if "module" in word and not (key.endswith(".module") and value in self.modules):
+                raise InputError(f"its words have {_shown(word)}, a module that it does not bring")
+        for folder in options.user_dirs:
+            for file in sorted(folder.rglob("*.yaml")):
+                option = yaml.load(file.read_bytes(), yaml.CSafeLoader)
+                for key, text in _texts(option, ""):
+                    if key.rpartition(".")[2] == "module" and text not in self.modules:
+                        reason = f"its {key} is {_shown(text)}, a module that it does not bring"
+                        raise InputError(reason, file=file)
 
 
 def is_file_address(text: str) -> bool:

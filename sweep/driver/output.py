@@ -114,13 +114,19 @@ def write_report(
     cells: pa.Table,
     config: Mapping[str, Any],
     provenance: Mapping[str, Any],
+    *,
+    known: Mapping[str, Sequence[KnownError]] | None = None,
     **options: Any,
 ) -> None:
-    """Write the report; answers of a search come before the tables (`sweep.report.write_all`)."""
+    """Write the report; answers of a search come before the tables (`sweep.report.write_all`).
+
+    `known` are the errors of earlier backtests of its logs; None looks for them in its results.
+    """
     folder.replace(EQUAL, equal_capacity.table(cells, config))
     table = sections.shown_cells(cells, config, folder)
     answers = build_sections(folder, config, provenance)
-    known = earlier.known_errors(folder.results, config, provenance)
+    if known is None:
+        known = earlier.known_errors(folder.results, config, provenance)
     if known and any(section.is_answer for section in answers):
         answers.append(earlier.section(known))
     remarks = {trace: earlier.sentence(errors) for trace, errors in known.items()}

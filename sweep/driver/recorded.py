@@ -23,7 +23,7 @@ _PRESENT = (*AXES, "status", "config", "key")
 """Columns that have a value in each row."""
 _PLAIN = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_string,
           pa.types.is_null)  # fmt: skip
-_LISTS, _NAMES = ("words", "config_dirs", "swept", "metrics"), ("baseline", "experiment")
+_LISTS, _NAMES = ("words", "config_dirs", "swept", "metrics"), ("baseline", "experiment", "sweep")
 _PARTS = ("policy", "trace", "cluster", "evaluator")
 
 

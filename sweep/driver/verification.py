@@ -1,4 +1,4 @@
-"""Verification: cells of a finished sweep are run again and compared with what is recorded."""
+"""Verification of a sweep: cells run again, files made anew, compared with the recorded ones."""
 
 from __future__ import annotations
 
@@ -10,21 +10,26 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sim.base.errors import InputError
+from sim.base.text import printable
 from sim.cluster.load import CLUSTER_COLUMNS
 from sim.metrics import speedups
-from sweep.driver import recorded
+from sweep.driver import recorded, remade
 from sweep.driver.foreign import Foreign
+from sweep.driver.remade import FileCheck, State
+from sweep.driver.replay import recorded_request, replay
 from sweep.execution import cells_table, rerun
 from sweep.execution.baseline_metrics import AGAINST_BASELINE, baseline_rows
 from sweep.execution.inputs import Inputs
 from sweep.execution.plan import PlannedCell
-from sweep.stats.cell_columns import AXES, NOT_METRICS, Rows
+from sweep.grid.options import Options
+from sweep.stats.cell_columns import AXES, NOT_METRICS
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
-from sweep.store.folder import SweepFolder
+from sweep.store.folder import CELLS, CONFIG, SweepFolder
+
+_OF_THE_RUN = ("skipped", "worker", "sources", "keep")
+"""Stages of failures that follow from where the cell ran, not from the cell."""
 
 
 class Comparison(NamedTuple):
@@ -33,11 +38,11 @@ class Comparison(NamedTuple):
     row: int
     labels: dict[str, Any]
     text: str  # ``same``, or what differs
-    is_same: bool
+    state: State
 
 
 class Verification:
-    """Runs cells of a sweep's folder again, as the folder records them.
+    """Runs cells of a sweep's folder again, and makes its files anew.
 
     Parameters
     ----------
@@ -49,15 +54,11 @@ class Verification:
         Files, addresses and modules that a configuration may name; any if None.
     """
 
-    def __init__(
-        self,
-        folder: SweepFolder,
-        results: Path,
-        foreign: Foreign | None = None,
-    ) -> None:
+    def __init__(self, folder: SweepFolder, results: Path, foreign: Foreign | None = None) -> None:
         self._folder, self._config = folder, folder.config()
-        self._inputs, self._cache = Inputs(results), Cache(results)
-        self._foreign = foreign
+        self._cache, self._foreign = Cache(results), foreign
+        localize = None if foreign is None else foreign.localized_trace
+        self._inputs = Inputs(results, localize=localize)
         self._run = lru_cache(maxsize=8)(self._run_row)
 
     def compare(self, rows: Sequence[int]) -> Iterator[Comparison]:
@@ -65,66 +66,97 @@ class Verification:
         for number in rows:
             row = self._folder.row(number)
             labels = {key: row[key] for key in (*AXES, *self._config["swept"])}
+            state: State = "differs"
             try:
-                text, is_same = self._compare(number, row)
+                text, state = self._compare(number, row)
             except InputError as error:
-                text, is_same = f"differs: it can't be run here: {error}", False
-            yield Comparison(number, labels, text, is_same)
+                text = f"differs: it can't be run here: {error}"
+                if row["status"] == "failed" and row["error_message"] == printable(str(error)):
+                    text, state = f"same: it fails ({row['error_type']})", "same"
+            yield Comparison(number, labels, text, state)
 
-    def _compare(self, number: int, row: Mapping[str, Any]) -> tuple[str, bool]:
+    def compare_files(self, options: Options, work: Path) -> Iterator[FileCheck]:
+        """Make the sweep's files anew from its words and its cells' metrics.
+
+        Parameters
+        ----------
+        options : Options
+            Its options, of the user's own folders too.
+        work : Path
+            An empty folder, for the files.
+        """
+        modules = None if self._foreign is None else self._foreign.modules
+        try:
+            if self._foreign is not None:
+                self._foreign.check_options(self._config["words"], options)
+            asked = recorded_request(self._config, options, work)
+            # a folder may have been renamed on its way here
+            cells, sweep = cells_table.read(self._folder), str(self._config["sweep"])
+            replayed = replay(asked, self._inputs, Cache(work), cells, sweep)
+            target = SweepFolder.for_sweep(work, sweep)
+            yield from remade.compare(self._folder, replayed, target, modules)
+        except InputError as error:
+            reason = f"its files can't be made anew: {error}"
+            yield FileCheck(f"{CONFIG}, {CELLS}", "differs", reason)
+
+    def _compare(self, number: int, row: Mapping[str, Any]) -> tuple[str, State]:
         planned, again = self._run(number)
         since = "" if planned.key == row["key"] else " (sources or input changed since)"
+        if row["status"] == "failed":
+            return _compare_failures(row, again)
         if again.error is not None:
-            return f"differs: fails now: {again.error['message']}{since}", False
+            return f"differs: fails now: {again.error['message']}{since}", "differs"
         now = dict(again.metrics) | self._against_baseline(number, row, again)
         wrong, n_metrics = self._metrics_that_differ(row, now)
         cached = self._cache.get(row["key"])
         if cached is not None:
             wrong += _columns_that_differ(cached, again)
         if wrong:
-            return f"differs in {', '.join(wrong)}{since}", False
+            return f"differs in {', '.join(wrong)}{since}", "differs"
         left_out = "" if cached is not None else "; the cache has no table of its jobs"
-        return f"same ({n_metrics} metrics{left_out}){since}", True
+        return f"same ({n_metrics} metrics{left_out}){since}", "same"
 
     def _run_row(self, number: int) -> tuple[PlannedCell, CellResult]:
         row = self._folder.row(number)
-        try:
-            config = recorded.parsed_config(number, row["config"])
-            labels = {key: row[key] for key in (*AXES, *self._config["swept"])}
-            if self._foreign is not None:
-                config = self._foreign.localized(config)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"row {number} has no configuration of a cell: {error}") from error
-        planned = rerun.plan_recorded(self._inputs, rerun.recorded_cell(labels, config))
+        config = recorded.parsed_config(number, row["config"])
+        labels = {key: row[key] for key in (*AXES, *self._config["swept"])}
+        for key in ("capacity", "seed"):
+            if config.get(key) != row[key]:
+                raise InputError(f"its {key} is {row[key]}, and {config.get(key)} by its config")
+        if self._foreign is not None:
+            self._foreign.check(config)
+        cell = rerun.recorded_cell(labels, config, has_files=self._foreign is None)
+        planned = rerun.plan_recorded(self._inputs, cell)
         return planned, rerun.rerun(self._inputs, planned)
 
     def _metrics_that_differ(
         self, row: Mapping[str, Any], now: Mapping[str, float]
     ) -> tuple[list[str], int]:
         """Compare each metric with its column; return the differences, and how many were equal."""
-        skipped = {*NOT_METRICS, *self._config["swept"], "config"} - {*CLUSTER_COLUMNS}
-        names = [n for n, value in row.items() if n not in skipped and isinstance(value, float)]
+        skipped = {*NOT_METRICS, *self._config["swept"], "config"} - now.keys()
+        skipped -= {*CLUSTER_COLUMNS}
         wrong, n_equal = [], 0
-        for name in names:
-            old, new = row[name], now.get(name, math.nan)
-            if repr(old) == repr(float(new)):
+        for name in (name for name in {**row, **now} if name not in skipped):
+            old, new = row.get(name), float(now.get(name, math.nan))
+            if type(old) is float and repr(old) == repr(new):
                 n_equal += name in now
-            else:
-                wrong.append(f"{name} ({old!r} → {new!r})")
+            elif type(old) is float or name in now or old is not None:
+                kind = "" if isinstance(old, float) else f", a {type(old).__name__}"
+                wrong.append(f"{name} ({old!r}{kind} → {new!r})")
         return wrong, n_equal
 
     def _against_baseline(
         self, number: int, row: Mapping[str, Any], again: CellResult
     ) -> dict[str, float]:
         """Return speed-ups over the baseline's cell, which is run again, too."""
-        if not any(_is_number(row.get(name)) for name in AGAINST_BASELINE):
-            return {}
         base = self._baseline_rows.get(number)
         jct_s = again.jct_s()
-        if base is None or jct_s is None:
+        if base is None or jct_s is None or not set(AGAINST_BASELINE) & row.keys():
             return {}
         base_jct_s = self._run(base)[1].jct_s()
-        return {} if base_jct_s is None else dict(speedups(jct_s, base_jct_s))
+        if base_jct_s is None:
+            return {}
+        return {name: v for name, v in speedups(jct_s, base_jct_s).items() if name in row}
 
     @cached_property
     def _baseline_rows(self) -> dict[int, int]:
@@ -132,8 +164,18 @@ class Verification:
         return dict(baseline_rows(cells, self._config["swept"], self._config["baseline"]))
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, float) and not math.isnan(value)
+def _compare_failures(row: Mapping[str, Any], again: CellResult) -> tuple[str, State]:
+    """Compare a recorded failure with what the cell does now."""
+    old = {part: row[f"error_{part}"] for part in ("stage", "type", "message")}
+    where = f"{old['type']} in {old['stage']}"
+    if old["stage"] in _OF_THE_RUN:
+        return f"not checked: it failed by where it ran ({where})", "not compared"
+    if again.error is None:
+        return f"differs: recorded as failed ({where}), and runs now", "differs"
+    now: Mapping[str, Any] = again.error
+    if all(now[part] == old[part] for part in old):
+        return f"same: it fails ({where})", "same"
+    return f"differs: failed ({where}), and fails now: {now['message']}", "differs"
 
 
 def _columns_that_differ(old: CellResult, new: CellResult) -> list[str]:
@@ -151,13 +193,10 @@ def _is_same_column(old: Any, new: Any, name: str) -> bool:
     return is_same
 
 
-def sample(folder: SweepFolder, n: int, seed: int) -> list[int]:
-    """Choose rows that did not fail by a hash, so that the same seed chooses the same ones."""
-    rows: Rows = np.flatnonzero(~folder.failed())
-    if not len(rows):
-        raise InputError(f"every cell of {folder.sweep} failed; nothing can be compared")
+def sample(n_rows: int, n: int, seed: int) -> list[int]:
+    """Choose rows by a hash, so that the same seed chooses the same ones."""
 
     def rank(row: int) -> bytes:
         return hashlib.sha256(f"{seed}:{row}".encode()).digest()
 
-    return sorted(heapq.nsmallest(n, map(int, rows), key=rank))
+    return sorted(heapq.nsmallest(n, range(n_rows), key=rank))

@@ -48,11 +48,18 @@ class Inputs:
     part of the keys of cells. ``<results>/cache/workloads`` holds one small JSON file for each
     workload that was ever built: the digest of its content, its size, and the dropped rows.
 
-    A trace is read by `convert` where there are workers, else here.
+    A trace is read by `convert` where there are workers, else here. `localize` replaces the paths
+    of another machine in a trace's configuration by those of this one.
     """
 
-    def __init__(self, results: Path, *, convert: Convert | None = None) -> None:
-        self._convert = convert
+    def __init__(
+        self,
+        results: Path,
+        *,
+        convert: Convert | None = None,
+        localize: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._convert, self._localize = convert, localize
         self._results = results
         self._folder = results / "cache" / "workloads"
         self._fetched = results / "cache" / "traces"
@@ -167,6 +174,8 @@ class Inputs:
 
     def _with_local_path(self, trace: Mapping[str, Any]) -> Mapping[str, Any]:
         """Fetch traces from an object store, once; return the trace with local paths."""
+        if self._localize is not None:
+            trace = self._localize(trace)
         if not any(map(remote.is_remote, traces.paths(trace))):
             return trace
         return traces.with_paths(trace, self._local_path)

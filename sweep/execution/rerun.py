@@ -21,8 +21,12 @@ from sweep.store.cell import CellResult
 PARTS = ("policy", "trace", "cluster", "evaluator")
 
 
-def recorded_cell(labels: Mapping[str, Any], config: Mapping[str, Any]) -> Cell:
+def recorded_cell(
+    labels: Mapping[str, Any], config: Mapping[str, Any], *, has_files: bool = True
+) -> Cell:
     """Return the cell that a row of ``cells.parquet`` records: its labels and configuration.
+
+    Without `has_files`, the paths in it are those of another machine.
 
     Raises
     ------
@@ -32,7 +36,7 @@ def recorded_cell(labels: Mapping[str, Any], config: Mapping[str, Any]) -> Cell:
     try:
         cell = Cell(dict(labels), *(dict(config[part]) for part in PARTS))
         build_policy(cell.policy)
-        traces.check(str(labels["trace"]), cell.trace)
+        traces.check(str(labels["trace"]), cell.trace, has_files=has_files)
         cluster_checks.check(cell.cluster)
         cluster_checks.check_count(cell.cluster, cell.capacity)
         known = evaluators.options(cell.evaluator["name"], cell.evaluator.get("module"))

@@ -198,9 +198,13 @@ def variants_without_policy(request: Request) -> list[PolicyVariant]:
 
 
 class Resolver:
-    """Resolves and checks each distinct part of a configuration once."""
+    """Resolves and checks each distinct part of a configuration once.
 
-    def __init__(self) -> None:
+    Without `has_files`, the files of traces need not be on this machine.
+    """
+
+    def __init__(self, *, has_files: bool = True) -> None:
+        self._has_files = has_files
         self._policies: dict[_VariantKey, Config] = {}
         self._worlds: dict[_VariantKey, _World] = {}
         # by variant: the variant (kept alive), its text, the keys of a cell that the text refers to
@@ -220,7 +224,7 @@ class Resolver:
         key = self._variant_key(world, context)
         if key not in self._worlds:
             parts = config_tree.resolved({**world.raw, **context})
-            traces.check(world.option, parts["trace"])
+            traces.check(world.option, parts["trace"], has_files=self._has_files)
             cluster_checks.check(parts["cluster"])
             _check_evaluator(parts["evaluator"])
             self._worlds[key] = (parts["trace"], parts["cluster"], parts["evaluator"])
@@ -352,7 +356,7 @@ def build(request: Request, resolver: Resolver | None = None) -> Grid:
         return {"capacity": capacities[capacity_index], "seed": seeds[seed_index], "paths": paths}
 
     contexts = LazySequence(len(capacities) * len(seeds), context)
-    resolver = resolver or Resolver()
+    resolver = resolver or Resolver(has_files=not request.is_recorded)
     pairs = list(itertools.product(chosen, worlds))
     _check(pairs, contexts, resolver)
     extra_labels = [{key: {**p.swept, **w.swept}.get(key) for key in swept} for p, w in pairs]

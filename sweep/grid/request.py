@@ -141,6 +141,7 @@ class Request:
     own_traces: Mapping[str, own_traces.OwnTrace] = field(default_factory=dict)  # by name
     bootstrap: str | None = None  # blocks of the log, of which each seed is a draw
     what_if: what_ifs.WhatIf | None = None
+    is_recorded: bool = False  # of a sweep that ran elsewhere: its traces may be in other places
 
 
 def read(texts: Sequence[str], options: Options, *, fail_fast: bool = False) -> Request:

@@ -24,8 +24,11 @@ SOURCES = ("format", "synth")
 """Keys that name the reader or the generator; a file may have the same name."""
 
 
-def check(option: str, trace: Mapping[str, Any]) -> None:
-    """Refuse a trace that can't be loaded, as far as its configuration shows."""
+def check(option: str, trace: Mapping[str, Any], *, has_files: bool = True) -> None:
+    """Refuse a trace that can't be loaded, as far as its configuration shows.
+
+    Without `has_files`, its files need not be on this machine.
+    """
     if sum(key in trace for key in SOURCES) != 1:
         raise InputError(
             f"trace={option} must name either a format to read or a synth to draw from, "
@@ -45,9 +48,9 @@ def check(option: str, trace: Mapping[str, Any]) -> None:
     if begin is not None and end is not None and begin >= end:
         raise InputError(f"trace.begin_s ({begin}) must be before trace.end_s ({end})")
     _check_options(option, trace)
-    _check_transforms(option, trace)
+    _check_transforms(option, trace, has_files=has_files)
     if "format" in trace:
-        _check_path(option, trace.get("path"))
+        _check_path(option, trace.get("path"), has_files=has_files)
 
 
 def identity(
@@ -154,7 +157,7 @@ def _check_options(option: str, trace: Mapping[str, Any]) -> None:
     _check_arguments(f"trace={option}", "trace", arguments, known, _hints(function))
 
 
-def _check_transforms(option: str, trace: Mapping[str, Any]) -> None:
+def _check_transforms(option: str, trace: Mapping[str, Any], *, has_files: bool) -> None:
     from sim import transforms  # they load Arrow, too
 
     for key, chosen in (("transforms", [trace.get("transforms")]), (AFTER, trace.get(AFTER))):
@@ -163,7 +166,7 @@ def _check_transforms(option: str, trace: Mapping[str, Any]) -> None:
     for name, options in recipe.all_transforms(trace):
         if name == ADD:
             try:
-                check(f"{option}'s addition", options["trace"])
+                check(f"{option}'s addition", options["trace"], has_files=has_files)
             except InputError as error:
                 message = f"the trace that is added to {option}: {error.message}"
                 raise InputError(message, rule=error.rule) from None
@@ -189,11 +192,11 @@ def _check_arguments(
             check_value(f"{prefix}.{key}", value, hints[key])
 
 
-def _check_path(option: str, path: Any) -> None:
+def _check_path(option: str, path: Any, *, has_files: bool) -> None:
     if path is None or path == "???":
         raise InputError(f"trace={option} needs a file: give trace.path=FILE", rule="missing path")
     check_value("trace.path", path, str)
     if remote.is_remote(path):
         remote.check(path)
-    elif not remote.local_path(path).exists():
+    elif has_files and not remote.local_path(path).exists():
         raise InputError(f"trace.path={path}: no such file", rule="missing file")

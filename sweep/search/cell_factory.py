@@ -17,7 +17,8 @@ class CellFactory:
     """Factory of cells that resolves each configuration once."""
 
     def __init__(self, request: Request) -> None:
-        self._request, self._resolver = request, Resolver()
+        self._request = request
+        self._resolver = Resolver(has_files=not request.is_recorded)
         self.is_fixed = False  # True: no seed changes any of the cells of the last grid
 
     def grid(self, axes: Mapping[str, Sequence[Any]], *, is_strict: bool = False) -> list[Cell]:

@@ -40,6 +40,8 @@ ROWS_A_GROUP = 16_384
 _REQUIRED_KEYS = {"words", "config_dirs", "swept", "baseline", "metrics", "study"}
 REPORT_FILES = (VERDICT, ANSWER, CONTRASTS, EQUAL, FINDINGS, TABLE, MARKDOWN, HTML)
 """Files that are rewritten from the others; see `sweep.driver.write_report`."""
+STRATEGY_TABLES = (TARGETS, SETTINGS, IMPORTANCE, WHAT_IF)
+"""Tables that a search makes from the results of its cells."""
 _REQUIRED_FILES = (CELLS, CONFIG, PROVENANCE, TABLE, MARKDOWN, HTML, VERDICT)
 _OPTIONAL_FILES = (
     *(FINDINGS, CONTRASTS, TARGETS, EQUAL, DONE_JOBS, SETTINGS, IMPORTANCE, WHAT_IF, DIFF),
