@@ -6,7 +6,8 @@
 # make reproduce TRACES=DIR   set up, run the published experiments on the real traces in DIR,
 #                             with fewer seeds where they say so; SCALE=paper: with all
 # make fuzz    set up, feed every reader damaged files for SECONDS each (TARGETS="swf tpc": those),
-#              and print how many were executed
+#              print how many were executed; TARGETS=worlds: the kernel beside its reference on
+#              random worlds
 # make spark-logs   install pyspark (317 MB) beside, run queries on it, read the logs that it writes
 # make real LOG=KTH.swf.gz   run Slurm on this machine as in tests/real/slurm (hours; skipped without)
 # make bench   set up the benchmarks' references, measure
@@ -85,8 +86,9 @@ docs: $(READY)
 reproduce: $(READY)
 	$(BIN)/python -m sweep reproduce scale=$(SCALE) paths.traces=$(TRACES)
 
+# kernels with bounds checks, as in the tests; NUMBA_DISABLE_JIT=1: as plain Python, each variant
 fuzz: $(READY)
-	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
+	NUMBA_BOUNDSCHECK=1 NUMBA_OPT=1 $(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
 
 # pyspark needs Java, and is too large for the lock: its tests are skipped in make test-long
 spark-logs: $(READY)

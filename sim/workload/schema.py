@@ -296,7 +296,13 @@ TRAINING: Final = (
 )
 FAILURES: Final = (
     Column("task", pa.int32(), "row of tasks", "task whose attempt fails", low=0),
-    Column("after_s", pa.float64(), "s", "running time of the attempt before it fails", low=0),
+    Column(
+        "after_s",
+        pa.float64(),
+        "s",
+        "running time of the attempt before it fails, at full speed and beside its input",
+        low=0,
+    ),
     Column(
         "lost",
         pa.int32(),

@@ -1,4 +1,4 @@
-"""Fuzz the readers with atheris: ``python -m tests.fuzz.run --seconds 60 swf tpc``.
+"""Fuzz the readers with atheris, the kernel with worlds: ``python -m tests.fuzz.run swf worlds``.
 
 Each target runs in its own process, guided by code coverage. Inputs that cause faults are written
 to ``results/fuzz/<target>``, beside the corpus, from which the next run continues. A target that
@@ -20,6 +20,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results" / "fuzz"
 MEMORY_MB, INPUT_TIMEOUT_S, MAX_BYTES = 2048, 20, 4096
+SEEDED = {"worlds": "tests.fuzz.worlds"}
+"""Targets that are no inputs of a reader: a module each, which draws its cases from a seed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -35,12 +37,17 @@ def main(arguments: list[str]) -> int:
         _fuzz(arguments.targets[0], arguments.seconds, results, arguments.counts)
     from tests.fuzz.targets import TARGETS
 
-    unknown = [name for name in arguments.targets if name not in TARGETS]
+    names = (*TARGETS, *SEEDED)
+    unknown = [name for name in arguments.targets if name not in names]
     if unknown:
-        parser.error(f"no target {unknown[0]!r}; there are {', '.join(TARGETS)}")
+        parser.error(f"no target {unknown[0]!r}; there are {', '.join(names)}")
     n_executed, faults, idle = 0, [], []
-    for name in arguments.targets or TARGETS:
+    for name in arguments.targets or names:
         print(f"== {name}", flush=True)
+        if name in SEEDED:
+            words = [sys.executable, "-m", SEEDED[name], "--seconds", str(arguments.seconds)]
+            faults += [name] if subprocess.run(words, cwd=ROOT, check=False).returncode else []
+            continue
         code, n_inputs, n_read = _run(name, arguments.seconds, results)
         print(f"== {name}: {n_inputs:,} inputs executed, of which {n_read:,} were read", flush=True)
         n_executed += n_inputs

@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 def uniform_stages(columns: Columns, plan: Plan, o2o: I1, may_batch: bool) -> I1:
     """Return 1 for stages whose tasks are uniform, so that they run in the order of rows, (G,).
 
-    `sim.engine.batches.Recorder` puts their records into the order of turns. (1,) if all tasks are
-    in order.
+    `sim.engine.batches.Recorder` puts their records into the order of turns. Not those of gangs,
+    because the order of their ends decides which held slot is taken next. (1,) if all tasks are in
+    order.
     """
     if plan.task_order is None and plan.task_prefers is None:
         return np.zeros(1, dtype=np.int8)
     if not may_batch or plan.task_priority is not None or plan.task_prefers is not None:
         return np.zeros(len(o2o), dtype=np.int8)
-    uniform: I1 = ((np.diff(columns.stage_run0) == 1) & (o2o == 0)).astype(np.int8)
+    is_like = (np.diff(columns.stage_run0) == 1) & (o2o == 0)
+    in_gang = columns.job_min_tasks[columns.stage_job] > 0
+    uniform: I1 = (is_like & ~in_gang).astype(np.int8)
     return uniform
 
 

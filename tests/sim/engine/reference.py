@@ -405,11 +405,11 @@ class _Run(Choosing, Launching, Replanning):
         self.task_start[task] = start
         self.task_machine[task] = machine
         duration = float(c.task_duration[task])
+        if self._failing_attempts(task):
+            duration = self._failing_attempts(task)[0][0]
         home = c.stage_home[g] + task - c.stage_task0[g]
         if c.stage_home[g] >= 0 and home % len(self.free) != machine:
             duration *= float(c.stage_remote_factor[g])
-        if self._failing_attempts(task):
-            duration = self._failing_attempts(task)[0][0]
         self.progress[task] = (1.0, duration, start)
         end = self._finish_time(start, duration)
         self.running.append((end, task, g, machine, first, in_held_slot))

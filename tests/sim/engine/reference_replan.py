@@ -63,9 +63,10 @@ class State:
 Start = tuple[int, dict[int, int]]  # job, its tasks by node
 
 
-def room(free: Sequence[int], demand: Sequence[int]) -> int:
-    """Return how many tasks of that demand fit on a node."""
-    return min((have // need for have, need in zip(free, demand, strict=True) if need), default=1)
+def room(free: Sequence[int], job: Job) -> int:
+    """Return how many tasks of a job fit on a node; all of one that demands nothing."""
+    needs = zip(free, job.demand, strict=True)
+    return min((have // need for have, need in needs if need), default=job.tasks)
 
 
 def choose(free: Sequence[Sequence[int]], allowed: set[int], job: Job) -> dict[int, int] | None:
@@ -73,7 +74,7 @@ def choose(free: Sequence[Sequence[int]], allowed: set[int], job: Job) -> dict[i
 
     Within the row, the tightest single node that takes all that is left, or nodes from its begin.
     """
-    rooms = [room(free[n], job.demand) if n in allowed else 0 for n in range(len(free))]
+    rooms = [room(free[n], job) if n in allowed else 0 for n in range(len(free))]
     rows, row = [], []
     for n, fits in enumerate([*rooms, 0]):
         if fits:
@@ -374,7 +375,7 @@ class Replanning:
         for j, nodes in starts:
             self._start_on(j, nodes)
         first = self._queue_jobs()[:1]
-        marked = any(room(have, job.demand) for job in first for have in self._cluster().free)
+        marked = any(room(have, job) for job in first for have in self._cluster().free)
         if starts or marked:
             self.last_update = self.last_plan
 

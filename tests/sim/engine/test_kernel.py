@@ -12,46 +12,18 @@ import sim
 from sim.base import jit
 from sim.engine.plan import Event
 from tests.examples import examples
-from tests.sim.engine import reference
+from tests.sim.engine.outcome import Spy, differences, run_kernel, run_reference
 from tests.sim.engine.strategies import AnyPlan, clusters, workloads
 
 FITS = ("strict", "skip", "pack")
 
 
-class Spy:
-    """A policy that also records the batches that it gets."""
-
-    def __init__(self, policy):
-        self.policy = policy
-        self.name, self.events = policy.name, policy.events
-        self.batches = []
-
-    def begin(self, world, plan):
-        self.view = world.view
-        return self.policy.begin(world, plan)
-
-    def react(self, memory, batch, world, plan):
-        times = None if batch.time_s is None else tuple(batch.time_s.tolist())
-        kinds, rows = tuple(batch.kind.tolist()), tuple(batch.row.tolist())
-        self.batches.append((batch.now, kinds, rows, times))
-        self.policy.react(memory, batch, world, plan)
-
-
 def assert_same(workload, cluster, policy):
-    spy = Spy(policy)
-    fast = sim.simulate(workload, cluster, spy, record="tasks")
-    slow = reference.simulate(workload, cluster, policy)
-    columns = ("task_start", "task_finish", "task_machine", "job_estimate")
-    for name in (*columns, "job_submit", "job_start", "job_finish", "job_failed"):
-        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name), err_msg=name)
-    stopped = fast.stopped
-    values = (stopped.stop_s, stopped.task, stopped.machine, stopped.start_s)
-    reasons = fast.stops["reason"].to_pylist()
-    assert [*zip(*(v.tolist() for v in values), reasons, strict=True)] == slow.stopped
-    assert spy.batches == slow.batches
-    seen = ("done_work", "first_work", "turn", "stage_started") if policy.events else ()
-    for name in seen:  # else nobody looks
-        np.testing.assert_array_equal(spy.view[name], slow.view[name], err_msg=name)
+    fast, outcome = run_kernel(workload, cluster, policy)
+    slow, expected = run_reference(workload, cluster, policy)
+    for name in differences(outcome, expected):
+        np.testing.assert_array_equal(outcome.get(name), expected.get(name), err_msg=name)
+        raise AssertionError(f"{name}: {outcome.get(name)}, not {expected.get(name)}")
     return fast, slow
 
 

@@ -1,0 +1,317 @@
+"""Random worlds of all mechanisms at once: plain JSON, drawn from a seed, and built from it.
+
+A world is a dictionary of jobs, failures of attempts, a cluster and the parameters of a policy. Its
+mechanisms are drawn independently of each other, so that any may meet any; the engine refuses those
+that exclude each other, by an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+import sim
+from policies.base import Policy
+from sim import transforms
+from sim.cluster.faults import Outages, Slowdowns
+from sim.engine.plan import NO_LIMIT, Choice, Device, Machine, Mix
+from tests.sim.engine.strategies import AnyPlan
+from tests.sim.engine.test_places import AnyPlaces
+from tests.sim.engine.test_replan import AnyReplan
+
+MECHANISMS = (
+    *("pool", "batches", "gangs", "inputs", "failures", "remote", "outages", "slow periods"),
+    *("launch lags", "stage lags", "hard queues", "weighted queues", "fungible", "classes"),
+    *("devices", "callbacks", "evictions", "learning", "holds", "choice", "reservations"),
+    *("planning", "skip", "pack"),
+)
+QUEUES = ("q0", "q1", "q2")
+KINDS = (
+    {"class": "a", "count": 2, "cpu": 6, "mem": 3, "devices": {"gpu": 4}},
+    {"class": "b", "cpu": 8, "mem": 4, "devices": {"gpu": 2}},
+    {"cpu": 4, "mem": 6},
+)
+
+World = dict[str, Any]
+
+
+def draw(rng: np.random.Generator) -> World:
+    """Draw a world: first which mechanisms it has, few or many, then everything else."""
+    share = rng.choice([0.06, 0.12, 0.2, 0.35])
+    on = {name for name in MECHANISMS if rng.random() < share}
+    if rng.random() < 0.3:  # few meet by chance
+        on |= {str(name) for name in rng.choice(MECHANISMS, 2, replace=False)}
+    rigid = bool(on & {"reservations", "planning"})
+    jobs = _jobs(rng, on, rigid)
+    world: World = {
+        "mechanisms": sorted(on),
+        "jobs": jobs,
+        "cluster": _cluster(rng, on, rigid),
+        "policy": _policy(rng, on),
+    }
+    if "failures" in on:
+        world["failures"] = _failures(rng, jobs)
+    if "remote" in on:
+        world["remote"] = {
+            "factor": float(rng.choice([1.0, 1.5])), "seed": int(rng.integers(99))
+        }  # fmt: skip
+    return world
+
+
+def _seconds(rng: np.random.Generator, on: set[str], max_tasks: int) -> list[float]:
+    """Draw durations of a stage: any, or (batches) many tasks of a few durations."""
+    if "batches" not in on:
+        n = rng.integers(1, max_tasks + 1)
+        some = rng.choice([0.0, 0.5, 1.0, 2.0, 3.0], n)
+        return np.where(rng.random(n) < 0.5, some, rng.uniform(0.01, 7, n).round(3)).tolist()
+    whole = rng.random() < 0.3
+    values = rng.integers(0, 4, 3).astype(float) if whole else rng.uniform(0.1, 4, 3).round(3)
+    seconds = rng.choice(values[: rng.integers(1, 4)], rng.integers(1, 4 * max_tasks)).tolist()
+    return sorted(seconds) if rng.random() < 0.7 else seconds
+
+
+def _jobs(rng: np.random.Generator, on: set[str], rigid: bool) -> list[World]:
+    jobs: list[World] = []
+    clock = 0.0
+    pauses = [[0.0, 0.0, 1.0, 2.5], [0.0, 0.5], [0.0, 0.3, 6.0]][rng.integers(3)]
+    for i in range(int(rng.integers(1, 9))):
+        clock += float(rng.choice(pauses))
+        stages = [_stage(rng, on, rigid, s) for s in range(int(rng.choice([1, 1, 2, 3, 4])))]
+        job = {
+            "job_id": f"j{i}",
+            "submit_s": clock,
+            "queue": str(rng.choice(QUEUES)),
+            "user": str(rng.choice(["u0", "u1"])),
+            "priority": int(rng.integers(3)),
+            "stages": stages,
+        }
+        n_tasks = sum(len(stage["durations_s"]) for stage in stages)
+        if "inputs" in on and i and rng.random() < 0.7:
+            job["input_mode"] = str(rng.choice(["none", "blind", "poll", "poll"]))
+            job["poll_lag_s"] = float(rng.choice([0.0, 0.0, 1.5]))
+            read = [u for u in range(i) if rng.random() < 0.35]
+            job["inputs"] = {f"j{u}": str(rng.choice(["hard", "hard", "soft"])) for u in read}
+        if rigid:
+            job["min_tasks"] = n_tasks if n_tasks > 1 or rng.random() < 0.5 else 0
+        elif "gangs" in on and rng.random() < 0.4:
+            job["min_tasks"] = int(rng.integers(1, min(3, n_tasks) + 1))
+        if job.get("min_tasks"):
+            for stage in stages:  # gangs run on any machine, and take no devices
+                stage.pop("runs_on", None)
+                stage["demand"].pop("gpu", None)
+        jobs.append(job)
+    return jobs
+
+
+def _stage(rng: np.random.Generator, on: set[str], rigid: bool, s: int) -> World:
+    max_tasks = 2 if rigid else 5
+    demand: World = {
+        "cpu": int(rng.choice([0, 1, 2, 2] if rigid else [0, 1, 2, 3])),
+        "mem": float(rng.choice([0, 1, 2] if rigid else [0, 0.1, 1, 3])),
+    }
+    if "devices" in on:
+        demand["gpu"] = float(rng.choice([0, 0, 0.25, 0.3, 0.5, 0.75, 1, 2]))
+    stage: World = {
+        "name": f"s{s}", "durations_s": _seconds(rng, on, max_tasks), "demand": demand
+    }  # fmt: skip
+    if rigid and "batches" in on:
+        stage["durations_s"] = stage["durations_s"][:3]
+    parents = {f"s{p}": str(rng.choice(["barrier", "one_to_one"])) for p in range(s)}
+    stage["parents"] = {name: kind for name, kind in parents.items() if rng.random() < 0.35}
+    if "classes" in on:
+        stage["runs_on"] = str(rng.choice(["", "", "a", "b", "b|a", "a|elsewhere"]))
+    return stage
+
+
+def _failures(rng: np.random.Generator, jobs: list[World]) -> World:
+    """Let some attempts fail, some of them for want of an output of a parent stage."""
+    rows: World = {"task": [], "after_s": [], "lost": []}
+    task0 = 0
+    for job in jobs:
+        first = {}
+        for stage in job["stages"]:
+            seconds = stage["durations_s"]
+            first[stage["name"]] = range(task0, task0 + len(seconds))
+            for i, duration_s in enumerate(seconds):
+                read = [-1]
+                for parent, kind in stage["parents"].items():
+                    read += first[parent] if kind == "barrier" else first[parent][i : i + 1]
+                for _ in range(int(rng.choice([0, 0, 0, 1, 1, 2]))):
+                    rows["task"].append(task0 + i)
+                    rows["after_s"].append(float(rng.choice([0.0, 0.5, 1.0])) * duration_s)
+                    rows["lost"].append(int(rng.choice(read)))
+            task0 += len(seconds)
+    return rows
+
+
+def _cluster(rng: np.random.Generator, on: set[str], rigid: bool) -> World:
+    queues = on & {"hard queues", "weighted queues"}
+    many = 3 if rigid or "hard queues" in on or "gangs" in on else 1
+    cluster: World = {}
+    if on & {"classes", "devices"}:
+        kinds = [dict(KINDS[i]) for i in rng.permutation(3)] * many
+        cluster["kinds"] = [
+            kind if "devices" in on else {k: v for k, v in kind.items() if k != "devices"}
+            for kind in kinds
+        ]
+    elif "pool" in on:
+        cluster["slots"] = int(rng.integers(3, 13)) if many == 1 else int(rng.integers(24, 40))
+    else:
+        count = int(rng.integers(2, 6)) * (2 * many if many > 1 else 1)
+        cluster["machines"] = {
+            "count": count, "cpu": int(rng.integers(3, 7)), "mem": float(rng.choice([3, 4]))
+        }  # fmt: skip
+    if "fungible" in on and "pool" not in on:
+        cluster["fungible"] = [["mem"], ["cpu"], ["cpu", "mem"]][rng.integers(3)]
+    if queues:
+        cluster["queues"] = {
+            "mode": sorted(queues)[0].partition(" ")[0], "shares": dict.fromkeys(QUEUES, 1 / 3)
+        }  # fmt: skip
+    return cluster | _times(rng, on, 4 if on & {"classes", "devices"} else 2)
+
+
+def _times(rng: np.random.Generator, on: set[str], n_machines: int) -> World:
+    """Draw what happens to a cluster: outages, slow periods, lags."""
+    times: World = {}
+    if "outages" in on:
+        rows = []
+        for machine in range(1 if "pool" in on else n_machines):
+            clock = 0.0
+            for _ in range(int(rng.integers(0, 3))):
+                down_s = clock + float(rng.choice([0.0, 0.5, 1.0, 2.5, 3.0]))
+                clock = down_s + float(rng.choice([0.5, 1.0, 1.5, 3.0]))
+                rows.append([machine, down_s, clock])
+        times["outages"] = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
+    if "slow periods" in on:
+        n_bounds = int(rng.integers(2, 5))
+        bounds = sorted(rng.choice([0.0, 0.75, 2.0, 3.5, 6.0], n_bounds, replace=False).tolist())
+        speeds = rng.choice([0.3, 0.5, 2.0], n_bounds - 1).tolist()
+        times["slowdowns"] = [bounds[:-1], bounds[1:], speeds]
+    lags = [0.0, 0.25, 0.5, 1.0, 2.5]
+    if "launch lags" in on:
+        low, high = sorted(rng.choice(lags, 2).tolist())
+        some = rng.choice(lags, rng.integers(1, 5)).tolist()
+        launch = [high, some, {"low": low, "high": high}][rng.integers(3)]
+        times["launch"] = {"launch_s": launch, "seed": int(rng.integers(100))}
+    if "stage lags" in on:
+        times["stage_lag_s"] = float(rng.choice(lags[1:]))
+    return times
+
+
+def _policy(rng: np.random.Generator, on: set[str]) -> World:
+    fit = "pack" if "pack" in on else "skip" if on & {"skip", "holds"} else "strict"
+    policy: World = {
+        "kind": "plan",
+        "fit": "strict" if "evictions" in on else fit,
+        "plan_seed": int(rng.integers(2**32)),
+        "callbacks": "callbacks" in on,
+        "learns": "learning" in on,
+    }
+    if "reservations" in on:
+        depth = int(rng.choice([1, 1, 2, 3, NO_LIMIT, NO_LIMIT]))
+        return policy | {"kind": "reserves", "reservations": depth}
+    if "planning" in on:
+        return policy | {"kind": "replans"}
+    n_held = int(rng.choice([1, 2, 99])) if "holds" in on else 0
+    more = {"evicts": "evictions" in on, "n_held": n_held, "chooses": "choice" in on}
+    return policy | more
+
+
+@dataclass(frozen=True)
+class AnyMechanism(AnyPlan):
+    """Fills every column; may also learn durations, hold machines and choose among them."""
+
+    learns: float = 0.0
+    n_held: int = 0
+    chooses: bool = False
+
+    def prepare(self, world, plan):
+        memory = super().prepare(world, plan)
+        plan.held_machines = self.n_held
+        if self.chooses:
+            rng = np.random.default_rng([self.plan_seed, 3])
+            machine = Machine.FIRST if self.fit == "pack" else Machine(int(rng.integers(5)))
+            mix = Mix.from_columns(world.columns, world.cluster)
+            plan.choice = Choice(machine, Device(int(rng.integers(3))), mix)
+        return memory
+
+    def fill_packing(self, rng, world, plan):
+        super().fill_packing(rng, world, plan)
+        if world.cluster.devices or world.cluster.classes:
+            plan.packing = replace(plan.packing, overbook=False)
+
+
+class _Learns(Policy):
+    """Fills expected durations that are learnt; for policies of rigid jobs."""
+
+    learns: float
+    plan_seed: int
+
+    def prepare(self, world, plan):
+        memory = super().prepare(world, plan)
+        if self.learns:
+            n_stages = len(world.columns.stage_job)
+            rng = np.random.default_rng([self.plan_seed, 5])
+            plan.set_stages(expected_s=rng.choice([0.0, 1.0, 4.0], n_stages))
+            AnyPlan.fill_learning(self, n_stages, plan)
+        return memory
+
+
+@dataclass(frozen=True)
+class Reserves(_Learns, AnyPlaces):
+    learns: float = 0.0
+    name: ClassVar[str] = "any-reservations"
+
+
+@dataclass(frozen=True)
+class Replans(_Learns, AnyReplan):
+    learns: float = 0.0
+    name: ClassVar[str] = "any-replan"
+
+
+POLICIES = {"plan": AnyMechanism, "reserves": Reserves, "replans": Replans}
+
+
+def build(world: World) -> tuple[sim.Workload, sim.Cluster, Policy]:
+    """Build the workload, the cluster and the policy of a world.
+
+    Raises
+    ------
+    InputError
+        If the parts do not go together.
+    """
+    workload = sim.Workload.from_jobs(world["jobs"])
+    remote, failures = world.get("remote"), world.get("failures")
+    if remote:
+        workload = transforms.place_inputs(
+            workload, remote_factor=remote["factor"], seed=remote["seed"]
+        )
+    if failures and failures["task"]:
+        workload = workload.with_failures(failures)
+    options = dict(world["policy"])
+    policy = POLICIES[options.pop("kind")](**options)
+    return workload, _build_cluster(world["cluster"], workload), policy
+
+
+def _build_cluster(spec: World, workload: sim.Workload) -> sim.Cluster:
+    fungible = spec.get("fungible", ())
+    if "slots" in spec:
+        cluster = sim.Cluster.slots(spec["slots"])
+    elif "machines" in spec:
+        cluster = sim.Cluster.machines(**spec["machines"], fungible=fungible)
+    else:
+        cluster = sim.Cluster.mixed(spec["kinds"], fungible=fungible)
+    if "outages" in spec:
+        cluster = cluster.with_outages(Outages.from_columns(*spec["outages"]))
+    if "slowdowns" in spec:
+        cluster = cluster.with_slowdowns(Slowdowns.from_columns(*spec["slowdowns"]))
+    if "launch" in spec:
+        cluster = cluster.with_launch(**spec["launch"])
+    cluster = cluster.with_stage_lag(spec.get("stage_lag_s", 0.0))
+    if "queues" in spec:
+        names = set(workload.columns.queue_names)
+        shares = {n: s for n, s in spec["queues"]["shares"].items() if n in names}
+        cluster = cluster.with_queues(spec["queues"]["mode"], shares)
+    return cluster

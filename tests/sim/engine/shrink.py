@@ -1,0 +1,94 @@
+"""Reduction of a world that fails: leave out jobs, tasks and mechanisms that do not matter."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+
+from tests.sim.engine.random_worlds import World
+
+
+def shrink(world: World, fails: Callable[[World], bool], seconds: float = 60.0) -> World:
+    """Return the smallest world found that still fails, after at most some `seconds`."""
+    end, smaller = time.monotonic() + seconds, True
+    while smaller and time.monotonic() < end:
+        smaller = False
+        for candidate in _candidates(world):
+            if time.monotonic() > end:
+                break
+            if fails(candidate):
+                world, smaller = candidate, True
+                break
+    return world
+
+
+def _candidates(world: World) -> Iterator[World]:
+    """Yield worlds with one part less, large parts first."""
+    for part in ("failures", "remote"):
+        if part in world:
+            yield {name: value for name, value in world.items() if name != part}
+    for j in range(len(world["jobs"])):
+        if len(world["jobs"]) > 1:
+            yield _without_job(world, j)
+    for part in ("outages", "slowdowns", "launch", "stage_lag_s", "queues", "fungible"):
+        if part in world["cluster"]:
+            yield _with(world, "cluster", part)
+    for name, off in (("callbacks", False), ("learns", False), ("chooses", False), ("n_held", 0)):
+        if world["policy"].get(name):
+            yield world | {"policy": world["policy"] | {name: off}}
+    for row in range(len(world.get("failures", {}).get("task", ()))):
+        rows = {
+            name: values[:row] + values[row + 1 :] for name, values in world["failures"].items()
+        }
+        yield world | {"failures": rows}
+    for j, job in enumerate(world["jobs"]):
+        for s, stage in enumerate(job["stages"]):
+            n = len(stage["durations_s"])
+            for rest in dict.fromkeys((n // 2, n - 1)) if "failures" not in world else ():
+                if rest:
+                    yield _with_stage(world, j, s, durations_s=stage["durations_s"][:rest])
+            if stage["parents"]:
+                yield _with_stage(world, j, s, parents={})
+            if stage.get("runs_on"):
+                yield _with_stage(world, j, s, runs_on="")
+
+
+def _with(world: World, part: str, left_out: str) -> World:
+    rest = {name: value for name, value in world[part].items() if name != left_out}
+    return world | {part: rest}
+
+
+def _with_stage(world: World, j: int, s: int, **changes: object) -> World:
+    changed = copy.deepcopy(world)
+    job = changed["jobs"][j]
+    job["stages"][s] |= changes
+    if job.get("min_tasks"):
+        n_tasks = sum(len(stage["durations_s"]) for stage in job["stages"])
+        job["min_tasks"] = min(job["min_tasks"], n_tasks)
+    return changed
+
+
+def _without_job(world: World, j: int) -> World:
+    """Leave out a job, with its failures and what others read from it."""
+    sizes = [sum(len(s["durations_s"]) for s in job["stages"]) for job in world["jobs"]]
+    task0, n = sum(sizes[:j]), sizes[j]
+    left_out = world["jobs"][j]["job_id"]
+    jobs = copy.deepcopy(world["jobs"][:j] + world["jobs"][j + 1 :])
+    for job in jobs:
+        if "inputs" in job:
+            job["inputs"] = {u: kind for u, kind in job["inputs"].items() if u != left_out}
+    smaller = world | {"jobs": jobs}
+    if "failures" in world:
+        rows = zip(*world["failures"].values(), strict=True)
+        rest = [row for row in rows if not task0 <= row[0] < task0 + n]
+
+        def moved(task: int) -> int:
+            return task - n if task >= task0 + n else task
+
+        smaller["failures"] = {
+            "task": [moved(task) for task, _, _ in rest],
+            "after_s": [after_s for _, after_s, _ in rest],
+            "lost": [moved(lost) for _, _, lost in rest],
+        }
+    return smaller
