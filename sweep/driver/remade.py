@@ -17,6 +17,7 @@ from sweep.driver.page_jobs import without_jobs
 from sweep.driver.replay import Replay
 from sweep.execution import cells_table, origin
 from sweep.grid.config_tree import abbreviated, to_yaml
+from sweep.stats import done_jobs
 from sweep.store import checksums
 from sweep.store.cache import Cache
 from sweep.store.cell import CellResult
@@ -26,6 +27,7 @@ from sweep.store.folder import (
     BACKTEST_JSON,
     CELLS,
     CONFIG,
+    DONE_JOBS,
     FINDINGS,
     HTML,
     PROVENANCE,
@@ -95,6 +97,8 @@ def _checks(
         _copy(folder, remade, name)
         yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
     yield _compare_findings(folder, replayed, remade, config, modules)
+    yield _check_done_jobs(folder, replayed, config)
+    _copy(folder, remade, DONE_JOBS)
     known = _known_errors(folder)
     provenance = folder.provenance()
     output.write_report(remade, replayed.cells, config, provenance, known=known)
@@ -104,7 +108,7 @@ def _checks(
     yield _compare_provenance(folder, replayed)
     if known:
         yield FileCheck("errors of earlier backtests", "not compared", "they are other sweeps'")
-    named = {CELLS, CONFIG, PROVENANCE, checksums.NAME, *STRATEGY_TABLES, *_OF_BACKTESTS}
+    named = {CELLS, CONFIG, PROVENANCE, DONE_JOBS, checksums.NAME, *STRATEGY_TABLES, *_OF_BACKTESTS}
     for path in sorted(folder.path.iterdir()):
         if path.name not in named | {*REPORT_FILES}:
             yield FileCheck(path.name, "not compared", "it does not follow from cells")
@@ -179,6 +183,17 @@ def _compare_findings(
         _copy(folder, remade, FINDINGS)
         return FileCheck(FINDINGS, "not compared", "its study reads the jobs of cells")
     return _same_table(folder, remade, FINDINGS)
+
+
+def _check_done_jobs(folder: SweepFolder, replayed: Replay, config: Mapping[str, Any]) -> FileCheck:
+    """Check of which cells the table of common jobs is; its numbers are of single jobs."""
+    table = folder.table(DONE_JOBS)
+    if table is None:
+        return FileCheck(DONE_JOBS, "same")
+    keys = done_jobs.keys(replayed.cells, config["swept"], config["baseline"])
+    if not {*table[done_jobs.KEY].to_pylist()} <= keys:
+        return FileCheck(DONE_JOBS, "differs", "it has cells beside which no job failed")
+    return FileCheck(DONE_JOBS, "not compared", "it is made from the jobs of each cell")
 
 
 def _copy(folder: SweepFolder, remade: SweepFolder, name: str) -> None:

@@ -99,11 +99,8 @@ def table(
         fail half of the jobs or more, do not narrow the others'. None where no job failed, or
         where the jobs of more than `MAX_TABLES` cells would have to be read.
     """
-    if FAILED not in cells.column_names:
-        return None
     arranged = arrange(cells, swept, baseline)
-    failed = arranged.values(FAILED)
-    groups = [rows for rows in _groups(arranged) if len(rows) > 1 and np.nanmax(failed[rows]) > 0]
+    groups = list(_failing(arranged))
     metrics = [name for name in arranged.metrics if is_of_done_jobs(name) and not split(name)]
     if not groups or not metrics or sum(map(len, groups)) > MAX_TABLES:
         return None
@@ -113,16 +110,27 @@ def table(
     return pa.Table.from_pylist(computed, schema) if computed else None
 
 
-def _groups(arranged: ArrangedCells) -> Iterator[Rows]:
-    """Yield the rows that did not fail of each trace, setting, capacity and seed."""
+def keys(cells: pa.Table, swept: Sequence[str], baseline: str | None) -> set[str]:
+    """Return the keys of the cells that `table` may have."""
+    arranged = arrange(cells, swept, baseline)
+    return {arranged.key(row) for rows in _failing(arranged) for row in rows.tolist()}
+
+
+def _failing(arranged: ArrangedCells) -> Iterator[Rows]:
+    """Yield the rows of several policies on one trace, setting, capacity and seed, if jobs fail."""
+    if FAILED not in arranged.metrics:
+        return
+    failed = arranged.values(FAILED)
     for block_rows in arranged.blocks.values():
         for group in by_capacity(arranged, block_rows):
+            if not (failed[group.rows] > 0).any():
+                continue
             order = np.argsort(group.seed_index, kind="stable")
             starts = np.flatnonzero(np.diff(group.seed_index[order])) + 1
             for rows in np.split(group.rows[order], starts):
-                rows = rows[~arranged.failed[rows]]
-                if len(rows) and not np.isnan(arranged.values(FAILED, rows)).all():
-                    yield rows
+                done = rows[~arranged.failed[rows]]
+                if len(done) > 1 and (failed[done] > 0).any():
+                    yield done
 
 
 def _group(
