@@ -16,6 +16,7 @@ from sim.base.interrupt import delete_on_interrupt
 
 _NUMBERS = itertools.count()
 _CHECKSUM = "sha256"
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _TEMPORARY = re.compile(r"\.tmp-(?P<machine>[0-9a-f]{16})-(?P<pid>\d+)-(?P<start>\d+)-\d+")
 ABANDONED_S = 86_400.0
 """Age at which a half-written file is abandoned, by the clock of its own file system."""
@@ -77,8 +78,9 @@ def write_json(path: Path, content: Any) -> Any:
 
 
 def json_text(content: Any) -> str:
-    """Serialize as JSON with sorted keys."""
-    return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    """Serialize as JSON with sorted keys; half of a surrogate pair, no UTF-8, is escaped."""
+    text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def write_checked_json(path: Path, content: Mapping[str, Any]) -> None:

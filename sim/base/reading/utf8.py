@@ -13,7 +13,7 @@ from typing import Any, Final
 
 INVALID: Final = "\ufdd0"
 """Mark of a byte that is no UTF-8: a noncharacter, which Unicode keeps for such use in programs."""
-_ESCAPED = re.compile("[\udc80-\udcff]")
+_ESCAPED = re.compile(r"[\udc80-\udcff]")
 
 
 class Utf8Stream(io.RawIOBase):

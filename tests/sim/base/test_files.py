@@ -85,3 +85,9 @@ def test_a_damaged_checked_json_is_none(tmp_path: Path) -> None:
         assert files.read_checked_json(file) in (None, content)  # white space may differ
     file.unlink()
     assert files.read_checked_json(file) is None
+
+
+def test_half_a_surrogate_pair_is_read_again(tmp_path: Path) -> None:
+    content = {"pattern": "[\udc80-\udcff] ü"}
+    files.write_checked_json(tmp_path / "x.json", content)
+    assert files.read_checked_json(tmp_path / "x.json") == content
