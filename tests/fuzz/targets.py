@@ -37,6 +37,7 @@ from sweep.execution.rerun import recorded_cell
 from sweep.grid import grid
 from sweep.grid.options import Options
 from sweep.grid.overrides import parse, quote
+from sweep.stats.cell_columns import ERROR
 from sweep.store import shards, zip_files
 from sweep.store.cache import Cache
 from sweep.store.folder import CELLS, HTML, MARKDOWN, TABLE, VERDICT, SweepFolder
@@ -257,7 +258,7 @@ def _archive_record(content: bytes, folder: Path) -> object:
         zip_files.write(file, entries.items())
     with archive.opened(folder / "a.zip") as opened:
         opened.import_from(trust=False)
-        return opened.places([folder], trust=False)
+        return opened.foreign([folder], trust=False)
 
 
 def _recorded_cell(content: bytes, _: Path) -> object:
@@ -279,8 +280,10 @@ def _archive_entries() -> dict[str, bytes]:
         folder = SweepFolder(Path(name))
         row = {"policy": "p", "trace": "t", "capacity": 1.0, "seed": 0, "status": "done"}
         row |= {"key": KEY, "config": json.dumps(_CELL), "jct_mean_s": 1.0}
-        config = {key: [] for key in ("words", "config_dirs", "swept", "metrics")}
-        folder.replace_origin({**config, "baseline": None, "study": None}, {}, "")
+        row |= dict.fromkeys((*ERROR, "reproduce"), "")
+        config: dict[str, Any] = {key: [] for key in ("words", "config_dirs", "swept", "metrics")}
+        config |= dict.fromkeys(("baseline", "study"))
+        folder.replace_origin({**config, "sweep": "s-ab"}, {}, "")
         folder.replace(CELLS, pa.Table.from_pylist([row]))
         for part in (TABLE, MARKDOWN, HTML):
             folder.replace_text(part, "")
