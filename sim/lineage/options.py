@@ -19,7 +19,7 @@ from sim.lineage.dependencies import (
     join,
 )
 from sim.lineage.logs import Logs
-from sim.lineage.partial import NESTED_HINT, nested_reads
+from sim.lineage.partial import ALIKE, NESTED_HINT, near_reads
 from sim.lineage.templates import SIMILARITY, VARYING, Templates, Thresholds, find_templates
 
 MAX_OUTSIDE: Final = 0.5
@@ -96,17 +96,19 @@ class Options:
         return self.templates(logs).job_template
 
     def join(self, logs: Logs) -> SingleHop:
-        """Join reads to writes, with cycles and counts of reads that `partitions` would join."""
+        """Join reads to writes, with cycles, and counts of reads of names near a written one."""
         hops = join(
             logs, self.window_s, inside=self.partitions == "inside", find_programs=self.programs
         )
-        nested = nested_reads(logs) if self.partitions == "apart" else {}
-        return replace(hops, report=hops.report | nested)
+        near = near_reads(logs, inside=self.partitions == "inside")
+        return replace(hops, report=hops.report | near)
 
 
 def first_notes(logs: Logs, hops: SingleHop) -> tuple[str, ...]:
     """Return what to know of logs before all else, a sentence each."""
-    notes = [f"{n:,} {rule}" for rule, n in hops.report.items() if NESTED_HINT in rule]
+    notes = [
+        f"{n:,} {rule}" for rule, n in hops.report.items() if rule == ALIKE or NESTED_HINT in rule
+    ]
     if hops.unread_share() > MAX_UNREAD:
         n_unread, share = hops.report[UNREAD_RULE], 100 * hops.unread_share()
         notes.append(

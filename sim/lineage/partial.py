@@ -18,8 +18,10 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from sim.base.arrays import I4, I8
+from sim.base.arrays import I4, I8, Mask
 from sim.lineage.files import APPEND, DOWNLOAD, OVERWRITE, READ, TRUNCATE, WRITE
 from sim.lineage.logs import Logs
 
@@ -29,6 +31,10 @@ NEVER_WRITTEN: Final = "of files never written"
 TOO_EARLY: Final = "before the first write"
 TOO_OLD: Final = "of writes older than the window"
 NESTED_HINT: Final = "--set partitions=inside joins them"
+ALIKE: Final = (
+    "reads of names that another job writes in other letters, or with another scheme or port; if "
+    "they are one, name them alike, or say so by symlinks"
+)
 SELF_READ: Final = "of a job's own output"
 Folders = Mapping[int, tuple[int, ...]]
 """Files that contain a file, the outermost first."""
@@ -247,8 +253,12 @@ def unread_writes(logs: Logs, order: I8) -> int:
     return int(np.count_nonzero(unread))
 
 
-def nested_reads(logs: Logs) -> dict[str, int]:
-    """Count the reads of names inside a folder that is written, and of folders written inside."""
+def near_reads(logs: Logs, inside: bool) -> dict[str, int]:
+    """Count the reads of names that nobody writes, but that are near one that somebody does.
+
+    They are of another spelling, or, unless names inside folders are joined (`inside`), inside a
+    folder that is written or of a folder that is written inside.
+    """
     is_read = np.zeros(logs.n_files, bool)
     is_read[logs.file[logs.operation == READ]] = True
     is_written = np.zeros(logs.n_files, bool)
@@ -257,16 +267,31 @@ def nested_reads(logs: Logs) -> dict[str, int]:
     lost = np.flatnonzero(is_read & ~is_written)
     if not len(lost) or not is_written.any():
         return {}
+    n_reads = np.bincount(logs.file[logs.operation == READ], minlength=logs.n_files)[lost]
+    spelling = _spelling(names)
+    is_alike = pc.is_in(spelling.take(lost), value_set=spelling.filter(is_written)).to_numpy(False)
+    counts = {ALIKE: n_reads[is_alike].sum()}
+    if not inside:
+        counts |= _nested(names, lost, is_written, n_reads)
+    return {rule: int(n) for rule, n in counts.items() if n}
+
+
+def _spelling(names: pa.Array) -> pa.Array:
+    """Return names in small letters, without schemes and ports."""
+    plain = pc.replace_substring_regex(names, r"^[\w+.-]+://", "")
+    return pc.utf8_lower(pc.replace_substring_regex(plain, r"^([^/:]*):\d+/", r"\1/"))
+
+
+def _nested(names: pa.Array, lost: I8, is_written: Mask, n_reads: I8) -> dict[str, int]:
+    """Count the reads of names inside a folder that is written, and of folders written inside."""
     written = set(names.filter(is_written).to_pylist())
     lost_names = names.take(lost).to_pylist()
     outer = {prefix for name in written for prefix in outer_names(name)}.intersection(lost_names)
     inside = [any(prefix in written for prefix in outer_names(name)) for name in lost_names]
     holds = [name in outer for name in lost_names]
-    n_reads = np.bincount(logs.file[logs.operation == READ], minlength=logs.n_files)[lost]
-    counts = {
+    return {
         f"reads of names inside a folder that another job writes; {NESTED_HINT}": (
             n_reads[inside].sum()
         ),
         f"reads of folders inside which another job writes; {NESTED_HINT}": n_reads[holds].sum(),
     }
-    return {rule: int(n) for rule, n in counts.items() if n}

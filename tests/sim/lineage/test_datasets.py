@@ -55,6 +55,22 @@ def test_names_of_one_dataset_are_one(tmp_path, capsys, stored, read):
     assert scheduled(path, capsys)[0].job_edges.num_rows == 7
 
 
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        (dataset("STG.FRUIT"), dataset("stg.fruit")),
+        (dataset("fruit", "postgres://h:5432"), dataset("fruit", "postgres://h")),
+        (dataset("fruit", "gs://lake"), dataset("fruit", "gcs://lake")),
+    ],
+)
+def test_names_of_another_spelling_are_told(tmp_path, capsys, stored, read):
+    path = write(tmp_path / "e", daily(stored, read))
+    for words in ((), ("--set", "partitions=inside")):
+        store, printed = profiled(path, capsys, *words)
+        assert counts(store)[1] == 0
+        assert "28 reads of names that another job writes in other letters" in printed
+
+
 def test_other_names_are_other_datasets(tmp_path, capsys):
     store, _ = profiled(write(tmp_path / "e", daily("fruit", dataset("fruit", "other"))), capsys)
     assert counts(store)[1] == 0
