@@ -92,6 +92,7 @@ def log_columns(name: str, extra: Sequence[str] = ()) -> Columns:
     return (*TABLES[name], *(c for c in requested if c.name not in schema_names))
 
 
+_LATEST_S: Final = 1e11
 _PARQUET = b"PAR1"
 
 
@@ -199,12 +200,24 @@ def _read_parquet(columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: B
 def _in_schema(columns: Columns, source: pa.Table, path: PathLike) -> pa.Table:
     """Cast the columns to their types; fill missing columns with their defaults."""
     n, present = source.num_rows, source.column_names
-    return pa.table(
+    table = pa.table(
         {
             c.name: _cast(c, source[c.name], path) if c.name in present else _constant(c, n)
             for c in columns
         }
     )
+    _check_units(columns, table, path)
+    return table
+
+
+def _check_units(columns: Columns, table: pa.Table, path: PathLike) -> None:
+    """Refuse times of which most are in parts of a second: as seconds they are after 5138."""
+    for name in (c.name for c in columns if c.unit == "s" and table.num_rows):
+        is_late = pc.greater_equal(table[name], _LATEST_S)
+        if (pc.mean(is_late).as_py() or 0.0) > 0.5:
+            first = table[name].filter(is_late)[0].as_py()
+            text = f"{name} has times like {first:.0f}: give seconds, or dates like {EXAMPLE}"
+            raise InputError(text, file=path, rule="implausible unit")
 
 
 def _drop_bad_rows(

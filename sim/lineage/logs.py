@@ -125,11 +125,18 @@ def read_operations(path: PathLike, jobs: JobLog, on_bad_row: OnBadRow = "skip")
     """Read the log of operations for jobs read by `read_jobs`."""
     bad = BadRows()
     table = read_table("operations", path, on_bad_row, bad)
-    if on_bad_row == "error":
-        _check_operations(table, jobs.jobs, path)
+    unknown = _unknown_operations(table, jobs.jobs, path)
+    if unknown is not None and on_bad_row == "error":
+        raise unknown[1]
     logs = _resolve_names(table, jobs)
     logs.report.update({f"operations: {rule}": n for rule, n in bad.items() if n})
-    return replace(logs, notes=(*logs.notes, *bad_notes(path, bad)))
+    notes = [*logs.notes, *bad_notes(path, bad)]
+    if unknown is not None:
+        n, error = unknown
+        place = "" if bad else f", the first in line {error.line}"
+        reason = error.message.partition(";")[0]
+        notes.append(f"{n:,} of {table.num_rows:,} operations are left out{place}: {reason}")
+    return replace(logs, notes=tuple(notes))
 
 
 def make_logs(
@@ -147,13 +154,18 @@ def make_logs(
     return _resolve_names(as_table("operations", operations), build_jobs(jobs, extra))
 
 
-def _check_operations(operations: pa.Table, jobs: pa.Table, path: PathLike) -> None:
-    """Raise an error for the first operation that is unknown, or by a job not in the other log."""
+def _unknown_operations(
+    operations: pa.Table, jobs: pa.Table, path: PathLike
+) -> tuple[int, InputError] | None:
+    """Return the number of operations that are unknown or by unknown jobs, and the first's error.
+
+    The line is right if no row was dropped before.
+    """
     code = operation_codes(operations["operation"])
     row = codes_of(operations["job"], jobs["job_id"].combine_chunks())
     bad = np.flatnonzero((code < 0) | ((row < 0) & (code != DOWNLOAD)))
     if not len(bad):
-        return
+        return None
     first = int(bad[0])
     name, job = (operations[column][first].as_py() for column in ("operation", "job"))
     known = ", ".join((*OPERATION_NAMES, *OPERATION_ALIASES))
@@ -161,7 +173,7 @@ def _check_operations(operations: pa.Table, jobs: pa.Table, path: PathLike) -> N
     text = f"the job {job!r} is not in the log of jobs"
     if is_unknown:
         text = f"operation is {name!r}; valid: {known}"
-    raise InputError(
+    return len(bad), InputError(
         f"{text}; fix the log, or skip such rows (on_bad_row=skip)",
         file=path,
         line=first + 1 + (not is_parquet(path)),

@@ -257,11 +257,26 @@ def test_strict_stops_at_unknown_operations_and_jobs(tmp_path, capsys, row, mess
         "unknown job": "operations: job not in the job log",
     }
     assert Store.read(tmp_path / "p").report[rules[rule]] == 1
-    capsys.readouterr()
+    printed = capsys.readouterr().out
+    assert printed.startswith(
+        f"1 of 57 operations are left out, the first in line 10: {message.partition(';')[0]}"
+    )
     assert main([*words, "--strict"]) == 2
     printed = capsys.readouterr().err
     assert f"o.csv:10: {message}" in printed
     assert f"[{rule}]" in printed
+
+
+@pytest.mark.parametrize("log", ["operations", "jobs"])
+def test_times_in_milliseconds_are_refused(tmp_path, log):
+    o, j = tables(tmp_path, formatted(OPERATIONS, [0], None), formatted(JOBS, [2, 3], None))
+    file = o if log == "operations" else j
+    file.write_text(file.read_text().replace(".0", "000"))
+    with pytest.raises(
+        InputError, match=r"times like 17409\d{8}: give seconds, or dates"
+    ) as caught:
+        read_logs(o, j)
+    assert caught.value.rule == "implausible unit"
 
 
 def test_a_download_needs_no_job(tmp_path):
