@@ -36,7 +36,7 @@ _PATTERNS = {
         "eligible_s": r"eligib",
         "start_s": r"start|begin|launch",
         "end_s": r"end|finish|complet|stop",
-        "run_s": r"run|elapsed|duration|walltime|length",
+        "run_s": r"run(?!id)|elapsed|duration|walltime|length",
         "limit_s": r"limit|timelimit|requestedtime|reqtime|wallclock",
         "gpu_type": r"gpu(type|model|spec)",
         "gpus": r"n?gpus?$|gpu(num|count|req)|(num|alloc|req|requested)gpu",

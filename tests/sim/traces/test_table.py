@@ -163,6 +163,11 @@ def test_errors_name_line_value_and_the_way_out(tmp_path, rows, line, words):
     ("header", "options", "words"),
     [
         ("Submit Time,elapsed", {}, "'trace.columns.submit_s=Submit Time' trace.columns.run_s="),
+        (
+            "run_id,start_date,end_date,queued_dttm",
+            {},
+            "start_s=start_date trace.columns.end_s=end",
+        ),
         ("submit_s,Begin,End", {}, "give trace.columns.start_s=Begin trace.columns.end_s=End"),
         ("submit_s,start_s,x", {}, "give trace.columns.end_s=NAME"),
         ("submit_s,x", {}, "no column run_s; the file has submit_s, x: give trace.columns.run_s="),
