@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 
 from sim.base.errors import InputError
 from sim.base.memory import COPIES, NEGLIGIBLE_BYTES, MemoryGuard, available_bytes
+from sim.base.parquet_footer import Chunk, column_chunks
 
+ERRORS = (pa.ArrowException, OSError, UnicodeDecodeError)
+"""Exceptions of Arrow on a file that is not Parquet, or damaged; the last is of a column's name."""
 _STRING_BYTES = 16
 
 Path = str | os.PathLike[str]
@@ -24,12 +27,11 @@ def read(path: Path) -> pa.Table:
     ------
     InputError
         If its rows, strings or lists take more memory than is free; names the file.
-    ArrowException, OSError
-        If it is not Parquet, or damaged.
+    ArrowException, OSError, UnicodeDecodeError
+        If it is not Parquet, or damaged (`ERRORS`).
     """
     with pq.ParquetFile(path) as file:
-        check_file(path, file)
-        texts = _repeated_texts(file)
+        texts = _repeated_texts(file, check_file(path, file))
     growth = MemoryGuard(path, copies=1)
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         groups = []
@@ -44,16 +46,22 @@ def read(path: Path) -> pa.Table:
     return whole
 
 
-def check_file(path: Path, file: pq.ParquetFile) -> None:
-    """Refuse a file whose values exceed the free memory; a list counts with all its items."""
-    metadata, kinds = file.metadata, file.schema_arrow.types
-    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+def check_file(path: Path, file: pq.ParquetFile) -> list[list[Chunk]]:
+    """Refuse a file whose values exceed the free memory; return the chunks of its row groups.
+
+    A list counts with all its items.
+    """
+    metadata, chunks = file.metadata, column_chunks(path)
+    expected = [metadata.num_columns] * metadata.num_row_groups
+    if [len(group) for group in chunks] != expected:
+        raise pa.ArrowInvalid("a row group has other columns than the schema")
     n_items = sum(
-        max(0, group.column(column).num_values - group.num_rows)
-        for group in groups
-        for column in range(metadata.num_columns)
+        max(0, chunk.n_values - metadata.row_group(group).num_rows)
+        for group in range(metadata.num_row_groups)
+        for chunk in chunks[group]
     )
-    check_rows(path, metadata.num_rows, kinds, 8 * n_items)
+    check_rows(path, metadata.num_rows, file.schema_arrow.types, 8 * n_items)
+    return chunks
 
 
 def check_rows(path: Path, rows: int, kinds: Sequence[pa.DataType], more_bytes: int = 0) -> None:
@@ -63,26 +71,22 @@ def check_rows(path: Path, rows: int, kinds: Sequence[pa.DataType], more_bytes: 
         raise _too_large(path, f"it has {rows:,} rows, which take", needed, free)
 
 
-def _repeated_texts(file: pq.ParquetFile) -> list[str]:
+def _repeated_texts(file: pq.ParquetFile, chunks: Sequence[Sequence[Chunk]]) -> list[str]:
     """Return the string columns that may be much larger in memory than in the file.
 
     A string that occurs a million times in a column is stored once in the file. Such a column is
     read dictionary-encoded, at the cost of 0.2 µs for each distinct string.
     """
-    metadata, columns = file.metadata, []
+    paths = [file.schema.column(k).path for k in range(file.metadata.num_columns)]
+    names = []
     for field in file.schema_arrow:
         if not pa.types.is_string(field.type):
             continue
-        paths = [file.schema.column(k).path for k in range(metadata.num_columns)]
-        position = paths.index(field.name)
-        max_bytes = 0
-        for group in range(metadata.num_row_groups):
-            chunk = metadata.row_group(group).column(position)
-            if {"PLAIN_DICTIONARY", "RLE_DICTIONARY"} & {*chunk.encodings}:
-                max_bytes += chunk.num_values * chunk.total_uncompressed_size
+        parts = [group[paths.index(field.name)] for group in chunks]
+        max_bytes = sum(part.n_values * part.n_bytes for part in parts if part.by_dictionary)
         if max_bytes > max(NEGLIGIBLE_BYTES, available_bytes() / COPIES):
-            columns.append(field.name)
-    return columns
+            names.append(field.name)
+    return names
 
 
 def _check_texts(path: Path, name: str, column: pa.ChunkedArray) -> None:

@@ -192,7 +192,7 @@ def _read_parquet(columns: Columns, path: PathLike, on_bad_row: OnBadRow, bad: B
         categories = [c.name for c in columns if c.type == CATEGORY]
         parquet.check_rows(path, dataset.count_rows(), [c.type for c in columns if c.name in names])
         source = pq.read_table(path, columns=selected, read_dictionary=categories)
-    except (pa.ArrowInvalid, OSError) as error:
+    except parquet.ERRORS as error:
         raise InputError(f"can't be read as Parquet: {error}", file=path) from error
     return _in_schema(columns, _drop_bad_rows(columns, source, path, on_bad_row, bad), path)
 

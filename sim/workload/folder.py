@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sim.base import files, parquet
 from sim.base.arrays import F8, I4, I8, offsets
 from sim.base.errors import InputError
+from sim.base.reading import parse_json
 from sim.workload.columns import chunks
 from sim.workload.record import Tables
 from sim.workload.runs import Runs
@@ -122,7 +123,7 @@ def _write_file(file: BinaryIO, pieces: Iterator[pa.Table], extra: dict[bytes, b
 def _read_file(path: Path) -> pa.Table:
     try:
         return parquet.read(path)
-    except (pa.ArrowException, OSError) as error:
+    except parquet.ERRORS as error:
         raise _unreadable(path, error) from error
 
 
@@ -146,7 +147,7 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
     for name, path in paths.items():
         try:
             metadata[name] = pq.read_schema(path).metadata or {}
-        except (pa.ArrowException, OSError) as error:
+        except parquet.ERRORS as error:
             raise _unreadable(path, error) from error
     digests = {name: fields[_DIGEST] for name, fields in metadata.items() if _DIGEST in fields}
     for name, digest in digests.items():
@@ -158,12 +159,14 @@ def _joint_metadata(paths: dict[str, Path]) -> dict[str, Any]:
                 rule="mixed files",
             )
     try:
-        meta = json.loads(metadata["jobs"].get(_META, b"{}"))
+        meta = parse_json(metadata["jobs"].get(_META, b"{}"))
+        if not isinstance(meta, dict):
+            raise ValueError("it must be an object")
     except ValueError as error:
         raise InputError(
-            f"its metadata is not JSON: {error}", file=paths["jobs"], rule="wrong meta"
+            f"its metadata is not a JSON object: {error}", file=paths["jobs"], rule="wrong meta"
         ) from error
-    return dict(meta)
+    return meta
 
 
 def _find_runs(path: Path, stages: pa.Table) -> Runs | None:
@@ -205,7 +208,7 @@ def _find_runs(path: Path, stages: pa.Table) -> Runs | None:
                 last = (stage[-1], bits[-1])
                 if 2 * n_runs > n_rows + _ROWS and n_runs > stage[-1] + 1:
                     return None
-    except (pa.ArrowException, OSError) as error:
+    except parquet.ERRORS as error:
         raise _unreadable(path, error) from error
     if not n_rows or (counts != n_tasks).any():
         return None

@@ -70,7 +70,7 @@ def read_csv(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRow) -
         log, bad = _read(path, layout, fields | strict, on_bad_row)
         fields |= strict
     columns = _by_column(log, name_of)
-    more = {}
+    more: list[pa.Array] = []
     if repeated_rows(columns).any():
         more = _other_columns(path, layout, fields, on_bad_row, len(columns["submit_s"]))
     bad.readable = [(rule, _by_column(block, name_of)) for rule, block in bad.readable]
@@ -116,14 +116,14 @@ def _other_columns(
     fields: dict[str, Field],
     on_bad_row: OnBadRow,
     n_rows: int,
-) -> dict[str, pa.Array]:
-    """Return the columns that are not read otherwise; empty if not all of their rows are valid."""
+) -> list[pa.Array]:
+    """Return the columns that are not read otherwise; none if not all of their rows are valid."""
     names = [name for name in layout.names if name not in fields]
     try:
         log, _ = _read(path, layout, fields | dict.fromkeys(names, Field()), on_bad_row)
     except InputError:
-        return {}
-    return {name: log[name] for name in names if len(log[name]) == n_rows}
+        return []
+    return [log[name] for name in names if len(log[name]) == n_rows]
 
 
 class _LineNumbers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -38,8 +40,11 @@ def unique_ids(ids: pa.Array, noticed: dict[str, int]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def repeated_rows(columns: dict[str, pa.Array]) -> Mask:
-    """Mark the rows that are equal to an earlier one, in all columns and with a ``job_id``."""
+def repeated_rows(columns: Mapping[str, pa.Array], more: Sequence[pa.Array] = ()) -> Mask:
+    """Mark the rows that are equal to an earlier one, in all columns and with a ``job_id``.
+
+    `more` are other columns of the table.
+    """
     n_rows = len(next(iter(columns.values())))
     repeated = np.zeros(n_rows, dtype=bool)
     if "job_id" not in columns or not has_repeats(columns["job_id"]):
@@ -47,9 +52,10 @@ def repeated_rows(columns: dict[str, pa.Array]) -> Mask:
     known = np.flatnonzero(np.asarray(columns["job_id"].is_valid()))
     codes, _ = number_by_appearance(columns["job_id"].drop_null())
     rows = known[np.bincount(codes)[codes] > 1]
-    table = pa.table({c: array.take(pa.array(rows)) for c, array in columns.items()})
-    table = table.append_column("row", pa.array(rows))
-    first = table.group_by(list(columns), use_threads=False).aggregate([("row", "min")])
+    arrays = [array.take(pa.array(rows)) for array in (*columns.values(), *more)]
+    names = [str(position) for position in range(len(arrays))]  # a file's own may be there twice
+    table = pa.Table.from_arrays([*arrays, pa.array(rows)], [*names, "row"])
+    first = table.group_by(names, use_threads=False).aggregate([("row", "min")])
     repeated[rows] = True
     repeated[first["row_min"].to_numpy()] = False
     return repeated

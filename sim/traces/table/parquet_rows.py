@@ -46,7 +46,7 @@ def read_parquet(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRo
     """Read a Parquet file; see `sim.traces.table.csv_rows.read_csv`."""
     try:
         table = parquet.read(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except parquet.ERRORS as error:
         text = f"not a readable Parquet file: {error}"
         raise InputError(text, file=path, rule="not Parquet") from error
     name_of, hints = find(table.column_names)
@@ -68,11 +68,13 @@ def read_parquet(path: str | os.PathLike[str], find: Finder, on_bad_row: OnBadRo
         raise no_job_left(path, bad)
     rows = pa.array(valid)
     columns = {column: array.filter(rows) for column, array in columns.items()}
-    more = {}
+    more = []
     if repeated_rows(columns).any():
-        names = [name for name in table.column_names if name not in name_of.values()]
-        flat = [name for name in names if not pa.types.is_nested(table[name].type)]
-        more = {name: _joined(table[name]).filter(rows) for name in flat}
+        read = set(name_of.values())
+        unread = [c for name, c in zip(table.column_names, table.columns, strict=True)
+                  if name not in read]  # fmt: skip
+        flat = (_flat(values) for values in unread)
+        more = [_joined(values).filter(rows) for values in flat if values is not None]
     return RawTable(columns, name_of, is_dates, bad, hints, more)
 
 
@@ -116,6 +118,16 @@ def _plain(path: str | os.PathLike[str], column: str, values: pa.ChunkedArray) -
     if types.is_floating(array.type):  # pandas writes NaN for unknown
         array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
     return array
+
+
+def _flat(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a column in a type whose values Arrow compares; None for a nested one."""
+    if isinstance(values.type, pa.BaseExtensionType):
+        chunks = [chunk.storage for chunk in values.chunks]
+        values = pa.chunked_array(chunks, values.type.storage_type)
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())
+    return None if pa.types.is_nested(values.type) else values
 
 
 def _joined(values: pa.ChunkedArray) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ class RawTable:
         Bad rows; the columns of its `readable` are by their own names, too.
     hints : tuple of str
         Columns of the file that resemble a missing one.
-    more : dict of str to Arrow array
+    more : sequence of Arrow arrays
         Other columns of the valid rows, if rows are equal in those that are read: rows are repeated
         only if they are equal in these, too.
     """
@@ -47,7 +47,7 @@ class RawTable:
     is_dates: bool
     bad: BadRows
     hints: tuple[str, ...]
-    more: dict[str, pa.Array]
+    more: Sequence[pa.Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def to_log(
         later_s={column: times_placed.later_s for column, times_placed in placed.items()},
         zero_s=float(day * DAY_S),
         without_zone=zone is None and any(t.without_zone.any() for t in times.values()),
-        is_repeated=repeated_rows({**raw.columns, **raw.more}),
+        is_repeated=repeated_rows(raw.columns, raw.more),
         bad=[
             (rule, _bad_columns(block, by_column, offsets, day, is_dates=raw.is_dates))
             for rule, block in raw.bad.readable

@@ -215,3 +215,15 @@ def test_meta_that_json_can_not_hold_is_refused(tmp_path):
     with pytest.raises(sim.InputError, match="JSON"):
         w.write(tmp_path / "w")
     assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("meta", [b"[1]", b"5", b"{", b"[" * 100_000])
+def test_metadata_that_is_no_object_is_refused(tmp_path, meta):
+    build().write(tmp_path)
+    file = tmp_path / "jobs.parquet"
+    table = pq.read_table(file)
+    fields = table.schema.metadata | {store._META: meta}
+    pq.write_table(table.replace_schema_metadata(fields), file)
+    with pytest.raises(sim.InputError, match="is not a JSON object") as caught:
+        sim.Workload.read(tmp_path)
+    assert caught.value.file == str(file)
