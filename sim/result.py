@@ -33,7 +33,7 @@ class Result(Run):
         True if the job failed.
     records : sim.engine.record.TaskRecords or None
         Start, end and machine of each task or batch of like tasks; None with record="jobs", as the
-        next five.
+        next six.
     stopped : sim.engine.stops.StoppedAttempts or None
         The attempts of tasks that had to run again; `stops` is their table.
     task_start, task_finish : (T,) float64 or None
@@ -43,6 +43,9 @@ class Result(Run):
         The machine it ran on.
     task_devices : (T,) int64 or None
         The devices of its machine that it took, as bits; None where machines have none.
+    task_placed : (T,) float64 or None
+        When each task took its room, s: earlier than its start by the lag of its launch; None
+        where starts don't lag.
     job_estimate : (J,) float64 or None
         The policy's estimate of the sum of the job's task durations, s; NaN for none.
     job_worth : (J,) float64 or None

@@ -47,7 +47,8 @@ class Prioritizing(Policy):
     fair_tree : bool
         True: the factor of fair share is the rank in Fair Tree. False: 2^(-usage over share).
     half_life_s : float
-        Time in which usage is halved, s; 0 for never.
+        Time in which usage is halved, s: 0 for never, or at least 1. The plugin takes whole
+        seconds, and its first two terms of the exponential are negative below 0.693.
     calc_period_s : float
         Time between calculations, s.
     shares : mapping of str to int
@@ -79,6 +80,11 @@ class Prioritizing(Policy):
     qos: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if 0 < self.half_life_s < 1:
+            raise InputError(
+                f"policy {self.name}: half_life_s must be 0 for no decay, or a number of at least "
+                f"1, not {self.half_life_s!r}"
+            )
         for name in ("shares", "partitions", "tiers", "qos"):
             for key, value in getattr(self, name).items():
                 if not 0 <= value < TIER:

@@ -51,6 +51,7 @@ def _later(run: Run, workload: Workload) -> dict[str, Any]:
         "job_finish": run.job_finish + by_s,
         "records": None if run.records is None else _later_records(run.records, workload),
         "stopped": stopped,
+        "task_placed": None if run.task_placed is None else run.task_placed + by_s,
         "limits_set": [(time_s + by_s, *rest) for time_s, *rest in run.limits_set],
     }
 

@@ -35,6 +35,7 @@ class Run:
     records: TaskRecords | None = None
     stopped: StoppedAttempts | None = None
     task_devices: I8 | None = None  # bits of its machine's devices; None without devices
+    task_placed: F8 | None = None  # when its room was taken, s; None: when it started
     job_estimate: F8 | None = None
     job_worth: F8 | None = None
     limits_set: Sequence[LimitsSet] = ()
@@ -62,6 +63,20 @@ class Run:
         """Machine of each task, (T,); expanded from batches on first use."""
         machines: I4 | None = self._task_column("machine", -1)
         return machines
+
+    @property
+    def task_held(self) -> F8 | None:
+        """Time from which each task held its room, (T,) s: its placement, a lag before its start."""
+        return self.task_start if self.task_placed is None else self.task_placed
+
+    def held(self, rows: slice) -> tuple[F8, F8]:
+        """Return the times from which, and until which, some rows of `records` held room, s."""
+        assert self.records is not None
+        start_s, finish_s = self.records.times(rows)
+        if self.task_placed is None:
+            return start_s, finish_s
+        task = self.records.task
+        return self.task_placed[rows if task is None else task[rows]], finish_s
 
     def _task_column(self, name: str, missing: float) -> Any:
         if self.records is None:

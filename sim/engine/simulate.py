@@ -50,6 +50,7 @@ def simulate(
         recorder.finish()
     jobs = {name: arrays[f"out_job_{name}"] for name in ("submit", "start", "finish", "failed")}
     devices = arrays["out_task_devices"] if record_tasks and cluster.devices else None
+    placed_s = arrays["out_task_placed"] if record_tasks and cluster.launch else None
     estimate_s, task_order = plan.estimate_s, plan.task_order
     worth = plan.jobs["worth"] if plan.weighs_jobs else None
     del world, plan, memory, arrays, state, run  # before records are put in order
@@ -65,6 +66,7 @@ def simulate(
         records=recorder.records(workload.columns, task_order) if record_tasks else None,
         stopped=recorder.stopped() if record_tasks else None,
         task_devices=devices,
+        task_placed=placed_s,
         job_estimate=estimate_s,
         job_worth=worth,
         limits_set=limits,

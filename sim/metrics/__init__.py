@@ -92,8 +92,9 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
     - ``wait_mean_s``, ``wait_p50_s``, ``wait_p95_s``, ``wait_p99_s``: mean and percentiles over the
       jobs done of start of the first task minus submission.
     - ``makespan_s``: last finish of the jobs done minus first submission of all.
-    - ``utilization_<resource>``: the resource in use, over capacity, on average from the first
-      submission to the last (if all jobs are submitted at one instant, to the last finish);
+    - ``utilization_<resource>``: the resource that tasks hold, launch lags included, over capacity,
+      on average from the first submission to the last (if all jobs are submitted at one instant, to
+      the last finish);
       ``utilization``: the largest of them. See `sim.metrics.usage.utilization`.
     - ``utilization_makespan``: Σ duration × demand of the tasks done, over capacity × makespan, of
       the resource with the largest value.
@@ -173,7 +174,7 @@ def metric(name: str) -> Metric:
         return groups.metric(*grouped)
     if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):
         resource = name.removeprefix(UTILIZATION)
-        return Metric("1", "higher", f"share of {resource} in use, on average while jobs arrive")
+        return Metric("1", "higher", f"share of {resource} that tasks hold, on average while jobs arrive")
     raise InputError(
         unknown("metric", name, [*METRICS, f"{UTILIZATION}<resource>"]), rule="unknown metric"
     )

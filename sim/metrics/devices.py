@@ -39,7 +39,7 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 def device_samples(run: Run) -> F8:
     """Sample, when each job is submitted, the free devices and the unusable ones of them: (L, 2).
 
-    A task holds its devices after its start and until before its end. Devices are unusable in
+    A task holds its devices after its placement and until before its end. Devices are unusable in
     expectation over the next task, drawn uniformly from the workload's
     (`sim.engine.plan.choice.Mix`).
     """
@@ -77,17 +77,17 @@ def device_samples(run: Run) -> F8:
 
 def _events(run: Run) -> I8:
     """Return machine, stage, devices and sign of ends, samples and starts: by time, then kind."""
-    assert run.task_start is not None
+    assert run.task_held is not None
     assert run.task_finish is not None
     assert run.task_machine is not None
     assert run.task_devices is not None
-    ran = np.flatnonzero(run.task_finish > run.task_start)
+    ran = np.flatnonzero(run.task_finish > run.task_held)
     stage = run.workload.columns.task_stage()[ran]
     submit = run.job_submit[np.isfinite(run.job_submit)]
     sign = np.ones(len(ran), np.int64)  # an integer column, so that the devices' bits stay exact
     task = np.column_stack([run.task_machine[ran], stage, run.task_devices[ran], sign])
     sample = np.zeros((len(submit), 4), np.int64)
-    time = np.concatenate([run.task_finish[ran], submit, run.task_start[ran]])
+    time = np.concatenate([run.task_finish[ran], submit, run.task_held[ran]])
     kind = np.repeat([0, 1, 2], [len(ran), len(submit), len(ran)])
     rows: I8 = np.concatenate([task * np.array([1, 1, 1, -1]), sample, task])
     return np.ascontiguousarray(rows[np.lexsort((kind, time))])

@@ -54,12 +54,13 @@ def jain(run: Run, windows_s: Sequence[float]) -> list[float]:
     records = run.records
     stage = columns.task_stage() if records.task is None else columns.stages_of(records.task)
     stage_queue = columns.job_queue[columns.stage_job[stage]]
-    ran = np.isfinite(records.finish_s)
+    begin_s, end_s = run.held(slice(0, len(records.start_s)))
+    ran = np.isfinite(end_s)
     for i, queue in enumerate(queues):
         rows = np.flatnonzero(ran & (stage_queue == queue))
         weight = demand[stage[rows]]
         count = None if records.count is None else records.count[rows]
-        edges = (records.start_s[rows] - origin, records.finish_s[rows] - origin)
+        edges = (begin_s[rows] - origin, end_s[rows] - origin)
         began, ended = (_Ramp(edge, weight, count) for edge in edges)
         for window, out, width in zip(windows, allocations, windows_s, strict=True):
             low, high = window * width, (window + 1) * width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ MAX_TASKS_DRAWN = 300
 
 METRICS = {
     "utilization": Metric(
-        "1", "higher", "share of the bottleneck resource in use, on average while jobs arrive"
+        "1", "higher", "share of the bottleneck resource that tasks hold, on average while jobs arrive"
     ),
     "utilization_makespan": Metric(
         "1", "higher", "work done over capacity × makespan, of the bottleneck"
@@ -50,9 +50,10 @@ def compute(run: Run, bounds: Mapping[str, F8]) -> dict[str, float]:
 def utilization(run: Run) -> dict[str, float]:
     """Compute the utilization of each resource while jobs arrive, and of the bottleneck.
 
-    The mean from the first submission of the workload to the last, or to the last finish if all
-    jobs are submitted at one instant. The tasks of failed jobs count; of a restarted task its last
-    start counts. NaN if the run's tasks are not recorded.
+    A task uses what it holds, from its placement, a lag before its start, to its end; slots that a
+    gang holds for no task are not in use. The mean from the first submission of the workload to the
+    last, or to the last finish if all jobs are submitted at one instant. The tasks of failed jobs
+    count; of a restarted task its last placement counts. NaN if the run's tasks are not recorded.
     """
     columns, cluster = run.workload.columns, run.cluster
     begin, end = float(columns.job_submit[0]), float(columns.job_submit[-1])
@@ -60,7 +61,7 @@ def utilization(run: Run) -> dict[str, float]:
         finish = run.job_finish[np.isfinite(run.job_finish)]
         end = float(finish.max()) if len(finish) else begin
     if end > begin and run.records is not None:
-        used = maths.dot(_ran_s(run, begin, end), stage_demands(columns, cluster))
+        used = maths.dot(_seconds(run, run.held, begin, end), stage_demands(columns, cluster))
         share = used / (cluster.total * (end - begin))
     else:
         share = np.full(len(cluster.resources), np.nan)
@@ -68,20 +69,23 @@ def utilization(run: Run) -> dict[str, float]:
     return {"utilization": float(share.max()), **named}
 
 
-def _ran_s(run: Run, begin: float, end: float) -> F8:
-    """Sum the running time of each stage's tasks between two times, (G,) s."""
+def _seconds(run: Run, times: Callable[[slice], tuple[F8, F8]], begin: float, end: float) -> F8:
+    """Sum the time of each stage's tasks between two times, (G,) s.
+
+    `times` returns from when until when that of some rows of the records lasts, s.
+    """
     assert run.records is not None
     task0 = run.workload.columns.stage_task0
-    ran = np.zeros(len(task0) - 1)
+    total = np.zeros(len(task0) - 1)
     for first, last in _chunks(task0):
         tasks = int(task0[first]), int(task0[last])
         rows = run.records.rows(*tasks)
-        start_s, finish_s = run.records.times(rows)
-        within = np.maximum(np.minimum(finish_s, end) - np.maximum(start_s, begin), 0.0)
+        begin_s, finish_s = times(rows)
+        within = np.maximum(np.minimum(finish_s, end) - np.maximum(begin_s, begin), 0.0)
         begins = task0[first:last] - task0[first]
         seconds = run.records.expand(np.nan_to_num(within), 0.0, *tasks)
-        ran[first:last] = np.add.reduceat(seconds, begins)
-    return ran
+        total[first:last] = np.add.reduceat(seconds, begins)
+    return total
 
 
 def _chunks(task0: I8) -> list[tuple[int, int]]:
@@ -108,15 +112,15 @@ def _recorded_work(run: Run) -> F8:
     n_stages = len(run.workload.columns.stage_job)
     if run.records is None or n_stages == 0:
         return np.zeros(n_stages)
-    return _ran_s(run, -np.inf, np.inf)
+    return _seconds(run, run.records.times, -np.inf, np.inf)
 
 
 def utilization_over_time(run: Run, n_bins: int = N_BINS) -> dict[str, Any] | None:
     """Average the utilization of the bottleneck resource over equal parts of a run."""
-    if run.task_start is None or run.task_finish is None:
+    if run.task_held is None or run.task_finish is None:
         return None
-    ran = np.isfinite(run.task_start) & np.isfinite(run.task_finish)
-    start, finish = run.task_start[ran], run.task_finish[ran]
+    ran = np.isfinite(run.task_held) & np.isfinite(run.task_finish)
+    start, finish = run.task_held[ran], run.task_finish[ran]
     if len(start) == 0 or finish.max() <= start.min():
         return None
     columns, cluster = run.workload.columns, run.cluster

@@ -346,6 +346,7 @@ FIELDS: tuple[tuple[str, str, str, float | None], ...] = (
     ("out_task_start", "f8", "T:TASK_RECORDS", nan),
     ("out_task_finish", "f8", "T:TASK_RECORDS", nan),
     ("out_task_machine", "i4", "T:TASK_RECORDS", -1),
+    ("out_task_placed", "f8", "T:PLACED", nan),  # s, earlier than its start by its lag
     # batches since the caller last emptied these; each ends after the duration of its run
     ("out_batch_task", "i4", "C:BATCH_RECORDS", 0),  # its first
     ("out_batch_count", "i4", "C:BATCH_RECORDS", 0),

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from sim.base.jit import part
-from sim.engine.kernels.state import LAUNCH, N_OPENING, NOW
+from sim.engine.kernels.state import LAUNCH, N_OPENING, NOW, RECORD
 
 DRAWN, BETWEEN = 1, 2
 """Codes of LAUNCH: a lag is one of the values, or between the two."""
@@ -40,6 +40,8 @@ def launch(st, j, task, in_held_slot):
     start = max(now, st.state_job_launched[j]) if in_held_slot else now + draw_lag(st, task)
     if start < st.out_job_start[j]:
         st.out_job_start[j] = start
+    if st.state_i[RECORD]:
+        st.out_task_placed[task] = now
     return start
 
 

@@ -112,6 +112,7 @@ def lay_out(
         "KINDS": buckets or "CHOOSES" in features,
         "LEARNING": plan.learning is not None,
         "LAUNCHES": bool(flags[layout.LAUNCH]),
+        "PLACED": record_tasks and bool(flags[layout.LAUNCH]),
         "HEAPS": restarts or bool(flags[layout.ONE_TO_ONE]),
         "PREFERS": bool(flags[layout.PREFERS]),
         "PRIORITY": bool(flags[layout.PRIORITY]),

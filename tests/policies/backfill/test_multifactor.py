@@ -205,6 +205,22 @@ def test_usage_decays_by_hand():
     assert usage[0] == pytest.approx(first * 0.999**10)
 
 
+@pytest.mark.parametrize("half_life_s", [-1.0, 1e-9, 0.5, 0.692, 0.693, 0.999])
+def test_a_half_life_below_a_second_is_refused(half_life_s):
+    for name in ("multifactor", "multifactor_easy", "multifactor_slurm"):
+        with pytest.raises(sim.InputError, match=r"half_life_s must be .*at least [01], not") as error:
+            policies.build(name, half_life_s=half_life_s)
+        assert repr(half_life_s) in error.value.message
+
+
+def test_usage_stays_a_number_at_the_shortest_half_life():
+    jobs = [(0.0, 0.0, 10.0, 2), (0.0, 4.0, 100.0, 1)]
+    for period_s in (0.5, 7.0, 1e9):
+        usage = used(jobs, 1.0, [10.0], period_s)
+        assert np.isfinite(usage).all()
+        assert (np.array(usage) >= 0).all()
+
+
 @pytest.mark.parametrize("half_life_s", [0.0, 50.0])
 def test_many_decays_equal_single_ones(half_life_s):
     jobs = [(0.0, 1.0, 30.0, 3), (0.0, 0.0, 63.0, 2), (0.0, 8.0, 63.0, 4)]

@@ -61,6 +61,8 @@ def _outcome(run, stops, batches, view, policy, cluster) -> dict[str, Any]:
     columns = {name: np.array(getattr(run, name)) for name in COLUMNS}
     if cluster.devices:
         columns["task_devices"] = np.array(run.task_devices)
+    if run.task_placed is not None:
+        columns["task_placed"] = np.array(run.task_placed)
     seen = VIEWS if policy.events else ()  # else nobody looks
     views = {f"view of {name}": np.array(view[name]) for name in seen}
     return columns | views | {"stops": stops, "batches": batches}

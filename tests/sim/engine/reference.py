@@ -34,6 +34,8 @@ def simulate(workload: Workload, cluster: Cluster, policy, seed: int = 0) -> Sim
     zero_s = workload.origin_s
     for name in ("job_submit", "job_start", "job_finish", "task_start", "task_finish"):
         setattr(run, name, getattr(run, name) + zero_s)
+    if run.task_placed is not None:
+        run.task_placed = run.task_placed + zero_s
     run.stopped = [
         (stop + zero_s, task, machine, start + zero_s, why)
         for stop, task, machine, start, why in run.stopped
@@ -206,6 +208,7 @@ class _Run(Choosing, Launching, Replanning):
             task_start=self.task_start,
             task_finish=self.task_finish,
             task_machine=self.task_machine,
+            task_placed=self.task_placed if self.lag else None,
             task_devices=self._device_bits(),
             stopped=sorted(self.stopped, key=lambda row: row[:2]),
             batches=self.batches,

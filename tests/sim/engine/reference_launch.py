@@ -27,6 +27,7 @@ class Launching:
         self.lag = cluster.launch
         self.n_launches = {}  # of each task
         self.gang_start = {}  # when the slots of each gang run
+        self.task_placed = np.full(self.c.n_tasks, np.nan)
         self.starts = [[] for _ in range(self.n_jobs)]  # of each job's tasks
 
     def _draw_lag(self, task):
@@ -50,6 +51,7 @@ class Launching:
         else:
             start = self.now + self._draw_lag(task)
         self.starts[j].append(start)
+        self.task_placed[task] = self.now
         self.view["start"][j] = min(self.starts[j])
         return start
 

@@ -7,6 +7,7 @@ import pytest
 
 import policies
 import sim
+from sim.cluster.faults import Outages
 from sim.metrics import usage
 from sim.metrics.usage import tasks_over_time, utilization_over_time
 
@@ -82,6 +83,34 @@ def test_utilization_while_jobs_arrive_equals_a_naive_sum(
         share = work[name] / (9 * capacity * 29.0)
         assert ran.metrics[f"utilization_{name}"] == pytest.approx(share, rel=1e-9)
     assert ran.metrics["utilization"] == max(ran.metrics[f"utilization_{n}"] for n in work)
+
+
+@pytest.mark.parametrize("min_tasks", [0, 2])
+@pytest.mark.parametrize("kind", ["slots", "machines", "outages"])
+def test_room_that_launches_hold_is_in_use(kind: str, min_tasks: int) -> None:
+    jobs: list[dict[str, Any]] = [
+        {
+            "submit_s": 10.0 * i,
+            "min_tasks": 0 if kind == "outages" else min_tasks,
+            "stages": [{"durations_s": [1.0, 1.0], "demand": {"cpu": 1}}],
+            "queue": f"q{i % 2}",
+        }
+        for i in range(4)
+    ]
+    cluster = sim.Cluster.slots(2) if kind == "slots" else sim.Cluster.machines(2, cpu=1)
+    if kind == "outages":  # far away: each task has a record of its own
+        cluster = cluster.with_outages(Outages.from_columns([0], [1e6], [2e6]))
+    ran = sim.simulate(
+        sim.Workload.from_jobs(jobs), cluster.with_launch(9.0), policies.build("fifo")
+    )
+    assert ran.jobs["start_s"].to_pylist() == [9.0, 19.0, 29.0, 39.0]
+    assert ran.task_placed is not None
+    assert ran.task_placed.tolist() == [0.0, 0.0, 10.0, 10.0, 20.0, 20.0, 30.0, 30.0]
+    assert ran.metrics["utilization"] == 1.0  # held by launches nine tenths of the time
+    over_time = utilization_over_time(ran, n_bins=4)
+    assert over_time is not None
+    assert (over_time["begin_s"], over_time["used"]) == (0.0, [1.0] * 4)
+    assert ran.metrics["utilization_makespan"] == 8.0 / 80.0  # work alone
 
 
 def test_small_runs_are_kept_task_by_task() -> None:
