@@ -130,7 +130,8 @@ def _compare(
     if n_same < n_run and (differs := other_bits(folder.provenance())):
         words = f"{folder.sweep} was computed in an environment with other bits: {differs}"
         print(printable(words))
-    return 1 if n_same < n_run or any(check.state == "differs" for check in checks) else 0
+    is_same = n_same == n_run > 0 and not any(check.state == "differs" for check in checks)
+    return 0 if is_same else 1
 
 
 def _print_files(checks: Sequence[FileCheck]) -> None:

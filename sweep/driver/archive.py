@@ -115,6 +115,12 @@ class OpenArchive:
                     rule="foreign address",
                 )
             if packed.exists():
+                if not trace.matches(packed, digests.digest):
+                    raise InputError(
+                        f"the trace {packed.name} in it is not {trace.describe()} of {RECORD}",
+                        file=self.file,
+                        rule="other trace",
+                    )
                 paths[trace.text] = packed
             elif remote.is_remote(trace.text):
                 if not trust:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -80,9 +81,13 @@ def set_cells(entries: Entries, table: pa.Table, name: str = CELLS) -> None:
 
 
 def set_column(entries: Entries, name: str, values: Any, file: str = CELLS) -> None:
-    """Replace a column of a Parquet entry."""
+    """Replace a column of a Parquet entry: by an array, or by values of the column's type."""
     table = cells(entries, file)
     position = table.column_names.index(name)
+    if isinstance(values, list):
+        with contextlib.suppress(pa.ArrowException, TypeError):
+            values = pa.array(values, table.schema.field(name).type)
+        values = values if isinstance(values, pa.Array) else pa.array(values)
     set_cells(entries, table.set_column(position, name, values), file)
 
 

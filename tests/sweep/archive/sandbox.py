@@ -30,6 +30,7 @@ from tests.sweep.archive.entries import Entries
 from tests.sweep.small import fake_simulate, write_workload
 
 DECOY = "decoy.csv"
+DECOY_CONTENT = b"submit_s,start_s,end_s,cores\n0,0,1,1\n"
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
     "AWS_SECRET_ACCESS_KEY": "a-secret-of-the-user",
@@ -115,7 +116,7 @@ class Sandbox:
         self.folder, self.listener = folder, listener
         self._temporary = folder.parent / f"{folder.name}-tmp"
         self._temporary.mkdir()
-        (folder / DECOY).write_text("submit_s,start_s,end_s,cores\n0,0,1,1\n")
+        (folder / DECOY).write_bytes(DECOY_CONTENT)
 
     def verify(self, file: Path, *words: str) -> Verified:
         """Verify an archive in this process, from the folder."""
@@ -152,10 +153,16 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def fake_simulator() -> Iterator[None]:
-    """Stand in for the simulator."""
+def fake_simulator(fails_on: str | None = None) -> Iterator[None]:
+    """Stand in for the simulator, under which one policy may fail with an odd seed."""
+
+    def simulate(workload: Any, cluster: Any, policy: Any, *, seed: int, **_: Any) -> Any:
+        if policy.name == fails_on and seed % 2:
+            raise ValueError(f"{fails_on} is odd")
+        return fake_simulate(workload, cluster, policy, seed=seed)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sim, "simulate", fake_simulate)
+        patch.setattr(sim, "simulate", simulate)
         patch.setattr(randomness, "draws_randomly", lambda policy: True)
         patch.setattr(sweep.store.provenance, "_git", lambda: ({"commit": "c"}, ""))
         yield
@@ -170,11 +177,12 @@ def export(folder: Path, *words: str, own: bool = False) -> Entries:
         (folder / "mine" / "policy" / "lent.yaml").write_text("name: lent\nmodule: lent\n")
         (folder / "mine" / "lent.py").write_text(POLICY)
         options.append("--config-dir=mine")
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.chdir(folder)
         patch.setattr(sys, "path", [*sys.path])
         clear_caches()
-        assert main.main([*words, *options]) == 0
+        assert main.main([*words, *options]) in (0, 1)
         assert main.main(["export", "a.zip", "--with-traces"]) == 0
     sys.modules.pop("lent", None)
     clear_caches()

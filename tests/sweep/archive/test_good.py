@@ -1,13 +1,51 @@
-"""A good archive is the same in all that it states."""
+"""A good archive is the same in all that it states, whatever its sweep asked."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from tests.sweep.archive import sandbox
 from tests.sweep.archive.entries import Entries
 from tests.sweep.archive.sandbox import Sandbox
 
+QUESTIONS = {
+    "parameters": ("policy=fifo,las", "policy.queues=2,3", "seed=0,1", "metrics=jct_mean_s"),
+    "failures": ("policy=fifo,las", "seed=0,1,2", "baseline=fifo"),
+    "seeds": ("policy=fifo,las", "seeds=auto", "seeds_width=0.2"),
+    "a target": ("policy=fifo,las", "capacity=interval(0.5,2)", "target.metric=jct_mean_s",
+                 "target.at_most=50", "seed=0,1"),
+    "a search": ("policy=las", "policy.queues=interval(2,9)", "search.metric=jct_mean_s",
+                 "search.cells=40", "search.seeds=2", "search.test_seeds=5"),
+    "what if": ("policy=fifo", "what_if.load=2", "seed=0,1", "cluster.count=4"),
+    "an own option": ("policy=fifo,lent", "seed=0,1", "baseline=fifo"),
+}  # fmt: skip
 
-def test_all_of_it(good: Entries, box: Sandbox) -> None:
-    verified = box.attack(dict(good), "--cells=9")
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_all_of_it(name: str, tmp_path: Path, box: Sandbox) -> None:
+    fails_on = "las" if name == "failures" else None
+    with sandbox.fake_simulator(fails_on):
+        words = QUESTIONS[name]
+        entries = sandbox.export(tmp_path / "good", *words, own="lent" in words[0])
+        trust = ["--trust"] if "lent" in words[0] else []
+        verified = box.attack(entries, "--cells=3", *trust)
     print(verified.out, verified.err)
-    assert verified.is_harmless, verified
-    assert (verified.code, verified.out.count(": same (")) == (0, 4), verified
+    assert verified.code == 0, verified
+    assert "3 of 3 cells are the same, bit for bit" in verified.out
+    made = next(line for line in verified.out.splitlines() if line.startswith("made anew"))
+    assert {"cells.parquet", "config.yaml", "table.md", "report.html"} <= {
+        *made.partition(": ")[2].split(", ")
+    }
+    assert verified.left <= ({str(box.folder / "executed")} if trust else set())
+
+
+def test_the_same_choice_is_repeated(good: Entries, box: Sandbox) -> None:
+    first = box.attack(dict(good), "--cells=1")
+    seed = first.out.partition("--seed ")[2].split()[0]
+    assert "3 of 4 rows were not checked" in first.out
+    again = box.attack(dict(good), "--cells=1", f"--seed={seed}")
+    assert again.out == first.out
+    drawn = {box.attack(dict(good), "--cells=1").out.partition("--seed ")[2][:9] for _ in range(3)}
+    assert len(drawn) > 1
