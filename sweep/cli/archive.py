@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import secrets
 import zipfile
 from collections.abc import Sequence
@@ -72,7 +73,7 @@ def verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="run the Python modules that FILE.zip brings, fetch the traces that it lists",
+        help="run the Python modules that FILE.zip brings, fetch the traces that it names",
     )
     parser.epilog = (
         "Cells are run as the sweep recorded them, in this process; nothing is stored. Tables and "
@@ -97,16 +98,20 @@ def verify(command: Command) -> int:
         raise InputError(f"{name} is not there, or is no zip file: `export` writes one")
     results = _results(command)
     folder = driver.open_intact(results, name)
-    if folder.path.parent.name == "sweeps":
-        results = folder.results
+    is_own = folder.path.parent.name == "sweeps"
+    results = folder.results if is_own else results
     recorded.check(folder)
     driver.find_recorded_modules(folder)
-    options = recorded_options(folder, folder.config()["config_dirs"])
-    return _compare(command, folder, Verification(folder, results), options)
+    options = None
+    with contextlib.suppress(InputError):  # a folder that was sent may lack its options
+        options = recorded_options(folder, folder.config()["config_dirs"])
+    trusts = is_own or command.flags.trust
+    verification = Verification(folder, results, trusts_addresses=trusts)
+    return _compare(command, folder, verification, options)
 
 
 def _compare(
-    command: Command, folder: SweepFolder, verification: Verification, options: Options
+    command: Command, folder: SweepFolder, verification: Verification, options: Options | None
 ) -> int:
     seed = command.flags.seed
     if seed is None:

@@ -18,7 +18,7 @@ import yaml
 from sim.base.errors import InputError
 from sim.base.masking import mask
 from sweep.driver import trace_files
-from sweep.grid import remote
+from sweep.grid import remote, traces
 from sweep.grid.options import Options
 
 _SCHEME = re.compile(
@@ -54,9 +54,12 @@ class Foreign:
         Raises
         ------
         InputError
-            If a text is an address or a path that the archive does not list, or names a file that
-            is here; if a module is named that it does not bring.
+            If its trace is not listed; if a text is an address or a path that the archive does not
+            list, or names a file that is here; if a module is named that it does not bring.
         """
+        for path in traces.paths(config["trace"]):
+            if path not in self.files and path not in self.addresses:
+                raise _unlisted("trace", str(path), "a path or an address")
         for key, text in _texts(config, ""):
             is_module = key.rpartition(".")[2] == "module"
             if is_module and text not in self.modules:
@@ -64,10 +67,7 @@ class Foreign:
             if is_module or text in self.files or text in self.addresses:
                 continue
             if kind := _kind(text, is_name=key.rpartition(".")[2] in _NAMES):
-                raise InputError(
-                    f"its {key} is {_shown(text)}, {kind}, which is not among the archive's traces",
-                    rule="foreign address",
-                )
+                raise _unlisted(key, text, kind)
 
     def localized_trace(self, trace: Mapping[str, Any]) -> dict[str, Any]:
         """Return a checked trace's configuration with the files of this machine."""
@@ -94,6 +94,27 @@ class Foreign:
                     if key.rpartition(".")[2] == "module" and text not in self.modules:
                         reason = f"its {key} is {_shown(text)}, a module that it does not bring"
                         raise InputError(reason, file=file)
+
+
+def refuse_addresses(trace: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a trace's configuration, if no text in it is an address.
+
+    For a folder that another person sent: its traces are where the user has put them.
+    """
+    for text in trace_files.texts(trace):
+        if "://" in text:
+            raise InputError(
+                f"its trace is at {_shown(text)}; --trust fetches it with your credentials",
+                rule="foreign address",
+            )
+    return trace
+
+
+def _unlisted(key: str, text: str, kind: str) -> InputError:
+    return InputError(
+        f"its {key} is {_shown(text)}, {kind}, which is not among the archive's traces",
+        rule="foreign address",
+    )
 
 
 def is_file_address(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from sim.base.text import printable
 from sim.cluster.load import CLUSTER_COLUMNS
 from sim.metrics import speedups
 from sweep.driver import recorded, remade
-from sweep.driver.foreign import Foreign
+from sweep.driver.foreign import Foreign, refuse_addresses
 from sweep.driver.remade import FileCheck, State
 from sweep.driver.replay import recorded_request, replay
 from sweep.execution import cells_table, rerun
@@ -52,12 +52,25 @@ class Verification:
         Results on this machine: their cache may have the tables of cells, and gets workloads.
     foreign : Foreign, optional
         Files, addresses and modules that a configuration may name; any if None.
+    trusts_addresses : bool, optional
+        Without it, no trace is fetched from an object store, if there is no `foreign`.
     """
 
-    def __init__(self, folder: SweepFolder, results: Path, foreign: Foreign | None = None) -> None:
+    def __init__(
+        self,
+        folder: SweepFolder,
+        results: Path,
+        foreign: Foreign | None = None,
+        *,
+        trusts_addresses: bool = True,
+    ) -> None:
         self._folder, self._config = folder, folder.config()
         self._cache, self._foreign = Cache(results), foreign
-        localize = None if foreign is None else foreign.localized_trace
+        localize: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+        if not trusts_addresses:
+            localize = refuse_addresses
+        if foreign is not None:
+            localize = foreign.localized_trace
         self._inputs = Inputs(results, localize=localize)
         self._run = lru_cache(maxsize=8)(self._run_row)
 
@@ -75,16 +88,20 @@ class Verification:
                     text, state = f"same: it fails ({row['error_type']})", "same"
             yield Comparison(number, labels, text, state)
 
-    def compare_files(self, options: Options, work: Path) -> Iterator[FileCheck]:
+    def compare_files(self, options: Options | None, work: Path) -> Iterator[FileCheck]:
         """Make the sweep's files anew from its words and its cells' metrics.
 
         Parameters
         ----------
-        options : Options
-            Its options, of the user's own folders too.
+        options : Options, optional
+            Its options, of the user's own folders too; None if these are not here.
         work : Path
             An empty folder, for the files.
         """
+        if options is None:
+            reason = "its folders of options are not here"
+            yield FileCheck("labels, tables and report", "not compared", reason)
+            return
         modules = None if self._foreign is None else self._foreign.modules
         try:
             if self._foreign is not None:
@@ -96,7 +113,8 @@ class Verification:
             target = SweepFolder.for_sweep(work, sweep)
             yield from remade.compare(self._folder, replayed, target, modules)
         except InputError as error:
-            reason = f"its files can't be made anew: {error}"
+            where = "" if error.file is None else f"{Path(error.file).name}: "
+            reason = f"its files can't be made anew: {where}{error.message}"
             yield FileCheck(f"{CONFIG}, {CELLS}", "differs", reason)
 
     def _compare(self, number: int, row: Mapping[str, Any]) -> tuple[str, State]:
@@ -123,8 +141,13 @@ class Verification:
         for key in ("capacity", "seed"):
             if config.get(key) != row[key]:
                 raise InputError(f"its {key} is {row[key]}, and {config.get(key)} by its config")
-        if self._foreign is not None:
-            self._foreign.check(config)
+        try:
+            if self._foreign is not None:
+                self._foreign.check(config)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"row {number} has no configuration of a cell: {error}") from error
         cell = rerun.recorded_cell(labels, config, has_files=self._foreign is None)
         planned = rerun.plan_recorded(self._inputs, cell)
         return planned, rerun.rerun(self._inputs, planned)
@@ -141,7 +164,7 @@ class Verification:
             if type(old) is float and repr(old) == repr(new):
                 n_equal += name in now
             elif type(old) is float or name in now or old is not None:
-                kind = "" if isinstance(old, float) else f", a {type(old).__name__}"
+                kind = "" if isinstance(old, float) else f" of type {type(old).__name__}"
                 wrong.append(f"{name} ({old!r}{kind} → {new!r})")
         return wrong, n_equal
 

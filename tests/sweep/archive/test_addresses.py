@@ -100,7 +100,7 @@ def test_a_listed_address_is_fetched_with_a_word_of_the_user(
     [
         {"trace": {"decimal": ".", "separator": "/", "name": DECOY}},
         {"trace": {"job": "F/short", "path": "trace"}},
-        {"policy": {"name": "fifo", "module": None, "params": {"by": "jobs:all", "n": 3}}},
+        {"trace": {}, "policy": {"name": "fifo", "module": None, "params": {"by": "a:b"}}},
     ],
 )
 def test_texts_that_lead_nowhere(config: Mapping[str, Any], box: Sandbox) -> None:
