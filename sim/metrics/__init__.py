@@ -174,7 +174,9 @@ def metric(name: str) -> Metric:
         return groups.metric(*grouped)
     if name.startswith(UTILIZATION) and len(name) > len(UTILIZATION):
         resource = name.removeprefix(UTILIZATION)
-        return Metric("1", "higher", f"share of {resource} that tasks hold, on average while jobs arrive")
+        return Metric(
+            "1", "higher", f"share of {resource} that tasks hold, on average while jobs arrive"
+        )
     raise InputError(
         unknown("metric", name, [*METRICS, f"{UTILIZATION}<resource>"]), rule="unknown metric"
     )

@@ -28,7 +28,9 @@ MAX_TASKS_DRAWN = 300
 
 METRICS = {
     "utilization": Metric(
-        "1", "higher", "share of the bottleneck resource that tasks hold, on average while jobs arrive"
+        "1",
+        "higher",
+        "share of the bottleneck resource that tasks hold, on average while jobs arrive",
     ),
     "utilization_makespan": Metric(
         "1", "higher", "work done over capacity × makespan, of the bottleneck"

@@ -208,7 +208,9 @@ def test_usage_decays_by_hand():
 @pytest.mark.parametrize("half_life_s", [-1.0, 1e-9, 0.5, 0.692, 0.693, 0.999])
 def test_a_half_life_below_a_second_is_refused(half_life_s):
     for name in ("multifactor", "multifactor_easy", "multifactor_slurm"):
-        with pytest.raises(sim.InputError, match=r"half_life_s must be .*at least [01], not") as error:
+        with pytest.raises(
+            sim.InputError, match=r"half_life_s must be .*at least [01], not"
+        ) as error:
             policies.build(name, half_life_s=half_life_s)
         assert repr(half_life_s) in error.value.message
 
