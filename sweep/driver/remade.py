@@ -97,7 +97,7 @@ def _checks(
         _copy(folder, remade, name)
         yield FileCheck(name, "not compared", "it is made from the jobs of each cell")
     yield _compare_findings(folder, replayed, remade, config, modules)
-    yield _check_done_jobs(folder, replayed, config)
+    yield check_done_jobs(folder, replayed.cells, config)
     _copy(folder, remade, DONE_JOBS)
     known = _known_errors(folder)
     provenance = folder.provenance()
@@ -185,12 +185,12 @@ def _compare_findings(
     return _same_table(folder, remade, FINDINGS)
 
 
-def _check_done_jobs(folder: SweepFolder, replayed: Replay, config: Mapping[str, Any]) -> FileCheck:
+def check_done_jobs(folder: SweepFolder, cells: pa.Table, config: Mapping[str, Any]) -> FileCheck:
     """Check of which cells the table of common jobs is; its numbers are of single jobs."""
     table = folder.table(DONE_JOBS)
     if table is None:
         return FileCheck(DONE_JOBS, "same")
-    keys = done_jobs.keys(replayed.cells, config["swept"], config["baseline"])
+    keys = done_jobs.keys(cells, config["swept"], config["baseline"])
     if not {*table[done_jobs.KEY].to_pylist()} <= keys:
         return FileCheck(DONE_JOBS, "differs", "it has cells beside which no job failed")
     return FileCheck(DONE_JOBS, "not compared", "it is made from the jobs of each cell")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from sweep.driver import remade
+from sweep.store.folder import DONE_JOBS, SweepFolder
 from tests.sweep.archive import sandbox
 from tests.sweep.archive.entries import Entries
 from tests.sweep.archive.questions import QUESTIONS
@@ -38,3 +41,26 @@ def test_the_same_choice_is_repeated(good: Entries, box: Sandbox) -> None:
     assert again.out == first.out
     drawn = {box.attack(dict(good), "--cells=1").out.partition("--seed ")[2][:9] for _ in range(3)}
     assert len(drawn) > 1
+
+
+def test_common_jobs_are_of_cells_beside_which_a_job_failed(tmp_path: Path) -> None:
+    jobs = pa.table({"key": ["other"], "jobs_share": [1.0], "jct_mean_s": [1.0]})
+    failed = pa.table({**_CELLS, "jobs_failed": [0.0, 0.5]})
+    folder = SweepFolder(tmp_path)
+    folder.replace(DONE_JOBS, jobs)
+    config = {"swept": [], "baseline": None}
+    assert remade.check_done_jobs(folder, failed, config).state == "differs"
+    folder.replace(DONE_JOBS, jobs.set_column(0, "key", pa.array(["a"])))
+    assert remade.check_done_jobs(folder, failed, config).state == "not compared"
+    none_failed = pa.table({**_CELLS, "jobs_failed": [0.0, 0.0]})
+    assert remade.check_done_jobs(folder, none_failed, config).state == "differs"
+
+
+_CELLS = {
+    "policy": ["fifo", "srpt"],
+    "trace": ["t", "t"],
+    "capacity": [1.0, 1.0],
+    "seed": [0, 0],
+    "status": ["done", "done"],
+    "key": ["a", "b"],
+}
