@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Sequence
 
 # characters that move the cursor, colour, rename the window or reverse the writing direction, and
@@ -44,6 +46,31 @@ def is_utf8(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
+        return False
+    return True
+
+
+def not_utf8(text: str) -> str:
+    """Tell why a name of the system can't be written as UTF-8, with the way out; empty if it can.
+
+    Where the locale's encoding is not UTF-8, Python takes the bytes of a name for something else.
+    """
+    encoding = sys.getfilesystemencoding()
+    if is_utf8(text) and (text.isascii() or encoding == "utf-8"):
+        return ""
+    if encoding == "utf-8" or not _holds_utf8(text):
+        return "is not valid UTF-8"
+    locale = next((name for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "")
+    names = [name for name in ("PYTHONUTF8", locale) if name in os.environ]
+    variables = ", ".join(f"{name}={os.environ[name]}" for name in names)
+    because = f" ({variables})" if variables else ""
+    return f"can't be read in the encoding {encoding}{because}: set PYTHONUTF8=1"
+
+
+def _holds_utf8(text: str) -> bool:
+    try:
+        os.fsencode(text).decode()
+    except UnicodeError:
         return False
     return True
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from sim.base.errors import InputError
+from sim.base.text import is_utf8, not_utf8
 from sweep.grid import overrides, remote_results, request
 from sweep.grid.options import Options
 from sweep.grid.request import Request
@@ -30,6 +31,7 @@ def make_request(
     options = config_dirs if isinstance(config_dirs, Options) else Options.from_folders(config_dirs)
     find_modules(options)
     parsed = request.read(overrides, options, fail_fast=fail_fast)
+    _check_names([parsed.settings.results, Path.cwd(), *options.user_dirs])
     if parsed.study is not None and parsed.experiment is not None:
         studies.check(parsed.study, options.files["experiment"][parsed.experiment])
     sync.fetch(parsed.settings.results)
@@ -39,6 +41,13 @@ def make_request(
 
     words = words_of_log(parsed)
     return request.read([*overrides, *words], options, fail_fast=fail_fast) if words else parsed
+
+
+def _check_names(folders: Iterable[Path]) -> None:
+    """Raise InputError for a folder whose name is no text, as files that have it are UTF-8."""
+    for folder in folders:
+        if not is_utf8(str(folder)):
+            raise InputError(f"the folder {str(folder)!r} {not_utf8(str(folder))}", rule="folder")
 
 
 def repeat_request(

@@ -17,7 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from sim.base.errors import InputError, unknown
-from sim.base.text import is_utf8
+from sim.base.text import is_utf8, not_utf8
 from sweep.grid.grammar_errors import grammar_error
 from sweep.grid.options import Options
 
@@ -65,7 +65,7 @@ def parse(
     assignments = []
     for text in texts:
         if not is_utf8(text):
-            raise InputError(f"{text!r} ({source}) is not valid UTF-8", rule="grammar")
+            raise InputError(f"{text!r} ({source}) {not_utf8(text)}", rule="grammar")
         try:
             override = _parsed(parser, text)
         except (HydraException, RecursionError) as error:

@@ -129,6 +129,68 @@ def test_an_unreachable_cluster_is_reported(command: Command, tmp_path: Path, ad
     assert "Traceback" not in ran.err
 
 
+OUTER_JOB = json.dumps(
+    {"runtime_env": {"working_dir": "gcs://_ray_pkg_0123456789abcdef.zip"}, "metadata": {}}
+)
+"""Configuration of a submitted job whose package the cluster does not have."""
+FEW = ("policy=fifo", "seed=0,1", "trace=alibaba_synth", "trace.jobs=20", "tracking=none")
+
+
+@pytest.mark.long
+def test_switches_of_python_and_an_outer_job_do_not_reach_a_local_ray(command: Command) -> None:
+    """Any of them alone kept it from starting, or lost every worker."""
+    ran = command(
+        *FEW,
+        "launcher=local",
+        PYTHONWARNINGS="error",
+        PYTHONOPTIMIZE="2",
+        RAY_ADDRESS="127.0.0.1:1",
+        RAY_REDIS_ADDRESS="127.0.0.1:1",
+        RAY_JOB_CONFIG_JSON_ENV_VAR=OUTER_JOB,
+        RAY_TMPDIR="",
+        TMPDIR=os.path.relpath("/tmp", command.folder),
+    )
+    assert ran.code == 0, ran.err
+    assert [row["status"] for row in ran.rows] == ["done", "done"]
+    assert "did not come up" not in ran.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("launcher", "environment", "named"),
+    [
+        ("local", {"TMPDIR": "/tmp/" + "t" * 107}, ("TMPDIR=/tmp/ttt", "set RAY_TMPDIR to a")),
+        ("local", {"RAY_TMPDIR": "/tmp/" + "t" * 60}, ("RAY_TMPDIR=/tmp/ttt", "a shorter one")),
+        ("ray", {"RAY_ADDRESS": "127.0.0.1:1"}, ("RAY_ADDRESS=127.0.0.1:1", "unset RAY_ADDRESS")),
+        ("local", {"PYTHONUTF8": "0", "LC_ALL": "C"}, ("PYTHONUTF8=0, LC_ALL=C", "PYTHONUTF8=1")),
+    ],
+)
+def test_a_variable_to_change_is_named_at_once(
+    command: Command, launcher: str, environment: dict[str, str], named: tuple[str, str]
+) -> None:
+    command.folder = command.folder / "für"
+    command.folder.mkdir()
+    ran = command(*FEW, f"launcher={launcher}", timeout=90, **environment)
+    assert ran.code == 2
+    for words in named:
+        assert words in ran.err
+    assert "Traceback" not in ran.err
+    assert "retry" not in ran.err
+
+
+@pytest.mark.long
+def test_an_outer_job_of_another_cluster_is_named(
+    command: Command, cluster: dict[str, str]
+) -> None:
+    outer = {"RAY_JOB_CONFIG_JSON_ENV_VAR": OUTER_JOB}
+    ran = command(*FEW, "launcher=ray", "launcher.address=auto", **cluster, **outer)
+    assert ran.code == 2
+    assert "Ray can't set up the environment of tasks there (" in ran.err
+    assert "gcs://_ray_pkg_0123456789abcdef.zip" in ran.err
+    assert "RAY_JOB_CONFIG_JSON_ENV_VAR" in ran.err
+    assert "killed for its memory" not in ran.err
+
+
 @pytest.mark.long
 def test_a_cell_that_hangs_and_a_worker_that_dies(command: Command) -> None:
     words = (

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,17 @@ def results_only(folder: Path) -> dict[str, bytes]:
         for name, content in every_file(folder).items()
         if not name.startswith(("journal/", *(f"cache/{part}/" for part in PARTS)))
     }
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(
+    fake: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/f\xfcr"))
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    ran = fake(*GRID)
+    assert ran.code == 2
+    assert "r' is not valid UTF-8 [folder]" in ran.err
 
 
 def test_every_cell_is_a_row(fake: Command) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from sim.base.sources import modules
+from sweep.execution.on_ray.environment import JOB_CONFIG
 
-_JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 _SENT_WITH = "sent_with"
 """Entry with the digest of the workers' environment."""
@@ -20,7 +20,7 @@ _SENT_WITH = "sent_with"
 def is_sent_by_job() -> bool:
     """Tell whether this driver is a submitted job whose code Ray sends along."""
     try:
-        job = json.loads(os.environ.get(_JOB_CONFIG, "{}"))
+        job = json.loads(os.environ.get(JOB_CONFIG, "{}"))
     except ValueError:
         return False
     return "working_dir" in (job.get("runtime_env") or {})

@@ -9,9 +9,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sim.base.errors import InputError
+from sim.base.errors import InputError, summary_line
 from sim.base.memory import NEGLIGIBLE_BYTES
 from sweep.execution.on_ray import nodes
+from sweep.execution.on_ray.environment import suspects
 from sweep.execution.on_ray.start import join, knock, start_local, worker_environment
 from sweep.execution.on_ray.task_queue import Loss
 
@@ -244,6 +245,35 @@ def classify_loss(error: Exception) -> Loss:
         ray_errors.RpcError,
     )
     return "lost" if isinstance(error, lost) else "broken"
+
+
+def name_loss(error: Exception) -> str:
+    """Name the loss of a task in words that its cells follow."""
+    from ray.exceptions import RuntimeEnvSetupError
+
+    if isinstance(error, RuntimeEnvSetupError):
+        return "Ray could not set up a worker for"
+    return "a worker died while running"
+
+
+def describe_loss(error: Exception, n_losses: int) -> str:
+    """Describe why a cell's task was lost for good; what Ray does not tell is called a guess."""
+    from ray import exceptions as ray_errors
+
+    if isinstance(error, ray_errors.RuntimeEnvSetupError):
+        return (
+            f"Ray could not set up the environment of its worker, {n_losses} times: "
+            f"{last_line(error)}{suspects()}"
+        )
+    return (
+        f"its worker died {n_losses} times: it may have been killed for its memory, or crashed by "
+        f"the cell; launcher=inline shows it ({summary_line(error)})"
+    )
+
+
+def last_line(error: Exception) -> str:
+    """Return the last line of an error's text, where Ray has the cause of a traceback."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1].strip()
 
 
 def is_object_lost(error: Exception) -> bool:

@@ -9,7 +9,13 @@ from sim.base.errors import InputError, summary_line
 from sim.base.masking import mask
 from sweep.execution import task
 from sweep.execution.notes import note
-from sweep.execution.on_ray.connection import Connection, DisconnectedError, could_not_load
+from sweep.execution.on_ray.connection import (
+    Connection,
+    DisconnectedError,
+    could_not_load,
+    last_line,
+)
+from sweep.execution.on_ray.environment import suspects
 from sweep.execution.workload_build import Recipe
 from sweep.grid import remote, traces
 
@@ -56,10 +62,16 @@ def convert(connection: Connection, recipe: Recipe, python_path: Sequence[str]) 
     except (DisconnectedError, OSError, *broken) as error:
         message = f"{summary_line(error)}; the same command resumes"
         raise InputError(message, rule="no cluster") from error
+    except ray.exceptions.RuntimeEnvSetupError as error:
+        raise InputError(
+            "the trace can't be read: Ray could not set up the environment of its reader: "
+            f"{last_line(error)}{suspects()}",
+            rule="no cluster",
+        ) from error
     except ray.exceptions.RayError as error:
         raise InputError(
-            f"the trace can't be read: its reader's process died ({summary_line(error)}): out of "
-            "memory, or a crash of the reader; launcher=inline shows it",
+            f"the trace can't be read: its reader's process died ({summary_line(error)}): it may "
+            "be out of memory, or the reader crashed; launcher=inline shows it",
             file=path,
         ) from error
     finally:

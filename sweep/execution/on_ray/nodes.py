@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sim.base.errors import InputError, summary_line
 from sweep.execution.on_ray import preflight
+from sweep.execution.on_ray.environment import suspects
 from sweep.execution.on_ray.failures import FailureTracker
 from sweep.execution.progress import Line
 
@@ -249,13 +250,14 @@ class Nodes:
             faults = ray.get(answer)
         except ray.exceptions.RuntimeEnvSetupError as error:
             *_, last = str(error).strip().splitlines()
-            message = f"the sweep's code can't be unpacked there ({last.strip()})"
-            faults = [f"{message}: make room, and let it join again"]
+            message = f"Ray can't set up the environment of tasks there ({last.strip()})"
+            way_out = "its disk may be full: make room, and let it join again"
+            faults = [f"{message}; {way_out}{suspects()}"]
         except (ray.exceptions.RayError, OSError) as error:
             if node.n_checks < MAX_CHECKS and self._environment is not None:
                 self._start_check(node_id, node, self._environment)
                 return
-            full = "its checks die each time, as with a full disk or memory"
+            full = "its checks die each time; its disk or memory may be full"
             faults = [f"{full}: make room, and let it join again ({summary_line(error)})"]
         if faults and node.n_checks < MAX_FAILED_CHECKS and self._environment is not None:
             # Ray may take code that it is still unpacking for unpacked

@@ -20,7 +20,9 @@ from sweep.execution.on_ray.connection import (
     Connection,
     DisconnectedError,
     classify_loss,
+    describe_loss,
     is_object_lost,
+    name_loss,
 )
 from sweep.execution.on_ray.conversion import blame_input, convert
 from sweep.execution.on_ray.shared_workloads import SharedWorkloads
@@ -319,15 +321,11 @@ class RayRunner:
         failed = queue.lost(batch, loss)
         if loss == "lost" and (is_batch or queue.n_losses(first_cell) == 1):
             subject = f"{len(batch.cells)} cells" if is_batch else first_cell.name
-            yield Line(f"a worker died while running {subject}; retrying up to {MAX_LOST} times")
+            yield Line(f"{name_loss(error)} {subject}; retrying up to {MAX_LOST} times")
         for cell in failed:
             details = _worker_error(error)
             if loss == "lost":
-                n = queue.n_losses(cell)
-                details["message"] = (
-                    f"its worker died {n} times: killed for its memory, or crashed by the cell; "
-                    f"launcher=inline shows it ({details['message']})"
-                )
+                details["message"] = describe_loss(error, queue.n_losses(cell))
             yield ResultBatch([CellResult(cell.key, error=details)])
 
     def _timed_out(self, ref: Any) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,23 @@ from sim.base.errors import InputError, summary_line
 from sim.base.kernel_cache import cache_dir
 from sweep.execution.notes import note
 from sweep.execution.on_ray import code_archive
+from sweep.execution.on_ray.environment import (
+    ADDRESS,
+    PORT,
+    PORT_WAIT,
+    check_text,
+    last_log_line,
+    prepared,
+    restored,
+    suspects,
+    temp_folder,
+)
 
 CONNECT_TIMEOUT_S = 5.0
 LOOPBACK = "127.0.0.1"
 MAX_RESTARTS = 3
-_PORT, _PORT_WAIT = "RAY_GCS_SERVER_PORT", "RAY_gcs_server_port_wait_time_s"
+_NO_ANSWER = "no Ray cluster answers at"
+_START_ONE = "start one with `ray start --head`, or leave launcher= out to run on this machine"
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 
 
@@ -37,7 +49,14 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
     if "ray" not in sys.modules:
         # to Ray: no other machine takes part; otherwise it listens on every address
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    os.environ.update(environment)
+    with prepared():
+        check_text(environment)
+        os.environ.update(environment)
+        _start(workers)
+
+
+def _start(workers: int | None) -> None:
+    """Start Ray, again if it does not come up in time, unless it fails twice in the same way."""
     options: dict[str, Any] = {
         "address": "local",
         "num_cpus": workers,
@@ -45,27 +64,34 @@ def start_local(workers: int | None, environment: Mapping[str, str]) -> None:
         "_node_ip_address": LOOPBACK,
     }
     failure, way_out = "Ray does not start on this machine", "launcher=inline runs without it"
-    saved = {name: os.environ.get(name) for name in (_PORT, _PORT_WAIT)}
-    try:
+    previous = ""
+    with restored(PORT, PORT_WAIT):
         for trial in range(1, MAX_RESTARTS + 2):
             try:
                 with _without_dashboard():
                     return _init(failure, way_out, **options)
             except StartTimeoutError as error:
-                if trial > MAX_RESTARTS:
+                is_same = bool(error.log_line) and error.log_line == previous
+                previous = error.log_line
+                if trial > MAX_RESTARTS or is_same:
                     raise InputError(
-                        f"{failure}: it did not come up in time in {trial} attempts ({error}), so "
-                        "the machine is too busy or short of memory: try again later, or with "
-                        f"launcher.workers=1; {way_out}",
+                        f"{failure}: it did not come up in time in {trial} attempts ({error})"
+                        f"{_guess(error)}; {way_out}",
                         rule="no cluster",
                     ) from error
                 note(f"Ray did not come up in time ({error}); retry {trial} of {MAX_RESTARTS}")
             # a fixed port need not be waited for; Ray has no other setting but more time
-            os.environ.update({_PORT: str(_free_port()), _PORT_WAIT: str(60 * trial)})
-    finally:
-        for name, value in saved.items():
-            os.environ.pop(name, None)
-            os.environ.update({} if value is None else {name: value})
+            os.environ.update({PORT: str(_free_port()), PORT_WAIT: str(60 * trial)})
+
+
+def _guess(error: StartTimeoutError) -> str:
+    """Return the last line of Ray's logs, or a guess without one, and what may be the reason."""
+    busy = "; the machine may be too busy or short of memory: try again later, or with "
+    return f"{_log_end(error.log_line) or busy + 'launcher.workers=1'}{suspects()}"
+
+
+def _log_end(line: str) -> str:
+    return f"; Ray's log ends: {line}" if line else ""
 
 
 @contextlib.contextmanager
@@ -90,7 +116,14 @@ def _without_dashboard() -> Iterator[None]:
 
 
 class StartTimeoutError(Exception):
-    """Ray did not come up in time; the text is the first line of its error."""
+    """Ray did not come up in time; the text is the first line of its error.
+
+    ``log_line`` is the last error in the logs of the node that did not come up; empty for none.
+    """
+
+    def __init__(self, text: str, log_line: str = "") -> None:
+        super().__init__(text)
+        self.log_line = log_line
 
 
 def _free_port() -> int:
@@ -105,15 +138,28 @@ def _is_timeout(error: Exception) -> bool:
     return late or "timed out" in str(error).lower()
 
 
-def _end_half_started(error: BaseException) -> None:
-    """End the processes of a node that did not come up; Ray would end them at our exit."""
+def _half_started(error: BaseException) -> list[Any]:
+    """Return the nodes of Ray that an error left behind."""
+    owners = (frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__))
+    return [owner for owner in owners if hasattr(owner, "kill_all_processes")]
+
+
+def _log_line(nodes: Iterable[Any]) -> str:
+    """Return the last error in the logs of nodes; empty if there is none."""
+    lines = [""]
+    for node in nodes:
+        with contextlib.suppress(Exception):  # it may have no folder yet
+            lines.append(last_log_line(Path(node.get_logs_dir_path())))
+    return max(lines, key=bool)
+
+
+def _end_half_started(nodes: Iterable[Any]) -> None:
+    """End the processes of nodes that did not come up; Ray would end them at our exit."""
     import ray
 
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        node: Any = frame.f_locals.get("self")
-        if hasattr(node, "kill_all_processes"):
-            with contextlib.suppress(Exception):
-                node.kill_all_processes(check_alive=False, allow_graceful=False)
+    for node in nodes:
+        with contextlib.suppress(Exception):
+            node.kill_all_processes(check_alive=False, allow_graceful=False)
     with contextlib.suppress(Exception):
         ray.shutdown()
 
@@ -122,42 +168,53 @@ def join(
     address: str, environment: Mapping[str, str], modules: Sequence[str] | None = None
 ) -> None:
     """Join an existing cluster; with `modules`, those of the cells, send our code along."""
-    failure = f"no Ray cluster answers at launcher.address={address}"
-    way_out = "start one with `ray start --head`, or leave launcher= out to run on this machine"
+    source, way_out = f"launcher.address={address}", _START_ONE
     try:
+        if address == "auto":
+            source, way_out = _last_started()[1:]
         knock(address)
     except OSError as error:
-        raise InputError(f"{failure}: {error}; {way_out}", rule="no cluster") from error
+        raise InputError(f"{_NO_ANSWER} {source}: {error}; {way_out}", rule="no cluster") from error
     with tempfile.TemporaryDirectory(prefix="sweep-code-") as folder:
         runtime_env: dict[str, Any] = {"env_vars": dict(environment)}
         if modules is not None and not code_archive.is_sent_by_job():
             archive = Path(folder, "code.zip")
             code_archive.pack(archive, modules, environment)
             runtime_env["working_dir"] = str(archive)
+        failure = f"can't join the Ray cluster at {source}"
         try:
             _init(failure, way_out, address=address, runtime_env=runtime_env)
         except StartTimeoutError as error:
-            raise InputError(f"{failure}: {error}; {way_out}", rule="no cluster") from error
+            raise InputError(
+                f"{_NO_ANSWER} {source}: {error}{suspects()}; {way_out}", rule="no cluster"
+            ) from error
 
 
 def knock(address: str) -> None:
     """Raise OSError if no process listens at an address: Ray itself would wait for minutes."""
     if address == "auto":
-        address = _last_started()
+        address = _last_started()[0]
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S).close()
 
 
-def _last_started() -> str:
-    """Return the address that ``auto`` means: RAY_ADDRESS, or that of the last ``ray start``."""
-    if address := os.environ.get("RAY_ADDRESS"):
-        return address
-    file = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+def _last_started() -> tuple[str, str, str]:
+    """Return the address that ``auto`` means, where it stands, and the way out if nobody answers.
+
+    It is RAY_ADDRESS, or the address of the last ``ray start``.
+    """
+    if address := os.environ.get(ADDRESS):
+        way_out = (
+            f"unset {ADDRESS}, or name a cluster with launcher.address=HOST:PORT; {_START_ONE}"
+        )
+        return address, f"launcher.address=auto, which is {ADDRESS}={address}", way_out
+    file = temp_folder() / "ray" / "ray_current_cluster"
     if not file.is_file():
         # Ray would search all processes, and join any user's cluster
-        raise FileNotFoundError(f"neither RAY_ADDRESS nor {file} has an address")
-    return file.read_text().strip()
+        raise FileNotFoundError(f"neither {ADDRESS} nor {file} has an address")
+    address = file.read_text().strip()
+    return address, f"launcher.address=auto, which is {address} by {file}", _START_ONE
 
 
 def _init(failure: str, way_out: str, **options: Any) -> None:
@@ -170,14 +227,17 @@ def _init(failure: str, way_out: str, **options: Any) -> None:
         # it in a line. log_to_driver=False covers the workers' own lines alone, and no option this
         vars(ray._private.worker)["print_to_stdstream"] = lambda *_, **__: None
     except Exception as error:
+        nodes = _half_started(error)
+        log_line = _log_line(nodes)
         if _is_timeout(error):
-            _end_half_started(error)
-            raise StartTimeoutError(summary_line(error)) from None
+            _end_half_started(nodes)
+            raise StartTimeoutError(summary_line(error), log_line) from None
         known = (OSError, ValueError, RuntimeError, ray.exceptions.RayError)
         if not isinstance(error, known):
             raise
         raise InputError(
-            f"{failure}: {summary_line(error)}; {way_out}", rule="no cluster"
+            f"{failure}: {summary_line(error)}{_log_end(log_line)}{suspects()}; {way_out}",
+            rule="no cluster",
         ) from error
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, own_handler)  # Ray has installed its own

@@ -1,9 +1,12 @@
 """Tables as plain text: words on the left, numbers on the right."""
 
+import os
+import sys
+
 import pytest
 
 from sim.base.errors import InputError
-from sim.base.text import label, printable, table_lines
+from sim.base.text import label, not_utf8, printable, table_lines
 
 
 def test_words_are_flush_left_and_lines_end_with_their_text():
@@ -44,3 +47,23 @@ def test_every_error_of_the_input_is_fit_for_a_terminal():
     error = InputError("no \x1b[2J here", file="a\x1b.swf", line=3, rule="\x07")
     assert str(error) == "a\\x1b.swf:3: no \\x1b[2J here [\\x07]"
     assert error.file == "a\x1b.swf"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "reason"),
+    [
+        ("für", "utf-8", ""),
+        ("plain", "ascii", ""),
+        ("f\udcfcr", "utf-8", "is not valid UTF-8"),
+        ("f\udcfcr", "ascii", "is not valid UTF-8"),
+        ("f\udcc3\udcbcr", "ascii", "can't be read in the encoding ascii (PYTHONUTF8=0, LC_ALL=C)"),
+        ("fÃ¼r", "latin-1", "can't be read in the encoding latin-1 (PYTHONUTF8=0, LC_ALL=C)"),
+    ],
+)
+def test_a_name_that_is_no_utf8_has_its_reason(monkeypatch, text, encoding, reason):
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: encoding)
+    monkeypatch.setattr(os, "fsencode", lambda name: name.encode(encoding, "surrogateescape"))
+    for name, value in (("PYTHONUTF8", "0"), ("LC_ALL", "C"), ("LANG", "C.UTF-8")):
+        monkeypatch.setenv(name, value)
+    assert not_utf8(text).partition(":")[0] == reason
+    assert not_utf8(text).endswith(": set PYTHONUTF8=1") == reason.startswith("can't")

@@ -84,6 +84,32 @@ def test_a_cluster_that_cells_run_on_is_not_left(ray: Ray, recipe: Recipe) -> No
     assert not ray.n_left
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (
+            ray_errors.RuntimeEnvSetupError("Failed\nOSError: no package gcs://x.zip"),
+            "Ray could not set up the environment of its reader: OSError: no package gcs://x.zip; "
+            "RAY_JOB_CONFIG_JSON_ENV_VAR",
+        ),
+        (
+            ray_errors.WorkerCrashedError(),
+            "its reader's process died (The worker died unexpectedly while executing this task. "
+            "Check python-core-worker-*.log files for more information.): it may be out of memory, "
+            "or the reader crashed; launcher=inline shows it",
+        ),
+    ],
+)
+def test_a_reader_that_is_lost_has_its_reason(
+    ray: Ray, recipe: Recipe, monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str
+) -> None:
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    ray.fails_with = error
+    with pytest.raises(InputError) as caught:
+        convert(Connection({"kind": "local"}, []), recipe, [])
+    assert caught.value.message.startswith(f"the trace can't be read: {reason}")
+
+
 def test_a_driver_outside_the_cluster_reads_by_itself(ray: Ray, recipe: Recipe) -> None:
     afar = Connection({"kind": "ray", "address": "ray://head:10001"}, [])
     assert convert(afar, recipe, [])["n_jobs"] == 6

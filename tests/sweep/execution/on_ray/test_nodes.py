@@ -138,8 +138,8 @@ def test_a_check_that_is_lost_is_asked_again_and_one_that_fails_tells(
     for _ in range(2):
         nodes_up.update(up(A, B))
     (line,) = nodes_up.pop_lines()
-    assert "can't be unpacked there (" in line
-    assert "No space left on device" in line
+    assert "can't set up the environment of tasks there (" in line
+    assert "No space left on device); its disk may be full: make room" in line
     assert [*nodes_up.good()] == [A]
 
 

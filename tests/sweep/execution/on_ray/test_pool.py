@@ -259,7 +259,28 @@ def test_a_worker_that_dies_is_one_line(fake: FakeRay, posted: dict[str, dict[st
     fake.fails_with = [ray_errors.WorkerCrashedError() for _ in range(6)]
     (result,) = results_of(runner_of().run(work[:1], WORKLOADS))
     assert result.error is not None
-    assert result.error["message"].startswith("its worker died 6 times: killed for its memory, or")
+    assert result.error["message"].startswith(
+        "its worker died 6 times: it may have been killed for its memory, or crashed by the cell; "
+    )
+
+
+def test_an_environment_that_ray_cannot_set_up_is_no_death(
+    fake: FakeRay, posted: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    text = "Failed\nTraceback\nOSError: Failed to download gcs://x.zip"
+    fake.fails_with = [ray_errors.RuntimeEnvSetupError(text) for _ in range(6)]
+    events = [*runner_of().run([planned("cell0", policy="las", capacity=0.7)], WORKLOADS)]
+    (line,) = (item for item in events if isinstance(item, Line))
+    assert line.startswith("Ray could not set up a worker for las t capacity=0.7 seed=0; retrying")
+    (result,) = results_of(events)
+    assert result.error is not None
+    assert result.error["type"] == "RuntimeEnvSetupError"
+    assert result.error["message"].startswith(
+        "Ray could not set up the environment of its worker, 6 times: OSError: Failed to download "
+        "gcs://x.zip; RAY_JOB_CONFIG_JSON_ENV_VAR"
+    )
+    assert "set here and may be the reason: try without" in result.error["message"]
 
 
 CELL = "fifo t capacity=1.0 seed="

@@ -11,7 +11,7 @@ from ray import exceptions as ray_errors
 from ray._private.node import Node
 
 from sim.base.errors import InputError
-from sweep.execution.on_ray import start
+from sweep.execution.on_ray import environment, start
 
 
 class Late:
@@ -38,11 +38,23 @@ class Late:
         self.n_shutdowns += 1
 
 
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("RAY_") or name == "TMPDIR":
+            monkeypatch.delenv(name)
+
+
 def run(monkeypatch: pytest.MonkeyPatch, late: Late) -> None:
     monkeypatch.setitem(sys.modules, "ray", late)
     start.start_local(2, {})
 
 
+RAYLET = (
+    "[2026-11-28 15:40:47,904 I 1 2] (raylet) main.cc:1: all is well\n"
+    "[2026-11-28 15:40:47,905 E 1 2] (raylet) agent_manager.cc:87: The raylet exited immediately "
+    "because one Ray agent failed, agent_name = dashboard_agent.\n*** StackTrace ***\n"
+)
 NEVER = Exception("The current node timed out during startup. This could happen because\n...")
 
 
@@ -69,16 +81,62 @@ def test_ray_that_is_late_is_started_again(
 def test_ray_that_never_comes_is_an_error_that_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    before = dict(os.environ)
     late = Late(9, NEVER)
     with pytest.raises(InputError) as caught:
         run(monkeypatch, late)
     assert len(late.ports) == 4
     assert str(caught.value) == (
         "Ray does not start on this machine: it did not come up in time in 4 attempts (The current "
-        "node timed out during startup. This could happen because), so the machine is too busy or "
+        "node timed out during startup. This could happen because); the machine may be too busy or "
         "short of memory: try again later, or with launcher.workers=1; launcher=inline runs "
         "without it [no cluster]"
     )
+    assert before == dict(os.environ)
+
+
+def test_the_last_line_of_rays_log_is_told_and_the_same_twice_is_enough(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "raylet.out").write_text(RAYLET)
+    (tmp_path / "dashboard_agent.log").write_text("Traceback\nTypeError: no documentation\n")
+
+    class Node:
+        def __init__(self) -> None:
+            raise Exception("The current node timed out during startup.")
+
+        def get_logs_dir_path(self) -> str:
+            return str(tmp_path)
+
+        def kill_all_processes(self, **_: object) -> None:
+            late.n_killed += 1
+
+    late = Late(0, NEVER)
+    monkeypatch.setattr(late, "init", lambda **_: Node())
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    with pytest.raises(InputError) as caught:
+        run(monkeypatch, late)
+    assert late.n_killed == 2
+    assert str(caught.value) == (
+        "Ray does not start on this machine: it did not come up in time in 2 attempts (The current "
+        "node timed out during startup.); Ray's log ends: TypeError: no documentation; RAY_USE_TLS "
+        "is set here and may be the reason: try without it; launcher=inline runs without it "
+        "[no cluster]"
+    )
+
+
+def test_ray_inherits_no_switch_of_python_and_no_outer_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in environment.DROPPED:
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("TMPDIR", "beside")
+    before = dict(os.environ)
+    inherited: dict[str, str] = {}
+    late = Late(0, NEVER)
+    monkeypatch.setattr(late, "init", lambda **_: inherited.update(os.environ))
+    run(monkeypatch, late)
+    assert not inherited.keys() & {*environment.DROPPED}
+    assert inherited["RAY_TMPDIR"] == str(Path("beside").absolute())
+    assert dict(os.environ) == before
 
 
 def test_what_is_wrong_at_once_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,3 +168,48 @@ def test_auto_is_no_cluster_that_happens_to_run(
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(InputError, match="=auto: neither RAY_ADDRESS nor"):
         start.join("auto", {})
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "http://127.0.0.1:1", "ray://127.0.0.1:1"])
+def test_a_stale_address_is_named_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(InputError) as caught:
+        start.join("auto", {})
+    message = str(caught.value)
+    answers = "no Ray cluster answers at launcher.address=auto, which is"
+    assert message.startswith(f"{answers} RAY_ADDRESS={address}: ")
+    assert "; unset RAY_ADDRESS, or name a cluster with launcher.address=HOST:PORT; " in message
+
+
+def test_a_stale_address_is_named_by_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    file = tmp_path / "ray" / "ray_current_cluster"
+    file.parent.mkdir()
+    file.write_text("127.0.0.1:1\n")
+    with pytest.raises(InputError) as caught:
+        start.join("auto", {})
+    assert f"launcher.address=auto, which is 127.0.0.1:1 by {file}: " in str(caught.value)
+
+
+def test_what_joins_no_cluster_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An outer job's configuration that is no JSON fails in Ray, not at the cluster."""
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{")
+    late = Late(0, NEVER)
+
+    def init(**_: object) -> None:
+        raise ValueError("Expecting property name")
+
+    monkeypatch.setattr(late, "init", init)
+    monkeypatch.setitem(sys.modules, "ray", late)
+    monkeypatch.setattr(start, "knock", lambda address: None)
+    with pytest.raises(InputError) as caught:
+        start.join("head:6379", {})
+    assert str(caught.value).startswith(
+        "can't join the Ray cluster at launcher.address=head:6379: Expecting property name; "
+        "RAY_JOB_CONFIG_JSON_ENV_VAR is set here and may be the reason: try without it; "
+    )
